@@ -27,9 +27,9 @@ def main(folders: list[str]) -> None:
         rows.writerow(COLUMNS)
         for folder in folders:
             for pair in compared(read_own(Path(folder), variant)):
-                numbers = map(numbers_of, pair.numbers)
-                reasons = "; ".join(dict.fromkeys(pair.apart.values()))
-                rows.writerow([pair.name, int(pair.differs), pair.printed_words, pair.own_words, *numbers, reasons])
+                numbers = map(numbers_of, pair.verdicts)
+                reasons = "; ".join(dict.fromkeys(pair.inapplicable.values()))
+                rows.writerow([pair.name, int(pair.differs), pair.printed, pair.own, *numbers, reasons])
 
 
 if __name__ == "__main__":

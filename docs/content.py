@@ -205,8 +205,17 @@ def closeness(verdict: Verdict) -> float:
 
 
 def source_of(claim: Claim) -> tuple[str, int, str] | None:
-    """The file, the first line and the text of what declares a claim: what names its id, or else has its function."""
-    module, code = importlib.import_module(claim.module), getattr(claim.function, "__code__", None)
+    """The file, the first line and the text of what declares a claim: what names its id, or else has its function, in
+    the module that declares its statement, or else in that of its function.
+    """
+    modules = dict.fromkeys((claim.module, getattr(claim.function, "__module__", claim.module)))
+    imported = (importlib.import_module(module) for module in modules)
+    places = (_place_of(claim, module) for module in imported if hasattr(module, "__file__"))  # and no built-in one
+    return next((place for place in places if place is not None), None)
+
+
+def _place_of(claim: Claim, module: ModuleType) -> tuple[str, int, str] | None:
+    code = getattr(claim.function, "__code__", None)
     lines, file = inspect.getsource(module).splitlines(), inspect.getsourcefile(module) or ""
     inside = code.co_firstlineno if code and code.co_filename == file else 0
     spelled, around, ids = [], [], (claim.id, claim.id.removeprefix(f"{claim.paper}."))
@@ -217,7 +226,7 @@ def source_of(claim: Claim) -> tuple[str, int, str] | None:
             spelled.append((first, text))
         elif first <= inside <= (node.end_lineno or 0) or _puts_together(text, ids):
             around.append((first, text))
-    depth = len(claim.module.split(".")) + file.endswith("/__init__.py")
+    depth = len(module.__name__.split(".")) + file.endswith("/__init__.py")
     path = "/".join(Path(file).parts[-depth:])
     return (path, *[*spelled, *around][0]) if spelled or around else None
 

@@ -17,7 +17,7 @@ import numpy as np
 from jaxtyping import Array, Float, Key
 
 from moe_theory.core.constraints import Count, OpenProbability, require, require_active
-from moe_theory.core.errors import InvalidParamsError
+from moe_theory.core.errors import InvalidValueError
 from moe_theory.core.fields import documented
 from moe_theory.core.random import replicate_keys, step_key, typed_key
 from moe_theory.core.system import System, simulate_batch
@@ -66,7 +66,7 @@ def fixed_router(
 
     Returns: `instance` has inputs (m,), labels (m,), cells (m,) and experts (T,).
     Source: against Theorem 1 and Eq. (23).
-    Raises: InvalidParamsError for sizes below 1 or a delta outside (0, 1); InvalidRunError for what is no key.
+    Raises: InvalidValueError for sizes below 1 or a delta outside (0, 1); InvalidValueError for what is no key.
 
     Examples:
         >>> import moe_theory as mt
@@ -114,7 +114,7 @@ def learned_router(
     Returns: `instance` has coordinate (m,), labels (m,), slopes (T,), intercepts (T,) and margins (T,), B/sqrt(n_j)
         or 1: expert j gives its inputs y_i margins[j].
     Source: against Theorem 1 and Eq. (23).
-    Raises: InvalidParamsError for sizes below 1 or a delta outside (0, 1); InvalidRunError for what is no key.
+    Raises: InvalidValueError for sizes below 1 or a delta outside (0, 1); InvalidValueError for what is no key.
 
     Examples:
         >>> import moe_theory as mt
@@ -160,7 +160,7 @@ def dense_router(
 
     Returns: `instance` has labels (m,), logits (m, 2) and experts (2,).
     Source: against Theorem 1 and Eq. (23), with d_N of Definition 4.
-    Raises: InvalidParamsError for sizes below 1 or a delta outside (0, 1); InvalidRunError for what is no key.
+    Raises: InvalidValueError for sizes below 1 or a delta outside (0, 1); InvalidValueError for what is no key.
 
     Examples:
         >>> import moe_theory as mt
@@ -213,7 +213,9 @@ def _check(num_experts: int, num_active: int, num_samples: int, num_draws: int, 
     require_active(num_experts, num_active)
     require(Count, num_samples=num_samples, num_draws=num_draws)
     if np.ndim(delta):
-        raise InvalidParamsError(f"delta={delta} must be one number: a frequency is compared with it. Give one.")
+        raise InvalidValueError(
+            f"delta={delta} must be one number: a frequency is compared with it. Give one.", argument="delta"
+        )
     require(OpenProbability, delta=delta)
 
 

@@ -19,7 +19,7 @@ from safetensors.numpy import save_file
 from moe_theory import generalization
 from moe_theory.core.constraints import Count, require
 from moe_theory.core.digits import handwritten_digits
-from moe_theory.core.errors import InvalidParamsError
+from moe_theory.core.errors import InvalidValueError
 
 LEARNING_RATE = 0.02  # of Adam, at the beginning
 BATCH = 256  # samples in a step
@@ -49,7 +49,7 @@ def train(
 
     Args:
         labels: classes from 0 on.
-    Raises: InvalidParamsError for labels that are no classes, or as many of them as there are rows.
+    Raises: InvalidValueError for labels that are no classes, or as many of them as there are rows.
 
     Examples:
         >>> import numpy as np
@@ -62,7 +62,7 @@ def train(
     require(Count, num_experts=num_experts, num_steps=num_steps)
     features, labels = np.asarray(features, np.float32), np.asarray(labels)
     if labels.shape != features.shape[:1] or not labels.size or labels.min() < 0 or labels.dtype.kind not in "iu":
-        raise InvalidParamsError(
+        raise InvalidValueError(
             f"labels of shape {labels.shape} must be a class from 0 on for each of {len(features)} rows of features. "
             "Change one."
         )

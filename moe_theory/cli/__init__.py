@@ -20,7 +20,7 @@ from click.shell_completion import CompletionItem
 
 from moe_theory import __version__
 from moe_theory.cli.output import EXITS, FAILED, UNREAD, brief, discard, insistent, refuse, stop
-from moe_theory.core.errors import InvalidPaperError, InvalidRunError, MoeTheoryError, OutputError, require_docstrings
+from moe_theory.core.errors import DeclarationError, InvalidValueError, MoeTheoryError, OutputError, require_docstrings
 from moe_theory.core.papers import declared_commands, import_command, parsed_source
 
 _OWN = "Run things of your own"  # where those of papers stand too
@@ -54,7 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     try:
         require_docstrings()
         _require_date()
-    except InvalidRunError as failure:
+    except InvalidValueError as failure:
         refuse(failure)
     gc.set_threshold(100_000, 20, 20)  # imports make objects by the million that last: to look them through takes .5 s
     try:
@@ -74,16 +74,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except (ValueError, RuntimeError) as failure:
         if not _is_of_environment(failure):
             raise
-        refuse(InvalidRunError(f"the environment: {failure}"))
+        refuse(InvalidValueError(f"the environment: {failure}"))
 
 
 def _require_date() -> None:
-    """Raise InvalidRunError for a date of files, by the environment, that NumPy or matplotlib would stumble over."""
+    """Raise InvalidValueError for a date of files, by the environment, that NumPy or matplotlib would stumble over."""
     date = os.environ.get("SOURCE_DATE_EPOCH", "0")
     try:
         datetime.datetime.fromtimestamp(int(date), datetime.UTC)
     except (ValueError, OverflowError, OSError):
-        raise InvalidRunError(
+        raise InvalidValueError(
             f"the environment: SOURCE_DATE_EPOCH={date!r} must be a date in whole seconds since 1970: NumPy and "
             "matplotlib read it. Unset it."
         ) from None
@@ -120,7 +120,7 @@ class _App(click.Group):
         if cmd_name in _COMMANDS or cmd_name in commands():
             return command(cmd_name)
         if cmd_name in _REMOVED:
-            raise InvalidRunError(f"the command {cmd_name!r} was removed. In its place: {_REMOVED[cmd_name]}")
+            raise InvalidValueError(f"the command {cmd_name!r} was removed. In its place: {_REMOVED[cmd_name]}")
         self.commands.update({name: click.Command(name) for name in commands()})  # one of which Click suggests
         return None
 
@@ -164,10 +164,10 @@ _COMMANDS = tuple(name for names in _GROUPS.values() for name in names)
 
 @functools.cache
 def groups() -> dict[str, tuple[str, ...]]:
-    """All commands by heading, papers' among them. Raises: InvalidPaperError for one whose name is taken."""
+    """All commands by heading, papers' among them. Raises: DeclarationError for one whose name is taken."""
     for name, (paper, _) in declared_commands().items():
         if name in _COMMANDS:
-            raise InvalidPaperError(f"paper {paper!r} has a command {name!r}, as moe-theory itself has. Rename it.")
+            raise DeclarationError(f"paper {paper!r} has a command {name!r}, as moe-theory itself has. Rename it.")
     return {heading: (*names, *(declared_commands() if heading == _OWN else ())) for heading, names in _GROUPS.items()}
 
 
@@ -177,7 +177,7 @@ def commands() -> list[str]:
 
 
 def command(name: str) -> click.Command:
-    """The command, imported. Raises: InvalidPaperError for a paper's that cannot be."""
+    """The command, imported. Raises: DeclarationError for a paper's that cannot be."""
     if name not in _COMMANDS:
         from moe_theory.cli.papers import command_of  # takes longer to import than help of all commands
 
@@ -185,7 +185,7 @@ def command(name: str) -> click.Command:
         function = import_command(name)
         if not isinstance(function, types.FunctionType):
             kind = type(function).__name__
-            raise InvalidPaperError(f"paper {paper!r}: the command {name!r} is of type {kind}. Make it a function.")
+            raise DeclarationError(f"paper {paper!r}: the command {name!r} is of type {kind}. Make it a function.")
         return command_of(paper, name, function)
     module, _, function = _place(name).partition(":")
     return getattr(importlib.import_module(module), function)

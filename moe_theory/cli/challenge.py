@@ -51,7 +51,7 @@ def challenge(
     orders, sizes, scales and laws. What is found is a verdict on a seed of its own, the command that repeats it, and
     the clause under which the statement holds. Of several, those that leave nothing free are left out.
     """
-    from moe_theory.core.errors import InvalidRunError
+    from moe_theory.core.errors import InvalidValueError
     from moe_theory.report.challenge import document
     from moe_theory.runs import terminal_progress
     from moe_theory.runs.compilation import keep_programs
@@ -59,7 +59,7 @@ def challenge(
     from moe_theory.verify.registry import load_claims
 
     if not patterns:
-        raise InvalidRunError("name a STATEMENT, such as continual.lemma-11-more-experts, or a paper.")
+        raise InvalidValueError("name a STATEMENT, such as continual.lemma-11-more-experts, or a paper.")
     if module is not None:
         load_claims(module)
     keep_programs()

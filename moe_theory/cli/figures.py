@@ -7,7 +7,7 @@ import click
 
 from moe_theory.cli.options import Listed, WholeNumbers, examples, json_option, out_option, seed_option, set_option
 from moe_theory.cli.output import open_console, show_document
-from moe_theory.core.errors import InvalidRunError
+from moe_theory.core.errors import InvalidValueError
 
 
 @click.command(
@@ -76,7 +76,7 @@ def figures(
     from moe_theory.verify.request import parsed
 
     if paper is None:
-        raise InvalidRunError(f"name a paper to draw: {', '.join(plots.all_titles())}; --list shows their figures.")
+        raise InvalidValueError(f"name a paper to draw: {', '.join(plots.all_titles())}; --list shows their figures.")
     keep_programs()
     with terminal_progress(open_console()) as progress:
         paths = plots.make_figures(

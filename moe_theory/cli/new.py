@@ -11,7 +11,7 @@ import click
 
 from moe_theory.cli.options import examples, json_option, out_option
 from moe_theory.cli.output import show_document
-from moe_theory.core.errors import InvalidPaperError, OutputError, shortened
+from moe_theory.core.errors import DeclarationError, OutputError, shortened
 
 TEMPLATE = "allocations"  # the name that the paper in the folder `template` has
 MODULE = f"{TEMPLATE}/__init__.py"  # of a folder, which takes the paper's proofs and its record
@@ -68,19 +68,19 @@ def template(name: str) -> dict[str, str]:
 
 
 def require_free(name: str) -> None:
-    """Raise InvalidPaperError unless a paper may have this name, and a module of it hides no other."""
+    """Raise DeclarationError unless a paper may have this name, and a module of it hides no other."""
     import moe_theory
     from moe_theory.core.papers import paper_names
 
     if not re.fullmatch(r"[a-z][a-z0-9]{0,39}", name) or keyword.iskeyword(name):
         near = re.sub(r"[^a-z0-9]+", "", name.lower()).lstrip("0123456789")[:40]
         near = near if near and not keyword.iskeyword(near) else f"my{near}"
-        raise InvalidPaperError(
+        raise DeclarationError(
             f"name={shortened(name)} must be lower-case letters and digits, at most 40 and a letter first, as it is a "
             f"module's and begins the ids of claims. Try {near}."
         )
     if name in paper_names():
-        raise InvalidPaperError(f"name={name} is an installed paper's: {', '.join(paper_names())}. Choose another.")
+        raise DeclarationError(f"name={name} is an installed paper's: {', '.join(paper_names())}. Choose another.")
     found = [importlib.util.find_spec(module) for module in (f"moe_theory.{name}", name)]
     if name in {*RESERVED, *dir(moe_theory)} or any(each is not None and each.origin for each in found):
-        raise InvalidPaperError(f"name={name} is a module's that is installed, or a word of moe_theory. Try my{name}.")
+        raise DeclarationError(f"name={name} is a module's that is installed, or a word of moe_theory. Try my{name}.")

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import click
 
 from moe_theory.cli.output import JSON
-from moe_theory.core.errors import InvalidRunError, UndeclaredError
+from moe_theory.core.errors import InvalidValueError, UnknownNameError
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 Decorator = Callable[[Command], Command]
@@ -42,7 +42,7 @@ class WholeNumbers(Listed):
         try:
             return tuple(int(text) for text in texts)
         except ValueError:
-            raise InvalidRunError(
+            raise InvalidValueError(
                 f"{self.opts[0]} {','.join(texts)} must be whole numbers with commas between them, such as 2,4,8."
             ) from None
 
@@ -68,10 +68,11 @@ def module_option(command: Callable[..., Any]) -> Callable[..., Any]:
     def run(**asked: Any) -> None:
         try:
             command(**asked)
-        except UndeclaredError as failure:
-            if asked["module"] is not None:
+        except UnknownNameError as failure:
+            if asked["module"] is not None or failure.argument not in ("statement", "claim", "figure"):
                 raise
-            raise UndeclaredError(f"{failure} Or name the file that declares it with --module.") from failure
+            way_out = "Or name the file that declares it with --module."
+            raise UnknownNameError(f"{failure} {way_out}", failure.argument) from failure
 
     return click.option("--module", type=PATH, help="A Python file that declares claims of your own.")(run)
 

@@ -23,13 +23,13 @@ from moe_theory.cli.output import (
     stoppable,
 )
 from moe_theory.core.commands import Interruption, Terminal, option_of
-from moe_theory.core.errors import InvalidPaperError, InvalidParamsError, shortened
+from moe_theory.core.errors import DeclarationError, InvalidValueError, shortened
 from moe_theory.plot.document import Document, VerdictTable
 from moe_theory.runs.files import whole_set
 
 
 class _Count(click.ParamType):
-    """A whole number, also written as 60_000 or 1e6. Raises: InvalidParamsError for anything else."""
+    """A whole number, also written as 60_000 or 1e6. Raises: InvalidValueError for anything else."""
 
     name = "integer"
 
@@ -45,7 +45,7 @@ class _Count(click.ParamType):
         except ValueError:
             pass
         option = param.opts[0] if param else ""
-        raise InvalidParamsError(f"{option} {shortened(value)} must be a whole number, such as 8 or 1e6.")
+        raise InvalidValueError(f"{option} {shortened(value)} must be a whole number, such as 8 or 1e6.")
 
 
 _UNSET = (ParameterSource.DEFAULT, ParameterSource.DEFAULT_MAP)
@@ -56,13 +56,13 @@ _LISTS = {tuple[int, ...]: WholeNumbers, tuple[str, ...]: Listed}
 def command_of(paper: str, name: str, function: Callable[..., Any]) -> click.Command:
     """Return the command of a function that returns a `plot.document.Document`. Its docstring is the command's help.
 
-    Raises: InvalidPaperError for a parameter whose type no option has.
+    Raises: DeclarationError for a parameter whose type no option has.
     """
     place = f"paper {paper!r}: the command {name!r}"
     try:
         hints = typing.get_type_hints(function, include_extras=True)
     except NameError as failure:
-        raise InvalidPaperError(f"{place} has a type that is not imported: {failure}. Import it.") from None
+        raise DeclarationError(f"{place} has a type that is not imported: {failure}. Import it.") from None
     parameters = inspect.signature(function).parameters
     arguments = [key for key, parameter in parameters.items() if parameter.kind is parameter.POSITIONAL_ONLY]
     terminals = [key for key in parameters if hints.get(key) is Terminal]
@@ -79,7 +79,7 @@ def command_of(paper: str, name: str, function: Callable[..., Any]) -> click.Com
             try:
                 document = function(*positional, **given)
                 if not isinstance(document, Document):
-                    raise InvalidPaperError(f"{place} returned {shortened(document)}. Return a Document.")
+                    raise DeclarationError(f"{place} returned {shortened(document)}. Return a Document.")
                 if out is not None:
                     paths = [f"wrote {out / file}" for file in document.files]
                     document = dataclasses.replace(document, folder=out, beside=[*document.beside, *paths])
@@ -121,7 +121,7 @@ def _parameter(place: str, parameter: inspect.Parameter, hint: Any) -> click.Par
     kinds = [part for part in typing.get_args(hint) if part is not types.NoneType] if is_union else [hint]
     is_several = parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
     if is_several or len(kinds) != 1 or kinds[0] not in (bool, *_TYPES, *_LISTS):
-        raise InvalidPaperError(
+        raise DeclarationError(
             f"{place}: {parameter} has a type that no option has. Make it bool, int, float, str, Path, "
             "tuple[int, ...] or tuple[str, ...], or one of these or None."
         )

@@ -9,7 +9,7 @@ from moe_theory.cli.output import show_document
 
 
 @click.command(epilog=examples("moe-theory record runs/verify"))
-@click.argument("folders", nargs=-1, metavar="DIR...", required=True, type=PATH)
+@click.argument("folders", nargs=-1, metavar="[DIR]...", type=PATH)
 @click.option(
     "--elsewhere",
     is_flag=True,
@@ -25,8 +25,10 @@ def record(folders: tuple[Path, ...], elsewhere: bool) -> None:
 
     DIR is a folder that they wrote. Verdicts of one paper replace those that it has on the same claims under the
     same readings, searches those of the same statements, and the others stay, so that a new statement is run alone; a
-    whole run replaces all of them. Run at the record's own --seed.
+    whole run replaces all of them. Run at the record's own --seed. Without DIR only the indexes of papers are made
+    again, which `why` and `statements` read in place of Python: after an edit of a paper's Python files.
     """
+    from moe_theory.core.papers import ordered_names
     from moe_theory.report import record as records
     from moe_theory.report.pages import NUMBERS
     from moe_theory.verify.challenges import FOLDER
@@ -37,4 +39,5 @@ def record(folders: tuple[Path, ...], elsewhere: bool) -> None:
     told = records.documented(kept)
     for each in kept:
         records.write(each)
+    records.write_indexes({each.paper for each in kept} if folders else ordered_names())
     show_document(told)

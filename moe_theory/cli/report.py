@@ -6,7 +6,7 @@ import click
 
 from moe_theory.cli.options import LAST_RUN, PATH, examples, json_option, out_option
 from moe_theory.cli.output import open_console, print_lines, show_document, wants_json
-from moe_theory.core.errors import InvalidReportError
+from moe_theory.core.errors import DamagedError
 
 
 @click.command(
@@ -38,14 +38,14 @@ def report(folders: tuple[Path, ...], paper: str | None, proofs: str | None, cit
     from moe_theory.runs.files import prepare_folder
 
     if [bool(folders), paper is not None, proofs is not None].count(True) > 1:
-        raise InvalidReportError("name either folders, or a paper by --paper NAME, or by --proofs NAME.")
+        raise DamagedError("name either folders, or a paper by --paper NAME, or by --proofs NAME.")
     if cite and out is not None:
-        raise InvalidReportError("--cite prints, and writes nothing. Leave out --out.")
+        raise DamagedError("--cite prints, and writes nothing. Leave out --out.")
     if proofs is not None:
         if cite:
-            raise InvalidReportError("--proofs makes a page, and --cite prints BibTeX. Leave one out.")
+            raise DamagedError("--proofs makes a page, and --cite prints BibTeX. Leave one out.")
         if wants_json():
-            raise InvalidReportError("--proofs has no JSON: `moe-theory why STATEMENT --json` has each proof.")
+            raise DamagedError("--proofs has no JSON: `moe-theory why STATEMENT --json` has each proof.")
         print_lines(open_console(), *write_page(proofs, out or Path("runs/papers") / proofs))
         return
     if paper is not None:

@@ -6,7 +6,7 @@ import click
 
 from moe_theory.cli.options import LAST_RUN, OWN_RUN, examples, from_option, json_option, module_option, system_option
 from moe_theory.cli.output import show_document
-from moe_theory.core.errors import InvalidRunError
+from moe_theory.core.errors import InvalidValueError
 
 
 @click.command(
@@ -40,22 +40,28 @@ def statements(
     default all, with --module the module's. With --system they are shown beside those of an algorithm of your own, by
     its run in runs/system or another folder.
     """
-    from moe_theory.report import comparison, roots, verdicts
+    from moe_theory.report import roots, verdicts
     from moe_theory.report.standing import standing
-    from moe_theory.verify.registry import load_claims, select_claims
-    from moe_theory.verify.variant import variant_of
 
     if claims:
         if tree or folder is not None or system is not None:
-            raise InvalidRunError("--claims lists what is declared, not a run. Leave out --tree, --from and --system.")
+            raise InvalidValueError(
+                "--claims lists what is declared, not a run. Leave out --tree, --from and --system."
+            )
+        from moe_theory.verify.registry import load_claims, select_claims
+
         own = () if module is None else tuple(load_claims(module))
         show_document(verdicts.claims_document(select_claims(patterns or own or ("*",))))
         return
     if system is not None:
         if tree:
-            raise InvalidRunError(
+            raise InvalidValueError(
                 "--tree is of the printed algorithm, whose proofs use one another. Leave out --system."
             )
+        from moe_theory.report import comparison
+        from moe_theory.verify.registry import load_claims
+        from moe_theory.verify.variant import variant_of
+
         if module is not None:
             load_claims(module)
         report = comparison.read_own(folder or Path(OWN_RUN), variant_of(system))

@@ -10,7 +10,7 @@ from click.shell_completion import CompletionItem
 
 from moe_theory.cli.options import PATH, cluster_option, examples, json_option, out_option
 from moe_theory.cli.output import FAILED, damaged_lines, open_console, show_document, stop_at_once, stoppable
-from moe_theory.core.errors import InvalidRunError, OutputError
+from moe_theory.core.errors import InvalidValueError, OutputError
 
 if TYPE_CHECKING:
     from moe_theory.sweep.results import Results, Sweep
@@ -84,7 +84,9 @@ def _read(specification: Path | None, out: Path | None) -> tuple["Sweep", Path]:
     from moe_theory.sweep.results import Sweep
 
     if specification is None:
-        raise InvalidRunError("name a specification: moe-theory sweep --example > grid.toml prints one to start from.")
+        raise InvalidValueError(
+            "name a specification: moe-theory sweep --example > grid.toml prints one to start from."
+        )
     return Sweep.read(specification), out or Path("runs") / specification.stem
 
 
@@ -137,8 +139,8 @@ def _written(results: "Results", path: Path) -> str:
     if not results.coverage.is_complete:
         return f"{path.name} is left out: it is written when all is there"
     try:
-        return f"results: {results.to_netcdf(path)}"
-    except InvalidRunError as too_large:
+        return f"results: {results.save(path)}"
+    except InvalidValueError as too_large:
         return f"{path.name} is left out: {too_large}"
 
 
@@ -188,5 +190,5 @@ def show(folder: Path, to: Path | None, picture: Path | None) -> None:
         except OutputError as failure:  # such as another user's folder
             lines.append(f"no picture: {failure}")
     if to is not None:
-        lines.append(str(sweeps.export(results, to)))
+        lines.append(str(results.save(to)))
     show_document(sweeps.document(results, [*damaged_lines(results.damaged), *lines]))

@@ -20,7 +20,7 @@ from moe_theory.cli.options import (
     system_option,
 )
 from moe_theory.cli.output import command_line, damaged_lines, open_console, show_document, stop
-from moe_theory.core.errors import InvalidRunError
+from moe_theory.core.errors import InvalidValueError
 
 if TYPE_CHECKING:
     from moe_theory.verify.request import Request
@@ -105,7 +105,9 @@ def seconds_of(text: str) -> float:
     try:
         return float(number) * _UNITS[unit]
     except ValueError:
-        raise InvalidRunError(f"budget={text!r} is not a time. Write it as 90s, 10m or 1h.") from None
+        raise InvalidValueError(
+            f"budget={text!r} is not a time. Write it as 90s, 10m or 1h.", argument="budget"
+        ) from None
 
 
 def request_of(

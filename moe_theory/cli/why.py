@@ -50,8 +50,8 @@ def why(name: str, printed: str | None, folder: Path | None, module: Path | None
 
 
 def _print_program(kind: str, found: Sequence["Statement"]) -> None:
-    """Print the one program of this kind that statements have. Raises: InvalidStatementError for none or several."""
-    from moe_theory.core.errors import InvalidStatementError
+    """Print the one program of this kind that statements have. Raises: DeclarationError for none or several."""
+    from moe_theory.core.errors import DeclarationError
 
     kinds = {each for of in found for each in of.scripts}
     if kind == "proof" and kind not in kinds and "disproof" in kinds:
@@ -60,5 +60,5 @@ def _print_program(kind: str, found: Sequence["Statement"]) -> None:
     program, *others = {each.script(kind): each.name for each in having}.items()
     if others:
         names = ", ".join(name for _, name in (program, *others))
-        raise InvalidStatementError(f"name one statement: each of {names} has a {kind}.")
+        raise DeclarationError(f"name one statement: each of {names} has a {kind}.")
     click.echo(program[0], nl=False)

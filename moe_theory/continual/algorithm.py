@@ -14,7 +14,7 @@ from moe_theory.continual.params import Dims, Params, check_params
 from moe_theory.continual.theory import exploration_rounds
 from moe_theory.core import gating, metrics
 from moe_theory.core.constraints import AT_LEAST_0, SHARE, IndexOf
-from moe_theory.core.errors import InvalidDimsError
+from moe_theory.core.errors import InvalidValueError
 from moe_theory.core.fields import documented
 from moe_theory.core.linear import Fit, fitted, minimum_norm
 from moe_theory.core.locality import Locality, Move, charged, check_locality, distance_moved
@@ -161,7 +161,7 @@ def system(
         auxiliary: what the auxiliary loss costs a chosen expert; `balance_cost` is (7).
         locality: what the locality loss costs a chosen expert, and remembers; `distance_moved` is (6).
     Source: Algorithm 1 of `continual`; what is drawn, Section 3.1 and Appendix A.2.
-    Raises: InvalidParamsError for a locality that is no `Locality`, and from its `init` for parameters outside their
+    Raises: InvalidValueError for a locality that is no `Locality`, and from its `init` for parameters outside their
         range.
 
     Examples:
@@ -209,7 +209,7 @@ def on_pool(
     Args:
         locality, parts: locality, stream, router, fit and auxiliary, as `system` has them.
     Source: Algorithm 1 of `continual`.
-    Raises: InvalidDimsError if the pool's shapes are not those of `dims`; InvalidParamsError for a locality that is no
+    Raises: InvalidValueError if the pool's shapes are not those of `dims`; InvalidValueError for a locality that is no
         `Locality`.
 
     Examples:
@@ -241,7 +241,7 @@ def begin(
     """The state before round 1: experts and gates are zero.
 
     Source: Algorithm 1 of `continual`, line 2.
-    Raises: InvalidDimsError if the pool's shapes are not those of `dims`; InvalidParamsError for `params` outside
+    Raises: InvalidValueError if the pool's shapes are not those of `dims`; InvalidValueError for `params` outside
         their range.
 
     Examples:
@@ -320,7 +320,7 @@ def learn(
         router, fit, auxiliary: as for `system`.
         optimizer, locality: those that `begin` was given.
     Source: Eqs. (1)-(9) and Algorithm 1 of `continual`.
-    Raises: InvalidDimsError for an arrival that does not fit the state or has s >= d; InvalidParamsError for parameters
+    Raises: InvalidValueError for an arrival that does not fit the state or has s >= d; InvalidValueError for parameters
         outside their range, where their values are known, and for a router, fit or locality that returns another shape
         or, where that is known, a locality that costs NaN.
 
@@ -445,11 +445,11 @@ def _check_round(state: State, arrival: Arrival, params: Params, max_active: int
     (max_experts, num_features), num_tasks = state.experts.shape, state.pool.truths.shape[0]
     features = jnp.shape(arrival.features)
     if len(features) != 2 or features[0] != num_features:
-        raise InvalidDimsError(f"features of shape {features} must be ({num_features}, s): a sample is a column.")
+        raise InvalidValueError(f"features of shape {features} must be ({num_features}, s): a sample is a column.")
     for name, shape in (("truth", features[:1]), ("targets", features[1:])):
         own = getattr(arrival, name)
         if own is not None and jnp.shape(own) != shape:
-            raise InvalidDimsError(f"{name} of shape {jnp.shape(own)} must be {shape}. Change the arrival's {name}.")
+            raise InvalidValueError(f"{name} of shape {jnp.shape(own)} must be {shape}. Change the arrival's {name}.")
     check_params(Dims(max_experts, num_tasks, num_features, features[1], max_active), params)
 
 

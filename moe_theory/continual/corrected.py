@@ -9,7 +9,7 @@ from jaxtyping import Array, ArrayLike, Float, Int, Real
 from moe_theory.continual import theory
 from moe_theory.core import single_expert as recursion
 from moe_theory.core.critical import critical_drive as critical_drive
-from moe_theory.core.errors import InvalidDimsError, InvalidParamsError
+from moe_theory.core.errors import InvalidValueError
 from moe_theory.core.linear import (
     error_contraction,
     gaps,
@@ -32,7 +32,7 @@ def single_expert(pool: Pool, num_samples: int, num_rounds: int) -> Exact:
     Tasks arrive uniformly; the expectation is over tasks and features. Float64; O(N d^3 + T (N d^2 + d^3)).
 
     Source: `core/single_expert.py`; replaces Proposition 4, (17) and (18), of `continual`.
-    Raises: InvalidDimsError unless 1 <= num_samples < d; InvalidParamsError for a zero signal; InvalidRunError if
+    Raises: InvalidValueError unless 1 <= num_samples < d; InvalidValueError for a zero signal; InvalidValueError if
         num_rounds < 1.
 
     Examples:
@@ -55,7 +55,7 @@ def single_expert_gaussian(pool: Pool, num_samples: int, num_rounds: int) -> Exa
     E|w_t - w_{n_tau}|^2 = r^t W + (1 - r^t - (1-r) r^(t-tau)) Delta. Float64; O(T).
 
     Source: Lemma 16, (42), of `continual`, summed without dropping l = i.
-    Raises: InvalidDimsError unless 1 <= num_samples < d; InvalidRunError if num_rounds < 1.
+    Raises: InvalidValueError unless 1 <= num_samples < d; InvalidValueError if num_rounds < 1.
 
     Examples:
         With one task of norm 1 the error is r^t, here with r = 1 - 2/4:
@@ -86,7 +86,7 @@ def given_routes(pool: Pool, num_samples: int, tasks: Int[np.ndarray, "T B"], ex
     at Fig. 2's sizes. Float64; O(T B d^2), whatever M.
 
     Source: `core/single_expert.py`; replaces Theorems 1 and 2, (19) to (22), and Lemma 16, (42), of `continual`.
-    Raises: InvalidDimsError unless 1 <= num_samples < d; InvalidParamsError for a zero signal; InvalidRunError for no
+    Raises: InvalidValueError unless 1 <= num_samples < d; InvalidValueError for a zero signal; InvalidValueError for no
         round, or for tasks or experts below 0.
 
     Examples:
@@ -113,7 +113,7 @@ def route_tilt(
     gates that are fixed it bounds what `given_routes` leaves out in a round; it has no first order in sigma_t.
 
     Source: docs/pages/derivations/loads.md, by a change of sign of all noise; beside Theorems 1 and 2 of `continual`.
-    Raises: InvalidParamsError unless perturbation_scale > 0, and for gates that do not add up to 0 (Lemma 4).
+    Raises: InvalidValueError unless perturbation_scale > 0, and for gates that do not add up to 0 (Lemma 4).
 
     Examples:
         >>> import numpy as np
@@ -123,11 +123,12 @@ def route_tilt(
     """
     theta = np.asarray(gates, np.float64)
     if not perturbation_scale > 0:
-        raise InvalidParamsError(
-            f"perturbation_scale={perturbation_scale} must be above 0: without it routes are fixed."
+        raise InvalidValueError(
+            f"perturbation_scale={perturbation_scale} must be above 0: without it routes are fixed.",
+            argument="perturbation_scale",
         )
     if np.abs(theta.sum(axis=0)).max() > 1e-4 * np.abs(theta).max():
-        raise InvalidParamsError("gates must add up to 0 over experts, as they do by Lemma 4. Subtract their mean.")
+        raise InvalidValueError("gates must add up to 0 over experts, as they do by Lemma 4. Subtract their mean.")
     squares = float(np.sum(theta**2)) * (num_samples - 1) * (noise_scale / perturbation_scale) ** 2
     return min(1.0, len(theta) ** 2 * squares)
 
@@ -173,7 +174,7 @@ def blind_limit(num_tasks: int, num_features: int, num_samples: int) -> float:
     are 2 b apart.
 
     Source: docs/pages/derivations/loads.md; beside Theorems 1 and 2 of `continual`.
-    Raises: InvalidDimsError unless 1 <= num_samples < d and num_tasks <= d.
+    Raises: InvalidValueError unless 1 <= num_samples < d and num_tasks <= d.
 
     Examples:
         With s = 1 a model is the sum of all truths that it has met:
@@ -185,8 +186,9 @@ def blind_limit(num_tasks: int, num_features: int, num_samples: int) -> float:
         3.274
     """
     if num_tasks > num_features:
-        raise InvalidDimsError(
-            f"num_tasks={num_tasks} must be at most num_features={num_features}: truths are orthonormal."
+        raise InvalidValueError(
+            f"num_tasks={num_tasks} must be at most num_features={num_features}: truths are orthonormal.",
+            argument="num_tasks",
         )
     require_overparameterized(num_features, num_samples)
     shrinkage, own, spread = _projection_moments(num_features, num_samples)
@@ -248,7 +250,7 @@ def theorem_2(
     (22) is as printed. Arguments and result: as of `theory.theorem_2`.
 
     Source: Theorem 2, (21), and Appendix J of `continual`.
-    Raises: InvalidParamsError for loads that are not of top-1 routing; where these are traced the bounds are NaN.
+    Raises: InvalidValueError for loads that are not of top-1 routing; where these are traced the bounds are NaN.
 
     Examples:
         >>> import numpy as np
@@ -360,7 +362,7 @@ def lemma_16(
     uniformly random inside the signal's complement, of rank d - s out of d - 1 dimensions.
 
     Source: replaces the step behind (42), Lemma 16 of `continual`, which takes P to be uniformly random.
-    Raises: InvalidDimsError unless 1 <= num_samples < d.
+    Raises: InvalidValueError unless 1 <= num_samples < d.
 
     Examples:
         The error of the task just learned, where (d - s) / (d - 1) = 2/3 of what its signal does not show remains:

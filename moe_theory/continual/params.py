@@ -63,14 +63,14 @@ class Dims:
 
     `max_experts` and `max_active` only pad: a run uses `Params.num_experts` of them, and trains `Params.num_active`.
 
-    Raises: InvalidDimsError outside 1 <= num_samples < num_features, or for sizes below 1.
+    Raises: InvalidValueError outside 1 <= num_samples < num_features, or for sizes below 1.
 
     Examples:
         >>> from moe_theory import continual
         >>> continual.Dims(max_experts=4, num_tasks=6, num_features=10, num_samples=12)
         Traceback (most recent call last):
             ...
-        moe_theory.core.errors.InvalidDimsError: num_samples=12 must be below num_features=10: ...
+        moe_theory.core.errors.InvalidValueError: num_samples=12 must be below num_features=10: ...
     """
 
     max_experts: Size  # largest number of experts M

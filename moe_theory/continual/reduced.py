@@ -14,7 +14,7 @@ from jaxtyping import Array, Bool, Float, Int, Key, PyTree
 
 from moe_theory.continual.algorithm import Learned, Routing, advance, draw
 from moe_theory.continual.params import Dims, Params, check_params
-from moe_theory.core.errors import InvalidDimsError
+from moe_theory.core.errors import InvalidValueError
 from moe_theory.core.expected import taught_to, untaught
 from moe_theory.core.fields import documented
 from moe_theory.core.linear import error_contraction
@@ -53,7 +53,7 @@ def system(dims: Dims) -> System:
     """The reduced model as a `System`, of switch routing; `Params` are those of `continual.system`.
 
     Source: Algorithm 1 of `continual`, with `core/expected.py`.
-    Raises: InvalidDimsError for max_active > 1; from its `init`, InvalidParamsError for parameters outside their range.
+    Raises: InvalidValueError for max_active > 1; from its `init`, InvalidValueError for parameters outside their range.
 
     Examples:
         It follows Algorithm 1, here with gates that step far beyond the perturbation:
@@ -69,7 +69,9 @@ def system(dims: Dims) -> System:
         True
     """
     if dims.max_active > 1:
-        raise InvalidDimsError(f"max_active={dims.max_active} must be 1: the reduced model routes to one expert.")
+        raise InvalidValueError(
+            f"max_active={dims.max_active} must be 1: the reduced model routes to one expert.", argument="max_active"
+        )
 
     def init(key: Key[Array, ""], params: Params) -> State:
         check_params(dims, params)
@@ -100,7 +102,7 @@ def learn(state: State, arrival: Arrival, perturbation: Float[Array, " M"], para
     """One round on an explicit arrival and perturbation, as `continual.learn`.
 
     Source: Algorithm 1 of `continual`, with `core/expected.py`.
-    Raises: InvalidDimsError for features with s >= d; InvalidParamsError for a perturbation of more axes than (M,).
+    Raises: InvalidValueError for features with s >= d; InvalidValueError for a perturbation of more axes than (M,).
 
     Examples:
         A task whose truth its signal shows is known at once:

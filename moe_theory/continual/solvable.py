@@ -39,7 +39,7 @@ def cell(solvable: Solvable, num_experts: int, num_samples: int = 1, **choices: 
     Args:
         num_samples: s, the signal included.
         choices: any of `Params`; unless given eta = sigma_0^0.5, lambda = Gamma = sigma_0^1.25, alpha = 0 and beta = 1.
-    Raises: as `on_pool`; InvalidParamsError for a parameter that does not exist.
+    Raises: as `on_pool`; InvalidValueError for a parameter that does not exist.
 
     Examples:
         Three experts meet two orthogonal truths; in the end each has both:

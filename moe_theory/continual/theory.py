@@ -100,7 +100,7 @@ def theorem_1(
     needs nothing else. Experts without arrivals add nothing, so padding is free.
 
     Source: Theorem 1, (19) and (20) of `continual`.
-    Raises: InvalidParamsError for loads that are not of top-1 routing; where these are traced the bounds are NaN.
+    Raises: InvalidValueError for loads that are not of top-1 routing; where these are traced the bounds are NaN.
 
     Examples:
         >>> import numpy as np
@@ -139,7 +139,7 @@ def theorem_2(
       expert without arrivals after T1 contributes less than 0.
 
     Source: Theorem 2, (21) and (22), and Appendix J of `continual`.
-    Raises: UnknownNameError for another `form`; InvalidParamsError for loads that are not of top-1 routing; where these
+    Raises: UnknownNameError for another `form`; InvalidValueError for loads that are not of top-1 routing; where these
         are traced the bounds are NaN.
 
     Examples:

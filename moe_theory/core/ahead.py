@@ -15,7 +15,7 @@ import jax.numpy as jnp
 from jax.extend import core as jex_core
 
 from moe_theory.core.constraints import is_known
-from moe_theory.core.errors import InvalidSystemError
+from moe_theory.core.errors import DeclarationError
 from moe_theory.core.rewriting import called
 
 Values = list[Any]
@@ -94,14 +94,14 @@ def split_step(step: Callable[[Any, Any, Any], Any], key: Any, state: Any, param
 
 
 def require_counted(state: Any, added: list[int | None]) -> None:
-    """Raise InvalidSystemError unless a step adds 1 to its state's `round`, by what it is known to add to each leaf."""
+    """Raise DeclarationError unless a step adds 1 to its state's `round`, by what it is known to add to each leaf."""
     step_by = added[place_of_round(state)]
     if step_by == 1:
         return
     what = "gives a `round` that cannot be read as the last one plus 1"
     if step_by is not None:
         what = f"adds {step_by} to the state's `round`" if step_by else "leaves the state's `round` as it was"
-    raise InvalidSystemError(
+    raise DeclarationError(
         f"`step` {what}: the keys of rounds are made of it, and runs are counted by it. Give round=state.round + 1, "
         "and keep any other clock in a field of its own."
     )
@@ -109,7 +109,7 @@ def require_counted(state: Any, added: list[int | None]) -> None:
 
 def require_same_start(init: Callable[[Any], Any], key: Any) -> tuple[Any, int | None]:
     """The shapes of the state that `init` of a key begins, and the round that it begins at; None where that is traced
-    or no field. Raises: InvalidSystemError where that round may differ between keys.
+    or no field. Raises: DeclarationError where that round may differ between keys.
     """
     closed, shapes = jax.make_jaxpr(init, return_shape=True)(key)
     place = place_of_round(shapes) if hasattr(shapes, "round") else None
@@ -122,7 +122,7 @@ def require_same_start(init: Callable[[Any], Any], key: Any) -> tuple[Any, int |
         return shapes, begun.number
     needed = _needed([equation for equation in program.eqns if not equation.effects], _variables(outputs))
     if (_variables(outputs) | _inputs(needed)) & set(program.invars):
-        raise InvalidSystemError(
+        raise DeclarationError(
             "`init` gives a `round` that is made of its key, but all replicates begin at one round. Give "
             "round=jnp.int32(0), and keep any other clock in a field of its own."
         )

@@ -44,7 +44,7 @@ def compared(own: float) -> Locality:
     Args:
         own: the share of the expert's own last move in the baseline, in [0, 1]; the rest is the mean of all moves.
     Source: in place of Eq. (6) of `continual` and (11) of `edge`.
-    Raises: InvalidParamsError for an `own` that is no number in [0, 1].
+    Raises: InvalidValueError for an `own` that is no number in [0, 1].
 
     Examples:
         An expert that learned its task moves less than before when the task comes again, and its gate is rewarded:

@@ -20,7 +20,7 @@ import numpy as np
 from jax.core import Tracer
 from jaxtyping import Bool, Float, Int
 
-from moe_theory.core.errors import InvalidDimsError, InvalidParamsError, shortened
+from moe_theory.core.errors import InvalidValueError, shortened
 from moe_theory.core.errors import shown as shown
 from moe_theory.core.numerics import Scalar
 
@@ -157,7 +157,7 @@ def check(params: Any, dims: Any = None) -> Values:
     """Refuse parameters that break a constraint of their fields, or that the run's precision cannot hold.
 
     Returns: the parameters that are not traced, for rules between several of them.
-    Raises: InvalidParamsError naming the value, the bound and the way out.
+    Raises: InvalidValueError naming the value, the bound and the way out.
     """
     given, real = params._asdict().items(), jnp.result_type(float)
     values = {name: _scalar(name, value) for name, value in given if not isinstance(value, Tracer)}
@@ -171,12 +171,13 @@ def check(params: Any, dims: Any = None) -> Values:
             if isinstance(constraint, PaddedTo):
                 most = getattr(dims, constraint.size, None)
                 if most is not None and value > most:
-                    raise InvalidParamsError(
+                    raise InvalidValueError(
                         f"{name}={value} must be at most {constraint.size}={most}, which the arrays are padded to. "
-                        f"Lower {name} or raise Dims.{constraint.size}."
+                        f"Lower {name} or raise Dims.{constraint.size}.",
+                        argument=name,
                     )
             elif problem := constraint.complaint(name, value.item()):
-                raise InvalidParamsError(f"{name}={value} {problem}")
+                raise InvalidValueError(f"{name}={value} {problem}", argument=name)
         require_representable(name, value.item(), real)
     for name, constraints in _constraints(type(params)).items():
         for constraint in constraints:
@@ -187,7 +188,7 @@ def check(params: Any, dims: Any = None) -> Values:
 
 def check_sizes(dims: Any) -> None:
     """Refuse static sizes that break a constraint of their fields; None stands where the field's type allows it.
-    Raises: InvalidDimsError naming the value, the bound and the way out.
+    Raises: InvalidValueError naming the value, the bound and the way out.
     """
     for name, constraints in _constraints(type(dims)).items():
         value = getattr(dims, name)
@@ -197,41 +198,43 @@ def check_sizes(dims: Any) -> None:
             if isinstance(constraint, AtMost):
                 other = getattr(dims, constraint.other)
                 if value > other:
-                    raise InvalidDimsError(_above(name, value, constraint.other, other, constraint.why))
+                    raise InvalidValueError(_above(name, value, constraint.other, other, constraint.why))
                 continue
             is_static = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
             if problem := constraint.complaint(name, value if is_static else math.nan):
-                raise InvalidDimsError(f"{name}={value!r} {problem}")
+                raise InvalidValueError(f"{name}={value!r} {problem}", argument=name)
 
 
 def require(constraint: Any, **values: Any) -> None:
     """Refuse numbers, or arrays of them, that break a constraint such as `Count` or `Whole(2)`, or are not finite.
-    Raises: InvalidParamsError naming the value, the bound and the way out.
+    Raises: InvalidValueError naming the value, the bound and the way out.
     """
     for name, value in values.items():
         try:
             numbers = np.unique(np.asarray(value, float)).tolist()
         except OverflowError:
-            raise InvalidParamsError(f"{name}={shortened(value)} is too large. Lower {name}.") from None
+            raise InvalidValueError(f"{name}={shortened(value)} is too large. Lower {name}.", argument=name) from None
         except (TypeError, ValueError):
-            raise InvalidParamsError(f"{name}={shortened(value)} must be a number. Change {name}.") from None
+            raise InvalidValueError(
+                f"{name}={shortened(value)} must be a number. Change {name}.", argument=name
+            ) from None
         for number in [value] if isinstance(value, (int, float)) else numbers:
             problem = None if math.isfinite(number) else f"must be a finite number. Change {name}."
             for each in getattr(constraint, "__metadata__", (constraint,)):
                 problem = problem or each.complaint(name, number)
             if problem:
-                raise InvalidParamsError(f"{name}={number} {problem}")
+                raise InvalidValueError(f"{name}={number} {problem}", argument=name)
 
 
 def require_active(num_experts: Any, num_active: Any) -> None:
-    """Raise InvalidParamsError unless numbers, or arrays of them, are whole and 1 <= num_active <= num_experts."""
+    """Raise InvalidValueError unless numbers, or arrays of them, are whole and 1 <= num_active <= num_experts."""
     values = {"num_experts": num_experts, "num_active": num_active}
     require(Count, **values)
     require_ordered(values, "num_active", "num_experts", "only so many experts can be active")
 
 
 def require_overparameterized(num_features: int, num_samples: int) -> None:
-    """Raise InvalidDimsError unless 1 <= num_samples < num_features.
+    """Raise InvalidValueError unless 1 <= num_samples < num_features.
 
     Source: Section 3.1 of `continual`.
 
@@ -240,42 +243,46 @@ def require_overparameterized(num_features: int, num_samples: int) -> None:
         >>> theory.require_overparameterized(num_features=10, num_samples=10)
         Traceback (most recent call last):
             ...
-        moe_theory.core.errors.InvalidDimsError: num_samples=10 must be below num_features=10: ...
+        moe_theory.core.errors.InvalidValueError: num_samples=10 must be below num_features=10: ...
     """
     if num_samples < 1:
-        raise InvalidDimsError(
+        raise InvalidValueError(
             f"num_samples={num_samples} must be at least 1: every arrival holds its feature signal (Definition 1). "
-            "Raise num_samples."
+            "Raise num_samples.",
+            argument="num_samples",
         )
     if num_samples >= num_features:
-        raise InvalidDimsError(
+        raise InvalidValueError(
             f"num_samples={num_samples} must be below num_features={num_features}: the paper studies "
-            "the overparameterized regime. Lower num_samples or raise num_features."
+            "the overparameterized regime. Lower num_samples or raise num_features.",
+            argument="num_samples",
         )
 
 
 def require_ordered(values: Mapping[str, Any], lower: str, upper: str, why: str) -> None:
-    """Raise InvalidParamsError where the value called `lower`, or any in an array, is above the one called `upper`."""
+    """Raise InvalidValueError where the value called `lower`, or any in an array, is above the one called `upper`."""
     if {lower, upper} <= values.keys() and np.any(np.asarray(values[lower]) > np.asarray(values[upper])):
-        raise InvalidParamsError(_above(lower, values[lower], upper, values[upper], why))
+        raise InvalidValueError(_above(lower, values[lower], upper, values[upper], why))
 
 
 def require_representable(name: str, value: float, dtype: Any) -> None:
-    """Raise InvalidParamsError unless a run can hold a number, in reals of this `dtype` or integers of as many bits."""
+    """Raise InvalidValueError unless a run can hold a number, in reals of this `dtype` or integers of as many bits."""
     if isinstance(value, bool):
         return
     if isinstance(value, int):
         largest = np.iinfo(f"int{8 * np.dtype(dtype).itemsize}").max
         if abs(value) > largest:
-            raise InvalidParamsError(
-                f"{name}={shortened(value)} must be at most {largest} in size, as a run counts. Lower {name}."
+            raise InvalidValueError(
+                f"{name}={shortened(value)} must be at most {largest} in size, as a run counts. Lower {name}.",
+                argument=name,
             )
         return
     smallest, largest = (float(limit) for limit in (np.finfo(dtype).tiny, np.finfo(dtype).max))
     if value != 0 and not smallest <= abs(value) <= largest:
-        raise InvalidParamsError(
+        raise InvalidValueError(
             f"{name}={value!r} is outside what {np.dtype(dtype)} can hold, {smallest:.3g} to {largest:.3g} in "
-            "size. Change it, or run in float64."
+            "size. Change it, or run in float64.",
+            argument=name,
         )
 
 
@@ -316,15 +323,15 @@ def _above(lower: str, low: Any, upper: str, high: Any, why: str) -> str:
 def _scalar(name: str, given: Any) -> np.ndarray:
     value = np.asarray(given)
     if value.dtype.kind == "O" and isinstance(given, int):
-        raise InvalidParamsError(f"{name}={shortened(given)} is too large for a run. Lower {name}.")
+        raise InvalidValueError(f"{name}={shortened(given)} is too large for a run. Lower {name}.", argument=name)
     if value.dtype.kind not in "biuf":
-        raise InvalidParamsError(f"{name}={shortened(given)} must be a real number. Change {name}.")
+        raise InvalidValueError(f"{name}={shortened(given)} must be a real number. Change {name}.", argument=name)
     if value.ndim != 0:
-        raise InvalidParamsError(
+        raise InvalidValueError(
             f"{name} has shape {value.shape}, but a run has one setting: call once per cell, the program is reused."
         )
     if not math.isfinite(value):
-        raise InvalidParamsError(f"{name}={value} must be a finite number. Change {name}.")
+        raise InvalidValueError(f"{name}={value} must be a finite number. Change {name}.", argument=name)
     return value
 
 
@@ -332,19 +339,19 @@ _BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
 
 
 def typed(name: str, value: Any, defaults: Any) -> bool | int | float:
-    """A number, or its text, as the parameter's type. Raises: InvalidParamsError for what is no such number."""
+    """A number, or its text, as the parameter's type. Raises: InvalidValueError for what is no such number."""
     kind = np.asarray(getattr(defaults, name)).dtype.kind
     text = str(value).strip()
     if kind == "b":
         if text.lower() not in _BOOLEANS:
-            raise InvalidParamsError(f"{name}={text} must be true or false.")
+            raise InvalidValueError(f"{name}={text} must be true or false.", argument=name)
         return _BOOLEANS[text.lower()]
     try:
         number = float(text)
     except ValueError:
-        raise InvalidParamsError(f"{name}={text} must be a number. Change {name}.") from None
+        raise InvalidValueError(f"{name}={text} must be a number. Change {name}.", argument=name) from None
     if kind == "f":
         return number
     if not number.is_integer():
-        raise InvalidParamsError(f"{name}={text} must be a whole number. Change {name}.")
+        raise InvalidValueError(f"{name}={text} must be a whole number. Change {name}.", argument=name)
     return int(number)

@@ -13,7 +13,7 @@ which is gradient descent of pi_m |dw|, (27) of `continual` and (25) of `edge`, 
 import numpy as np
 from scipy import optimize
 
-from moe_theory.core.errors import InvalidParamsError
+from moe_theory.core.errors import InvalidValueError
 
 SETTLED = 1e-12  # a payment that moves nothing any more, in units of the first
 DRIVES = (1e-3, 1e3)  # between which the critical one is looked for
@@ -23,7 +23,7 @@ def lead_after_turns(num_experts: int, drive: float, contraction: float = 0.0) -
     """How far the last of M experts is ahead after each has paid for one task in turn, from level outputs.
 
     The last one pays contraction, contraction^2, ... as well, as often as it gets the task again; its least lead on
-    the way is returned. Negative: another expert has got ahead of it. Raises: InvalidParamsError for num_experts < 2.
+    the way is returned. Negative: another expert has got ahead of it. Raises: InvalidValueError for num_experts < 2.
 
     Args:
         drive: kappa = eta c |v|^2 / M, with c the move of an expert that learns the task anew.
@@ -57,7 +57,9 @@ def lead_after_turns(num_experts: int, drive: float, contraction: float = 0.0) -
 
 def _require_others(num_experts: int) -> None:
     if num_experts < 2:
-        raise InvalidParamsError(f"num_experts={num_experts} must be at least 2: a lone expert leads nobody.")
+        raise InvalidValueError(
+            f"num_experts={num_experts} must be at least 2: a lone expert leads nobody.", argument="num_experts"
+        )
 
 
 def critical_drive(num_experts: int, contraction: float, perturbation: float | None = None) -> float:
@@ -76,7 +78,7 @@ def critical_drive(num_experts: int, contraction: float, perturbation: float | N
             drive will do as lambda goes to 0: kappa_c = (4 lambda)^(1/3) for M = 2, (6 lambda)^(1/4) for M = 3.
     Source: docs/pages/derivations/gates.md; against Lemma 15, Propositions 1 and 3 of `continual`, Proposition 3 of
         `edge`.
-    Raises: InvalidParamsError outside these ranges; without a perturbation where one is needed.
+    Raises: InvalidValueError outside these ranges; without a perturbation where one is needed.
 
     Examples:
         >>> from moe_theory.continual import corrected
@@ -87,16 +89,20 @@ def critical_drive(num_experts: int, contraction: float, perturbation: float | N
     """
     _require_others(num_experts)
     if not 0 <= contraction < 1:
-        raise InvalidParamsError(
+        raise InvalidValueError(
             f"contraction={contraction} must be in [0, 1): with 1 an expert never learns its task. "
-            "Give ((d - s)/(d - 1))^0.5."
+            "Give ((d - s)/(d - 1))^0.5.",
+            argument="contraction",
         )
     if perturbation is not None and not (np.isfinite(perturbation) and perturbation >= 0):
-        raise InvalidParamsError(f"perturbation={perturbation} must be finite and not negative. Give lambda.")
+        raise InvalidValueError(
+            f"perturbation={perturbation} must be finite and not negative. Give lambda.", argument="perturbation"
+        )
     has_none = num_experts == 2 or (num_experts == 3 and contraction == 0)
     if perturbation is None and has_none:
-        raise InvalidParamsError(
-            f"num_experts={num_experts} are so few that it counts by how much the leader is ahead. Give perturbation."
+        raise InvalidValueError(
+            f"num_experts={num_experts} are so few that it counts by how much the leader is ahead. Give perturbation.",
+            argument="num_experts",
         )
     asked = perturbation or 0.0
     if asked == 0 and num_experts <= 3 and contraction == 0:
@@ -107,7 +113,7 @@ def critical_drive(num_experts: int, contraction: float, perturbation: float | N
 
     low, high = DRIVES
     if excess(low) >= 0 or excess(high) <= 0:
-        raise InvalidParamsError(
+        raise InvalidValueError(
             f"the critical drive of num_experts={num_experts}, contraction={contraction}, perturbation={perturbation} "
             f"is not between {low:g} and {high:g}. Change them."
         )

@@ -20,7 +20,7 @@ import numpy as np
 
 from moe_theory.core import faults, vmap
 from moe_theory.core.constraints import IndexOf, Undefined, Within, is_known, stated
-from moe_theory.core.errors import FaultyRunError, InvalidRunError, MoeTheoryError
+from moe_theory.core.errors import InvalidValueError, MoeTheoryError
 from moe_theory.core.random import step_key
 
 _ERRORS = chex.ChexifyChecks.user | chex.ChexifyChecks.index
@@ -41,11 +41,14 @@ def run(
     reduce: Callable[[Any], Any] | None,
     is_batch: bool,
 ) -> tuple[Any, Any]:
-    """`vmap.run` of these, or the first fault. Replicates are called by `names`. Raises: FaultyRunError that names the
-    round, the replicate and the field; InvalidRunError inside a caller's own program, where nothing can be raised.
+    """`vmap.run` of these, or the first fault. Replicates are called by `names`. Raises: InvalidValueError that names
+    the round, the replicate and the field; InvalidValueError inside a caller's own program, where nothing can be
+    raised.
     """
     if not is_known((jax.random.key_data(keys), state, params)):
-        raise InvalidRunError("debug=True raises what it finds, which a program of yours cannot: call it outside.")
+        raise InvalidValueError(
+            "debug=True raises what it finds, which a program of yours cannot: call it outside.", argument="debug"
+        )
     faults.warn_of_own_programs()  # chex takes no options of the compiler
     keys, state = (keys, state) if is_batch else jax.tree.map(lambda leaf: jnp.asarray(leaf)[..., None], (keys, state))
     try:
@@ -70,14 +73,14 @@ def run(
         return None
 
     if fault(num_rounds, places) is None:
-        raise FaultyRunError(f"in what `observe` records: {said}")
+        raise InvalidValueError(f"in what `observe` records: {said}")
     # What is wrong stays so with more rounds, and with more replicates.
     rounds = bisect_left(range(num_rounds), True, key=lambda rounds: fault(rounds, places) is not None)
     last = bisect_left(places[:-1], True, key=lambda last: fault(rounds, np.minimum(places, last)) is not None)
     said = fault(rounds, np.full_like(places, last)) or said
     begun = 0 if state is None else int(np.max(state.round))
     where = f"round {begun + rounds}" if rounds else "the start, before round 1"
-    raise FaultyRunError(f"{where}, replicate {names[last]}: {said}")
+    raise InvalidValueError(f"{where}, replicate {names[last]}: {said}")
 
 
 def _said(failure: Exception) -> str:

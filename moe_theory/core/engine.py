@@ -16,7 +16,7 @@ from moe_theory.core import faults, programs, vmap
 from moe_theory.core.ahead import require_counted, split_step
 from moe_theory.core.batching import one_replicate, trailing_vmap, without_barriers
 from moe_theory.core.constraints import is_known
-from moe_theory.core.errors import InvalidRunError
+from moe_theory.core.errors import InvalidValueError
 from moe_theory.core.forks import require_own_jax
 from moe_theory.core.numerics import stored
 from moe_theory.core.random import replicate_keys, step_key
@@ -65,8 +65,8 @@ def run(
 ) -> tuple[Any, Any]:
     """Final state and stacked records of a run, from `state` or, where that is None, from the system's own start. With
     `is_batch`, keys (B,) and every leaf of states and records end in the replicate axis. With `is_plain` the run is
-    `vmap.run`, as it is where this JAX's programs cannot be rewritten. Raises: InvalidRunError in a forked child, and
-    for a batch whose replicates are at different rounds; InvalidSystemError for a step that breaks the contract.
+    `vmap.run`, as it is where this JAX's programs cannot be rewritten. Raises: InvalidValueError in a forked child, and
+    for a batch whose replicates are at different rounds; DeclarationError for a step that breaks the contract.
     """
     require_own_jax()
     num_rounds, record_every = int(num_rounds), int(record_every)  # NumPy's whole numbers are no int
@@ -108,15 +108,17 @@ def _record_bytes() -> dict[Hashable, int]:
 
 
 def require_one_round(rounds: Any) -> None:
-    """Raise InvalidRunError unless the replicates of a batch are at the same round, one that can be counted from."""
+    """Raise InvalidValueError unless the replicates of a batch are at the same round, one that can be counted from."""
     low, high = (int(find(rounds)) for find in (np.min, np.max))
     if low != high:
-        raise InvalidRunError(
+        raise InvalidValueError(
             f"the replicates of this state are at rounds {low} to {high}, but those of a batch go on from one round: "
             "join checkpoints of the same age."
         )
     if low < 0:
-        raise InvalidRunError(f"round={low} must be at least 0: the keys of rounds before are of others. Change state.")
+        raise InvalidValueError(
+            f"round={low} must be at least 0: the keys of rounds before are of others. Change state.", argument="round"
+        )
 
 
 def platform_of(keys: Any, state: Any, params: Any) -> str | None:

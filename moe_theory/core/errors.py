@@ -15,98 +15,62 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from moe_theory.core.fields import begins_with, documented, named_by
+from moe_theory.core.fields import begins_with, named_by
 
 
-@documented
 class MoeTheoryError(ValueError):
-    """A mistake in what was asked for, with the way out in its message."""
+    """A mistake in what was asked for, with the way out in its message.
 
-    key: tuple[str, ...] = ()  # which entry of a specification is wrong, from the outermost table inwards
+    Attributes:
+        argument: name of the argument, or kind of name, that is wrong; empty where it is neither.
+        key: which entry of a specification is wrong, from the outermost table inwards.
+    """
 
+    key: tuple[str, ...] = ()
 
-class InvalidDimsError(MoeTheoryError):
-    """Static shapes that the papers' setting excludes."""
-
-
-class InvalidParamsError(MoeTheoryError):
-    """A traced parameter outside its range."""
-
-
-class InvalidRunError(MoeTheoryError):
-    """Rounds, replicates or recording that cannot be run."""
+    def __init__(self, message: str, argument: str = "") -> None:
+        super().__init__(message)
+        self.argument = argument
 
 
-class FaultyRunError(MoeTheoryError):
-    """A number of a run that `debug=True` finds to be none, out of its range or an index of nothing."""
+class InvalidValueError(MoeTheoryError):
+    """A value outside its bounds, or values that do not fit each other."""
 
 
-class InvalidSystemError(MoeTheoryError):
-    """A system whose state cannot be counted by, or whose `step` does not give the state that `init` began."""
+class UnknownNameError(MoeTheoryError):
+    """A name that nothing is registered under. `argument` says what kind of name."""
 
 
-class InvalidRewardError(MoeTheoryError):
-    """Rewards of a slot that nothing can be learnt from."""
+class MissingError(MoeTheoryError):
+    """Something saved, or a file, that is not where it is looked for."""
+
+    def __init__(self, message: str, present: int = 0, argument: str = "") -> None:
+        super().__init__(message, argument)
+        self.present = present  # files or folders that are there
 
 
-class InvalidStreamError(MoeTheoryError):
-    """A stream of requests that cannot be read, or that lacks what a stream needs."""
-
-
-class InvalidClaimError(MoeTheoryError):
-    """A claim whose declaration is incomplete or whose functions return the wrong thing."""
-
-
-class InvalidStatementError(MoeTheoryError):
-    """An entry of a paper's list of statements that says too little, or what it cannot say."""
-
-
-class InvalidPaperError(MoeTheoryError):
-    """A paper that is registered wrongly, or no paper at all."""
-
-
-class InvalidSpecError(MoeTheoryError):
-    """A specification of a sweep that cannot be read, or that asks for what cannot be run."""
+class DamagedError(MoeTheoryError):
+    """Something saved that cannot be read, or cannot be joined with something else."""
 
 
 class OutputError(MoeTheoryError):
     """A place for results that cannot be written."""
 
 
-class InvalidReportError(MoeTheoryError):
-    """A report that is missing, damaged, or cannot be merged with another."""
-
-
-class MissingChunkError(MoeTheoryError):
-    """Something kept, such as a chunk of a sweep, that is not there (yet)."""
-
-
-class MissingDataError(MoeTheoryError):
-    """A data set whose files are not where they were looked for."""
-
-    def __init__(self, message: str, present: int = 0) -> None:
-        super().__init__(message)
-        self.present = present  # files or folders that are there
-
-
-class DamagedDataError(MoeTheoryError):
-    """A data set's file that cannot be read, or that holds something else than its format says."""
-
-    def __init__(self, path: Path, reason: str, way_out: str = "Get it again from where it was published.") -> None:
-        super().__init__(f"{path} is damaged: {reason}. {way_out}")
-        self.reason = reason
-
-
-class ExecutorLostError(MoeTheoryError):
+class WorkersError(MoeTheoryError):
     """Workers that cannot be reached, or are lost again and again."""
 
 
-class UnknownNameError(MoeTheoryError):
-    """A name that nothing is registered under."""
+class DeclarationError(MoeTheoryError):
+    """A paper, system, statement, claim or specification that is declared wrongly."""
 
 
-class UndeclaredError(UnknownNameError):
-    """A name of a statement, a claim or a figure that nothing declares."""
+class DataError(MoeTheoryError):
+    """A data set's file that cannot be read, or that holds something else than its format says."""
+
+    def __init__(self, path: Path, reason: str, way_out: str = "Get it again from where it was published.") -> None:
+        super().__init__(f"{path} is damaged: {reason}. {way_out}", "path")
+        self.reason = reason
 
 
 def unknown_name(kind: str, name: str, known: Iterable[str], of: type | None = None) -> UnknownNameError:
@@ -122,11 +86,15 @@ def unknown_name(kind: str, name: str, known: Iterable[str], of: type | None = N
         here = [each for each in meant if each in known]
         if not begins_with(name[:100], fields[0]):
             said = "; ".join(f"{field.name} ({field.comment})" for field in fields if field.name in (here or meant))
-            return UnknownNameError(f"unknown {kind} {shortened(name)}. The paper's {name} is spoken of by {said}.")
+            return UnknownNameError(
+                f"unknown {kind} {shortened(name)}. The paper's {name} is spoken of by {said}.", kind
+            )
         names = " and ".join(here or meant) + ("" if here else f", which is no {kind} here")
-        return UnknownNameError(f"unknown {kind} {shortened(name)}. The paper's {name} is called {names}.")
+        return UnknownNameError(f"unknown {kind} {shortened(name)}. The paper's {name} is called {names}.", kind)
     if of is not None and name == "T":
-        return UnknownNameError(f"unknown {kind} 'T'. The number of rounds is `rounds` of a sweep or of a figure.")
+        return UnknownNameError(
+            f"unknown {kind} 'T'. The number of rounds is `rounds` of a sweep or of a figure.", kind
+        )
     paper = name[: name.find(".") + 1]  # which is no likeness
     paper = paper if any(each.startswith(paper) for each in known) else ""
     among = [each.removeprefix(paper) for each in known if each.startswith(paper)]
@@ -135,7 +103,7 @@ def unknown_name(kind: str, name: str, known: Iterable[str], of: type | None = N
     nearest = f"Did you mean {near[0]!r}? " if near else ""
     more = f" and {len(known) - 12:,} more" if len(known) > 12 else ""
     listed = f"Near it: {', '.join(near)}." if near and more else f"Known: {', '.join(known[:12]) or 'none'}{more}."
-    return UnknownNameError(f"unknown {kind} {shortened(name)}. {nearest}{listed}")
+    return UnknownNameError(f"unknown {kind} {shortened(name)}. {nearest}{listed}", kind)
 
 
 def shortened(value: Any) -> str:
@@ -153,9 +121,9 @@ def shown(value: Any) -> str:
 
 
 def require_docstrings() -> None:
-    """Raise InvalidRunError where Python leaves docstrings out, which help and captions are made of."""
+    """Raise InvalidValueError where Python leaves docstrings out, which help and captions are made of."""
     if sys.flags.optimize > 1:
-        raise InvalidRunError("help and captions are docstrings, and Python leaves them out. Run it without -OO.")
+        raise InvalidValueError("help and captions are docstrings, and Python leaves them out. Run it without -OO.")
 
 
 FRAMES = 2  # of a user's code that an error names

@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxlib import version
 
-from moe_theory.core.errors import InvalidRunError
+from moe_theory.core.errors import InvalidValueError
 
 Options = Mapping[str, Any]  # of XLA's compiler, by name
 
@@ -64,10 +64,10 @@ def avoiding() -> dict[str, Any]:
 
 
 def require_none(options: Options | None) -> None:
-    """Raise InvalidRunError where a program for a CPU that is compiled with these options has a fault."""
+    """Raise InvalidValueError where a program for a CPU that is compiled with these options has a fault."""
     for fault in _present(tuple((options or {}).items())):
         flags = f"XLA_FLAGS={os.environ['XLA_FLAGS']!r}" if "XLA_FLAGS" in os.environ else "no XLA_FLAGS"
-        raise InvalidRunError(
+        raise InvalidValueError(
             f"jaxlib {version.__version__} with {flags} gives wrong numbers where a program {fault.name} "
             f"({fault.source}). Leave {fault.option} out of XLA_FLAGS, or install another jaxlib."
         )

@@ -4,17 +4,17 @@ import os
 import sys
 from collections.abc import Callable
 
-from moe_theory.core.errors import InvalidRunError
+from moe_theory.core.errors import InvalidValueError
 
 _parent: int | None = None  # the process whose JAX this one has a copy of, without its threads
 
 
 def require_own_jax() -> None:
-    """Raise InvalidRunError in a forked child whose parent has used JAX: it would wait for XLA's threads, which a fork
-    does not copy, for ever.
+    """Raise InvalidValueError in a forked child whose parent has used JAX: it would wait for XLA's threads, which a
+    fork does not copy, for ever.
     """
     if _parent is not None:
-        raise InvalidRunError(
+        raise InvalidValueError(
             f"process {os.getpid()} was forked from process {_parent}, which had used JAX: it has none of XLA's "
             'threads, and would hang. Start it by multiprocessing.get_context("spawn"), or fork before JAX is used.'
         )

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from moe_theory.core.errors import InvalidParamsError
+from moe_theory.core.errors import InvalidValueError
 from moe_theory.core.numerics import Scalar
 
 
@@ -50,9 +50,9 @@ def best_ranked(
 
 
 def scored(scores: Float[Array, " M"], outputs: Float[Array, " M"]) -> Float[Array, " M"]:
-    """A router's scores. Raises: InvalidParamsError for another shape than that of the gate outputs."""
+    """A router's scores. Raises: InvalidValueError for another shape than that of the gate outputs."""
     if jnp.shape(scores) != outputs.shape:
-        raise InvalidParamsError(
+        raise InvalidValueError(
             f"the router gave scores of shape {jnp.shape(scores)}, not one an expert: {outputs.shape}. Fix the router."
         )
     return jnp.asarray(scores)

@@ -8,7 +8,7 @@ import jax
 import numpy as np
 
 from moe_theory.core.constraints import is_known
-from moe_theory.core.errors import InvalidRunError
+from moe_theory.core.errors import InvalidValueError
 
 _BEGUN: dict[int, tuple[Any, bytes]] = {}  # by the identity of a state's `round`
 
@@ -31,12 +31,12 @@ def remember(state: Any, digest: bytes | None) -> None:
 
 
 def require_same(state: Any, digest: bytes | None) -> None:
-    """Raise InvalidRunError for a state that came from another key or other replicates."""
+    """Raise InvalidValueError for a state that came from another key or other replicates."""
     if state is None or digest is None:
         return
     begun = _BEGUN.get(id(state.round))
     if begun is not None and begun[0]() is state.round and begun[1] != digest:
-        raise InvalidRunError(
+        raise InvalidValueError(
             "the state was begun with another key or other replicates, whose draws it would not go on with. Pass those "
             "that it came from, or branch off on purpose with jax.tree.map(jax.numpy.copy, state)."
         )

@@ -14,7 +14,7 @@ from jaxtyping import Array, ArrayLike, Float, Int, Real
 
 from moe_theory.core import constraints
 from moe_theory.core.constraints import require_overparameterized as require_overparameterized
-from moe_theory.core.errors import InvalidParamsError
+from moe_theory.core.errors import InvalidValueError
 from moe_theory.core.fields import documented
 from moe_theory.core.numerics import array_namespace
 from moe_theory.core.tasks import Pool, orthonormal_in_loop
@@ -78,7 +78,7 @@ def overparameterization_ratio(num_features: int, num_samples: int) -> float:
     """r = 1 - s/d, dimensionless, in (0, 1).
 
     Source: Section 5 of `continual`, above Proposition 4.
-    Raises: InvalidDimsError unless 1 <= num_samples < num_features.
+    Raises: InvalidValueError unless 1 <= num_samples < num_features.
 
     Examples:
         >>> from moe_theory.continual import theory
@@ -96,7 +96,7 @@ def error_contraction(num_features: int, num_samples: int) -> float:
     random subspace of the signal's complement. For s = 1 nothing is learned by a repeat, and the factor is 1.
 
     Source: Definition 1 of `continual`, in place of Lemma 3, which has 0; derivation in `single_expert.py`.
-    Raises: InvalidDimsError unless 1 <= num_samples < num_features.
+    Raises: InvalidValueError unless 1 <= num_samples < num_features.
 
     Examples:
         >>> from moe_theory.continual import theory
@@ -110,7 +110,7 @@ def error_contraction(num_features: int, num_samples: int) -> float:
 def one_expert_a_round(loads: Real[ArrayLike, "*batch M"], round: Real[ArrayLike, "*batch"]) -> Real[Numbers, "*batch"]:
     """`round`, which the loads of top-1 routing add up to; NaN where traced loads do not, as no error can be raised.
 
-    Raises: InvalidParamsError for loads of other routing, where they are not traced.
+    Raises: InvalidValueError for loads of other routing, where they are not traced.
 
     Examples:
         >>> import numpy as np
@@ -118,7 +118,7 @@ def one_expert_a_round(loads: Real[ArrayLike, "*batch M"], round: Real[ArrayLike
         >>> one_expert_a_round(np.array([2, 2]), round=2)  # of top-2 routing
         Traceback (most recent call last):
             ...
-        moe_theory.core.errors.InvalidParamsError: loads add up to 4 after round=2, but the closed ...
+        moe_theory.core.errors.InvalidValueError: loads add up to 4 after round=2, but the closed ...
     """
     xp = array_namespace(loads, round)
     total = xp.sum(xp.asarray(loads), axis=-1)
@@ -127,7 +127,7 @@ def one_expert_a_round(loads: Real[ArrayLike, "*batch M"], round: Real[ArrayLike
     totals, rounds = np.broadcast_arrays(np.asarray(total, float), np.asarray(round, float))
     wrong = ~(np.abs(totals - rounds) < 0.5)
     if np.any(wrong):
-        raise InvalidParamsError(
+        raise InvalidValueError(
             f"loads add up to {totals[wrong][0]:g} after round={rounds[wrong][0]:g}, but the closed forms are of top-1 "
             "routing, in which every task has one expert (num_active=1). Give loads (..., M), experts last, of as many "
             "tasks as rounds."
@@ -219,7 +219,7 @@ def targets_of(arrival: Any) -> Float[Array, " s"]:
     """The targets y of an arrival's samples: its own, or X' w of its truth.
 
     Source: Section 3.1 of `continual`.
-    Raises: InvalidParamsError for an arrival with neither; in a `fit` it has a truth.
+    Raises: InvalidValueError for an arrival with neither; in a `fit` it has a truth.
 
     Examples:
         >>> import numpy as np
@@ -229,7 +229,7 @@ def targets_of(arrival: Any) -> Float[Array, " s"]:
         [0.0, 1.0]
     """
     if arrival.targets is None and arrival.truth is None:
-        raise InvalidParamsError(
+        raise InvalidValueError(
             "the arrival has neither targets nor a truth: a `fit` gets the pool's, and a stream adds one by "
             "arrival._replace(truth=...)."
         )
@@ -239,10 +239,10 @@ def targets_of(arrival: Any) -> Float[Array, " s"]:
 
 
 def fitted(fit: Fit, models: Float[Array, "k d"], arrival: Any, params: Any) -> Float[Array, "k d"]:
-    """Changes of the models by a fit. Raises: InvalidParamsError for another shape than that of `models`."""
+    """Changes of the models by a fit. Raises: InvalidValueError for another shape than that of `models`."""
     change = jnp.asarray(fit(models, arrival, params))
     if change.shape != models.shape:
-        raise InvalidParamsError(
+        raise InvalidValueError(
             f"the fit gave changes of shape {change.shape}, not one a model: {models.shape}. Fix the fit."
         )
     return change

@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, PyTree
 
 from moe_theory.core.constraints import is_known
-from moe_theory.core.errors import InvalidParamsError
+from moe_theory.core.errors import InvalidValueError
 from moe_theory.core.fields import documented
 from moe_theory.core.vmap import described_array
 
@@ -71,18 +71,19 @@ distance_moved = Locality(_as_printed)  # |w_t - w_{t-1}|^q: the papers' own. So
 
 
 def check_locality(locality: Any) -> None:
-    """Raise InvalidParamsError unless a locality loss is a `Locality`.
+    """Raise InvalidValueError unless a locality loss is a `Locality`.
 
     Examples:
         >>> from moe_theory.core.locality import check_locality
         >>> check_locality(abs)
         Traceback (most recent call last):
             ...
-        moe_theory.core.errors.InvalidParamsError: locality=<built-in function abs> must be a Locality: Locality(...
+        moe_theory.core.errors.InvalidValueError: locality=<built-in function abs> must be a Locality: Locality(...
     """
     if not isinstance(locality, Locality):
-        raise InvalidParamsError(
-            f"locality={locality!r} must be a Locality: Locality(cost), or Locality(cost, init) with a memory."
+        raise InvalidValueError(
+            f"locality={locality!r} must be a Locality: Locality(cost), or Locality(cost, init) with a memory.",
+            argument="locality",
         )
 
 
@@ -91,26 +92,26 @@ def charged(
 ) -> tuple[Float[Array, " M"], PyTree]:
     """The costs of a locality loss and its memory, checked.
 
-    Raises: InvalidParamsError for costs of another shape than one an expert, for a memory that is not like the one
+    Raises: InvalidValueError for costs of another shape than one an expert, for a memory that is not like the one
         before, and for a cost that is NaN, where its value is known.
     """
     given: Any = locality.cost(move, memory, arrival, params)
     if not isinstance(given, tuple) or len(given) != 2:
-        raise InvalidParamsError("the locality loss must give (costs, memory), a tuple of 2. Fix its cost.")
+        raise InvalidValueError("the locality loss must give (costs, memory), a tuple of 2. Fix its cost.")
     costs, after = given
     if jnp.shape(costs) != move.costs.shape:
-        raise InvalidParamsError(
+        raise InvalidValueError(
             f"the locality loss gave costs of shape {jnp.shape(costs)}, not one an expert: {move.costs.shape}. Fix its "
             "cost."
         )
     if (found := _described(after)) != (begun := _described(memory)):
-        raise InvalidParamsError(
+        raise InvalidValueError(
             f"the locality loss gave a memory {found} for one of {begun}. Let its cost give what its init began, in "
             "shape and type."
         )
     if is_known(costs, move.learned) and np.any(np.isnan(np.asarray(costs)) & np.asarray(move.learned)):
         expert = int(np.argmax(np.isnan(np.asarray(costs)) & np.asarray(move.learned)))
-        raise InvalidParamsError(
+        raise InvalidValueError(
             f"the locality loss gave NaN to expert {expert}, which has moved by {float(move.lengths[expert]):g}: no "
             "gate would be a number from then on. Fix its cost."
         )

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Array, Float, Shaped
 
-from moe_theory.core.errors import InvalidRunError
+from moe_theory.core.errors import InvalidValueError
 from moe_theory.core.numerics import array_namespace
 
 
@@ -54,10 +54,10 @@ def over_replicates(samples: Float[Array, "... B"]) -> Moments:
 
 
 def merge(parts: Iterable[Moments]) -> Moments:
-    """Moments of all samples together, in float64, in the order of `parts`. Raises: InvalidRunError without parts."""
+    """Moments of all samples together, in float64, in the order of `parts`. Raises: InvalidValueError without parts."""
     parts = [Moments(*(np.asarray(leaf, np.float64) for leaf in part)) for part in parts]
     if not parts:
-        raise InvalidRunError("there are no moments to merge: run at least one chunk of replicates.")
+        raise InvalidValueError("there are no moments to merge: run at least one chunk of replicates.")
     total = parts[0]
     for part in parts[1:]:
         total = _merge_two(total, part)

@@ -20,9 +20,9 @@ from typing import Any
 
 from moe_theory.core.errors import (
     OWN_CODE,
-    InvalidPaperError,
-    InvalidParamsError,
-    UndeclaredError,
+    DeclarationError,
+    InvalidValueError,
+    UnknownNameError,
     described,
     frames,
     shortened,
@@ -51,12 +51,12 @@ class Reading:
     def params(self, **overrides: Any) -> Any:
         """The parameters of this reading, with `overrides` on top.
 
-        Raises: InvalidParamsError for a parameter that does not exist, with the nearest suggested.
+        Raises: InvalidValueError for a parameter that does not exist, with the nearest suggested.
         """
         for name in overrides:
             if name not in self.defaults._fields:
                 kind = type(self.defaults)
-                raise InvalidParamsError(str(unknown_name("parameter", name, kind._fields, kind)))
+                raise InvalidValueError(str(unknown_name("parameter", name, kind._fields, kind)), argument=name)
         return self.defaults._replace(**{**self.choices, **overrides})
 
 
@@ -102,13 +102,13 @@ class Paper:
 
     def __post_init__(self) -> None:
         if self.most_verdicts < 1:
-            raise InvalidPaperError(
+            raise DeclarationError(
                 f"paper {self.name!r}: most_verdicts={self.most_verdicts} must be at least 1: the error is split over "
                 "as many verdicts. Raise most_verdicts."
             )
         for each in self.readings:
             if shlex.quote(each) != each:
-                raise InvalidPaperError(
+                raise DeclarationError(
                     f"paper {self.name!r}: the reading {each!r} must be one word of a command line, such as "
                     f"{'-'.join(each.split())!r}. Rename it."
                 )
@@ -132,7 +132,7 @@ class Paper:
 
     def import_claims(self) -> None:
         """Import the module that declares its statements and their claims, unless that is its own. Raises:
-        InvalidPaperError where it cannot be imported.
+        DeclarationError where it cannot be imported.
         """
         if self.statements:
             self._import("statements", f"{self.statements}:")
@@ -141,7 +141,7 @@ class Paper:
         """The figures by name, each a `plot.FigureSpec`."""
         figures = self._import("figures", self.figures) if self.figures else {}
         if not isinstance(figures, Mapping):
-            raise InvalidPaperError(f"paper {self.name!r}: figures={self.figures!r} must be a mapping by name.")
+            raise DeclarationError(f"paper {self.name!r}: figures={self.figures!r} must be a mapping by name.")
         return figures
 
     def import_overview(self) -> Any:
@@ -159,8 +159,8 @@ class Paper:
             raise _not_imported(self.name, field, place, failure) from failure
 
 
-def _not_imported(paper: str, field: str, place: Any, failure: BaseException) -> InvalidPaperError:
-    return InvalidPaperError(
+def _not_imported(paper: str, field: str, place: Any, failure: BaseException) -> DeclarationError:
+    return DeclarationError(
         f"paper {paper!r}: {field}={place!r} cannot be imported ({described(failure)}). Write it as 'module:attribute'."
     )
 
@@ -202,20 +202,20 @@ def declared_commands() -> dict[str, tuple[str, str]]:
     """The commands that papers bring: by name the paper and its "module:function", in the order of reports. No paper is
     imported: declarations are read as text.
 
-    Raises: InvalidPaperError where two papers bring commands of one name.
+    Raises: DeclarationError where two papers bring commands of one name.
     """
     found: dict[str, tuple[str, str]] = {}
     for name in ordered_names():
         for command, place in declaration_of(name).get("commands", {}).items():
             other, _ = found.setdefault(command, (name, place))
             if other != name:
-                raise InvalidPaperError(f"papers {other!r} and {name!r} have a command {command!r}. Rename one.")
+                raise DeclarationError(f"papers {other!r} and {name!r} have a command {command!r}. Rename one.")
     return found
 
 
 def import_command(command: str) -> Any:
     """The function of a paper's command. Its module is imported by itself and not the package that it is in, so that
-    help, and whatever needs no more, is there at once. Raises: InvalidPaperError where it cannot be imported.
+    help, and whatever needs no more, is there at once. Raises: DeclarationError where it cannot be imported.
     """
     paper, place = declared_commands()[command]
     name, _, function = place.partition(":")
@@ -234,7 +234,12 @@ def import_command(command: str) -> Any:
 
 @functools.cache
 def declaration_of(name: str) -> dict[str, Any]:
-    """The plain values that an installed paper is declared with, by the names of its fields, read from its source."""
+    """The plain values that an installed paper is declared with, by the names of its fields, read from its source.
+
+    Raises: UnknownNameError, with the nearest name suggested.
+    """
+    if name not in _entry_points():
+        raise unknown_name("paper", name, paper_names())
     point = _entry_points()[name]
     for node in parsed_source(point.module).body:
         if (
@@ -273,7 +278,7 @@ def find_spec(module: str) -> importlib.machinery.ModuleSpec | None:
     return spec
 
 
-def undeclared(kind: str, name: str, known: Iterable[str], full: str = "") -> UndeclaredError:
+def undeclared(kind: str, name: str, known: Iterable[str], full: str = "") -> UnknownNameError:
     """The error for a figure, a statement or a claim that is not among the `known` names: where a file of the paper's
     folder is called so and not imported, that it is there, else the nearest name.
 
@@ -282,20 +287,20 @@ def undeclared(kind: str, name: str, known: Iterable[str], full: str = "") -> Un
     """
     paper, _, own = (full or name).partition(".")
     field = "figures" if kind == "figure" else "statements"
-    place = getattr(find_paper(paper), field) if paper in paper_names() else ""
+    place = declaration_of(paper).get(field) if paper in paper_names() else ""
     if place and isinstance(place, str):
         module = f"{place.partition(':')[0]}.{own.partition('.')[0].replace('-', '_')}"
         if module not in sys.modules and (spec := find_spec(module)) is not None and spec.has_location:
             folder, file = module.split(".")[-2:]
             there = f"{folder}/{file}.py exists, but {folder}/__init__.py does not import it"
-            return UndeclaredError(f"unknown {kind} {shortened(name)}. {there}: name it there.")
-    return UndeclaredError(str(unknown_name(kind, name, known)))
+            return UnknownNameError(f"unknown {kind} {shortened(name)}. {there}: name it there.", kind)
+    return unknown_name(kind, name, known)
 
 
 def find_paper(name: str) -> Paper:
     """The installed paper of this name; no other one is imported.
 
-    Raises: UnknownNameError, with the nearest name suggested; InvalidPaperError for one that cannot be imported, or
+    Raises: UnknownNameError, with the nearest name suggested; DeclarationError for one that cannot be imported, or
         where none is installed.
 
     Examples:
@@ -309,9 +314,9 @@ def find_paper(name: str) -> Paper:
 
 
 def all_papers() -> dict[str, Paper]:
-    """The installed papers, in the order of reports. Raises: InvalidPaperError for none, or one that is broken."""
+    """The installed papers, in the order of reports. Raises: DeclarationError for none, or one that is broken."""
     if not paper_names():
-        raise InvalidPaperError(NONE_INSTALLED)
+        raise DeclarationError(NONE_INSTALLED)
     return {name: _imported(name) for name in sorted(paper_names(), key=paper_place)}
 
 
@@ -323,19 +328,19 @@ def paper_place(name: str) -> tuple:
 @functools.cache
 def _imported(name: str) -> Paper:
     if name not in _entry_points():
-        raise InvalidPaperError(NONE_INSTALLED)
+        raise DeclarationError(NONE_INSTALLED)
     point = _entry_points()[name]
     try:
         paper = point.load()
     except OWN_CODE as failure:
-        raise InvalidPaperError(
+        raise DeclarationError(
             f"paper {name!r}: {point.value!r} cannot be imported ({described(failure)})"
             f"{frames(failure)}. Fix the distribution that registers it, or uninstall it."
         ) from failure
     if not isinstance(paper, Paper) or paper.name != name:
-        raise InvalidPaperError(f"paper {name!r}: the entry point {point.value!r} must be a Paper of this name.")
+        raise DeclarationError(f"paper {name!r}: the entry point {point.value!r} must be a Paper of this name.")
     if paper.package not in sys.modules:
-        raise InvalidPaperError(
+        raise DeclarationError(
             f"paper {name!r}: package={paper.package!r} must be where it is declared. Write package=__name__."
         )
     return paper
@@ -347,7 +352,7 @@ def _entry_points() -> dict[str, metadata.EntryPoint]:
     found = {point.name: point for point in points}
     for point in points:
         if point.value != found[point.name].value:
-            raise InvalidPaperError(
+            raise DeclarationError(
                 f"paper {point.name!r} is registered twice, as {point.value!r} and {found[point.name].value!r}. "
                 "Uninstall one of the two distributions."
             )

@@ -7,7 +7,7 @@ import weakref
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
-from moe_theory.core.errors import InvalidSystemError
+from moe_theory.core.errors import DeclarationError
 from moe_theory.core.system import System
 
 Builder = TypeVar("Builder", bound=Callable[..., System])
@@ -75,17 +75,17 @@ def parts_of(system: System) -> Mapping[str, Any]:
 
 
 def rebuilt(system: System, parts: Mapping[str, Any]) -> System:
-    """The system built of other parts. Raises: InvalidSystemError that says why it cannot be."""
+    """The system built of other parts. Raises: DeclarationError that says why it cannot be."""
     origin = _origin(system)
     if origin is None:
-        raise InvalidSystemError("its system is not the paper's algorithm alone")
+        raise DeclarationError("its system is not the paper's algorithm alone")
     if own := [name for name, part in origin.given.items() if part is not origin.parts[name]]:
-        raise InvalidSystemError(f"its system has a {' and a '.join(own)} of its own")
+        raise DeclarationError(f"its system has a {' and a '.join(own)} of its own")
     for name in parts:
         if name not in origin.parts:
-            raise InvalidSystemError(f"its algorithm has no {name}")
+            raise DeclarationError(f"its algorithm has no {name}")
         if name not in origin.taken:
-            raise InvalidSystemError(f"its diagnostics are of the printed {name}")
+            raise DeclarationError(f"its diagnostics are of the printed {name}")
     return origin.build(*origin.sizes, **{**origin.given, **parts})
 
 

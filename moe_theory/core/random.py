@@ -15,7 +15,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int, Key, UInt32
 
 from moe_theory.core import programs, threefry
-from moe_theory.core.errors import InvalidRunError
+from moe_theory.core.errors import InvalidValueError
 from moe_theory.core.forks import require_own_jax
 from moe_theory.core.numerics import Numbers, rounded_positive, stored
 
@@ -25,8 +25,8 @@ UNIFORMS, NORMALS = 0, 1  # streams of a key's numbers
 def root_key(seed: int) -> Key[Array, ""]:
     """The key of a whole experiment, from one integer seed (threefry: the same bits on every backend).
 
-    Raises: InvalidRunError unless `seed` is a whole number of 32 bits (without x64, larger ones would alias); and in a
-        forked child of a process that has used JAX.
+    Raises: InvalidValueError unless `seed` is a whole number of 32 bits (without x64, larger ones would alias); and in
+        a forked child of a process that has used JAX.
 
     Examples:
         >>> import moe_theory as mt
@@ -34,10 +34,12 @@ def root_key(seed: int) -> Key[Array, ""]:
         >>> mt.root_key(-1)
         Traceback (most recent call last):
             ...
-        moe_theory.core.errors.InvalidRunError: seed=-1 must be a whole number in [0, 2**32): ...
+        moe_theory.core.errors.InvalidValueError: seed=-1 must be a whole number in [0, 2**32): ...
     """
     if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or not 0 <= seed < 2**32:
-        raise InvalidRunError(f"seed={seed!r} must be a whole number in [0, 2**32): others would alias. Change seed.")
+        raise InvalidValueError(
+            f"seed={seed!r} must be a whole number in [0, 2**32): others would alias. Change seed.", argument="seed"
+        )
     require_own_jax()
     # Its words are written out, because `jax.random.key` adds an offset that the environment may set.
     return jax.random.wrap_key_data(jnp.array([0, seed], jnp.uint32), impl="threefry2x32")
@@ -45,19 +47,19 @@ def root_key(seed: int) -> Key[Array, ""]:
 
 def typed_key(key: Key[Array, ""] | UInt32[Array, " words"]) -> Key[Array, ""]:
     """The key as a typed one, also from the raw words of `jax.random.PRNGKey`, whose axis would read as a batch.
-    Raises: InvalidRunError for anything that is not one key, or that is one of another generator than threefry2x32,
+    Raises: InvalidValueError for anything that is not one key, or that is one of another generator than threefry2x32,
         with or without `jax_threefry_partitionable`.
     """
     key = jnp.asarray(key)
     if key.dtype == jnp.uint32 and key.shape == (2,):
         key = jax.random.wrap_key_data(key, impl=threefry.IMPLEMENTATION)
     if not jnp.issubdtype(key.dtype, jax.dtypes.prng_key) or key.shape != ():
-        raise InvalidRunError(
+        raise InvalidValueError(
             f"a key of shape {key.shape} and type {key.dtype} is not one random key: make one by root_key(seed)."
         )
     generator = str(jax.random.key_impl(key))
     if generator != threefry.IMPLEMENTATION:
-        raise InvalidRunError(
+        raise InvalidValueError(
             f"a key of {generator} does not draw the same numbers for a replicate in any batch, as "
             f"{threefry.IMPLEMENTATION} does: make one by root_key(seed)."
         )

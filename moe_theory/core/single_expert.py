@@ -59,7 +59,7 @@ from jaxtyping import Array, Float, Int, Shaped
 from scipy import special
 
 from moe_theory.core import programs
-from moe_theory.core.errors import InvalidParamsError, InvalidRunError
+from moe_theory.core.errors import InvalidValueError
 from moe_theory.core.fields import documented
 from moe_theory.core.linear import require_overparameterized
 from moe_theory.core.numerics import Numbers
@@ -110,15 +110,15 @@ def single_expert(
     task's truth) and features. Float64; O(N d^3 + T (N d^2 + d^3)).
 
     Source: derivation above, from Definition 1 of `continual` and `edge`.
-    Raises: InvalidDimsError unless 1 <= num_samples < d; InvalidParamsError for a zero signal or a negative spread;
-        InvalidRunError if num_rounds < 1.
+    Raises: InvalidValueError unless 1 <= num_samples < d; InvalidValueError for a zero signal or a negative spread;
+        InvalidValueError if num_rounds < 1.
     """
     return learn_arrivals(fixed_signals(truths, signals, own_spread), num_samples, num_rounds)
 
 
 def fixed_signals(truths: Float[Numbers, "N d"], signals: Float[Numbers, "N d"], own_spread: float = 0.0) -> Arrivals:
     """Arrivals whose signal points along the task's signal, of any length, whatever their own truth is. Raises:
-    InvalidParamsError for a zero signal, or a spread that is negative or not finite.
+    InvalidValueError for a zero signal, or a spread that is negative or not finite.
     """
     truths, signals = np.asarray(truths, np.float64), np.asarray(signals, np.float64)
     _require_spread(own_spread)
@@ -149,7 +149,7 @@ def fixed_signals(truths: Float[Numbers, "N d"], signals: Float[Numbers, "N d"],
 
 def signals_along_truths(truths: Float[Numbers, "N d"], own_spread: float) -> Arrivals:
     """Arrivals whose signal points along their OWN truth w_n + xi, with xi Gaussian of deviation `own_spread`. Raises:
-    InvalidParamsError for a spread that is negative or not finite, or a zero truth without spread.
+    InvalidValueError for a spread that is negative or not finite, or a zero truth without spread.
     """
     _require_spread(own_spread)
     truths = np.asarray(truths, np.float64)
@@ -185,7 +185,7 @@ def signals_along_truths(truths: Float[Numbers, "N d"], own_spread: float) -> Ar
 
 def learn_arrivals(arrivals: Arrivals, num_samples: int, num_rounds: int) -> Exact:
     """Exact expected metrics of one expert that learns `num_rounds` independent `arrivals` of `num_samples` columns.
-    Raises: InvalidDimsError unless 1 <= num_samples < d; InvalidRunError if num_rounds < 1.
+    Raises: InvalidValueError unless 1 <= num_samples < d; InvalidValueError if num_rounds < 1.
     """
     num_features = arrivals.truth_mean.size
     require_overparameterized(num_features, num_samples)
@@ -237,13 +237,13 @@ def given_routes(
     """Expected metrics, given each round's task and expert, over features that depend on neither; entries (T, B).
 
     Source: derivation above. Float64; O(T B d^2), whatever the number of experts.
-    Raises: InvalidDimsError unless 1 <= num_samples < d; InvalidParamsError for a zero signal; InvalidRunError for no
+    Raises: InvalidValueError unless 1 <= num_samples < d; InvalidValueError for a zero signal; InvalidValueError for no
         round, or for tasks or experts below 0.
     """
     truths, signals = (np.moveaxis(np.asarray(each, np.float64), -1, 0) for each in (truths, signals))
     require_rounds(len(tasks))
     if np.min(tasks) < 0 or np.min(experts) < 0:
-        raise InvalidRunError("tasks and experts count from 0: a round without an expert has no expected metrics.")
+        raise InvalidValueError("tasks and experts count from 0: a round without an expert has no expected metrics.")
     return _along(truths, signals, num_samples, tasks, experts)
 
 
@@ -255,8 +255,8 @@ def given_arrivals(
 ) -> Exact:
     """`given_routes` where each arrival has a truth and a signal of its own; a task with expert -1 is in no metric.
 
-    Source: derivation above. Raises: InvalidDimsError unless 1 <= num_samples < d; InvalidParamsError for a zero
-        signal; InvalidRunError for no round.
+    Source: derivation above. Raises: InvalidValueError unless 1 <= num_samples < d; InvalidValueError for a zero
+        signal; InvalidValueError for no round.
     """
     require_rounds(len(truths))
     truths, signals = (np.moveaxis(np.asarray(each, np.float64), -1, 0) for each in (truths, signals))
@@ -326,15 +326,17 @@ def _learn_along(
 
 
 def require_rounds(num_rounds: int) -> None:
-    """Raise InvalidRunError unless num_rounds >= 1."""
+    """Raise InvalidValueError unless num_rounds >= 1."""
     if num_rounds < 1:
-        raise InvalidRunError(f"num_rounds={num_rounds} must be at least 1: rounds count from 1. Raise num_rounds.")
+        raise InvalidValueError(
+            f"num_rounds={num_rounds} must be at least 1: rounds count from 1. Raise num_rounds.", argument="num_rounds"
+        )
 
 
 def _directions(signals):
     lengths = np.linalg.norm(signals, axis=-1, keepdims=True)
     if not np.all(lengths > 0):
-        raise InvalidParamsError(
+        raise InvalidValueError(
             f"signals[{np.argmin(lengths) % signals.shape[-2]}] is zero, and must have a direction: its column would "
             "leave X'X singular. Give every task a non-zero signal."
         )
@@ -411,7 +413,8 @@ def _three_orders(matrix, vector):
 
 def _require_spread(own_spread):
     if not 0 <= own_spread < np.inf:
-        raise InvalidParamsError(
+        raise InvalidValueError(
             f"own_spread={own_spread} must be at least 0 and finite: it is a deviation. Use 0 for arrivals that share "
-            "their task's truth."
+            "their task's truth.",
+            argument="own_spread",
         )

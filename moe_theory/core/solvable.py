@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float, Int
 
-from moe_theory.core.errors import InvalidDimsError, InvalidParamsError
+from moe_theory.core.errors import InvalidValueError
 from moe_theory.core.fields import documented
 from moe_theory.core.system import System
 from moe_theory.core.tasks import Pool
@@ -68,7 +68,7 @@ def opposite_truths(scale: float = 0.01, num_features: int = 4) -> Solvable:
     Theorem. A model is the last truth that it met, whatever s, beta, the noise, routes and delays are: each arrival's
     samples span e, and models and truths lie on its line. An earlier task's error is 0 or 4 sigma_0^2.
 
-    Raises: InvalidParamsError unless 0 < scale < 1; InvalidDimsError for fewer features than 2.
+    Raises: InvalidValueError unless 0 < scale < 1; InvalidValueError for fewer features than 2.
 
     Examples:
         >>> from moe_theory.continual import solvable
@@ -85,7 +85,7 @@ def simplex(num_tasks: int = 3, scale: float = 0.01, num_features: int = 4) -> S
     Theorem, for s = 1. Over the next task, the mean length of an expert's move is sigma_0, whatever it has learned: the
     signals add up to 0, so do a model's projections on them, and none of these exceeds sigma_0. No model ever settles.
 
-    Raises: InvalidParamsError unless 0 < scale < 1; InvalidDimsError for fewer features than tasks, or tasks than 2.
+    Raises: InvalidValueError unless 0 < scale < 1; InvalidValueError for fewer features than tasks, or tasks than 2.
 
     Examples:
         >>> from moe_theory.continual import solvable
@@ -112,7 +112,7 @@ def orthonormal(num_tasks: int = 3, scale: float = 0.01, num_features: int | Non
 
     Args:
         num_features: d; N + 1 unless given.
-    Raises: InvalidParamsError unless 0 < scale < 1; InvalidDimsError for fewer features than tasks, or tasks than 2.
+    Raises: InvalidValueError unless 0 < scale < 1; InvalidValueError for fewer features than tasks, or tasks than 2.
 
     Examples:
         >>> from moe_theory.continual import solvable
@@ -130,7 +130,7 @@ def unseen_part(num_tasks: int = 3, scale: float = 0.01, unseen: float = 1.0) ->
 
     Theorem, for s = 1. No expert moves along e, so that every error is a^2 and that of `orthonormal`, on every path.
 
-    Raises: InvalidParamsError unless 0 < scale < 1 and the part is finite; InvalidDimsError for fewer tasks than 2.
+    Raises: InvalidValueError unless 0 < scale < 1 and the part is finite; InvalidValueError for fewer tasks than 2.
 
     Examples:
         >>> from moe_theory.continual import solvable
@@ -138,8 +138,8 @@ def unseen_part(num_tasks: int = 3, scale: float = 0.01, unseen: float = 1.0) ->
         [[0.5, 0.0, 3.0], [0.0, 0.5, 3.0]]
     """
     if not math.isfinite(unseen):
-        raise InvalidParamsError(
-            f"unseen={unseen} must be finite: it is the length of a part of each truth. Change it."
+        raise InvalidValueError(
+            f"unseen={unseen} must be finite: it is the length of a part of each truth. Change it.", argument="unseen"
         )
     pool, *_ = orthonormal(num_tasks, scale)
     truths = pool.truths + unseen * np.eye(num_tasks + 1)[-1]
@@ -155,7 +155,7 @@ def many_tasks(scale: float = 0.01, times: float = 4.0) -> Solvable:
 
     Args:
         times: N over 1/eta.
-    Raises: as `orthonormal`; InvalidParamsError where `times` leaves less than two tasks.
+    Raises: as `orthonormal`; InvalidValueError where `times` leaves less than two tasks.
 
     Examples:
         >>> from moe_theory.continual import solvable
@@ -164,8 +164,8 @@ def many_tasks(scale: float = 0.01, times: float = 4.0) -> Solvable:
     """
     num_tasks = math.ceil(times / scale**0.5 - 1e-9) if 0 < scale < 1 and math.isfinite(times) else 0
     if num_tasks < 2:
-        raise InvalidParamsError(
-            f"scale={scale} and times={times} leave {num_tasks} tasks: two are the least. Raise them."
+        raise InvalidValueError(
+            f"scale={scale} and times={times} leave {num_tasks} tasks: two are the least. Raise them.", argument="scale"
         )
     return orthonormal(num_tasks, scale)
 
@@ -241,7 +241,7 @@ def chance_deviation(solvable: Solvable, num_experts: int, learning_rate: float,
     """2 eta A / (lambda M): how far a task's chance of reaching an expert is at most from 1/M, as long as outputs are
     those of `telescoped_gates` up to a finite `gate_remainder`.
 
-    Raises: InvalidParamsError unless `perturbation_scale` is positive.
+    Raises: InvalidValueError unless `perturbation_scale` is positive.
 
     Examples:
         >>> from moe_theory.continual import solvable
@@ -249,7 +249,10 @@ def chance_deviation(solvable: Solvable, num_experts: int, learning_rate: float,
         0.02
     """
     if not perturbation_scale > 0:
-        raise InvalidParamsError(f"perturbation_scale={perturbation_scale} must be positive: it divides. Raise it.")
+        raise InvalidValueError(
+            f"perturbation_scale={perturbation_scale} must be positive: it divides. Raise it.",
+            argument="perturbation_scale",
+        )
     return 2 * learning_rate * solvable.reach / (perturbation_scale * num_experts)
 
 
@@ -315,14 +318,16 @@ def orthonormal_errors(solvable: Solvable, num_experts: int, num_rounds: int) ->
 
 def _check(num_tasks: int, scale: float, num_features: int) -> None:
     if not 0 < scale < 1:
-        raise InvalidParamsError(f"scale={scale} must be in (0, 1), as sigma_0 is. Change it.")
+        raise InvalidValueError(f"scale={scale} must be in (0, 1), as sigma_0 is. Change it.", argument="scale")
     if num_tasks < 2:
-        raise InvalidDimsError(
-            f"num_tasks={num_tasks} must be at least 2: a router has nothing to learn from one task. Raise it."
+        raise InvalidValueError(
+            f"num_tasks={num_tasks} must be at least 2: a router has nothing to learn from one task. Raise it.",
+            argument="num_tasks",
         )
     if num_features < num_tasks:
-        raise InvalidDimsError(
-            f"num_features={num_features} must be at least num_tasks={num_tasks}. Raise num_features."
+        raise InvalidValueError(
+            f"num_features={num_features} must be at least num_tasks={num_tasks}. Raise num_features.",
+            argument="num_features",
         )
 
 

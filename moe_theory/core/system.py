@@ -19,7 +19,7 @@ from jaxtyping import Array, Int, Key, PyTree
 from moe_theory.core import engine, lineage, threefry, vmap
 from moe_theory.core.ahead import require_same_start
 from moe_theory.core.constraints import is_known
-from moe_theory.core.errors import InvalidRunError, InvalidSystemError, shortened
+from moe_theory.core.errors import DeclarationError, InvalidValueError, shortened
 from moe_theory.core.fields import documented
 from moe_theory.core.machine import machine_memory
 from moe_theory.core.random import replicate_keys, typed_key
@@ -134,10 +134,10 @@ def simulate(
         debug: as `plain`, and assert in every round that what state and info hold is finite, and in the range that
             stands beside its field, and that what indexes an array is inside it (`core/debug.py`).
     Returns: the final state, and the records stacked on a leading axis.
-    Raises: InvalidRunError, InvalidDimsError or InvalidParamsError for what cannot be run, such as a key of another
-        generator than threefry2x32, or another than the state came from; InvalidSystemError for a state without a
+    Raises: InvalidValueError for what cannot be run, such as a key of another
+        generator than threefry2x32, or another than the state came from; DeclarationError for a state without a
         `round` that `step` adds 1 to, a `step` that gives another state than `init`, or a type of less than a byte;
-        with `debug`, FaultyRunError that names round, replicate and field of the first fault.
+        with `debug`, InvalidValueError that names round, replicate and field of the first fault.
     Warns: RuntimeWarning inside a `jax.jit` of the caller's, where the installed jaxlib has a fault that only options
         of the compiler avoid (`core/faults.py`).
 
@@ -199,7 +199,7 @@ def simulate_batch(
             round. Inside a caller's own jit, where this is not checked, each goes on from its own round.
         plain, debug: as for `simulate`.
     Returns: the final states (..., B), and the records (records, ..., B), or what `reduce` makes of them.
-    Raises: as `simulate`; InvalidRunError also for more replicates than there is memory for, and for a batch whose
+    Raises: as `simulate`; InvalidValueError also for more replicates than there is memory for, and for a batch whose
         replicates are at different rounds.
 
     Examples:
@@ -238,7 +238,7 @@ def recorded_rounds(num_rounds: int, record_every: int = 1) -> np.ndarray:
     """The rounds (1-based) that a run records: every `record_every`-th, and the last.
 
     Returns: the rounds (R,).
-    Raises: InvalidRunError unless both are whole numbers of at least 1.
+    Raises: InvalidValueError unless both are whole numbers of at least 1.
 
     Examples:
         >>> import moe_theory as mt
@@ -250,66 +250,74 @@ def recorded_rounds(num_rounds: int, record_every: int = 1) -> np.ndarray:
 
 
 def check_run(num_rounds: int, record_every: int) -> None:
-    """Raise InvalidRunError unless `num_rounds` and `record_every` are whole numbers of at least 1."""
+    """Raise InvalidValueError unless `num_rounds` and `record_every` are whole numbers of at least 1."""
     for name, value in (("num_rounds", num_rounds), ("record_every", record_every)):
         if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
-            raise InvalidRunError(f"{name}={value} must be a whole number of at least 1. Raise {name}.")
+            raise InvalidValueError(
+                f"{name}={value} must be a whole number of at least 1. Raise {name}.", argument=name
+            )
 
 
 def check_replicates(replicates: int | Sequence[int] | Int[Any, " B"], num_bytes: int = 0) -> np.ndarray:
-    """The replicates' integers as uint32 (B,); raise InvalidRunError where they cannot name replicates, or where those
-    of a count would not fit into this machine's memory, each with its key and a state of `num_bytes`.
+    """The replicates' integers as uint32 (B,); raise InvalidValueError where they cannot name replicates, or where
+    those of a count would not fit into this machine's memory, each with its key and a state of `num_bytes`.
     """
     names = np.asarray(replicates)
     if names.dtype.kind not in "iu" or names.ndim > 1 or names.size == 0 or (names.ndim == 0 and names < 1):
-        raise InvalidRunError(f"replicates={replicates!r} must be a count of at least 1, or a list of integers.")
+        raise InvalidValueError(
+            f"replicates={replicates!r} must be a count of at least 1, or a list of integers.", argument="replicates"
+        )
     if (names >= 2**32 + (names.ndim == 0)).any() or names.min() < 0:
-        raise InvalidRunError("replicates must be in [0, 2**32): an integer outside would alias another replicate.")
+        raise InvalidValueError("replicates must be in [0, 2**32): an integer outside would alias another replicate.")
     if names.ndim == 0:
         most = machine_memory() // (num_bytes + BYTES_OF_NAME)
         if names > most:
-            raise InvalidRunError(
+            raise InvalidValueError(
                 f"replicates={replicates} must be at most {most}, whose keys and states fill this machine's memory. "
-                "Lower replicates, or run them a part at a time."
+                "Lower replicates, or run them a part at a time.",
+                argument="replicates",
             )
         return np.arange(int(names), dtype=np.uint32)
     return names.astype(np.uint32)
 
 
 def check_checkpoint(state: State | None, like: State, shape: tuple[int, ...]) -> None:
-    """Raise InvalidRunError unless `state` is None or like the system's, with replicates of shape () or (B,)."""
+    """Raise InvalidValueError unless `state` is None or like the system's, with replicates of shape () or (B,)."""
     if state is None:
         return
     if jax.tree.structure(state) != jax.tree.structure(like):
-        raise InvalidRunError("the state is not one of this system: go on with the system and optimizer it came from.")
+        raise InvalidValueError(
+            "the state is not one of this system: go on with the system and optimizer it came from."
+        )
     if jnp.shape(state.round) != shape:
-        raise InvalidRunError(
+        raise InvalidValueError(
             f"a state of replicates {jnp.shape(state.round)} cannot go on as {shape}: pass the state that the same "
             "call returned, to `simulate` for one replicate and to `simulate_batch` for a batch."
         )
     expected = [(*leaf.shape, *shape) for leaf in jax.tree.leaves(like)]
     if [jnp.shape(leaf) for leaf in jax.tree.leaves(state)] != expected:
-        raise InvalidRunError("the state has other dims than this system: go on with the system that it came from.")
+        raise InvalidValueError("the state has other dims than this system: go on with the system that it came from.")
     leaves = jax.tree_util.tree_leaves_with_path(state)
     for (path, leaf), own in zip(leaves, jax.tree.leaves(like), strict=True):
         is_weak = own.weak_type or not hasattr(leaf, "dtype")  # numbers of Python's, which take the type that they meet
         if not is_weak and leaf.dtype != own.dtype:
-            raise InvalidRunError(
+            raise InvalidValueError(
                 f"the state's {jax.tree_util.keystr(path, simple=True, separator='.')} is {leaf.dtype}, where this "
                 f"system's is {own.dtype}: go on in the precision that it came from (jax_enable_x64), or convert it."
             )
 
 
 def check_memory(state: State | None, like: State, num_rounds: int) -> None:
-    """Raise InvalidRunError for rounds, those of `state` included, that a state like the system's cannot count or
+    """Raise InvalidValueError for rounds, those of `state` included, that a state like the system's cannot count or
     remember.
     """
     max_rounds = getattr(like, "max_rounds", None)
     done = 0 if state is None or not is_known(state.round) else int(np.max(state.round))
     if max_rounds is not None and done + num_rounds > max_rounds:
-        raise InvalidRunError(
+        raise InvalidValueError(
             f"num_rounds={num_rounds} after {done} rounds must be at most max_rounds={max_rounds} in all, which there "
-            "is memory for. Lower num_rounds or raise Dims.max_rounds."
+            "is memory for. Lower num_rounds or raise Dims.max_rounds.",
+            argument="num_rounds",
         )
     _require_counting(like, done, num_rounds)
 
@@ -317,14 +325,15 @@ def check_memory(state: State | None, like: State, num_rounds: int) -> None:
 def check_system(system: System, params: Params, num_rounds: int = 0) -> State:
     """Let the system refuse `params` on the host, before anything is compiled; the shapes of its state. A system's
     `init` validates the parameters that are concrete; here they are, while its key is abstract. It is traced once for
-    each setting. Raises: InvalidRunError for what cannot be run, such as `num_rounds` from its start on;
-    InvalidSystemError for a state that has no `round`, or one that may begin at different rounds.
+    each setting. Raises: InvalidValueError for what cannot be run, such as `num_rounds` from its start on;
+    DeclarationError for a state that has no `round`, or one that may begin at different rounds.
     """
     promotion = jax.config.values["jax_numpy_dtype_promotion"]
     if promotion != "standard":
-        raise InvalidRunError(
+        raise InvalidValueError(
             f"jax_numpy_dtype_promotion={promotion} refuses sums of a count and a real, which systems have. Set it to "
-            "standard."
+            "standard.",
+            argument="jax_numpy_dtype_promotion",
         )
     leaves, structure = jax.tree.flatten(params)
     names = [_named(leaf) for leaf in leaves]
@@ -346,7 +355,7 @@ def _begin(init: Callable[..., State], params: Params) -> tuple[State, int | Non
         shapes = jax.eval_shape(lambda key: init(key, params), key)
     require_round(shapes)
     if begun is not None and begun < 0:
-        raise InvalidSystemError(f"`init` gives round={begun}, which must be at least 0. Give round=jnp.int32(0).")
+        raise DeclarationError(f"`init` gives round={begun}, which must be at least 0. Give round=jnp.int32(0).")
     return shapes, begun
 
 
@@ -382,25 +391,26 @@ def _named(leaf: Any) -> Any:
 
 
 def _require_counting(like: State, done: int, num_rounds: int) -> None:
-    """Raise InvalidRunError for rounds that the `round` of such a state, or a round's key, cannot distinguish."""
+    """Raise InvalidValueError for rounds that the `round` of such a state, or a round's key, cannot distinguish."""
     dtype = jnp.result_type(like.round)
     most = min(int(jnp.iinfo(dtype).max), 2**32 - 1)
     if done + num_rounds > most:
-        raise InvalidRunError(
+        raise InvalidValueError(
             f"num_rounds={num_rounds} after {done} rounds must be at most {most} in all, as far as the state's `round` "
-            f"counts, which is {dtype}. Lower num_rounds, or let `init` begin at round=jnp.int32(0)."
+            f"counts, which is {dtype}. Lower num_rounds, or let `init` begin at round=jnp.int32(0).",
+            argument="num_rounds",
         )
 
 
 def require_round(shapes: Any) -> None:
-    """Raise InvalidSystemError unless a state of these shapes has a field `round` that is one whole number."""
+    """Raise DeclarationError unless a state of these shapes has a field `round` that is one whole number."""
     way_out = "give a NamedTuple a `round`, which `init` begins at jnp.int32(0) and `step` adds 1 to."
     if not hasattr(shapes, "round"):
         kind = "an array" if hasattr(shapes, "dtype") else f"of type {shortened(type(shapes).__name__)}"
         fields = f" among {', '.join(shapes._fields)}" if hasattr(shapes, "_fields") else ""
-        raise InvalidSystemError(
+        raise DeclarationError(
             f"a state that is {kind} has no field `round`{fields}, which the engine counts by: {way_out}"
         )
     count = shapes.round
     if getattr(count, "shape", None) != () or not jnp.issubdtype(count.dtype, jnp.integer):
-        raise InvalidSystemError(f"the state's `round` is {vmap.described_array(count)}, not a whole number: {way_out}")
+        raise DeclarationError(f"the state's `round` is {vmap.described_array(count)}, not a whole number: {way_out}")

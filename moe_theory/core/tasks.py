@@ -13,7 +13,7 @@ from jaxtyping import Array, Float, Int, Key, Shaped
 
 from moe_theory.core import random
 from moe_theory.core.constraints import OneOf
-from moe_theory.core.errors import InvalidDimsError, InvalidParamsError
+from moe_theory.core.errors import InvalidValueError
 from moe_theory.core.fields import documented
 from moe_theory.core.numerics import Numbers, Scalar, rounded_positive
 
@@ -121,29 +121,30 @@ def orthonormal_in_loop(vectors: Float[Array, "n d"], floor: Float[Array, " n"])
 
 
 def require_orthogonal(signal_law: Any, num_signals: Any, num_features: int) -> None:
-    """Raise InvalidParamsError if there are more signals than can be orthogonal to each other."""
+    """Raise InvalidValueError if there are more signals than can be orthogonal to each other."""
     if np.any((np.asarray(signal_law) == ORTHOGONAL) & (np.asarray(num_signals) > num_features)):
-        raise InvalidParamsError(
+        raise InvalidValueError(
             f"signal_law={ORTHOGONAL} (orthogonal) needs at most num_features={num_features} signals, not "
-            f"{np.max(num_signals)}: no more are orthogonal. Raise num_features."
+            f"{np.max(num_signals)}: no more are orthogonal. Raise num_features.",
+            argument="signal_law",
         )
 
 
 def check_pool(num_tasks: int, num_features: int, pool: Pool) -> None:
-    """Raise InvalidDimsError unless the pool's shapes are those of the dims."""
+    """Raise InvalidValueError unless the pool's shapes are those of the dims."""
     shape = (num_tasks, num_features)
     shapes = [jnp.shape(leaf) for leaf in pool]
     if shapes != [shape, shape, shape[:1]]:
-        raise InvalidDimsError(
+        raise InvalidValueError(
             f"a pool of truths {shapes[0]}, signals {shapes[1]} and clusters {shapes[2]} does not fit "
             f"num_tasks={shape[0]}, num_features={shape[1]}. Change the pool or the dims."
         )
 
 
 def streamed(given: Any, *names: str) -> tuple[Any, ...]:
-    """A stream's output, checked. Raises: InvalidParamsError unless it is a tuple of these."""
+    """A stream's output, checked. Raises: InvalidValueError unless it is a tuple of these."""
     if isinstance(given, Arrival) or not isinstance(given, tuple) or len(given) != len(names):
-        raise InvalidParamsError(f"the stream must give ({', '.join(names)}), a tuple of {len(names)}. Fix the stream.")
+        raise InvalidValueError(f"the stream must give ({', '.join(names)}), a tuple of {len(names)}. Fix the stream.")
     return given
 
 

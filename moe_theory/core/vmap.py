@@ -11,7 +11,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from moe_theory.core.errors import InvalidSystemError
+from moe_theory.core.errors import DeclarationError
 from moe_theory.core.random import step_key
 
 NARROWER_THAN_BYTES = frozenset("int1 int2 int4 uint1 uint2 uint4 float4_e2m1fn float6_e2m3fn float6_e3m2fn".split())
@@ -55,7 +55,7 @@ def run(*arguments: Any) -> tuple[Any, Any]:
 
 def settled(shapes: Callable[[Any, Any], Any], state: Any, params: Any) -> Any:
     """A state whose numbers of Python's have taken the types that steps give them, which in a loop must not change.
-    `shapes` are those of a step's result. Raises: InvalidSystemError as `require_next`.
+    `shapes` are those of a step's result. Raises: DeclarationError as `require_next`.
     """
     while any(map(_is_weak, jax.tree.leaves(state))):
         result = shapes(state, params)
@@ -89,14 +89,14 @@ def _rank(dtype: Any) -> int:
 
 
 def require_next(state: Any, result: Any) -> None:
-    """Raise InvalidSystemError, naming the field, unless a step's result is a pair of which the first is a state like
+    """Raise DeclarationError, naming the field, unless a step's result is a pair of which the first is a state like
     this one, and no array of it has a type of less than a byte.
     """
     form = jax.tree.structure(state)
     if not (isinstance(result, tuple) and len(result) == 2) or jax.tree.structure(result) == form:
-        raise InvalidSystemError("`step` must give (state, info), a pair; an info of () shows nothing.")
+        raise DeclarationError("`step` must give (state, info), a pair; an info of () shows nothing.")
     if jax.tree.structure(result[0]) != form:
-        raise InvalidSystemError(
+        raise DeclarationError(
             f"`step` gave another state than `init`: {_outline(result[0])} instead of {_outline(state)}. Give the same "
             "fields, all filled."
         )
@@ -106,7 +106,7 @@ def require_next(state: Any, result: Any) -> None:
         is_taken = _is_weak(before) and _rank(new.dtype) >= _rank(old.dtype)
         if old.shape != new.shape or (old.dtype != new.dtype and not is_taken):
             name = jax.tree_util.keystr(path, simple=True, separator=".")
-            raise InvalidSystemError(
+            raise DeclarationError(
                 f"`step` gave the state's {name} as {described_array(new)}, where `init` began it as "
                 f"{described_array(old)}. Give both the same shape and type."
             )
@@ -115,13 +115,13 @@ def require_next(state: Any, result: Any) -> None:
 
 
 def require_bytes(what: str, shapes: Any) -> None:
-    """Raise InvalidSystemError for arrays whose numbers are of less than a byte, at some of whose operations, such as
+    """Raise DeclarationError for arrays whose numbers are of less than a byte, at some of whose operations, such as
     joining two, XLA ends the process.
     """
     for path, leaf in jax.tree_util.tree_leaves_with_path(shapes):
         if str(leaf.dtype) in NARROWER_THAN_BYTES:
             name = jax.tree_util.keystr(path, simple=True, separator=".") or "value"
-            raise InvalidSystemError(
+            raise DeclarationError(
                 f"{name} of {what} is {described_array(leaf)}: numbers of less than a byte are not run, as XLA ends "
                 "the process at some of their operations. Carry int8, and convert inside the step."
             )

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from moe_theory.core.commands import Interruption, Option, Terminal, option_names
-from moe_theory.core.errors import InvalidRunError
+from moe_theory.core.errors import InvalidValueError
 from moe_theory.plot.document import Document
 
 READING = "balanced"
@@ -86,8 +86,7 @@ def deep(
     Document,
     Option(
         "what summary.json holds, with schema, preset, where, cells, verdicts and files; with --list a list of the "
-        "presets, or of DIR schema, title, recognised, shape, type, classes, files, left_out, converted, notes, md5, "
-        "digest and others."
+        "presets, or of DIR schema, title, source, notes, shape, type, classes and digest."
     ),
 ]:
     """Run a paper's deep-network experiment.
@@ -95,7 +94,7 @@ def deep(
     PRESET names it by the paper and the data set of its figure; without one, the presets are listed. Those that end
     in -small run on embedded digits in minutes on two cores, or on DIR's images at their sizes; the others read their
     data set from DIR, and nothing is downloaded. DIR has a data set's published files, 8-bit images of one size in
-    folders of classes, or an .npz file; --list says which, and what is left out. Each run is kept in OUT as it goes:
+    folders of classes, or an .npz file; --list says which. Each run is kept in OUT as it goes:
     rerunning resumes from the last checkpoints, and ends with the same numbers. Prints each cell's errors, how they
     differ and the verdicts on the figure's claims; writes results.nc, summary.json, verdicts.json and deep.svg.
 
@@ -106,18 +105,17 @@ def deep(
     """
     from moe_theory.deep import datasets, judging, report
     from moe_theory.deep.datasets import report as data_report
-    from moe_theory.deep.runs import Stored
     from moe_theory.runs import terminal_progress
     from moe_theory.runs.compilation import keep_programs
     from moe_theory.runs.files import prepare_folder
     from moe_theory.verify.request import parsed
 
     if preset == "":
-        raise InvalidRunError("preset='' names no preset. Leave it out for a list of them.")
+        raise InvalidValueError("preset='' names no preset. Leave it out for a list of them.", argument="preset")
     if data is not None and not data.is_dir():
         raise datasets.missing(data)
     if only_list and preset is not None:
-        raise InvalidRunError(f"--list lists, and does not run {preset}. Leave one of both out.")
+        raise InvalidValueError(f"--list lists, and does not run {preset}. Leave one of both out.")
     sizes: dict[str, Any] = {
         "kappa": kappa,
         "literal": literal,
@@ -145,26 +143,24 @@ def deep(
         settings=parsed(settings),
         seed=0 if seed is None else seed,
         folder=folder,
-        on_data=None if data is None else lambda read: terminal.say(*data_report.lines(read)),
         tell=terminal.say,
     )
     prepare_folder(folder, judging.FILES)
-    log = report.RunLog(plan)
-    terminal.say(report.heading(plan))
-    complete, partial = plan.stored[Stored.COMPLETE], plan.stored[Stored.PARTIAL]
-    if complete + partial:
-        terminal.say(f"resuming: of {plan.stored.total()} runs {complete} are complete and {partial} begun")
+    terminal.say(report.heading(plan), *report.stored_lines(plan))
     try:
         with terminal_progress(terminal.console) as progress:
-            judgement = judging.judge(plan, progress=progress, on_step=log.record, command=terminal.command)
+            judgement = judging.judge(plan, progress=progress, command=terminal.command)
     except KeyboardInterrupt:
-        raise Interruption(log.saved_rounds(folder)) from None
-    return report.document(judgement, folder, log.lines())
+        raise Interruption(
+            f"rounds up to each run's last checkpoint, every {plan.every}, are kept in {folder}: the same command "
+            "resumes from them"
+        ) from None
+    return report.document(judgement, folder)
 
 
 def _refuse(run_options: Mapping[str, Any]) -> None:
-    """Raise InvalidRunError for an option that only a run reads."""
+    """Raise InvalidValueError for an option that only a run reads."""
     for name, value in run_options.items():
         if value is not None and value is not False and value != ():
             option = option_names(deep)[name]
-            raise InvalidRunError(f"{option} is for a run of a preset. Name PRESET, which --list shows.")
+            raise InvalidValueError(f"{option} is for a run of a preset. Name PRESET, which --list shows.")

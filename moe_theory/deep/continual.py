@@ -69,7 +69,6 @@ class Info(NamedTuple):
     class_accuracies: Annotated[Float[Array, " K"], UNSEEN]
     task_accuracies: Annotated[Float[Array, " K"], UNSEEN]  # on each task's own test, by the expert that served it last
     task_accuracies_routed: Float[Array, " K"]  # and by the one that the router picks
-    initial_accuracies: Float[Array, " K"]  # and by networks that have learned nothing; the same in every round
     terminated: Bool[Array, ""]
 
 
@@ -95,7 +94,7 @@ def system(
             another `task` and `tests`. Where `Dims.compares`, the locality loss has the baseline that
             `Params.baseline_weight` asks for, unless given.
     Source: Algorithm 1, Section 6 and Appendix A of `continual`.
-    Raises: InvalidDimsError unless there are `num_classes` of them, all in the data set; InvalidParamsError for a
+    Raises: InvalidValueError unless there are `num_classes` of them, all in the data set; InvalidValueError for a
         locality that is no `Locality`.
 
     Examples:
@@ -138,8 +137,8 @@ def begin(
     """The state before round 1: random experts, gates at zero.
 
     Source: Algorithm 1 and Section 6 of `continual`.
-    Raises: InvalidDimsError for a pool of another number of classes; InvalidParamsError for `params` outside their
-        range; InvalidSystemError for an `embed` that gives no vector.
+    Raises: InvalidValueError for a pool of another number of classes; InvalidValueError for `params` outside their
+        range; DeclarationError for an `embed` that gives no vector.
     """
     check_params(dims, params, len(pool.train.counts))
     num_features = gate.num_features(embed, pool, dims.num_samples)
@@ -158,7 +157,7 @@ def begin(
         terminated=jnp.zeros((), bool),
         round=jnp.zeros((), jnp.int32),
         past=evaluation.empty_past(dims),
-        tests=evaluation.begin_tests(pool, tables, params, dims, embed),
+        tests=evaluation.begin_tests(pool, params, dims, embed),
         kept=baselines.nothing_kept(dims, experts.params) if dims.num_kept or dims.consolidates else None,
         optimizer_state=optimizer(jnp.asarray(params.learning_rate, gates.dtype)).init(gates),
         memory=baselines.locality_of(dims, locality, distance_moved).init(dims),
@@ -184,7 +183,7 @@ def learn(
     Args:
         router, locality, parts: router, locality, optimizer and auxiliary, as for `system`.
     Source: Algorithm 1, Section 6 and Appendices A.3, A.4 of `continual`.
-    Raises: as `begin`; InvalidRunError for a round beyond `Dims.max_rounds`, where its number is known.
+    Raises: as `begin`; InvalidValueError for a round beyond `Dims.max_rounds`, where its number is known.
 
     Examples:
         >>> import moe_theory as mt

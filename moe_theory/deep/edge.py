@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Key, PyTree
 
 from moe_theory.core import constraints, gating
-from moe_theory.core.errors import InvalidParamsError
+from moe_theory.core.errors import InvalidValueError
 from moe_theory.core.fields import documented
 from moe_theory.core.locality import Locality, check_locality
 from moe_theory.core.random import uniforms
@@ -83,7 +83,6 @@ class Info(NamedTuple):
     class_accuracies: Annotated[Float[Array, " K"], UNSEEN]
     task_accuracies: Annotated[Float[Array, " K"], UNSEEN]  # on each task's own test, by the server that had it last
     task_accuracies_routed: Float[Array, " K"]  # and by the one that the policy picks
-    initial_accuracies: Float[Array, " K"]  # and by networks that have learned nothing; the same in every round
     dropped: Int[Array, ""]  # tasks dropped so far
 
 
@@ -109,7 +108,7 @@ def system(
         locality: what servers are charged for as they complete their tasks, as `moe_theory.edge.system` has it. Unless
             given the printed loss, with the baseline that `Params.baseline_weight` asks for where `Dims.compares`.
     Source: Algorithm 1 and Section VI of `edge`.
-    Raises: InvalidDimsError unless there are `num_classes` classes, all in the data set; InvalidParamsError for a
+    Raises: InvalidValueError unless there are `num_classes` classes, all in the data set; InvalidValueError for a
         locality that is no `Locality`, and from `init` for a policy out of range, and laws that do not fit.
 
     Examples:
@@ -154,8 +153,8 @@ def begin(
     """The state before round 1: random experts and execution delays, idle servers spread evenly.
 
     Source: Algorithm 1 and Section VI of `edge`.
-    Raises: InvalidDimsError for a pool of another number of classes; InvalidParamsError for `params` outside their
-        range; InvalidSystemError for an `embed` that gives no vector.
+    Raises: InvalidValueError for a pool of another number of classes; InvalidValueError for `params` outside their
+        range; DeclarationError for an `embed` that gives no vector.
     """
     locality = baselines.locality_of(dims, locality, None)
     check_params(dims, params, len(pool.train.counts))
@@ -184,7 +183,7 @@ def begin(
         dropped=count,
         round=count,
         past=evaluation.empty_past(dims),
-        tests=evaluation.begin_tests(pool, tables, params, dims, embed),
+        tests=evaluation.begin_tests(pool, params, dims, embed),
         pending_server=jnp.full(num_experts, FREE, jnp.int32),
         pending_until=counts,
         pending_rows=tables,
@@ -214,8 +213,8 @@ def learn(
     Args:
         locality: the one that `begin` was given.
     Source: Eqs. (1)-(13), Algorithm 1 and Section VI of `edge`.
-    Raises: as `begin`; InvalidParamsError for a policy out of range, or without one score for each server;
-        InvalidRunError for a round beyond `Dims.max_rounds`, where its number is known.
+    Raises: as `begin`; InvalidValueError for a policy out of range, or without one score for each server;
+        InvalidValueError for a round beyond `Dims.max_rounds`, where its number is known.
 
     Examples:
         >>> import moe_theory as mt
@@ -301,8 +300,9 @@ def _check_policies(policies: tuple[Policy, ...], params: Params) -> None:
     for policy in policies:
         check_policy(policy)
     if constraints.is_known(params.policy) and int(params.policy) >= len(policies):
-        raise InvalidParamsError(
-            f"policy={params.policy} must be below {len(policies)}, the number of policies. Lower policy."
+        raise InvalidValueError(
+            f"policy={params.policy} must be below {len(policies)}, the number of policies. Lower policy.",
+            argument="policy",
         )
 
 
@@ -322,7 +322,7 @@ def sent(
     """The arrival of a user at `place`, with its distances and transfer delays.
 
     Source: Eq. (1) and Section VI of `edge`.
-    Raises: InvalidParamsError for a law of delays that does not give one whole number for each server.
+    Raises: InvalidValueError for a law of delays that does not give one whole number for each server.
     """
     units = uniforms(key, positions.shape[0] + 1, positions.dtype)
     trip = transfer_trip(place, positions, units[1:], units[0], params)

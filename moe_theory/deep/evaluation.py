@@ -17,14 +17,13 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from moe_theory.core import constraints, gating
-from moe_theory.core.errors import InvalidRunError
+from moe_theory.core.errors import InvalidValueError
 from moe_theory.deep import gate
 from moe_theory.deep.networks import NETWORKS, Weights
 from moe_theory.deep.params import Dims, Params
 from moe_theory.deep.tasks import Arrival, Pool, inputs_of, sample_rows
 
 NO_EXPERT = -1
-TASK_GIVEN, ROUTED = "task-given", "routed"  # the settings of a test, as above
 # Images that a network is evaluated on at a time: on a CPU, ResNet-18 takes 5 MB for each of 32 x 32.
 EVALUATION_BATCH = 500
 
@@ -81,7 +80,7 @@ def record(
 ) -> Past:
     """The past with round `time`'s arrival; `rows` (K, n) are its expert's once it has learned it."""
     if constraints.is_known(time) and int(time) > past.max_rounds:
-        raise InvalidRunError(
+        raise InvalidValueError(
             f"round {int(time)} must be at most max_rounds={past.max_rounds}, the rounds that arrays are padded to. "
             "Raise Dims.max_rounds."
         )
@@ -123,7 +122,6 @@ class Tests(NamedTuple):
 
     rows: Int[Array, "K n"]  # of each task's test, evenly spread over the images of its class and over the others
     images: Float[Array, "K p"]  # what the gate reads of them
-    initial: Float[Array, " K"]  # accuracy on them of networks that have learned nothing, mean over the experts
     arrived: Float[Array, "T p"]  # what the gate reads of each arrival's test images
 
 
@@ -134,15 +132,14 @@ class Tested(NamedTuple):
     accuracy_routed: Float[Array, ""]
     task_accuracies: Annotated[Float[Array, " K"], UNSEEN]  # with the expert that served the task last
     task_accuracies_routed: Float[Array, " K"]
-    initial_accuracies: Float[Array, " K"]
 
 
 # What the router gives an arrival with these gate outputs (M,): scores (M,).
 Rank = Callable[[Float[Array, " M"], Arrival], Float[Array, " M"]]
 
 
-def begin_tests(pool: Pool, tables: Tables, params: Params, dims: Dims, embed: gate.Embed) -> Tests:
-    """The tests before round 1, when `tables` are those of networks that have learned nothing."""
+def begin_tests(pool: Pool, params: Params, dims: Dims, embed: gate.Embed) -> Tests:
+    """The tests before round 1."""
     places = jnp.arange(dims.num_tests)
     num_own = jnp.round(params.positive_share * dims.num_tests)
     spread = jnp.where(
@@ -151,10 +148,7 @@ def begin_tests(pool: Pool, tables: Tables, params: Params, dims: Dims, embed: g
     tasks = jnp.arange(dims.num_classes)
     rows = jax.vmap(lambda task: sample_rows(pool.test, task, spread, params.positive_share))(tasks)
     images = jax.lax.map(lambda tests: embed(jnp.asarray(pool.test.pixels)[tests]), rows)
-    hits = jnp.mean(jnp.take_along_axis(tables.hits, rows[None], axis=2), axis=2)
-    exists = jnp.arange(dims.max_experts) < params.num_experts
-    initial = jnp.sum(jnp.where(exists[:, None], hits, 0), axis=0) / params.num_experts
-    return Tests(rows, images, initial, jnp.zeros((dims.max_rounds, images.shape[1]), images.dtype))
+    return Tests(rows, images, jnp.zeros((dims.max_rounds, images.shape[1]), images.dtype))
 
 
 def with_arrival(tests: Tests, time: Int[Array, ""], arrival: Arrival, pool: Pool, embed: gate.Embed) -> Tests:
@@ -207,7 +201,6 @@ def tested(
         accuracy_routed=_mean(rates, has_arrived, count),
         task_accuracies=of_tasks(served),
         task_accuracies_routed=of_tasks(jax.vmap(picked)(tests.images, tasks, tests.rows)),
-        initial_accuracies=tests.initial,
     )
     return jax.tree.map(lambda score: jnp.where(time <= past.max_rounds, score, jnp.nan), found)
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from moe_theory.core.errors import InvalidRunError
+from moe_theory.core.errors import InvalidValueError
 from moe_theory.core.system import observe_info
 from moe_theory.deep.datasets import DATASETS, load, load_digits
 from moe_theory.deep.params import ADAM
@@ -79,11 +79,14 @@ def figure_of(preset: Preset) -> tuple[Any, ...]:
 def run_preset(preset: Preset, settings: Mapping[str, Mapping[str, Any]], setup: Setup) -> Mapping[str, Run]:
     """Runs of a preset for a figure, of as many rounds as the preset has unless others are asked for.
 
-    Raises: InvalidRunError for more rounds than it has.
+    Raises: InvalidValueError for more rounds than it has.
     """
     length = setup.rounds or preset.num_rounds
     if length > preset.num_rounds:
-        raise InvalidRunError(f"num_rounds={length} must be at most {preset.num_rounds}, the rounds of {preset.name}.")
+        raise InvalidValueError(
+            f"num_rounds={length} must be at most {preset.num_rounds}, the rounds of {preset.name}.",
+            argument="num_rounds",
+        )
     system = preset.system(load(preset.data))
     cells = [Cell(name, system, setup.params(**own), length, 1, keeps_state=False) for name, own in settings.items()]
     return run_cells(cells, setup.replicates, seed=setup.seed, width=1, progress=setup.progress, what=setup.name)

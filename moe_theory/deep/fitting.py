@@ -5,13 +5,12 @@ A gate drive is measured in the first rounds of one run, the pilot.
 
 import dataclasses
 import math
-from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
 
-from moe_theory.core.errors import InvalidParamsError, InvalidRunError
+from moe_theory.core.errors import InvalidValueError
 from moe_theory.deep.datasets import DataSet, Images
 from moe_theory.deep.gate import mean_image
 from moe_theory.deep.presets import Preset
@@ -22,19 +21,6 @@ PILOT_ROUNDS = 10
 MEASURED_TASKS = 200  # whose mean images give sigma_0
 
 
-class Sizes(NamedTuple):
-    """Sizes that replace those of a preset; None keeps the preset's."""
-
-    network: str | None = None  # a key of `networks.NETWORKS`
-    num_epochs: int | None = None
-    num_samples: int | None = None  # training images of a task
-    batch_size: int | None = None
-    num_rounds: int | None = None
-    experts: tuple[int, ...] | None = None  # the numbers M that are compared
-    classes: tuple[int, ...] | None = None  # of the data set, that tasks are to recognise
-    test_images: int | None = None  # of the data set, that experts are evaluated on; all unless given
-
-
 class FittedPlan(NamedTuple):
     """A plan with settings that were found by measuring, and a line on how."""
 
@@ -42,39 +28,37 @@ class FittedPlan(NamedTuple):
     told: str
 
 
-def resized(preset: Preset, sizes: Sizes) -> Preset:
-    """The preset with other sizes. A batch is never larger than the samples.
+def resized(
+    preset: Preset, experts: tuple[int, ...] | None, classes: tuple[int, ...] | None, **sizes: int | str | None
+) -> Preset:
+    """The preset with other sizes of `Dims`, where these are not None. A batch is never larger than the samples.
 
-    Raises: UnknownNameError for an unknown network; InvalidDimsError for sizes below 1, or a batch that does not divide
-        the samples; InvalidRunError for no number of experts, or one twice.
+    Raises: UnknownNameError for an unknown network; InvalidValueError for sizes below 1, a batch that does not
+        divide the samples, or no number of experts, or one twice.
     """
-    experts = preset.experts if sizes.experts is None else sizes.experts
+    experts = preset.experts if experts is None else experts
+    classes = preset.classes if classes is None else classes
     if not experts or len(set(experts)) < len(experts):
-        raise InvalidRunError(f"experts={list(experts)} must be one or more different numbers. Change experts.")
-    classes = preset.classes if sizes.classes is None else tuple(sizes.classes)
-    own = {
-        "num_classes": len(classes),
-        "network": sizes.network,
-        "num_epochs": sizes.num_epochs,
-        "num_samples": sizes.num_samples,
-        "batch_size": sizes.batch_size,
-        "max_rounds": sizes.num_rounds,
-        "max_experts": max(experts),
-    }
-    changes = {name: value for name, value in own.items() if value is not None}
+        raise InvalidValueError(
+            f"experts={list(experts)} must be one or more different numbers. Change experts.", argument="experts"
+        )
+    changes: dict[str, Any] = {name: value for name, value in sizes.items() if value is not None}
+    changes |= {"num_classes": len(classes), "max_experts": max(experts)}
     samples = changes.get("num_samples", preset.dims.num_samples)
-    if "batch_size" not in changes:
-        changes["batch_size"] = min(preset.dims.batch_size, max(samples, 1))
-    dims = dataclasses.replace(preset.dims, **changes)
-    return dataclasses.replace(preset, dims=dims, experts=tuple(experts), classes=classes)
+    changes.setdefault("batch_size", min(preset.dims.batch_size, max(samples, 1)))
+    return dataclasses.replace(
+        preset, dims=dataclasses.replace(preset.dims, **changes), experts=experts, classes=classes
+    )
 
 
 def thinned(data: DataSet, test_images: int | None) -> DataSet:
-    """The data set with `test_images` test images, evenly spread over all. Raises: InvalidRunError for none."""
+    """The data set with `test_images` test images, evenly spread over all. Raises: InvalidValueError for none."""
     if test_images is None or test_images >= len(data.test.labels):
         return data
     if test_images < 1:
-        raise InvalidRunError(f"test_images={test_images} must be at least 1. Raise test_images.")
+        raise InvalidValueError(
+            f"test_images={test_images} must be at least 1. Raise test_images.", argument="test_images"
+        )
     rows = np.linspace(0, len(data.test.labels) - 1, test_images).round().astype(int)
     return dataclasses.replace(data, test=Images(data.test.pixels[rows], data.test.labels[rows]))
 
@@ -82,22 +66,18 @@ def thinned(data: DataSet, test_images: int | None) -> DataSet:
 def check(plan: Plan, kappa: float | None, is_literal: bool = False) -> None:
     """Refuse what cannot be asked for, before anything runs.
 
-    Raises: InvalidParamsError for a gate drive that is not above 0, or where gate_scale is set as well or differs
+    Raises: InvalidValueError for a gate drive that is not above 0, or where gate_scale is set as well or differs
         between the cells.
     """
+    compares_scales = "gate_scale" in set_by(plan.preset)
     if kappa is not None and not 0 < kappa < math.inf:
-        raise InvalidParamsError(f"kappa={kappa} must be above 0. Raise kappa.")
+        raise InvalidValueError(f"kappa={kappa} must be above 0. Raise kappa.", argument="kappa")
     if kappa is not None and "gate_scale" in plan.settings:
-        raise InvalidParamsError("gate_scale and kappa decide the same: drop one of both.")
-    if is_literal and (kappa is not None or _compares_scales(plan)):
-        raise InvalidParamsError("--literal leaves the gate's input as it is: drop it, or what scales that input.")
-    if kappa is not None and _compares_scales(plan):
-        raise InvalidParamsError(f"{plan.preset.name} compares scales of the gate's input: drop kappa.")
-
-
-def _compares_scales(plan: Plan) -> bool:
-    """Whether its cells differ in the scale of the gate's input."""
-    return "gate_scale" in set_by(plan.preset)
+        raise InvalidValueError("gate_scale and kappa decide the same: drop one of both.")
+    if is_literal and (kappa is not None or compares_scales):
+        raise InvalidValueError("--literal leaves the gate's input as it is: drop it, or what scales that input.")
+    if kappa is not None and compares_scales:
+        raise InvalidValueError(f"{plan.preset.name} compares scales of the gate's input: drop kappa.")
 
 
 def literal(plan: Plan) -> FittedPlan:
@@ -105,56 +85,63 @@ def literal(plan: Plan) -> FittedPlan:
     and these images as they are: eta = alpha = sigma_0^.5 and lambda = Gamma = sigma_0^1.25; of servers eta and lambda.
 
     Source: Section 3.2 and Theorem 1 of `continual`, Section VI of `edge`.
-    Raises: InvalidParamsError where one of them is set as well.
+    Raises: InvalidValueError where one of them is set as well.
     """
     deviation = deviation_of(plan)
-    own = {
+    rate = float(f"{deviation**0.5:.3g}")
+    scale = float(f"{deviation**1.25:.3g}")
+    settings = {
         "gate_scale": 1.0,
         "centre": False,
-        "learning_rate": deviation**0.5,
-        "balance_weight": deviation**0.5,
-        "perturbation_scale": deviation**1.25,
-        "termination_threshold": deviation**1.25,
+        "learning_rate": rate,
+        "balance_weight": rate,
+        "perturbation_scale": scale,
+        "termination_threshold": scale,
     }
-    own = {name: value for name, value in own.items() if name not in WITHOUT_EFFECT[plan.preset.paper]}
-    if both := sorted(own.keys() & plan.settings.keys()):
-        raise InvalidParamsError(f"--literal sets {both[0]}: drop one of both.")
-    chosen = {name: value if isinstance(value, bool) else float(f"{value:.3g}") for name, value in own.items()}
-    listed = ", ".join(f"{name}={value}" for name, value in chosen.items())
+    settings = {name: value for name, value in settings.items() if name not in WITHOUT_EFFECT[plan.preset.paper]}
+    if both := sorted(settings.keys() & plan.settings.keys()):
+        raise InvalidValueError(f"--literal sets {both[0]}: drop one of both.")
+    listed = ", ".join(f"{name}={value}" for name, value in settings.items())
     told = f"sigma_0 of the mean images of {MEASURED_TASKS} tasks is {deviation:.3g}: {listed}"
-    return FittedPlan(_with_settings(plan, chosen), told)
+    return FittedPlan(dataclasses.replace(plan, settings={**plan.settings, **settings}), told)
 
 
 def deviation_of(plan: Plan) -> float:
     """Root of the variance across tasks of an element of their normalised mean images, mean over elements."""
-    pool, dims = pool_of(plan.data, plan.preset.classes), plan.preset.dims
-    params, rng = next(iter(plan.params().values())), np.random.default_rng(plan.seed)
+    pool = pool_of(plan.data, plan.preset.classes)
+    dims = plan.preset.dims
+    params = next(iter(plan.params().values()))
+    rng = np.random.default_rng(plan.seed)
     means = []
     for _ in range(MEASURED_TASKS):
-        task, uniforms = int(rng.integers(dims.num_classes)), rng.random(dims.num_samples, np.float32)
-        rows = sample_rows(pool.train, jnp.asarray(task), jnp.asarray(uniforms), params.positive_share)
+        task = jnp.asarray(int(rng.integers(dims.num_classes)))
+        uniforms = jnp.asarray(rng.random(dims.num_samples, np.float32))
+        rows = sample_rows(pool.train, task, uniforms, params.positive_share)
         means.append(np.asarray(mean_image(jnp.asarray(pool.train.pixels[np.asarray(rows)]))))
     return float(np.sqrt(np.mean(np.var(means, axis=0))))
 
 
 def at_drive(plan: Plan, target: float) -> FittedPlan:
     """The scale of the gate's input at which the pilot's median kappa is the target: kappa goes as its square. The plan
-    has passed `check`. Raises: InvalidRunError for a pilot without a gate drive.
+    has passed `check`. Raises: InvalidValueError for a pilot without a gate drive.
     """
-    cell, params = _largest(plan)
-    records = pilot(plan, cell, _pilot_rounds(plan))
-    found = float(np.median(records.drive[records.expert >= 0]))
-    if not math.isfinite(found) or found <= 0:
-        raise InvalidRunError(
-            f"the pilot's median kappa is {found:g}: its experts diverge or stay as they are. Lower expert_rate, "
+    cell, params = max(plan.params().items(), key=lambda item: int(item[1].num_experts))
+    # All where classes arrive one after the other: the first rounds of those are of one class alone.
+    num_rounds = plan.preset.num_rounds if params.incremental else min(PILOT_ROUNDS, plan.preset.num_rounds)
+    records = pilot(plan, cell, num_rounds)
+    drive = float(np.median(records.drive[records.expert >= 0]))
+    if not math.isfinite(drive) or drive <= 0:
+        raise InvalidValueError(
+            f"the pilot's median kappa is {drive:g}: its experts diverge or stay as they are. Lower expert_rate, "
             "or set gate_scale."
         )
-    scale = float(f"{float(params.gate_scale) * math.sqrt(target / found):.3g}")
+    before = float(params.gate_scale)
+    scale = float(f"{before * math.sqrt(target / drive):.3g}")
     told = (
-        f"gate_scale {float(params.gate_scale):g} has a median kappa of {found:.2g} in {_pilot_rounds(plan)} pilot "
-        f"rounds of {cell}: {scale:g} is taken, for {target:g}"
+        f"gate_scale {before:g} has a median kappa of {drive:.2g} in {num_rounds} pilot rounds of {cell}: {scale:g} is "
+        f"taken, for {target:g}"
     )
-    return FittedPlan(_with_settings(plan, {"gate_scale": scale}), told)
+    return FittedPlan(dataclasses.replace(plan, settings={**plan.settings, "gate_scale": scale}), told)
 
 
 def words(plan: Plan) -> str:
@@ -164,19 +151,3 @@ def words(plan: Plan) -> str:
         f"network {dims.network}, {dims.num_epochs} epochs of {dims.num_samples} images in batches of "
         f"{dims.batch_size}, {len(plan.data.test.labels):,} test images"
     )
-
-
-def _with_settings(plan: Plan, settings: Mapping[str, Any]) -> Plan:
-    return dataclasses.replace(plan, settings={**plan.settings, **settings})
-
-
-def _largest(plan: Plan) -> tuple[str, Any]:
-    """The cell with the most experts, and its parameters."""
-    cells = plan.params()
-    return max(cells.items(), key=lambda item: int(item[1].num_experts))
-
-
-def _pilot_rounds(plan: Plan) -> int:
-    """All where classes arrive one after the other: the first rounds of those are of one class alone."""
-    rounds = plan.preset.num_rounds
-    return rounds if _largest(plan)[1].incremental else min(PILOT_ROUNDS, rounds)

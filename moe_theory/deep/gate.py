@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, Num
 
-from moe_theory.core.errors import InvalidSystemError
+from moe_theory.core.errors import DeclarationError
 from moe_theory.deep.params import Params
 from moe_theory.deep.tasks import Pool, in_unit
 
@@ -36,11 +36,11 @@ Embed = Callable[[Num[Array, "s h w c"]], Float[Array, " p"]]  # a task's images
 
 
 def num_features(embed: Embed, pool: Pool, num_samples: int) -> int:
-    """p, of what the gate reads. Raises: InvalidSystemError unless that is a vector of real numbers."""
+    """p, of what the gate reads. Raises: DeclarationError unless that is a vector of real numbers."""
     images = jax.ShapeDtypeStruct((num_samples, *pool.train.pixels.shape[1:]), pool.train.pixels.dtype)
     found = jax.eval_shape(embed, images)
     if getattr(found, "ndim", None) != 1 or not jnp.issubdtype(found.dtype, jnp.floating):
-        raise InvalidSystemError(f"embed gives {found}, not one vector of real numbers for a task's images. Change it.")
+        raise DeclarationError(f"embed gives {found}, not one vector of real numbers for a task's images. Change it.")
     return found.shape[0]
 
 

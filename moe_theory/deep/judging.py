@@ -9,18 +9,17 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from moe_theory.core.errors import InvalidRunError, shortened, unknown_name
+from moe_theory.core.errors import InvalidValueError, shortened, unknown_name
 from moe_theory.core.fields import documented
 from moe_theory.core.machine import available_cores
 from moe_theory.deep import datasets, fitting, own, presets, runs
 from moe_theory.deep.datasets import DataSet
+from moe_theory.deep.datasets import report as data_report
 from moe_theory.deep.experiments import claims_for
 from moe_theory.deep.params import READINGS
 from moe_theory.deep.presets import Preset
 from moe_theory.deep.runs import EVERY, Plan, RunProgress
-from moe_theory.deep.summary import Summary, accuracy_matrices, summarize
+from moe_theory.deep.summary import Summary, summarize
 from moe_theory.runs import Progress, automatic, shown
 from moe_theory.runs.provenance import backend, is_x64, now, versions
 from moe_theory.verify.claim import ReadingLike, Runs
@@ -56,42 +55,22 @@ class Judgement:
     verdicts: Verdicts  # which name the data; none of a single seed, or of other cells than the figure's
 
     def to_xarray(self) -> "xr.Dataset":
-        """All records (T, ..., B), over cells, rounds, seeds and, where there is one for each, experts or classes.
-
-        Where classes arrive one after the other also `accuracy_matrix`, of each class after each (`learned`) under both
-        settings of a test, with `average_accuracy`, `backward_transfer` and `forward_transfer`, each in [-1, 1].
-        """
-        return with_transfer(runs.dataset(self.plan, self.runs, self.verdicts.source.command), self.runs)
-
-
-def with_transfer(records: "xr.Dataset", made: Runs) -> "xr.Dataset":
-    """The records with the accuracy matrices of these runs, and what these come to."""
-    by_test = [accuracy_matrices(run) for run in made.values()]
-    if not all(by_test):
-        return records
-
-    def stacked(name: str) -> np.ndarray:
-        return np.stack([[getattr(matrix, name) for matrix in matrices.values()] for matrices in by_test])
-
-    means = ("average_accuracy", "backward_transfer", "forward_transfer")
-    variables: dict[str, Any] = {name: (("cell", "test", "replicate"), stacked(name)) for name in means}
-    matrix_axes = ("cell", "test", "learned", runs.CLASS, "replicate")
-    variables["accuracy_matrix"] = matrix_axes, stacked("accuracies")
-    return records.assign(variables).assign_coords(test=[*by_test[0]], learned=records[runs.CLASS].values)
+        """All records (T, ..., B), over cells, rounds, seeds and, where there is one for each, experts or classes."""
+        return runs.dataset(self.plan, self.runs, self.verdicts.source.command)
 
 
 def preset_for(name: str | None, folder: Path | str | None) -> Preset:
     """The preset called `name` on the data set that a folder has; without a name the first one on these data.
 
-    Raises: UnknownNameError for an unknown name; MissingDataError for a folder that holds something else;
-        DamagedDataError; InvalidRunError where neither names a preset.
+    Raises: UnknownNameError for an unknown name; MissingError for a folder that holds something else;
+        DataError; InvalidValueError where neither names a preset.
     """
-    found = None if folder is None else datasets.found_in(folder)
-    if folder is not None and not found:
-        failure = datasets.missing(folder)
-        if name is None or failure.present:  # else what the preset looks for is told
-            raise failure
-    return presets.on_data(name, found)
+    if folder is None:
+        return presets.on_data(name, None)
+    names = datasets.found_in(folder)
+    if not names and name is None:
+        raise datasets.missing(folder)
+    return presets.on_data(name, names)
 
 
 def plan(
@@ -114,9 +93,7 @@ def plan(
     literal: bool = False,
     folder: Path | str | None = None,
     every: int = EVERY,
-    keeps_weights: bool = False,
-    on_data: Callable[[DataSet], object] | None = None,
-    tell: Callable[[str], object] | None = None,
+    tell: Callable[..., object] | None = None,
 ) -> Plan:
     """A request to `judge`: a preset's cells with sizes, data, seeds and parameters, all of them checked.
 
@@ -134,11 +111,9 @@ def plan(
         literal: set eta, alpha, lambda and Gamma from the measured sigma_0, as the theorems do.
         folder: where runs are kept from checkpoint to checkpoint, and resumed from; None keeps nothing.
         every: rounds between checkpoints.
-        keeps_weights: keep each run's final state too, from which more rounds go on.
-        on_data: called with the data set once it is read, before a pilot.
-        tell: called with each line about what was measured, and what follows.
-    Raises: UnknownNameError, InvalidDimsError, InvalidParamsError and InvalidRunError for what cannot be run, or does
-        not go together; MissingDataError and DamagedDataError for the folder of the data; InvalidSystemError for a
+        tell: called with lines about what was read and measured, and what follows.
+    Raises: UnknownNameError and InvalidValueError for what cannot be run, or does
+        not go together; MissingError and DataError for the folder of the data; DeclarationError for a
         network that cannot be imported; OutputError for a folder that cannot be written.
 
     Examples:
@@ -148,33 +123,34 @@ def plan(
         ['M = 1', 'M = 4', 'M = 4, no termination', 'M = 7', 'M = 7, no termination']
     """
     if not isinstance(data, DataSet | Path | str | None):
-        raise InvalidRunError(
+        raise InvalidValueError(
             f"data of type {shortened(type(data).__name__)} is no data set and no folder of one. Make one of arrays by "
             "`deep.datasets.from_arrays`."
         )
     place = None if data is None or isinstance(data, DataSet) else Path(data)
     chosen = preset if isinstance(preset, Preset) else preset_for(preset, place)
-    sizes = fitting.Sizes(
-        own.network_named(network),
-        epochs,
-        samples,
-        batch,
-        rounds,
+    chosen = fitting.resized(
+        chosen,
         _numbers("experts", experts),
         _numbers("classes", classes),
-        test_images,
+        network=own.network_named(network),
+        num_epochs=epochs,
+        num_samples=samples,
+        batch_size=batch,
+        max_rounds=rounds,
     )
-    chosen = fitting.resized(chosen, sizes)
     if isinstance(reading, str) and reading not in READINGS:
         raise unknown_name("reading", reading, READINGS)
+    report = tell or (lambda *lines: None)
     read = data if isinstance(data, DataSet) else datasets.load(chosen.data, place)  # last: it may take long
     if test_images is not None and test_images > len(read.test.labels):
-        raise InvalidRunError(
+        raise InvalidValueError(
             f"test_images={test_images} must be at most {len(read.test.labels)}, as many as {read.title} has. Lower "
-            "test_images, or leave it out for all."
+            "test_images, or leave it out for all.",
+            argument="test_images",
         )
-    if on_data is not None:
-        on_data(read)
+    if place is not None:
+        report(*data_report.lines(read))
     request = Plan(
         preset=chosen,
         reading=READINGS[reading] if isinstance(reading, str) else reading,
@@ -183,11 +159,9 @@ def plan(
         every=every,
         folder=None if folder is None else Path(folder) / "runs",
         settings=settings or {},
-        keeps_weights=keeps_weights,
         data=fitting.thinned(read, chosen.test_images if test_images is None else test_images),
     )
     fitting.check(request, kappa, literal)
-    report = tell or (lambda line: None)
     if literal:
         request, line = fitting.literal(request)
         report(line)
@@ -202,7 +176,6 @@ def judge(
     plan: Plan,
     *,
     progress: Progress = automatic,
-    on_step: Callable[[RunProgress], object] | None = None,
     command: str | None = None,
 ) -> Judgement:
     """Run a plan and judge the claims of its preset's figure on it.
@@ -213,10 +186,9 @@ def judge(
 
     Args:
         progress: where to report; unless given a line in a notebook, else standard error.
-        on_step: called from threads with each run that begins, and each part of one that is stored.
         command: that verdicts name as what repeats them; unless given this call.
-    Raises: InvalidRunError for runs that do not fit into memory, or whose experts diverge; OutputError for a folder
-        that cannot be written; InvalidParamsError, InvalidDimsError, InvalidSystemError and UnknownNameError for a plan
+    Raises: InvalidValueError for runs that do not fit into memory, or whose experts diverge; OutputError for a folder
+        that cannot be written; InvalidValueError, DeclarationError and UnknownNameError for a plan
         that was changed by hand.
 
     Examples:
@@ -228,9 +200,9 @@ def judge(
     tests, made = _tests(plan), {}
     threads = min(THREADS, available_cores()) if backend() == "cpu" else 1  # another device is busy with one seed
     with shown(progress) as showing:
-        steps = _Steps(plan, showing, on_step)
+        record = _recorder(plan, showing)
         for first, last in zip((0, *plan.looks), plan.looks, strict=False):
-            made = runs.joined(made, runs.run_plan(plan, steps.record, threads, range(first, last)))
+            made = runs.joined(made, runs.run_plan(plan, record, threads, range(first, last)))
             if _has_decided(tests, made):
                 break
     plan = dataclasses.replace(plan, replicates=len(next(iter(made.values())).replicates))
@@ -243,7 +215,7 @@ def _numbers(name: str, given: Sequence[int] | None) -> tuple[int, ...] | None:
         return None if given is None else tuple(given)
     except TypeError:
         told = f"{name}={shortened(given)} must be a sequence of whole numbers, such as (1, 4)"
-        raise InvalidRunError(f"{told}. Put it in brackets.") from None
+        raise InvalidValueError(f"{told}. Put it in brackets.") from None
 
 
 def _tests(plan: Plan) -> list[SequentialTest]:
@@ -289,26 +261,20 @@ def _call(plan: Plan) -> str:
     return f"deep.judge(deep.plan({plan.preset.name!r}, replicates={plan.replicates}, {words}))"
 
 
-class _Steps:
-    """Reports the steps of runs as progress."""
+def _recorder(plan: Plan, progress: Progress) -> Callable[[RunProgress], None]:
+    """Return what reports the steps of runs, which come from threads, as progress."""
+    lock = threading.Lock()
+    num_rounds = plan.preset.num_rounds
+    progress.add_work(len(plan.preset.cells()) * plan.replicates * num_rounds)
+    progress.compiling(f"rounds, and running the first {min(plan.every, num_rounds)}")
 
-    def __init__(self, plan: Plan, progress: Progress, on_step: Callable[[RunProgress], object] | None) -> None:
-        self._progress, self._on_step, self._num_rounds = progress, on_step, plan.preset.num_rounds
-        self._lock, self._is_running = threading.Lock(), False
-        progress.add_work(len(plan.preset.cells()) * plan.replicates * self._num_rounds)
-        # Which ends with the first checkpoint: a network may take minutes for the rounds up to it.
-        first = min(plan.every, self._num_rounds)
-        progress.compiling(f"rounds, and running {first} {'round' if first == 1 else 'rounds'} of the first run")
+    def record(step: RunProgress) -> None:
+        with lock:
+            progress.at(f"{step.cell}, seed {step.replicate}, round {step.done} of {num_rounds}")
+            if step.stored is None:
+                progress.advance(step.rounds)
+                progress.running("rounds")
+            else:  # rounds that an earlier run has saved are no work of this one
+                progress.add_work(-step.rounds)
 
-    def record(self, step: RunProgress) -> None:
-        with self._lock:
-            if self._on_step is not None:
-                self._on_step(step)
-            self._progress.at(f"{step.cell}, seed {step.replicate}, round {step.done} of {self._num_rounds}")
-            if step.stored is not None:  # rounds that an earlier run has saved are no work of this one
-                self._progress.add_work(-step.rounds)
-                return
-            self._progress.advance(step.rounds)
-            if not self._is_running:  # a part is done, so that there is a program
-                self._is_running = True
-                self._progress.running("rounds")
+    return record

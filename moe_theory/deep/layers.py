@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key, PyTree
 
-from moe_theory.core.errors import InvalidDimsError
+from moe_theory.core.errors import InvalidValueError
 
 Way = Literal["platform", "patches", "xla"]
 
@@ -32,11 +32,11 @@ def convolve(
     Args:
         padding: rows and columns of zeros on each side; by default (side of the kernel - 1) // 2.
         way: "patches" or "xla"; by default chosen by the platform that a program is lowered for.
-    Raises: InvalidDimsError if the kernel is larger than the padded image.
+    Raises: InvalidValueError if the kernel is larger than the padded image.
     """
     rows, columns = ((side - 1) // 2 if padding is None else padding for side in kernel.shape[:2])
     if images.shape[1] + 2 * rows < kernel.shape[0] or images.shape[2] + 2 * columns < kernel.shape[1]:
-        raise InvalidDimsError(
+        raise InvalidValueError(
             f"images of {images.shape[1]} x {images.shape[2]} pixels, padded by {rows} x {columns}, must be at least "
             f"as large as the kernel, {kernel.shape[0]} x {kernel.shape[1]}. Raise padding."
         )
@@ -54,7 +54,7 @@ def max_pool(images: Float[Array, "n h w c"], side: int = 2) -> Float[Array, "n 
     n, height, width, channels = images.shape
     rows, columns = height // side, width // side
     if not rows or not columns:
-        raise InvalidDimsError(
+        raise InvalidValueError(
             f"images of {height} x {width} pixels must be at least {side} x {side} for max pooling. Use "
             "larger images, or another network."
         )
@@ -114,13 +114,13 @@ def batch_normalized(
     """Normalise each channel by its mean and variance: in training of this batch, in evaluation the running ones.
 
     Source: Ioffe and Szegedy, "Batch Normalization" (2015), Algorithms 1 and 2.
-    Raises: InvalidDimsError in training if a channel has a single value, whose variance is 0.
+    Raises: InvalidValueError in training if a channel has a single value, whose variance is 0.
     """
     if not is_training:
         return _standardized(values, *running) * affine.scale + affine.shift, running
     count = values.shape[0] * values.shape[1] * values.shape[2]
     if count == 1:
-        raise InvalidDimsError(
+        raise InvalidValueError(
             "a batch of 1 image, 1 x 1 here, must have more than one value a channel: BatchNorm would make every "
             "value 0. Raise the batch size, or use larger images."
         )
@@ -133,11 +133,13 @@ def group_normalized(values: Float[Array, "n h w c"], affine: Affine, num_groups
     """Normalise groups of neighbouring channels of each image by their own mean and biased variance.
 
     Source: Wu and He, "Group Normalization" (2018), Eqs. (1), (2), (7).
-    Raises: InvalidDimsError unless the groups divide the channels.
+    Raises: InvalidValueError unless the groups divide the channels.
     """
     n, height, width, channels = values.shape
     if channels % num_groups:
-        raise InvalidDimsError(f"num_groups={num_groups} must divide the {channels} channels. Change num_groups.")
+        raise InvalidValueError(
+            f"num_groups={num_groups} must divide the {channels} channels. Change num_groups.", argument="num_groups"
+        )
     grouped = values.reshape(n, height, width, num_groups, channels // num_groups)
     moments = (moment(grouped, axis=(1, 2, 4), keepdims=True) for moment in (jnp.mean, jnp.var))
     return _standardized(grouped, *moments).reshape(values.shape) * affine.scale + affine.shift

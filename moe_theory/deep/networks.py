@@ -17,7 +17,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, Key, PyTree
 
-from moe_theory.core.errors import InvalidDimsError, InvalidSystemError, described
+from moe_theory.core.errors import DeclarationError, InvalidValueError, described
 from moe_theory.core.fields import documented
 from moe_theory.deep.layers import (
     Affine,
@@ -71,7 +71,7 @@ def stacked(
     Args:
         key: one key, for expert m `fold_in(key, m)`; or M keys, one for each expert, which may be equal.
 
-    Raises: InvalidDimsError for another number of keys.
+    Raises: InvalidValueError for another number of keys.
 
     Examples:
         >>> import moe_theory as mt
@@ -86,7 +86,7 @@ def stacked(
         0.0
     """
     if key.shape not in ((), (num_experts,)):
-        raise InvalidDimsError(
+        raise InvalidValueError(
             f"keys of shape {key.shape} must be one key, or num_experts={num_experts} keys, one for each expert."
         )
     keys = jax.vmap(jax.random.fold_in, in_axes=(None, 0))(key, jnp.arange(num_experts)) if key.shape == () else key
@@ -133,7 +133,7 @@ def squared_distance(one: PyTree, other: PyTree) -> Float[Array, ""]:
 
 
 def check(network: Network, shape: tuple[int, int, int], num_outputs: int) -> None:
-    """Raise InvalidSystemError unless a network gives `num_outputs` outputs of each image of this shape.
+    """Raise DeclarationError unless a network gives `num_outputs` outputs of each image of this shape.
 
     Examples:
         >>> from moe_theory.deep import networks
@@ -141,20 +141,20 @@ def check(network: Network, shape: tuple[int, int, int], num_outputs: int) -> No
         >>> networks.check(lost, (8, 8, 1), num_outputs=2)
         Traceback (most recent call last):
             ...
-        moe_theory.core.errors.InvalidSystemError: network lost gives outputs of shape (2,) of 2 images, not (2, 2). ...
+        moe_theory.core.errors.DeclarationError: network lost gives outputs of shape (2,) of 2 images, not (2, 2). ...
     """
     images = jax.ShapeDtypeStruct((2, *shape), jnp.result_type(float))
     try:
         weights = jax.eval_shape(lambda: network.init(jax.random.key(0), shape, num_outputs))
         found = jax.eval_shape(lambda weights, images: network.apply(weights, images, True)[0], weights, images).shape
-    except InvalidDimsError:
+    except InvalidValueError:
         raise  # which says what does not fit
     except Exception as failure:  # whatever a user's network raises
-        raise InvalidSystemError(
+        raise DeclarationError(
             f"network {network.name} fails on images of shape {shape}: {described(failure)}. Change it."
         ) from failure
     if found != (2, num_outputs):
-        raise InvalidSystemError(
+        raise DeclarationError(
             f"network {network.name} gives outputs of shape {found} of 2 images, not (2, {num_outputs}). Change it."
         )
 
@@ -228,7 +228,7 @@ def five_layer(name: str, channels: tuple[int, int], widths: tuple[int, int], wa
     The paper gives no sizes: kernels here are 3 x 3, padded, so that 8 x 8 digits are enough.
 
     Source: Appendix A.4 of `continual`.
-    Raises: InvalidDimsError, by `init`, if images are too small for pooling.
+    Raises: InvalidValueError, by `init`, if images are too small for pooling.
 
     Examples:
         >>> from moe_theory.deep import networks
@@ -239,7 +239,7 @@ def five_layer(name: str, channels: tuple[int, int], widths: tuple[int, int], wa
     def init(key: Key[Array, ""], shape: tuple[int, int, int], num_outputs: int) -> Weights:
         height, width, num_channels = shape
         if min(height, width) < _POOL_SIDE:
-            raise InvalidDimsError(
+            raise InvalidValueError(
                 f"images of {height} x {width} pixels must be at least {_POOL_SIDE} x {_POOL_SIDE}: {name!r} pools "
                 "them. Use larger images, or another network."
             )

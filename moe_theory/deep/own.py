@@ -5,7 +5,7 @@ import os
 import sys
 from typing import TypeVar
 
-from moe_theory.core.errors import InvalidRunError, described
+from moe_theory.core.errors import InvalidValueError, described
 from moe_theory.deep.datasets import DATASETS, DataSet, Loader
 from moe_theory.deep.networks import NETWORKS, Network
 from moe_theory.deep.presets import PRESETS, Preset
@@ -20,7 +20,7 @@ def register(thing: Thing) -> Thing:
     A later one of the same name takes the place of an earlier one of your own.
 
     Returns: the same.
-    Raises: InvalidRunError for the name of one that comes with the package, or for something else.
+    Raises: InvalidValueError for the name of one that comes with the package, or for something else.
 
     Examples:
         >>> from moe_theory import deep
@@ -29,15 +29,15 @@ def register(thing: Thing) -> Thing:
         'wide'
     """
     if not isinstance(thing, (Network, DataSet, Preset)):
-        raise InvalidRunError(f"{described_type(thing)} is no Network, DataSet or Preset. Register one of these.")
+        raise InvalidValueError(f"{described_type(thing)} is no Network, DataSet or Preset. Register one of these.")
     if thing.name in _BUILT_IN:
-        raise InvalidRunError(f"{thing.name!r} is built in. Give yours another name.")
+        raise InvalidValueError(f"{thing.name!r} is built in. Give yours another name.")
     if isinstance(thing, Network):
         NETWORKS[thing.name] = thing
     elif isinstance(thing, Preset):
         PRESETS[thing.name] = thing
     else:
-        DATASETS[thing.name] = Loader(thing.title, lambda _: thing, ())
+        DATASETS[thing.name] = Loader(thing.title, lambda _: thing)
     return thing
 
 
@@ -48,7 +48,7 @@ def described_type(thing: object) -> str:
 def network_named(name: str | None) -> str | None:
     """The name of a network; one that is given as MODULE:NAME is imported, and registered.
 
-    Raises: InvalidRunError for a module that cannot be imported, or without a network of that name.
+    Raises: InvalidValueError for a module that cannot be imported, or without a network of that name.
     """
     if name is None or ":" not in name:
         return name
@@ -57,9 +57,9 @@ def network_named(name: str | None) -> str | None:
     try:
         found = getattr(importlib.import_module(module), attribute)
     except Exception as failure:  # whatever the user's module raises is reported in one line
-        raise InvalidRunError(f"--network {name} cannot be imported: {described(failure)}") from failure
+        raise InvalidValueError(f"--network {name} cannot be imported: {described(failure)}") from failure
     finally:
         sys.path.pop(0)
     if not isinstance(found, Network):
-        raise InvalidRunError(f"--network {name} is {described_type(found)}, no moe_theory.deep.networks.Network.")
+        raise InvalidValueError(f"--network {name} is {described_type(found)}, no moe_theory.deep.networks.Network.")
     return register(found).name

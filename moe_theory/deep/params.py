@@ -32,7 +32,7 @@ from moe_theory.core.constraints import (
     Size,
     Within,
 )
-from moe_theory.core.errors import InvalidDimsError, InvalidParamsError, unknown_name
+from moe_theory.core.errors import InvalidValueError, unknown_name
 from moe_theory.core.fields import documented
 from moe_theory.core.papers import Reading
 from moe_theory.deep.networks import NETWORKS
@@ -54,7 +54,7 @@ class Dims:
 
     `max_experts` and `max_rounds` only pad.
 
-    Raises: InvalidDimsError for sizes below 1, or batches that do not divide the samples; UnknownNameError for an
+    Raises: InvalidValueError for sizes below 1, or batches that do not divide the samples; UnknownNameError for an
         unknown network or optimizer.
 
     Examples:
@@ -84,13 +84,15 @@ class Dims:
         if self.optimizer not in OPTIMIZERS:
             raise unknown_name("optimizer", self.optimizer, OPTIMIZERS)
         if not 0 <= self.num_kept <= self.num_samples:
-            raise InvalidDimsError(
-                f"num_kept={self.num_kept} must be in 0..{self.num_samples}, the images of a task. Change num_kept."
+            raise InvalidValueError(
+                f"num_kept={self.num_kept} must be in 0..{self.num_samples}, the images of a task. Change num_kept.",
+                argument="num_kept",
             )
         if self.num_samples % self.batch_size:
-            raise InvalidDimsError(
+            raise InvalidValueError(
                 f"batch_size={self.batch_size} must divide num_samples={self.num_samples}: all batches are of one "
-                "size. Change batch_size."
+                "size. Change batch_size.",
+                argument="batch_size",
             )
 
     def __fingerprint__(self) -> Any:
@@ -171,9 +173,10 @@ class Params(NamedTuple):
 def check_params(dims: Dims, params: Params, num_classes: int | None = None) -> None:
     """Refuse parameters outside their range; traced ones are passed over."""
     if num_classes not in (None, dims.num_classes):
-        raise InvalidDimsError(
+        raise InvalidValueError(
             f"num_classes={dims.num_classes} must be the number of classes that tasks recognise, {num_classes}. "
-            "Change num_classes."
+            "Change num_classes.",
+            argument="num_classes",
         )
     values = constraints.check(params, dims)
     check_edge_params(dims.servers, params.delays)  # no delay of 0 rounds
@@ -181,12 +184,13 @@ def check_params(dims: Dims, params: Params, num_classes: int | None = None) -> 
     for name in ("num_samples", "num_tests"):
         number = getattr(dims, name)
         if round(share * number) < 1:
-            raise InvalidParamsError(
+            raise InvalidValueError(
                 f"positive_share={share} of {name}={number} leaves no image of the task's class. Raise positive_share "
-                f"or Dims.{name}."
+                f"or Dims.{name}.",
+                argument="positive_share",
             )
     if values.get("multi_class") and share < 1:
-        raise InvalidParamsError(
+        raise InvalidValueError(
             f"multi_class needs positive_share=1, not {share}: images of other classes have no label. Raise "
             "positive_share to 1."
         )
@@ -196,9 +200,11 @@ def check_params(dims: Dims, params: Params, num_classes: int | None = None) -> 
         ("baseline_weight", dims.compares, "compares"),
     ):
         if values.get(name) and not room:
-            raise InvalidParamsError(f"{name}={values[name]} needs room for what is kept. Set Dims.{way_out}.")
+            raise InvalidValueError(
+                f"{name}={values[name]} needs room for what is kept. Set Dims.{way_out}.", argument=name
+            )
     if values.get("multi_class") and dims.num_classes == 1:
-        raise InvalidParamsError("multi_class needs num_classes above 1. Raise Dims.num_classes.")
+        raise InvalidValueError("multi_class needs num_classes above 1. Raise Dims.num_classes.")
 
 
 # The readings by name; the first has the defaults of `Params`.

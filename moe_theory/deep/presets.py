@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from moe_theory.core.errors import InvalidRunError, unknown_name
+from moe_theory.core.errors import InvalidValueError, unknown_name
 from moe_theory.core.fields import documented
 from moe_theory.core.system import System
 from moe_theory.deep import continual, edge
@@ -111,13 +111,13 @@ def on_data(name: str | None, found: Sequence[str] | None) -> Preset:
 
     Args:
         found: names of data sets, the likeliest first; None or none at all leaves the preset's own.
-    Raises: UnknownNameError for an unknown name; InvalidRunError where neither names a preset.
+    Raises: UnknownNameError for an unknown name; InvalidValueError where neither names a preset.
     """
     if name is None:
         like = [ALIKE.get(data, data) for data in found or ()]
         name = next((each.name for each in _ALL if each.data in like), None)
         if name is None:
-            raise InvalidRunError(
+            raise InvalidValueError(
                 "the folder has no data set of a preset. Name PRESET, such as continual-mnist-small, and by classes "
                 "(--classes) the numbers of the classes that are tasks, such as 0,1, beside what you have typed."
             )
@@ -130,9 +130,7 @@ def on_data(name: str | None, found: Sequence[str] | None) -> Preset:
 
 
 # Data sets that take the place of a paper's.
-ALIKE: dict[str, str] = dict.fromkeys(
-    ("fashion-mnist", "kmnist", "emnist-digits", "emnist-mnist", "emnist-balanced"), "mnist"
-)
+ALIKE: dict[str, str] = {"fashion-mnist": "mnist"}
 
 # Scales at which gate steps balance the locality losses of these experts; the papers give none.
 _GATE = {"gate_scale": 20.0}

@@ -3,7 +3,6 @@
 import dataclasses
 import json
 import math
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,7 @@ from moe_theory.deep.figures import draw_runs
 from moe_theory.deep.fitting import words
 from moe_theory.deep.judging import FILES, Judgement
 from moe_theory.deep.presets import CONTINUAL, EDGE, PRESETS
-from moe_theory.deep.runs import Plan, RunProgress, Stored
+from moe_theory.deep.runs import Plan, Stored
 from moe_theory.deep.summary import LEAST_CHANGE, Estimate, Summary
 from moe_theory.plot.document import Document, Picture, VerdictTable, ruled
 from moe_theory.runs.files import plain, sealed
@@ -28,7 +27,6 @@ from moe_theory.verify.verdict import Verdict
 
 HEIGHTS = {CONTINUAL: 5.2, EDGE: 3.0}  # of the picture, inches
 SCHEMA = "moe-theory/deep/1"
-WIDE = 132  # columns of a terminal for measures and differences side by side
 BEGIN = """M: experts, T: rounds; digits are embedded, other data needs --data DIR
 to begin: moe-theory deep continual-mnist-small"""
 # Column titles of measures, in this order; those in `COMPARED` have a column of differences too.
@@ -51,10 +49,6 @@ MEANING = {
     "terminated": "ended: rounds after termination of the gate updates",
     "dropped": "dropped: tasks that found all servers busy",
 }
-TRANSFER = (
-    "on 1, 2, ...: accuracy on a task after another; BWT: backward transfer, its change since the task was learned; "
-    "FWT: forward transfer, its value before the task less that of networks that have learned nothing"
-)
 
 
 def presets() -> Document:
@@ -65,7 +59,7 @@ def presets() -> Document:
             "where": preset.where,
             "paper": preset.paper,
             "data": preset.data,
-            "is_embedded": not DATASETS[preset.data].layouts,
+            "is_embedded": not DATASETS[preset.data].files,
             "experts": preset.experts,
             "rounds": preset.num_rounds,
             "network": preset.dims.network,
@@ -89,23 +83,18 @@ def heading(plan: Plan) -> str:
     )
 
 
-def tables(summary: Summary, width: int) -> list[Table]:
+def tables(summary: Summary) -> list[Table]:
     """Return tables of the cells: measures, paired differences to a baseline, and tests that are routed.
 
-    Numbers are mean ± standard error. Measures and differences are one table where there is room. Where classes arrive
-    one after the other, there are tables of the accuracy on each class after each.
+    Numbers are mean ± standard error.
     """
-    measures = _measures(summary, is_routed=False)
-    differences = _differences(summary)
-    blocks = [measures, differences]
-    if width >= WIDE:
-        blocks = [[first | second for first, second in zip(measures, differences, strict=True)]]
+    blocks = (_measures(summary, is_routed=False), _differences(summary), _measures(summary, is_routed=True))
     made = []
-    for block in [*blocks, _measures(summary, is_routed=True)]:
+    for block in blocks:
         titles = list(block[0])
         rows = [[cell.name, *row.values()] for cell, row in zip(summary.cells, block, strict=True)]
         made.append(ruled(("cell", *titles), rows, numbers=titles, whole=("cell",), folded=titles))
-    return made + [_accuracies(summary, test) for test in summary.cells[0].transfer]
+    return made
 
 
 def _measures(summary: Summary, is_routed: bool) -> list[dict[str, str]]:
@@ -139,27 +128,10 @@ def _differences(summary: Summary) -> list[dict[str, str]]:
     return rows
 
 
-def _accuracies(summary: Summary, test: str) -> Table:
-    """Return the accuracy matrices of all cells under a setting of the test, means over seeds, with their summaries."""
-    size = len(summary.cells[0].transfer[test].matrix)
-    titles = (f"{test}: cell", "after", *(f"on {task}" for task in range(1, size + 1)), "mean", "BWT", "FWT")
-    rows = []
-    for cell in summary.cells:
-        transfer = cell.transfer[test]
-        ends = (transfer.average_accuracy, transfer.backward_transfer, transfer.forward_transfer)
-        for task, rates in enumerate(transfer.matrix, start=1):
-            values = [*rates, *(end.mean if task == size else math.nan for end in ends)]
-            numbers = ["" if math.isnan(value) else f"{value:.2f}" for value in values]
-            rows.append(["" if task > 1 else cell.name, str(task), *numbers])
-    return ruled(titles, rows, numbers=titles[1:], whole=titles)
-
-
 def closing_lines(summary: Summary) -> list[str]:
     """What the columns mean, the magnitudes that decide what a router can learn, and warnings."""
     meaning = [text for name, text in MEANING.items() if name in summary.cells[0].measures]
     meaning += ["±: standard error over seeds", "κ: median over rounds and seeds"]
-    if summary.cells[0].transfer:
-        meaning.append(TRANSFER)
     return ["; ".join(meaning), sigma_line(summary), drive_line(summary), *warnings_of(summary)]
 
 
@@ -216,25 +188,20 @@ def picture(plan: Plan, runs: Runs, summary: Summary) -> Picture:
     return Picture(title, height, lambda figure: draw_runs(plan.preset, title, runs, figure), caption)
 
 
-def document(judgement: Judgement, folder: Path, log: Sequence[str]) -> Document:
-    """Each cell's errors, how they differ, and the verdicts on the figure's claims, with files for the folder.
-
-    Args:
-        log: lines on runs that the folder had.
-    """
+def document(judgement: Judgement, folder: Path) -> Document:
+    """Each cell's errors, how they differ, and the verdicts on the figure's claims, with files for the folder."""
     plan, summary = judgement.plan, judgement.summary
     verdicts = VerdictTable(judgement.verdicts.source)
     paths = [folder / name for name in FILES]
     numbers = sealed(summary_json(plan, summary, judgement.verdicts, paths))
 
-    def parts(width: int) -> Iterator[VerdictTable | RenderableType]:
-        yield from tables(summary, width)
+    def parts(_: int) -> Iterator[VerdictTable | RenderableType]:
+        yield from tables(summary)
         yield from closing_lines(summary)
         if claims_for(plan.preset, plan.data.title):
             yield from verdict_warnings(summary)
         if judgement.verdicts:
             yield verdicts
-        yield from log
         yield from (f"wrote {path}" for path in paths)
 
     contents = (
@@ -290,38 +257,14 @@ def _shown(measure: str, estimate: Estimate, sign: str = "") -> str:
     return f"{mean} ± {estimate.standard_error:.{digits}f}" if math.isfinite(estimate.standard_error) else mean
 
 
-class RunLog:
-    """Which of a plan's runs its folder had, and whether any has come to a checkpoint since."""
-
-    def __init__(self, plan: Plan) -> None:
-        self._plan = plan
-        self._num_runs = len(plan.preset.cells()) * plan.replicates
-        self._counts: Counter[Stored] = Counter()
-        self._has_stored = False
-
-    def record(self, step: RunProgress) -> None:
-        """Note a run that begins, or a part of a run that is stored."""
-        if step.stored is None:
-            self._has_stored = True
-        else:
-            self._counts[step.stored] += 1
-
-    def saved_rounds(self, folder: Path) -> str:
-        """Return a line on what an interrupt leaves."""
-        if self._has_stored or self._counts[Stored.PARTIAL] or self._counts[Stored.COMPLETE]:
-            return f"rounds up to each run's last checkpoint are kept in {folder}: the same command resumes from them"
-        return f"no run had reached its first checkpoint, round {self._plan.every}: nothing is kept"
-
-    def lines(self) -> list[str]:
-        """Return lines on runs that were resumed or computed again."""
-        complete, ended, damaged = (self._counts[kind] for kind in (Stored.COMPLETE, Stored.ENDED, Stored.DAMAGED))
-        resumed = self._counts[Stored.PARTIAL] + complete
-        lines = []
-        if resumed:
-            lines.append(f"resumed {resumed} of {self._num_runs} runs, {complete} of which were complete")
-        if ended:
-            verb = "had ended, and was" if ended == 1 else "had ended, and were"
-            lines.append(f"{ended} of {self._num_runs} runs {verb} computed again: their weights were not saved")
-        if damaged:
-            lines.append(f"{damaged} {'run was' if damaged == 1 else 'runs were'} damaged: computed again")
-        return lines
+def stored_lines(plan: Plan) -> list[str]:
+    """Return a line on the runs that the plan's folder has."""
+    complete = plan.stored[Stored.COMPLETE]
+    partial = plan.stored[Stored.PARTIAL]
+    damaged = plan.stored[Stored.DAMAGED]
+    lines = []
+    if complete + partial:
+        lines.append(f"resuming: of {plan.stored.total()} runs {complete} are complete and {partial} begun")
+    if damaged:
+        lines.append(f"of {plan.stored.total()} runs {damaged} are damaged, and are computed again")
+    return lines

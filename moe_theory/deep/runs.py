@@ -23,7 +23,7 @@ from jaxtyping import Array, Key, PyTree, Shaped
 
 from moe_theory.core import engine, programs
 from moe_theory.core.constraints import typed
-from moe_theory.core.errors import InvalidParamsError, InvalidRunError, unknown_name
+from moe_theory.core.errors import InvalidValueError, unknown_name
 from moe_theory.core.fields import documented
 from moe_theory.core.machine import available_cores, machine_memory
 from moe_theory.core.programs import compiled_once
@@ -66,7 +66,7 @@ WITHOUT_EFFECT = {
 PADDED_ROUNDS = 60  # arrays of arrivals are for a multiple of these
 # Dimensions of records with one entry for each expert, and for each class that is a task.
 EXPERT, CLASS = "expert_index", "class"
-OF_CLASSES = ("class_", "task_", "initial_")  # prefixes of records with one entry for each class
+OF_CLASSES = ("class_", "task_")  # prefixes of records with one entry for each class
 WAY_OUT = "make room or name another --out"
 _RECORD, _STATE = "record.", "state."  # prefixes of names of arrays
 
@@ -75,7 +75,6 @@ class Stored(enum.StrEnum):
     MISSING = "missing"
     PARTIAL = "partial"
     COMPLETE = "complete"
-    ENDED = "ended"  # complete, where more rounds or its weights are asked for, which it does not have
     DAMAGED = "damaged"
 
 
@@ -84,7 +83,7 @@ class Stored(enum.StrEnum):
 class Plan:
     """A request to run a preset, as `deep.plan` makes it.
 
-    Raises: InvalidRunError, InvalidDimsError or InvalidParamsError for one that cannot be run.
+    Raises: InvalidValueError for one that cannot be run.
     """
 
     preset: Preset
@@ -95,13 +94,14 @@ class Plan:
     every: int = EVERY  # rounds between checkpoints
     folder: Path | None = None  # of the store; None: nothing is stored
     settings: Mapping[str, Any] = dataclasses.field(default_factory=dict)  # values or texts; they override the preset
-    keeps_weights: bool = False  # whether the store keeps the final state, from which more rounds go on
 
     def __post_init__(self) -> None:
         if self.replicates < 1:
-            raise InvalidRunError(f"replicates={self.replicates} must be at least 1. Raise replicates.")
+            raise InvalidValueError(
+                f"replicates={self.replicates} must be at least 1. Raise replicates.", argument="replicates"
+            )
         if self.every < 1:
-            raise InvalidRunError(f"every={self.every} must be at least 1 round. Raise every.")
+            raise InvalidValueError(f"every={self.every} must be at least 1 round. Raise every.", argument="every")
         root_key(self.seed)
         self.params()
         check_classes(self.data, self.preset.classes)
@@ -116,19 +116,19 @@ class Plan:
     def params(self) -> dict[str, Params]:
         """Parameters by cell: the reading's, a cell's own and the settings.
 
-        Raises: InvalidParamsError or InvalidDimsError for settings that cannot be.
+        Raises: InvalidValueError for settings that cannot be.
         """
         cells, defaults = self.preset.cells(), self.reading.params()
         for name in self.settings:
             if name not in defaults._fields:
-                raise InvalidParamsError(str(unknown_name("parameter", name, defaults._fields, type(defaults))))
+                raise InvalidValueError(str(unknown_name("parameter", name, defaults._fields, type(defaults))))
             if name in set_by(self.preset):
-                raise InvalidParamsError(
+                raise InvalidValueError(
                     f"{name} cannot be set: {self.preset.name} sets it in each of its cells, such as "
                     f"{next(iter(cells))!r}. Set another parameter."
                 )
             if name in WITHOUT_EFFECT[self.preset.paper]:
-                raise InvalidParamsError(
+                raise InvalidValueError(
                     f"{name} cannot be set: the system of {self.preset.paper}, which {self.preset.name} runs, ignores "
                     "it. Set another parameter."
                 )
@@ -156,18 +156,6 @@ class Plan:
     def store(self) -> Store | None:
         """The store of the runs, where there is a folder. Raises: OutputError for an address in place of one."""
         return None if self.folder is None else Store(self.folder, way_out=WAY_OUT)
-
-    def weights(self, cell: str, replicate: int) -> dict[str, Shaped[np.ndarray, "..."]]:
-        """Return the arrays of a run's last state by name, such as "experts.params.0.kernel" (M, inputs, outputs).
-
-        Raises: InvalidRunError for a run that has not saved its state, see `keeps_weights`.
-        """
-        _, checkpoint = load(self, _key(_common_key(self), cell, replicate, self.params()[cell]))
-        if checkpoint is None or not checkpoint.state:
-            raise InvalidRunError(
-                f"{cell}, seed {replicate}, has no saved state in {self.folder}: run it with keeps_weights=True."
-            )
-        return checkpoint.state
 
     @functools.cached_property
     def stored(self) -> Counter[Stored]:
@@ -210,7 +198,7 @@ def run_plan(
     Args:
         replicates: the seeds to run, all of the plan's unless given.
         on_step: called from threads after every part is stored. An exception that it raises ends the runs.
-    Raises: OutputError for a folder that cannot be written; InvalidRunError for runs that do not fit into memory, or
+    Raises: OutputError for a folder that cannot be written; InvalidValueError for runs that do not fit into memory, or
         whose experts diverge.
     """
     require_memory(plan, num_threads)
@@ -278,7 +266,7 @@ def dataset(plan: Plan, runs: Runs, command: str = "") -> "xr.Dataset":
 class RunCheckpoint(NamedTuple):
     done: int
     records: dict[str, Shaped[np.ndarray, "done ..."]]
-    state: dict[str, np.ndarray]  # leaves of the state, such as "experts.params.0.kernel"; none unless they are kept
+    state: list[np.ndarray]  # leaves of the state without its pool; none of a complete run
 
 
 def load(plan: Plan, key: str) -> tuple[Stored, RunCheckpoint | None]:
@@ -289,31 +277,10 @@ def load(plan: Plan, key: str) -> tuple[Stored, RunCheckpoint | None]:
     if data is None:
         return (Stored.DAMAGED if key in plan.store.damaged else Stored.MISSING), None
     arrays = unpack(data)
-    records, state = (
-        {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
-        for prefix in (_RECORD, _STATE)
-    )
-    found, num_rounds = RunCheckpoint(len(next(iter(records.values()))), records, state), plan.preset.num_rounds
-    if found.done > num_rounds:  # of a longer run
-        return Stored.COMPLETE, found._replace(records={name: array[:num_rounds] for name, array in records.items()})
-    if not state and (found.done < num_rounds or plan.keeps_weights):
-        return Stored.ENDED, None
-    return (Stored.COMPLETE if found.done == num_rounds else Stored.PARTIAL), found
-
-
-def _leaves_of(state: Any) -> dict[str, np.ndarray]:
-    leaves, _ = jax.tree_util.tree_flatten_with_path(state._replace(pool=None))
-    return {jax.tree_util.keystr(path, simple=True, separator="."): np.asarray(leaf) for path, leaf in leaves}
-
-
-def _restored(leaves: Mapping[str, np.ndarray], like: Any) -> Any:
-    """The state of a checkpoint, in arrays for as many rounds as those of `like`."""
-
-    def restored(path: Any, old: Any) -> Any:
-        leaf = leaves[jax.tree_util.keystr(path, simple=True, separator=".")]
-        return jnp.asarray(leaf) if leaf.shape == old.shape else old.at[: len(leaf)].set(leaf)
-
-    return jax.tree_util.tree_map_with_path(restored, like._replace(pool=None))._replace(pool=like.pool)
+    records = {name.removeprefix(_RECORD): array for name, array in arrays.items() if name.startswith(_RECORD)}
+    state = [arrays[f"{_STATE}{place}"] for place in range(len(arrays) - len(records))]
+    checkpoint = RunCheckpoint(len(next(iter(records.values()))), records, state)
+    return (Stored.PARTIAL if state else Stored.COMPLETE), checkpoint
 
 
 def _stacked(
@@ -356,10 +323,10 @@ def bytes_needed(plan: Plan, num_threads: int) -> int:
 
 
 def require_memory(plan: Plan, num_threads: int) -> None:
-    """Raise InvalidRunError for runs that do not fit into this machine."""
+    """Raise InvalidValueError for runs that do not fit into this machine."""
     needed, available = bytes_needed(plan, num_threads), machine_memory()
     if backend() == "cpu" and needed > available:
-        raise InvalidRunError(
+        raise InvalidValueError(
             f"{num_threads} runs at once would need at least {needed / 1e9:.1f} GB of this machine's "
             f"{available / 1e9:.1f} GB. Lower --experts or --test-images, or name a smaller --network."
         )
@@ -387,22 +354,31 @@ class _Shared:
                 raise concurrent.futures.CancelledError
             if state is None:
                 state = self.begin(key, params)
-                state = state if kept is None else _restored(kept.state, state)
+                if kept is not None:
+                    structure = jax.tree.structure(state._replace(pool=None))
+                    leaves = [jnp.asarray(leaf) for leaf in kept.state]
+                    state = jax.tree.unflatten(structure, leaves)._replace(pool=self.pool)
             rounds = min(self.plan.every, num_rounds - done)
             state, piece = self.advance(key, state, params, rounds)
             _require_finite(piece, done, cell, replicate, params)
             done += rounds
             pieces.append({name: np.asarray(leaf) for name, leaf in piece._asdict().items()})
             if self.plan.store is not None:
-                self._save(self.plan.store, store_key, RunCheckpoint(done, _joined(pieces), _leaves_of(state)))
+                self._save(
+                    self.plan.store,
+                    store_key,
+                    RunCheckpoint(
+                        done, _joined(pieces), [np.asarray(leaf) for leaf in jax.tree.leaves(state._replace(pool=None))]
+                    ),
+                )
             self.on_step(RunProgress(cell, replicate, done, rounds, None))
         return info(**_joined(pieces))
 
     def _save(self, store: Store, store_key: str, checkpoint: RunCheckpoint) -> None:
         """Save a run's checkpoint, unless another process has saved one of as many rounds."""
         arrays = {_RECORD + name: array for name, array in checkpoint.records.items()}
-        if checkpoint.done < self.plan.preset.num_rounds or self.plan.keeps_weights:
-            arrays |= {_STATE + name: leaf for name, leaf in checkpoint.state.items()}
+        if checkpoint.done < self.plan.preset.num_rounds:
+            arrays |= {f"{_STATE}{place}": leaf for place, leaf in enumerate(checkpoint.state)}
         store.put({store_key: pack(arrays)}, extent=checkpoint.done)
 
     def begin(self, key: Key[Array, ""], params: Params) -> Any:
@@ -420,7 +396,7 @@ class _Shared:
 def _require_finite(piece: Any, done: int, cell: str, replicate: int, params: Params) -> None:
     """Stop a run whose experts diverge at the first round that shows it."""
     if not np.all(finite := np.isfinite(piece.locality)):
-        raise InvalidRunError(
+        raise InvalidValueError(
             f"{cell}, seed {replicate}: experts diverge in round {done + int(np.argmin(finite)) + 1}, at "
             f"expert_rate={float(params.expert_rate):g}. Set a smaller one, such as --set "
             f"expert_rate={float(params.expert_rate) / 2:g} --set final_rate={float(params.final_rate) / 2:g}."
@@ -428,14 +404,10 @@ def _require_finite(piece: Any, done: int, cell: str, replicate: int, params: Pa
 
 
 def _common_key(plan: Plan) -> dict[str, Any]:
-    """Key shared by all cells and seeds of a run. It leaves out the number of rounds, so that a run can be continued,
-    and includes the number of cores, among which XLA splits sums of products.
-    """
-    dims = dataclasses.asdict(plan.preset.dims)
-    del dims["max_rounds"]
+    """Key shared by all cells and seeds, with the number of cores, among which XLA splits sums of products."""
     return {
         "preset": plan.preset.name,
-        "dims": dims,
+        "dims": dataclasses.asdict(plan.preset.dims),
         "cores": available_cores() if backend() == "cpu" else None,
         "classes": list(plan.preset.classes),
         "data": digest_of(plan.data),
@@ -455,10 +427,7 @@ def _code(paper: Any, network: Network) -> str:
 
 def _key(common: Mapping[str, Any], cell: str, replicate: int, params: Params) -> str:
     """The key of a run in its plan's store."""
-    decisive = params._asdict()
-    if params.expert_rate == params.final_rate and not params.incremental:  # nothing depends on how many there are
-        del decisive["num_rounds"]
-    return digest(plain({**common, "cell": cell, "replicate": replicate, "params": decisive}))
+    return digest(plain({**common, "cell": cell, "replicate": replicate, "params": params._asdict()}))
 
 
 def paper_of(preset: Preset) -> Any:

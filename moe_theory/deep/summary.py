@@ -2,7 +2,7 @@
 
 import dataclasses
 import math
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import numpy as np
@@ -10,7 +10,6 @@ from jaxtyping import Float
 
 from moe_theory.continual.theory import exploration_rounds
 from moe_theory.deep import networks
-from moe_theory.deep.evaluation import ROUTED, TASK_GIVEN
 from moe_theory.deep.gate import FREEZING_DRIVES
 from moe_theory.deep.params import Params
 from moe_theory.deep.presets import CONTINUAL, EDGE, Preset, expert_cell, server_cell
@@ -33,16 +32,6 @@ class Estimate:
 
 
 @dataclasses.dataclass(frozen=True)
-class Transfer:
-    """Means of an `AccuracyMatrix` over seeds."""
-
-    matrix: list[list[float]]  # R_ij, of task j after task i
-    average_accuracy: Estimate
-    backward_transfer: Estimate
-    forward_transfer: Estimate
-
-
-@dataclasses.dataclass(frozen=True)
 class CellSummary:
     name: str
     measures: dict[str, Estimate]  # by the keys of `measures_of`
@@ -53,7 +42,6 @@ class CellSummary:
     num_unmoved: int  # of these, tasks that changed their expert by less than `LEAST_CHANGE`
     unmoved_experts: list[int]  # these experts
     exploration_rounds: int | None  # T1; None where nothing is terminated
-    transfer: dict[str, Transfer]  # by the setting of the test; empty unless classes arrive one after the other
 
 
 @dataclasses.dataclass(frozen=True)
@@ -70,49 +58,6 @@ class Summary:
     def deviation(self) -> float:
         """Root of the variance; the papers call one or the other sigma_0."""
         return float(np.sqrt(self.variance))
-
-
-class AccuracyMatrix(NamedTuple):
-    """Test accuracy on each of K tasks after each, where they come one after the other, in B seeds.
-
-    Source: Lopez-Paz & Ranzato, "Gradient Episodic Memory for Continual Learning" (2017), Section 2.
-    """
-
-    accuracies: Float[np.ndarray, "K K B"]  # R_ij, on task j after task i; NaN, task-given, before any expert served j
-    initial: Float[np.ndarray, "K B"]  # b_j, of networks that have learned nothing
-
-    @property
-    def average_accuracy(self) -> Float[np.ndarray, " B"]:
-        """The mean over tasks after the last."""
-        return np.mean(self.accuracies[-1], axis=0)
-
-    @property
-    def backward_transfer(self) -> Float[np.ndarray, " B"]:
-        """Accuracy after the last task less that just after the task itself, mean over all but the last."""
-        learned = np.einsum("jjb->jb", self.accuracies)
-        return np.mean((self.accuracies[-1] - learned)[:-1], axis=0)
-
-    @property
-    def forward_transfer(self) -> Float[np.ndarray, " B"]:
-        """Accuracy just before a task is learned less b_j, mean over all but the first; NaN if task-given."""
-        before = np.einsum("jjb->jb", self.accuracies[:-1, 1:])
-        return np.mean(before - self.initial[1:], axis=0)
-
-
-def accuracy_matrices(run: Run) -> dict[str, AccuracyMatrix]:
-    """The matrices by the setting of the test, `task-given` and `routed`; none unless K > 1 classes arrive one after
-    the other, and all do.
-    """
-    records: Any = run.records
-    if not run.params.incremental:
-        return {}
-    found = {TASK_GIVEN: records.task_accuracies, ROUTED: records.task_accuracies_routed}
-    num_tasks = records.task_accuracies.shape[1]
-    ends = [np.flatnonzero(records.task[:, 0] == task)[-1:] for task in range(num_tasks)]
-    if num_tasks == 1 or not all(map(len, ends)):
-        return {}
-    initial = records.initial_accuracies[0].astype(float)
-    return {test: AccuracyMatrix(rates[np.concatenate(ends)].astype(float), initial) for test, rates in found.items()}
 
 
 def summarize(plan: Plan, runs: Runs) -> Summary:
@@ -177,13 +122,6 @@ def _cell(plan: Plan, name: str, runs: Runs) -> CellSummary:
         exploration_rounds=(
             int(exploration_rounds(run.params.num_experts, run.params.learning_rate)) if terminates else None
         ),
-        transfer={
-            test: Transfer(
-                np.mean(matrix.accuracies, axis=2).tolist(),
-                *map(_estimate, (matrix.average_accuracy, matrix.backward_transfer, matrix.forward_transfer)),
-            )
-            for test, matrix in accuracy_matrices(run).items()
-        },
     )
 
 

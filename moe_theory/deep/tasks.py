@@ -11,7 +11,7 @@ from jax.typing import DTypeLike
 from jaxtyping import Array, Float, Int, Key, Num
 
 from moe_theory.core import random
-from moe_theory.core.errors import InvalidDimsError
+from moe_theory.core.errors import InvalidValueError
 from moe_theory.core.numerics import Numbers, Scalar, rounded_positive
 from moe_theory.core.tasks import select_row, uniform_index
 from moe_theory.deep.datasets import DataSet, Images
@@ -102,29 +102,30 @@ def pool_of(source: Source, classes: tuple[int, ...]) -> Pool:
 
 
 def check_classes(data: DataSet, classes: tuple[int, ...]) -> None:
-    """Raise InvalidDimsError unless tasks can recognise these classes of the data set."""
+    """Raise InvalidValueError unless tasks can recognise these classes of the data set."""
     train, test = data.train.pixels, data.test.pixels
     if train.dtype not in (np.uint8, np.float32) or test.dtype != train.dtype:
-        raise InvalidDimsError(
+        raise InvalidValueError(
             f"{data.title} must have pixels in 0..255 as uint8, or features as float32, not {train.dtype} and "
             f"{test.dtype}. Convert them."
         )
     if train.ndim != 4 or train.shape[1:] != test.shape[1:]:
-        raise InvalidDimsError(
+        raise InvalidValueError(
             f"images of {data.title} must have shape (n, h, w, c), the same in both splits, not {train.shape} and "
             f"{test.shape}. Change the data."
         )
     known = len(data.class_names)
     if len(set(classes)) < len(classes) or not all(0 <= label < known for label in classes):
         few = ", ".join(f"{label} ({name})" for label, name in enumerate(data.class_names[:10]))
-        raise InvalidDimsError(
+        raise InvalidValueError(
             f"classes={list(classes)} must be different classes of {data.title}, 0..{known - 1}: {few}"
-            f"{', ...' if known > 10 else ''}. Change classes."
+            f"{', ...' if known > 10 else ''}. Change classes.",
+            argument="classes",
         )
     for label in classes:
         for name, split in (("training", data.train), ("test", data.test)):
             if not np.any(split.labels == label) or np.all(split.labels == label):
-                raise InvalidDimsError(
+                raise InvalidValueError(
                     f"{data.title} needs {name} images of class {label} and of other classes. Change the data."
                 )
 

@@ -25,7 +25,7 @@ class Trained(NamedTuple):
 
 
 def initial_experts(key: Key[Array, ""], dims: Dims, pool: Pool) -> Weights:
-    """Raises: InvalidSystemError for a network that does not fit the images."""
+    """Raises: DeclarationError for a network that does not fit the images."""
     _, height, width, channels = pool.train.pixels.shape
     shape, network = (height, width, channels), NETWORKS[dims.network]
     networks.check(network, shape, dims.num_classes)

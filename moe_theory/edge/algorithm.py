@@ -15,7 +15,7 @@ from jaxtyping import Array, Bool, Float, Int, Key, PyTree
 
 from moe_theory.core import gating
 from moe_theory.core.constraints import AT_LEAST_0, SHARE, IndexOf, is_known
-from moe_theory.core.errors import InvalidDimsError, InvalidParamsError
+from moe_theory.core.errors import InvalidValueError
 from moe_theory.core.fields import documented
 from moe_theory.core.linear import Fit, minimum_norm
 from moe_theory.core.locality import Locality, check_locality
@@ -129,7 +129,7 @@ def system(
         locality: what the locality loss charges servers as they complete their tasks, and what it remembers; its
             arrival is the tasks, a `servers.Done`. Unless given it charges |w_t - w_{t-1}|, as (11) has it.
     Source: Algorithm 1, Definition 1, Assumption 1 and Section VI of `edge`.
-    Raises: InvalidParamsError for a policy that is no function, or a locality that is no `Locality`; from its `init`,
+    Raises: InvalidValueError for a policy that is no function, or a locality that is no `Locality`; from its `init`,
         the errors of `begin`; from its `step` those of `learn`.
 
     Examples:
@@ -186,7 +186,7 @@ def begin(
         positions: of the servers on the unit square; `delays.even_map` unless given.
         locality: as for `system`; it begins the state's memory.
     Source: Algorithm 1 of `edge`, line 2.
-    Raises: InvalidDimsError for shapes that do not fit `dims`; InvalidParamsError for `params` outside their range,
+    Raises: InvalidValueError for shapes that do not fit `dims`; InvalidValueError for `params` outside their range,
         or execution delays that are negative, fractional or above `Dims.max_delay`.
 
     Examples:
@@ -205,7 +205,7 @@ def begin(
     experts, slots = dims.max_experts, dims.num_slots
     positions = delays.even_map(experts) if positions is None else positions
     if np.shape(positions) != (experts, 2):
-        raise InvalidDimsError(f"positions of shape {np.shape(positions)} must be ({experts}, 2). Change positions.")
+        raise InvalidValueError(f"positions of shape {np.shape(positions)} must be ({experts}, 2). Change positions.")
     zeros = jnp.zeros((experts, dims.num_features), dtype)
     count = jnp.zeros((), jnp.int32)
     vectors = jnp.zeros((slots, dims.num_features), dtype)
@@ -254,7 +254,7 @@ def on_pool(
     Args:
         locality, parts: locality, stream and fit, as `system` has them.
     Source: Algorithm 1 of `edge`.
-    Raises: as `begin`; InvalidParamsError where execution and transfer may take less than 1 round together, or more
+    Raises: as `begin`; InvalidValueError where execution and transfer may take less than 1 round together, or more
         than `Dims.max_delay`.
 
     Examples:
@@ -304,7 +304,7 @@ def learn(
         locality: the one that `begin` was given.
     Returns: the state after the round, and what was observed.
     Source: Eqs. (1)-(13) and Algorithm 1 of `edge`; its footnote 1 for capacities above 1.
-    Raises: InvalidDimsError for arrays that do not fit the state; InvalidParamsError for parameters or delays outside
+    Raises: InvalidValueError for arrays that do not fit the state; InvalidValueError for parameters or delays outside
         their range, where their values are known; for a locality that gives another shape or, where that is known,
         NaN; for a fit, a locality or targets of one's own where servers hold several tasks, whose models are fitted
         once more when they complete.
@@ -378,7 +378,7 @@ def generalization_error_flushed(state: State, dims: Dims | None = None) -> Floa
     Args:
         dims: as for `learn`.
     Source: Eq. (20) of `edge`. Units: squared model distance.
-    Raises: InvalidDimsError where the state needs `dims` and there are none.
+    Raises: InvalidValueError where the state needs `dims` and there are none.
     """
     if dims is None:
         _require_no_dims(state)
@@ -393,13 +393,13 @@ def _check_round(
     (max_experts, num_features), num_tasks = state.experts.shape, state.pool.truths.shape[0]
     features = np.shape(arrival.features)
     if len(features) != 2 or features[0] != num_features:
-        raise InvalidDimsError(f"features of shape {features} must be ({num_features}, s): a sample is a column.")
+        raise InvalidValueError(f"features of shape {features} must be ({num_features}, s): a sample is a column.")
     if dims is None:
         _require_no_dims(state)
     elif not _fits(state, dims):
-        raise InvalidDimsError("the state has other dims than those passed: pass the dims that begin was given.")
+        raise InvalidValueError("the state has other dims than those passed: pass the dims that begin was given.")
     elif features[1] != dims.num_samples:
-        raise InvalidDimsError(
+        raise InvalidValueError(
             f"features of shape {features} must be ({num_features}, {dims.num_samples}), as num_samples="
             f"{dims.num_samples}. Change the arrival's features or Dims.num_samples."
         )
@@ -410,10 +410,10 @@ def _check_round(
     for name, shape in shapes.items():
         if np.shape(getattr(arrival, name)) != shape:
             found = np.shape(getattr(arrival, name))
-            raise InvalidDimsError(f"{name} of shape {found} must be {shape}. Change the arrival's {name}.")
+            raise InvalidValueError(f"{name} of shape {found} must be {shape}. Change the arrival's {name}.")
     has_own_parts = fit is not minimum_norm or locality is not None or arrival.targets is not None
     if state.refit is not None and has_own_parts:
-        raise InvalidParamsError(
+        raise InvalidValueError(
             "servers that hold several tasks refit them by the minimum norm: leave out fit and targets, and locality."
         )
     num_slots = state.pending_server.shape[0]
@@ -421,8 +421,8 @@ def _check_round(
     _check_delays("transfer_delay", arrival.transfer_delay, (max_experts,), longest)
     _check_totals(arrival.transfer_delay, state.execution_delay, params, longest)
     if is_known(arrival.task) and np.asarray(arrival.task) not in range(num_tasks):
-        raise InvalidParamsError(
-            f"task={arrival.task} must be a whole number in 0..{num_tasks - 1}: a kind of the pool."
+        raise InvalidValueError(
+            f"task={arrival.task} must be a whole number in 0..{num_tasks - 1}: a kind of the pool.", argument="task"
         )
     leaves = {}
     for name, values in arrival._asdict().items():
@@ -430,15 +430,15 @@ def _check_round(
             continue
         is_whole = name in ("task", "transfer_delay")
         if not is_whole and is_known(values) and not np.all(np.isfinite(np.asarray(values, float))):
-            raise InvalidParamsError(f"{name} must be finite numbers. Change the arrival's {name}.")
+            raise InvalidValueError(f"{name} must be finite numbers. Change the arrival's {name}.")
         leaves[name] = jnp.asarray(values, jnp.int32 if is_whole else state.experts.dtype)
     return Arrival(**leaves)
 
 
 def _require_no_dims(state: State) -> None:
-    """Raise InvalidDimsError where a round cannot do without the dims."""
+    """Raise InvalidValueError where a round cannot do without the dims."""
     if state.refit is not None:
-        raise InvalidDimsError("servers of this state hold several tasks: pass dims, those of begin.")
+        raise InvalidValueError("servers of this state hold several tasks: pass dims, those of begin.")
 
 
 def _check_totals(transfer_delay: Any, execution_delay: Any, params: Params, longest: int | None) -> None:
@@ -447,12 +447,12 @@ def _check_totals(transfer_delay: Any, execution_delay: Any, params: Params, lon
         return
     totals = (np.asarray(transfer_delay) + np.asarray(execution_delay))[: int(params.num_experts)]
     if totals.min() < 1:
-        raise InvalidParamsError(
+        raise InvalidValueError(
             f"server {totals.argmin()} has a delay of {totals.min()} rounds, transfer and execution together: a task "
             "takes at least 1 (1). Raise its transfer_delay or execution_delay."
         )
     if longest is not None and totals.max() > longest:
-        raise InvalidParamsError(
+        raise InvalidValueError(
             f"server {totals.argmax()} has a delay of {totals.max()} rounds, above max_delay={longest}, which the "
             "arrays are padded to. Lower the delay or raise Dims.max_delay."
         )
@@ -461,14 +461,14 @@ def _check_totals(transfer_delay: Any, execution_delay: Any, params: Params, lon
 def _check_delays(name: str, values: Any, shape: tuple[int, ...], longest: int | None) -> None:
     """Raise unless delays, where known, are whole numbers of rounds of at least 0 and at most `longest`, in `shape`."""
     if np.shape(values) != shape:
-        raise InvalidDimsError(f"{name} of shape {np.shape(values)} must be {shape}, one a server. Change {name}.")
+        raise InvalidValueError(f"{name} of shape {np.shape(values)} must be {shape}, one a server. Change {name}.")
     if not is_known(values):
         return
     values = np.asarray(values)
     require_whole_rounds(name, values)
     if longest is not None and np.any(values > longest):
         server = int(np.argmax(values))
-        raise InvalidParamsError(
+        raise InvalidValueError(
             f"{name}[{server}]={values[server]} is above max_delay={longest}, which the arrays are padded to. Lower "
             f"{name} or raise Dims.max_delay."
         )

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, Key
 
 from moe_theory.core import gating, random
-from moe_theory.core.errors import InvalidParamsError
+from moe_theory.core.errors import InvalidValueError
 from moe_theory.core.fields import documented
 from moe_theory.core.numerics import rounded_positive
 from moe_theory.core.tasks import (
@@ -47,7 +47,7 @@ def draw(
     The kind is uniform on the pool; the truth is its centre plus N(0, spread^2) entrywise (6).
 
     Source: Definition 1 and Eq. (6) of `edge`.
-    Raises: InvalidParamsError for a law of delays that does not return whole numbers (M,).
+    Raises: InvalidValueError for a law of delays that does not return whole numbers (M,).
 
     Examples:
         >>> import jax, jax.numpy as jnp
@@ -130,7 +130,7 @@ def transfer_trip(
 def draw_execution(key: Key[Array, ""], dims: Dims, positions: Float[Array, "M 2"], params: Params, law: Law) -> Array:
     """Draw each server's execution delay d^ex (M,), in rounds; it stays for the whole run.
 
-    Raises: InvalidParamsError, as `bounded_delays`.
+    Raises: InvalidValueError, as `bounded_delays`.
     """
     uniform = random.uniforms(key, dims.max_experts, positions.dtype)
     trip = Trip(
@@ -146,10 +146,10 @@ def draw_execution(key: Key[Array, ""], dims: Dims, positions: Float[Array, "M 2
 
 
 def bounded_delays(law: Law, trip: Trip, params: Params) -> Int[Array, " M"]:
-    """A law's delays, clipped to the bounds. Raises: InvalidParamsError unless the law returns whole numbers (M,)."""
+    """A law's delays, clipped to the bounds. Raises: InvalidValueError unless the law returns whole numbers (M,)."""
     rounds = jnp.asarray(law(trip, params))
     if rounds.shape != trip.uniform.shape or not jnp.issubdtype(rounds.dtype, jnp.integer):
-        raise InvalidParamsError(
+        raise InvalidValueError(
             f"a law of delays gave {rounds.dtype} of shape {rounds.shape}, not whole rounds, one a server: "
             f"{trip.uniform.shape}. Round and cast in the law."
         )
@@ -157,6 +157,6 @@ def bounded_delays(law: Law, trip: Trip, params: Params) -> Int[Array, " M"]:
 
 
 def check_execution(law: Law) -> None:
-    """Refuse a law of transfers for executions. Raises: InvalidParamsError."""
+    """Refuse a law of transfers for executions. Raises: InvalidValueError."""
     if law is delays.by_distance:
-        raise InvalidParamsError("by_distance is a law of transfers: execution is at one server. Choose another law.")
+        raise InvalidValueError("by_distance is a law of transfers: execution is at one server. Choose another law.")

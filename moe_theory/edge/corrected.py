@@ -17,7 +17,7 @@ from jaxtyping import ArrayLike, Float, Int, Real
 
 from moe_theory.core.constraints import is_known
 from moe_theory.core.critical import critical_drive as critical_drive
-from moe_theory.core.errors import InvalidParamsError, InvalidRunError
+from moe_theory.core.errors import InvalidValueError
 from moe_theory.core.linear import Gaps, one_expert_a_round, power, power_complement
 from moe_theory.core.numerics import Numbers, array_namespace
 from moe_theory.core.single_expert import fixed_signals, given_arrivals, learn_arrivals, signals_along_truths
@@ -32,7 +32,7 @@ def unserved(max_delay: int, num_tasks: int, specialists: float) -> float:
     specialists this is at least `theory.tail`. With shorter delays it is an upper bound.
 
     Source: in place of the window of Appendix B in Proposition 1 of `edge`.
-    Raises: InvalidDimsError unless max_delay >= 1 and num_tasks >= 1.
+    Raises: InvalidValueError unless max_delay >= 1 and num_tasks >= 1.
 
     Examples:
         >>> from moe_theory.edge import corrected
@@ -53,8 +53,8 @@ def generalization_error(
     The expectation is over tasks, own truths and features, for this `pool`. Squared unit of the truths, float64.
 
     Source: the module's docstring, in place of Proposition 4, (22), of `edge`.
-    Raises: InvalidDimsError unless 1 <= num_samples < p; InvalidParamsError for a negative spread or a signal without
-        direction; InvalidRunError if max_load < 1.
+    Raises: InvalidValueError unless 1 <= num_samples < p; InvalidValueError for a negative spread or a signal without
+        direction; InvalidValueError if max_load < 1.
 
     Examples:
         A single task without spread is known after one arrival:
@@ -67,7 +67,9 @@ def generalization_error(
         ((4,), True)
     """
     if max_load < 1:
-        raise InvalidRunError(f"max_load={max_load} must be at least 1: g(0) is 0 by definition. Raise max_load.")
+        raise InvalidValueError(
+            f"max_load={max_load} must be at least 1: g(0) is 0 by definition. Raise max_load.", argument="max_load"
+        )
     if follows_truth:
         arrivals = signals_along_truths(pool.truths, cluster_spread)
     else:
@@ -82,7 +84,7 @@ def by_loads(errors: Float[Numbers, " L"], loads: Real[Numbers, "*batch M"]) -> 
     A traced load above max_load gives NaN.
 
     Source: the module's docstring.
-    Raises: InvalidParamsError for a load above max_load, where it is known.
+    Raises: InvalidValueError for a load above max_load, where it is known.
 
     Examples:
         >>> import numpy as np
@@ -91,7 +93,7 @@ def by_loads(errors: Float[Numbers, " L"], loads: Real[Numbers, "*batch M"]) -> 
         2.0
     """
     if is_known(loads) and np.any((loads < 0) | (loads >= len(errors))):
-        raise InvalidParamsError(
+        raise InvalidValueError(
             f"loads of {np.min(loads)} to {np.max(loads)} must be in 0..{len(errors) - 1}, where g is known. Raise "
             "max_load of generalization_error."
         )
@@ -120,8 +122,8 @@ def given_routes(
         signals: of the pool, not used if `follows_truth`: an arrival's signal is then along its own truth.
         experts: -1 for a task that was dropped.
     Source: `core/single_expert.py`; in place of Theorem 1, (23), of `edge`.
-    Raises: InvalidDimsError unless 1 <= num_samples < p; InvalidParamsError for a signal without direction;
-        InvalidRunError for no round.
+    Raises: InvalidValueError unless 1 <= num_samples < p; InvalidValueError for a signal without direction;
+        InvalidValueError for no round.
 
     Examples:
         Two kinds of tasks, each at a server of its own: nothing is left to learn.
@@ -146,7 +148,7 @@ def proposition_4(
     This is (34) summed, and exact if every column of X were Gaussian.
 
     Source: Lemma 9, (34), of `edge`, in place of Proposition 4, (22).
-    Raises: InvalidParamsError for loads that do not add up to `round`; where these are traced the result is NaN.
+    Raises: InvalidValueError for loads that do not add up to `round`; where these are traced the result is NaN.
 
     Examples:
         >>> import numpy as np
@@ -182,7 +184,7 @@ def theorem_1(
         floor: the term G^4 = O(sigma_0^2), whose constant the paper leaves open.
     Source: ours, in place of Theorem 1, (23), of `edge`: what (34) leaves of the tasks up to T1, which the last step
         of Appendix F makes fade.
-    Raises: InvalidParamsError for loads that do not add up to `round`; where these are traced the result is NaN.
+    Raises: InvalidValueError for loads that do not add up to `round`; where these are traced the result is NaN.
 
     Examples:
         >>> import numpy as np

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from moe_theory.core.errors import InvalidRunError
+from moe_theory.core.errors import InvalidValueError
 from moe_theory.core.system import fields
 from moe_theory.core.tasks import Pool
 from moe_theory.edge import corrected, delays, policies, theory
@@ -341,12 +341,12 @@ FIRST_TASKS = HISTORY.at(cell_name(HISTORY_EXPERTS))
 def explored_record(run: Run) -> int:
     """Index of the first recorded round from T1 on.
 
-    Raises: InvalidRunError if the run ends before.
+    Raises: InvalidValueError if the run ends before.
     """
     rounds = exploration_rounds(run.params)
     index = int(np.searchsorted(run.rounds, rounds))
     if index == len(run.rounds):
-        raise InvalidRunError(f"T1 = {rounds} is past the run's last round, {run.rounds[-1]}. Run for longer.")
+        raise InvalidValueError(f"T1 = {rounds} is past the run's last round, {run.rounds[-1]}. Run for longer.")
     return index
 
 

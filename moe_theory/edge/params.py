@@ -42,7 +42,7 @@ from moe_theory.core.constraints import (
     Whole,
     Within,
 )
-from moe_theory.core.errors import InvalidDimsError, InvalidParamsError, unknown_name
+from moe_theory.core.errors import InvalidValueError, unknown_name
 from moe_theory.core.fields import documented
 from moe_theory.core.numerics import Scalar
 from moe_theory.core.papers import Reading as Reading
@@ -83,7 +83,7 @@ class Dims:
     `Params.capacity`. Without `max_delay` delays may be of any length; the state then has a slot for every task that
     all servers together may hold.
 
-    Raises: InvalidDimsError outside 1 <= num_samples < num_features, or for sizes below 1; UnknownNameError for a
+    Raises: InvalidValueError outside 1 <= num_samples < num_features, or for sizes below 1; UnknownNameError for a
         `when_busy` that does not exist.
 
     Examples:
@@ -107,9 +107,10 @@ class Dims:
         if not isinstance(self.when_busy, str) or self.when_busy not in WHEN_BUSY:
             raise unknown_name("when_busy", str(self.when_busy), WHEN_BUSY)
         if (self.when_busy == "drop") != (self.max_waiting == 0):
-            raise InvalidDimsError(
+            raise InvalidValueError(
                 f"max_waiting={self.max_waiting} does not go with when_busy={self.when_busy!r}: dropped tasks need no "
-                "queue, waiting ones do. Set max_waiting to 0 for 'drop', above 0 otherwise."
+                "queue, waiting ones do. Set max_waiting to 0 for 'drop', above 0 otherwise.",
+                argument="max_waiting",
             )
 
     @property
@@ -161,7 +162,7 @@ class Params(NamedTuple):
 def check_params(dims: Dims, params: Params) -> None:
     """Refuse parameters outside their range; traced ones are passed over.
 
-    Raises: InvalidParamsError naming the value, the bound and the way out.
+    Raises: InvalidValueError naming the value, the bound and the way out.
     """
     values = constraints.check(params, dims)
     require_orthogonal(values.get("signal_law", PROPORTIONAL), dims.num_tasks, dims.num_features)
@@ -170,26 +171,28 @@ def check_params(dims: Dims, params: Params) -> None:
         return
     shortest, longest = (sum(int(values[name]) for name in pair) for pair in (ends[:2], ends[2:]))
     if shortest < 1:
-        raise InvalidParamsError(
+        raise InvalidValueError(
             "min_transfer_delay=0 and min_execution_delay=0 allow a delay of 0 rounds: a task takes at least 1 (1). "
-            "Raise min_execution_delay to 1."
+            "Raise min_execution_delay to 1.",
+            argument="min_transfer_delay",
         )
     if dims.max_delay is not None and longest > dims.max_delay:
-        raise InvalidParamsError(
+        raise InvalidValueError(
             f"max_transfer_delay={values['max_transfer_delay']} and max_execution_delay="
             f"{values['max_execution_delay']} allow a delay of {longest}, above max_delay={dims.max_delay}, which the "
-            "arrays are padded to. Lower one of them or raise Dims.max_delay."
+            "arrays are padded to. Lower one of them or raise Dims.max_delay.",
+            argument="max_transfer_delay",
         )
 
 
 def require_whole_rounds(name: str, rounds: np.ndarray) -> None:
-    """Raise InvalidParamsError unless delays are whole numbers of rounds, at most `LONGEST_DELAY`."""
+    """Raise InvalidValueError unless delays are whole numbers of rounds, at most `LONGEST_DELAY`."""
     if rounds.dtype.kind not in "iuf":
-        raise InvalidParamsError(f"{name} must hold whole numbers of rounds, not {rounds.dtype}. Change {name}.")
+        raise InvalidValueError(f"{name} must hold whole numbers of rounds, not {rounds.dtype}. Change {name}.")
     wrong = ~(np.isfinite(rounds) & (rounds >= 0) & (rounds <= LONGEST_DELAY) & (rounds == np.floor(rounds)))
     if np.any(wrong):
         place = ", ".join(map(str, np.argwhere(wrong)[0]))
-        raise InvalidParamsError(
+        raise InvalidValueError(
             f"{name}[{place}]={rounds[wrong][0]} must be a whole number of rounds in 0..{LONGEST_DELAY}. Change {name}."
         )
 

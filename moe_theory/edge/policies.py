@@ -24,7 +24,7 @@ from typing import Any
 
 from jaxtyping import Array, Float
 
-from moe_theory.core.errors import InvalidParamsError
+from moe_theory.core.errors import InvalidValueError
 
 # (gate_outputs, state, arrival, params) -> scores
 Policy = Callable[[Float[Array, " M"], Any, Any, Any], Float[Array, " M"]]
@@ -55,19 +55,20 @@ def uniform(gate_outputs: Float[Array, " M"], state: Any, arrival: Any, params: 
 
 
 def check_policy(policy: Any) -> None:
-    """Raise InvalidParamsError unless a policy is a function.
+    """Raise InvalidValueError unless a policy is a function.
 
     Examples:
         >>> from moe_theory.edge import policies
         >>> policies.check_policy("nearest")
         Traceback (most recent call last):
             ...
-        moe_theory.core.errors.InvalidParamsError: policy='nearest' must be a function of (gate_outputs, ...
+        moe_theory.core.errors.InvalidValueError: policy='nearest' must be a function of (gate_outputs, ...
     """
     if not callable(policy):
-        raise InvalidParamsError(
+        raise InvalidValueError(
             f"policy={policy!r} must be a function of (gate_outputs, state, arrival, params), such as "
-            f"policies.{', policies.'.join(POLICIES)}. Pass the function itself."
+            f"policies.{', policies.'.join(POLICIES)}. Pass the function itself.",
+            argument="policy",
         )
 
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Key
 
-from moe_theory.core.errors import InvalidDimsError
+from moe_theory.core.errors import InvalidValueError
 from moe_theory.core.expected import taught_to, untaught
 from moe_theory.core.fields import documented
 from moe_theory.core.linear import error_contraction
@@ -65,7 +65,7 @@ def system(
     """The reduced model as a `System`; `Params` are those of `edge.system`, whose arguments these are.
 
     Source: Algorithm 1 of `edge`, with `core/expected.py`.
-    Raises: InvalidDimsError where servers hold several tasks; InvalidParamsError for a policy that is no
+    Raises: InvalidValueError where servers hold several tasks; InvalidValueError for a policy that is no
         function; from its `init` the errors of `edge.system`'s.
 
     Examples:
@@ -83,9 +83,10 @@ def system(
     """
     check_policy(policy)
     if dims.slots_per_server > 1:
-        raise InvalidDimsError(
+        raise InvalidValueError(
             f"max_capacity={dims.max_capacity} and when_busy={dims.when_busy!r} must be 1 and 'drop': a server of the "
-            "reduced model holds one task, and the others are dropped."
+            "reduced model holds one task, and the others are dropped.",
+            argument="max_capacity",
         )
     begun = algorithm.system(dims, policy, transfer=transfer, execution=execution).init
 
@@ -105,7 +106,7 @@ def learn(state: State, arrival: Arrival, params: Params, policy: Policy = adapt
     """One round on an explicit arrival, as `edge.learn`.
 
     Source: Algorithm 1 of `edge`, with `core/expected.py`.
-    Raises: InvalidDimsError for features with s >= p; InvalidParamsError for a policy that returns another shape.
+    Raises: InvalidValueError for features with s >= p; InvalidValueError for a policy that returns another shape.
 
     Examples:
         A task whose truth its signal shows is known at once:

@@ -33,7 +33,7 @@ def cell(
         execution_delay: d^ex of each server, in rounds; 1 unless given. Transfers take up to 2 rounds.
         policy: from `policies`, or your own.
         choices: any of `Params`; unless given eta = sigma_0^0.5, r is uniform on (0, sigma_0^1.25) and beta = 1.
-    Raises: InvalidDimsError for delays or samples that do not fit; InvalidParamsError for parameters that are outside
+    Raises: InvalidValueError for delays or samples that do not fit; InvalidValueError for parameters that are outside
         their range or do not exist, and delays that are no whole rounds.
 
     Examples:

@@ -13,7 +13,7 @@ from scipy import special
 
 from moe_theory.core import linear
 from moe_theory.core.constraints import is_known
-from moe_theory.core.errors import InvalidDimsError, InvalidParamsError, unknown_name
+from moe_theory.core.errors import InvalidValueError, unknown_name
 from moe_theory.core.linear import MAX_ROUNDS, Numbers, ceil_to_rounds, one_expert_a_round, power, power_complement
 from moe_theory.core.linear import Gaps as Gaps
 from moe_theory.core.linear import overparameterization_ratio as overparameterization_ratio
@@ -33,7 +33,7 @@ def gaps(pool: Pool, cluster_spread: Float[Numbers, ""] | float) -> Gaps:
     is the task gap.
 
     Source: Assumption 1, (22) and (23) of `edge`.
-    Raises: InvalidParamsError for a negative spread, where it is not traced.
+    Raises: InvalidValueError for a negative spread, where it is not traced.
 
     Examples:
         >>> import numpy as np
@@ -43,8 +43,9 @@ def gaps(pool: Pool, cluster_spread: Float[Numbers, ""] | float) -> Gaps:
         2.0
     """
     if is_known(cluster_spread) and cluster_spread < 0:
-        raise InvalidParamsError(
-            f"cluster_spread={cluster_spread} must be at least 0: it is a deviation. Use 0 for tasks without spread."
+        raise InvalidValueError(
+            f"cluster_spread={cluster_spread} must be at least 0: it is a deviation. Use 0 for tasks without spread.",
+            argument="cluster_spread",
         )
     xp = array_namespace(*pool, cluster_spread)
     num_tasks, num_features = pool.truths.shape
@@ -73,7 +74,7 @@ def specialists_needed(max_delay: int, num_tasks: int, failure: float, quantile:
     arriving task finds no expert, which Proposition 1 speaks of, is larger: `corrected.unserved`.
 
     Source: Proposition 1, (16), and Appendix B of `edge`.
-    Raises: InvalidDimsError unless max_delay >= 1 and num_tasks >= 1; InvalidParamsError unless 0 < failure < 1;
+    Raises: InvalidValueError unless max_delay >= 1 and num_tasks >= 1; InvalidValueError unless 0 < failure < 1;
         UnknownNameError for another `quantile`.
 
     Examples:
@@ -96,7 +97,7 @@ def tail(max_delay: int, num_tasks: int, specialists: float) -> float:
     """P(A_n > specialists), exactly: the event of Appendix B, for A_n ~ Binomial(max_delay, 1/num_tasks).
 
     Source: Appendix B of `edge`.
-    Raises: InvalidDimsError unless max_delay >= 1 and num_tasks >= 1.
+    Raises: InvalidValueError unless max_delay >= 1 and num_tasks >= 1.
 
     Examples:
         >>> from moe_theory.edge import theory
@@ -149,7 +150,7 @@ def exploration_rounds(
     Rounded as in `core.linear.ceil_to_rounds`; saturates at `MAX_ROUNDS`.
 
     Source: Proposition 2 and Appendix C of `edge`.
-    Raises: InvalidDimsError unless max_delay >= 1 and InvalidParamsError unless 0 < failure < 1, where not traced.
+    Raises: InvalidValueError unless max_delay >= 1 and InvalidValueError unless 0 < failure < 1, where not traced.
 
     Examples:
         >>> from moe_theory.edge import theory
@@ -172,7 +173,7 @@ def proposition_4(
     Tends to the task gap as all loads grow. Experts without arrivals add nothing, so padding is free.
 
     Source: Proposition 4, (22), of `edge`.
-    Raises: InvalidParamsError for loads that do not add up to `round`, as those of dropped tasks or of top-2 routing;
+    Raises: InvalidValueError for loads that do not add up to `round`, as those of dropped tasks or of top-2 routing;
         where these are traced the result is NaN.
 
     Examples:
@@ -205,7 +206,7 @@ def theorem_1(
         explored_loads: the loads at round min(T, T1).
         floor: the term G^4 = O(sigma_0^2), whose constant the paper leaves open.
     Source: Theorem 1, (23), of `edge`.
-    Raises: InvalidParamsError for loads that do not add up to `round`, as those of dropped tasks or of top-2 routing;
+    Raises: InvalidValueError for loads that do not add up to `round`, as those of dropped tasks or of top-2 routing;
         where these are traced the result is NaN.
 
     Examples:
@@ -231,19 +232,21 @@ def _binomial_tail(counts, num_rounds, num_tasks):
 def _require_window(max_delay, num_tasks):
     _require_delay(max_delay)
     if num_tasks < 1:
-        raise InvalidDimsError(f"num_tasks={num_tasks} must be at least 1. Raise num_tasks.")
+        raise InvalidValueError(f"num_tasks={num_tasks} must be at least 1. Raise num_tasks.", argument="num_tasks")
 
 
 def _require_delay(max_delay):
     if is_known(max_delay) and np.any(np.asarray(max_delay) < 1):
-        raise InvalidDimsError(
+        raise InvalidValueError(
             f"max_delay={max_delay} must be at least 1: an expert is busy in the round in which its task arrives. "
-            "Raise max_delay."
+            "Raise max_delay.",
+            argument="max_delay",
         )
 
 
 def _require_failure(failure):
     if is_known(failure) and not np.all((np.asarray(failure) > 0) & (np.asarray(failure) < 1)):
-        raise InvalidParamsError(
-            f"failure={failure} must be in (0, 1): it is a probability, and its logarithm is taken. Use 0.05, say."
+        raise InvalidValueError(
+            f"failure={failure} must be in (0, 1): it is a probability, and its logarithm is taken. Use 0.05, say.",
+            argument="failure",
         )

@@ -22,7 +22,7 @@ from moe_theory.core.constraints import (
     require,
     require_active,
 )
-from moe_theory.core.errors import InvalidParamsError, shortened, unknown_name
+from moe_theory.core.errors import InvalidValueError, shortened, unknown_name
 from moe_theory.generalization import certificate, complexity, corrected, from_files, theory
 
 DIMENSIONS = {"masks": "mask-dimension", "router": "router-dimension"}  # the readings of d_N
@@ -44,7 +44,7 @@ LOSS, SAMPLES, ONE, LIPSCHITZ, NORMS, OUTPUT, LOGITS, GIVEN, SIZES, CODE, ERROR 
 class Setting:
     """A classifier and its number of samples. A bound is informative below 1.
 
-    Raises: InvalidParamsError for values out of range or in contradiction; UnknownNameError for an unknown router.
+    Raises: InvalidValueError for values out of range or in contradiction; UnknownNameError for an unknown router.
     """
 
     num_experts: int = 8  # T
@@ -146,8 +146,8 @@ def bound(
         num_errors: samples, of `num_samples`, that this trained model gets wrong; its bounds are on the risk.
         values: fields of `calculator.Setting`; `rademacher` is a number, R_m(H) at this m, or text such as
             "2.5/sqrt(m)", which bounds it on any m inputs.
-    Raises: InvalidParamsError for values out of range or in contradiction, or for files that say too little;
-        InvalidCheckpointError for weights that cannot be read; UnknownNameError for a name that is not known.
+    Raises: InvalidValueError for values out of range or in contradiction, or for files that say too little;
+        DamagedError for weights that cannot be read; UnknownNameError for a name that is not known.
 
     Examples:
         The smallest of those that hold, of 8 linear experts of which one is active:
@@ -174,9 +174,10 @@ def setting_of(rademacher: float | str | None = None, **values: Any) -> Setting:
     try:
         number = float(over_root[1] if over_root else rademacher)
     except ValueError:
-        raise InvalidParamsError(
+        raise InvalidValueError(
             f"rademacher={shortened(rademacher)} must be a number, R_m(H) at this m, or a multiple such as "
-            "'2.5/sqrt(m)'."
+            "'2.5/sqrt(m)'.",
+            argument="rademacher",
         ) from None
     scale = math.sqrt(max(values.get("num_samples", Setting.num_samples), 1)) if over_root else 1.0
     return Setting(rademacher=number / scale, is_uniform=over_root is not None, **values)
@@ -372,8 +373,9 @@ def _check_numbers(setting: Setting) -> None:
     if setting.training_error is not None:
         require(Probability, training_error=setting.training_error)
     if setting.code_bits is not None and (setting.training_error is None or setting.code_bits < 0):
-        raise InvalidParamsError(
-            f"code_bits={setting.code_bits} must not be negative, and needs training_error beside it. Change one."
+        raise InvalidValueError(
+            f"code_bits={setting.code_bits} must not be negative, and needs training_error beside it. Change one.",
+            argument="code_bits",
         )
 
 
@@ -383,12 +385,12 @@ def _check_classes(setting: Setting) -> None:
     known = [name for name in ("expert_widths", "rademacher") if getattr(setting, name)]
     known += ["router"] if setting.router != LINEAR else []
     if setting.num_weights is not None and known:
-        raise InvalidParamsError(
+        raise InvalidValueError(
             f"num_weights is for a classifier of which nothing else is known, not even {known[0]}. Drop one of both."
         )
     if setting.rademacher is not None and setting.expert_widths:
-        raise InvalidParamsError("rademacher stands in for what follows from expert_widths. Drop one of both.")
+        raise InvalidValueError("rademacher stands in for what follows from expert_widths. Drop one of both.")
     with np.errstate(over="ignore"):
         capacity = rademacher(setting, 1)
     if not math.isfinite(capacity):
-        raise InvalidParamsError("R_m(H) of experts with these norms is too large for a number. Lower the norms.")
+        raise InvalidValueError("R_m(H) of experts with these norms is too large for a number. Lower the norms.")

@@ -23,7 +23,7 @@ import numpy as np
 from jaxtyping import Shaped
 
 from moe_theory.core.constraints import Count, OpenProbability, Probability, require
-from moe_theory.core.errors import InvalidParamsError
+from moe_theory.core.errors import InvalidValueError
 from moe_theory.core.fields import documented
 from moe_theory.runs.tensors import NUMBERS, array_of, open_checkpoint
 
@@ -42,7 +42,7 @@ def certificate(num_bits: int, training_error: float, num_samples: int, delta: f
     Args:
         training_error: mean loss on the m samples, in [0, 1].
     Source: Hoeffding (1963), Theorem 1, and a union over a prefix-free code; derived at the head of the module.
-    Raises: InvalidParamsError for numbers out of range.
+    Raises: InvalidValueError for numbers out of range.
 
     Examples:
         Nothing is to be described, and no errors were made: 1 - delta^(1/m).
@@ -55,7 +55,9 @@ def certificate(num_bits: int, training_error: float, num_samples: int, delta: f
     require(Probability, training_error=training_error)
     require(OpenProbability, delta=delta)
     if num_bits < 0:
-        raise InvalidParamsError(f"num_bits={num_bits} must not be negative: it is the length of a code. Raise it.")
+        raise InvalidValueError(
+            f"num_bits={num_bits} must not be negative: it is the length of a code. Raise it.", argument="num_bits"
+        )
     nats = num_bits * math.log(2) + math.log(1 / delta)
     return largest_risk(training_error, nats / num_samples)
 
@@ -99,7 +101,7 @@ def code_length(arrays: _Arrays) -> int:
     Args:
         arrays: floating-point tensors of any shapes, in the order of their names.
     Source: Elias (1975) for sizes, Krichevsky and Trofimov (1981) for levels, and the code of Shannon, Fano and Elias.
-    Raises: InvalidParamsError for tensors of other dtypes, or with NaN.
+    Raises: InvalidValueError for tensors of other dtypes, or with NaN.
 
     Examples:
         >>> import numpy as np
@@ -111,7 +113,7 @@ def code_length(arrays: _Arrays) -> int:
     for name in sorted(arrays):
         array = np.asarray(arrays[name])
         if array.dtype.name not in _KINDS or np.isnan(array.astype(np.float64)).any():
-            raise InvalidParamsError(
+            raise InvalidValueError(
                 f"{name} has numbers of type {array.dtype.name}, or NaN among them, but weights of {', '.join(_KINDS)} "
                 "are coded. Convert it."
             )
@@ -136,7 +138,7 @@ def code_of(path: str | Path) -> Coded:
     Args:
         path: a safetensors file, or a folder of shards, of at most `MOST_WEIGHTS` floating-point weights.
     Source: `code_length`.
-    Raises: InvalidCheckpointError for what is no checkpoint; InvalidParamsError for other dtypes, or too many weights.
+    Raises: DamagedError for what is no checkpoint; InvalidValueError for other dtypes, or too many weights.
 
     Examples:
         >>> import tempfile
@@ -152,13 +154,13 @@ def code_of(path: str | Path) -> Coded:
     tensors = open_checkpoint(Path(path)).tensors
     num_weights = sum(math.prod(tensor.shape) for tensor in tensors.values())
     if not 0 < num_weights <= MOST_WEIGHTS:
-        raise InvalidParamsError(
+        raise InvalidValueError(
             f"{path} has {num_weights:,} weights, but 1 to {MOST_WEIGHTS:,} are coded. Name another, or drop the "
             "training error."
         )
     for name, tensor in tensors.items():
         if tensor.kind not in NUMBERS:
-            raise InvalidParamsError(
+            raise InvalidValueError(
                 f"{path} has {name} of type {tensor.kind}, but {', '.join(NUMBERS)} are coded. Convert it."
             )
     stored_bits = 8 * sum(tensor.stop - tensor.start for tensor in tensors.values())

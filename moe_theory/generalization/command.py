@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from moe_theory.core.commands import Option, option_names
-from moe_theory.core.errors import InvalidParamsError
+from moe_theory.core.errors import InvalidValueError
 from moe_theory.plot.document import Document
 
 
@@ -124,9 +124,9 @@ def _options_in_messages(options: dict[str, str]) -> Iterator[None]:
     """Errors that name fields of a setting name options instead."""
     try:
         yield
-    except InvalidParamsError as error:
+    except InvalidValueError as error:
         names = "|".join(
             rf"{name}(?=\b)" if "_" in name else rf"{name}(?==)" for name in sorted(options, key=len, reverse=True)
         )
         words = re.sub(rf"(?<![\w./-])({names})", lambda match: options[match[1]], str(error))
-        raise InvalidParamsError(re.sub(r"(--[a-z-]+)=", r"\1 ", words)) from None
+        raise InvalidValueError(re.sub(r"(--[a-z-]+)=", r"\1 ", words)) from None

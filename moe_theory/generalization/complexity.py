@@ -16,7 +16,7 @@ import numpy as np
 from scipy import special
 
 from moe_theory.core.constraints import Count, require, require_active
-from moe_theory.core.errors import InvalidParamsError, unknown_name
+from moe_theory.core.errors import InvalidValueError, unknown_name
 from moe_theory.generalization.model import READINGS
 from moe_theory.generalization.theory import lemma_2
 
@@ -30,7 +30,7 @@ def constants(num_samples: int) -> float:
     P(S_t = 0) over t < m. That is 2n binom(2n, n) / 4^n = (2 / sqrt(pi)) Gamma(n + 1/2) / Gamma(n) with n = ceil(m/2),
     and R_m about sqrt(2 / (pi m)).
 
-    Source: Definition 2. Raises: InvalidParamsError unless m is whole and at least 1.
+    Source: Definition 2. Raises: InvalidValueError unless m is whole and at least 1.
 
     Examples:
         >>> from moe_theory.generalization import complexity
@@ -83,7 +83,7 @@ def natarajan(
         reading: "mask-dimension" (Definition 4) or "router-dimension" (Theorem 1).
         num_parameters: p of Lemma 2; for "network" alone.
     Source: d_N of Theorem 1 and Definition 4; the derivation above.
-    Raises: InvalidParamsError for sizes out of range, or a class without a finite d_N under this reading;
+    Raises: InvalidValueError for sizes out of range, or a class without a finite d_N under this reading;
         UnknownNameError for another router or reading.
 
     Examples:
@@ -103,13 +103,14 @@ def natarajan(
         return 0.0
     if router == "free":
         labels, way_out = ("gates", "") if whole else ("masks", ", or num_active = num_experts")
-        raise InvalidParamsError(
+        raise InvalidValueError(
             f"reading={reading!r} gives router='free' no finite d_N: it can give any {labels} to any number of inputs. "
-            f"Choose a smaller class of routers{way_out}."
+            f"Choose a smaller class of routers{way_out}.",
+            argument="reading",
         )
     if router == "network":
         if num_parameters is None:
-            raise InvalidParamsError("num_parameters must be given for router='network': Lemma 2 is in p. Give it.")
+            raise InvalidValueError("num_parameters must be given for router='network': Lemma 2 is in p. Give it.")
         require(Count, num_parameters=num_parameters)
         return float(lemma_2(num_parameters, num_experts))
     return float(num_features if num_active == num_experts else (num_experts - 1) * num_features)

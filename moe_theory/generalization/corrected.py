@@ -36,7 +36,7 @@ def uniform(complexity: Real, log_patterns: Real, num_samples: Real, lipschitz: 
         log_patterns: log Gamma(m); 0 where the mask cannot change. The mean of log Gamma(S) over samples will do
             (Jensen), as the mean of R_S(F|mu) does for rho where there is but one mask.
     Source: replaces Eq. (8) and (23); derivation in `proofs/theorem_1_instead.py`; dimensionless.
-    Raises: InvalidParamsError for a negative number or a delta outside (0, 1).
+    Raises: InvalidValueError for a negative number or a delta outside (0, 1).
 
     Examples:
         >>> from moe_theory.generalization import corrected
@@ -64,7 +64,7 @@ def log_mask_patterns(num_experts: Real, num_active: Real, num_samples: Real, nu
     the lower index wins, are counted.
 
     Source: replaces Eq. (16); derivation in `proofs/remark_masks.py`.
-    Raises: InvalidParamsError for sizes out of range.
+    Raises: InvalidValueError for sizes out of range.
 
     Examples:
         >>> from moe_theory.generalization import corrected
@@ -94,7 +94,7 @@ def fixed_router_complexity(
     since a(x) is a convex combination.
 
     Source: replaces Eqs. (29) to (32) for a given router; derivation in `proofs/fixed_router.py`.
-    Raises: InvalidParamsError for sizes or norms out of range.
+    Raises: InvalidValueError for sizes or norms out of range.
 
     Examples:
         >>> from moe_theory.generalization import corrected
@@ -114,7 +114,7 @@ def cells_complexity(num_experts: int, num_samples: int) -> float:
     (T/m) E[|S_n|]. E|S_n| = n binom(n - 1, floor((n - 1)/2)) / 2^(n - 1), of which n = 2j and 2j - 1 have the same.
 
     Source: replaces Eqs. (29) to (32) for a router that is given.
-    Raises: InvalidParamsError for sizes out of range.
+    Raises: InvalidValueError for sizes out of range.
 
     Examples:
         >>> from moe_theory.generalization import corrected
@@ -137,7 +137,7 @@ def product_complexity(num_experts: Real, num_samples: Real, expert_norm: Real =
     bound is reached, so that the factor sqrt(T) is necessary.
 
     Source: replaces Eqs. (29) to (32) at k = 1; derivation in `proofs/fixed_router.py`.
-    Raises: InvalidParamsError for sizes or norms out of range.
+    Raises: InvalidValueError for sizes or norms out of range.
 
     Examples:
         >>> from moe_theory.generalization import corrected
@@ -174,7 +174,7 @@ def lipschitz_complexity(
     B c, since outputs are convex combinations.
 
     Source: replaces Eqs. (29) to (32) for k >= 2.
-    Raises: InvalidParamsError for sizes or norms out of range.
+    Raises: InvalidValueError for sizes or norms out of range.
 
     Examples:
         >>> from moe_theory.generalization import corrected
@@ -206,7 +206,7 @@ def relu_capacity(layer_norms: Sequence[float], feature_norm: float = 1.0) -> fl
     Of networks with ReLU, no biases and one output, whose L layers have Frobenius norms of at most F_l: Theorem 1 of
     N. Golowich, A. Rakhlin, O. Shamir, "Size-independent sample complexity of neural networks" (2018). No width enters.
 
-    Source: replaces Lemma 3, which has no logarithms. Raises: InvalidParamsError for a negative norm.
+    Source: replaces Lemma 3, which has no logarithms. Raises: InvalidValueError for a negative norm.
 
     Examples:
         >>> from moe_theory.generalization import corrected
@@ -235,7 +235,7 @@ def network_complexity(
     in [0, 1] that signs are multiplied by, which does not raise a complexity (contraction): A sqrt(k min(T, k m) / m).
 
     Source: replaces Eqs. (29) to (32) for networks.
-    Raises: InvalidParamsError for sizes or norms out of range.
+    Raises: InvalidValueError for sizes or norms out of range.
 
     Examples:
         One layer each is what linear experts and routers have:
@@ -264,7 +264,7 @@ def log_network_patterns(
     last layer these are the signs of the m T (T - 1) / 2 differences of logits, which decide the mask. The patterns of
     all layers multiply. At most m log binom(T, k); 0 at k = T.
 
-    Source: replaces Eq. (16) with Lemma 2. Raises: InvalidParamsError for sizes out of range.
+    Source: replaces Eq. (16) with Lemma 2. Raises: InvalidValueError for sizes out of range.
 
     Examples:
         >>> from moe_theory.generalization import corrected
@@ -295,7 +295,7 @@ def stored(num_weights: Real, bits: Real, num_samples: Real, delta: Real = 0.05)
     loss is in [0, 1]. It is what the number of parameters alone can show.
 
     Source: replaces Eq. (8) and (9) for experts and routers of any kind; dimensionless.
-    Raises: InvalidParamsError for numbers out of range.
+    Raises: InvalidValueError for numbers out of range.
 
     Examples:
         >>> from moe_theory.generalization import corrected
@@ -334,7 +334,7 @@ def covering(
     times the terms in eps and N at m = 10^3, 10^6 and 10^9 T d (k = 1, C B c = 1, the best ratio of radii).
 
     Source: replaces Eq. (8) and (23) for finite dimensions.
-    Raises: InvalidParamsError for sizes or norms out of range.
+    Raises: InvalidValueError for sizes or norms out of range.
 
     Examples:
         >>> from moe_theory.generalization import corrected
@@ -391,7 +391,7 @@ def bounds(
     (Which one is smallest does not depend on the sample.)
 
     Source: `uniform` with each complexity, and `covering`.
-    Raises: InvalidParamsError for sizes or norms out of range, or a delta outside (0, 1).
+    Raises: InvalidValueError for sizes or norms out of range, or a delta outside (0, 1).
 
     Examples:
         >>> from moe_theory.generalization import corrected
@@ -417,7 +417,7 @@ def tail(num_samples: Real, excess: Real) -> Real:
     """exp(-m x^2), a bound on P(phi(S, S') - E phi >= x), of McDiarmid's inequality for 2m samples.
 
     Source: replaces Eq. (20); derivation in `proofs/equation_20.py`.
-    Raises: InvalidParamsError unless m is whole and at least 1.
+    Raises: InvalidValueError unless m is whole and at least 1.
 
     Examples:
         >>> from moe_theory.generalization import corrected

@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Key
 
 from moe_theory.core.digits import handwritten_digits
-from moe_theory.core.errors import InvalidDimsError, unknown_name
+from moe_theory.core.errors import InvalidValueError, unknown_name
 from moe_theory.core.fields import documented
 from moe_theory.core.numerics import Scalar, stored
 from moe_theory.generalization import model
@@ -36,13 +36,14 @@ class Sample(NamedTuple):
 
 
 def check_data(dims: Dims, data: str) -> None:
-    """Raise UnknownNameError for unknown data, InvalidDimsError where `dims` do not fit them."""
+    """Raise UnknownNameError for unknown data, InvalidValueError where `dims` do not fit them."""
     if data not in DATA:
         raise unknown_name("data", data, DATA)
     if data == DIGITS and dims.num_features != DIGITS_PIXELS:
-        raise InvalidDimsError(
+        raise InvalidValueError(
             f"num_features={dims.num_features} must be {DIGITS_PIXELS} for the digits, which have 8 x 8 "
-            "pixels. Change num_features."
+            "pixels. Change num_features.",
+            argument="num_features",
         )
 
 

@@ -295,7 +295,7 @@ def best_gaps(
     Args:
         settings: name -> (dims, params).
     Returns: by name, the largest gap recorded in each replicate.
-    Raises: InvalidRunError for replicates or steps that cannot be run.
+    Raises: InvalidValueError for replicates or steps that cannot be run.
     """
     parts = [
         Cell(
@@ -316,7 +316,7 @@ def best_gaps(
 def theorem_1_at(params: Any, rademacher: float, router: str, num_features: int, least_natarajan: float = 0.0) -> float:
     """(23) of a cell with routers of this class (see `complexity.natarajan`), with `least_natarajan` for a smaller d_N.
 
-    Raises: InvalidParamsError for a class that has no finite d_N under the cell's reading.
+    Raises: InvalidValueError for a class that has no finite d_N under the cell's reading.
     """
     sizes = sizes_of(params)
     reading = "router-dimension" if params.whole_router else "mask-dimension"

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from moe_theory.core.errors import InvalidParamsError
+from moe_theory.core.errors import InvalidValueError
 from moe_theory.generalization import certificate
 from moe_theory.runs.tensors import open_checkpoint
 
@@ -25,7 +25,7 @@ def stored(path: str | Path) -> StoredSize:
     Args:
         path: a safetensors file, or a folder of its shards.
     Source: the safetensors format.
-    Raises: InvalidCheckpointError for what is no checkpoint; InvalidParamsError where weights cannot be counted.
+    Raises: DamagedError for what is no checkpoint; InvalidValueError where weights cannot be counted.
 
     Examples:
         >>> import tempfile
@@ -43,7 +43,7 @@ def stored(path: str | Path) -> StoredSize:
     num_weights = sum(math.prod(tensor.shape) for tensor in tensors)
     if packed or not num_weights:
         reason = f"several are packed into a number ({', '.join(packed)})" if packed else "there are none"
-        raise InvalidParamsError(
+        raise InvalidValueError(
             f"{path} does not say how many weights it has: {reason}. Give --weights and --bits in its place."
         )
     return StoredSize(num_weights, 8 * sum(tensor.stop - tensor.start for tensor in tensors))
@@ -56,7 +56,7 @@ def fields(
 
     Args:
         values: the fields that are given beside them.
-    Raises: InvalidParamsError for files that cannot be read, that say too little, or what is given too.
+    Raises: InvalidValueError for files that cannot be read, that say too little, or what is given too.
     """
     if num_errors is not None or (checkpoint is not None and "training_error" in values):
         return _trained(checkpoint, num_errors, values)
@@ -64,7 +64,7 @@ def fields(
         return {}, []
     for name in ("num_weights", "bits"):
         if name in values:
-            raise InvalidParamsError(f"{name}={values[name]} is what --checkpoint {checkpoint} says. Drop one of both.")
+            raise InvalidValueError(f"{name}={values[name]} is what --checkpoint {checkpoint} says. Drop one of both.")
     size = stored(checkpoint)
     return _sizes(size.num_weights, size.num_bits), [
         f"By its headers {checkpoint.name} has {size.num_weights:,} weights in {size.num_bits:,} bits.",
@@ -85,18 +85,16 @@ def _trained(
 ) -> tuple[dict[str, Any], list[str]]:
     """Return the code length of a trained model's weights, and its training error."""
     if checkpoint is None:
-        raise InvalidParamsError("--errors needs --checkpoint, the weights of the model that makes them. Name it.")
+        raise InvalidValueError("--errors needs --checkpoint, the weights of the model that makes them. Name it.")
     if "num_samples" not in values:
-        raise InvalidParamsError(
-            "--errors needs --samples, and training_error num_samples: how many it is of. Give it."
-        )
+        raise InvalidValueError("--errors needs --samples, and training_error num_samples: how many it is of. Give it.")
     num_samples = values["num_samples"]
     training_error = values.get("training_error")
     if num_errors is not None:
         if training_error is not None:
-            raise InvalidParamsError("num_errors and training_error say the same. Drop one of both.")
+            raise InvalidValueError("num_errors and training_error say the same. Drop one of both.")
         if not 0 <= num_errors <= num_samples:
-            raise InvalidParamsError(f"--errors {num_errors} must be from 0 to --samples {num_samples}. Change one.")
+            raise InvalidValueError(f"--errors {num_errors} must be from 0 to --samples {num_samples}. Change one.")
         training_error = num_errors / max(num_samples, 1)
     model = certificate.code_of(checkpoint)
     given = {"code_bits": model.num_bits, "training_error": training_error}

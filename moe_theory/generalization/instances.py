@@ -26,7 +26,7 @@ from jaxtyping import Array, Bool, Float, Int, Key
 
 from moe_theory.core import constraints
 from moe_theory.core.constraints import is_known
-from moe_theory.core.errors import InvalidDimsError, InvalidParamsError
+from moe_theory.core.errors import InvalidValueError
 from moe_theory.core.numerics import Numbers, Scalar
 from moe_theory.core.random import normals, uniforms
 from moe_theory.core.system import System
@@ -101,7 +101,7 @@ def cells(dims: Dims) -> System:
 
     The best expert of a cell takes the majority of its labels, so that the gap is sum_j |S_j| / (2m).
 
-    Raises: InvalidParamsError for `num_active` other than 1.
+    Raises: InvalidValueError for `num_active` other than 1.
     """
 
     def instance(key: Key[Array, ""], params: Params) -> Cells:
@@ -140,7 +140,7 @@ def learned_cells(dims: Dims) -> System:
     anywhere: here at the sample's quantiles. An expert with n_j inputs is best at f_i = y_i min(1, B/sqrt(n_j)), so
     that the gap is sum_j n_j min(1, B/sqrt(n_j)) / (2m): 1/2 where T divides m.
 
-    Raises: InvalidParamsError for `num_active` other than 1.
+    Raises: InvalidValueError for `num_active` other than 1.
     """
 
     def instance(key: Key[Array, ""], params: Params) -> Gap:
@@ -167,7 +167,7 @@ def dense(dims: Dims) -> System:
     f = 2 a - 1 with the gate a of the expert +1, which the router sets arbitrarily close to 1 or 0 at each of the
     distinct inputs of a sample: the gap is 1/2. With logits `DENSE_LOGIT` apart it is 1/2 - 1e-7.
 
-    Raises: InvalidParamsError unless 2 <= num_active = num_experts.
+    Raises: InvalidValueError unless 2 <= num_active = num_experts.
     """
 
     def instance(key: Key[Array, ""], params: Params) -> Gap:
@@ -302,12 +302,13 @@ class Growth(NamedTuple):
 def function_classes(dims: Dims) -> System:
     """T masks of k functions each at m inputs and m ghosts: normal values of one scale a draw, labels fair coins.
 
-    Raises: InvalidDimsError for more samples than `MOST_SIGNS`.
+    Raises: InvalidValueError for more samples than `MOST_SIGNS`.
     """
     if dims.max_samples > MOST_SIGNS:
-        raise InvalidDimsError(
+        raise InvalidValueError(
             f"max_samples={dims.max_samples} must be at most {MOST_SIGNS}: all 2^m sign vectors are enumerated. "
-            "Lower max_samples."
+            "Lower max_samples.",
+            argument="max_samples",
         )
     signs = all_signs(dims.max_samples)
     shape = (dims.max_experts, dims.max_experts, dims.max_samples)  # masks, functions of each, samples
@@ -349,12 +350,13 @@ def labelings(dims: Dims) -> System:
     One is a random subset of all functions to T labels, of any density. The other has the top-k masks that
     `NUM_ROUTERS` normal linear routers give n normal inputs.
 
-    Raises: InvalidDimsError for more points than `MOST_POINTS` or experts than `MOST_LABELS`.
+    Raises: InvalidValueError for more points than `MOST_POINTS` or experts than `MOST_LABELS`.
     """
     if dims.max_samples > MOST_POINTS or dims.max_experts > MOST_LABELS:
-        raise InvalidDimsError(
+        raise InvalidValueError(
             f"max_samples={dims.max_samples} must be at most {MOST_POINTS}, and max_experts={dims.max_experts} at most "
-            f"{MOST_LABELS}: all functions from points to labels are enumerated. Lower both."
+            f"{MOST_LABELS}: all functions from points to labels are enumerated. Lower both.",
+            argument="max_samples",
         )
     input_shape = (dims.max_samples, dims.num_features)
     router_shape = (NUM_ROUTERS, dims.max_experts, dims.num_features)
@@ -441,7 +443,7 @@ def lone_points(dims: Dims) -> System:
     in S and in S'. The masks shatter `NUM_LONE` points and no more. For a mask chosen beforehand, L_S = L_S' for all
     its experts, unless one of its points is drawn.
 
-    Raises: InvalidParamsError for any other number of experts.
+    Raises: InvalidValueError for any other number of experts.
     """
 
     def instance(key: Key[Array, ""], params: Params) -> Gap:
@@ -458,9 +460,10 @@ def lone_points(dims: Dims) -> System:
 
     def check(params: Params) -> None:
         if is_known((params.num_experts, params.num_active)) and params.num_experts != 2:
-            raise InvalidParamsError(
+            raise InvalidValueError(
                 f"num_experts={params.num_experts} must be 2: one expert for the set, and one for the rest. "
-                "Change num_experts."
+                "Change num_experts.",
+                argument="num_experts",
             )
 
     return one_round(dims, instance, check)
@@ -496,16 +499,18 @@ def _sorted(values: Float[Array, " m"]) -> Float[Array, " m"]:
 
 def _check_lone(params: Params) -> None:
     if is_known(params.num_active) and int(params.num_active) != 1:
-        raise InvalidParamsError(
-            f"num_active={params.num_active} must be 1: one expert is active in a cell. Lower num_active."
+        raise InvalidValueError(
+            f"num_active={params.num_active} must be 1: one expert is active in a cell. Lower num_active.",
+            argument="num_active",
         )
 
 
 def _check_dense(params: Params) -> None:
     if is_known((params.num_active, params.num_experts)) and not 2 <= params.num_active == params.num_experts:
-        raise InvalidParamsError(
+        raise InvalidValueError(
             f"num_active={params.num_active} must be num_experts={params.num_experts}, and at least 2: all experts are "
-            "active. Change num_active."
+            "active. Change num_active.",
+            argument="num_active",
         )
 
 

@@ -54,7 +54,7 @@ _START = 0.5  # initial norm of a row (or a matrix), about, as a share of the la
 class Dims:
     """Static shapes. Experts and samples are padded, so that one program serves every T, k and m of a grid.
 
-    Raises: InvalidDimsError for sizes that are no whole numbers in range.
+    Raises: InvalidValueError for sizes that are no whole numbers in range.
 
     Examples:
         >>> from moe_theory import generalization

@@ -13,7 +13,7 @@ import numpy as np
 from scipy import special
 
 from moe_theory.core.constraints import Count, NonNegative, OpenProbability, require, require_active
-from moe_theory.core.errors import InvalidParamsError, unknown_name
+from moe_theory.core.errors import InvalidValueError, unknown_name
 from moe_theory.core.numerics import plain
 
 Real = float | np.ndarray  # a number, or an array of them; results have the shape that arguments broadcast to
@@ -41,7 +41,7 @@ def theorem_1(
         natarajan: d_N, of the masks or of the whole router.
         form: "printed" for Eq. (23), or "binomial" for Eq. (22), with 2 d_N log binom(T, k) as the first term.
     Source: Eq. (8), (22), (23) and Lemma 5.
-    Raises: InvalidParamsError for sizes out of range, a negative complexity, or a delta outside (0, 1);
+    Raises: InvalidValueError for sizes out of range, a negative complexity, or a delta outside (0, 1);
         UnknownNameError for another form.
 
     Examples:
@@ -98,7 +98,7 @@ def corollary_4(
 def lemma_2(num_parameters: Real, num_outputs: Real) -> Real:
     """d p^2: Natarajan dimension of a ReLU network with p parameters and d outputs, with the constant 1 in its O().
 
-    Source: Lemma 2. Raises: InvalidParamsError for a negative size.
+    Source: Lemma 2. Raises: InvalidValueError for a negative size.
 
     Examples:
         >>> from moe_theory.generalization import theory
@@ -117,7 +117,7 @@ def lemma_3(num_samples: Real, feature_norm: Real, operator_norms: Sequence[floa
     Args:
         operator_norms: K_i, bounds on the layers' spectral norms.
         row_norms: b_i, bounds on the sums of the l2 norms of the layers' rows.
-    Source: Lemma 3. Raises: InvalidParamsError for norms that are not positive, or not as many of one as of the other.
+    Source: Lemma 3. Raises: InvalidValueError for norms that are not positive, or not as many of one as of the other.
 
     Examples:
         >>> from moe_theory.generalization import theory
@@ -126,11 +126,11 @@ def lemma_3(num_samples: Real, feature_norm: Real, operator_norms: Sequence[floa
     """
     operators, rows = np.asarray(operator_norms, float), np.asarray(row_norms, float)
     if operators.shape != rows.shape or operators.ndim != 1 or not operators.size:
-        raise InvalidParamsError(
+        raise InvalidValueError(
             f"operator_norms has {operators.size} entries and row_norms {rows.size}: give one of each per layer."
         )
     if not (np.all(operators > 0) and np.all(rows > 0)):
-        raise InvalidParamsError("operator_norms and row_norms must be above 0: a layer of zeros computes nothing.")
+        raise InvalidValueError("operator_norms and row_norms must be above 0: a layer of zeros computes nothing.")
     require(NonNegative, feature_norm=feature_norm)
     require(Count, num_samples=num_samples)
     capacity = np.prod(operators) * np.sum((rows / operators) ** (2 / 3)) ** 1.5
@@ -141,7 +141,7 @@ def lemma_6(num_points: Real, num_labels: Real, natarajan: Real) -> Real:
     """log of Natarajan's bound m^d k^(2d) on the number of labelings of m points by a class of dimension d.
 
     Source: Lemma 6, Eq. (33).
-    Raises: InvalidParamsError for a negative amount.
+    Raises: InvalidValueError for a negative amount.
 
     Examples:
         >>> import math

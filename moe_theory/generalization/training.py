@@ -65,7 +65,7 @@ def system(dims: Dims, data: str = source.RANDOM_LABELS, optimizer: Optimizer | 
         data: one of `data.DATA`.
         optimizer: an optax transformation of a traced learning rate; Adam by default.
     Source: Eqs. (3)-(5) of `generalization`; how to train is left open there.
-    Raises: UnknownNameError for unknown data; InvalidDimsError for sizes that do not fit them.
+    Raises: UnknownNameError for unknown data; InvalidValueError for sizes that do not fit them.
 
     Examples:
         >>> import jax.numpy as jnp

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from moe_theory.core.commands import Option, Terminal
-from moe_theory.core.errors import InvalidRunError
+from moe_theory.core.errors import InvalidValueError
 from moe_theory.plot.document import Document
 
 if TYPE_CHECKING:
@@ -64,7 +64,9 @@ def merge(
     from moe_theory.runs.files import prepare_folder
 
     if slots < 1 or slot_size < 1:
-        raise InvalidRunError(f"slots={slots} and slot_size={slot_size} must be at least 1. Raise them.")
+        raise InvalidValueError(
+            f"slots={slots} and slot_size={slot_size} must be at least 1. Raise them.", argument="slots"
+        )
     # Unknown names are refused before anything is trained.
     named_reading = reading_named(reading)
     recipe = testbed.Recipe()

@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Int
 
 from moe_theory.core.constraints import Count, OpenProbability, Whole, require
-from moe_theory.core.errors import InvalidParamsError
+from moe_theory.core.errors import InvalidValueError
 from moe_theory.merging import theory
 from moe_theory.merging.params import Params
 
@@ -31,7 +31,7 @@ def split_times(num_rounds: int, params: Params) -> Int[np.ndarray, " H"]:
     It is reached: pull in every slot the deepest leaf, until it is split. (One of its children meets the simplex.)
     At delta = 1, e_0 = 1.
 
-    Source: replaces the proof of Lemma 2. Raises: InvalidParamsError for fewer than one slot.
+    Source: replaces the proof of Lemma 2. Raises: InvalidValueError for fewer than one slot.
 
     Examples:
         >>> from moe_theory.merging import Params, corrected
@@ -52,7 +52,7 @@ def depth_bound(num_rounds: int, params: Params) -> int:
 
     It is the number of `split_times` up to T, since a leaf at depth h + 1 exists once one at depth h was split.
 
-    Source: replaces Lemma 2, Eq. (7). Raises: InvalidParamsError for fewer than one slot.
+    Source: replaces Lemma 2, Eq. (7). Raises: InvalidValueError for fewer than one slot.
 
     Examples:
         >>> from moe_theory.merging import Params, corrected
@@ -70,7 +70,7 @@ def simple_depth_bound(num_rounds: int, params: Params) -> int:
     (s - 1) log(T/delta) <= T log(s/delta), so that rho^(-2h) <= T / (A log(T/delta)). So h is at most the floor, and
     its children are at most one deeper. Against the proof of (7): one more.
 
-    Source: replaces Lemma 2, Eq. (7). Raises: InvalidParamsError for fewer than one slot.
+    Source: replaces Lemma 2, Eq. (7). Raises: InvalidValueError for fewer than one slot.
 
     Examples:
         >>> from moe_theory.merging import Params, corrected
@@ -94,7 +94,7 @@ def leaf_bound(num_rounds: int, params: Params) -> int:
     most splits are had by filling up the smallest depths first. N_t so grows as T^(log 2 / log(2/rho^2)), up to
     logarithms: less than linearly.
 
-    Source: replaces Lemma 1, Eq. (5). Raises: InvalidParamsError for fewer than one slot.
+    Source: replaces Lemma 1, Eq. (5). Raises: InvalidValueError for fewer than one slot.
 
     Examples:
         >>> from moe_theory.merging import Params, corrected
@@ -122,7 +122,7 @@ def discretization_bound(num_rounds: int, params: Params, is_cyclic: bool = Fals
     Args:
         is_cyclic: use `cyclic_leaves` in place of 2^h, as leaves that miss the simplex are not picked.
     Source: replaces the step to (10), where this sum is taken for less than T.
-    Raises: InvalidParamsError for fewer than one slot.
+    Raises: InvalidValueError for fewer than one slot.
 
     Examples:
         >>> from moe_theory.merging import Params, corrected
@@ -146,7 +146,7 @@ def simple_discretization_bound(num_rounds: int, params: Params) -> float:
     From it by m_h <= tau_h(T) + 1 (at least 1, as tau_h(T) >= 0) and by leaving out what is taken off. At
     (2/rho^2)^H = T / (A log(T/delta)) both parts are of the order T rho^H, which is `regret_exponent`.
 
-    Source: replaces the step to (10). Raises: InvalidParamsError for fewer than one slot.
+    Source: replaces the step to (10). Raises: InvalidValueError for fewer than one slot.
 
     Examples:
         >>> from moe_theory.merging import Params, corrected
@@ -172,7 +172,7 @@ def regret_exponent(smoothness_ratio: float) -> float:
     meet the simplex, every leaf at depth h is pulled tau_h(t) times. As a > 1/2, sqrt(T) log T does not follow.
 
     Source: replaces the remark after Theorem 1: R = O(d sqrt(T) log T + T^a (log T)^(1-a)), `regret_bound`.
-    Raises: InvalidParamsError for a ratio outside (0, 1).
+    Raises: InvalidValueError for a ratio outside (0, 1).
 
     Examples:
         >>> from moe_theory.merging import corrected
@@ -186,7 +186,7 @@ def regret_exponent(smoothness_ratio: float) -> float:
 def cyclic_exponent(num_experts: int) -> float:
     """(K+1)/(K+2), `regret_exponent` at rho = 2^(-1/K), the least that cyclic splits of the box allow.
 
-    Source: `regret_exponent` and `least_ratio`. Raises: InvalidParamsError for fewer than two experts.
+    Source: `regret_exponent` and `least_ratio`. Raises: InvalidValueError for fewer than two experts.
 
     Examples:
         >>> from moe_theory.merging import corrected
@@ -207,7 +207,7 @@ def simplex_exponent(num_experts: int) -> float:
     is (K-1+1)/(K-1+2). It is that of a space of K - 1 dimensions, D = K - 1 in (D+1)/(D+2), which the simplex is.
 
     Source: sharpens `cyclic_exponent`; its finite form is `discretization_bound` with `is_cyclic`.
-    Raises: InvalidParamsError for fewer than two experts.
+    Raises: InvalidValueError for fewer than two experts.
     """
     require(Whole(2), num_experts=num_experts)
     return num_experts / (num_experts + 1)
@@ -222,7 +222,7 @@ def cyclic_leaves(num_experts: int, depth: int) -> int:
     M - r - 2(K - r) <= sum of beginnings <= M. The count is by convolution over sides.
 
     Source: Sec. IV-B, worked out: a box meets the simplex when sum(l) <= 1 <= sum(u).
-    Raises: InvalidParamsError for fewer than two experts, or depths at which M exceeds `FINEST`.
+    Raises: InvalidValueError for fewer than two experts, or depths at which M exceeds `FINEST`.
 
     Examples:
         >>> from moe_theory.merging import corrected
@@ -233,7 +233,9 @@ def cyclic_leaves(num_experts: int, depth: int) -> int:
     turns, extra = divmod(depth, num_experts)
     side = 2 ** (turns + 1)
     if side > FINEST:
-        raise InvalidParamsError(f"depth={depth} halves sides beyond 2^-20, too many to count. Lower depth.")
+        raise InvalidValueError(
+            f"depth={depth} halves sides beyond 2^-20, too many to count. Lower depth.", argument="depth"
+        )
     counts = [1] + [0] * side  # of the ways to a sum of beginnings, up to M
     for dimension in range(num_experts):
         step = 1 if dimension < extra else 2
@@ -254,7 +256,7 @@ def cyclic_diameter(num_experts: int, depth: int) -> Diameter:
     So the longest is 2^-floor(h/K), and the diagonal 2^-m sqrt(K - r + r/4).
 
     Source: Assumption 1, ii a), worked out. Random splits guarantee nothing: one side may never be halved.
-    Raises: InvalidParamsError for fewer than two experts.
+    Raises: InvalidValueError for fewer than two experts.
 
     Examples:
         >>> from moe_theory.merging import corrected
@@ -274,7 +276,7 @@ def least_smoothness(num_experts: int, smoothness_ratio: float) -> Diameter:
     2 rho^K < 1, else it is the maximum over h < K: rho^-(K-1) for sides, sqrt(K - 3h/4) rho^-h for diagonals.
 
     Source: Assumption 1, ii a), worked out.
-    Raises: InvalidParamsError for fewer than two experts, or a ratio outside (0, 1).
+    Raises: InvalidValueError for fewer than two experts, or a ratio outside (0, 1).
 
     Examples:
         >>> from moe_theory.merging import corrected
@@ -301,7 +303,7 @@ def least_ratio(num_experts: int, power: float = 1.0, on_simplex: bool = False) 
         on_simplex: what is needed of the boxes' parts of the simplex alone: 2^(-q/(K-1)), as 2^h parts of diameter
             nu_1 rho^h have at most 2^h (c nu_1 rho^h)^((K-1)/q) of its volume in K - 1 dimensions.
     Source: Assumption 1, ii a): it rules out all rho of the experiments, 0.3, 0.5, 0.7 and 0.9, at K = 8 and q = 1.
-    Raises: InvalidParamsError for fewer than two experts.
+    Raises: InvalidValueError for fewer than two experts.
 
     Examples:
         >>> from moe_theory.merging import corrected
@@ -322,7 +324,7 @@ def regret_bound(num_rounds: int, neural: float, params: Params, linearization: 
 
     Args:
         neural: `RegretBound.neural` of Theorem 1. linearization: sum_t Gamma-bar.
-    Source: replaces Theorem 1's T + 1 and the remark after it. Raises: InvalidParamsError for fewer than one slot.
+    Source: replaces Theorem 1's T + 1 and the remark after it. Raises: InvalidValueError for fewer than one slot.
 
     Examples:
         >>> from moe_theory.merging import Params, corrected

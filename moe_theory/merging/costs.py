@@ -24,7 +24,7 @@ import optax
 from jaxtyping import Array, Float, Int
 
 from moe_theory.core import faults
-from moe_theory.core.errors import InvalidRunError
+from moe_theory.core.errors import InvalidValueError
 from moe_theory.core.machine import available_cores
 from moe_theory.core.programs import jit
 from moe_theory.core.random import replicate_keys, root_key
@@ -78,13 +78,13 @@ class Timer:
         methods: names of `METHODS`, with `merged` among them, which merges with equal weights.
         tags: each request's task, which only some methods know. A method for batches of a single task serves all
             requests as if they were of the first one's.
-    Raises: InvalidRunError unless `merged` is among the methods; UnknownNameError for unknown methods.
+    Raises: InvalidValueError unless `merged` is among the methods; UnknownNameError for unknown methods.
     """
 
     def __init__(self, methods: Sequence[str], deployment: Deployment, inputs: Any, tags: Any) -> None:
         self.names = list(methods)
         if MERGED not in self.names:
-            raise InvalidRunError(f"methods must have {MERGED!r} among them, which all ratios are to. Add it.")
+            raise InvalidValueError(f"methods must have {MERGED!r} among them, which all ratios are to. Add it.")
         self.batch_size = len(inputs)
         self.merges: dict[int, Program] = {}  # by the numbers of the methods that merge slot by slot
         self.serves: list[Program] = []
@@ -107,7 +107,7 @@ class Timer:
             slot), `ratio` of their sum to that of one merged expert in the same repetition, and `serving_ratio` without
             merging; over approach `loaded_bytes` while a slot is served, `peak_bytes` of the program that serves a
             batch, and `merging_peak_bytes` of the program that merges.
-        Raises: InvalidRunError for no repetitions.
+        Raises: InvalidValueError for no repetitions.
         """
         count = len(self.names)
         seconds = interleaved([*self.serves, *self.merges.values()], repeats, seed, clock)
@@ -145,10 +145,10 @@ def interleaved(
 ) -> Float[np.ndarray, "repeats runs"]:
     """Seconds of one call of each run in every repetition, in a new random order each time.
 
-    Raises: InvalidRunError for no repetitions.
+    Raises: InvalidValueError for no repetitions.
     """
     if repeats < 1:
-        raise InvalidRunError(f"repeats={repeats} must be at least 1. Raise repeats.")
+        raise InvalidValueError(f"repeats={repeats} must be at least 1. Raise repeats.", argument="repeats")
     order = np.random.default_rng(seed)
     seconds = np.zeros((repeats, len(runs)))
     for run in runs:

@@ -20,7 +20,7 @@ from jaxtyping import Array, Float, Key
 
 from moe_theory.core import programs
 from moe_theory.core.constraints import is_known
-from moe_theory.core.errors import InvalidDimsError, InvalidParamsError, InvalidRunError
+from moe_theory.core.errors import InvalidValueError
 from moe_theory.core.random import root_key
 from moe_theory.core.routes import num_late
 from moe_theory.core.system import simulate_batch
@@ -82,10 +82,10 @@ def evaluate(
 ) -> "xr.Dataset":
     """Every method and policy on a model, under a fixed and a drifting mix; as many at once as there are cores.
 
-    Raises: UnknownNameError for unknown names; InvalidRunError or InvalidDimsError for what cannot be run.
+    Raises: UnknownNameError for unknown names; InvalidValueError for what cannot be run.
     """
     if not chosen_policies:
-        raise InvalidRunError("chosen_policies must name a policy, whose mixes all methods serve. Add uniform.")
+        raise InvalidValueError("chosen_policies must name a policy, whose mixes all methods serve. Add uniform.")
     import xarray as xr  # takes half a second to import
 
     num_experts, num_tasks = merge.num_experts_of(deployment.model), int(np.max(data.tasks)) + 1
@@ -284,12 +284,13 @@ def of_model(
         data: in V equal parts, the v-th of task v.
         max_slot_size: largest `Params.slot_size`.
         num_valued: inputs of each task, evenly spread, that `value` averages over.
-    Raises: InvalidDimsError for fewer inputs than that.
+    Raises: InvalidValueError for fewer inputs than that.
     """
     num_experts, per_task = merge.num_experts_of(model), len(data.labels) // num_tasks
     if not 1 <= num_valued <= per_task:
-        raise InvalidDimsError(
-            f"num_valued={num_valued} must be from 1 to {per_task}, the inputs of each task. Change num_valued."
+        raise InvalidValueError(
+            f"num_valued={num_valued} must be from 1 to {per_task}, the inputs of each task. Change num_valued.",
+            argument="num_valued",
         )
     on_device = jax.tree.map(jnp.asarray, data)
     chosen = np.linspace(0, per_task - 1, num_valued).astype(int) + per_task * np.arange(num_tasks)[:, None]
@@ -322,18 +323,21 @@ def of_model(
 
 def _check(dims: Dims, params: Params, num_experts: int, num_tasks: int, max_slot_size: int) -> None:
     if dims.max_experts < num_experts or dims.num_tasks != num_tasks:
-        raise InvalidDimsError(
+        raise InvalidValueError(
             f"max_experts={dims.max_experts} must be at least {num_experts} and num_tasks={dims.num_tasks} must "
-            f"be {num_tasks}, as in the model. Change Dims."
+            f"be {num_tasks}, as in the model. Change Dims.",
+            argument="max_experts",
         )
     if is_known(params.num_experts) and params.num_experts != num_experts:
-        raise InvalidParamsError(
-            f"num_experts={params.num_experts} must be {num_experts}, as in the model. Change num_experts."
+        raise InvalidValueError(
+            f"num_experts={params.num_experts} must be {num_experts}, as in the model. Change num_experts.",
+            argument="num_experts",
         )
     if is_known(params.slot_size) and params.slot_size > max_slot_size:
-        raise InvalidParamsError(
+        raise InvalidValueError(
             f"slot_size={params.slot_size} must be at most max_slot_size={max_slot_size}, the room in a slot. "
-            "Lower slot_size, or raise max_slot_size."
+            "Lower slot_size, or raise max_slot_size.",
+            argument="slot_size",
         )
 
 

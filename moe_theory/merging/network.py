@@ -23,7 +23,7 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Float, Int, Key
 
-from moe_theory.core.errors import InvalidRewardError
+from moe_theory.core.errors import InvalidValueError
 from moe_theory.core.numerics import stored
 from moe_theory.merging.params import Dims, Params
 from moe_theory.merging.rewards import Feedback
@@ -209,17 +209,19 @@ def descend(
 def check_rewards(feedback: Feedback) -> None:
     """Check the rewards of a slot on the host.
 
-    Raises: InvalidRewardError naming the task, unless all tasks with requests have finite rewards and counts are whole.
+    Raises: InvalidValueError naming the task, unless all tasks with requests have finite rewards and counts are whole.
     """
     rewards, counts = np.asarray(feedback.rewards), np.asarray(feedback.counts)
     if rewards.shape != counts.shape or rewards.ndim != 1:
-        raise InvalidRewardError(
+        raise InvalidValueError(
             f"rewards of shape {rewards.shape} and counts of shape {counts.shape} must both be of one number a task."
         )
     if counts.dtype.kind not in "iu" or np.any(counts < 0):
-        raise InvalidRewardError(f"counts={counts.tolist()} must be whole numbers of requests, 0 or more a task.")
+        raise InvalidValueError(
+            f"counts={counts.tolist()} must be whole numbers of requests, 0 or more a task.", argument="counts"
+        )
     for task in np.flatnonzero((counts > 0) & ~np.isfinite(rewards)):
-        raise InvalidRewardError(
+        raise InvalidValueError(
             f"rewards[{task}]={rewards[task]} of {counts[task]} requests must be a finite number: it would ruin the "
             f"network. Change the reward, or set counts[{task}] to 0 to leave the task out of this slot."
         )

@@ -16,7 +16,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from moe_theory.core import constraints, programs
-from moe_theory.core.errors import InvalidRewardError, InvalidStreamError, shortened
+from moe_theory.core.errors import DeclarationError, InvalidValueError, shortened
 from moe_theory.core.fields import documented
 from moe_theory.core.random import root_key, step_key
 from moe_theory.merging import policies
@@ -99,8 +99,8 @@ def merge_online(
     Args:
         policy: its name, of one of yours too, once it is in `policies.POLICIES`.
         params: of the policy; the number of experts is the stream's.
-    Raises: UnknownNameError, InvalidDimsError, InvalidParamsError or InvalidRunError, for a seed, before the first
-        slot; InvalidRewardError for a slot whose rewards are not numbers in [0, 1], one a task.
+    Raises: UnknownNameError, InvalidValueError, also for a seed, before the first
+        slot; InvalidValueError for a slot whose rewards are not numbers in [0, 1], one a task.
     """
     params = Params() if params is None else params
     params = params._replace(num_experts=stream.num_experts, max_active=min(int(params.max_active), stream.num_experts))
@@ -162,9 +162,9 @@ def compare(
         reading: how Tanbr splits and where its candidates are; "random-split" unless given.
         max_active: B, experts that a merge may use at most; all unless given.
     Returns: of each policy its slots.
-    Raises: UnknownNameError for a policy that does not exist; InvalidParamsError and InvalidDimsError for
-        numbers that cannot be, InvalidRunError for such a seed; InvalidRewardError for rewards outside [0, 1];
-        InvalidStreamError for a stream without slots.
+    Raises: UnknownNameError for a policy that does not exist; InvalidValueError and InvalidValueError for
+        numbers that cannot be, InvalidValueError for such a seed; InvalidValueError for rewards outside [0, 1];
+        DeclarationError for a stream without slots.
     """
     stream = open_stream()
     if names is None:
@@ -174,7 +174,7 @@ def compare(
         params = params_for(name, stream.num_experts, reading, max_active)
         found[name] = list(merge_online(open_stream(), name, num_slots, params, seed))
     if not all(found.values()):
-        raise InvalidStreamError("the stream has no slots. Name another.")
+        raise DeclarationError("the stream has no slots. Name another.")
     return found
 
 
@@ -183,7 +183,7 @@ def params_for(policy: str, num_experts: int, reading: Reading | None = None, ma
 
     Args:
         max_active: B, experts that a merge may use at most; all unless given.
-    Raises: InvalidParamsError unless it is from 1 to the number of experts.
+    Raises: InvalidValueError unless it is from 1 to the number of experts.
     """
     active = num_experts if max_active is None else max_active
     constraints.require(constraints.Count, max_active=active)
@@ -196,28 +196,26 @@ def params_for(policy: str, num_experts: int, reading: Reading | None = None, ma
 def checked(served: Any, num_tasks: int, slot: int) -> Feedback:
     """Output of a stream's `serve` as arrays, checked.
 
-    Raises: InvalidRewardError unless it is rewards in [0, 1] and whole counts, one a task, with at least one request.
+    Raises: InvalidValueError unless it is rewards in [0, 1] and whole counts, one a task, with at least one request.
     """
     try:
         rewards, counts = (np.asarray(part, np.float64) for part in served)
     except (TypeError, ValueError):
-        raise InvalidRewardError(
+        raise InvalidValueError(
             f"slot {slot}: serve must return (rewards, counts), one of each a task, not {shortened(served)}. Change it."
         ) from None
     for name, array in (("rewards", rewards), ("counts", counts)):
         if array.shape != (num_tasks,):
-            raise InvalidRewardError(
+            raise InvalidValueError(
                 f"slot {slot}: {name} of shape {array.shape} must be of shape ({num_tasks},), one a task. Change serve."
             )
     if not (np.all(counts >= 0) and np.all(counts == np.floor(counts)) and counts.sum() >= 1):
-        raise InvalidRewardError(
-            f"slot {slot}: counts={counts} must be whole numbers, not all of them 0. Change serve."
-        )
+        raise InvalidValueError(f"slot {slot}: counts={counts} must be whole numbers, not all of them 0. Change serve.")
     rewards = np.where(counts > 0, rewards, 0)
     if not np.all((rewards >= 0) & (rewards <= 1)):
         place = int(np.argmax(~((rewards >= 0) & (rewards <= 1))))
         shown = "NaN" if math.isnan(rewards[place]) else f"{rewards[place]:g}"
-        raise InvalidRewardError(
+        raise InvalidValueError(
             f"slot {slot}: the reward of task {place} is {shown}, but must be a number in [0, 1], which the "
             "bandit's bounds suppose. Shift and scale it in serve."
         )
@@ -261,7 +259,7 @@ def _accuracies(model: Model, weights: Any, inputs: Any, labels: Any, tasks: Any
 def drawn(model: Model, data: Examples, num_tasks: int, num_slots: int, size: int, drift: float, seed: int) -> Requests:
     """Slots of `size` examples each, whose tasks follow the mix of `mix_of` with this `Params.mix_drift`.
 
-    Raises: InvalidParamsError for a negative or non-finite drift.
+    Raises: InvalidValueError for a negative or non-finite drift.
     """
     key = root_key(seed)
     params, dims = Params(mix_drift=drift), Dims(num_tasks=num_tasks)

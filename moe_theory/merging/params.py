@@ -38,7 +38,7 @@ from moe_theory.core.constraints import (
     Whole,
     Within,
 )
-from moe_theory.core.errors import InvalidDimsError, InvalidParamsError
+from moe_theory.core.errors import InvalidValueError
 from moe_theory.core.fields import documented
 from moe_theory.core.numerics import Scalar
 from moe_theory.core.papers import Reading as Reading
@@ -63,7 +63,7 @@ class Dims:
 
     `max_experts` only pads: a run uses `Params.num_experts` of them. A run may be shorter than `max_rounds`.
 
-    Raises: InvalidDimsError for sizes out of range.
+    Raises: InvalidValueError for sizes out of range.
 
     Examples:
         >>> from moe_theory import merging
@@ -83,7 +83,7 @@ class Dims:
     def __post_init__(self) -> None:
         constraints.check_sizes(self)
         if self.width % 2:
-            raise InvalidDimsError(
+            raise InvalidValueError(
                 f"width must be even, got {self.width}: a network begins with two equal halves that cancel."
             )
 
@@ -126,11 +126,11 @@ class Params(NamedTuple):
 def check_params(dims: Dims, params: Params) -> None:
     """Refuse parameters outside their range; traced ones are passed over.
 
-    Raises: InvalidParamsError naming the value, the bound and the way out.
+    Raises: InvalidValueError naming the value, the bound and the way out.
     """
     values = constraints.check(params, dims)
     if values.get("warm_start") and values.get("num_experts", dims.num_tasks) != dims.num_tasks:
-        raise InvalidParamsError(
+        raise InvalidValueError(
             f"warm_start needs as many experts as tasks, not num_experts={values['num_experts']} and "
             f"num_tasks={dims.num_tasks}: weights equal to the task mix give expert v the share of task v."
         )

@@ -30,7 +30,7 @@ from jax import lax
 from jaxtyping import Array, Bool, Float, Int, Key
 
 from moe_theory.core.constraints import AT_LEAST_0, SHARE, is_known
-from moe_theory.core.errors import InvalidRunError, unknown_name
+from moe_theory.core.errors import InvalidValueError, unknown_name
 from moe_theory.core.fields import documented
 from moe_theory.core.gating import best_expert
 from moe_theory.core.numerics import Scalar
@@ -285,7 +285,7 @@ def _predict(
     """The first term of Eq. (4), psi' f, of the candidates, and their gradients; NaN beyond what memory was allotted
     to."""
     if is_known(time) and int(time) > dims.max_rounds:
-        raise InvalidRunError(
+        raise InvalidValueError(
             f"slot {int(time)} must be at most max_rounds={dims.max_rounds}, the slots that memory was allotted to. "
             "Raise Dims.max_rounds."
         )

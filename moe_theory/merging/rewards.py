@@ -13,7 +13,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Key
 
 from moe_theory.core.constraints import is_known
-from moe_theory.core.errors import InvalidDimsError, InvalidParamsError, InvalidRewardError, unknown_name
+from moe_theory.core.errors import InvalidValueError, unknown_name
 from moe_theory.core.fields import documented
 from moe_theory.core.numerics import Numbers, Scalar
 from moe_theory.merging.params import Dims, Params
@@ -80,7 +80,7 @@ class Reward(NamedTuple):
 def check_reward(reward: Reward, world: Environment, dims: Dims, params: Params) -> None:
     """Trace a reward's functions on one world, and compile nothing.
 
-    Raises: InvalidRewardError for a mix, values or feedback that are not one number a task, or best weights that are
+    Raises: InvalidValueError for a mix, values or feedback that are not one number a task, or best weights that are
         not one an expert.
 
     Examples:
@@ -92,7 +92,7 @@ def check_reward(reward: Reward, world: Environment, dims: Dims, params: Params)
         >>> merging.rewards.check_reward(wrong, world, dims, merging.Params(num_experts=3))
         Traceback (most recent call last):
             ...
-        moe_theory.core.errors.InvalidRewardError: Reward.value gave shape (3,), not one number a task: (2,). Fix value.
+        moe_theory.core.errors.InvalidValueError: Reward.value gave shape (3,), not one number a task: (2,). Fix value.
     """
     key, weights = jax.eval_shape(lambda: jax.random.key(0)), jnp.zeros(dims.max_experts)
     mix = jnp.zeros(dims.num_tasks)
@@ -106,7 +106,7 @@ def check_reward(reward: Reward, world: Environment, dims: Dims, params: Params)
         _require_shape(name, jax.eval_shape(call), of, wanted)
     served = jax.eval_shape(lambda key: reward.serve(key, world, weights, mix, params), key)
     if not isinstance(served, Feedback):
-        raise InvalidRewardError("Reward.serve gave something else than a merging.Feedback. Fix serve.")
+        raise InvalidValueError("Reward.serve gave something else than a merging.Feedback. Fix serve.")
     for field, found in served._asdict().items():
         _require_shape("serve", found, "task", mix.shape, f" {field} of")
 
@@ -115,7 +115,7 @@ def _require_shape(name: str, found: Any, of: str, wanted: tuple[int, ...], what
     shape = getattr(found, "shape", f"of a {type(found).__name__}")
     if shape != wanted:
         article = "an" if of == "expert" else "a"
-        raise InvalidRewardError(
+        raise InvalidValueError(
             f"Reward.{name} gave{what} shape {shape}, not one number {article} {of}: {wanted}. Fix {name}."
         )
 
@@ -352,22 +352,22 @@ def observed(key: Key[Array, ""], values: Float[Array, " V"], mix: Float[Array, 
 def check_experts(what: str, dims: Dims, params: Params) -> None:
     """Require as many experts as tasks, as `what` gives each task its own expert.
 
-    Raises: InvalidDimsError where there is no room for them, else InvalidParamsError.
+    Raises: InvalidValueError where there is no room for them, else InvalidValueError.
 
     Examples:
         >>> from moe_theory.merging import Dims, Params, rewards
         >>> rewards.check_experts("mine", Dims(max_experts=3, num_tasks=2), Params(num_experts=3))
         Traceback (most recent call last):
             ...
-        moe_theory.core.errors.InvalidParamsError: mine needs an expert for each task: ...
+        moe_theory.core.errors.InvalidValueError: mine needs an expert for each task: ...
     """
     if dims.max_experts < dims.num_tasks:
-        raise InvalidDimsError(
+        raise InvalidValueError(
             f"{what} needs an expert for each task: max_experts={dims.max_experts} must be at least "
             f"num_tasks={dims.num_tasks}. Raise max_experts."
         )
     if is_known(params.num_experts) and params.num_experts != dims.num_tasks:
-        raise InvalidParamsError(
+        raise InvalidValueError(
             f"{what} needs an expert for each task: num_experts={params.num_experts} must be num_tasks="
             f"{dims.num_tasks}. Change num_experts, or choose another."
         )

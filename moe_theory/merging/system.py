@@ -63,8 +63,8 @@ def system(
         monitor: how the task mix is estimated: a name of `monitor.MONITORS`.
         uncertainty: how a neural policy computes its norm by Z^-1: a name of `policies.UNCERTAINTIES`.
     Source: Alg. 1 (Tanbr) and baselines of Sec. V of `merging`; other policies, rewards and drift are ours.
-    Raises: UnknownNameError for unknown names; from its `init`, InvalidParamsError for parameters out of range and
-        InvalidRewardError for a reward of your own that does not fit `dims`.
+    Raises: UnknownNameError for unknown names; from its `init`, InvalidValueError for parameters out of range and
+        InvalidValueError for a reward of your own that does not fit `dims`.
 
     Examples:
         >>> import moe_theory as mt

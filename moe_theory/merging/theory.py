@@ -15,7 +15,7 @@ import numpy as np
 from jaxtyping import Float, Real
 
 from moe_theory.core.constraints import OpenProbability, Positive, require
-from moe_theory.core.errors import InvalidParamsError
+from moe_theory.core.errors import InvalidValueError
 from moe_theory.core.fields import documented
 from moe_theory.core.numerics import Numbers, array_namespace
 from moe_theory.merging.params import Params
@@ -47,7 +47,7 @@ def leaf_bound(num_rounds: Amounts, params: Params) -> Amounts:
     Its proof takes 2^(a log X) for 2^a X, where it is X^(a log 2), and rests on Lemma 2. For C large it is below 1, the
     number of candidates that the root alone has. It is linear in T up to a logarithm, where N_t grows more slowly.
 
-    Source: Lemma 1, Eq. (5). Raises: InvalidParamsError for a slot before 1 or parameters out of range.
+    Source: Lemma 1, Eq. (5). Raises: InvalidValueError for a slot before 1 or parameters out of range.
 
     Examples:
         >>> from moe_theory.merging import Params, theory
@@ -62,7 +62,7 @@ def leaf_bound_at(time: Amounts, num_rounds: Amounts, params: Params) -> Amounts
 
     At early t it is below 1, so that it cannot hold.
 
-    Source: Eq. (8), its first inequality. Raises: InvalidParamsError for a slot before 1 or parameters out of range.
+    Source: Eq. (8), its first inequality. Raises: InvalidValueError for a slot before 1 or parameters out of range.
 
     Examples:
         >>> from moe_theory.merging import Params, theory
@@ -80,7 +80,7 @@ def depth_bound(num_rounds: Amounts, params: Params) -> Amounts:
     Its last step, 1 / (2 log(1/rho)) <= 1 / (1-rho), leaves slack, but turns round where the logarithm is negative: for
     C large the right side is negative while the root has depth 0.
 
-    Source: Lemma 2, Eq. (7). Raises: InvalidParamsError for a slot before 1 or parameters out of range.
+    Source: Lemma 2, Eq. (7). Raises: InvalidValueError for a slot before 1 or parameters out of range.
 
     Examples:
         >>> from moe_theory.merging import Params, theory
@@ -97,7 +97,7 @@ def intermediate_depth_bound(time: Amounts, params: Params) -> Amounts:
     tree may be one deeper. The next step, to T, is by log(t/delta) >= log(T/delta), which is backwards for t < T; what
     it is for, that t / log(t/delta) <= T / log(T/delta), is true from t = e delta on.
 
-    Source: proof of Lemma 2. Raises: InvalidParamsError for a slot before 1 or parameters out of range.
+    Source: proof of Lemma 2. Raises: InvalidValueError for a slot before 1 or parameters out of range.
 
     Examples:
         >>> from moe_theory.merging import Params, theory
@@ -153,7 +153,7 @@ def theorem_1(
         norm: S, at least sqrt(2 m' M^-1 m). It is printed as 2 sqrt(lambda S), where [29] has 2 sqrt(lambda) S.
         exploration: v. learning_rate: eta. num_steps: J. constant: C_3.
     Source: Theorem 1, Eq. (6), which can also be read with -2 log delta beside v's root; under it as in (10) and [29].
-    Raises: InvalidParamsError for amounts out of range.
+    Raises: InvalidValueError for amounts out of range.
 
     Examples:
         >>> from moe_theory.merging import theory
@@ -189,7 +189,7 @@ def least_width(
 
     w is on both sides. With a constant of 1 the right side exceeds 1e29 at the sizes of Sec. V, which have w = 64.
 
-    Source: Lemma 3. Raises: InvalidParamsError for amounts out of range.
+    Source: Lemma 3. Raises: InvalidValueError for amounts out of range.
 
     Examples:
         >>> from moe_theory.merging import theory
@@ -212,7 +212,9 @@ def _scale(time: Amounts, params: Params) -> np.ndarray:
     """tau_0(t)."""
     times = np.asarray(time, float)
     if np.any(times < 1):
-        raise InvalidParamsError(f"time={time} must be at least 1: slots are counted from 1. Raise time.")
+        raise InvalidValueError(
+            f"time={time} must be at least 1: slots are counted from 1. Raise time.", argument="time"
+        )
     _ratio(params)
     return np.asarray(split_threshold(times, np.zeros_like(times), params), float)
 
@@ -252,7 +254,7 @@ def neural_tangent_kernel(
     Args:
         mixes: psi, one a point; all of them equal to one output if None.
         num_layers: L, matrices of the network, at least 2. output_variance: s.
-    Source: Eq. (3), Definition 1. Raises: InvalidParamsError for fewer than 2 layers.
+    Source: Eq. (3), Definition 1. Raises: InvalidValueError for fewer than 2 layers.
 
     Examples:
         >>> import numpy as np
@@ -261,7 +263,9 @@ def neural_tangent_kernel(
         [1.5, 1.5]
     """
     if num_layers < 2:
-        raise InvalidParamsError(f"num_layers={num_layers} must be at least 2, a hidden one and the last. Raise it.")
+        raise InvalidValueError(
+            f"num_layers={num_layers} must be at least 2, a hidden one and the last. Raise it.", argument="num_layers"
+        )
     inputs = np.asarray(points, float)
     covariance = inputs @ inputs.T
     squares = np.diag(covariance)

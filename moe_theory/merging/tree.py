@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Key
 
-from moe_theory.core.errors import InvalidParamsError
+from moe_theory.core.errors import InvalidValueError
 from moe_theory.core.fields import documented
 from moe_theory.core.numerics import Numbers, Scalar, array_namespace
 from moe_theory.merging import theory
@@ -199,7 +199,7 @@ def feasible_point(
       support on the part of the simplex in the box, but is not uniform there.
 
     Source: Sec. IV-B, "a feasible weight" by an LP, of which the paper does not say which.
-    Raises: InvalidParamsError where a random point may be asked for without a key.
+    Raises: InvalidValueError where a random point may be asked for without a key.
 
     Examples:
         >>> import jax.numpy as jnp
@@ -209,8 +209,9 @@ def feasible_point(
     """
     if key is None:
         if isinstance(rule, jax.Array) or int(rule) == RANDOM_POINT:
-            raise InvalidParamsError(
-                f"rule={rule} may ask for a random point, which needs a key. Pass key, or another rule."
+            raise InvalidValueError(
+                f"rule={rule} may ask for a random point, which needs a key. Pass key, or another rule.",
+                argument="rule",
             )
         uniforms = jnp.zeros_like(lower)
     else:

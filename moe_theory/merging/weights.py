@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Key, PyTree
 
-from moe_theory.core.errors import InvalidDimsError, InvalidParamsError
+from moe_theory.core.errors import InvalidValueError
 from moe_theory.core.numerics import Numbers, Scalar
 from moe_theory.core.random import draws
 
@@ -22,7 +22,7 @@ def merge(experts: PyTree | Sequence[PyTree], weights: Float[Numbers, " K"]) -> 
     Args:
         experts: parameters whose leaves have K experts as their first axis, or a list of K experts' parameters.
     Source: Eq. (1) of `merging`.
-    Raises: InvalidDimsError for leaves that do not have K experts.
+    Raises: InvalidValueError for leaves that do not have K experts.
 
     Examples:
         >>> import numpy as np
@@ -34,11 +34,13 @@ def merge(experts: PyTree | Sequence[PyTree], weights: Float[Numbers, " K"]) -> 
     if isinstance(experts, list):
         kinds = {jax.tree.structure(expert) for expert in experts}
         if len(kinds) > 1:
-            raise InvalidDimsError("experts have parameters of different structure: merge experts of one architecture.")
+            raise InvalidValueError(
+                "experts have parameters of different structure: merge experts of one architecture."
+            )
         experts = jax.tree.map(lambda *leaves: jnp.stack(leaves), *experts)
     for leaf in jax.tree.leaves(experts):
         if jnp.shape(leaf)[:1] != jnp.shape(weights):
-            raise InvalidDimsError(
+            raise InvalidValueError(
                 f"parameters of shape {jnp.shape(leaf)} must begin with an axis of experts, one a weight: "
                 f"{jnp.shape(weights)}. Change experts or weights."
             )
@@ -53,7 +55,7 @@ def weighted_sum(
     Adds the experts in their order. Arrays of weight 0 are not read, so that they may be memory-mapped files. With
     merging weights the sum is the merged expert of Eq. (1) of `merging`.
 
-    Raises: InvalidDimsError for arrays of several shapes, or not as many as weights; InvalidParamsError for a sum that
+    Raises: InvalidValueError for arrays of several shapes, or not as many as weights; InvalidValueError for a sum that
         is not finite.
 
     Examples:
@@ -64,7 +66,7 @@ def weighted_sum(
     """
     shapes = {np.shape(part) for part in parts}
     if len(shapes) != 1 or len(parts) != len(weights):
-        raise InvalidDimsError(
+        raise InvalidValueError(
             f"{len(parts)} arrays of shapes {sorted(shapes)} must be of one shape, and as many as the "
             f"{len(weights)} weights. Change them."
         )
@@ -73,7 +75,7 @@ def weighted_sum(
         if weight:
             total += np.float32(weight) * np.asarray(part, np.float32)
     if not np.isfinite(total).all():
-        raise InvalidParamsError("the weighted sum is not finite. Leave out experts that are not.")
+        raise InvalidValueError("the weighted sum is not finite. Leave out experts that are not.")
     return total
 
 
@@ -135,7 +137,7 @@ def largest(values: Float[Array, " K"], exists: Bool[Array, " K"], max_active: I
 def check_weights(weights: Any, max_active: int | None = None) -> None:
     """Refuse invalid merging weights.
 
-    Raises: InvalidParamsError unless `weights` (K,) are at least 0 and sum to 1 up to rounding, (1a), with at most
+    Raises: InvalidValueError unless `weights` (K,) are at least 0 and sum to 1 up to rounding, (1a), with at most
         `max_active` of them above 0, (1b).
 
     Examples:
@@ -143,25 +145,25 @@ def check_weights(weights: Any, max_active: int | None = None) -> None:
         >>> merging.check_weights([0.5, 0.25, 0.25], max_active=2)
         Traceback (most recent call last):
             ...
-        moe_theory.core.errors.InvalidParamsError: weights use 3 experts, but must use at most max_active=2 (1b). ...
+        moe_theory.core.errors.InvalidValueError: weights use 3 experts, but must use at most max_active=2 (1b). ...
     """
     values = np.asarray(weights)
     if values.ndim != 1 or values.dtype.kind not in "biuf":
-        raise InvalidParamsError(
+        raise InvalidValueError(
             f"weights of shape {values.shape} and type {values.dtype} must be one real number for each expert, (K,)."
         )
     if not np.all(values >= 0):  # NaN included
         worst = int(np.argmin(np.where(np.isnan(values), -np.inf, values)))
-        raise InvalidParamsError(
+        raise InvalidValueError(
             f"weights[{worst}]={values[worst]} must not be negative: weights are on the simplex (1c). Raise it."
         )
     if abs(values.sum() - 1) > ROUNDING:
-        raise InvalidParamsError(
+        raise InvalidValueError(
             f"weights sum to {values.sum()}, but must sum to 1 (1a): a merge is an average. Divide them by their sum."
         )
     used = int(np.sum(values > 0))
     if max_active is not None and used > max_active:
-        raise InvalidParamsError(
+        raise InvalidValueError(
             f"weights use {used} experts, but must use at most max_active={max_active} (1b). Keep the largest of them, "
             "by `tree.truncated`."
         )

@@ -9,7 +9,7 @@ import jax
 import numpy as np
 from jaxtyping import ArrayLike, Float, Shaped
 
-from moe_theory.core.errors import InvalidRunError
+from moe_theory.core.errors import InvalidValueError
 from moe_theory.core.system import Observe, System, recorded_rounds
 from moe_theory.plot.spec import Setup
 from moe_theory.runs import Cell, Run
@@ -120,7 +120,7 @@ def _statistics(run: Run, name: str) -> "xr.Dataset":
     for path, leaf in jax.tree_util.tree_leaves_with_path(run.records):
         field = jax.tree_util.keystr(path, simple=True, separator="_") or name
         if np.ndim(leaf) != 2:
-            raise InvalidRunError(
+            raise InvalidValueError(
                 f"what is recorded as {field} has the shape {np.shape(leaf)[1:-1]} a replicate, and a curve needs a "
                 "scalar. Observe one, or give the figure a `compute` of its own."
             )

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import numpy as np
 from jaxtyping import Float
 
-from moe_theory.core.errors import InvalidDimsError, InvalidParamsError, require_docstrings, unknown_name
+from moe_theory.core.errors import InvalidValueError, require_docstrings, unknown_name
 from moe_theory.core.random import root_key
 from moe_theory.core.system import check_replicates, check_run
 from moe_theory.runs import Cell, Progress, Run, quiet, run_cells
 from moe_theory.verify.claim import ReadingLike
-from moe_theory.verify.request import options_of
+from moe_theory.verify.request import asked_of, options_of
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -36,14 +36,29 @@ class Setup:
     rounds: Any  # the figure's own number, unless another was asked for
     experts: tuple[int, ...]  # numbers of experts that are drawn, where the figure has a choice of them
     dims: Any  # static sizes, where the figure has a choice of them, with room for these experts
+    overrides: list[set[str]] = dataclasses.field(default_factory=list)  # names of parameters, a set for a call
 
     def params(self, **overrides: Any) -> Any:
         """Parameters of the reading, with `overrides` on top."""
+        if overrides:
+            self.overrides.append(set(overrides))
         return self.reading.params(**overrides)
 
     def run(self, cells: Iterable[Cell]) -> Mapping[str, Run]:
         """Runs of the replicates, by the names of their cells."""
-        return run_cells(list(cells), self.replicates, seed=self.seed, progress=self.progress, what=self.name)
+        listed = list(cells)
+        self.require_settings_used()
+        return run_cells(listed, self.replicates, seed=self.seed, progress=self.progress, what=self.name)
+
+    def require_settings_used(self) -> None:
+        """Raise InvalidValueError for a setting of the reading that the figure overrides wherever it overrides any."""
+        decided = set.intersection(*self.overrides) if self.overrides else set()
+        for name in asked_of(self.reading)[1]:
+            if name in decided:
+                other = "experts" if name == "num_experts" and self.experts else "another parameter"
+                raise InvalidValueError(
+                    f"{name} cannot be set: the figure {self.name} decides it in all that it draws. Set {other}."
+                )
 
 
 Compute = Callable[[Setup], "xr.Dataset"]
@@ -83,10 +98,11 @@ class FigureSpec:
         Args:
             asked: rounds, experts (a sequence) or dims (a mapping), where the figure has a choice of them.
 
-        Raises: InvalidRunError, InvalidParamsError or InvalidDimsError for what cannot be run.
+        Raises: InvalidValueError for what cannot be run.
         """
         setup = self.setup(reading, replicates, seed, progress, **asked)
         data = self.data(setup)
+        setup.require_settings_used()
         about = provenance(self.paper, self.name, reading, replicates, seed, setup.rounds or 0, **asked)
         data.attrs = about | data.attrs
         return data
@@ -171,30 +187,36 @@ class Panel:
 def chosen_experts(experts: Sequence[int] | None, default: Sequence[int]) -> tuple[int, ...]:
     """The numbers of experts that a figure draws, the default ones for None.
 
-    Raises: InvalidParamsError for what are not different whole numbers of at least 1.
+    Raises: InvalidValueError for what are not different whole numbers of at least 1.
     """
     chosen = tuple(default if experts is None else experts)
     for number in chosen:
         if isinstance(number, bool) or not isinstance(number, (int, np.integer)) or number < 1:
-            raise InvalidParamsError(f"experts={number!r} must be a whole number of at least 1, such as 2 in 2,4,8.")
+            raise InvalidValueError(
+                f"experts={number!r} must be a whole number of at least 1, such as 2 in 2,4,8.", argument="experts"
+            )
     if not chosen or len(set(chosen)) < len(chosen):
-        raise InvalidParamsError(f"experts={','.join(map(str, chosen))} must be different numbers, such as 2,4,8.")
+        raise InvalidValueError(
+            f"experts={','.join(map(str, chosen))} must be different numbers, such as 2,4,8.", argument="experts"
+        )
     return tuple(map(int, chosen))
 
 
 def resized(dims: Sizes, sizes: Mapping[str, Any] | None, max_experts: int) -> Sizes:
     """A figure's static sizes with others, numbers or their texts, and room for `max_experts`.
 
-    Raises: InvalidDimsError for a size that does not exist, that follows from the experts, or that cannot be.
+    Raises: InvalidValueError for a size that does not exist, that follows from the experts, or that cannot be.
     """
     names = [field.name for field in dataclasses.fields(dims) if field.name != "max_experts"]  # pyright: ignore[reportArgumentType]
     for name, value in (sizes or {}).items():
         if name == "max_experts":
-            raise InvalidDimsError("max_experts follows from the numbers of experts that are drawn. Set experts.")
+            raise InvalidValueError("max_experts follows from the numbers of experts that are drawn. Set experts.")
         if name not in names:
-            raise InvalidDimsError(str(unknown_name("size", name, names, type(dims))))
+            raise InvalidValueError(str(unknown_name("size", name, names, type(dims))))
         if not str(value).isdecimal():
-            raise InvalidDimsError(f"{name}={value} must be a whole number of at least 1. Change {name}.")
+            raise InvalidValueError(
+                f"{name}={value} must be a whole number of at least 1. Change {name}.", argument=name
+            )
     numbers = {name: int(value) for name, value in (sizes or {}).items()}
     return dataclasses.replace(dims, max_experts=max_experts, **numbers)  # pyright: ignore[reportArgumentType, reportCallIssue]
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from moe_theory.core.errors import InvalidRunError, unknown_name
+from moe_theory.core.errors import InvalidValueError, unknown_name
 from moe_theory.runs.files import plain
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ class PictureStyle:
 
 
 def style_of(width: float | str | None, style: str | Path | None, tex: bool) -> PictureStyle:
-    """Raises: InvalidRunError for a width or a style sheet that cannot be, or without LaTeX where it is asked for."""
+    """Raises: InvalidValueError for a width or a style sheet that cannot be, or without LaTeX where it is asked for."""
     wide = None if width is None else inches(width)
     settings: dict[str, Any] = {} if wide is None else font_sizes(wide)
     settings |= {} if style is None else _read_style(Path(style))
@@ -107,7 +107,7 @@ def style_of(width: float | str | None, style: str | Path | None, tex: bool) -> 
     if tex:
         missing = [name for name in ("latex", "dvipng") if shutil.which(name) is None]
         if missing:
-            raise InvalidRunError(
+            raise InvalidValueError(
                 f"tex needs LaTeX, and there is no program {' and no '.join(missing)} on this machine's path. "
                 "Install TeX Live with dvipng, or leave tex out."
             )
@@ -124,10 +124,12 @@ def inches(width: float | str) -> float:
     except ValueError:
         number = 0.0
     if number == 0:
-        raise InvalidRunError(f"width={width} is not a width. Write it as 3.25in, 8cm or 80mm.")
+        raise InvalidValueError(f"width={width} is not a width. Write it as 3.25in, 8cm or 80mm.", argument="width")
     least, most = WIDTHS
     if not least <= number <= most:
-        raise InvalidRunError(f"width={width} must be from {least:g}in to {most:g}in. Change width.")
+        raise InvalidValueError(
+            f"width={width} must be from {least:g}in to {most:g}in. Change width.", argument="width"
+        )
     return number
 
 
@@ -147,13 +149,19 @@ def _read_style(path: Path) -> dict[str, Any]:
         text = Path(path).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as failure:
         reason = getattr(failure, "strerror", None) or "not a text in UTF-8"
-        raise InvalidRunError(f"style={path} cannot be read: {reason}. Name a file such as mine.mplstyle.") from None
+        raise InvalidValueError(
+            f"style={path} cannot be read: {reason}. Name a file such as mine.mplstyle.", argument="style"
+        ) from None
     for line in text.splitlines():
         name = line.partition("#")[0].partition(":")[0].strip()
         if name and name not in matplotlib.rcParams:
-            raise InvalidRunError(f"style={path}: {unknown_name('setting', name, list(matplotlib.rcParams))}")
+            raise InvalidValueError(
+                f"style={path}: {unknown_name('setting', name, list(matplotlib.rcParams))}", argument="style"
+            )
     try:
         found = matplotlib.rc_params_from_file(path, fail_on_error=True, use_default_template=False)
     except ValueError as failure:
-        raise InvalidRunError(f"style={path}: {' '.join(str(failure).split())}. Correct that line.") from None
+        raise InvalidValueError(
+            f"style={path}: {' '.join(str(failure).split())}. Correct that line.", argument="style"
+        ) from None
     return {name: value for name, value in dict(found).items() if name not in ("backend", "interactive")}

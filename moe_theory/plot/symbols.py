@@ -1,4 +1,4 @@
-"""Mathematics in a line of text: what statements write in ASCII, and formulas in LaTeX, for terminals and pages."""
+"""Mathematics in a line of text, in ASCII or in LaTeX between dollars, for terminals and pages."""
 
 import html
 import re
@@ -21,8 +21,8 @@ BELOW = str.maketrans("0123456789+-−=()aehijklmnoprstuvxβγρφχ", "₀₁�
 ABOVE = str.maketrans(
     "0123456789+-−=()abcdefghijklmnoprstuvwxyzTβγδθφχ′*", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁼⁽⁾ᵃᵇᶜᵈᵉᶠᵍʰⁱʲᵏˡᵐⁿᵒᵖʳˢᵗᵘᵛʷˣʸᶻᵀᵝᵞᵟᶿᵠᵡ′*"
 )
-# Names of programs, such as num_experts and --set eta=1, are left alone: they are no formulas.
-_CODE = re.compile(r"(`[^`]*`|--[a-z][^,;]*)")
+# Formulas of LaTeX are between dollars. Names of programs, such as num_experts and --set eta=1, are no formulas.
+_CODE = re.compile(r"(`[^`]*`|\$[^$]+\$|--[a-z][^,;]*)")
 _NAME = re.compile(rf"(?<![A-Za-z0-9.`])(?<![A-Za-z]{{2}}_)({'|'.join(GREEK)})(-bar)?(?![A-Za-z=])")
 _SIGNS = (
     (r"<=", "≤"),
@@ -68,12 +68,16 @@ def _raised(sign: str, table: dict[int, int]) -> Callable[[str], str]:
     return script
 
 
-PLAIN = Scripts(_raised("_", BELOW), _raised("^", ABOVE), str)
-TAGS = Scripts(
-    below=lambda words: f"<sub>{words}</sub>",
-    above=lambda words: f"<sup>{words}</sup>",
-    code=lambda words: f"<code>{html.escape(words[1:-1])}</code>" if words[0] == "`" else html.escape(words),
-)
+def _plain_code(words: str) -> str:
+    return linear(words[1:-1]) if words[0] == "$" else words
+
+
+def _marked_code(words: str) -> str:
+    return f"<code>{html.escape(words[1:-1])}</code>" if words[0] == "`" else html.escape(_plain_code(words))
+
+
+PLAIN = Scripts(_raised("_", BELOW), _raised("^", ABOVE), _plain_code)
+TAGS = Scripts(lambda words: f"<sub>{words}</sub>", lambda words: f"<sup>{words}</sup>", _marked_code)
 
 
 def plain(words: str) -> str:

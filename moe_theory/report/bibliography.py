@@ -5,8 +5,8 @@ import functools
 import re
 
 import moe_theory
-from moe_theory.core.errors import InvalidPaperError
-from moe_theory.core.papers import find_paper, paper_names
+from moe_theory.core.errors import DeclarationError
+from moe_theory.core.papers import declaration_of, find_paper, paper_names
 
 _LATEX = {letter: rf"\{letter}" for letter in "#$%&_{}"} | {
     "\\": r"\textbackslash{}",
@@ -59,10 +59,11 @@ def software() -> Entry:
 
 @functools.cache
 def entry_of(paper: str) -> Entry | None:
-    """A paper's entry; None for one without a citation, or that is not installed. Raises: InvalidPaperError for a
+    """A paper's entry; None for one without a citation, or that is not installed. Raises: DeclarationError for a
     citation that is no BibTeX entry with a title and authors.
     """
-    text = find_paper(paper).citation if paper in paper_names() else ""
+    declared = declaration_of(paper) if paper in paper_names() else {"citation": ""}
+    text = declared["citation"] if "citation" in declared else find_paper(paper).citation
     return _parsed(text.strip()) if text else None
 
 
@@ -70,7 +71,7 @@ def _parsed(text: str) -> Entry:
     found = _ENTRY.fullmatch(text)
     fields = {} if found is None else {name.lower(): _words(*given) for name, *given in _FIELD.findall(found["fields"])}
     if found is None or not {"title", "author"} <= fields.keys():
-        raise InvalidPaperError(
+        raise DeclarationError(
             f"citation {text[:40]!r} must be one BibTeX entry, @article{{key, title = {{...}}, author = {{...}}, ...}}."
         )
     return Entry(found["key"], fields, text)

@@ -5,13 +5,14 @@ from typing import Any
 
 from rich.console import RenderableType
 
-from moe_theory.core.constraints import shown
-from moe_theory.core.papers import find_paper, paper_names
+from moe_theory.core.errors import shown
+from moe_theory.core.papers import paper_names
 from moe_theory.plot.document import Document, ruled
 from moe_theory.plot.symbols import plain
 from moe_theory.report.wording import sentence
+from moe_theory.verify.catalog import catalog_of
 from moe_theory.verify.challenged import Challenge, Looked, placed, said
-from moe_theory.verify.region import Span
+from moe_theory.verify.span import Span
 from moe_theory.verify.status import Judged, StatementStatus
 from moe_theory.verify.verdict import FreeQuantity, Statement
 
@@ -116,11 +117,6 @@ def _bar(found: Challenge, axis: FreeQuantity) -> str:
     return f"{axis.name} {low} {''.join(cells)} {high}{note}"
 
 
-def on_card(found: Challenge, has_amendment: bool = False) -> str:
-    """What a statement's card says of the search, with a bar an axis."""
-    return f"{summed(found, has_amendment)} \n{', '.join(bars(found))} \n{found.command}"
-
-
 def summed(found: Challenge, has_amendment: bool = False) -> str:
     """The search in a sentence or two; a statement that declares its own clause is not given the search's as well."""
     near = "" if found.flips or not found.nearest.setting else f", nearest at {placed(found.nearest.setting)}"
@@ -133,15 +129,13 @@ def _counted(number: int, noun: str) -> str:
     return f"{number} {noun}{'s' * (number != 1)}"
 
 
-def over_region(known: Judged, is_whole: bool = True) -> str:
-    """What a status owes to its region, to follow it, in short unless whole: nothing where no region is declared."""
+def over_region(known: Judged) -> str:
+    """What a status owes to its region, to follow it: nothing where no region is declared."""
     if known.search is None:
         if not known.statement.free:
             return ""
         is_false = known.finding is not None and known.finding.status is StatementStatus.FALSE
         return "; no rescue searched" if is_false and known.statement.disproof else "; at the paper's settings only"
-    if not is_whole:
-        return f"; searched at {_counted(known.search.settings, 'setting')}"
     before = "false as recorded, " if known.search.sought == "rescue" and known.search.flips else ""
     return f"; {before}{headline(known.search)}"
 
@@ -153,7 +147,7 @@ def left_free(of: Statement) -> str:
 
 def orders_of(of: Statement) -> str:
     """The orders that the paper asks for, of a statement that leaves some of them free."""
-    orders = find_paper(of.paper).orders if of.paper in paper_names() else {}
+    orders = catalog_of(of.paper).orders if of.paper in paper_names() else {}
     names = {f"{name}_order" for name in orders}
     if not any(each.name in names for each in of.free):
         return ""

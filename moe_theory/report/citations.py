@@ -3,11 +3,10 @@
 from collections.abc import Iterable, Sequence
 
 import moe_theory
-from moe_theory.core.papers import find_paper, paper_names, paper_place
+from moe_theory.core.papers import ordered_names, paper_names
 from moe_theory.plot.document import Document
 from moe_theory.report.bibliography import entry_of, software
-from moe_theory.verify.catalog import statements
-from moe_theory.verify.registry import declared_claims
+from moe_theory.verify.catalog import answers_for, catalog_of, statements
 from moe_theory.verify.verdict import Report
 
 SCHEMA = "moe-theory/citation/2"
@@ -30,14 +29,12 @@ def bibtex(papers: Sequence[str], version: str) -> str:
 def cited_papers(judged: Iterable[tuple[str, str]]) -> list[str]:
     """The papers that claims are about, by rank. `judged` has the paper and the id of each claim."""
     named = {other for paper, claim in dict.fromkeys(judged) for other in papers_of(paper, claim)}
-    return sorted(named, key=paper_place)
+    order = ordered_names()
+    return sorted(named, key=lambda paper: order.index(paper) if paper in order else len(order))
 
 
 def papers_of(paper: str, claim: str) -> Sequence[str]:
     """The papers that a claim is about: its own, or those that its own answers for and whose statements name it."""
-    if paper not in paper_names() or not find_paper(paper).answers_for:
+    if paper not in paper_names() or not answers_for(paper) or claim not in catalog_of(paper).claims:
         return [paper]
-    find_paper(paper).import_claims()
-    if claim not in declared_claims():
-        return [paper]
-    return [other for other in find_paper(paper).answers_for if any(claim in each.roles for each in statements(other))]
+    return [other for other in answers_for(paper) if any(claim in statement.roles for statement in statements(other))]

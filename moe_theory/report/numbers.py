@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from moe_theory.core.constraints import shown
+from moe_theory.core.errors import shown
 
 ROUNDING = 1e-12  # relative, of a standard error that is none
 

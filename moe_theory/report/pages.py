@@ -5,7 +5,7 @@ import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from moe_theory.core.errors import InvalidReportError, shortened
+from moe_theory.core.errors import DamagedError, shortened
 from moe_theory.core.papers import all_papers
 from moe_theory.report import panels, wording
 from moe_theory.report.rendering import to_html, to_markdown
@@ -49,14 +49,12 @@ def write_numbers(report: Report, folder: Path) -> list[Path]:
 def of_paper(name: str) -> Report:
     """The recorded verdicts on a paper's statements, in the order of the paper, as a report.
 
-    Raises: UnknownNameError for a name that is no paper's; InvalidReportError where no run of it is recorded.
+    Raises: UnknownNameError for a name that is no paper's; DamagedError where no run of it is recorded.
     """
     chosen, records = answered(name), recorded.read()
     beside = [other for other, paper in all_papers().items() if name in paper.answers_for]
     if name not in records:
-        raise InvalidReportError(
-            f"no run of {name} is recorded. Run `moe-theory verify {name}`, which writes a report."
-        )
+        raise DamagedError(f"no run of {name} is recorded. Run `moe-theory verify {name}`, which writes a report.")
     ids = {id for each in chosen for id in each.roles}
     reports = [as_report(records[each], chosen) for each in (name, *beside) if each in records]
     for each in reports:
@@ -86,20 +84,20 @@ def read_reports(paths: Iterable[str | os.PathLike[str]]) -> Report:
     Args:
         paths: files; or folders, for each `verdicts.json` in and below them in the order of their names, and where
             there is none for their `report.json`.
-    Raises: InvalidReportError for what is missing, is no report or cannot be merged.
+    Raises: DamagedError for what is missing, is no report or cannot be merged.
     """
     files = list(dict.fromkeys(file for path in paths for file in _files(Path(path))))
     if not files:
-        raise InvalidReportError(f"there is no report to read: name a folder that holds {NUMBERS}.")
+        raise DamagedError(f"there is no report to read: name a folder that holds {NUMBERS}.")
     return merged([_read(file) for file in files], [str(file) for file in files])
 
 
 def read_printed(paths: Iterable[str | os.PathLike[str]]) -> Report:
-    """As `read_reports`. Raises: InvalidReportError also for a run of an algorithm of one's own."""
+    """As `read_reports`. Raises: DamagedError also for a run of an algorithm of one's own."""
     paths = [*paths]
     report = read_reports(paths)
     if report.own_system:
-        raise InvalidReportError(
+        raise DamagedError(
             f"{' and '.join(map(str, paths))} has verdicts on {report.own_system}, an algorithm of your own, which "
             "enter no record and no status of the paper's. See them by `moe-theory statements --system FILE:NAME "
             "--from DIR`, or run `moe-theory verify` without --system."
@@ -113,14 +111,14 @@ def merged(reports: Sequence[Report], names: Sequence[str]) -> Report:
     The sum of the errors bounds the probability that any verdict is false, those that were replaced included. Reports
     of different seeds are not merged: of verdicts that are chosen among seeds no error is known.
 
-    Raises: InvalidReportError, with the `names` of two that differ in their seeds or precision.
+    Raises: DamagedError, with the `names` of two that differ in their seeds or precision.
     """
     first = reports[0]
     for report, name in zip(reports, names, strict=True):
         for what in ("seed", "is_x64", "own_system"):
             one, other = getattr(first, what), getattr(report, what)
             if one != other:
-                raise InvalidReportError(
+                raise DamagedError(
                     f"{names[0]} has {what}={one} and {name} has {what}={other}: verdicts chosen among them would "
                     "have no known error. Make a report of each, or run one again."
                 )
@@ -160,10 +158,10 @@ def _files(path: Path) -> list[Path]:
         return [path]
     if not path.is_dir():
         fault = "is neither a file nor a folder" if path.exists() else "does not exist"
-        raise InvalidReportError(f"{path} {fault}: name a folder that `moe-theory verify --out` wrote.")
+        raise DamagedError(f"{path} {fault}: name a folder that `moe-theory verify --out` wrote.")
     found = numbers_below(path) or [file for file in [path / REPORT_JSON] if file.is_file()]
     if not found:
-        raise InvalidReportError(
+        raise DamagedError(
             f"{path} holds no {NUMBERS}, nor does a folder below it: name one that `moe-theory verify --out` wrote."
         )
     return found
@@ -174,24 +172,22 @@ def _read(path: Path) -> Report:
         document = unsealed(path.read_bytes(), is_sealed=False)  # earlier ones are not
     except (OSError, ValueError) as failure:
         reason = " ".join(str(getattr(failure, "strerror", None) or failure).split())
-        raise InvalidReportError(f"{path} cannot be read as JSON ({reason}). Run `moe-theory verify` again.") from None
+        raise DamagedError(f"{path} cannot be read as JSON ({reason}). Run `moe-theory verify` again.") from None
     if (schema := document.get("schema")) != SCHEMA:
-        raise InvalidReportError(
+        raise DamagedError(
             f"{path} has schema {shortened(schema)} and not {SCHEMA!r}: it is no report, or another version's. Run the "
             "command that wrote it again."
         )
     try:
         report = Report.from_json(document)
         check(report.verdicts)
-    except InvalidReportError as failure:
-        raise InvalidReportError(
-            f"{path} is not a whole report ({failure}). Run the command that wrote it again."
-        ) from None
+    except DamagedError as failure:
+        raise DamagedError(f"{path} is not a whole report ({failure}). Run the command that wrote it again.") from None
     return report
 
 
 def check(verdicts: Sequence[Verdict]) -> None:
-    """Raises: InvalidReportError for what no page can show: an id that is none, two verdicts on a claim under one
+    """Raises: DamagedError for what no page can show: an id that is none, two verdicts on a claim under one
     reading, a curve whose columns have different lengths or that is over places below 0.
     """
     known = set()
@@ -199,16 +195,16 @@ def check(verdicts: Sequence[Verdict]) -> None:
         here, curve = f"verdicts[{place}]", verdict.curve
         for field, id in {"claim": verdict.claim, "replaced_by": verdict.replaced_by}.items():
             if id is not None and not is_id(id):
-                raise InvalidReportError(f"{here}.{field}={shortened(id)} must be {ID_WORDS}")
+                raise DamagedError(f"{here}.{field}={shortened(id)} must be {ID_WORDS}")
         for setting in verdict.settings:
             if (verdict.claim, setting) in known:
-                raise InvalidReportError(
+                raise DamagedError(
                     f"{here}.claim={shortened(verdict.claim)} has two verdicts under {shortened(setting)}"
                 )
             known.add((verdict.claim, setting))
         if curve is None:
             continue
         if len({len(column) for column in vars(curve).values() if column is not None}) > 1:
-            raise InvalidReportError(f"{here}.curve has columns of different lengths")
+            raise DamagedError(f"{here}.curve has columns of different lengths")
         if not all(at > 0 for at in curve.abscissa or ()):
-            raise InvalidReportError(f"{here}.curve.abscissa={shortened(curve.abscissa)} must be positive numbers")
+            raise DamagedError(f"{here}.curve.abscissa={shortened(curve.abscissa)} must be positive numbers")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from moe_theory.core.errors import InvalidRunError
+from moe_theory.core.errors import InvalidValueError
 from moe_theory.plot.style import our_style
 from moe_theory.report.numbers import number
 from moe_theory.report.wording import allowed_sides
@@ -143,11 +143,11 @@ class Pictures:
 
 
 def figure_of(verdict: Verdict) -> "Figure":
-    """The picture of a verdict. Raises: InvalidRunError for one without a curve, such as an ERROR."""
+    """The picture of a verdict. Raises: InvalidValueError for one without a curve, such as an ERROR."""
     from moe_theory.plot.layout import NotebookFigure
 
     if verdict.curve is None or not verdict.curve.labels:
-        raise InvalidRunError(f"{verdict.claim} under {verdict.setting} is {verdict.status} and has nothing to plot.")
+        raise InvalidValueError(f"{verdict.claim} under {verdict.setting} is {verdict.status} and has nothing to plot.")
     figure = NotebookFigure()
     with our_style():
         _fill(figure, verdict, verdict.curve)

@@ -1,6 +1,5 @@
 """Figures of papers, and of all papers together, computed and drawn as they are asked for, and as files."""
 
-import contextlib
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -8,9 +7,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import xarray as xr
 
-from moe_theory.core.errors import InvalidParamsError, InvalidRunError, unknown_name
+from moe_theory.core.errors import InvalidValueError, unknown_name
 from moe_theory.core.papers import find_paper, paper_names, undeclared
-from moe_theory.core.random import root_key
 from moe_theory.plot import FigureSpec
 from moe_theory.plot.style import FORMS, Form, PictureStyle, our_style, saved, style_of
 from moe_theory.report import overview
@@ -67,7 +65,7 @@ def figure(
         tex: whether LaTeX sets the words.
     Returns: the numbers behind the figure, with the command that computes them in their attributes, and the figure,
         which a notebook shows and `savefig` writes.
-    Raises: UnknownNameError, InvalidRunError, InvalidParamsError or InvalidDimsError before anything is computed.
+    Raises: UnknownNameError, InvalidValueError for what cannot be drawn.
 
     Examples:
         >>> import moe_theory as mt
@@ -119,8 +117,7 @@ def make_figures(
         data: what the numbers are written as.
         reading, seed, rounds, experts, dims, settings, width, style, tex: as of `figure`.
     Returns: the paths, the pictures of a figure and its numbers in turn.
-    Raises: UnknownNameError, InvalidRunError, InvalidParamsError, InvalidDimsError or OutputError before anything is
-        computed.
+    Raises: UnknownNameError, InvalidValueError or OutputError.
     """
     from moe_theory.plot import layout
 
@@ -167,85 +164,31 @@ def _planned(
     dims: Mapping[str, Any] | None,
     settings: Mapping[str, Any] | None,
 ) -> list[tuple[FigureSpec, Callable[[Progress], xr.Dataset]]]:
-    """The figures that are asked for, and what computes each: refused here, or not at all."""
+    """The figures that are asked for, and what computes each of them."""
     chosen = _selected(paper, names)
     choice = _reading_of(paper, reading, settings)
     for name, number in (("replicates", replicates), ("rounds", rounds)):
         if number is not None and number < 1:
-            raise InvalidRunError(f"{name}={number} must be at least 1. Raise {name}.")
-    root_key(seed)
+            raise InvalidValueError(f"{name}={number} must be at least 1. Raise {name}.", argument=name)
     options = {"rounds": rounds, "experts": experts, "dims": dims or None}
-    given = {name: value for name, value in options.items() if value is not None}
-    for spec in chosen:
-        _require_taken(paper, spec, given)
+    asked = {name: value for name, value in options.items() if value is not None}
     planned = []
     for spec in chosen:
-        asked = (replicates or spec.replicates, seed)
-        if given or settings:
-            _rehearse(paper, spec, _Noted(choice), settings or {}, asked, given)
-        planned.append((spec, functools.partial(spec.compute, choice, *asked, **given)))
+        count = replicates or spec.replicates
+        _require_taken(paper, spec, asked)
+        spec.setup(choice, count, seed, **asked)  # refuses sizes that cannot be
+        planned.append((spec, functools.partial(spec.compute, choice, count, seed, **asked)))
     return planned
 
 
-def _require_taken(paper: str, spec: FigureSpec, given: Mapping[str, Any]) -> None:
-    for option in given:
+def _require_taken(paper: str, spec: FigureSpec, asked: Mapping[str, Any]) -> None:
+    for option in asked:
         if not spec.takes(option):
-            own = [(of, figures_of(of).values()) for of in (paper, *paper_names())]
-            able = dict.fromkeys(f"{of} {other.name}" for of, others in own for other in others if other.takes(option))
-            raise InvalidRunError(
+            every = [(name, other) for name in (paper, *paper_names()) for other in figures_of(name).values()]
+            able = dict.fromkeys(f"{name} {other.name}" for name, other in every if other.takes(option))
+            raise InvalidValueError(
                 f"the figure {paper} {spec.name} decides its {option} itself. Leave them out; "
                 f"{', '.join(list(able)[:4])} take {option}."
-            )
-
-
-class _Begun(Exception):  # noqa: N818 - nothing went wrong
-    """Raised when a figure has passed its checks and begins to compute."""
-
-
-class _Rehearsal(Progress):
-    """Ends a computation where it begins, after its checks."""
-
-    def add_work(self, replicate_rounds: int) -> None:
-        raise _Begun
-
-    def compiling(self, what: str) -> None:
-        raise _Begun
-
-    def running(self, what: str) -> None:
-        raise _Begun
-
-
-class _Noted:
-    """A reading that notes which parameters a figure decides in all that it draws."""
-
-    def __init__(self, reading: ReadingLike) -> None:
-        self._reading = reading
-        self.name, self.summary = reading.name, reading.summary
-        self.decided: set[str] | None = None
-
-    def params(self, **overrides: Any) -> Any:
-        if overrides:
-            self.decided = set(overrides) if self.decided is None else self.decided & set(overrides)
-        return self._reading.params(**overrides)
-
-
-def _rehearse(
-    paper: str,
-    spec: FigureSpec,
-    reading: _Noted,
-    settings: Mapping[str, Any],
-    asked: tuple[int, int],
-    given: Mapping[str, Any],
-) -> None:
-    """Let a figure refuse what it is asked for, without computing anything."""
-    with contextlib.suppress(_Begun):
-        spec.compute(reading, *asked, _Rehearsal(), **given)
-    for name in settings:
-        if name in (reading.decided or ()):
-            instead = " Name experts instead." if name == "num_experts" and spec.takes("experts") else ""
-            raise InvalidParamsError(
-                f"{name} cannot be set: the figure {paper} {spec.name} decides it in all that it draws."
-                f"{instead or ' Set another parameter.'}"
             )
 
 
@@ -253,7 +196,7 @@ def _reading_of(paper: str, name: str | None, settings: Mapping[str, Any] | None
     if paper == OVERVIEW:
         if name is not None or settings:
             what = "settings are" if name is None else f"reading={name!r} is"
-            raise InvalidRunError(
+            raise InvalidValueError(
                 f"{what} of one paper, and {OVERVIEW} shows each under its first default. Leave it out."
             )
         return overview.FIRST_DEFAULTS

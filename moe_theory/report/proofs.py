@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-from moe_theory.core.errors import InvalidReportError
+from moe_theory.core.errors import DamagedError
 from moe_theory.core.papers import find_paper
 from moe_theory.report import bibliography, wording
 from moe_theory.report.rendering import templates
@@ -40,7 +40,7 @@ class Proved:
 
 
 def write_page(paper: str, folder: Path) -> list[Path]:
-    """Write the page of a paper's proofs; its path. Raises: UnknownNameError, OutputError, or InvalidReportError for a
+    """Write the page of a paper's proofs; its path. Raises: UnknownNameError, OutputError, or DamagedError for a
     paper without proofs.
     """
     page = to_html(paper)
@@ -58,7 +58,7 @@ def to_html(paper: str) -> str:
         "What holds instead": grouped(known, lambda of: of.derivation),
     }
     if not any(sections.values()):
-        raise InvalidReportError(f"no statement of {paper} has a proof.")
+        raise DamagedError(f"no statement of {paper} has a proof.")
     entry = bibliography.entry_of(paper)
     return (
         templates()

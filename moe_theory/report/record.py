@@ -3,36 +3,35 @@
 import dataclasses
 import re
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from moe_theory.core.errors import InvalidReportError
+from moe_theory.core.errors import DamagedError
 from moe_theory.core.papers import paper_names
 from moe_theory.plot.document import Document
 from moe_theory.report.challenge import headline
 from moe_theory.report.pages import as_report, merged, read_printed
 from moe_theory.runs.files import made_folder, write_whole
 from moe_theory.verify import challenges, recorded
-from moe_theory.verify.catalog import answered, catalog_of, statements
+from moe_theory.verify.catalog import NAME as INDEX
+from moe_theory.verify.catalog import answered, catalog_of, index_text, statements
 from moe_theory.verify.challenged import Challenge
 from moe_theory.verify.proofs import require_proofs
 from moe_theory.verify.recorded import Recorded, parsed, written
 from moe_theory.verify.registry import select_claims
-from moe_theory.verify.verdict import FIELDS, Report
+from moe_theory.verify.verdict import Report
 
 MOST_CHANGES = 12  # that are named
 
 
 class Change(NamedTuple):
-    """A verdict that is not what was recorded."""
+    """A verdict or a search that is not what was recorded."""
 
     claim: str
     reading: str
-    before: str | None  # its status; None for one that was not there
+    before: str | None  # its status and the replicates that it rests on; None for one that was not there
     after: str | None  # None for one that is gone
-    replicates_before: int | None = None  # that it rested on; None for a search
-    replicates_after: int | None = None
 
 
 class PaperRecord(NamedTuple):
@@ -41,26 +40,29 @@ class PaperRecord(NamedTuple):
     path: Path
     run: Recorded
 
-    def changed(self) -> list[Change]:
-        """What it says otherwise than that file does, which need not be there. Raises: InvalidReportError for a file
-        that is another paper's.
-        """
-        text = self.path.read_bytes().decode() if self.path.is_file() else ""
-        known = parsed(text, str(self.path)) if text else None
-        if known and known.paper != self.run.paper:
-            raise InvalidReportError(
-                f"{self.path} is the record of {known.paper}, and no place for that of {self.run.paper}: a paper has a "
-                "folder of its own. Move the module of its PAPER into one."
-            )
-        return _changes(_statuses(known), _statuses(self.run))
+    @property
+    def paper(self) -> str:
+        return self.run.paper
 
     @property
-    def about(self) -> dict[str, Any]:
-        return {"paper": self.run.paper, "verdicts": len(self.run.verdicts)}
+    def counts(self) -> dict[str, int]:
+        return {"verdicts": len(self.run.verdicts)}
 
     @property
     def text(self) -> str:
         return written(self.run)
+
+    def changed(self) -> list[Change]:
+        """What it says otherwise than that file does, which need not be there. Raises: DamagedError for a file
+        that is another paper's.
+        """
+        known = parsed(_read(self.path), str(self.path)) if self.path.is_file() else None
+        if known and known.paper != self.run.paper:
+            raise DamagedError(
+                f"{self.path} is the record of {known.paper}, and no place for that of {self.run.paper}: a paper has a "
+                "folder of its own. Move the module of its PAPER into one."
+            )
+        return _changes(_statuses(known.verdicts if known else []), _statuses(self.run.verdicts))
 
 
 class SearchRecord(NamedTuple):
@@ -70,76 +72,80 @@ class SearchRecord(NamedTuple):
     paper: str
     searches: list[Challenge]
 
-    def changed(self) -> list[Change]:
-        """What it says otherwise than that file does, which need not be there."""
-        text = self.path.read_bytes().decode() if self.path.is_file() else "[]"
-        before = recorded.searches_parsed(text, str(self.path), catalog_of(self.paper).claims)
-        return _changes(_found(before), _found(self.searches))
-
     @property
-    def about(self) -> dict[str, Any]:
-        return {"paper": self.paper, "searches": len(self.searches)}
+    def counts(self) -> dict[str, int]:
+        return {"searches": len(self.searches)}
 
     @property
     def text(self) -> str:
         return recorded.searches_written(self.searches)
 
-
-Found = dict[tuple[str, str], tuple[str | None, int | None]]  # status and replicates by claim and reading
-
-
-def _changes(before: Found, after: Found) -> list[Change]:
-    none = None, None
-    pairs = [(pair, before.get(pair, none), after.get(pair, none)) for pair in before | after]
-    return [Change(*pair, old[0], new[0], old[1], new[1]) for pair, old, new in pairs if old != new]
+    def changed(self) -> list[Change]:
+        """What it says otherwise than that file does, which need not be there."""
+        text = _read(self.path) if self.path.is_file() else "[]"
+        known = recorded.searches_parsed(text, str(self.path), catalog_of(self.paper).claims)
+        return _changes(_headlines(known), _headlines(self.searches))
 
 
-def _found(searches: Sequence[Challenge]) -> Found:
-    return {(each.statement, each.reading): (headline(each), None) for each in searches}
+Words = dict[tuple[str, str], str]  # by claim, or statement, and reading
 
 
-def documented(kept: Sequence[PaperRecord | SearchRecord]) -> Document:
+def _read(path: Path) -> str:
+    return path.read_bytes().decode()
+
+
+def _changes(before: Words, after: Words) -> list[Change]:
+    pairs = [(pair, before.get(pair), after.get(pair)) for pair in before | after]
+    return [Change(*pair, old, new) for pair, old, new in pairs if old != new]
+
+
+def _statuses(verdicts: Sequence[dict[str, Any]]) -> Words:
+    words = "{status} of {replicates} replicates"
+    return {(each["claim"], each["reading"]): words.format_map(each) for each in verdicts}
+
+
+def _headlines(searches: Sequence[Challenge]) -> Words:
+    return {(search.statement, search.reading): headline(search) for search in searches}
+
+
+def documented(records: Sequence[PaperRecord | SearchRecord]) -> Document:
     """What writing the records changes."""
-    changed = [each.changed() for each in kept]
+    changed = [record.changed() for record in records]
 
     def body() -> list[dict[str, Any]]:
-        return [
-            {"path": str(own.path), **own.about, "changed": [change._asdict() for change in each]}
-            for own, each in zip(kept, changed, strict=True)
-        ]
+        about = [{"path": str(record.path), "paper": record.paper, **record.counts} for record in records]
+        rows = [[change._asdict() for change in changes] for changes in changed]
+        return [{**record, "changed": own} for record, own in zip(about, rows, strict=True)]
 
     def parts(width: int) -> Iterator[str]:
-        for own, each in zip(kept, changed, strict=True):
-            new = sum(change.before is None for change in each)
-            said = [f"{new} of them new"] if new else []
-            said += [f"{len(each) - new} of them other than before"] if len(each) > new or not new else []
-            number = " ".join(f"{count} {noun}" for noun, count in own.about.items() if noun != "paper")
-            yield f"{own.path}: {number}, {', '.join(said)}"
-            yield from (f"  {_told(change)}" for change in each[:MOST_CHANGES])
-            if len(each) > MOST_CHANGES:
-                yield f"  and {len(each) - MOST_CHANGES} more"
+        del width
+        for record, changes in zip(records, changed, strict=True):
+            ((noun, count),) = record.counts.items()
+            new = sum(change.before is None for change in changes)
+            words = [f"{new} of them new"] if new else []
+            words += [f"{len(changes) - new} of them other than before"] if len(changes) > new or not new else []
+            yield f"{record.path}: {count} {noun}, {', '.join(words)}"
+            for change in changes[:MOST_CHANGES]:
+                before = f"was {change.before}" if change.before else "is new"
+                yield f"  {change.claim} under {change.reading}: {change.after or 'gone'}, {before}"
+            if len(changes) > MOST_CHANGES:
+                yield f"  and {len(changes) - MOST_CHANGES} more"
 
     return Document(body, parts)
 
 
-def write(kept: PaperRecord | SearchRecord) -> None:
+def write(record: PaperRecord | SearchRecord) -> None:
     """Write the file. Raises: OutputError."""
-    write_whole(made_folder(kept.path.parent) / kept.path.name, kept.text)
+    write_whole(made_folder(record.path.parent) / record.path.name, record.text)
 
 
-def _told(change: Change) -> str:
-    before = f"was {_status(change.before, change.replicates_before)}" if change.before else "is new"
-    after = _status(change.after, change.replicates_after) if change.after else "gone"
-    return f"{change.claim} under {change.reading}: {after}, {before}"
-
-
-def _status(status: str, replicates: int | None) -> str:
-    return f"{status} of {replicates} replicates" if replicates else status
-
-
-def _statuses(run: Recorded | None) -> Found:
-    verdicts = run.verdicts if run else []
-    return {(each["claim"], each["reading"]): (str(each["status"]), each["replicates"]) for each in verdicts}
+def write_indexes(papers: Iterable[str]) -> None:
+    """Write the indexes of papers whose statements have their texts in TOML, where they have changed."""
+    for paper in papers:
+        text = index_text(paper)
+        path = recorded.file_of(paper, INDEX)
+        if text is not None and (not path.is_file() or _read(path) != text):
+            write_whole(path, text)
 
 
 def of_papers(folders: Sequence[Path]) -> list[PaperRecord]:
@@ -172,23 +178,23 @@ def own(*folders: Path) -> PaperRecord:
     What was run at one seed is no choice among several, so that the errors of the verdicts that stay, and of no others,
     bound the probability that any of them is false.
 
-    Raises: InvalidReportError for a run of several papers, at another seed or precision than the record, or after which
-        a claim of the paper is without a verdict under a reading that others have; InvalidStatementError for a
+    Raises: DamagedError for a run of several papers, at another seed or precision than the record, or after which
+        a claim of the paper is without a verdict under a reading that others have; DeclarationError for a
         statement whose proof fails.
     """
     report, folder = read_printed(folders), " and ".join(map(str, folders))
     papers = {verdict.paper for verdict in report.verdicts}
     if len(papers) != 1:
         found = ", ".join(sorted(papers)) or "nothing"
-        raise InvalidReportError(f"{folder} has verdicts on {found}, not on one paper. Run `moe-theory verify PAPER`.")
+        raise DamagedError(f"{folder} has verdicts on {found}, not on one paper. Run `moe-theory verify PAPER`.")
     (paper,) = papers
     if paper not in paper_names():
-        raise InvalidReportError(
+        raise DamagedError(
             f"{folder} is on {paper}, which is not installed, so that its record has no place. Register its PAPER by "
             "an entry point, as `moe-theory new paper NAME` does."
         )
     if others := {verdict.claim for verdict in report.verdicts} - {claim.id for claim in select_claims([paper])}:
-        raise InvalidReportError(
+        raise DamagedError(
             f"{folder} has a verdict on {min(others)}, which the installed {paper} does not declare. Declare it in a "
             "file of the paper, and run it again."
         )
@@ -198,7 +204,7 @@ def own(*folders: Path) -> PaperRecord:
         both = merged([as_report(before), report], [f"the record of {paper}", folder])
     if missing := _missing(both, paper):
         claim, reading = missing[0]
-        raise InvalidReportError(
+        raise DamagedError(
             f"{folder} has no verdict on {claim} under {reading}, nor has the record; {len(missing) - 1} more "
             f"are missing. Run `moe-theory verify {claim} --seed {report.seed}`, or the paper whole."
         )
@@ -215,14 +221,14 @@ def of_other_data(folders: Sequence[Path]) -> PaperRecord:
     """What is published of runs on a data set that is not the paper's own, once those in some folders are part of it:
     verdicts on every claim of the paper. Those that they have replace what is recorded on the same claims.
 
-    Raises: InvalidReportError for verdicts on several papers, several data sets, or none, at another seed or precision
+    Raises: DamagedError for verdicts on several papers, several data sets, or none, at another seed or precision
         than the record, or after which a claim is without a verdict.
     """
     report = read_printed(folders)
     about = {(verdict.paper, verdict.data) for verdict in report.verdicts}
     if len(about) != 1:
         found = ", ".join(sorted(f"{paper} on {data}" for paper, data in about)) or "nothing"
-        raise InvalidReportError(f"these have verdicts on {found}, not on one paper's claims on one data set.")
+        raise DamagedError(f"these have verdicts on {found}, not on one paper's claims on one data set.")
     ((paper, data),) = about
     name = f"recorded-{re.sub('[^a-z0-9]+', '-', data.lower())}.json"
     path, new = recorded.file_of(paper, name), {verdict.claim for verdict in report.verdicts}
@@ -232,14 +238,14 @@ def of_other_data(folders: Sequence[Path]) -> PaperRecord:
         if others:
             report = merged([dataclasses.replace(before, verdicts=others), report], [str(path), "the new runs"])
     if missing := {claim.id for claim in select_claims([paper])} - {verdict.claim for verdict in report.verdicts}:
-        raise InvalidReportError(f"there is no verdict on {min(missing)}, and {len(missing) - 1} more are missing.")
+        raise DamagedError(f"there is no verdict on {min(missing)}, and {len(missing) - 1} more are missing.")
     return _kept(report, paper, report.error, None, name)
 
 
 def _kept(report: Report, paper: str, error: float, seconds: float | None, name: str = recorded.NAME) -> PaperRecord:
     require_proofs(answered(paper))
     found = {
-        (verdict.claim, reading): verdict.to_json() | {"reading": reading, "command": _without_out(verdict.command)}
+        (verdict.claim, reading): verdict.record | {"reading": reading, "command": _without_out(verdict.command)}
         for verdict in report.verdicts
         for reading in (verdict.reading, *verdict.also)
     }
@@ -253,7 +259,7 @@ def _kept(report: Report, paper: str, error: float, seconds: float | None, name:
         seconds=None if seconds is None else round(seconds, 1),
         versions=report.versions,
         readings=_readings(report, paper),
-        verdicts=[{field: found[pair][field] for field in FIELDS} for pair in _wanted(report, paper) if pair in found],
+        verdicts=[found[pair] for pair in _wanted(report, paper) if pair in found],
     )
     return PaperRecord(recorded.file_of(paper, name), run)
 

@@ -1,4 +1,4 @@
-"""A report's pages, as HTML and as Markdown, from templates.
+"""Cards and pages of a report, for a terminal, as HTML and as Markdown, from one template each.
 
 The HTML page needs nothing but itself: no server, no network, and no JavaScript to be read.
 """
@@ -7,21 +7,28 @@ import base64
 import functools
 import hashlib
 import html
+import itertools
 import re
 import typing
 from collections import Counter
-from typing import Any
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+from markupsafe import Markup
 
 from moe_theory.plot import symbols
 from moe_theory.report import bibliography, panels, wording
-from moe_theory.report.challenge import bars, left_free, orders_of, summed
+from moe_theory.report.challenge import bars, left_free, orders_of, over_region, summed
+from moe_theory.verify.status import Judged, listed
 from moe_theory.verify.verdict import Report, Status, Verdict
 
 if typing.TYPE_CHECKING:
     from xml.etree.ElementTree import Element
 
     import jinja2
-    from markupsafe import Markup
 
 LONGEST_FORMULA = 4000  # characters that are typeset: longer ones take long
 # What a typeset formula is made of. What else LaTeX can ask for, such as links and styles, is left out.
@@ -43,6 +50,24 @@ MOST_OPEN = 5  # statements that are unfolded at first
 FACETS = ("status", "paper", "reading", "kind")  # what the page's verdicts are filtered by
 
 
+class Target(NamedTuple):
+    """What a Markdown template is made for: how mathematics, formulas, pictures and statuses are written there."""
+
+    words: Callable[[str], Any]
+    formula: Callable[[str], Any]
+    picture: Callable[[Verdict], Any]
+    status_mark: Callable[[str], Any]  # of a statement's status
+    verdict_mark: Callable[[Status], Any]
+    is_short: bool = False
+
+
+class CardRow(NamedTuple):
+    """A paragraph of a card under its heading, which is empty for the first."""
+
+    heading: str
+    text: str
+
+
 def to_html(report: Report, pictures: panels.Pictures | None = None) -> str:
     drawn = panels.Pictures() if pictures is None else pictures
     counts = Counter(verdict.status for verdict in report.verdicts)
@@ -61,8 +86,92 @@ def _facet_of(verdict: Verdict, facet: str) -> list[str]:
 
 def to_markdown(report: Report) -> str:
     """The report as one Markdown page, without pictures: summary, matrix, then each claim with what decided it."""
-    environment = templates().overlay(autoescape=True, finalize=_markdown)
-    return re.sub(r"\n{3,}", "\n\n", _rendered(environment.get_template("report.md"), report))
+    page = markdown_templates().get_template("report.md")
+    text = _rendered(page, report, card=_file_card, **FILE._asdict())
+    return re.sub(r"\n{3,}", "\n\n", text)
+
+
+def card(
+    known: Judged,
+    verdicts: Sequence[Verdict],
+    folder: Path | None = None,
+    failing: Sequence[str] = (),
+    on_other_data: Sequence[str] = (),
+    *,
+    target: Target,
+) -> str:
+    """The card of a statement as Markdown.
+
+    Args:
+        verdicts: those that its status follows from.
+        folder: that of the run that judged it; None for the recorded ones.
+        failing: names of statements that its proof uses and that are false or vacuous.
+        on_other_data: lines on verdicts on other data.
+    """
+    of = known.statement
+    proofs = {"Disproof": of.disproof, "Proof": of.proof, "Derivation": None if target.is_short else of.derivation}
+    about = {
+        "known": known,
+        "of": of,
+        "verdicts": verdicts,
+        "shown": wording.decisive(known, verdicts),
+        "status": _status_line(known, folder, failing, target.is_short),
+        "proofs": [(heading, proof) for heading, proof in proofs.items() if proof],
+        "on_other_data": on_other_data,
+    }
+    text = markdown_templates().get_template("card.md").render(**target._asdict(), **about)
+    return re.sub(r"\n{3,}", "\n\n", text).strip() + "\n"
+
+
+def _status_line(known: Judged, folder: Path | None, failing: Sequence[str], is_short: bool) -> str:
+    line = known.words
+    if folder is not None:
+        line += f", by the run in {folder}"
+    if not (is_short and known.search):  # which has a row of its own
+        line += over_region(known)
+    if failing:
+        names = [name.partition(".")[2] for name in failing]
+        line += f"; its proof uses {listed(names)}, which fail{'s' if len(names) == 1 else ''}"
+    return line
+
+
+def rows_of(text: str) -> list[CardRow]:
+    """The paragraphs of a card for a terminal: a quotation is one, and those without a heading are further lines."""
+    rows = [CardRow("", "")]
+    is_in_quotation = False
+    for token in MarkdownIt("commonmark").parse(text):
+        if token.type.startswith("blockquote"):
+            is_in_quotation = False
+        if token.type != "inline":
+            continue
+        words = "".join(part.content for part in token.children or ())
+        heading = "" if is_in_quotation else _heading(token)
+        if heading:
+            rows.append(CardRow(heading, words.removeprefix(f"{heading}.").strip()))
+        else:
+            last = rows.pop()
+            between = " " if is_in_quotation else "\n"
+            rows.append(CardRow(last.heading, f"{last.text}{between}{words}".strip()))
+        is_in_quotation = token.level > 1
+    return rows
+
+
+def page_of(text: str) -> Markup:
+    """Markdown of ours as HTML, in which a paragraph is named by its heading, for styles."""
+    parser = MarkdownIt("commonmark", {"html": True}).enable("table")
+    tokens = parser.parse(text)
+    for paragraph, token in itertools.pairwise(tokens):
+        if paragraph.type == "paragraph_open" and (heading := _heading(token)):
+            paragraph.attrSet("data-part", heading.lower())
+    return Markup(parser.renderer.render(tokens, parser.options, {}))
+
+
+def _heading(token: Token) -> str:
+    """The bold words that a paragraph begins with, without the point."""
+    parts = [part for part in token.children or () if part.type != "text" or part.content]
+    if len(parts) > 1 and parts[0].type == "strong_open":
+        return parts[1].content.removesuffix(".")
+    return ""
 
 
 def _rendered(template: "jinja2.Template", report: Report, **further: Any) -> str:
@@ -82,6 +191,10 @@ def _rendered(template: "jinja2.Template", report: Report, **further: Any) -> st
         "error_words": wording.error_words(report),
     }
     return template.render(**shared, **further)
+
+
+def _file_card(known: Judged, verdicts: Sequence[Verdict]) -> Markup:
+    return Markup(card(known, verdicts, target=FILE))
 
 
 def _titles(report: Report) -> list[tuple[str, str]]:
@@ -108,23 +221,37 @@ def templates() -> "jinja2.Environment":
     shared: dict[str, Any] = {name: each for name, each in vars(wording).items() if not name.startswith("_")}
     shared |= {each.__name__: each for each in (bars, left_free, orders_of, summed)}
     environment.globals.update(shared, WIDTH=panels.WIDTH, mathml=mathml, number_line=panels.number_line)
+    environment.globals.update(card=_page_card, page_text=_page_text)
     environment.filters.update(
         {
             "code": _code,
             "cell": _cell,
             "formula": _formula,
             "digest": _digest,
-            "math": symbols.marked,
+            "math": _math,
             "plain": symbols.plain,
         }
     )
     return environment
 
 
-def mathml(latex: str, display: str = "block") -> "Markup":
+@functools.cache
+def markdown_templates() -> "jinja2.Environment":
+    """The same, for templates of Markdown."""
+    return templates().overlay(finalize=_markdown)
+
+
+def _page_card(known: Judged, verdicts: Sequence[Verdict]) -> Markup:
+    return page_of(card(known, verdicts, target=PAGE))
+
+
+def _page_text(name: str, **about: Any) -> Markup:
+    return page_of(markdown_templates().get_template(name).render(**PAGE._asdict(), **about))
+
+
+def mathml(latex: str, display: str = "block") -> Markup:
     """A formula as MathML, of safe elements and attributes alone; empty for what cannot be converted."""
     from latex2mathml.converter import convert_to_element
-    from markupsafe import Markup
 
     if len(latex) > LONGEST_FORMULA or "newcommand" in latex:  # whose expansion may have any length
         return Markup("")
@@ -164,38 +291,82 @@ def picture_of(verdict: Verdict, pictures: panels.Pictures) -> dict[str, str] | 
     return {"source": source, "alt": described, "width": width, "height": height}
 
 
-def _markdown(value: Any) -> "Markup":
+def _markdown(value: Any) -> Markup:
     """A value for a Markdown template: words in one line, with markup escaped, unless it is a `Markup`."""
-    from markupsafe import Markup
-
     if isinstance(value, Markup):
         return value
-    words = re.sub(r"<|&(?=#?\w+;)", lambda found: html.escape(found[0]), " ".join(str(value).split()))
+    return _escaped(re.sub(r"<|&(?=#?\w+;)", lambda sign: html.escape(sign[0]), str(value)))
+
+
+def _escaped(words: str) -> Markup:
+    """Words of HTML in one line, where nothing is Markdown."""
+    words = " ".join(words.split())
     # Escapes, code, emphasis, cells, fences, mathematics and links; then what makes a block where it begins a line.
     words = re.sub(r"[\\`*|~$]|(?<!\w)_|_(?!\w)|(?<=\])[(:]", r"\\\g<0>", words)
     words = re.sub(r"^(?:[#>]|[-+=](?=[-+= ]|$))", r"\\\g<0>", words)
     return Markup(re.sub(r"^(\d{1,9})(?=[.)](?: |$))", r"\1\\", words))
 
 
-def _formula(latex: str) -> "Markup":
+def _formula(latex: str) -> Markup:
     """A formula in one line of Markdown, where no sign is taken for a tag or a link."""
-    from markupsafe import Markup
-
     for sign, same in (("<", r"\lt "), (">", r"\gt "), ("](", "] ("), ("]:", "] :"), ("`", "{}^{\\backprime}")):
         latex = latex.replace(sign, same)
     return Markup(f"${' '.join(latex.split())}$")
 
 
-def _code(words: str) -> "Markup":
+def _code(words: str) -> Markup:
     """Words between as many backticks as they need."""
-    from markupsafe import Markup
-
     words = " ".join(words.split())
     fence = "`" * (1 + max((len(run) for run in re.findall("`+", words)), default=0))
     room = " " if "`" in words else ""
     return Markup(f"{fence}{room}{words}{room}{fence}")
 
 
-def _cell(code: "Markup") -> "Markup":
+def _cell(code: Markup) -> Markup:
     """Code in a cell of a table in Markdown."""
-    return type(code)(str(code).replace("|", r"\|"))
+    return Markup(str(code).replace("|", r"\|"))
+
+
+def _math(words: str) -> Markup:
+    """Words as HTML, with what is between dollars as MathML."""
+    parts = re.split(r"(\$[^$]+\$)", words)
+    typeset = [mathml(part[1:-1], "inline") if place % 2 else "" for place, part in enumerate(parts)]
+    return Markup("").join(formula or symbols.marked(part) for formula, part in zip(typeset, parts, strict=True))
+
+
+def _page_words(words: str) -> Markup:
+    return _escaped(_math(words))
+
+
+def _page_formula(latex: str) -> Markup:
+    return _in_a_block(_parts().typeset(latex))
+
+
+def _page_picture(verdict: Verdict) -> Markup:
+    line = _parts().line(verdict, f"card-{wording.verdict_anchor(verdict)}")
+    return _in_a_block(f'<div class="pictures">{line}</div>') if line.strip() else Markup("")
+
+
+def _in_a_block(markup: str) -> Markup:
+    """HTML in one block of Markdown, which an empty line ends."""
+    return Markup(" ".join(markup.split()))
+
+
+def _parts() -> Any:
+    """The pieces that pages are made of, by name."""
+    return templates().get_template("parts.html").module
+
+
+def _status_mark(status: str) -> Markup:
+    return Markup('<span class="status t-{}">{}</span>').format(status.replace(" ", "-"), status)
+
+
+def _bold(words: str) -> Markup:
+    return Markup(f"**{_markdown(words)}**:")
+
+
+TERMINAL = Target(symbols.plain, symbols.linear, lambda verdict: "", _bold, _bold, is_short=True)
+FILE = Target(symbols.plain, _formula, lambda verdict: "", _bold, lambda status: _bold(wording.status_word(status)))
+PAGE = Target(
+    _page_words, _page_formula, _page_picture, _status_mark, lambda status: Markup(_parts().badge(status).strip())
+)

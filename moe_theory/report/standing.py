@@ -6,12 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from moe_theory.core.errors import InvalidReportError, UnknownNameError, unknown_name
+from moe_theory.core.errors import DamagedError, UnknownNameError, unknown_name
 from moe_theory.report.pages import NUMBERS, read_printed, read_reports
 from moe_theory.verify.catalog import matching, statements
 from moe_theory.verify.recorded import judged_with_searches, recorded_verdicts
-from moe_theory.verify.registry import load_claims
-from moe_theory.verify.statement import bearing
 from moe_theory.verify.status import Judged
 from moe_theory.verify.verdict import Report, Statement, Verdict
 
@@ -34,13 +32,20 @@ def standing(
         last: the folder of a run that decides what the recorded ones have fewer verdicts on; it need not be there.
         folder: that of the run to go by, and no other.
         module: a Python file that declares claims of one's own.
-    Raises: UnknownNameError for a pattern that matches nothing, with the nearest name suggested; InvalidReportError for
-        a folder without a run; InvalidClaimError for a module that cannot be used.
+    Raises: UnknownNameError for a pattern that matches nothing, with the nearest name suggested; DamagedError for
+        a folder without a run; DeclarationError for a module that cannot be used.
     """
-    own = bearing(load_claims(module)) if module else []
+    own = _of_module(module) if module else []
     find = functools.partial(_in_folder, folder) if folder else functools.partial(_anywhere, own, last)
     asked = patterns or [each.name for each in own] or ["*"]
     return list({each.known.statement.name: each for pattern in asked for each in find(pattern)}.values())
+
+
+def _of_module(module: Path) -> list[Statement]:
+    from moe_theory.verify.registry import load_claims  # whose claims need JAX
+    from moe_theory.verify.statement import bearing
+
+    return bearing(load_claims(module))
 
 
 def _in_folder(folder: Path, pattern: str) -> list[Standing]:
@@ -61,7 +66,7 @@ def _anywhere(own: Sequence[Statement], last: Path | None, pattern: str) -> list
     try:
         chosen = chosen or statements(pattern)
     except UnknownNameError as unknown:  # of a module that is not named: its run has its words
-        with contextlib.suppress(InvalidReportError):
+        with contextlib.suppress(DamagedError):
             chosen = matching(pattern, report.statements) if (report := run()) else []
         if not chosen:
             raise unknown

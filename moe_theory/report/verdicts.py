@@ -4,7 +4,7 @@ import dataclasses
 import shlex
 from collections.abc import Iterator, Sequence, Set
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Group, RenderableType
 from rich.padding import Padding
@@ -12,32 +12,30 @@ from rich.table import Table
 from rich.text import Text
 
 from moe_theory.plot.document import Document, headed, ruled
-from moe_theory.plot.symbols import linear, plain
-from moe_theory.report.challenge import left_free, on_card, orders_of, over_region
+from moe_theory.plot.symbols import plain
 from moe_theory.report.document import written
+from moe_theory.report.rendering import TERMINAL, card, rows_of
 from moe_theory.report.standing import Standing
 from moe_theory.report.wording import (
-    beside,
     claimed,
     cut_short,
     decisive,
     judged_statements,
     measured,
-    script_commands,
     sentence,
     statement_status,
     status_counts,
     status_json,
     summary,
-    tested,
-    unsaid,
 )
-from moe_theory.verify.claim import Claim
 from moe_theory.verify.premises import footings, premises_of
 from moe_theory.verify.recorded import judged_statements as recorded
 from moe_theory.verify.recorded import on_other_data
-from moe_theory.verify.status import Judged, StatementStatus, listed
-from moe_theory.verify.verdict import Proof, Report, Statement, Status, Verdict
+from moe_theory.verify.status import Judged, StatementStatus
+from moe_theory.verify.verdict import Report, Statement, Status, Verdict
+
+if TYPE_CHECKING:
+    from moe_theory.verify.claim import Claim
 
 _STYLES = {
     Status.SUPPORTED: "green",
@@ -57,8 +55,6 @@ STATUS_STYLES: dict[str, str] = {
     StatementStatus.NOT_TESTABLE: "dim",
 }
 MOST_SURPRISING = 4  # false statements named at the end
-MOST_LEFT_OUT = 2  # parts of a card, one after the other
-SCREEN = 3_200  # characters of a card, which fill about 40 lines of 120 columns
 MOST_NAMED = 3  # experiments named for the time they took
 _FRAME_LINES = 4  # of a table: its edges and its header
 _FULL_WIDTH = 150  # columns of a terminal that takes the whole table
@@ -105,7 +101,7 @@ def verdicts_document(report: Report, paths: Sequence[Path], kept: Sequence[str]
     return Document(lambda: written(paths[-1]), parts)
 
 
-def claims_document(claims: Sequence[Claim]) -> Document:
+def claims_document(claims: "Sequence[Claim]") -> Document:
     """Claims as a table, or as a list in a terminal that is narrow."""
 
     def parts(width: int) -> Iterator[RenderableType]:
@@ -146,7 +142,7 @@ def facts(found: Standing) -> dict[str, Any]:
     return dataclasses.asdict(found.known.statement) | status_json(found.known) | {"from": source}
 
 
-def _claim_lines(claim: Claim) -> tuple[Text, Padding]:
+def _claim_lines(claim: "Claim") -> tuple[Text, Padding]:
     about = f"{plain(claim.where)} · {claim.kind.replace('_', ' ')}\n{plain(claim.statement)}"
     return Text(claim.id, "bold", no_wrap=True, overflow="ignore"), Padding(Text(about), (0, 0, 1, 2))
 
@@ -178,76 +174,25 @@ def _each_reading(known: Judged) -> str:
     return f"{' / '.join(each for each in StatementStatus if each in found)}: " if len(found) > 1 else ""
 
 
-def why_card(found: Standing, others: Sequence[Verdict] = (), failing: Sequence[str] = ()) -> Group:
-    """Output of `why` on a statement, under its name."""
-    of = found.known.statement
-    table = headed(why_lines(found, others, failing), padding=(0, 2, 0, 0))
-    return Group(Text(f"{of.where} ({of.name})", style="bold"), table)
+def why_card(standing: Standing, others: Sequence[Verdict] = (), failing: Sequence[str] = ()) -> Group:
+    """Output of `why` on a statement, under its name.
 
-
-def why_lines(
-    found: Standing, others: Sequence[Verdict] = (), failing: Sequence[str] = (), left_out: int = 0
-) -> list[tuple[str, str]]:
-    """What `why` prints of a statement: heading and text of each part that there is; `others` are on other data,
-    `failing` what its proof uses and is false or vacuous. Where that is more than a screen, what a proof does not
-    depend on is left to the statement's page, and then what is free.
+    Args:
+        others: verdicts on other data.
+        failing: what its proof uses and is false or vacuous.
     """
-    is_free_shown = left_out < MOST_LEFT_OUT
-    known, verdicts, folder = found
+    known, verdicts, folder = standing
     of = known.statement
-    shown = decisive(known, verdicts)
-    parts = [
-        ("says", _with_formula(of.says, of.formula)),
-        (
-            "status",
-            known.words
-            + (f", by the run in {folder}" if folder else "")
-            + over_region(known, is_free_shown)
-            + _rests_on(failing),
-        ),
-        ("amended", plain(" ".join(of.amendment.split()))),
-        ("tested", f"{plain(tested(shown))} [{shown.claim}, reading {shown.setting}]" if shown else ""),
-        ("found", plain(sentence(shown)) if shown else ""),
-        ("why", plain(" ".join((of.untestable or of.why or unsaid(known)).split()))),
-        *((heading, plain(text)) for heading, text in beside(known, verdicts)),
-        *_napkin(of, left_out == 0),
-        ("instance", plain(" ".join(of.instance.split()))),
-        ("instead", _with_formula(of.corrected, of.corrected_formula)),
-        ("note", plain(" ".join(of.note.split()))),
-        ("beside", " \n".join(_by_data(known, verdicts, others))),
-        ("repeat", shown.command if shown else ""),
-        *script_commands(of).items(),
-        ("challenged", on_card(known.search, bool(of.amendment)) if known.search and is_free_shown else ""),
-        ("free", left_free(of) if not known.search and is_free_shown else ""),
-        ("orders", orders_of(of) if is_free_shown else ""),
-    ]
-    if is_free_shown and sum(len(text) for _, text in parts) > SCREEN:
-        return why_lines(found, others, failing, left_out + 1)
-    return [
-        (name, " \n".join(text.split("\n")) if name in {"says", "instead"} else text) for name, text in parts if text
-    ]
+    lines = list(_by_data(known, verdicts, others))
+    text = card(known, verdicts, folder, failing, lines, target=TERMINAL)
+    rows = [(row.heading.lower() or "says", row.text) for row in rows_of(text)]
+    return Group(Text(f"{of.where} ({of.name})", style="bold"), headed(rows, padding=(0, 2, 0, 0)))
 
 
 def failing_premises(of: Sequence[Statement]) -> dict[str, tuple[str, ...]]:
     """What the proofs of statements use that is false or vacuous by the recorded runs, by the statements' names."""
     papers = dict.fromkeys(each.paper for each in of if premises_of(each.name))
     return {each.known.statement.name: each.failing for paper in papers for each in footings(recorded(paper))}
-
-
-def _rests_on(failing: Sequence[str]) -> str:
-    names = [name.partition(".")[2] for name in failing]
-    return f"; its proof uses {listed(names)}, which fail{'s' if len(names) == 1 else ''}" if names else ""
-
-
-def _napkin(of: Statement, is_whole: bool) -> list[tuple[str, str]]:
-    """The proofs that bear on the statement."""
-    shown = {"napkin": of.disproof or of.proof, "proved": of.disproof and of.proof}
-    return [(name, plain(_told(proof, is_whole))) for name, proof in shown.items() if proof]
-
-
-def _told(proof: Proof, is_whole: bool) -> str:
-    marked = {"Caveat": proof.caveat, "Robust": is_whole and proof.robust, "Objection": proof.objection}
-    return " ".join([proof.title, *proof.text, *(f"{mark}: {text}" for mark, text in marked.items() if text)])
 
 
 def _by_data(known: Judged, verdicts: Sequence[Verdict], others: Sequence[Verdict]) -> Iterator[str]:
@@ -257,10 +202,6 @@ def _by_data(known: Judged, verdicts: Sequence[Verdict], others: Sequence[Verdic
             every = [each for each in (*verdicts, *others) if each.claim == id]
             said = "; ".join(f"{each.status} under {each.setting} ({measured(each)})" for each in every)
             yield f"{id}: {said}"
-
-
-def _with_formula(words: str, latex: str) -> str:
-    return "\n".join(filter(None, (plain(" ".join(words.split())), linear(latex) if latex else "")))
 
 
 def closing_lines(report: Report, folder: Path | None = None) -> list[str]:

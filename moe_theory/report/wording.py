@@ -8,10 +8,9 @@ from typing import NamedTuple
 from urllib.parse import quote
 
 from moe_theory.report.numbers import number, percentage, with_error
-from moe_theory.verify.claim import LIMITS
 from moe_theory.verify.recorded import judged_with_searches
 from moe_theory.verify.status import CAVEATED, PROVED, Cause, Judged, StatementStatus, deciding, listed
-from moe_theory.verify.verdict import Report, Role, Statement, Status, Stop, Verdict
+from moe_theory.verify.verdict import LIMITS, SLOWEST_FALL, Report, Role, Statement, Status, Stop, Trend, Verdict
 
 STATEMENT_MEANINGS: dict[str, str] = {
     StatementStatus.HOLDS: "In its most favourable reading, within the margins of the claims that decide it.",
@@ -80,6 +79,7 @@ _NAMES = {  # by kind, what is predicted and what is observed
 
 
 BY_READING = "by reading"  # the status of a statement that has another one under each
+MOST_DIGITS = 6  # after the point
 LOOSE = 10.0  # slack of a bound from which on a page says so
 MOST_NEEDED = 1000.0  # times as many replicates as were run: beyond, no number is named
 
@@ -197,22 +197,22 @@ def sentence(verdict: Verdict) -> str:
             most = "at most " if verdict.status is Status.SUPPORTED else ""
             return f"Off by {most}{number(verdict.observed)}{at}."
         case "probability":
-            side = "at least" if verdict.side == "at_least" else "at most"
-            claim = f"{side} {percentage(verdict.predicted)}{_in_brackets(verdict, percentage)}"
+            claim = f"{_side(verdict)} {percentage(verdict.predicted)}{_in_brackets(verdict, percentage)}"
             return f"In {measured(verdict)} runs{at}; claimed: {claim}."
         case "counterexample":
             allowed = f"at most {percentage(verdict.predicted)} may" if verdict.predicted else "none may"
             return f"{measured(verdict)} instances violate it{at}; {allowed}."
         case "rate":
             low, high = (number(verdict.predicted + end) for end in verdict.interval)
-            side = (verdict.side or "equal").replace("_", " ").replace("equal", "")
+            side = "" if verdict.side in {None, "equal"} else f"{_side(verdict)} "
             where = verdict.at if "end" in verdict.at else "slope"
-            claim = " ".join(f"claimed {side} {number(verdict.predicted)}".split())
-            return f"The {where} is {number(verdict.observed)} ({low} to {high}); {claim}{_in_brackets(verdict)}."
-    return _reason(verdict)
+            claim = f"claimed {side}{number(verdict.predicted)}{_in_brackets(verdict)}"
+            return f"The {where} is {number(verdict.observed)} ({low} to {high}); {claim}."
+    return f"{_begun(_limit(verdict, verdict.trend))}." if verdict.trend else _stored(verdict)
 
 
-def _reason(verdict: Verdict) -> str:
+def _stored(verdict: Verdict) -> str:
+    """The reason that a record keeps which has no numbers to make it from."""
     return f"{_begun(verdict.reason.strip().rstrip('.'))}."
 
 
@@ -220,22 +220,79 @@ def _begun(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
+def _side(verdict: Verdict) -> str:
+    return (verdict.side or "").replace("_", " ").replace("equal", "equal to")
+
+
+def _limit(verdict: Verdict, before: Trend) -> str:
+    """What was seen at the end of a limit and before it, and what is claimed."""
+    low, high = verdict.interval
+    if verdict.kind == "limit_probability":
+        return _failures(verdict, before)
+    slope = _rounded(verdict.observed, low + verdict.predicted, high + verdict.predicted, verdict.doubt)
+    return (
+        f"{verdict.at.removeprefix('slope ')} it goes like x^{slope}, claimed {_side(verdict)} "
+        f"x^{verdict.predicted:g} (margin {verdict.margin:.3g}); the slope changes by "
+        f"{_rounded(before.value, before.low, before.high, verdict.doubt)} from the decade before"
+    )
+
+
+def _failures(verdict: Verdict, before: Trend) -> str:
+    """How often an event fails to have the probability that is claimed in a limit."""
+    count, (low, high) = verdict.replicates, verdict.interval
+    share, verb = verdict.observed, "happens"
+    if verdict.side == "at_least":
+        share, low, high = 1 - share, -high, -low
+        verb = "fails to happen"
+    words = (
+        f"at {verdict.at} it {verb} in {share * count:,.0f} of {count:,} replicates ({percentage(low)} to "
+        f"{percentage(high)}; up to {percentage(verdict.margin)} counts as small), at {before.at} in "
+        f"{before.value * count:,.0f} ({percentage(before.low)} to {percentage(before.high)})"
+    )
+    if verdict.status is Status.REFUTED:
+        words += f": it stays away from 0, and falls by less than the power {SLOWEST_FALL:g} of the distance"
+    return words
+
+
+def _rounded(value: float, low: float, high: float, doubt: str) -> str:
+    """A value to two digits of its error, and its interval to the same place."""
+    half = (high - low) / 2
+    if not math.isfinite(half):
+        return f"{value:.3g} (without an interval: {doubt})"
+    if half <= 1e-4 * abs(value):
+        return f"{value:.4g}"
+    digits = min(max(0, 1 - math.floor(math.log10(half))), MOST_DIGITS)
+    return f"{value:.{digits}f} ({low:.{digits}f} to {high:.{digits}f})"
+
+
 def _open(verdict: Verdict) -> str:
     """The open question of an undecided verdict, and what would decide it."""
     low, high = verdict.interval
+    runs = f"{verdict.replicates:,} runs leave it open"
+    has_interval = math.isfinite(low) and math.isfinite(high)
     if verdict.kind == "counterexample":
         return f"{measured(verdict)} instances violate it, which decides nothing."
-    if verdict.kind in {"identity", *LIMITS} or not all(map(math.isfinite, (verdict.observed, low, high))):
-        return _reason(verdict)
+    if verdict.doubt and has_interval:
+        return f"{runs}: {verdict.doubt}."
+    if verdict.trend:
+        words = f"{runs}: {_limit(verdict, verdict.trend)}"
+        if verdict.kind == "limit_rate" and abs(verdict.trend.value) > verdict.margin:
+            words += ", and while it bends a grid nearer to the limit is needed"
+        return f"{words}."
+    if verdict.kind == "identity" and math.isfinite(verdict.smallest_discrepancy):
+        rare = percentage(verdict.smallest_discrepancy)
+        return f"Off by at most {number(verdict.observed)}; a worse error is rarer than {rare} of replicates."
     is_share = verdict.kind == "probability"
     what = {"rate": verdict.at or "slope", "probability": "frequency"}.get(verdict.kind, "difference")
     shift = verdict.predicted if what != "difference" else 0.0
-    shown = percentage if is_share else number
     at = f" at {verdict.at}" if verdict.at not in {"", "mean"} and verdict.kind != "rate" else ""
-    words = (
-        f"{verdict.replicates:,} runs leave it open: the {what}{at} is between {shown(low + shift)} and "
-        f"{shown(high + shift)}"
-    )
+    if verdict.doubt:
+        value = verdict.observed - verdict.predicted + shift
+        return f"{runs}: the {what}{at} is {number(value)}, without a whole interval: {verdict.doubt}."
+    if verdict.kind in {"identity", *LIMITS} or not (math.isfinite(verdict.observed) and has_interval):
+        return _stored(verdict)
+    shown = percentage if is_share else number
+    words = f"{runs}: the {what}{at} is between {shown(low + shift)} and {shown(high + shift)}"
     if what == "difference":
         words += f", and {_allowed(verdict)} is claimed"
     needed = replicates_needed(verdict)
@@ -480,13 +537,9 @@ def unsaid(known: Judged) -> str:
     return "The replicates that were run do not decide it."
 
 
-def script_commands(of: Statement) -> dict[str, str]:
-    """Commands that print and run each of a statement's programs, by kind."""
-    options = {"witness": "script"}
-    return {
-        kind: f"moe-theory why {of.name} --{options.get(kind, kind)} > {kind}.py && python {kind}.py"
-        for kind in of.scripts
-    }
+def script_options(of: Statement) -> dict[str, str]:
+    """Options of `moe-theory why` that print each of a statement's programs, by kind."""
+    return {kind: "--script" if kind == "witness" else f"--{kind}" for kind in of.scripts}
 
 
 def claim_anchor(claim: str) -> str:

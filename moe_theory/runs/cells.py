@@ -19,7 +19,7 @@ from jaxtyping import Int
 
 from moe_theory.core import engine, programs
 from moe_theory.core.engine import BLOCK_WIDTH, width_for
-from moe_theory.core.errors import InvalidRunError
+from moe_theory.core.errors import InvalidValueError
 from moe_theory.core.fields import documented
 from moe_theory.core.machine import machine_memory
 from moe_theory.core.random import replicate_keys, root_key
@@ -66,7 +66,7 @@ class Cell:
 
     @property
     def rounds(self) -> Int[np.ndarray, " R"]:
-        """The recorded rounds that are kept. Raises: InvalidRunError for rounds or a recording that cannot be run."""
+        """The recorded rounds that are kept. Raises: InvalidValueError for rounds or a recording that cannot be run."""
         rounds = recorded_rounds(self.num_rounds, self.record_every)
         return rounds if self.keep is None else rounds[list(self.keep)]
 
@@ -115,7 +115,7 @@ def run_cells(
         width: replicates of a chunk; suits the size of each cell's state unless given.
         num_threads: chunks computed at once, at most; as many as there are workers unless given.
         what: what the progress calls it; the cells' names unless given.
-    Raises: InvalidRunError, InvalidDimsError, InvalidParamsError or InvalidSystemError for what cannot be run.
+    Raises: InvalidValueError or DeclarationError for what cannot be run.
 
     Examples:
         >>> from moe_theory import continual, sweep
@@ -149,15 +149,18 @@ class CellBatch:
         width: int | None = None,
     ) -> None:
         if num_replicates < 1:
-            raise InvalidRunError(f"replicates={num_replicates} must be at least 1. Raise replicates.")
+            raise InvalidValueError(
+                f"replicates={num_replicates} must be at least 1. Raise replicates.", argument="replicates"
+            )
         if first + num_replicates > 2**32:
-            raise InvalidRunError(
+            raise InvalidValueError(
                 f"replicates={num_replicates} from {first} on must end below 2**32: further ones would alias others. "
-                "Lower replicates."
+                "Lower replicates.",
+                argument="replicates",
             )
         self._cells = {cell.name: cell for cell in cells}
         if len(self._cells) < len(cells):
-            raise InvalidRunError(f"cells must have different names, not {[cell.name for cell in cells]}.")
+            raise InvalidValueError(f"cells must have different names, not {[cell.name for cell in cells]}.")
         self._num_replicates = num_replicates
         self._first = first
         self._seed = seed
@@ -190,7 +193,7 @@ class CellBatch:
     def take(self, result: Result) -> None:
         """Keep a computed chunk.
 
-        Raises: what computing it raised; InvalidRunError for runs that do not fit in memory.
+        Raises: what computing it raised; InvalidValueError for runs that do not fit in memory.
         """
         outcome, seconds = result.value()
         place = result.task.place
@@ -237,9 +240,10 @@ class CellBatch:
         available = machine_memory()
         if self.num_bytes > available:
             fitting = int(self._num_replicates * available / self.num_bytes)
-            raise InvalidRunError(
+            raise InvalidValueError(
                 f"replicates={self._num_replicates} would need {self.num_bytes / 1e9:.0f} GB of this machine's "
-                f"{available / 1e9:.0f} GB. Lower replicates to {fitting} or record less often."
+                f"{available / 1e9:.0f} GB. Lower replicates to {fitting} or record less often.",
+                argument="replicates",
             )
 
 

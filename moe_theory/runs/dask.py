@@ -13,7 +13,7 @@ from multiprocessing import resource_tracker
 from pathlib import Path
 from typing import Any
 
-from moe_theory.core.errors import ExecutorLostError, InvalidRunError, shortened
+from moe_theory.core.errors import InvalidValueError, WorkersError, shortened
 from moe_theory.runs.files import read_json
 from moe_theory.runs.workers import WorkerPool
 
@@ -29,7 +29,7 @@ def dask_pool(address: str) -> WorkerPool:
         address: `tcp://HOST:PORT` or `tls://HOST:PORT` of a scheduler, `file:PATH` of its scheduler file
             (`dask scheduler --scheduler-file PATH`), or `local:N` for N processes on this machine. Certificates come
             from Dask's configuration, under `distributed.comm.tls`.
-    Raises: InvalidRunError for an address that is none of these, or without Dask; ExecutorLostError where no scheduler
+    Raises: InvalidValueError for an address that is none of these, or without Dask; WorkersError where no scheduler
         answers.
     """
     check_address(address)
@@ -49,14 +49,17 @@ def dask_pool(address: str) -> WorkerPool:
 
 
 def check_address(address: str) -> None:
-    """Raise InvalidRunError for what is no address of a cluster, or without Dask."""
+    """Raise InvalidValueError for what is no address of a cluster, or without Dask."""
     if importlib.util.find_spec("distributed") is None:
-        raise InvalidRunError(f"dask={address!r} needs Dask, which is not installed: pip install 'moe-theory[dask]'")
+        raise InvalidValueError(
+            f"dask={address!r} needs Dask, which is not installed: pip install 'moe-theory[dask]'", argument="dask"
+        )
     forms = (r"local:0*[1-9]\d*", r"(tcp|tls)://(\[[^\]\s/]+\]|[^:\s/]+):\d{1,5}", r"file:.+")
     if not any(re.fullmatch(form, str(address)) for form in forms):
-        raise InvalidRunError(
+        raise InvalidValueError(
             f"dask={shortened(address)} is no address of a cluster: give tcp://HOST:PORT or tls://HOST:PORT of a Dask "
-            "scheduler, file:PATH of its scheduler file, or local:N for N worker processes on this machine."
+            "scheduler, file:PATH of its scheduler file, or local:N for N worker processes on this machine.",
+            argument="dask",
         )
 
 
@@ -66,12 +69,12 @@ def _pool(cluster: Any, address: str, num_local: int, resources: contextlib.Exit
     try:
         client = Client(cluster, timeout=PATIENCE, set_as_default=False)
     except (OSError, ValueError) as failure:
-        raise ExecutorLostError(
+        raise WorkersError(
             f"no Dask scheduler answers at {address} ({failure}): start one (dask scheduler), or correct the address, "
             "then run the same command again. Finished chunks are saved."
         ) from None
     except (ImportError, TypeError) as failure:  # other versions, or certificates that are missing
-        raise InvalidRunError(
+        raise InvalidValueError(
             f"the Dask scheduler at {address} cannot be used: {failure}. Certificates are named in Dask's "
             "configuration, under distributed.comm.tls."
         ) from None
@@ -92,7 +95,7 @@ def _scheduler(address: str) -> str:
         return read_json(path)["address"]
     except (OSError, ValueError, KeyError, TypeError) as failure:
         reason = getattr(failure, "strerror", None) or failure
-        raise ExecutorLostError(
+        raise WorkersError(
             f"{path} names no scheduler ({reason}): start one by dask scheduler --scheduler-file {path}."
         ) from None
 
@@ -113,7 +116,7 @@ def _local_cluster(num_processes: int, resources: contextlib.ExitStack) -> Any:
             )
             resources.callback(_quietly, cluster.close, timeout=CLOSING)
     except (AssertionError, OSError, RuntimeError) as failure:
-        raise ExecutorLostError(
+        raise WorkersError(
             f"{num_processes} Dask workers cannot be started here ({failure}). In a script, what runs the sweep must "
             'stand below `if __name__ == "__main__":`. In a task of Dask, name its scheduler.'
         ) from None

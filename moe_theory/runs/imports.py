@@ -20,9 +20,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from moe_theory.core import IMPORT_TIME
-from moe_theory.core.errors import InvalidRunError, OutputError
+from moe_theory.core.errors import InvalidValueError, OutputError
 from moe_theory.core.papers import paper_names, paper_package
-from moe_theory.runs.files import user_cache, write_whole
+from moe_theory.runs.files import user_cache
+from moe_theory.runs.store import Store
 
 PACKAGE = "moe_theory"
 IMPORTERS = frozenset({"import_module", "__import__", "resolve_name"})  # with a literal name, as good as `import`
@@ -30,7 +31,6 @@ LOADERS = IMPORTERS | {"eval", "exec", "run_path", "run_module", "spec_from_file
 PACKAGE_FOLDER = Path(__file__).parents[1]
 ADDRESS = re.compile(r"[^\W\d]\w*(\.\w+)*:[^\W\d]\w*")  # "package.module:attribute"
 MAX_DEPTH = 3  # attributes that are followed, as in `moe_theory.verify.claim.Claim`
-MAX_KEPT_FILES = 2000  # beyond them facts of old texts are dropped
 ITSELF = ""  # in the place of an attribute: the file of a package, without its imports
 STANDARD_LIBRARY = Path(sysconfig.get_path("stdlib"))
 
@@ -89,7 +89,7 @@ class Modules:
     def source(self, module: str) -> ModuleFile | None:
         """Return where a module is, without importing it; None for no file, as of a notebook.
 
-        Raises: InvalidRunError for a file that cannot be read, or of this package and changed since it was imported.
+        Raises: InvalidValueError for a file that cannot be read, or of this package and changed since it was imported.
         """
         if module not in self._sources:
             self._sources[module] = self._find(module)
@@ -185,7 +185,7 @@ class Modules:
         path = Path(file)
         facts = self._texts.facts(path)
         if is_loaded and PACKAGE_FOLDER in path.parents and path.stat().st_mtime > IMPORT_TIME:
-            raise InvalidRunError(f"{path} was changed after it was imported. Start Python again.")
+            raise InvalidValueError(f"{path} was changed after it was imported. Start Python again.")
         stub = path.with_suffix(".pyi")
         if not folders or not stub.is_file():
             return ModuleFile(facts, path, folders)
@@ -237,45 +237,40 @@ def _version(name: str) -> str:
 
 
 class Texts:
-    """Facts of files by digests of their texts, kept for later processes. A damaged file of them counts for nothing."""
+    """Facts of files by digests of their texts, in a store for later processes. Without it they are read anew."""
 
     def __init__(self) -> None:
-        self._path = user_cache() / "imports.json"
         # Facts also depend on Python's syntax trees, and on the code below.
         self._salt = sys.version.encode() + Path(__file__).read_bytes()
-        self._facts: dict[str, Any] = {}
-        self._used: dict[str, Any] = {}
-        self._is_changed = False
-        with contextlib.suppress(OSError, ValueError):
-            seal, _, data = self._path.read_bytes().partition(b"\n")
-            if seal == self._seal(data):
-                self._facts = json.loads(data)
+        self._new: dict[str, bytes] = {}
 
-    def _seal(self, data: bytes) -> bytes:
-        return hashlib.sha256(self._salt + data).hexdigest().encode()
+    @functools.cached_property
+    def _store(self) -> Store:
+        return Store(user_cache() / "imports")
 
     def facts(self, path: Path) -> Facts:
-        """Return what a file says. Raises: InvalidRunError for one that cannot be read."""
+        """Return what a file says. Raises: InvalidValueError for one that cannot be read."""
         try:
             data = path.read_bytes()
         except OSError as failure:
-            raise InvalidRunError(f"{path} cannot be read ({failure.strerror or failure}). Move it.") from None
-        name = hashlib.sha256(data).hexdigest()
-        if name not in self._facts:
-            self._facts[name] = read_facts(data)
-            self._is_changed = True
-        self._used[name] = self._facts[name]
-        digest, imports, addresses, is_dynamic = self._facts[name]
+            raise InvalidValueError(f"{path} cannot be read ({failure.strerror or failure}). Move it.") from None
+        key = hashlib.sha256(self._salt + data).hexdigest()
+        stored = None
+        with contextlib.suppress(OutputError):  # of a folder that cannot be read
+            stored = self._new.get(key) or self._store.get(key)
+        if stored is None:
+            stored = json.dumps(read_facts(data)).encode()
+            self._new[key] = stored
+        digest, imports, addresses, is_dynamic = json.loads(stored)
         return Facts(digest, [(name, tuple(place)) for name, place in imports], [*map(tuple, addresses)], is_dynamic)
 
     def save(self) -> None:
-        """Write the facts if there are new ones. A folder that cannot be written only costs time."""
-        if self._is_changed:
-            is_full = len(self._facts) > MAX_KEPT_FILES
-            data = json.dumps(self._used if is_full else self._facts).encode()
+        """Save new facts. A folder that cannot be written only costs time."""
+        if self._new:
             with contextlib.suppress(OutputError):
-                write_whole(self._path, self._seal(data) + b"\n" + data)
-            self._is_changed = False
+                self._store.put(self._new)
+                self._store.close()
+            self._new.clear()
 
 
 def read_facts(data: bytes) -> Facts:

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from moe_theory.core.errors import InvalidRunError, described
+from moe_theory.core.errors import InvalidValueError, described
 from moe_theory.runs.imports import LOADERS, PACKAGE, Modules, library_of
 
 # Attributes that say something and decide nothing.
@@ -37,7 +37,7 @@ HOOK = "__fingerprint__"  # method by which an object says what counts of it, in
 def code_digest(*objects: Any) -> str:
     """Return a digest of objects: of functions and classes by the code that they can reach, of all else by value.
 
-    Raises: InvalidRunError for an object without a value, such as an open file.
+    Raises: InvalidValueError for an object without a value, such as an open file.
 
     Examples:
         >>> from moe_theory.runs.key import code_digest
@@ -196,7 +196,7 @@ class Digests:
     def _global(self, names: list[str], namespace: dict[str, Any], has_file: bool) -> Any:
         """Return a global's value; of a module, what its attributes reach."""
         if LOADERS.intersection(names) and not has_file:
-            raise InvalidRunError(
+            raise InvalidValueError(
                 f"{'.'.join(names)} loads code by a name that is only known when it runs, so that results have no key. "
                 "Use `import`, or put the function into a file that is imported."
             )
@@ -221,7 +221,7 @@ class Digests:
             reduce = copyreg.dispatch_table.get(kind)
             reduced: Any = reduce(value) if reduce else value.__reduce_ex__(4)
         except Exception as failure:
-            raise InvalidRunError(
+            raise InvalidValueError(
                 f"a value of type {kind.__module__}.{kind.__qualname__} has no key ({described(failure)}), so that "
                 "results which depend on it cannot be found again. Pass numbers, arrays or functions in its place."
             ) from failure

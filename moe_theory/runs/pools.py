@@ -2,7 +2,7 @@
 
 from concurrent.futures import Executor
 
-from moe_theory.core.errors import InvalidRunError
+from moe_theory.core.errors import InvalidValueError
 from moe_theory.runs.dask import dask_pool
 from moe_theory.runs.workers import WorkerPool, device_pool, executor_pool
 
@@ -10,13 +10,13 @@ from moe_theory.runs.workers import WorkerPool, device_pool, executor_pool
 def pool_of(executor: Executor | None = None, dask: str | None = None, devices: int | None = None) -> WorkerPool:
     """Return the workers asked for: an executor's, a Dask cluster's, or local devices.
 
-    Raises: InvalidRunError for more than one of them, or for one that is invalid; ExecutorLostError for a cluster that
+    Raises: InvalidValueError for more than one of them, or for one that is invalid; WorkersError for a cluster that
         does not answer.
     """
     asked = {"executor": executor, "dask": dask, "devices": devices}
     names = [name for name, value in asked.items() if value is not None]
     if len(names) > 1:
-        raise InvalidRunError(f"{' and '.join(names)} exclude one another: give one of them.")
+        raise InvalidValueError(f"{' and '.join(names)} exclude one another: give one of them.")
     if executor is not None:
         return executor_pool(executor)
     if dask is not None:

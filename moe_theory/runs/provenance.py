@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 
 import moe_theory
-from moe_theory.core.errors import InvalidRunError
+from moe_theory.core.errors import InvalidValueError
 
 LIBRARIES = ("jax", "jaxlib", "optax", "numpy", "scipy")
 # Of JAX's configuration, what changes numbers; the precision is the request's to say.
@@ -61,9 +61,9 @@ def difference(own: Mapping[str, str], meant: Mapping[str, str], names: Sequence
 
 
 def require_same(own: Mapping[str, str], meant: Mapping[str, str], what: str) -> None:
-    """Refuse a worker where `what` it makes would be others. Raises: InvalidRunError."""
+    """Refuse a worker where `what` it makes would be others. Raises: InvalidValueError."""
     if different := difference(own, meant):
-        raise InvalidRunError(
+        raise InvalidValueError(
             f"the worker on {platform.node()} has {different}: its {what} would be others. Use the same versions and "
             "settings on all machines; processors of different kinds compute alike with the same "
             f"{INSTRUCTION_CAP}AVX2, say, in XLA_FLAGS on all of them."

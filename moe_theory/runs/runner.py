@@ -7,7 +7,7 @@ from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, 
 from typing import Any, NamedTuple
 
 from moe_theory.core import programs
-from moe_theory.core.errors import ExecutorLostError
+from moe_theory.core.errors import WorkersError
 from moe_theory.runs.progress import Progress, quiet
 from moe_theory.runs.workers import WorkerPool, device_pool
 
@@ -105,7 +105,7 @@ class Runner:
     def wait(self, seconds: float | None = None) -> list[Result]:
         """Return the results that have come, after the first of them or so many seconds.
 
-        Raises: ExecutorLostError where the workers are lost.
+        Raises: WorkersError where the workers are lost.
         """
         self._submit()
         done = wait(self._pending, seconds, FIRST_COMPLETED).done
@@ -178,8 +178,8 @@ class Runner:
         if isinstance(failure, (BrokenExecutor, CancelledError)):
             raise self._lost(failure) from None
 
-    def _lost(self, failure: BaseException) -> ExecutorLostError:
-        return ExecutorLostError(
+    def _lost(self, failure: BaseException) -> WorkersError:
+        return WorkersError(
             f"the workers of {self.pool.description} are lost ({failure}). What was finished before is saved where "
             "there is a folder for it. Start the workers, then run the same command again."
         )

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Shaped
 
-from moe_theory.core.errors import InvalidRunError, OutputError
+from moe_theory.core.errors import InvalidValueError, OutputError
 from moe_theory.runs.files import WAY_OUT, local
 
 Arrays = Mapping[str, Shaped[np.ndarray, "..."]]
@@ -251,9 +251,9 @@ def _digest(key: str, data: Any) -> bytes:
 
 
 def require_no_0_1(folder: Path, *patterns: str) -> None:
-    """Raise InvalidRunError for a folder with files of such names, which version 0.1 wrote."""
+    """Raise InvalidValueError for a folder with files of such names, which version 0.1 wrote."""
     if any(next(folder.glob(pattern), None) is not None for pattern in patterns):
-        raise InvalidRunError(
+        raise InvalidValueError(
             f"{folder} was written by version 0.1, which this one does not read. The same command with another --out "
             "computes it again."
         )

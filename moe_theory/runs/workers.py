@@ -13,7 +13,7 @@ from typing import Any
 
 import jax
 
-from moe_theory.core.errors import InvalidRunError
+from moe_theory.core.errors import InvalidValueError
 from moe_theory.core.forks import after_fork
 from moe_theory.core.machine import available_cores
 from moe_theory.runs.provenance import CODE, difference, is_x64
@@ -45,16 +45,17 @@ class WorkerPool:
     def fingerprint(self, ask: Callable[[], dict[str, str]]) -> dict[str, str]:
         """Return the fingerprint that `ask` tells where the workers run: that of the worker that answers first.
 
-        Raises: InvalidRunError where workers have other code than this process.
+        Raises: InvalidValueError where workers have other code than this process.
         """
         here = ask()
         if self.are_threads:
             return here
         future = self.executor.submit(ask)
         if not isinstance(future, Future):
-            raise InvalidRunError(
+            raise InvalidValueError(
                 f"executor={self.description} submits tasks that are no concurrent.futures.Future: use "
-                "ProcessPoolExecutor, or another one whose submit returns them."
+                "ProcessPoolExecutor, or another one whose submit returns them.",
+                argument="executor",
             )
         if not wait([future], SILENCE).done:
             message = (
@@ -64,7 +65,7 @@ class WorkerPool:
             _LOG.warning(message, self.description, SILENCE)
         there = future.result()
         if different := difference(there, here, CODE):
-            raise InvalidRunError(
+            raise InvalidValueError(
                 f"the workers of {self.description} have {different}: install what this process has where they run."
             )
         return there
@@ -104,17 +105,18 @@ def num_device_workers() -> int:
 
 
 def check_devices(number: int) -> None:
-    """Refuse a number of devices that no machine has. Raises: InvalidRunError."""
+    """Refuse a number of devices that no machine has. Raises: InvalidValueError."""
     most = MOST_PER_CORE * available_cores()
     if not 1 <= number <= most:
-        raise InvalidRunError(
+        raise InvalidValueError(
             f"devices={number} must be at least 1, and at most {most}, {MOST_PER_CORE} for each core here: more would "
-            "only wait. Change devices."
+            "only wait. Change devices.",
+            argument="devices",
         )
 
 
 def device_pool(num_workers: int | None = None) -> WorkerPool:
-    """Return threads on this machine's devices, as many as there are unless given. Raises: InvalidRunError."""
+    """Return threads on this machine's devices, as many as there are unless given. Raises: InvalidValueError."""
     if num_workers is not None:
         check_devices(num_workers)
     number = num_workers or num_device_workers()
@@ -128,11 +130,13 @@ after_fork(_device_executor.cache_clear)  # a forked process has none of the thr
 
 
 def executor_pool(executor: Executor) -> WorkerPool:
-    """Return the workers of an executor that its owner closes. Raises: InvalidRunError for what is no executor."""
+    """Return the workers of an executor that its owner closes. Raises: InvalidValueError for what is no executor."""
     if not isinstance(executor, Executor):
         kind = type(executor)
         package = re.split("[._]", kind.__module__)[0]  # dask_jobqueue is Dask
         way_out = WAYS_OUT.get(package, "use ProcessPoolExecutor, or another one whose submit returns its futures")
-        raise InvalidRunError(f"executor={kind.__name__} is no concurrent.futures.Executor: {way_out}.")
+        raise InvalidValueError(
+            f"executor={kind.__name__} is no concurrent.futures.Executor: {way_out}.", argument="executor"
+        )
     number = getattr(executor, "_max_workers", None) or UNKNOWN_WORKERS
     return WorkerPool(executor, type(executor).__name__, number)

@@ -4,13 +4,13 @@ import importlib
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import xarray as xr
 from jaxtyping import Int
 
-from moe_theory.core.errors import InvalidRunError, OutputError
+from moe_theory.core.errors import InvalidValueError, OutputError
 from moe_theory.core.fields import long_name
 from moe_theory.runs.files import whole
 from moe_theory.sweep.plan import Coverage, SweepPlan, chunk_shapes
@@ -19,7 +19,7 @@ from moe_theory.sweep.statistics import Arrays
 from moe_theory.sweep.systems import Sweepable
 
 ROUND, STATISTIC, REPLICATE = "round", "statistic", "replicate"
-LARGEST_NETCDF = 2**31 - 4  # bytes of a variable, by the format
+MAX_NETCDF_BYTES = 2**31 - 4  # of a variable, by the format
 
 
 class SweptResults(Protocol):
@@ -133,31 +133,38 @@ def _attributes(results: SweptResults) -> dict[str, str]:
     }
 
 
-def to_netcdf(data: xr.Dataset, path: Path) -> Path:
-    """Write a netCDF 3 file (64-bit offsets). Raises: OutputError; InvalidRunError for a variable too large for it."""
+def save(data: xr.Dataset, path: Path) -> Path:
+    """Write a dataset by the suffix of the path. Raises: as `Results.save`."""
+    writers = {".nc": to_netcdf, ".zarr": _to_zarr, ".parquet": _to_parquet}
+    if path.suffix not in writers:
+        raise OutputError(f"{path} must end in {', '.join(writers)}: that says what is written. Change the name.")
+    writers[path.suffix](data, path)
+    return path
+
+
+def to_netcdf(data: xr.Dataset, path: Path) -> None:
+    """Write a netCDF 3 file (64-bit offsets). Raises: OutputError; InvalidValueError for a variable too large for
+    it.
+    """
     for name, variable in data.items():
-        if variable.nbytes > LARGEST_NETCDF:
-            raise InvalidRunError(
+        if variable.nbytes > MAX_NETCDF_BYTES:
+            raise InvalidValueError(
                 f"{name} has {variable.nbytes / 1e9:.1f} GB, and a netCDF 3 file holds 2 GiB a variable. "
                 "Write Zarr or Parquet, or keep statistics."
             )
     with whole(path) as temporary:
         data.to_netcdf(temporary, engine="scipy", format="NETCDF3_64BIT")
-    return path
 
 
-def to_zarr(data: xr.Dataset, path: Path) -> Path:
-    """Write a Zarr folder of format 2, which every reader knows. Raises: OutputError; InvalidRunError without zarr."""
+def _to_zarr(data: xr.Dataset, path: Path) -> None:
     _require_extra("zarr", "zarr")
     if path.exists() or path.is_symlink():
         raise OutputError(f"{path} is there already, and stays. Name another place.")
     with whole(path) as temporary:
-        data.to_zarr(temporary, mode="w", zarr_format=2)
-    return path
+        data.to_zarr(temporary, mode="w", zarr_format=2)  # which every reader knows
 
 
-def to_parquet(data: xr.Dataset, path: Path) -> Path:
-    """Write a long table. Raises: OutputError; InvalidRunError without pyarrow."""
+def _to_parquet(data: xr.Dataset, path: Path) -> None:
     _require_extra("pyarrow", "parquet")
     last = next(iter(data.values())).dims[-1]
     dims = [dim for variable in data.values() for dim in variable.dims if dim != last]
@@ -167,11 +174,10 @@ def to_parquet(data: xr.Dataset, path: Path) -> Path:
     table.attrs = dict(data.attrs)
     with whole(path) as temporary:
         table.to_parquet(temporary, index=False)
-    return path
 
 
-def _require_extra(module: str, extra: str) -> Any:
+def _require_extra(module: str, extra: str) -> None:
     try:
-        return importlib.import_module(module)
+        importlib.import_module(module)
     except ImportError:
-        raise InvalidRunError(f"{module} is not installed: pip install 'moe-theory[{extra}]'") from None
+        raise InvalidValueError(f"{module} is not installed: pip install 'moe-theory[{extra}]'") from None

@@ -33,7 +33,9 @@ class SweepCost:
 
 
 def estimate(sweep: Specification, folder: Path | None = None) -> SweepCost:
-    """Count the work that a folder leaves of a sweep. Raises: InvalidRunError for chunks that do not fit in memory."""
+    """Count the work that a folder leaves of a sweep. Raises: InvalidValueError for chunks that do not fit in
+    memory.
+    """
     plan = SweepPlan(sweep, fingerprint(sweep.system))
     plan.require_memory(1)
     saved = set() if folder is None else Store(folder).keys()
@@ -44,9 +46,9 @@ def estimate(sweep: Specification, folder: Path | None = None) -> SweepCost:
         replicates=sweep.replicates,
         chunks=len(plan.chunks),
         present=len(plan.chunks) - len(missing),
-        width=max(task["width"] for task in plan.programs.values()),
+        width=max(task.width for task in plan.programs.values()),
         programs=len(plan.programs),
-        chunk_bytes=max(memory_of(task).of(task["width"]) for task in plan.programs.values()),
+        chunk_bytes=max(memory_of(task).of(task.width) for task in plan.programs.values()),
         disk_bytes=_disk_bytes(plan),
         replicate_rounds=sum(chunk.replicate_rounds for chunk in missing),
     )
@@ -54,15 +56,15 @@ def estimate(sweep: Specification, folder: Path | None = None) -> SweepCost:
 
 def _disk_bytes(plan: SweepPlan) -> int:
     """Bytes of all chunks in the store."""
-    num_chunks = Counter(chunk.of.program for chunk in plan.chunks)
+    num_chunks = Counter(chunk.task.program for chunk in plan.chunks)
     total = BYTES_A_CHUNK * len(plan.chunks)
     for program, task in plan.programs.items():
         records = chunk_shapes(task)[1]
-        num_rounds = len(recorded_rounds(task["rounds"], task["record_every"]))
+        num_rounds = len(recorded_rounds(task.rounds, task.record_every))
         if plan.sweep.keep == ONLY:
             num_numbers = sum(math.prod(record.shape) for record in records.values())
             chunk_bytes = 8 * num_numbers * (len(MOMENTS) + len(plan.sweep.quantiles))
         else:
-            chunk_bytes = bytes_of(records) * task["width"]
+            chunk_bytes = bytes_of(records) * task.width
         total += num_chunks[program] * num_rounds * chunk_bytes
     return total

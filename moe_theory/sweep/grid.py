@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import jax
 
 from moe_theory.core.constraints import shown
-from moe_theory.core.errors import InvalidSpecError, MoeTheoryError, shortened
+from moe_theory.core.errors import DeclarationError, MoeTheoryError, shortened
 from moe_theory.sweep.vocabulary import LARGEST_SIZE, READING, Value, Vocabulary
 
 MOST_CELLS = 1_000_000
@@ -67,63 +67,63 @@ class Fixed:
 
 
 def require_few_cells(counts: Sequence[int]) -> None:
-    """Raise InvalidSpecError where axes of these lengths span too many cells."""
+    """Raise DeclarationError where axes of these lengths span too many cells."""
     cells = math.prod(counts)
     if cells > MOST_CELLS:
-        raise InvalidSpecError(
+        raise DeclarationError(
             f"the axes span {shortened(cells)} cells, above {MOST_CELLS}. Shorten or zip axes, or split the sweep."
         )
 
 
 def build_grid(axes: Sequence[GridAxis], fixed: Fixed) -> Grid:
-    """The grid that the axes span, every cell checked by the system itself. Raises: InvalidDimsError,
-    InvalidParamsError or InvalidSpecError that names the first cell refused.
+    """Return the grid that the axes span, every cell checked by the system itself.
+
+    Raises: InvalidValueError or DeclarationError that names the first cell refused.
     """
-    known, given = fixed.vocabulary.known, {*fixed.dims, *(name for axis in axes for name in axis.columns)}
+    known = fixed.vocabulary.known
+    names = {*fixed.dims, *(name for axis in axes for name in axis.columns)}
     dims = {**known.default_dims, **fixed.dims}
-    if PADDED in known.sizes and "num_experts" in known.parameters and PADDED not in given:
-        experts = (draft.params["num_experts"] for draft in _drafts(axes, fixed, dims))
-        dims[PADDED] = min(max(1, max(experts)), LARGEST_SIZE)
-    cache: dict[tuple, Any] = {}
+    if PADDED in known.sizes and "num_experts" in known.parameters and PADDED not in names:
+        experts = [draft.params["num_experts"] for draft in _drafts(axes, fixed, dims)]
+        dims[PADDED] = min(max(1, *experts), LARGEST_SIZE)
+    dims_of: dict[tuple, Any] = {}
+    cells = []
     with jax.enable_x64(fixed.vocabulary.precision == "float64"):  # what a system checks are numbers of the run
-        cells = tuple(_cell(draft, fixed, cache) for draft in _drafts(axes, fixed, dims))
-    return Grid(tuple(axes), cells)
+        for draft in _drafts(axes, fixed, dims):
+            sizes = tuple(draft.dims.items())
+            try:
+                if sizes not in dims_of:
+                    dims_of[sizes] = known.dims(**draft.dims)
+                params = known.params(**draft.params)
+                known.check(dims_of[sizes], params)
+            except MoeTheoryError as error:
+                raise _in_cell(error, draft.settings, fixed.keys) from None
+            cells.append(draft._replace(dims=dims_of[sizes], params=params))
+    return Grid(tuple(axes), tuple(cells))
 
 
 def _drafts(axes: Sequence[GridAxis], fixed: Fixed, dims: Mapping[str, Any]) -> Iterator[SweepCell]:
-    """The cells with dictionaries for sizes and parameters: some sizes follow from the whole grid."""
+    """Yield the cells with dictionaries for sizes and parameters: some sizes follow from the whole grid."""
     known = fixed.vocabulary.known
     choices = {**{kind: next(iter(names)) for kind, names in known.choices.items()}, **fixed.choices}
     readings = {name: {**reading.params()._asdict(), **fixed.params} for name, reading in known.readings.items()}
     homes = {name: fixed.vocabulary.home(name) for axis in axes for name in axis.columns}
     for index in itertools.product(*(range(axis.num_values) for axis in axes)):
-        settings = {
-            name: column[place]
-            for axis, place in zip(axes, index, strict=True)
-            for name, column in axis.columns.items()
-        }
-        here: dict[str, dict[str, Any]] = {"params": {}, "dims": {}, "choices": {}, READING: {}}
+        settings: dict[str, Value] = {}
+        for axis, place in zip(axes, index, strict=True):
+            settings |= {name: column[place] for name, column in axis.columns.items()}
+        tables: dict[str, dict[str, Any]] = {"params": {}, "dims": {}, "choices": {}, READING: {}}
         for name, value in settings.items():
-            here[homes[name]][name] = value
-        reading = here[READING].get(READING, fixed.reading)
-        sizes = {**dims, **here["dims"]}
-        params = {**readings[reading], **here["params"]}
-        chosen = {**choices, **here["choices"]} if here["choices"] else choices  # shared by a million cells
-        yield SweepCell(index, settings, reading, sizes, chosen, params)
-
-
-def _cell(draft: SweepCell, fixed: Fixed, cache: dict[tuple, Any]) -> SweepCell:
-    known = fixed.vocabulary.known
-    sizes = tuple(draft.dims.items())
-    try:
-        if sizes not in cache:
-            cache[sizes] = known.dims(**draft.dims)
-        dims = cache[sizes]
-        params = type(known.readings[draft.reading].defaults)(**draft.params)
-        known.check(dims, params)
-    except MoeTheoryError as error:
-        raise _in_cell(error, draft.settings, fixed.keys) from None
-    return draft._replace(dims=dims, params=params)
+            tables[homes[name]][name] = value
+        reading = tables[READING].get(READING, fixed.reading)
+        yield SweepCell(
+            index=index,
+            settings=settings,
+            reading=reading,
+            dims={**dims, **tables["dims"]},
+            choices={**choices, **tables["choices"]} if tables["choices"] else choices,  # shared by a million cells
+            params={**readings[reading], **tables["params"]},
+        )
 
 
 def _in_cell(
@@ -131,7 +131,7 @@ def _in_cell(
 ) -> MoeTheoryError:
     """The same error with its cell, and the `key` of the first name in its message that the specification sets."""
     cell = ", ".join(f"{name}={value if isinstance(value, str) else shown(value)}" for name, value in settings.items())
-    told = type(error)(f"in the cell {cell}: {error}" if cell else str(error))
+    located = type(error)(f"in the cell {cell}: {error}" if cell else str(error))
     blamed = (name for name in (*re.findall(r"\w+", str(error)), *settings) if name in keys)
-    told.key = error.key or keys.get(next(blamed, ""), ("system",))
-    return told
+    located.key = error.key or keys.get(next(blamed, ""), ("system",))
+    return located

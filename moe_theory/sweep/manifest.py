@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from moe_theory.core.errors import InvalidRunError
+from moe_theory.core.errors import InvalidValueError
 from moe_theory.runs.files import read_json, write_whole
 from moe_theory.runs.provenance import difference
 from moe_theory.runs.store import require_no_0_1
@@ -24,7 +24,7 @@ class Manifest(NamedTuple):
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """Return the manifest of a folder. Raises: InvalidRunError where there is none, or one that is damaged."""
+    """Return the manifest of a folder. Raises: InvalidValueError where there is none, or one that is damaged."""
     require_version(folder)
     path = folder / MANIFEST
     try:
@@ -33,10 +33,12 @@ def read_manifest(folder: Path) -> Manifest:
             raise ValueError(f"its schema is not {SCHEMA}")
         return Manifest(document["specification"], document["fingerprint"])
     except FileNotFoundError:
-        raise InvalidRunError(f"{folder} holds no sweep: there is no {MANIFEST} in it. Name another folder.") from None
+        raise InvalidValueError(
+            f"{folder} holds no sweep: there is no {MANIFEST} in it. Name another folder."
+        ) from None
     except (OSError, ValueError, KeyError, TypeError) as failure:
         reason = getattr(failure, "strerror", None) or failure
-        raise InvalidRunError(
+        raise InvalidValueError(
             f"{path} cannot be read ({reason}): run the sweep again, which computes nothing twice."
         ) from None
 
@@ -44,12 +46,12 @@ def read_manifest(folder: Path) -> Manifest:
 def write_manifest(folder: Path, manifest: Manifest, is_part: bool) -> None:
     """Write the manifest of a run that begins.
 
-    Raises: OutputError; InvalidRunError for a part whose numbers would not fit those of the other parts.
+    Raises: OutputError; InvalidValueError for a part whose numbers would not fit those of the other parts.
     """
     if is_part and (folder / MANIFEST).exists():
         before = read_manifest(folder)
         if before.specification == manifest.specification and before.fingerprint != manifest.fingerprint:
-            raise InvalidRunError(
+            raise InvalidValueError(
                 f"{folder} has parts of another machine or of other code: this one has "
                 f"{difference(manifest.fingerprint, before.fingerprint)}. Run all parts on machines that are alike."
             )
@@ -58,6 +60,6 @@ def write_manifest(folder: Path, manifest: Manifest, is_part: bool) -> None:
 
 
 def require_version(folder: Path) -> None:
-    """Raise InvalidRunError for a folder that version 0.1 wrote."""
+    """Raise InvalidValueError for a folder that version 0.1 wrote."""
     if not (folder / MANIFEST).exists():
         require_no_0_1(folder, *_OF_0_1)

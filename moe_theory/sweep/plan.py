@@ -1,29 +1,26 @@
 """The chunks that a sweep is made of, as plain data, and what a worker makes of each.
 
-A chunk's name is a digest of its task, which holds everything that decides its numbers. A task can be sent anywhere,
-and the bytes that come back are what is kept of the chunk, wherever and in whatever order it was computed.
+A chunk's name is a digest of everything that decides its numbers. A chunk can be sent anywhere, and the bytes that come
+back are what is saved of it, wherever and in whatever order it was computed.
 """
 
 import dataclasses
 import functools
 import hashlib
 import itertools
-import json
 import math
-import sys
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import jax
 import numpy as np
 
 from moe_theory.core.engine import STATE_COPIES, bytes_of, width_for
-from moe_theory.core.errors import InvalidRunError
+from moe_theory.core.errors import InvalidValueError
 from moe_theory.core.machine import machine_memory
 from moe_theory.core.programs import compiled_once
 from moe_theory.core.system import check_system, recorded_rounds
-from moe_theory.runs import provenance
-from moe_theory.runs.cells import Cell, Chunk, compute_chunk
+from moe_theory.runs import cells, provenance
 from moe_theory.runs.files import canonical
 from moe_theory.runs.key import code_digest
 from moe_theory.runs.store import pack
@@ -32,47 +29,61 @@ from moe_theory.sweep.specification import Specification
 from moe_theory.sweep.statistics import ONLY, over_replicates
 from moe_theory.sweep.systems import sweepable
 
-Task = dict[str, Any]  # plain data: text, numbers, lists and dictionaries of them
-VERSION = 1  # of what a task means
 # Elsewhere than on a CPU nothing is gained by fitting a cache, and launching a kernel costs more.
 ACCELERATOR_WIDTH = 4096
-MOST_CHUNKS = 1_000_000
+MAX_CHUNKS = 1_000_000
 RECORD_COPIES = 6  # by batch and joined, in an archive and its bytes, on their way to the disk; measured: 4.9
-LONGEST = 500  # characters of an error that is passed over
-_HERE = "\u0001"  # stands for a chunk's first replicate
-_QUOTED = json.dumps(_HERE).encode()
-
-_FITTING: dict[Hashable, int] = {}  # replicates that fit a core's cache, by static shape
+MAX_ERROR_LENGTH = 500  # characters of an error that is passed over
 
 
-class PlannedCell:
-    """What the chunks of a cell have in common."""
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class CellTask:
+    """Everything that decides the numbers of a cell's chunks, as plain data."""
 
-    def __init__(self, task: Task) -> None:
-        """`task`: of its first chunk; the others differ in `first` alone."""
-        self.task = task
-        self.program: Hashable = sys.intern(program_of(task))
+    system: str
+    dims: Mapping[str, Any]
+    choices: Mapping[str, str]
+    params: Mapping[str, Any]
+    rounds: int
+    record_every: int
+    observables: tuple[str, ...]
+    quantiles: tuple[float, ...] | None  # None keeps every replicate, else only statistics are kept
+    seed: int
+    precision: str
+    width: int  # replicates of a chunk
+    batch: int  # replicates that run at once
+    fingerprint: Mapping[str, str]
 
-    def names_of(self, firsts: Iterable[int]) -> list[str]:
-        """The names of the chunks from these replicates on: digests of their tasks, made by the million."""
-        before, after = canonical(self.task | {"first": _HERE}).split(_QUOTED)
-        return [hashlib.sha256(b"%b%d%b" % (before, first, after)).hexdigest() for first in firsts]
+    @functools.cached_property
+    def digest(self) -> bytes:
+        """The digest of all fields."""
+        return hashlib.sha256(canonical(dataclasses.asdict(self))).digest()
+
+    @functools.cached_property
+    def program(self) -> Hashable:
+        """The key of the compiled program."""
+        shapes = {"system": self.system, "dims": dict(self.dims), "choices": dict(self.choices)}
+        run = (self.rounds, self.record_every, self.observables, self.precision, self.batch)
+        return canonical(shapes), run
 
 
 class PlannedChunk(NamedTuple):
-    name: str  # its key in the store
+    """Some replicates of one cell, which are computed and saved together."""
+
+    task: CellTask
     cell: int  # position in the grid
     first: int  # replicate
     num_kept: int  # replicates that count; the others are used when the sweep asks for more replicates
-    of: PlannedCell
 
     @property
-    def task(self) -> Task:
-        return self.of.task | {"first": self.first}
+    def name(self) -> str:
+        """Its key in the store."""
+        return hashlib.sha256(b"%b%d" % (self.task.digest, self.first)).hexdigest()
 
     @property
     def replicate_rounds(self) -> int:
-        return self.of.task["width"] * self.of.task["rounds"]
+        """Its work."""
+        return self.task.width * self.task.rounds
 
 
 class Coverage(NamedTuple):
@@ -85,6 +96,7 @@ class Coverage(NamedTuple):
 
     @property
     def is_complete(self) -> bool:
+        """Whether nothing is missing."""
         return self.chunks == self.of_chunks
 
 
@@ -92,156 +104,139 @@ class SweepPlan:
     """The chunks of a sweep as the machine of this fingerprint computes them."""
 
     def __init__(self, sweep: Specification, fingerprint: Mapping[str, str]) -> None:
+        """Raises: InvalidValueError for too many chunks."""
         self.sweep: Specification = sweep
         self.fingerprint: dict[str, str] = dict(fingerprint)
-        width = self.task_of(0)["width"]
-        count = len(sweep.grid) * -(-sweep.replicates // width)
-        if count > MOST_CHUNKS:
-            raise InvalidRunError(
-                f"{count} chunks of {width} replicates are more than {MOST_CHUNKS}. Set chunk_width to "
-                f"{width * -(-count // MOST_CHUNKS)} or more, or split the sweep."
+        self._widths: dict[Hashable, int] = {}  # replicates that fit a core's cache, by static shape
+        width = self._task_of(sweep.grid.cells[0]).width
+        count = len(sweep.grid) * math.ceil(sweep.replicates / width)
+        if count > MAX_CHUNKS:
+            raise InvalidValueError(
+                f"{count} chunks of {width} replicates are more than {MAX_CHUNKS}. Set chunk_width to "
+                f"{width * math.ceil(count / MAX_CHUNKS)} or more, or split the sweep."
             )
 
     @functools.cached_property
     def chunks(self) -> tuple[PlannedChunk, ...]:
+        """All chunks, cell by cell."""
         return tuple(itertools.chain.from_iterable(self.by_cell))
 
     @functools.cached_property
     def by_cell(self) -> tuple[Sequence[PlannedChunk], ...]:
-        """The chunks of each cell."""
-        return tuple(map(self._chunks_of, range(len(self.sweep.grid))))
-
-    def _chunks_of(self, index: int) -> Sequence[PlannedChunk]:
-        of, replicates = PlannedCell(self.task_of(index)), self.sweep.replicates
-        width = of.task["width"]
-        firsts = range(0, replicates, width)
-        return [
-            PlannedChunk(name, index, first, min(width, replicates - first), of)
-            for name, first in zip(of.names_of(firsts), firsts, strict=True)
-        ]
-
-    def task_of(self, index: int) -> Task:
-        """The task of a cell's first chunk; the others differ in `first` alone."""
-        sweep, cell = self.sweep, self.sweep.grid.cells[index]
-        width, batch = _widths(sweep, cell, self.fingerprint["backend"])
-        return {
-            **({"quantiles": list(sweep.quantiles)} if sweep.keep == ONLY else {}),
-            "version": VERSION,
-            "system": sweep.system,
-            "dims": dataclasses.asdict(cell.dims),
-            "choices": dict(cell.choices),
-            "params": cell.params._asdict(),
-            "rounds": sweep.rounds,
-            "record_every": sweep.record_every,
-            "observables": sorted(sweep.observables or ()),
-            "seed": sweep.seed,
-            "precision": sweep.precision,
-            "first": 0,
-            "width": width,
-            "batch": batch,
-            "fingerprint": self.fingerprint,
-        }
+        """The chunks of each cell, in the order of replicates."""
+        replicates = self.sweep.replicates
+        chunks = []
+        for index, cell in enumerate(self.sweep.grid.cells):
+            task = self._task_of(cell)
+            firsts = range(0, replicates, task.width)
+            chunks.append([PlannedChunk(task, index, first, min(task.width, replicates - first)) for first in firsts])
+        return tuple(chunks)
 
     @functools.cached_property
-    def programs(self) -> dict[Hashable, Task]:
+    def programs(self) -> dict[Hashable, CellTask]:
         """The first task of each program to compile."""
-        found: dict[Hashable, Task] = {}
+        programs: dict[Hashable, CellTask] = {}
         for first, *_ in self.by_cell:
-            found.setdefault(first.of.program, first.of.task)
-        return found
+            programs.setdefault(first.task.program, first.task)
+        return programs
 
     def require_memory(self, num_workers: int) -> None:
-        """Raise InvalidRunError, with the widest chunk that fits, for chunks that do not fit in memory."""
-        available = machine_memory()
+        """Raise InvalidValueError, with the widest chunk that fits, for chunks that do not fit in memory."""
+        share = machine_memory() / num_workers
         for task in self.programs.values():
-            need, share = memory_of(task), available / num_workers
-            if need.of(task["width"]) > share:
-                fitting, less = need.widest(share), "Record less often, or let fewer workers compute at once"
-                name = "replicates" if "quantiles" in task else "chunk_width"
-                way_out = f"Set {name} to {fitting} or less" if fitting else less
-                raise InvalidRunError(
-                    f"a chunk of {task['width']} replicates takes {need.of(task['width']) / 1e9:.1f} GB, and "
-                    f"{num_workers} are computed at once, in {available / 1e9:.1f} GB of memory. {way_out}."
+            memory = memory_of(task)
+            if memory.of(task.width) > share:
+                name = "chunk_width" if task.quantiles is None else "replicates"
+                widest = int((share - memory.fixed) / memory.per_replicate)
+                way_out = "Record less often, or let fewer workers compute at once"
+                raise InvalidValueError(
+                    f"a chunk of {task.width} replicates takes {memory.of(task.width) / 1e9:.1f} GB, and {num_workers} "
+                    f"are computed at once, in {share * num_workers / 1e9:.1f} GB of memory. "
+                    f"{f'Set {name} to {widest} or less' if widest > 0 else way_out}."
                 )
+
+    def _task_of(self, cell: SweepCell) -> CellTask:
+        sweep = self.sweep
+        fitting = self._fitting_width(cell) if self.fingerprint["backend"] == "cpu" else ACCELERATOR_WIDTH
+        if sweep.keep == ONLY:  # a cell is one chunk
+            width = sweep.replicates
+            batch = min(fitting, width)
+        else:
+            width = sweep.chunk_width or fitting
+            batch = math.ceil(width / math.ceil(width / fitting))
+        return CellTask(
+            system=sweep.system,
+            dims=dataclasses.asdict(cell.dims),
+            choices=cell.choices,
+            params=cell.params._asdict(),
+            rounds=sweep.rounds,
+            record_every=sweep.stride,
+            observables=tuple(sorted(sweep.observables or ())),
+            quantiles=tuple(sweep.quantiles) if sweep.keep == ONLY else None,
+            seed=sweep.seed,
+            precision=sweep.precision,
+            width=width,
+            batch=batch,
+            fingerprint=self.fingerprint,
+        )
+
+    def _fitting_width(self, cell: SweepCell) -> int:
+        shape = (cell.dims, tuple(cell.choices.items()))
+        if shape not in self._widths:
+            system = sweepable(self.sweep.system).system(cell.dims, cell.choices)
+            self._widths[shape] = width_for(check_system(system, cell.params))
+        return self._widths[shape]
 
 
 def fingerprint(system: str) -> dict[str, str]:
-    """Everything besides a task that decides its numbers on this machine."""
+    """Return everything besides a task that decides its numbers on this machine."""
     return provenance.fingerprint(_code(sweepable(system).code))
 
 
 @functools.cache
 def _code(system: str) -> str:
-    """A digest of a system's code, which is given as one, and of what is made of its runs."""
-    return code_digest(system, _batches, _packed)
+    """Return a digest of a system's code, which is given as one, and of what is made of its runs."""
+    return code_digest(system, compute_chunk)
 
 
-def program_of(task: Task) -> str:
-    """Key of a task's compiled program."""
-    decisive = ("system", "dims", "choices", "rounds", "record_every", "observables", "precision", "batch")
-    return json.dumps({name: task[name] for name in decisive}, sort_keys=True)
-
-
-class SentChunks(NamedTuple):
-    """Chunks of one cell: what a worker is sent."""
-
-    task: Task  # of one of them
-    firsts: tuple[int, ...]  # replicates
-
-
-def parts_of(chunks: Sequence[PlannedChunk]) -> list[SentChunks]:
-    """Chunks, in their order, as a worker is sent them."""
-    cells = itertools.groupby(chunks, lambda chunk: chunk.of)
-    return [SentChunks(of.task, tuple(chunk.first for chunk in own)) for of, own in cells]
-
-
-def compute(parts: Sequence[SentChunks], keeps_going: bool = False) -> list[bytes | str]:
+def compute(chunks: Sequence[PlannedChunk], keeps_going: bool = False) -> list[bytes | str]:
     """Return what is saved of chunks of one program. This is what a worker does.
 
     Args:
         keeps_going: whether an error of one chunk is no reason not to compute the others. It is returned as text.
-    Raises: InvalidRunError where the numbers would be others; what a chunk raises, unless it keeps going.
+    Raises: InvalidValueError where the numbers would be others; what a chunk raises, unless it keeps going.
     """
-    task = parts[0].task
-    provenance.require_same(fingerprint(task["system"]), task["fingerprint"], "numbers")
+    task = chunks[0].task
+    provenance.require_same(fingerprint(task.system), task.fingerprint, "numbers")
     outcomes: list[bytes | str] = []
-    for part in parts:
-        for first in part.firsts:
-            try:
-                outcomes.append(computed(part.task | {"first": first}))
-            except Exception as failure:
-                if not keeps_going:
-                    failure.add_note(f"in the cell with {part.task['params']} and {part.task['dims']}")
-                    raise
-                outcomes.append(f"{type(failure).__name__}: {' '.join(str(failure).split())[:LONGEST]}")
+    for chunk in chunks:
+        try:
+            outcomes.append(compute_chunk(chunk.task, chunk.first))
+        except Exception as failure:
+            if not keeps_going:
+                failure.add_note(f"in the cell with {chunk.task.params} and {chunk.task.dims}")
+                raise
+            outcomes.append(f"{type(failure).__name__}: {' '.join(str(failure).split())[:MAX_ERROR_LENGTH]}")
     return outcomes
 
 
-def computed(task: Task) -> bytes:
-    """What is kept of a chunk."""
-    with jax.enable_x64(task["precision"] == "float64"), compiled_once(program_of(task)):
-        records = _batches(task, _cell(task))
-    return _packed(task, records)
+def compute_chunk(task: CellTask, first: int) -> bytes:
+    """Return what is saved of the chunk that begins with this replicate."""
+    end = first + task.width
+    with jax.enable_x64(task.precision == "float64"), compiled_once(task.program):
+        cell = _cell(task)
+        batches = []
+        for start in range(first, end, task.batch):  # as many replicates at once as fit a core's cache
+            chunk = cells.Chunk(cell, np.arange(start, start + task.batch), min(task.batch, end - start))
+            batches.append(cells.compute_chunk(chunk, task.seed)[1])
+    if task.quantiles is not None:
+        return pack(over_replicates(batches, task.observables, task.quantiles))
+    return pack({name: np.concatenate([batch[name] for batch in batches], axis=-1) for name in task.observables})
 
 
-def _batches(task: Task, cell: Cell) -> list[Any]:
-    """Records of a chunk's replicates, as many at once as fit a core's cache."""
-    end, batch = task["first"] + task["width"], task["batch"]
-    return [
-        compute_chunk(Chunk(cell, np.arange(first, first + batch), min(batch, end - first)), task["seed"])[1]
-        for first in range(task["first"], end, batch)
-    ]
-
-
-def _packed(task: Task, parts: Sequence[Any]) -> bytes:
-    if "quantiles" in task:
-        return pack(over_replicates(parts, task["observables"], task["quantiles"]))
-    arrays = {name: np.concatenate([part[name] for part in parts], axis=-1) for name in task["observables"]}
-    return pack(arrays)
-
-
-def chunk_shapes(task: Task) -> tuple[Any, Any]:
-    with jax.enable_x64(task["precision"] == "float64"):
+def chunk_shapes(task: CellTask) -> tuple[Any, Any]:
+    """Return the shapes of a replicate's state and of a recorded round."""
+    with jax.enable_x64(task.precision == "float64"):
         cell = _cell(task)
         state = check_system(cell.system, cell.params)
         key = jax.eval_shape(lambda: jax.random.key(0))
@@ -250,43 +245,26 @@ def chunk_shapes(task: Task) -> tuple[Any, Any]:
 
 
 class ChunkMemory(NamedTuple):
-    """Bytes that computing a chunk takes: whatever its width, and for each replicate of it."""
+    """Bytes that computing a chunk takes."""
 
-    fixed: int
-    each: int
+    fixed: int  # whatever its width
+    per_replicate: int
 
     def of(self, width: int) -> int:
-        return self.fixed + width * self.each
-
-    def widest(self, available: float) -> int:
-        """Replicates of the widest chunk that fits; 0 where none does."""
-        return max(int((available - self.fixed) / self.each), 0)
+        """Return the bytes of a chunk of this width."""
+        return self.fixed + width * self.per_replicate
 
 
-def memory_of(task: Task) -> ChunkMemory:
+def memory_of(task: CellTask) -> ChunkMemory:
+    """Return the memory that a task's chunks take."""
     state, records = chunk_shapes(task)
-    kept = len(recorded_rounds(task["rounds"], task["record_every"])) * bytes_of(records)
-    return ChunkMemory(fixed=task["batch"] * (STATE_COPIES * bytes_of(state) + kept), each=RECORD_COPIES * kept)
+    record_bytes = len(recorded_rounds(task.rounds, task.record_every)) * bytes_of(records)
+    fixed = task.batch * (STATE_COPIES * bytes_of(state) + record_bytes)
+    return ChunkMemory(fixed=fixed, per_replicate=RECORD_COPIES * record_bytes)
 
 
-def _cell(task: Task) -> Cell:
-    kind = sweepable(task["system"])
-    dims = kind.dims(**task["dims"])
-    params = type(kind.readings[kind.default_reading].defaults)(**task["params"])
-    system, observe = kind.system(dims, task["choices"]), kind.observe(task["observables"])
-    return Cell("sweep", system, params, task["rounds"], task["record_every"], observe)
-
-
-def _widths(sweep: Specification, cell: SweepCell, backend: str) -> tuple[int, int]:
-    fitting = _fitting(sweep.system, cell) if backend == "cpu" else ACCELERATOR_WIDTH
-    if sweep.keep == ONLY:  # a cell is one chunk, of which nothing but the statistics is kept
-        return sweep.replicates, min(fitting, sweep.replicates)
-    width = sweep.chunk_width or fitting
-    return width, math.ceil(width / math.ceil(width / fitting))
-
-
-def _fitting(system: str, cell: SweepCell) -> int:
-    shape = (system, cell.dims, tuple(cell.choices.items()))
-    if shape not in _FITTING:
-        _FITTING[shape] = width_for(check_system(sweepable(system).system(cell.dims, cell.choices), cell.params))
-    return _FITTING[shape]
+def _cell(task: CellTask) -> cells.Cell:
+    kind = sweepable(task.system)
+    system = kind.system(kind.dims(**task.dims), task.choices)
+    observe = kind.observe(task.observables)
+    return cells.Cell("sweep", system, kind.params(**task.params), task.rounds, task.record_every, observe)

@@ -7,13 +7,13 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jaxtyping import Float, Int
 
 from moe_theory.core.constraints import shown
-from moe_theory.core.errors import InvalidParamsError, InvalidRunError, MissingChunkError, unknown_name
+from moe_theory.core.errors import InvalidValueError, MissingError, unknown_name
 from moe_theory.core.machine import available_cores
 from moe_theory.core.notebook import Shown
 from moe_theory.core.papers import Reading
@@ -42,7 +42,7 @@ class Sweep(Specification):
 
     Its arguments are the fields of `Specification`, with the same defaults.
 
-    Raises: InvalidSpecError, UnknownNameError, InvalidParamsError or InvalidDimsError for what cannot be run.
+    Raises: DeclarationError, UnknownNameError, InvalidValueError for what cannot be run.
 
     Examples:
         >>> import moe_theory as mt
@@ -75,7 +75,7 @@ class Sweep(Specification):
             keep_going: whether to go on where a cell raises an error: `Results.failed` has it, by the cell's name, and
                 the results lack what it had.
             part: a fixed share of the chunks, such as "3/8", for one job of a batch system.
-        Raises: OutputError, InvalidRunError, UnknownNameError or ExecutorLostError. What was finished before is saved.
+        Raises: OutputError, InvalidValueError, UnknownNameError or WorkersError. What was finished before is saved.
         """
         share = None if part is None else runner.Part.parsed(part)
         with shown_progress(progress) as listener:
@@ -88,7 +88,10 @@ def results_of(outcome: runner.Outcome) -> "Results":
     """Return the results of a run, partial where chunks are missing."""
     results = Results(outcome.plan, outcome.store, partial=True)
     results.partial = not results.coverage.is_complete
-    results.failed = results.errors_of(outcome.counts.failed)
+    failed = outcome.counts.failed
+    for chunk in outcome.plan.chunks if failed else ():
+        if chunk.name in failed:
+            results.failed[results.names[chunk.cell]] = failed[chunk.name]
     return results
 
 
@@ -96,7 +99,7 @@ class Results(Shown):
     """A sweep's results. Chunks are read when they are needed."""
 
     def __init__(self, plan: SweepPlan, store: Store, partial: bool = False) -> None:
-        """Raises: MissingChunkError where chunks are missing, unless partial results are accepted."""
+        """Raises: MissingError where chunks are missing, unless partial results are accepted."""
         self.plan: SweepPlan = plan
         self.store: Store = store
         self.partial: bool = partial
@@ -115,7 +118,7 @@ class Results(Shown):
         Args:
             partial: whether to accept missing chunks: statistics are then of fewer replicates, see `count`, and nan for
                 cells without any.
-        Raises: InvalidRunError where there is no sweep; MissingChunkError where chunks are missing; OutputError for an
+        Raises: InvalidValueError where there is no sweep; MissingError where chunks are missing; OutputError for an
             address in place of a folder.
         """
         folder = local(path)
@@ -136,19 +139,7 @@ class Results(Shown):
     def row(self) -> dict[str, Any]:
         """Its facts by name, as a table of many has them."""
         there = f"{self.coverage.chunks} of {self.coverage.of_chunks}"
-        return {**self.sweep.row(), "observables": ", ".join(self.kept), "keeps": self.sweep.keep, "chunks": there}
-
-    def __repr__(self) -> str:
-        sweep, coverage, axes = self.sweep, self.coverage, self.sweep.row()["axes"] or "none"
-        observables = f"{', '.join(self.kept)}; {sweep.keep}"
-        return "\n".join(
-            [
-                f"<moe_theory.Results: {sweep.system} under {self.reading.name}, {self.folder}",
-                f"  axes: {axes} ({len(sweep.grid)} {'cell' if len(sweep.grid) == 1 else 'cells'})",
-                f"  recorded: {len(self.rounds)} of {sweep.rounds} rounds of {observables}",
-                f"  replicates: {sweep.replicates} a cell; {coverage.chunks} of {coverage.of_chunks} chunks there>",
-            ]
-        )
+        return {**self.sweep.row(), "chunks": there, "observables": ", ".join(self.kept), "keeps": self.sweep.keep}
 
     @property
     def coverage(self) -> Coverage:
@@ -170,12 +161,12 @@ class Results(Shown):
     @property
     def rounds(self) -> Int[np.ndarray, " R"]:
         """The recorded rounds, 1-based."""
-        return recorded_rounds(self.sweep.rounds, self.stride)
+        return recorded_rounds(self.sweep.rounds, self.sweep.stride)
 
     @property
     def stride(self) -> int:
         """Rounds from one record to the next."""
-        return cast(int, self.sweep.record_every)  # set when a specification is made
+        return self.sweep.stride
 
     @property
     def digest(self) -> str:
@@ -211,45 +202,42 @@ class Results(Shown):
                 self._readable(place)
         return dataset(self)
 
-    def to_netcdf(self, path: str | os.PathLike[str]) -> Path:
-        """Write a netCDF 3 file.
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write everything as netCDF 3 (.nc), Zarr (.zarr) or a Parquet table (.parquet), by the suffix.
 
-        Integers are of 32 bits there and text is of characters. `xarray.open_dataset` gives equal values and labels.
+        In netCDF integers are of 32 bits and text is of characters. A table has a row for each cell, round, own axis
+        and statistic (or replicate).
 
-        Raises: OutputError where it cannot be written; InvalidRunError for a variable of more than 2 GiB.
+        Raises: OutputError where it cannot be written; InvalidValueError for a variable of more than 2 GiB in netCDF,
+            or without the extra `zarr` or `parquet`.
         """
         from moe_theory.sweep import dataset
 
-        return dataset.to_netcdf(self.to_xarray(), Path(path))
-
-    def to_zarr(self, path: str | os.PathLike[str]) -> Path:
-        """Write a Zarr folder (format 2).
-
-        Raises: OutputError where it cannot be written or something is there; InvalidRunError without the extra `zarr`.
-        """
-        from moe_theory.sweep import dataset
-
-        return dataset.to_zarr(self.to_xarray(), Path(path))
-
-    def to_parquet(self, path: str | os.PathLike[str]) -> Path:
-        """Write a Parquet table: a row for each cell, round and statistic (or replicate).
-
-        Observables are columns. Where one has an axis of its own, rows are of that axis too, and the others repeat.
-
-        Raises: OutputError where it cannot be written; InvalidRunError without the extra `parquet`.
-        """
-        from moe_theory.sweep import dataset
-
-        return dataset.to_parquet(self.to_xarray(), Path(path))
+        return dataset.save(self.to_xarray(), Path(path))
 
     def cell(self, index: int | None = None, /, **settings: Any) -> Run:
         """All replicates of one cell: the `index`-th of the grid, or the one with these settings.
 
-        Raises: UnknownNameError, InvalidParamsError or InvalidRunError where that names no cell, or several;
-            MissingChunkError if some of its replicates are missing.
+        Raises: InvalidValueError where that names no cell, or several; MissingError if some of its replicates are
+            missing.
         """
-        place = self._place_of(settings) if index is None else range(len(self.sweep.grid))[index]
-        return self.run_of(place)
+        cells = self.sweep.grid.cells
+        if index is not None:
+            return self.run_of(range(len(cells))[index])
+        places = [
+            place
+            for place, cell in enumerate(cells)
+            if all(_is_same(value, cell.settings.get(name)) for name, value in settings.items())
+        ]
+        if len(places) != 1:
+            columns = [
+                f"{name} = {', '.join(dict.fromkeys(_texts([cell.settings[name] for cell in cells]).values()))}"
+                for name in cells[0].settings
+            ]
+            raise InvalidValueError(
+                f"{len(places)} cells have {settings}, and one is wanted. The cells are {'; '.join(columns)}. Name one."
+            )
+        return self.run_of(places[0])
 
     def runs(self, first: int = 0, count: int | None = None) -> Mapping[str, Run]:
         """The cells' runs by their names, such as "num_experts = 5, truth_scale = 0.4"; each is read when asked for.
@@ -258,11 +246,11 @@ class Results(Shown):
 
         Args:
             count: of the replicates from `first` on; None takes all there are.
-        Raises: InvalidRunError for replicates that the sweep does not have.
+        Raises: InvalidValueError for replicates that the sweep does not have.
         """
         last = self.sweep.replicates if count is None else first + count
         if not 0 <= first < last <= self.sweep.replicates:
-            raise InvalidRunError(
+            raise InvalidValueError(
                 f"replicates {first} to {last - 1} are asked for, and the sweep has {self.sweep.replicates}: raise "
                 "`replicates` in its specification and run it again, which computes only what is new."
             )
@@ -278,7 +266,7 @@ class Results(Shown):
         )
 
     def run_of(self, place: int, first: int = 0, last: int | None = None) -> Run:
-        """Replicates `first` to `last` - 1 of the cell at this place. Raises: MissingChunkError; InvalidRunError where
+        """Replicates `first` to `last` - 1 of the cell at this place. Raises: MissingError; InvalidValueError where
         they were not kept.
         """
         self._require_replicates()
@@ -311,7 +299,7 @@ class Results(Shown):
 
     def replicates_of(self, place: int) -> tuple[Int[np.ndarray, " B"], Arrays] | None:
         """Numbers of the replicates of the cell at this place, and (R, *own axes, B) by observable; or None. Raises:
-        InvalidRunError where they were not kept.
+        InvalidValueError where they were not kept.
         """
         self._require_replicates()
         read = self._readable(place)
@@ -320,15 +308,9 @@ class Results(Shown):
         numbers = np.concatenate([chunk.first + np.arange(chunk.num_kept) for chunk, _ in read])
         return numbers, {name: _joined([arrays for _, arrays in read], name) for name in self.kept}
 
-    def errors_of(self, failed: Mapping[str, str]) -> dict[str, str]:
-        """What went wrong with chunks that are not there, by the names of their cells."""
-        chunks = self.plan.chunks if failed else ()
-        gone = (chunk for chunk in chunks if chunk.name in failed)
-        return {self.names[chunk.cell]: failed[chunk.name] for chunk in gone}
-
     def _require_replicates(self) -> None:
         if self.sweep.keep == ONLY:
-            raise InvalidRunError(
+            raise InvalidValueError(
                 f"{self.folder} has statistics only, and no replicates: set keep = 'statistics' in its "
                 "specification and run it again."
             )
@@ -351,33 +333,13 @@ class Results(Shown):
         whole = self.sweep.keep == ONLY
         return {name: array if whole else array[..., : chunk.num_kept] for name, array in arrays.items()}
 
-    def _incomplete(self, what: str = "") -> MissingChunkError:
+    def _incomplete(self, what: str = "") -> MissingError:
         coverage = self.coverage
-        return MissingChunkError(
+        return MissingError(
             f"{self.folder}: {coverage.chunks} of {coverage.of_chunks} chunks are there"
             f"{f' ({what})' if what else ''}. The same `moe-theory sweep` command computes the others; "
             "partial=True takes the statistics of what is there."
         )
-
-    def _place_of(self, settings: Mapping[str, Any]) -> int:
-        cells = self.sweep.grid.cells
-        for name, value in settings.items():
-            if name not in cells[0].settings:
-                raise unknown_name("axis", name, cells[0].settings, self.kind.params)
-            known = list(dict.fromkeys(cell.settings[name] for cell in cells))
-            if not any(_is_same(value, each) for each in known):
-                raise InvalidParamsError(
-                    f"{name}={value} is not in the sweep. Known: {', '.join(_texts(known).values())}."
-                )
-        matching = [
-            place
-            for place, cell in enumerate(cells)
-            if all(_is_same(value, cell.settings[name]) for name, value in settings.items())
-        ]
-        if len(matching) == 1:
-            return matching[0]
-        rest = ", ".join(name for name in cells[0].settings if name not in settings)
-        raise InvalidRunError(f"{len(matching)} cells have these settings. Name one of them: give also {rest}.")
 
 
 class _Runs(Mapping[str, Run]):
@@ -410,9 +372,9 @@ def _joined(pieces: Sequence[Arrays | None], name: str) -> np.ndarray:
 
 def _is_same(asked: Any, value: Any) -> bool:
     """Whether two values are equal up to the last digits of a computed axis."""
-    if isinstance(asked, str) or isinstance(value, str):
-        return asked == value
-    return math.isclose(asked, value, rel_tol=1e-9)
+    if isinstance(asked, (int, float)) and isinstance(value, (int, float)):
+        return math.isclose(asked, value, rel_tol=1e-9)
+    return asked == value
 
 
 def _texts(values: Sequence[Any]) -> dict[Any, str]:

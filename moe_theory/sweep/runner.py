@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple, Self
 
-from moe_theory.core.errors import InvalidRunError
+from moe_theory.core.errors import InvalidValueError
 from moe_theory.runs.files import made_folder
 from moe_theory.runs.progress import Progress, quiet
 from moe_theory.runs.runner import Result, Runner, Task
@@ -16,7 +16,7 @@ from moe_theory.runs.store import Store
 from moe_theory.runs.workers import WorkerPool, device_pool
 from moe_theory.sweep import plan as planning
 from moe_theory.sweep.manifest import WAY_OUT, Manifest, require_version, write_manifest
-from moe_theory.sweep.plan import PlannedChunk, SweepPlan, parts_of
+from moe_theory.sweep.plan import PlannedChunk, SweepPlan
 from moe_theory.sweep.specification import Specification
 
 LOOK = 1.0  # seconds between looks at whether the run is stopped
@@ -33,11 +33,13 @@ class Part(NamedTuple):
 
     @classmethod
     def parsed(cls, text: str) -> Self:
-        """Return the part that a text such as "3/8" names. Raises: InvalidRunError."""
+        """Return the part that a text such as "3/8" names. Raises: InvalidValueError."""
         number, _, count = text.partition("/")
         if number.isdecimal() and count.isdecimal() and 1 <= int(number) <= int(count):
             return cls(int(number), int(count))
-        raise InvalidRunError(f"part={text} must be two numbers, such as 3/8 for the third of eight parts. Change it.")
+        raise InvalidValueError(
+            f"part={text} must be two numbers, such as 3/8 for the third of eight parts. Change it.", argument="part"
+        )
 
     @property
     def suffix(self) -> str:
@@ -63,6 +65,11 @@ class ChunkCounts:
     def done(self) -> int:
         """Chunks that are saved."""
         return self.present + self.computed
+
+    @property
+    def line(self) -> str:
+        """How many chunks are saved."""
+        return f"{self.done:,} of {self.num_chunks:,} chunks"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -92,7 +99,7 @@ def run(
             comes in the middle of a callback.
         keeps_going: whether an error of one chunk is no reason not to compute the others.
         part: the share of the chunks to compute, into a file of its own.
-    Raises: OutputError, InvalidRunError, ExecutorLostError, or what a chunk raised. What was finished before is saved.
+    Raises: OutputError, InvalidValueError, WorkersError, or what a chunk raised. What was finished before is saved.
     """
     pool = device_pool() if pool is None else pool
     with contextlib.closing(pool):
@@ -107,29 +114,21 @@ def run(
         saved = store.intact(chunk.name for chunk in chunks)
         missing = [chunk for chunk in chunks if chunk.name not in saved]
         counts = ChunkCounts(len(chunks), len(saved), dict(store.damaged))
-        _compute(missing, Runner(pool, progress), _Saving(store, counts, progress), is_stopped, keeps_going)
+        runner = Runner(pool, progress)
+        tasks = _tasks(missing, pool.num_workers, keeps_going)
+        runner.add(store, tasks, sum(chunk.replicate_rounds for chunk in missing), f"on {pool.description}")
+        progress.at(counts.line)
+        try:
+            while runner.is_busy:
+                if is_stopped():
+                    raise KeyboardInterrupt
+                _save(runner.wait(LOOK), store, counts)
+                progress.at(counts.line)
+        except BaseException:
+            with contextlib.suppress(Exception):  # a full disk is reported by whatever met it first
+                _save(runner.stop(), store, counts)
+            raise
     return Outcome(plan, store, counts)
-
-
-def _compute(
-    missing: Sequence[PlannedChunk],
-    runner: Runner,
-    saving: "_Saving",
-    is_stopped: Callable[[], bool],
-    keeps_going: bool,
-) -> None:
-    saving.show()
-    work = sum(chunk.replicate_rounds for chunk in missing)
-    runner.add(saving, _tasks(missing, runner.pool.num_workers, keeps_going), work, f"on {runner.pool.description}")
-    try:
-        while runner.is_busy:
-            if is_stopped():
-                raise KeyboardInterrupt
-            saving.save(runner.wait(LOOK))
-    except BaseException:
-        with contextlib.suppress(Exception):  # a full disk is reported by whatever met it first
-            saving.save(runner.stop())
-        raise
 
 
 def _tasks(missing: Sequence[PlannedChunk], num_workers: int, keeps_going: bool) -> Iterator[Task]:
@@ -137,7 +136,7 @@ def _tasks(missing: Sequence[PlannedChunk], num_workers: int, keeps_going: bool)
     most = max(1, min(MOST_A_TASK, len(missing) // (TASKS_A_WORKER * num_workers)))
     firsts: list[Task] = []
     others: list[list[PlannedChunk]] = []
-    for program, alike in itertools.groupby(missing, lambda chunk: chunk.of.program):
+    for program, alike in itertools.groupby(missing, lambda chunk: chunk.task.program):
         chunks = list(alike)
         size = max(1, min(most, WORK_A_TASK // chunks[0].replicate_rounds))
         batches = [chunks[start : start + size] for start in range(0, len(chunks), size)]
@@ -150,40 +149,27 @@ def _tasks(missing: Sequence[PlannedChunk], num_workers: int, keeps_going: bool)
 
 
 def _task(chunks: Sequence[PlannedChunk], keeps_going: bool) -> Task:
-    call = functools.partial(planning.compute, parts_of(chunks), keeps_going)
-    return Task(call, sum(chunk.replicate_rounds for chunk in chunks), chunks[0].of.program, tuple(chunks))
+    call = functools.partial(planning.compute, chunks, keeps_going)
+    return Task(call, sum(chunk.replicate_rounds for chunk in chunks), chunks[0].task.program, tuple(chunks))
 
 
-class _Saving:
-    """Saves chunks as they come."""
-
-    def __init__(self, store: Store, counts: ChunkCounts, progress: Progress) -> None:
-        self._store = store
-        self._counts = counts
-        self._progress = progress
-
-    def save(self, results: Sequence[Result]) -> None:
-        """Save computed chunks together. Raises: OutputError; what a chunk raised, once the others are saved."""
-        computed: dict[str, bytes] = {}
-        failure: BaseException | None = None
-        for result in results:
-            try:
-                outcomes = result.value()
-            except Exception as error:
-                failure = failure or error
-                continue
-            for chunk, outcome in zip(result.task.place, outcomes, strict=True):
-                if isinstance(outcome, str):
-                    self._counts.failed[chunk.name] = outcome
-                else:
-                    computed[chunk.name] = outcome
-        if computed:
-            self._store.put(computed)
-            self._counts.computed += len(computed)
-            self.show()
-        if failure is not None:
-            raise failure
-
-    def show(self) -> None:
-        """Say how many chunks are saved."""
-        self._progress.at(f"{self._counts.done:,} of {self._counts.num_chunks:,} chunks")
+def _save(results: Sequence[Result], store: Store, counts: ChunkCounts) -> None:
+    """Save computed chunks together. Raises: OutputError; what a chunk raised, once the others are saved."""
+    computed: dict[str, bytes] = {}
+    failure: BaseException | None = None
+    for result in results:
+        try:
+            outcomes = result.value()
+        except Exception as error:
+            failure = failure or error
+            continue
+        for chunk, outcome in zip(result.task.place, outcomes, strict=True):
+            if isinstance(outcome, str):
+                counts.failed[chunk.name] = outcome
+            else:
+                computed[chunk.name] = outcome
+    if computed:
+        store.put(computed)
+        counts.computed += len(computed)
+    if failure is not None:
+        raise failure

@@ -43,7 +43,7 @@ class Sweepable:
     default_dims: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     # Static choices, such as a policy, by their names; the first is the default.
     choices: Mapping[str, Mapping[str, Any]] = dataclasses.field(default_factory=dict)
-    # (dims, params): raises InvalidParamsError.
+    # (dims, params): raises InvalidValueError.
     check: Callable[[Any, Any], Any] = lambda dims, params: constraints.check(params, dims)
 
     def __post_init__(self) -> None:

@@ -9,18 +9,9 @@ import jax
 import numpy as np
 from jaxtyping import PyTree, Shaped
 
-from moe_theory.core.errors import FaultyRunError, InvalidParamsError, InvalidRunError, unknown_name
+from moe_theory.core.errors import InvalidValueError, unknown_name
 from moe_theory.core.fields import fields_of, long_name
-from moe_theory.core.random import root_key
-from moe_theory.core.system import (
-    Observe,
-    Params,
-    System,
-    check_replicates,
-    observe_info,
-    recorded_rounds,
-    simulate_batch,
-)
+from moe_theory.core.system import Observe, Params, System, check_replicates, observe_info, recorded_rounds
 from moe_theory.runs.cells import Cell, run_cells
 from moe_theory.runs.progress import Progress, automatic, shown
 
@@ -41,7 +32,6 @@ def vary(
     observe: Observe = observe_info,
     seed: int = 0,
     progress: Progress = automatic,
-    debug: bool = False,
     **axes: Sequence[Any],
 ) -> "xr.Dataset":
     """Run a system at every combination of some parameters' values: one program, on all cores, replicates in each.
@@ -53,12 +43,11 @@ def vary(
         replicates: B, of each setting.
         observe: what a recorded round keeps of one replicate: a NamedTuple, a dictionary or an array.
         progress: where it is reported; by default a line in a notebook, else standard error.
-        debug: as for `simulate`, one setting after another.
         axes: values by the names of parameters, such as num_experts=range(2, 21).
     Returns: a variable for each array that is kept, called `value` where it is one; its dimensions are the axes in the
         order given, round, its own and replicate, its `long_name` is what the comment beside its field says.
-    Raises: UnknownNameError for an axis that is no parameter; InvalidRunError, InvalidDimsError, InvalidParamsError
-        or InvalidSystemError for what cannot be run, before anything is; with `debug`, FaultyRunError.
+    Raises: UnknownNameError for an axis that is no parameter; InvalidValueError
+        or DeclarationError for what cannot be run, before anything is.
 
     Examples:
         >>> import moe_theory as mt
@@ -73,87 +62,66 @@ def vary(
     """
     import xarray as xr
 
-    values = {name: _values(name, given, params) for name, given in axes.items()}
+    values = {name: _values(name, column, params) for name, column in axes.items()}
     count = len(check_replicates(replicates))
-    settings = [dict(zip(values, chosen, strict=True)) for chosen in itertools.product(*values.values())]
-    cells = [
-        Cell(cell_name(each), system, params._replace(**each), num_rounds, record_every, observe, keeps_state=False)
-        for each in settings
-    ]
-    if debug:
-        found = [_asserted(cell, count, seed) for cell in cells]
-    else:
-        with shown(progress) as shown_progress:
-            runs = run_cells(cells, count, seed=seed, progress=shown_progress, what=", ".join(values) or "run")
-        found = [runs[cell.name].records for cell in cells]
-    sizes = tuple(len(each) for each in values.values())
-    leaves = [_named(records) for records in found]
-    about = {field.name: field for field in fields_of(type(found[0]))}
-    variables, known = {}, dict.fromkeys((*values, ROUND, REPLICATE), 0)  # dimensions and their sizes
-    for name, first in leaves[0].items():
-        stacked = np.stack([each[name] for each in leaves]).reshape(*sizes, *first.shape)
-        own = _own_dims(name, about[name].annotation if name in about else "", first.shape[1:-1], known)
-        comment = about[name].comment if name in about else ""
-        variables[name] = ((*values, ROUND, *own, REPLICATE), stacked, {"long_name": comment} if comment else {})
-    return xr.Dataset(
-        variables,
-        {
-            **{name: (name, each, {"long_name": long_name(name, type(params))}) for name, each in values.items()},
-            ROUND: recorded_rounds(num_rounds, record_every),
-            REPLICATE: np.arange(count, dtype=np.uint32),
-        },
-        {"seed": seed, "num_rounds": num_rounds},
-    )
+    cells = []
+    for combination in itertools.product(*values.values()):
+        setting = dict(zip(values, combination, strict=True))
+        name = ", ".join(f"{parameter} = {value}" for parameter, value in setting.items()) or "run"
+        cell = Cell(name, system, params._replace(**setting), num_rounds, record_every, observe, keeps_state=False)
+        cells.append(cell)
+    with shown(progress) as listener:
+        runs = run_cells(cells, count, seed=seed, progress=listener, what=", ".join(values) or "run")
+    records = [_arrays(runs[cell.name].records) for cell in cells]
+    fields = {field.name: field for field in fields_of(type(runs[cells[0].name].records))}
+    sizes = dict.fromkeys((*values, ROUND, REPLICATE), 0)  # of dimensions
+    variables = {}
+    for name, first in records[0].items():
+        array = np.stack([arrays[name] for arrays in records])
+        array = array.reshape(*map(len, values.values()), *first.shape)
+        annotation = fields[name].annotation if name in fields else ""
+        own_dims = _own_dims(name, annotation, first.shape[1:-1], sizes)
+        comment = fields[name].comment if name in fields else ""
+        attributes = {"long_name": comment} if comment else {}
+        variables[name] = ((*values, ROUND, *own_dims, REPLICATE), array, attributes)
+    coordinates: dict[str, Any] = {
+        name: (name, column, {"long_name": long_name(name, type(params))}) for name, column in values.items()
+    }
+    coordinates[ROUND] = recorded_rounds(num_rounds, record_every)
+    coordinates[REPLICATE] = np.arange(count, dtype=np.uint32)
+    return xr.Dataset(variables, coordinates, {"seed": seed, "num_rounds": num_rounds})
 
 
-def _asserted(cell: Cell, count: int, seed: int) -> PyTree:
-    """What is recorded of a cell in which nothing is wrong."""
-    try:
-        run = (cell.params, cell.num_rounds, cell.record_every)
-        return simulate_batch(cell.system, root_key(seed), count, *run, observe=cell.observe, debug=True)[1]
-    except FaultyRunError as fault:
-        raise FaultyRunError(f"{cell.name}: {fault}") from None
-
-
-def cell_name(setting: dict[str, Any]) -> str:
-    """The name of a setting's cell."""
-    return ", ".join(f"{name} = {value}" for name, value in setting.items()) or "run"
-
-
-def _values(name: str, given: Sequence[Any], params: Params) -> list[Any]:
+def _values(name: str, column: Sequence[Any], params: Params) -> list[Any]:
     fields = getattr(type(params), "_fields", ())
     if name not in fields:
         raise unknown_name("parameter", name, fields, type(params))
-    array = np.asarray(list(given) if isinstance(given, range) else given)
-    if array.ndim != 1 or array.size == 0 or len(np.unique(array)) < array.size:
-        raise InvalidParamsError(f"{name}={given!r} must be a list of different values. Change {name}.")
-    held = array.astype(jax.dtypes.canonicalize_dtype(array.dtype)) if array.dtype.kind == "f" else array
-    if len(np.unique(held)) < array.size:
-        raise InvalidParamsError(
-            f"{name}={given!r} must be different values in {held.dtype}, which they run in. Change {name}, or run in "
-            "float64."
+    array = np.asarray(list(column) if isinstance(column, range) else column)
+    rounded = array.astype(jax.dtypes.canonicalize_dtype(array.dtype)) if array.dtype.kind == "f" else array
+    if array.ndim != 1 or array.size == 0 or len(np.unique(rounded)) < array.size:
+        raise InvalidValueError(
+            f"{name}={column!r} must be a list of values that are different in {rounded.dtype}. Change {name}.",
+            argument=name,
         )
     return array.tolist()
 
 
-def _named(records: PyTree) -> dict[str, Shaped[np.ndarray, "R ... B"]]:
-    """The arrays of what was recorded, by the names of its fields."""
-    named = {}
+def _arrays(records: PyTree) -> dict[str, Shaped[np.ndarray, "R ... B"]]:
+    """Return the arrays of what was recorded, by the names of its fields."""
+    arrays = {}
     for path, leaf in jax.tree_util.tree_flatten_with_path(records)[0]:
         name = jax.tree_util.keystr(path, simple=True, separator="_") or "value"
-        if name in (ROUND, REPLICATE):
-            name = f"{name}_"
-        named[name] = np.asarray(leaf)
-    if not named:
-        raise InvalidRunError("observe keeps nothing: return an array, or several by name.")
-    return named
+        arrays[f"{name}_" if name in (ROUND, REPLICATE) else name] = np.asarray(leaf)
+    if not arrays:
+        raise InvalidValueError("observe keeps nothing: return an array, or several by name.")
+    return arrays
 
 
-def _own_dims(name: str, annotation: str, sizes: tuple[int, ...], known: dict[str, int]) -> list[str]:
-    """Names of an array's own axes: those of its annotated shape, where it has them and they mean one size."""
-    shape = _SHAPE.search(annotation)
-    names = shape[1].split() if shape else []
-    is_fitting = len({*names}) == len(sizes) == len(names) and all(map(str.isidentifier, names))
-    if is_fitting and all(known.setdefault(each, size) == size for each, size in zip(names, sizes, strict=True)):
+def _own_dims(name: str, annotation: str, shape: tuple[int, ...], sizes: dict[str, int]) -> list[str]:
+    """Return the names of an array's own axes: those of its annotated shape, where they mean one size everywhere."""
+    match = _SHAPE.search(annotation)
+    names = match[1].split() if match else []
+    is_fitting = len({*names}) == len(shape) == len(names) and all(map(str.isidentifier, names))
+    if is_fitting and all(sizes.setdefault(dim, size) == size for dim, size in zip(names, shape, strict=True)):
         return names
-    return [f"{name}_{axis}" for axis in range(len(sizes))]
+    return [f"{name}_{axis}" for axis in range(len(shape))]

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from moe_theory.core.errors import InvalidRunError
+from moe_theory.core.errors import InvalidValueError
 from moe_theory.runs.cells import chunk_of, compute_chunk
 from moe_theory.runs.key import Digests
 from moe_theory.runs.provenance import fingerprint, is_x64, versions
@@ -32,7 +32,7 @@ class Archive:
     """Samples of claims in a folder."""
 
     def __init__(self, folder: Path) -> None:
-        """Raises: InvalidRunError for a folder that version 0.1 wrote."""
+        """Raises: InvalidValueError for a folder that version 0.1 wrote."""
         require_no_0_1(folder, _OF_0_1)
         self.store = Store(folder, way_out="make room or name another --out")
         self.keys = Keys()
@@ -91,15 +91,15 @@ class Keys:
         self._kept: list[Any] = []  # these, so that nothing else has their ids
 
     def of(self, claim: Claim, reading: ReadingLike, seed: int) -> str:
-        """Return the key of a claim's samples. Raises: InvalidRunError for code with a value that has no key."""
+        """Return the key of a claim's samples. Raises: InvalidValueError for code with a value that has no key."""
         try:
             digests = (
                 self._digest(_functions, claim),
                 self._digest(_code, claim.experiment),
                 self._digest(_params, claim.experiment, reading),
             )
-        except InvalidRunError as failure:
-            raise InvalidRunError(f"claim {claim.id}: {failure}") from None
+        except InvalidValueError as failure:
+            raise InvalidValueError(f"claim {claim.id}: {failure}") from None
         parts = (
             *digests,
             fingerprint(),

@@ -8,6 +8,7 @@ declare.
 
 import dataclasses
 import fnmatch
+import functools
 import hashlib
 import json
 import re
@@ -52,7 +53,8 @@ class Catalog(NamedTuple):
     """The statements that a paper declares, its own and other papers', and its claims by id."""
 
     statements: list[Statement]
-    claims: Mapping[str, ClaimFacts]
+    claims: Mapping[str, Any]  # `ClaimFacts`, or claims, which have the same attributes
+    orders: Mapping[str, Sequence[Any]]  # that the paper asks for: ("O", 0.5) of sigma_0^0.5, by parameter
 
 
 def statements(pattern: str = "*") -> Listing[Statement]:
@@ -61,7 +63,8 @@ def statements(pattern: str = "*") -> Listing[Statement]:
     names; the paper's own name for it, "Lemma 11" or "continual.Lemma 11"; a paper's name; or a claim's id, for what it
     is of.
 
-    Raises: UnknownNameError for a pattern that matches nothing, with the nearest name suggested.
+    Raises: UnknownNameError for a pattern that matches nothing, with the nearest name suggested; DeclarationError
+        for a text that cannot be read, with its file and key; DamagedError for such an index.
 
     Examples:
         >>> import moe_theory as mt
@@ -112,7 +115,8 @@ def statements_of(paper: str) -> list[Statement]:
 def catalog_of(paper: str) -> Catalog:
     """What a paper declares, from its files where its index is up to date, else from its modules."""
     if _module_of(paper) not in sys.modules:
-        index = _index_of(paper)
+        digest = digest_of(paper)
+        index = _index_of(paper, digest)
         if index is not None:
             return _read(paper, index)
     return _imported(paper)
@@ -149,24 +153,36 @@ def index_text(paper: str) -> str | None:
         id: {name: getattr(claim, name) for name in ("kind", "side", "replaced_by", "is_computed")}
         for id, claim in catalog.claims.items()
     }
-    document = {"schema": SCHEMA, "digest": digest_of(paper), "statements": statements, "claims": claims}
+    orders = {name: list(order) for name, order in catalog.orders.items()}
+    document = {
+        "schema": SCHEMA,
+        "digest": digest_of(paper),
+        "orders": orders,
+        "statements": statements,
+        "claims": claims,
+    }
     return json.dumps(document, indent=1, ensure_ascii=False) + "\n"
 
 
-def _index_of(paper: str) -> Any:
-    """The index of a paper; None where there is none that has been made from its Python files as they are."""
+@functools.lru_cache
+def _index_of(paper: str, digest: str) -> str | None:
+    """The text of a paper's index; None where there is none that has been made from Python files of this digest."""
     path = paper_folder(paper) / NAME
     if not path.is_file():
         return None
+    text = path.read_text(encoding="utf-8")
     try:
-        index = json.loads(path.read_text(encoding="utf-8"))
+        index = json.loads(text)
     except ValueError:
         return None
-    is_current = isinstance(index, dict) and index.get("schema") == SCHEMA and index.get("digest") == digest_of(paper)
-    return index if is_current else None
+    is_current = isinstance(index, dict) and index.get("schema") == SCHEMA and index.get("digest") == digest
+    return text if is_current else None
 
 
-def _read(paper: str, index: Any) -> Catalog:
+@functools.lru_cache
+def _read(paper: str, text: str) -> Catalog:
+    """What an index says, with the texts as they are; kept for this process."""
+    index = json.loads(text)
     statements = []
     claims = {}
     for entry in index["statements"]:
@@ -181,7 +197,7 @@ def _read(paper: str, index: Any) -> Catalog:
         for claim, words in texts.claims.items():
             facts = index["claims"][claim]
             claims[claim] = ClaimFacts(claim, paper, **claim_words(words, statement, paper, roles[claim]), **facts)
-    return Catalog(statements, {id: claims[id] for id in index["claims"]})
+    return Catalog(statements, {id: claims[id] for id in index["claims"]}, index["orders"])
 
 
 def _imported(paper: str) -> Catalog:
@@ -190,7 +206,7 @@ def _imported(paper: str) -> Catalog:
     owners = _declared_by(paper)
     prefix = f"{paper}."
     claims = {id: claim for id, claim in registered().items() if id.startswith(prefix)}
-    return Catalog([declared.plain for declared in owners], claims)
+    return Catalog([declared.plain for declared in owners], claims, find_paper(paper).orders)
 
 
 def _declared_by(paper: str) -> list[Any]:

@@ -19,7 +19,7 @@ import numpy as np
 from scipy.stats import qmc
 
 from moe_theory.core import engine
-from moe_theory.core.errors import InvalidRunError, MoeTheoryError
+from moe_theory.core.errors import InvalidValueError, MoeTheoryError
 from moe_theory.runs import Progress, automatic, quiet
 from moe_theory.runs import shown as shown_progress
 from moe_theory.runs.workers import num_device_workers
@@ -73,8 +73,8 @@ def challenge(
             which each has 1 / 200.
         module: the file that declares it, for the commands that repeat what is found.
         progress: where it is reported; by default a line in a notebook, else standard error.
-    Raises: UnknownNameError; InvalidRunError for one that leaves nothing free, or that no reading applies to;
-        InvalidParamsError or InvalidSystemError as the systems that it runs.
+    Raises: UnknownNameError; InvalidValueError for one that leaves nothing free, or that no reading applies to;
+        InvalidValueError or DeclarationError as the systems that it runs.
 
     Examples:
         >>> import moe_theory as mt
@@ -86,7 +86,7 @@ def challenge(
     claims = [registered()[id] for id in deciding(of)]
     axes = axes_of(of)
     if not seconds > 0:
-        raise InvalidRunError(f"seconds={seconds} must be above 0. Raise seconds.")
+        raise InvalidValueError(f"seconds={seconds} must be above 0. Raise seconds.", argument="seconds")
     error = FAMILY_ERROR / MOST_SEARCHED if error is None else error
     check_request([claim.id for claim in claims], reading, None, seed, error)
     asked = registry.select_readings(claims[0].paper, None if reading is None else [reading])
@@ -127,19 +127,19 @@ def challenge(
 
 
 def named(pattern: str) -> Statement:
-    """The one statement that a pattern names. Raises: UnknownNameError; InvalidRunError where it names several."""
+    """The one statement that a pattern names. Raises: UnknownNameError; InvalidValueError where it names several."""
     found = every_named(pattern)
     if len(found) > 1:
         names = ", ".join(each.name for each in found[:5]) + (", ..." if len(found) > 5 else "")
-        raise InvalidRunError(f"{pattern!r} names {len(found)} statements, and this is of one. Name one of {names}.")
+        raise InvalidValueError(f"{pattern!r} names {len(found)} statements, and this is of one. Name one of {names}.")
     return found[0]
 
 
 def axes_of(of: Statement) -> tuple[FreeAxis, ...]:
-    """What a statement leaves free. Raises: InvalidRunError where that is nothing."""
+    """What a statement leaves free. Raises: InvalidValueError where that is nothing."""
     if axes := free_of(of):
         return axes
-    raise InvalidRunError(
+    raise InvalidValueError(
         f"{of.name} declares nothing that it leaves free for all claims that decide it. Name it in the statement: "
         "free=(Order(...), Scale(...))."
     )
@@ -231,7 +231,7 @@ class RegionSearch:
                 break
         looked = [reading for reading in readings if reading.name in self._seen and self._seen[reading.name].found]
         if not looked:
-            raise InvalidRunError(f"{name} cannot be judged at its recorded point: {self.refused[()]}")
+            raise InvalidValueError(f"{name} cannot be judged at its recorded point: {self.refused[()]}")
         self._under(looked[0])
         sought, self._first = self.sought, self.spent
         for reading in looked:

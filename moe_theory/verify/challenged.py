@@ -5,12 +5,12 @@ import operator
 from collections.abc import Mapping
 from typing import Any
 
-from moe_theory.core.errors import InvalidReportError, shortened, shown
+from moe_theory.core.errors import DamagedError, shortened, shown
 from moe_theory.core.fields import documented
 from moe_theory.core.notebook import Shown
 from moe_theory.runs.files import plain
 from moe_theory.verify.records import Count, Finite, read_record
-from moe_theory.verify.verdict import FIELDS, FreeQuantity, Status, Verdict, whole_verdict
+from moe_theory.verify.verdict import FreeQuantity, Status, Verdict, whole_verdict
 
 SCHEMA = "moe-theory/challenge/3"
 Values = dict[str, Any]  # by the name of what is free
@@ -121,16 +121,14 @@ class Challenge(Shown):
         """As plain data, verdicts with what a record keeps of them."""
         flips = []
         for flip in self.flips:
-            verdicts = [verdict.to_json() for verdict in flip.verdicts]
-            kept = [{name: verdict[name] for name in FIELDS} for verdict in verdicts]
-            flips.append({**dataclasses.asdict(flip), "verdicts": kept})
+            flips.append({**dataclasses.asdict(flip), "verdicts": [verdict.record for verdict in flip.verdicts]})
         return plain({"schema": SCHEMA, **dataclasses.asdict(self), "flips": flips})
 
     @classmethod
     def of_json(cls, document: Mapping[str, Any], claims: Mapping[str, Any]) -> "Challenge":
-        """Return the search that `to_json` wrote. Raises: InvalidReportError, KeyError or TypeError for another."""
+        """Return the search that `to_json` wrote. Raises: DamagedError, KeyError or TypeError for another."""
         if document["schema"] != SCHEMA:
-            raise InvalidReportError(f"schema={shortened(document['schema'])} is not {SCHEMA!r}")
+            raise DamagedError(f"schema={shortened(document['schema'])} is not {SCHEMA!r}")
         flips = []
         for flip in document["flips"]:
             verdicts = [whole_verdict(claims[verdict["claim"]], verdict) for verdict in flip["verdicts"]]

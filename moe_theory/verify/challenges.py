@@ -12,7 +12,7 @@ from concurrent.futures import Executor
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from moe_theory.core.errors import InvalidReportError, InvalidRunError
+from moe_theory.core.errors import DamagedError, InvalidValueError
 from moe_theory.runs import Progress, automatic, quiet, shown
 from moe_theory.runs.runner import Runner, Task
 from moe_theory.runs.store import Store, require_no_0_1
@@ -55,8 +55,8 @@ def search_each(
         folder: where each search is saved. One of the same code, time, seed and error that is there is not made again.
         executor: or workers that search a statement each, with all cores that they may use, as of `mt.verify`.
         dask: or those of a Dask cluster, by its address.
-    Raises: InvalidRunError for one statement that leaves nothing free, a folder of version 0.1, or workers that would
-        search other code; else as `challenge`, and ExecutorLostError for workers that are lost: searches that have
+    Raises: InvalidValueError for one statement that leaves nothing free, a folder of version 0.1, or workers that would
+        search other code; else as `challenge`, and WorkersError for workers that are lost: searches that have
         ended are saved.
     """
     every = list({each.name: each for pattern in patterns for each in every_named(pattern)}.values())
@@ -93,11 +93,11 @@ class SearchTask(NamedTuple):
 
 
 def search(task: SearchTask) -> dict[str, Any]:
-    """What a worker does: the search, as plain data. Raises: InvalidRunError where its code is other code."""
+    """What a worker does: the search, as plain data. Raises: InvalidValueError where its code is other code."""
     (of,) = every_named(task.statement)
     how = task.seconds, task.reading, task.seed, task.error
     if _key(Keys(), of, *how) != task.key:
-        raise InvalidRunError(
+        raise InvalidValueError(
             f"the worker on {platform.node()} has other code of {task.statement}, other versions or another processor: "
             "its search would be another one. Install the same where the workers run, and start these again."
         )
@@ -132,18 +132,18 @@ def _searched_remotely(
 def kept(folder: Path) -> list[Challenge]:
     """Return the searches in a folder, of papers that are installed.
 
-    Raises: InvalidReportError for one that is damaged; InvalidRunError for a folder of version 0.1.
+    Raises: DamagedError for one that is damaged; InvalidValueError for a folder of version 0.1.
     """
     registry.all_claims()
     store = _store(folder)
     rows = [*map(store.get, store.keys())]
     if store.damaged:
-        raise InvalidReportError(f"{next(iter(store.damaged.values()))}. Search again with the same --out.")
+        raise DamagedError(f"{next(iter(store.damaged.values()))}. Search again with the same --out.")
     return sorted((_parsed(row) for row in rows if row is not None), key=lambda search: search.statement)
 
 
 def _store(folder: Path) -> Store:
-    """The searches in a folder. Raises: InvalidRunError for one that version 0.1 wrote."""
+    """The searches in a folder. Raises: InvalidValueError for one that version 0.1 wrote."""
     place = folder / FOLDER
     require_no_0_1(place, "*.json")
     return Store(place, way_out="make room or name another --out")
@@ -154,7 +154,7 @@ def _parsed(row: bytes) -> Challenge:
     try:
         return Challenge.of_json(json.loads(row), declared_claims())
     except (KeyError, TypeError, ValueError) as failure:
-        raise InvalidReportError(f"a saved search is of other code ({failure}). Search again.") from None
+        raise DamagedError(f"a saved search is of other code ({failure}). Search again.") from None
 
 
 def _key(keys: Keys, of: Statement, *settings: object) -> str:

@@ -8,7 +8,7 @@ import jax
 import numpy as np
 
 from moe_theory.core.constraints import shown
-from moe_theory.core.errors import OWN_CODE, InvalidClaimError, InvalidRunError, MoeTheoryError, described, frames
+from moe_theory.core.errors import OWN_CODE, DeclarationError, InvalidValueError, MoeTheoryError, described, frames
 from moe_theory.core.fields import documented
 from moe_theory.core.system import check_system
 from moe_theory.runs import Cell, Progress, quiet, run_cells
@@ -62,9 +62,9 @@ def check(
         claim: a claim or its id.
         reading: a name; None takes the paper's first default.
         replicates: B, of every run.
-    Raises: UnknownNameError for a name that is not known, with the nearest suggested; InvalidRunError for a name of
-        several claims; InvalidClaimError, with the line, for what the claim's own code gets wrong; InvalidDimsError,
-        InvalidParamsError or InvalidSystemError for runs that cannot be made.
+    Raises: UnknownNameError for a name that is not known, with the nearest suggested; InvalidValueError for a name of
+        several claims; DeclarationError, with the line, for what the claim's own code gets wrong; InvalidValueError,
+        InvalidValueError or DeclarationError for runs that cannot be made.
 
     Examples:
         >>> import moe_theory as mt
@@ -76,8 +76,9 @@ def check(
     """
     chosen = claim if isinstance(claim, Claim) else require_one(claim, registry.select_claims([claim]))
     if replicates < 2:
-        raise InvalidRunError(
-            f"replicates={replicates} must be at least 2, or their axis cannot be recognised. Raise it."
+        raise InvalidValueError(
+            f"replicates={replicates} must be at least 2, or their axis cannot be recognised. Raise it.",
+            argument="replicates",
         )
     experiment = chosen.experiment
     choice = registry.select_readings(chosen.paper, None if reading is None else [reading])[0]
@@ -104,7 +105,7 @@ def check(
     except MoeTheoryError:
         raise
     except OWN_CODE as failure:
-        raise InvalidClaimError(f"claim {chosen.id}: {described(failure)}{frames(failure)}") from failure
+        raise DeclarationError(f"claim {chosen.id}: {described(failure)}{frames(failure)}") from failure
 
 
 def _shapes(cell: Cell, replicates: int) -> Shapes:

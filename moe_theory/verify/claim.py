@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeVar
 import numpy as np
 
 from moe_theory.core.constraints import shown
-from moe_theory.core.errors import InvalidClaimError, InvalidRunError, InvalidStatementError, shortened, unknown_name
+from moe_theory.core.errors import DeclarationError, InvalidValueError, shortened, unknown_name
 from moe_theory.core.fields import documented
 from moe_theory.core.notebook import Shown
 from moe_theory.core.system import Observe, System, observe_info
@@ -19,6 +19,7 @@ from moe_theory.runs import Run
 from moe_theory.runs.cells import Cell, Start
 from moe_theory.verify.region import Choice, FreeAxis, Setting
 from moe_theory.verify.verdict import ID_WORDS, is_id
+from moe_theory.verify.verdict import LIMITS as LIMITS
 
 if TYPE_CHECKING:
     from moe_theory.sweep.results import Results
@@ -55,7 +56,6 @@ KINDS: dict[Kind, str] = {
     "limit_probability": "an event's probability tends to 0 (at most) or to 1 (at least) along a grid",
     "limit_rate": "the slope of log means at the end of a grid, where it no longer bends, is that of the limit claimed",
 }
-LIMITS = ("limit_probability", "limit_rate")
 LEAST_POINTS, LEAST_DECADES = 4, 2  # of the grid of a limit
 Runs = Mapping[str, Run]  # by the experiment's cell names
 F = TypeVar("F", bound=Callable[..., Any])
@@ -167,7 +167,7 @@ class Experiment(Shown):
 
     def at_setting(self, setting: Setting) -> "Experiment":
         """The same with the sizes and choices of a setting, built by `of`; itself where there are none. Parameters are
-        changed in the reading that cells are run under, `request.at_setting`. Raises: InvalidStatementError for an
+        changed in the reading that cells are run under, `request.at_setting`. Raises: DeclarationError for an
         `of` that builds another experiment; else as `of`.
         """
         if not setting:
@@ -175,9 +175,7 @@ class Experiment(Shown):
         chosen = ((a.name, a.choices[value] if isinstance(a, Choice) else value) for a, value in setting.items())
         built = _built(self.of, tuple(chosen))
         if built.name != self.name:
-            raise InvalidStatementError(
-                f"experiment {self.name}: its of=... builds {built.name}. Give it one of its own."
-            )
+            raise DeclarationError(f"experiment {self.name}: its of=... builds {built.name}. Give it one of its own.")
         return built
 
     def over(self, axis: str | Mapping[str, float] | Sequence[str], *values: Any) -> "Selection":
@@ -187,7 +185,7 @@ class Experiment(Shown):
             axis: a parameter's name, for the cells that set it and agree in all else; cells' names with the abscissa
                 of each; or cells' names.
             values: of the parameter, where not all of them are meant.
-        Raises: InvalidClaimError for cells that are not there, or that differ in more than the parameter.
+        Raises: DeclarationError for cells that are not there, or that differ in more than the parameter.
 
         Examples:
             >>> from moe_theory.edge.experiments import ADAPTIVE
@@ -201,7 +199,7 @@ class Experiment(Shown):
         named = {name: overrides[axis] for name, overrides in self.cells.items() if axis in overrides}
         if not named:
             known = {parameter for overrides in self.cells.values() for parameter in overrides}
-            raise InvalidClaimError(
+            raise DeclarationError(
                 f"experiment {self.name}: {unknown_name('parameter of its cells', axis, known, type(self.dims))}"
             )
         chosen = values or tuple(named.values())
@@ -212,18 +210,18 @@ class Experiment(Shown):
             asked = list(zip(named, named.values(), strict=True))[:2]
             example = ", ".join(f"{name!r}: {shown(value)}" for name, value in asked)
             also = f" and differ in more than that, in {', '.join(apart)}" if apart else ""
-            raise InvalidClaimError(
+            raise DeclarationError(
                 f"experiment {self.name}: {len(cells)} cells set {axis} to {', '.join(map(str, chosen))}{also}. Name "
                 f"the cells, with their abscissas: over({{{example}}})."
             )
         return Selection(self, cells, cells, tuple(map(float, chosen)))
 
     def at(self, cell: str) -> "Selection":
-        """One run that a claim looks at, whose components it names itself. Raises: InvalidClaimError for no cell."""
+        """One run that a claim looks at, whose components it names itself. Raises: DeclarationError for no cell."""
         return Selection(self, (cell,))
 
     def together(self, *cells: str) -> "Selection":
-        """Runs that a claim's functions get at once, as so many arguments. Raises: InvalidClaimError for no cell."""
+        """Runs that a claim's functions get at once, as so many arguments. Raises: DeclarationError for no cell."""
         return Selection(self, cells, is_joint=True)
 
     @property
@@ -246,13 +244,13 @@ class Experiment(Shown):
         Args:
             sweep: its results or its folder.
             name: the folder's unless given.
-        Raises: InvalidRunError or MissingChunkError where the sweep is not there or not complete.
+        Raises: InvalidValueError or MissingError where the sweep is not there or not complete.
         """
         from moe_theory.sweep.results import Results  # which takes a second to import, and few claims need it
 
         results = sweep if isinstance(sweep, Results) else Results.open(sweep)
         if not results.coverage.is_complete:
-            raise InvalidRunError(
+            raise InvalidValueError(
                 f"{results.folder}: a verdict needs every replicate, and some are missing. Run the same "
                 "`moe-theory sweep` command again, which computes only what is missing."
             )
@@ -294,10 +292,10 @@ class Selection:
 
     def __post_init__(self) -> None:
         if self.cells == ():
-            raise InvalidClaimError(f"experiment {self.experiment.name}: name at least one of its cells.")
+            raise DeclarationError(f"experiment {self.experiment.name}: name at least one of its cells.")
         for cell in self.cells or ():
             if cell not in self.experiment.cells:
-                raise InvalidClaimError(
+                raise DeclarationError(
                     f"experiment {self.experiment.name}: {unknown_name('cell', cell, self.experiment.cells)}"
                 )
 
@@ -352,7 +350,7 @@ def ranged(low: float, high: float = math.inf) -> Callable[[F], F]:
     """Decorates a function that measures, or that says what is claimed, with the range that its values never leave,
     such as 0 to 1 for a share. Its mean then has an interval that is exact; a value outside is an ERROR.
 
-    Raises: InvalidClaimError unless `low` is below `high` and one of them is finite, and for a function that is a
+    Raises: DeclarationError unless `low` is below `high` and one of them is finite, and for a function that is a
         claim already, which would not see it.
 
     Examples:
@@ -364,7 +362,7 @@ def ranged(low: float, high: float = math.inf) -> Callable[[F], F]:
         Range(low=0.0, high=1.0, is_constant=False)
     """
     if not low < high or (math.isinf(low) and math.isinf(high)):
-        raise InvalidClaimError(f"a range from {low} to {high} declares nothing: name a lower end, and one above it.")
+        raise DeclarationError(f"a range from {low} to {high} declares nothing: name a lower end, and one above it.")
     return _with_range(Range(float(low), float(high)))
 
 
@@ -383,7 +381,7 @@ def range_of(value: Any) -> Range | None:
 def _with_range(declared: Range) -> Callable[[F], F]:
     def decorate(function: F) -> F:
         if hasattr(function, CLAIMED):
-            raise InvalidClaimError(f"{function.__name__} is a claim already: declare its range below the claim.")
+            raise DeclarationError(f"{function.__name__} is a claim already: declare its range below the claim.")
         setattr(function, _RANGE, declared)
         return function
 
@@ -418,7 +416,7 @@ class Claim(Shown):
     Functions treat each replicate by itself: a claim is judged in looks, and each look adds replicates. `ranges` says,
     by the names "observed", "predicted" and "scale", what their values never leave: see `ranged`.
 
-    Raises: InvalidClaimError for an incomplete declaration.
+    Raises: DeclarationError for an incomplete declaration.
     """
 
     id: str  # of lower-case letters and digits, joined by hyphens and dots: "mine.lemma-4"
@@ -452,62 +450,62 @@ class Claim(Shown):
     def __post_init__(self) -> None:
         for name, id in {"id": self.id, "replaced_by": self.replaced_by}.items():
             if id is not None and not is_id(id):
-                raise InvalidClaimError(f"claim {shortened(self.id)}: {name}={shortened(id)} must be {ID_WORDS}.")
+                raise DeclarationError(f"claim {shortened(self.id)}: {name}={shortened(id)} must be {ID_WORDS}.")
         if self.kind not in KINDS:
-            raise InvalidClaimError(f"claim {self.id}: kind={self.kind!r} must be one of {', '.join(KINDS)}.")
+            raise DeclarationError(f"claim {self.id}: kind={self.kind!r} must be one of {', '.join(KINDS)}.")
         if not self.margin >= 0:
-            raise InvalidClaimError(f"claim {self.id}: margin={self.margin} must be a number of at least 0.")
+            raise DeclarationError(f"claim {self.id}: margin={self.margin} must be a number of at least 0.")
         if (self.kind == "equality" or self.side == "equal") and self.margin == 0:
-            raise InvalidClaimError(
+            raise DeclarationError(
                 f"claim {self.id}: an equality needs a margin above 0: no sample shows that two numbers are the same."
             )
         if self.kind == "limit_rate" and self.margin == 0:
-            raise InvalidClaimError(
+            raise DeclarationError(
                 f"claim {self.id}: margin=0.0 must be above 0: no sample shows that a slope does not bend at all. Say "
                 "how much it may."
             )
         if self.kind == "limit_probability" and (not 0 < self.margin < 1 or self.predict is not None):
-            raise InvalidClaimError(
+            raise DeclarationError(
                 f"claim {self.id}: margin={self.margin} must be between 0 and 1, the failure probability that counts "
                 "as small; the limit is 0 or 1, as the side says: leave out `predict`."
             )
         if self.trivial is not None and self.kind not in {"upper_bound", "lower_bound", "probability"}:
-            raise InvalidClaimError(
+            raise DeclarationError(
                 f"claim {self.id}: only a bound, or a probability, can be trivial, not one of kind {self.kind}."
             )
         if self.kind not in {"identity", "counterexample", "limit_probability"} and self.predict is None:
-            raise InvalidClaimError(f"claim {self.id}: a claim of kind {self.kind} needs `predict`.")
+            raise DeclarationError(f"claim {self.id}: a claim of kind {self.kind} needs `predict`.")
         if self.side not in SIDES.get(self.kind, (None,)):
-            raise InvalidClaimError(
+            raise DeclarationError(
                 f"claim {self.id}: side={self.side!r} does not go with kind {self.kind}: a probability is at_most or "
                 "at_least what is claimed, a rate at_most, at_least or equal, and no other kind has a side."
             )
         if (self.kind in {"rate", *LIMITS}) != (self.abscissa is not None):
-            raise InvalidClaimError(
+            raise DeclarationError(
                 f"claim {self.id}: `abscissa` is what a rate or a limit, and no other kind, must declare."
             )
         places = (1, 2) if self.abscissa is None else self.abscissa
         if len(set(places)) < 2 or not all(0 < place < math.inf for place in places):
-            raise InvalidClaimError(
+            raise DeclarationError(
                 f"claim {self.id}: abscissa={list(places)} must be at least two different positive numbers: "
                 "a slope is one over their logarithms."
             )
         is_long = len(set(places)) >= LEAST_POINTS and math.log10(max(places) / min(places)) > LEAST_DECADES - 1e-9
         if self.kind in LIMITS and not (is_long and len(set(places)) == len(places)):
-            raise InvalidClaimError(
+            raise DeclarationError(
                 f"claim {self.id}: abscissa={list(places)} must be at least {LEAST_POINTS} different numbers over at "
                 f"least {LEAST_DECADES} decades: fewer do not show a limit. Add points nearer to it."
             )
         if not self.statement:
-            raise InvalidClaimError(f"claim {self.id}: say in one sentence, as the docstring, what is claimed.")
+            raise DeclarationError(f"claim {self.id}: say in one sentence, as the docstring, what is claimed.")
 
 
 def require_replicates_last(
     function: Callable[..., Any], shape: tuple[int, ...], count: int, cell: str | None = None
 ) -> None:
-    """Raise InvalidClaimError unless what a claim's function gives for `count` replicates is of the right shape."""
+    """Raise DeclarationError unless what a claim's function gives for `count` replicates is of the right shape."""
     if len(shape) not in (1, 2) or shape[-1] != count:
-        raise InvalidClaimError(
+        raise DeclarationError(
             f"{getattr(function, '__name__', 'the function')} gave shape {shape} for {count} replicates"
             f"{'' if cell is None else f' of {shortened(cell)}'}: replicates "
             f"last, (B,) or (V, B). Give one number a replicate, ({count},), or V components, (V, {count})."
@@ -518,9 +516,9 @@ _REGISTERED: dict[str, Claim] = {}
 
 
 def register(claim: Claim) -> Claim:
-    """Adds a claim to those there are. Raises: InvalidClaimError for an id that is taken."""
+    """Adds a claim to those there are. Raises: DeclarationError for an id that is taken."""
     if claim.id in _REGISTERED:
-        raise InvalidClaimError(f"claim {claim.id} is registered already. Choose another id.")
+        raise DeclarationError(f"claim {claim.id} is registered already. Choose another id.")
     _REGISTERED[claim.id] = claim
     return claim
 

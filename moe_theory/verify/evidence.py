@@ -9,7 +9,7 @@ import numpy as np
 from jax.interpreters import partial_eval
 from jaxtyping import Float
 
-from moe_theory.core.errors import OWN_CODE, InvalidClaimError
+from moe_theory.core.errors import OWN_CODE, DeclarationError
 from moe_theory.core.random import root_key
 from moe_theory.core.system import Observe, System
 from moe_theory.runs import Cell
@@ -46,11 +46,11 @@ class Samples(NamedTuple):
         return Samples(*(None if part is None else part[rows] for part in self))  # pyright: ignore[reportArgumentType]
 
     def after(self, earlier: "Samples | None") -> "Samples":
-        """These replicates behind earlier ones. Raises: InvalidClaimError where the two have different components."""
+        """These replicates behind earlier ones. Raises: DeclarationError where the two have different components."""
         if earlier is None:
             return self
         if earlier.observed.shape[1] != self.observed.shape[1]:
-            raise InvalidClaimError(
+            raise DeclarationError(
                 f"observe gave {self.observed.shape[1]} components, and {earlier.observed.shape[1]} for the "
                 "replicates before"
             )
@@ -64,15 +64,15 @@ def failed_hypotheses(claim: Claim, runs: Runs) -> list[str]:
 
 
 def collect(claim: Claim, runs: Runs, num_replicates: int) -> Samples:
-    """The samples of a batch of replicates. Raises: InvalidClaimError for shapes or values that cannot be judged."""
+    """The samples of a batch of replicates. Raises: DeclarationError for shapes or values that cannot be judged."""
     observed = _observed(claim, runs, num_replicates)
     if claim.abscissa is not None and len(claim.abscissa) != observed.shape[1]:
-        raise InvalidClaimError(f"{len(claim.abscissa)} grid points for {observed.shape[1]} components")
+        raise DeclarationError(f"{len(claim.abscissa)} grid points for {observed.shape[1]} components")
     like, parts = observed[:, :1] if claim.kind in EXPONENTS else observed, {}
     for field, name, function in asked(claim):
         parts[field] = None if function is None else _broadcast(claim, name, function(runs), like)
     if claim.kind in EVENTS and not np.all((observed == 0) | (observed == 1)):
-        raise InvalidClaimError("observe gave values other than True and False, and an event happens or does not")
+        raise DeclarationError("observe gave values other than True and False, and an event happens or does not")
     return Samples(observed, **parts)
 
 
@@ -140,7 +140,7 @@ def find_overflows(runs: Runs) -> dict[str, str]:
 
 
 def labels_of(claim: Claim, runs: Runs, rounds: np.ndarray, num_components: int) -> list[str]:
-    """Names of the components, or of the recorded `rounds`. Raises: InvalidClaimError where there are not as many."""
+    """Names of the components, or of the recorded `rounds`. Raises: DeclarationError where there are not as many."""
     labels = ["mean"] if num_components == 1 else [f"component {index + 1}" for index in range(num_components)]
     if claim.abscissa is not None and len(claim.abscissa) == num_components:
         labels = [f"x = {place:.3g}" for place in claim.abscissa]
@@ -148,7 +148,7 @@ def labels_of(claim: Claim, runs: Runs, rounds: np.ndarray, num_components: int)
         labels = [f"t = {time}" for time in rounds]
     labels = list(_call(claim.labels, labels, runs))
     if len(labels) != num_components:
-        raise InvalidClaimError(f"{len(labels)} labels for {num_components} components")
+        raise DeclarationError(f"{len(labels)} labels for {num_components} components")
     return labels
 
 
@@ -164,7 +164,7 @@ def _observed(claim: Claim, runs: Runs, num_replicates: int) -> np.ndarray:
     if array.ndim == 1:
         array = array[:, None]
     if array.ndim != 2 or len(array) != num_replicates:
-        raise InvalidClaimError(
+        raise DeclarationError(
             f"observe gave shape {np.shape(values)}, not ({num_replicates},) or ({num_replicates}, components): "
             "one row a replicate"
         )
@@ -181,12 +181,12 @@ def _broadcast(claim: Claim, name: str, values: Any, observed: np.ndarray) -> np
         given, wanted, last = np.shape(values), observed.shape, ""
         if claim.function is not None:
             given, wanted, last = given[::-1], wanted[::-1], ": replicates last, (B,) or (V, B)"
-        raise InvalidClaimError(f"{name} gave shape {given}, which does not broadcast to {wanted}{last}") from None
+        raise DeclarationError(f"{name} gave shape {given}, which does not broadcast to {wanted}{last}") from None
     return _finite(name, array)
 
 
 def _finite(name: str, array: np.ndarray) -> np.ndarray:
     if not np.all(np.isfinite(array)):
         rows = int(np.sum(~np.isfinite(array).all(axis=1)))
-        raise InvalidClaimError(f"{name} gave values that are not finite in {rows} of {len(array)} replicates")
+        raise DeclarationError(f"{name} gave values that are not finite in {rows} of {len(array)} replicates")
     return np.ascontiguousarray(array)  # so that sums over replicates run in one order, however samples came about

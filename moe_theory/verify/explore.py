@@ -6,25 +6,25 @@ before anything runs, so that where the search goes decides nothing.
 """
 
 import dataclasses
+import functools
 import itertools
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from itertools import pairwise
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
 from moe_theory.core.constraints import shown, typed
-from moe_theory.core.errors import InvalidParamsError, InvalidRunError, unknown_name
+from moe_theory.core.errors import InvalidValueError, unknown_name
 from moe_theory.runs import Progress, automatic, quiet
 from moe_theory.runs import shown as shown_progress
 from moe_theory.runs.provenance import is_x64, versions
 from moe_theory.verify import registry
 from moe_theory.verify.claim import Claim, ReadingLike
-from moe_theory.verify.region import Choice, FreeAxis, Number, Span, tidy
+from moe_theory.verify.region import Choice, FreeAxis, Span, tidy
 from moe_theory.verify.remote import remote_pool
 from moe_theory.verify.request import (
     FAMILY_ERROR,
@@ -39,53 +39,51 @@ from moe_theory.verify.request import (
 from moe_theory.verify.session import carry_out
 from moe_theory.verify.verdict import Status, Verdict
 
-MOST_AXES = 2  # of a map
 POINTS, REFINEMENTS = 5, 2  # unless the caller asks for others
-MOST_POINTS = 10_000
-MOST_FAILURES = 3  # shown
+MAX_POINTS = 10_000
+MAX_FAILURES = 3  # shown
 SCHEMA = "moe-theory/exploration/1"
 
-Coordinates = tuple[Number, ...]  # one an axis
-Box = tuple[tuple[Number, Number], ...]  # neighbouring values, one pair an axis
+Coordinates = tuple[Any, ...]  # a value on each axis
+Box = tuple[tuple[Any, Any], ...]  # neighbouring values on each axis
 OnPoint = Callable[["Point"], None]
 
 
 @dataclasses.dataclass(frozen=True)
 class Axis:
-    """One parameter's values, in ascending order."""
+    """One parameter's values on the coarse grid, in ascending order; of a choice its labels."""
 
     name: str
-    values: tuple[Number, ...]  # of the coarse grid
-    is_log: bool
+    values: tuple[Any, ...]
     is_listed: bool  # whether only these values are meant
-    labels: tuple[str, ...] = ()  # of a choice, whose values are their places
 
     @property
-    def low(self) -> Number:
-        return self.values[0]
+    def is_log(self) -> bool:
+        """Whether the values are far apart."""
+        return not isinstance(self.values[0], str) and Span(self.values[0], self.values[-1]).is_log
 
-    @property
-    def high(self) -> Number:
-        return self.values[-1]
+    def place(self, value: Any) -> float:
+        """Return where a value lies: a number itself, a label by its place in the list."""
+        return self.values.index(value) if isinstance(value, str) else value
 
-    def said(self, value: Number) -> Any:
-        """A value as settings have it."""
-        return self.labels[int(value)] if self.labels and value in self.values else value
+    def middle(self, low: Any, high: Any) -> Any:
+        """Return the value halfway between two; None where there is none."""
+        return None if self.is_listed else Span(self.values[0], self.values[-1]).between(low, high)
 
-    def between(self, lower: Number, upper: Number) -> Number | None:
-        """The value halfway between two; None where there is none."""
-        return None if self.is_listed else self.span.between(lower, upper)
-
-    def most_values(self, levels: int) -> int:
-        """Largest number of values after `levels` halvings between neighbours."""
+    def max_values(self, refinements: int) -> int:
+        """Return the largest number of values after so many halvings between neighbours."""
         if self.is_listed:
             return len(self.values)
-        count = (len(self.values) - 1) * 2**levels + 1
-        return min(count, int(self.high - self.low) + 1) if isinstance(self.low, int) else count
+        count = (len(self.values) - 1) * 2**refinements + 1
+        low, high = self.values[0], self.values[-1]
+        return min(count, high - low + 1) if isinstance(low, int) else count
 
-    @property
-    def span(self) -> Span:
-        return Span(self.low, self.high)
+    def described(self, values: Sequence[Any]) -> str:
+        """Return the range of some of the values in words."""
+        if isinstance(values[0], str):
+            return f"at {' and '.join(sorted(set(values), key=self.values.index))}"
+        low, high = min(values), max(values)
+        return f"at {shown(low)}" if low == high else f"from {shown(low)} to {shown(high)}"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -102,24 +100,54 @@ class Search:
     module: str | None = None
 
     @property
+    def coarse_grid(self) -> list[Coordinates]:
+        """The points that are looked at first."""
+        return list(itertools.product(*(axis.values for axis in self.axes)))
+
+    @property
     def most_points(self) -> int:
-        return math.prod(axis.most_values(self.refine) for axis in self.axes)
+        """The number of points that there could be."""
+        return math.prod(axis.max_values(self.refine) for axis in self.axes)
 
     @property
     def point_error(self) -> float:
         """Every point's share of the error, in few digits, so that a command can repeat it."""
         return float(f"{0.995 * self.error / self.most_points:.2e}")
 
-    def studies(self) -> list[Study]:
-        """The studies of the coarse grid. Raises: InvalidParamsError for a point that its system refuses."""
-        return [self.study(coordinates) for coordinates in _coarse(self)]
-
     def study(self, coordinates: Coordinates) -> Study:
-        """The study at one point. Raises: InvalidParamsError for a point that its system refuses."""
-        settings = {axis.name: axis.said(value) for axis, value in zip(self.axes, coordinates, strict=True)}
-        groups = set_to((self.claim.experiment, self.reading, [self.claim]), settings)
+        """Return the study at one point. Raises: InvalidValueError for a point that its system refuses."""
+        groups = set_to((self.claim.experiment, self.reading, [self.claim]), self.settings(coordinates))
         (study,) = resolve(groups, self.replicates, self.seed, self.point_error, module=self.module).studies
         return study
+
+    def settings(self, coordinates: Coordinates) -> dict[str, Any]:
+        """Return a value for each axis by its name."""
+        return {axis.name: value for axis, value in zip(self.axes, coordinates, strict=True)}
+
+    def places(self, coordinates: Coordinates) -> tuple[float, ...]:
+        """Return numbers that order points."""
+        return tuple(axis.place(value) for axis, value in zip(self.axes, coordinates, strict=True))
+
+    @property
+    def own(self) -> dict[str, Any]:
+        """Where the reading itself lies."""
+        experiment = self.claim.experiment
+        params = experiment.cells_under(self.reading)[0].params
+        free = {axis.name: axis for axis in self.claim.free}
+        return {
+            axis.name: free[axis.name].recorded_at(params, experiment.dims)
+            if axis.name in free
+            else getattr(self.reading.params(), axis.name)
+            for axis in self.axes
+        }
+
+    @property
+    def kept(self) -> dict[str, list[str]]:
+        """Cells that set an axis's parameter themselves, by the axis's name."""
+        cells = self.claim.experiment.cells
+        names = [axis.name for axis in self.axes if axis.name not in {free.name for free in self.claim.free}]
+        fixed = {name: [cell for cell, params in cells.items() if name in params] for name in names}
+        return {name: labels for name, labels in fixed.items() if labels}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -135,104 +163,68 @@ class Point:
 class Exploration:
     """A map of verdicts, points in ascending order of their coordinates."""
 
-    claim: str
-    where: str
-    statement: str
-    formula: str
-    kind: str
-    reading: str
-    reading_summary: str
-    own: Coordinates  # where the reading itself lies
-    axes: list[Axis]
+    search: Search
     points: list[Point]
-    most_points: int  # that there could have been
-    replicates: int  # at most, at every point
-    error: float  # probability that any status is wrong, split evenly over `most_points`
-    point_error: float
-    seed: int
     command: str
-    kept: dict[str, list[str]]  # cells that set an axis's parameter themselves, by the axis's name
-
-    def nearest(self) -> tuple[list[np.ndarray], np.ndarray]:
-        """Borders of cells, 0 to 1 along each axis, and in every cell the index of the point nearest to it."""
-        places = np.stack(
-            [axis.span.place([point.coordinates[i] for point in self.points]) for i, axis in enumerate(self.axes)]
-        )
-        centres = [np.unique(row) for row in places]
-        borders = [np.r_[0.0, (row[1:] + row[:-1]) / 2, 1.0] for row in centres]
-        cells = np.stack(np.meshgrid(*centres, indexing="ij"), axis=-1)
-        distances = np.sum((cells[..., None, :] - places.T) ** 2, axis=-1)
-        return borders, np.argmin(distances.round(12), axis=-1)
-
-    def shares(self) -> dict[Status, float]:
-        """Share of the map, as drawn, of each status."""
-        borders, nearest = self.nearest()
-        sizes = np.diff(borders[0]) if len(borders) == 1 else np.outer(*(np.diff(border) for border in borders))
-        shares: dict[Status, float] = {}
-        for index, size in zip(nearest.flat, sizes.flat, strict=True):
-            status = self.points[index].verdict.status
-            shares[status] = shares.get(status, 0.0) + float(size)
-        return shares
 
     def summary(self) -> list[str]:
+        """Return a line for each status: at how many points, and where."""
         counts = Counter(point.verdict.status for point in self.points)
+        total = len(self.points)
         return [
-            f"{status} at {counts[status]} of {len(self.points)} points, {self._region(status)}"
+            f"{status} at {counts[status]} of {total} points, {self._region(status)}"
             for status in Status
             if counts[status]
         ]
 
     def failures(self) -> list[str]:
-        """Why the claim's own code failed at some points: a few reasons, each once."""
+        """Return why the claim's own code failed at some points: a few reasons, each once."""
         reasons = (point.verdict.reason for point in self.points if point.verdict.status is Status.ERROR)
-        return [f"{Status.ERROR}: {reason}" for reason in list(dict.fromkeys(reasons))[:MOST_FAILURES]]
+        return [f"{Status.ERROR}: {reason}" for reason in list(dict.fromkeys(reasons))[:MAX_FAILURES]]
 
     def assurance(self) -> str:
+        """Return what the statuses can be trusted for."""
+        search = self.search
         return (
-            f"Probability that any status is wrong: at most {self.error:g}, split evenly in advance over the at most "
-            f"{self.most_points} points of the map ({self.point_error:g} each); asymptotic where intervals are."
+            f"Probability that any status is wrong: at most {search.error:g}, split evenly in advance over the at most "
+            f"{search.most_points} points of the map ({search.point_error:g} each); asymptotic where intervals are."
         )
 
     def to_json(self) -> dict[str, Any]:
-        plain = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
-
-        def at(coordinates: Coordinates) -> dict[str, Any]:
-            return {axis.name: axis.said(value) for axis, value in zip(self.axes, coordinates, strict=True)}
-
+        """Return everything as plain data."""
+        search = self.search
+        claim = search.claim
         return {
             "schema": SCHEMA,
-            **plain,
-            "own": at(self.own),
-            "axes": [dataclasses.asdict(axis) for axis in self.axes],
+            "claim": claim.id,
+            **{name: getattr(claim, name) for name in ("where", "statement", "formula", "kind")},
+            "reading": search.reading.name,
+            "reading_summary": search.reading.summary,
+            "own": search.own,
+            "axes": [{**dataclasses.asdict(axis), "is_log": axis.is_log} for axis in search.axes],
+            "points": [
+                {"at": search.settings(point.coordinates), "level": point.level, "verdict": point.verdict.to_json()}
+                for point in self.points
+            ],
+            **{name: getattr(search, name) for name in ("most_points", "error", "point_error", "seed", "kept")},
+            "replicates": search.replicates or claim.experiment.replicates,
+            "command": self.command,
             "summary": self.summary(),
             "versions": versions(),
             "is_x64": is_x64(),
-            "points": [
-                {
-                    "at": at(point.coordinates),
-                    "level": point.level,
-                    "verdict": point.verdict.to_json(),
-                }
-                for point in self.points
-            ],
         }
 
     def _region(self, status: Status) -> str:
-        if len(self.axes) == 1:
-            ranges = [_range(self.axes[0], [point.coordinates[0] for point in run]) for run in self._runs(status)]
-            return f"for {self.axes[0].name} {' and '.join(ranges)}"
-        chosen = [point.coordinates for point in self.points if point.verdict.status is status]
-        sides = [
-            f"{axis.name} {_range(axis, list(values))}"
-            for axis, values in zip(self.axes, zip(*chosen, strict=True), strict=True)
-        ]
-        share = self.shares()[status]
-        shown_share = f"{share:.0%}" if share >= 0.01 else "less than 1%"
-        return f"{shown_share} of the map, within {' and '.join(sides)}"
-
-    def _runs(self, status: Status) -> list[list[Point]]:
-        grouped = itertools.groupby(self.points, key=lambda point: point.verdict.status)
-        return [list(points) for each, points in grouped if each is status]
+        axes = self.search.axes
+        if len(axes) == 1:
+            runs = itertools.groupby(self.points, key=lambda point: point.verdict.status)
+            ranges = [
+                axes[0].described([point.coordinates[0] for point in run]) for label, run in runs if label is status
+            ]
+            return f"for {axes[0].name} {' and '.join(ranges)}"
+        columns = zip(*(point.coordinates for point in self.points if point.verdict.status is status), strict=True)
+        sides = [f"{axis.name} {axis.described(column)}" for axis, column in zip(axes, columns, strict=True)]
+        return f"within {' and '.join(sides)}"
 
 
 def explore(
@@ -265,8 +257,8 @@ def explore(
         dask: or the address of a Dask cluster.
         progress: where it is reported; by default a line in a notebook, else standard error.
         on_point: called with each point as soon as its verdict stands.
-    Raises: UnknownNameError, InvalidParamsError, InvalidRunError or InvalidStatementError before anything runs;
-        ExecutorLostError for workers that cannot be reached, or are lost.
+    Raises: UnknownNameError, InvalidValueError or DeclarationError before anything runs;
+        WorkersError for workers that cannot be reached, or are lost.
 
     Examples:
         >>> import moe_theory as mt
@@ -291,34 +283,82 @@ def plan_search(
     error: float = FAMILY_ERROR,
     module: str | None = None,
 ) -> Search:
-    """The search, before anything runs. Raises: as `explore`."""
-    if not 2 <= points <= MOST_POINTS:  # refused before the axis is made
-        raise InvalidRunError(
-            f"points={points} must be between 2 and {MOST_POINTS}: an axis has two ends, and all points share one "
-            "error. Change points."
+    """Return the search, before anything runs. Raises: as `explore`."""
+    if not 2 <= points <= MAX_POINTS:  # refused before the axis is made
+        raise InvalidValueError(
+            f"points={points} must be between 2 and {MAX_POINTS}: an axis has two ends, and all points share one "
+            "error. Change points.",
+            argument="points",
         )
     if refine < 0:
-        raise InvalidRunError(f"refine={refine} must not be negative. Raise refine.")
+        raise InvalidValueError(f"refine={refine} must not be negative. Raise refine.", argument="refine")
     claim = require_one(pattern, registry.select_claims([pattern]))
     if reading in registry.SPECIAL_NAMES:
-        known = [choice.name for choice in registry.select_readings(claim.paper, ["all"])]
-        raise unknown_name("reading", reading, known)
-    request = check_request(pattern, reading, replicates, seed, error)
-    choice, experiment = request.studies[0].reading, claim.experiment
+        readings = [choice.name for choice in registry.select_readings(claim.paper, ["all"])]
+        raise unknown_name("reading", reading, readings)
+    choice = check_request(pattern, reading, replicates, seed, error).studies[0].reading
     texts = [over] if isinstance(over, str) else list(over)
+    if len(texts) not in (1, 2):
+        raise InvalidValueError(f"{len(texts)} axes cannot be drawn as a map: give --over once or twice.")
     free = {axis.name: axis for axis in claim.free}
+    axes: list[Axis] = []
     for text in texts:
-        if axis_name(text) not in free:
-            require_free(axis_name(text), choice, experiment)
-    axes = parse_axes(texts, choice.params(), points, free)
+        name = text.partition("=")[0].strip()
+        if name in {axis.name for axis in axes}:
+            raise InvalidValueError(f"--over {text}: {name} is an axis already. Name another parameter.")
+        if name not in free and "=" in text:
+            require_free(name, choice, claim.experiment)
+        axes.append(parse_axis(text, choice.params(), points, free))
     search = Search(claim, choice, axes, refine, replicates, seed, error, module)
-    if search.most_points > MOST_POINTS:
-        raise InvalidRunError(
-            f"there could be {search.most_points} points, and at most {MOST_POINTS} may share an error. "
+    if search.most_points > MAX_POINTS:
+        raise InvalidValueError(
+            f"there could be {search.most_points} points, and at most {MAX_POINTS} may share an error. "
             "Lower points or refine."
         )
-    search.studies()
+    for coordinates in search.coarse_grid:
+        search.study(coordinates)
     return search
+
+
+def parse_axis(text: str, defaults: Any, num_points: int, free: Mapping[str, FreeAxis]) -> Axis:
+    """Return the axis that a text such as "signal_scale=0.5..20" or "num_clusters=1,2,3" describes.
+
+    Args:
+        defaults: the parameters of a reading, which say what type a value has.
+        num_points: of the coarse grid, on an axis that is a range.
+        free: what the claim's statement leaves free, by name.
+    Raises: InvalidValueError for a text that describes none.
+    """
+    name, equals, description = (part.strip() for part in text.partition("="))
+    if not (name and equals and description):
+        raise InvalidValueError(
+            f"--over {text} is no axis: write it as --over signal_scale=0.5..20 or --over num_clusters=1,2,3."
+        )
+    parse = free[name].parsed if name in free else functools.partial(_typed, name, defaults)
+    is_choice = isinstance(free.get(name), Choice)
+    is_listed = is_choice or ".." not in description
+    parts = description.split(",") if is_listed else description.split("..", 1)
+    values: list[Any] = list(dict.fromkeys(parse(part.strip()) for part in parts))
+    if len(values) < 2:
+        raise InvalidValueError(f"--over {text}: an axis needs at least two different values. Add one.")
+    if is_choice:
+        return Axis(name, tuple(values), is_listed=True)
+    if not all(map(math.isfinite, values)):
+        raise InvalidValueError(f"--over {text}: values of {name} must be finite numbers.")
+    if is_listed:
+        return Axis(name, tuple(sorted(values)), is_listed=True)
+    low, high = values
+    if isinstance(low, bool):
+        raise InvalidValueError(f"--over {text}: {name} is true or false. Write it as --over {name}=false,true.")
+    if low >= high:
+        raise InvalidValueError(f"--over {text}: {shown(low)} must be below {shown(high)}. Swap them.")
+    inner = Span(low, high).value_at(np.linspace(0, 1, num_points)).tolist()[1:-1]
+    rounded = [round(value) if isinstance(low, int) else tidy(value) for value in inner]
+    return Axis(name, tuple(sorted({low, *(value for value in rounded if low < value < high), high})), is_listed=False)
+
+
+def _typed(name: str, defaults: Any, text: str) -> Any:
+    return typed(name, text, defaults)
 
 
 def carry_out_search(
@@ -336,160 +376,41 @@ def carry_out_search(
     """
     points: dict[Coordinates, Point] = {}
     boxes: list[Box] = list(itertools.product(*(pairwise(axis.values) for axis in search.axes)))
-    wanted = _coarse(search)
+    asked = search.coarse_grid
     for level in range(search.refine + 1):
-        for point in _judged(search, wanted, level, executor, dask, progress, on_point):
+        studies = {coordinates: search.study(coordinates) for coordinates in asked}
+        coordinates_of = {study.reading.name: coordinates for coordinates, study in studies.items()}
+
+        def note(verdict: Verdict, level: int = level, coordinates_of: Any = coordinates_of) -> None:
+            point = Point(coordinates_of[verdict.reading], level, verdict)
             points[point.coordinates] = point
-        boxes = [part for box in boxes for part in _parts(search.axes, box, points)]
-        wanted = sorted({corner for box in boxes for corner in itertools.product(*box)} - points.keys())
-        if not wanted:
+            on_point(point)
+
+        pool = None
+        if executor is not None or dask is not None:
+            pool = remote_pool([*studies.values()], executor, dask)
+        request = Request(tuple(studies.values()), (search.claim.id,), {}, search.seed, search.error)
+        carry_out(request, pool=pool, progress=progress, on_verdict=note)
+        boxes = [part for box in boxes for part in _parts(search, box, points)]
+        corners = {corner for box in boxes for corner in itertools.product(*box)}
+        asked = sorted(corners - points.keys(), key=search.places)
+        if not asked:
             break
-    return _exploration(search, points, command)
+    return Exploration(search, [points[key] for key in sorted(points, key=search.places)], command)
 
 
-def _judged(
-    search: Search,
-    wanted: Sequence[Coordinates],
-    level: int,
-    executor: Executor | None,
-    dask: str | None,
-    progress: Progress,
-    on_point: OnPoint,
-) -> list[Point]:
-    """The points at these coordinates, by one verification."""
-    studies = {coordinates: search.study(coordinates) for coordinates in wanted}
-    places = {study.reading.name: coordinates for coordinates, study in studies.items()}
-    points: list[Point] = []
-
-    def note(verdict: Verdict) -> None:
-        points.append(Point(places[verdict.reading], level, verdict))
-        on_point(points[-1])
-
-    pool = None
-    if executor is not None or dask is not None:
-        pool = remote_pool([*studies.values()], executor, dask)
-    request = Request(tuple(studies.values()), (search.claim.id,), {}, search.seed, search.error)
-    carry_out(request, pool=pool, progress=progress, on_verdict=note)
-    return points
-
-
-def _exploration(search: Search, points: Mapping[Coordinates, Point], command: str) -> Exploration:
-    claim, experiment = search.claim, search.claim.experiment
-    free = {axis.name: axis for axis in claim.free}
-    first, defaults = experiment.cells_under(search.reading)[0].params, search.reading.params()
-    own: list[Any] = [
-        free[axis.name].recorded_at(first, experiment.dims) if axis.name in free else getattr(defaults, axis.name)
-        for axis in search.axes
-    ]
-    for place, axis in enumerate(search.axes):
-        if axis.labels:  # one that is not on the map lies before it
-            own[place] = axis.labels.index(own[place]) if own[place] in axis.labels else -1
-    return Exploration(
-        **{name: getattr(claim, name) for name in ("where", "statement", "formula", "kind")},
-        **{name: getattr(search, name) for name in ("axes", "most_points", "error", "point_error", "seed")},
-        claim=claim.id,
-        reading=search.reading.name,
-        reading_summary=search.reading.summary,
-        own=tuple(own),
-        points=[points[coordinates] for coordinates in sorted(points)],
-        replicates=search.replicates or experiment.replicates,
-        command=command,
-        kept={
-            axis.name: kept
-            for axis in search.axes
-            if axis.name not in free
-            if (kept := [cell for cell, overrides in experiment.cells.items() if axis.name in overrides])
-        },
-    )
-
-
-def _coarse(search: Search) -> list[Coordinates]:
-    return list(itertools.product(*(axis.values for axis in search.axes)))
-
-
-def _parts(axes: Sequence[Axis], box: Box, points: Mapping[Coordinates, Point]) -> list[Box]:
-    """The box, halved where the points in it differ: those that its neighbours have put on its border included."""
-    inside = {
-        point.verdict.status
-        for coordinates, point in points.items()
-        if all(low <= value <= high for value, (low, high) in zip(coordinates, box, strict=True))
-    }
-    return _halves(axes, box) if len(inside) > 1 else [box]
-
-
-def _halves(axes: Sequence[Axis], box: Box) -> list[Box]:
-    """The box cut through its middle along every axis that has values between; itself where none has."""
+def _parts(search: Search, box: Box, points: Mapping[Coordinates, Point]) -> list[Box]:
+    """Return the box, halved where the points in it differ: those that its neighbours put on its border included."""
+    lows, highs = map(search.places, zip(*box, strict=True))
+    statuses = set()
+    for point in points.values():
+        places = search.places(point.coordinates)
+        if all(low <= place <= high for low, place, high in zip(lows, places, highs, strict=True)):
+            statuses.add(point.verdict.status)
+    if len(statuses) < 2:
+        return [box]
     pieces = []
-    for axis, (low, high) in zip(axes, box, strict=True):
-        middle = axis.between(low, high)
+    for axis, (low, high) in zip(search.axes, box, strict=True):
+        middle = axis.middle(low, high)
         pieces.append([(low, high)] if middle is None else [(low, middle), (middle, high)])
     return list(itertools.product(*pieces))
-
-
-def _range(axis: Axis, values: list[Number]) -> str:
-    low, high = min(values), max(values)
-    if axis.labels:
-        return f"at {' and '.join(axis.said(value) for value in sorted(set(values)))}"
-    return f"at {shown(low)}" if low == high else f"from {shown(low)} to {shown(high)}"
-
-
-def parse_axes(
-    texts: Sequence[str], defaults: Any, num_points: int, free: Mapping[str, FreeAxis] = MappingProxyType({})
-) -> list[Axis]:
-    """The axes that texts such as "signal_scale=0.5..20" or "num_clusters=1,2,3" describe.
-
-    Args:
-        defaults: the parameters of a reading, which say what type a value has.
-        num_points: of the coarse grid, on an axis that is a range.
-        free: what the claim's statement leaves free, by name.
-    Raises: InvalidParamsError or InvalidRunError for a text that describes none, or too many.
-    """
-    if not 1 <= len(texts) <= MOST_AXES:
-        raise InvalidRunError(f"{len(texts)} axes cannot be drawn as a map: give --over once or twice.")
-    axes = [_parse(text, defaults, num_points, free) for text in texts]
-    if len({axis.name for axis in axes}) < len(axes):
-        raise InvalidRunError(f"--over {texts[-1]}: {axes[0].name} is an axis already. Name another parameter.")
-    return axes
-
-
-def axis_name(text: str) -> str:
-    """The parameter that the text of an axis names. Raises: InvalidParamsError where it names none."""
-    name, equals, rest = (part.strip() for part in text.partition("="))
-    if not (name and equals and rest):
-        raise InvalidParamsError(
-            f"--over {text} is no axis: write it as --over signal_scale=0.5..20 or --over num_clusters=1,2,3."
-        )
-    return name
-
-
-def _parse(text: str, defaults: Any, num_points: int, free: Mapping[str, FreeAxis]) -> Axis:
-    name, described = axis_name(text), text.partition("=")[2]
-    is_listed = ".." not in described
-    parts = described.split("," if is_listed else "..", maxsplit=-1 if is_listed else 1)
-    if isinstance(choice := free.get(name), Choice):
-        labels = tuple(dict.fromkeys(choice.parsed(part.strip()) for part in described.split(",")))
-        if len(labels) < 2:
-            raise InvalidParamsError(
-                f"--over {text}: an axis needs at least two different values of {', '.join(choice.ends)}. Add one."
-            )
-        return Axis(name, tuple(range(len(labels))), False, True, labels)
-    values: list[Any] = [free[name].parsed(part) if name in free else typed(name, part, defaults) for part in parts]
-    if not all(math.isfinite(value) for value in values):
-        raise InvalidParamsError(f"--over {text}: values of {name} must be finite numbers.")
-    if not is_listed and isinstance(values[0], bool):
-        raise InvalidParamsError(f"--over {text}: {name} is true or false. Write it as --over {name}=false,true.")
-    if not is_listed and values[0] >= values[1]:
-        raise InvalidParamsError(f"--over {text}: {parts[0].strip()} must be below {parts[1].strip()}. Swap them.")
-    values = sorted(set(values))
-    if len(values) < 2:
-        raise InvalidParamsError(f"--over {text}: an axis needs at least two different values.")
-    is_log = Span(values[0], values[-1]).is_log
-    return Axis(
-        name, tuple(values if is_listed else _spread(values[0], values[-1], num_points, is_log)), is_log, is_listed
-    )
-
-
-def _spread(low: Number, high: Number, count: int, is_log: bool) -> list[Number]:
-    spread = np.geomspace(low, high, count) if is_log else np.linspace(low, high, count)
-    inner = (round(value) if isinstance(low, int) else tidy(value) for value in spread[1:-1].tolist())
-    return sorted({low, *(value for value in inner if low < value < high), high})

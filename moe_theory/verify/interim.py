@@ -11,9 +11,8 @@ from typing import Any, NamedTuple
 
 from moe_theory.core.errors import (
     OWN_CODE,
-    InvalidClaimError,
-    InvalidRunError,
-    InvalidSystemError,
+    DeclarationError,
+    InvalidValueError,
     MoeTheoryError,
     described,
     frames,
@@ -161,14 +160,16 @@ def taken(claim: Claim, runs: Runs, overflows: Mapping[str, str], random: Set[st
 
 
 def take(claim: Claim, runs: Runs, overflows: Mapping[str, str], random: Set[str], is_first: bool) -> Taken:
-    """As `taken`. Raises: what the claim's own code does; InvalidRunError for a run that it reads and that is wrong."""
+    """As `taken`. Raises: what the claim's own code does; InvalidValueError for a run that it reads and that is
+    wrong.
+    """
     anyone, span, runs = next(iter(runs.values())), _span(runs), _ReadRuns(runs)
     failed = evidence.failed_hypotheses(claim, runs) if is_first else []
     if failed:
         return Taken(*span, end=(Status.INAPPLICABLE, f"fails here: {'; '.join(failed)}"))
     samples = evidence.collect(claim, _ReadRuns(runs, random), len(anyone.replicates))
     for name in sorted(runs.read & overflows.keys()):
-        raise InvalidRunError(overflows[name])
+        raise InvalidValueError(overflows[name])
     labels = evidence.labels_of(claim, runs, anyone.rounds, samples.observed.shape[1]) if is_first else []
     return Taken(*span, samples, labels, frozenset(runs.read))
 
@@ -181,7 +182,7 @@ def _span(runs: Runs) -> tuple[int, int]:
 
 def is_of_study(failure: BaseException) -> bool:
     """Whether what running a study has raised is an ERROR of its claims, and ends no other."""
-    return not isinstance(failure, MoeTheoryError) or isinstance(failure, InvalidSystemError)
+    return not isinstance(failure, MoeTheoryError) or isinstance(failure, DeclarationError)
 
 
 def reason_of(failure: BaseException) -> str:
@@ -228,6 +229,6 @@ class _Parameters:
         self.params, self.rounds, self.replicates, self.dims = run.params, run.rounds, run.replicates, run.dims
 
     def __getattr__(self, field: str) -> Any:
-        raise InvalidClaimError(
+        raise DeclarationError(
             f"it reads {field} of {self._name!r}, which random numbers enter, and is declared exact. Leave out `exact`."
         )

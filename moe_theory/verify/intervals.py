@@ -20,7 +20,7 @@ import numpy as np
 import scipy
 from jaxtyping import Float, Int
 
-from moe_theory.core.errors import InvalidClaimError
+from moe_theory.core.errors import DeclarationError
 
 POWER = 0.9  # the power that the smallest discrepancy is quoted at
 BOOTSTRAP_DRAWS = 2048
@@ -234,11 +234,11 @@ def contrast_samples(values: Float[np.ndarray, "B V"], weights: Float[np.ndarray
     """Numbers of a replicate whose means are sums of log means, sum_v a_v log(mean_v) for each row a of the weights,
     and whose scatter is their error: by the delta method a replicate's share in it is sum_v a_v (value_v / mean_v - 1).
 
-    Raises: InvalidClaimError where a mean is not positive, and so has no logarithm.
+    Raises: DeclarationError where a mean is not positive, and so has no logarithm.
     """
     means = values.mean(axis=0)
     if not np.all(means > 0):
-        raise InvalidClaimError(f"a rate needs positive means, not {means.min():.3g}")
+        raise DeclarationError(f"a rate needs positive means, not {means.min():.3g}")
     return weights @ np.log(means) + (values / means - 1) @ weights.T
 
 

@@ -1,4 +1,4 @@
-"""Judgements: the test of a claim's kind at one look, from samples to a verdict and what is said of it in words.
+"""Judgements: the test of a claim's kind at one look, from samples to the numbers of a verdict.
 
 A test of means works on one difference a replicate and component, so that what varies between replicates (their pools,
 their arrivals) cancels. A claim is REFUTED where some component's interval lies beyond its margin, SUPPORTED where all
@@ -19,7 +19,7 @@ import numpy as np
 import scipy
 from jaxtyping import Float
 
-from moe_theory.core.errors import InvalidClaimError
+from moe_theory.core.errors import DeclarationError
 from moe_theory.verify.claim import Claim
 from moe_theory.verify.evidence import Samples
 from moe_theory.verify.intervals import (
@@ -42,18 +42,16 @@ from moe_theory.verify.intervals import (
     student_tail,
     varies,
 )
-from moe_theory.verify.verdict import Curve, Look, Status, Verdict
+from moe_theory.verify.verdict import SLOWEST_FALL, Curve, Look, Status, Trend, Verdict
 
 Values = Float[np.ndarray, "B V"]  # a row a replicate, a column a component
 SCALED = {"equality", "upper_bound", "lower_bound", "ordering"}  # kinds whose margin is a fraction of a scale
 INSTANCES = {"identity", "counterexample"}  # kinds that are about single replicates
-MOST_DIGITS = 6  # after the point, in words
-SLOWEST_FALL = 0.05  # exponent of decay below which a probability does not tend to 0: a fifth in two decades
 
 
 def examine(claim: Claim, samples: Samples, labels: list[str], error: float, blank: Verdict) -> tuple[Verdict, Look]:
     """The verdict `blank`, filled in from a look at these samples, and the look. Intervals that hold at all looks
-    together have the error of `blank`, others have `error`, what this look may spend. Raises: InvalidClaimError where
+    together have the error of `blank`, others have `error`, what this look may spend. Raises: DeclarationError where
     the samples have no verdict, such as means without a logarithm.
     """
     own = compared(claim, samples, blank.error)
@@ -61,8 +59,8 @@ def examine(claim: Claim, samples: Samples, labels: list[str], error: float, bla
     is_decided = verdict.status in {Status.SUPPORTED, Status.REFUTED, Status.VACUOUS}
     is_of_means = claim.kind not in INSTANCES and not claim.is_computed
     if is_decided and is_of_means and any(map(is_dependent, (own.observed - own.predicted).T)):
-        reason = f"replicates depend on one another, as those of a shared seed do; if they did not: {verdict.reason}"
-        verdict = dataclasses.replace(verdict, status=Status.INCONCLUSIVE, reason=reason)
+        doubt = "replicates depend on one another, as those of a shared seed do"
+        verdict = dataclasses.replace(verdict, status=Status.INCONCLUSIVE, doubt=doubt)
     return verdict, look
 
 
@@ -105,7 +103,7 @@ class Compared(NamedTuple):
 
 
 def compared(claim: Claim, samples: Samples, error: float | None = None) -> Compared:
-    """Values to compare of a claim's samples, at this error of all looks together. Raises: InvalidClaimError where they
+    """Values to compare of a claim's samples, at this error of all looks together. Raises: DeclarationError where they
     are not what the claim declares.
     """
     observed, predicted, scale, trivial = samples
@@ -117,7 +115,7 @@ def compared(claim: Claim, samples: Samples, error: float | None = None) -> Comp
     if trivial is None and claim.kind in {"probability", "counterexample"}:
         trivial = np.full_like(observed, claim.side != "at_least")
     if claim.is_computed and any(varies(part).any() for part in (observed, predicted, allowed)):
-        raise InvalidClaimError("it is declared exact, and its replicates differ: something random enters")
+        raise DeclarationError("it is declared exact, and its replicates differ: something random enters")
     known = Known(error=error)
     if claim.kind in SCALED:
         known = Known(*_bounds(claim, observed, predicted, allowed), error)
@@ -138,7 +136,7 @@ def _bounds(claim: Claim, observed: Values, predicted: Values, allowed: Values) 
 
 
 def _declared(claim: Claim, name: str, values: Values) -> Bounds:
-    """Where values lie as the claim declares it. Raises: InvalidClaimError for values that do not."""
+    """Where values lie as the claim declares it. Raises: DeclarationError for values that do not."""
     if claim.is_computed:
         return Bounds(values[0], values[0])
     declared = claim.ranges.get(name)
@@ -146,13 +144,13 @@ def _declared(claim: Claim, name: str, values: Values) -> Bounds:
         return Bounds()
     if declared.is_constant:
         if varies(values).any():
-            raise InvalidClaimError(f"what is {name} is declared the same for all replicates, and differs")
+            raise DeclarationError(f"what is {name} is declared the same for all replicates, and differs")
         return Bounds(values[0], values[0])
     low, high, _ = declared
     slack = rounding_of(values, low, high)
     outside = (values < low - slack) | (values > high + slack)
     if outside.any():
-        raise InvalidClaimError(
+        raise DeclarationError(
             f"what is {name} is declared to be in [{low:g}, {high:g}], and is not in "
             f"{np.count_nonzero(outside.any(axis=1)):,} of {len(values):,} replicates, such as {values[outside][0]:g}. "
             "Declare the range that it has."
@@ -173,9 +171,6 @@ def _examine(claim: Claim, samples: Compared, labels: list[str], error: float, b
     verdict = dataclasses.replace(
         blank,
         status=status,
-        reason=_limit_probability_reason(claim, samples.observed, judgement, labels)
-        if claim.kind == "limit_probability"
-        else _reason(claim, judgement, labels[worst], float(observed[worst]), float(predicted[worst])),
         at=labels[worst],
         predicted=float(predicted[worst]),
         observed=float(observed[worst]),
@@ -183,6 +178,8 @@ def _examine(claim: Claim, samples: Compared, labels: list[str], error: float, b
         **_numbers(judgement),
         curve=_curve(labels, predicted, observed, judgement.low, judgement.high, samples.allowed.mean(axis=0)),
     )
+    if claim.kind == "limit_probability":
+        verdict = dataclasses.replace(verdict, trend=_failures_before(claim, samples.observed, judgement, labels))
     verdict = _vacuous(claim, samples, verdict, worst)
     return verdict, _look(verdict, samples, float(observed[worst] - predicted[worst]), judgement.error or error)
 
@@ -478,24 +475,17 @@ def _examine_rate(
     curve = _curve(labels, law, means, around.low - law, around.high - law, np.zeros_like(means))
     numbers = _numbers(judgement)
     numbers["interval_kind"] = numbers["interval_kind"].replace("Student's t", "delta method, Student's t")
-    reason = (
-        f"{names[worst]} {measured[worst]:.3g}, claimed {_side(claim)}{exponent:.3g}: difference "
-        f"{_range(judgement, worst)}{_within(judgement)}"
-    )
-    if is_limit:
-        reason = _limit_rate_reason(claim, judgement, measured, exponent, len(values))
-    elif len(names) > 1:
-        reason += f"; {names[1 - worst]} {measured[1 - worst]:.3g}, difference {_range(judgement, 1 - worst)}"
+    trend = Trend("", *map(float, (measured[0], judgement.low[0], judgement.high[0]))) if is_limit else None
     verdict = dataclasses.replace(
         blank,
         status=judgement.status,
-        reason=reason,
         at=names[worst],
         predicted=exponent,
         observed=float(measured[worst]),
         standard_error=float(mean_and_error(slopes - exponents)[1][worst]),
         **numbers,
         curve=dataclasses.replace(curve, abscissa=abscissa.tolist()),
+        trend=trend,
     )
     return verdict, _look(verdict, samples, float(measured[worst]) - exponent, error)
 
@@ -520,10 +510,7 @@ def _vacuous(claim: Claim, samples: Compared, verdict: Verdict, worst: int) -> V
     is_upper = claim.kind == "upper_bound" or claim.side == "at_most"
     if not np.all(predicted >= trivial if is_upper else predicted <= trivial):
         return verdict
-    reason = f"holds, but the bound {predicted[worst]:.4g} says no more than the trivial {trivial[worst]:.4g}"
-    if claim.kind == "probability" and claim.trivial is not None:
-        reason = "holds, but no outcome could contradict it here"
-    return dataclasses.replace(verdict, status=Status.VACUOUS, reason=reason, trivial=float(trivial[worst]))
+    return dataclasses.replace(verdict, status=Status.VACUOUS, trivial=float(trivial[worst]))
 
 
 def _numbers(judgement: Decision) -> dict:
@@ -534,6 +521,7 @@ def _numbers(judgement: Decision) -> dict:
         "is_exact": judgement.is_exact,
         "margin": float(judgement.margin),
         "smallest_discrepancy": float(judgement.smallest_discrepancy),
+        "doubt": judgement.doubt,
     }
 
 
@@ -546,84 +534,10 @@ def _curve(labels: list[str], *parts: np.ndarray) -> Curve:
     return Curve(labels, *(part.tolist() for part in parts))
 
 
-def _reason(claim: Claim, judgement: Decision, label: str, observed: float, predicted: float) -> str:
-    if claim.kind == "identity":
-        if judgement.status is Status.REFUTED:
-            return f"largest error {observed:.3g} exceeds {judgement.margin:.3g} at {label}"
-        rare = judgement.smallest_discrepancy
-        return f"largest error {observed:.3g} is within {judgement.margin:.3g}; a worse one is rarer than {rare:.2g}"
-    within = _range(judgement, judgement.worst)
-    if claim.kind == "counterexample":
-        found = "every instance violates" if observed == 1 else f"{100 * observed:.3g} % of instances violate"
-        allowed = f"at most {100 * predicted:.3g} % may" if predicted else "none may"
-        return f"at {label} {found} it, where {allowed}: excess {within}"
-    if claim.kind == "probability":
-        about = f"at {label} frequency {observed:.4g}, claimed {_side(claim)}{predicted:.4g}: difference {within}"
-    else:
-        about = f"at {label} observed - predicted = {observed - predicted:.4g}, {within}"
-    return about + _within(judgement)
-
-
-def _limit_probability_reason(claim: Claim, happened: np.ndarray, judgement: Decision, labels: list[str]) -> str:
-    is_at_most, (count, last) = claim.side == "at_most", (len(happened), judgement.worst)
+def _failures_before(claim: Claim, happened: np.ndarray, judgement: Decision, labels: list[str]) -> Trend:
+    """The frequency of failures two decades before the end of the limit."""
     first = int(last_decades(np.asarray(claim.abscissa, np.float64), 2)[0])
-    failures = happened.sum(axis=0) if is_at_most else count - happened.sum(axis=0)
-    low, high = (judgement.low, judgement.high) if is_at_most else (-judgement.high, -judgement.low)
-    verb = "happens" if is_at_most else "fails to happen"
-    said = (
-        f"at {labels[last]} it {verb} in {failures[last]:,.0f} of {count:,} replicates ({100 * low[last]:.3g} % to "
-        f"{100 * high[last]:.3g} %; up to {100 * judgement.margin:.3g} % counts as small), at {labels[first]} in "
-        f"{failures[first]:,.0f} ({100 * low[first]:.3g} % to {100 * high[first]:.3g} %)"
-    )
-    if judgement.status is Status.REFUTED:
-        return f"{said}: it stays away from 0, and falls by less than the power {SLOWEST_FALL:g} of the distance"
-    return said if judgement.status is Status.SUPPORTED else _open(said, count)
-
-
-def _limit_rate_reason(
-    claim: Claim, judgement: Decision, measured: np.ndarray, exponent: float, num_replicates: int
-) -> str:
-    (bending, slope), margin = measured, judgement.margin
-    end = asymptotic_end(np.asarray(claim.abscissa, np.float64))[1]
-    claimed = _side(claim).replace("equal", "equal to")
-    (least_bending, low), (most_bending, high) = judgement.low, judgement.high
-    said = (
-        f"at the {end} end it goes like x^{_rounded(slope, low + exponent, high + exponent, judgement)}, claimed "
-        f"{claimed}x^{exponent:g} (margin {margin:.3g}); the slope changes by "
-        f"{_rounded(bending, least_bending, most_bending, judgement)} from the decade before"
-    )
-    if judgement.status is not Status.INCONCLUSIVE:
-        return said
-    if abs(bending) > margin:
-        said += ", and while it bends a grid nearer to the limit is needed"
-    return _open(said, num_replicates)
-
-
-def _open(said: str, num_replicates: int) -> str:
-    return f"{num_replicates:,} runs leave it open: {said}"
-
-
-def _rounded(value: float, low: float, high: float, judgement: Decision) -> str:
-    """A value to two digits of its error, and its interval to the same place."""
-    half = (high - low) / 2
-    if not np.isfinite(half):
-        return f"{value:.3g} (without an interval: {judgement.doubt})"
-    if half <= 1e-4 * abs(value):
-        return f"{value:.4g}"
-    digits = min(max(0, 1 - int(np.floor(np.log10(half)))), MOST_DIGITS)
-    return f"{value:.{digits}f} ({low:.{digits}f} to {high:.{digits}f})"
-
-
-def _within(judgement: Decision) -> str:
-    return f", margin {judgement.margin:.3g}" if judgement.margin else ""
-
-
-def _range(judgement: Decision, place: int) -> str:
-    low, high = judgement.low[place], judgement.high[place]
-    if np.isinf(low) and np.isinf(high):
-        return f"without an interval: {judgement.doubt}"
-    return f"in [{low:.4g}, {high:.4g}]" + (f" ({judgement.doubt})" if judgement.doubt else "")
-
-
-def _side(claim: Claim) -> str:
-    return f"{(claim.side or '').replace('_', ' ')} "
+    share, low, high = map(float, (happened[:, first].mean(), judgement.low[first], judgement.high[first]))
+    if claim.side == "at_most":
+        return Trend(labels[first], share, low, high)
+    return Trend(labels[first], 1 - share, -high, -low)

@@ -9,7 +9,7 @@ import dataclasses
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from moe_theory.core.papers import find_paper, paper_names
+from moe_theory.core.papers import declaration_of, paper_names, paper_package
 from moe_theory.verify.status import Judged
 from moe_theory.verify.texts import PaperTexts, paper_texts
 
@@ -49,8 +49,7 @@ def _names(paper: str, ids: Sequence[str]) -> tuple[str, ...]:
 def _texts(paper: str) -> PaperTexts:
     if paper not in paper_names():
         return PaperTexts()
-    found = find_paper(paper)
-    return paper_texts(found.statements or found.package)
+    return paper_texts(declaration_of(paper).get("statements") or paper_package(paper))
 
 
 @dataclasses.dataclass(frozen=True)

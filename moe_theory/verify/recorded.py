@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from moe_theory.core.errors import InvalidReportError
+from moe_theory.core.errors import DamagedError
 from moe_theory.core.papers import ordered_names, paper_folder, paper_names
 from moe_theory.verify.catalog import ClaimFacts, catalog_of, statements
 from moe_theory.verify.challenged import Challenge
@@ -52,7 +52,7 @@ class Recorded:
 def read() -> dict[str, Recorded]:
     """Recorded verdicts by paper, in the order of the papers.
 
-    Raises: InvalidReportError for a file that is damaged or of another schema.
+    Raises: DamagedError for a file that is damaged or of another schema.
     """
     paths = {name: file_of(name) for name in ordered_names()}
     found = {name: kept_at(path) for name, path in paths.items() if path.is_file()}
@@ -65,7 +65,7 @@ def file_of(paper: str, name: str = NAME) -> Path:
 
 
 def kept_at(path: Path) -> Recorded:
-    """A record in a file of a paper. Raises: InvalidReportError for one that is damaged or of another schema."""
+    """A record in a file of a paper. Raises: DamagedError for one that is damaged or of another schema."""
     return parsed(path.read_text(encoding="utf-8"), str(path))
 
 
@@ -104,21 +104,21 @@ def written(recorded: Recorded) -> str:
 
 
 def parsed(text: str, where: str) -> Recorded:
-    """Parse the output of `written`. Raises: InvalidReportError that names `where`, for anything else."""
+    """Parse the output of `written`. Raises: DamagedError that names `where`, for anything else."""
     try:
         document = json.loads(text)
         schema = document.pop("schema")
         if schema != SCHEMA:
-            raise InvalidReportError(f"{where} has schema {schema!r}, not {SCHEMA!r}. Record the paper again.")
+            raise DamagedError(f"{where} has schema {schema!r}, not {SCHEMA!r}. Record the paper again.")
         return Recorded(**document)
     except (KeyError, TypeError, AttributeError, json.JSONDecodeError) as failure:
-        raise InvalidReportError(f"{where} is damaged ({failure}). Record the paper again.") from None
+        raise DamagedError(f"{where} is damaged ({failure}). Record the paper again.") from None
 
 
 def recorded_searches(of: Iterable[Statement]) -> dict[str, Challenge]:
     """The recorded searches of these statements' papers, by the names of statements; no other paper is imported.
 
-    Raises: InvalidReportError for a file that is damaged or of another schema.
+    Raises: DamagedError for a file that is damaged or of another schema.
     """
     papers = dict.fromkeys(each.paper for each in of)
     return {each.statement: each for name in papers if name in paper_names() for each in searches_of(name)}
@@ -141,7 +141,7 @@ def searches_written(searches: Iterable[Challenge]) -> str:
 
 
 def searches_parsed(text: str, where: str, claims: Mapping[str, ClaimFacts]) -> list[Challenge]:
-    """Parse the output of `searches_written`, of claims by id. Raises: InvalidReportError that names `where`, for
+    """Parse the output of `searches_written`, of claims by id. Raises: DamagedError that names `where`, for
     anything else.
     """
     try:
@@ -149,4 +149,4 @@ def searches_parsed(text: str, where: str, claims: Mapping[str, ClaimFacts]) -> 
         known = [each for each in documents if all(v["claim"] in claims for f in each["flips"] for v in f["verdicts"])]
         return [Challenge.of_json(each, claims) for each in known]
     except (KeyError, TypeError, AttributeError, ValueError) as failure:
-        raise InvalidReportError(f"{where} is damaged ({failure}). Search again.") from None
+        raise DamagedError(f"{where} is damaged ({failure}). Search again.") from None

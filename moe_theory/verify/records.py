@@ -3,9 +3,9 @@
 import functools
 import math
 import re
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar
 
-from moe_theory.core.errors import InvalidReportError, shortened
+from moe_theory.core.errors import DamagedError, shortened
 
 if TYPE_CHECKING:
     from pydantic import GetCoreSchemaHandler, TypeAdapter
@@ -42,17 +42,19 @@ Number = Annotated[
 class JsonRecord:
     """A dataclass that JSON has with all fields, those with a default too."""
 
+    LATER: ClassVar[tuple[str, ...]] = ()  # fields that older documents lack
+
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: "GetCoreSchemaHandler") -> Any:
         schema: Any = handler.resolve_ref_schema(handler(source))
         for field in schema["schema"]["fields"]:
-            if field["schema"]["type"] == "default":
+            if field["schema"]["type"] == "default" and field["name"] not in cls.LATER:
                 field["schema"] = field["schema"]["schema"]
         return schema
 
 
 def read_record(kind: type[T], document: Any) -> T:
-    """Return the dataclass that a JSON document has. Raises: InvalidReportError for anything else, with the field."""
+    """Return the dataclass that a JSON document has. Raises: DamagedError for anything else, with the field."""
     from pydantic import ValidationError
 
     try:
@@ -62,10 +64,10 @@ def read_record(kind: type[T], document: Any) -> T:
     names = [str(part) if _FIELD.fullmatch(str(part)) else f"[{shortened(part)}]" for part in error["loc"]]
     where = ".".join(names).replace(".[", "[")
     if error["type"] == "missing":
-        raise InvalidReportError(f"{where} is missing")
+        raise DamagedError(f"{where} is missing")
     bound = re.sub(r"^\w+ should", "must", error["msg"])
     bound = bound.replace("a valid integer", "a whole number").replace("a valid", "a")
-    raise InvalidReportError(f"{where or 'the document'}={shortened(error['input'])} {bound}")
+    raise DamagedError(f"{where or 'the document'}={shortened(error['input'])} {bound}")
 
 
 @functools.cache

@@ -11,52 +11,13 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from moe_theory.core.constraints import Whole, Within, shown
-from moe_theory.core.errors import InvalidParamsError, InvalidStatementError, unknown_name
+from moe_theory.core.errors import DeclarationError, InvalidValueError, unknown_name
+from moe_theory.verify.span import LOG_RATIO as LOG_RATIO
+from moe_theory.verify.span import Number as Number
+from moe_theory.verify.span import Span as Span
+from moe_theory.verify.span import tidy as tidy
 from moe_theory.verify.verdict import FreeQuantity
-
-LOG_RATIO = 10  # a range that spans as much is logarithmic
-Number = bool | int | float
-
-
-@dataclasses.dataclass(frozen=True)
-class Span:
-    """Numbers from `low` to `high`: whole ones if these are, and logarithmic if they are positive and far apart."""
-
-    low: Number
-    high: Number
-
-    @property
-    def is_log(self) -> bool:
-        return self.low > 0 and self.high >= LOG_RATIO * self.low
-
-    def place(self, values: Any) -> np.ndarray:
-        """Positions of values: 0 at the lowest, 1 at the highest."""
-        low, high = self._scaled([self.low, self.high])
-        return (self._scaled(values) - low) / (high - low)
-
-    def value_at(self, places: Any) -> np.ndarray:
-        """The inverse of `place`, as real numbers."""
-        low, high = self._scaled([self.low, self.high])
-        values = low + np.asarray(places, np.float64) * (high - low)
-        return np.exp(values) if self.is_log else values
-
-    def between(self, lower: Number, upper: Number) -> Number | None:
-        """The value halfway between two; None where there is none."""
-        middle = math.sqrt(lower * upper) if self.is_log else (lower + upper) / 2
-        middle = round(middle) if isinstance(lower, int) else tidy(middle)
-        return middle if lower < middle < upper else None
-
-    def _scaled(self, values: Any) -> np.ndarray:
-        values = np.asarray(values, np.float64)
-        return np.log(values) if self.is_log else values
-
-
-def tidy(value: float) -> float:
-    """A number to six digits, as commands have it."""
-    return float(f"{value:.6g}")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -79,10 +40,10 @@ class _Ranged:
         return self.span.low, self.span.high
 
     def check(self) -> None:
-        """Raise InvalidStatementError for a region that has no two ends."""
+        """Raise DeclarationError for a region that has no two ends."""
         low, high = self.ends
         if not (math.isfinite(low) and math.isfinite(high) and low < high):
-            raise InvalidStatementError(
+            raise DeclarationError(
                 f"free {self.name}: its lower end {shown(low)} must be below its upper end {shown(high)}. Change them."
             )
 
@@ -95,13 +56,13 @@ class _Ranged:
         return self.span.between(min(one, other), max(one, other))
 
     def parsed(self, text: Any) -> Number:
-        """A number of the region, or its text. Raises: InvalidParamsError for anything else."""
+        """A number of the region, or its text. Raises: InvalidValueError for anything else."""
         try:
             value = float(text)
         except ValueError:
-            raise InvalidParamsError(f"{self.name}={text} must be a number. Change {self.name}.") from None
+            raise InvalidValueError(f"{self.name}={text} must be a number. Change {self.name}.") from None
         if problem := self._constraint.complaint(self.name, value):
-            raise InvalidParamsError(f"{self.name}={shown(value)} {problem}")
+            raise InvalidValueError(f"{self.name}={shown(value)} {problem}")
         return type(self.span.low)(value)
 
     @property
@@ -117,9 +78,9 @@ class _Ranged:
         return " to ".join(map(shown, self.ends))
 
     def _had(self, params: Any, name: str) -> float:
-        """What a cell's parameters have. Raises: InvalidStatementError for a name that is none of theirs."""
+        """What a cell's parameters have. Raises: DeclarationError for a name that is none of theirs."""
         if name not in params._fields:
-            raise InvalidStatementError(f"free {self.name}: {unknown_name('parameter', name, params._fields)}")
+            raise DeclarationError(f"free {self.name}: {unknown_name('parameter', name, params._fields)}")
         return float(getattr(params, name))
 
 
@@ -242,10 +203,10 @@ class Choice:
 
     def check(self) -> None:
         if len(self.choices) < 2:
-            raise InvalidStatementError(f"free {self.name}: a choice needs at least two labels. Add one.")
+            raise DeclarationError(f"free {self.name}: a choice needs at least two labels. Add one.")
         for label in self.choices:
             if "," in label or "=" in label:
-                raise InvalidStatementError(f"free {self.name}: --set cannot name {label!r}. Leave out commas and =.")
+                raise DeclarationError(f"free {self.name}: --set cannot name {label!r}. Leave out commas and =.")
 
     def at(self, place: float) -> str:
         return self.ends[min(int(place * len(self.ends)), len(self.ends) - 1)]
@@ -255,7 +216,7 @@ class Choice:
 
     def parsed(self, text: Any) -> str:
         if text not in self.choices:
-            raise InvalidParamsError(str(unknown_name(self.name, str(text), self.choices)))
+            raise InvalidValueError(str(unknown_name(self.name, str(text), self.choices)))
         return text
 
     def is_built(self, experiment: Any) -> bool:
@@ -308,15 +269,15 @@ def varies(axis: FreeAxis, experiment: Any, cells: Sequence[str] | None = None) 
 
 
 def require_varies(axis: FreeAxis, experiment: Any) -> None:
-    """Raise InvalidStatementError unless an experiment's runs can be had at other values of an axis."""
+    """Raise DeclarationError unless an experiment's runs can be had at other values of an axis."""
     if experiment.stored is not None:
-        raise InvalidStatementError(
+        raise DeclarationError(
             f"free {axis.name}: the experiment {experiment.name} reads a stored sweep, which has what it has. Declare "
             f"the claim on an experiment that is simulated, or leave {axis.name} out."
         )
     if axis.is_built(experiment) and experiment.of is None:
         own = getattr(experiment.dims, axis.name, axis.ends[0])
-        raise InvalidStatementError(
+        raise DeclarationError(
             f"free {axis.name}, {axis.region()}: the experiment {experiment.name} is built with {axis.name}={own} "
             f"alone. Give it of=..., the function of a setting that builds it, or leave {axis.name} out."
         )

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 
-from moe_theory.core.errors import OWN_CODE, InvalidClaimError, UnknownNameError, described, frames, unknown_name
+from moe_theory.core.errors import OWN_CODE, DeclarationError, UnknownNameError, described, frames, unknown_name
 from moe_theory.core.notebook import Listing
 from moe_theory.core.papers import Paper, all_papers, find_paper, paper_names, paper_of, paper_place, undeclared
 from moe_theory.verify import statement as declarations
@@ -106,7 +106,7 @@ def load_claims(path: Path) -> list[str]:
     A claim is judged under the readings of its paper. A paper of the user's own is the file's `PAPER`, a `Paper`;
     claims on a stored sweep need none, as the sweep has readings of its own.
 
-    Raises: InvalidClaimError for a file that cannot be read or run, that declares no claim, or one of a paper that has
+    Raises: DeclarationError for a file that cannot be read or run, that declares no claim, or one of a paper that has
         no readings.
     """
     before = registered()
@@ -114,17 +114,17 @@ def load_claims(path: Path) -> list[str]:
         run_file(path)
         own = [claim for id, claim in registered().items() if id not in before and not is_of_a_paper(claim)]
         select_claims([claim.id for claim in own])  # so that an id which a paper has is noticed
-    except InvalidClaimError:
+    except DeclarationError:
         raise
     except OWN_CODE as failure:
-        raise InvalidClaimError(f"--module {path} cannot be run: {described(failure)}") from failure
+        raise DeclarationError(f"--module {path} cannot be run: {described(failure)}") from failure
     if not own:
-        raise InvalidClaimError(
+        raise DeclarationError(
             f"--module {path} declares no claim: decorate a function with @moe_theory.statement(...).claim(...)."
         )
     for claim in own:
         if claim.experiment.stored is None and not readings_of(claim.paper):
-            raise InvalidClaimError(
+            raise DeclarationError(
                 f"--module {path}: claim {claim.id} is of paper={claim.paper!r}, which has no readings. Name one of "
                 f"{', '.join(paper_names())}, or give the file PAPER = moe_theory.Paper({claim.paper!r}, ...)."
             )
@@ -139,12 +139,12 @@ def module_name(path: Path) -> str:
 def run_file(path: Path, option: str = "--module") -> ModuleType:
     """Run a user's Python file, which an option names, and return it as a module.
 
-    Raises: InvalidClaimError for a file that cannot be read or run.
+    Raises: DeclarationError for a file that cannot be read or run.
     """
     name = module_name(path)
     specification = importlib.util.spec_from_file_location(name, path)
     if specification is None or specification.loader is None or not path.is_file():
-        raise InvalidClaimError(f"{option} {path} is no Python file. Name a file that ends in .py.")
+        raise DeclarationError(f"{option} {path} is no Python file. Name a file that ends in .py.")
     module = importlib.util.module_from_spec(specification)
     sys.modules[name] = module
     sys.path.insert(0, str(path.parent.resolve()))  # its neighbours can be imported, as of any script
@@ -152,7 +152,7 @@ def run_file(path: Path, option: str = "--module") -> ModuleType:
         specification.loader.exec_module(module)
     except OWN_CODE as failure:  # whatever the user's file raises is reported in one line
         reason = f"{described(failure)}{_nearest_argument(failure)}{frames(failure)}"
-        raise InvalidClaimError(f"{option} {path} cannot be run: {reason}") from failure
+        raise DeclarationError(f"{option} {path} cannot be run: {reason}") from failure
     finally:
         sys.path.pop(0)
     return module

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import jax
 
-from moe_theory.core.errors import OWN_CODE, InvalidRunError, UnknownNameError
+from moe_theory.core.errors import OWN_CODE, InvalidValueError, UnknownNameError
 from moe_theory.core.forks import after_fork
 from moe_theory.runs import Cell, replicate_rounds, run_cells
 from moe_theory.runs.cells import width_of
@@ -51,7 +51,7 @@ class SampleTask(NamedTuple):
 
 
 def take_samples(task: SampleTask) -> Outcome:
-    """What a worker does. Raises: InvalidRunError where its samples would be others, or it lacks the claims; else as
+    """What a worker does. Raises: InvalidValueError where its samples would be others, or it lacks the claims; else as
     `run_cells`.
     """
     began = time.monotonic()
@@ -80,12 +80,12 @@ def remote_pool(
     studies: Sequence[Study], executor: Executor | None = None, dask: str | None = None
 ) -> WorkerPool | None:
     """The workers of an executor or a Dask cluster, for samples of these studies; None for this process's own. Raises:
-    InvalidRunError for both, for an address that is none, or for what workers could not import.
+    InvalidValueError for both, for an address that is none, or for what workers could not import.
     """
     simulated = [study for study in studies if study.experiment.source is None]
     pool = pool_for([claim for study in simulated for claim in study.claims], executor, dask)
     if pool is not None and any(isinstance(each.reading, AdjustedReading) and each.reading.own for each in simulated):
-        raise InvalidRunError(
+        raise InvalidValueError(
             "an algorithm of your own (--system) is of a file of this machine, and workers elsewhere import installed "
             "papers alone. Leave out --dask (executor)."
         )
@@ -98,7 +98,7 @@ def pool_for(claims: Sequence[Claim], executor: Executor | None = None, dask: st
         return None
     own = [claim.id for claim in claims if not registry.is_of_a_paper(claim)]
     if own:
-        raise InvalidRunError(
+        raise InvalidValueError(
             f"claim {own[0]} is of a file of your own, and workers elsewhere import installed papers alone. Leave out "
             "--dask (executor), or install the file as a paper, by an entry point of the group moe_theory.papers."
         )
@@ -125,7 +125,7 @@ class RemoteSampler:
         """Return the tasks that take samples of replicates `first` to `last` - 1.
 
         Claims without a common cell are tasks apart, once their components have names, which are those of all runs
-        together. Raises: InvalidRunError where workers have other code.
+        together. Raises: InvalidValueError where workers have other code.
         """
         if not self._has_asked:
             self.pool.fingerprint(machine)
@@ -219,12 +219,14 @@ def _apart(
 def _found(
     ids: tuple[str, ...], reading: str, settings: tuple[tuple[str, Any], ...]
 ) -> tuple[Experiment, ReadingLike, Sequence[Claim]]:
-    """The claims of these ids, with their experiment and reading. Raises: InvalidRunError where they are not there."""
+    """The claims of these ids, with their experiment and reading. Raises: InvalidValueError where they are not
+    there.
+    """
     try:
         claims = registry.select_claims(ids)
         (chosen,) = registry.select_readings(claims[0].paper, [reading])
     except UnknownNameError as failure:
-        raise InvalidRunError(
+        raise InvalidValueError(
             f"the worker on {platform.node()} lacks what it should compute ({failure}) Install the same papers where "
             "the workers run, and start these again."
         ) from None
@@ -238,7 +240,7 @@ def _require_same(task: SampleTask, claims: Sequence[Claim], reading: ReadingLik
     with lock:
         others = [claim.id for claim in claims if keys.of(claim, reading, task.seed) != task.claims[claim.id]]
     if others:
-        raise InvalidRunError(
+        raise InvalidValueError(
             f"the worker on {platform.node()} has other code of claim {others[0]}, or of its runs: its samples "
             "would be others. Install the same code where the workers run, and start these again."
         )

@@ -15,7 +15,7 @@ import jax
 import numpy as np
 
 from moe_theory.core.constraints import shown, typed
-from moe_theory.core.errors import InvalidParamsError, InvalidRunError, InvalidSystemError, unknown_name
+from moe_theory.core.errors import DeclarationError, InvalidValueError, unknown_name
 from moe_theory.core.random import root_key
 from moe_theory.core.system import check_system
 from moe_theory.runs import Cell
@@ -90,19 +90,24 @@ def check_request(
 ) -> Request:
     """The studies that are asked for, before anything runs; arguments and errors as of `verify`."""
     if replicates is not None and (not isinstance(replicates, (int, np.integer)) or replicates < MIN_REPLICATES):
-        raise InvalidRunError(
+        raise InvalidValueError(
             f"replicates={replicates} must be a whole number of at least {MIN_REPLICATES}: with fewer, an interval "
-            "of a mean is not to be trusted. Raise replicates."
+            "of a mean is not to be trusted. Raise replicates.",
+            argument="replicates",
         )
     if error is not None and not 0 < error < 1:
-        raise InvalidRunError(f"error={error} must be in (0, 1): the probability of any false verdict. Change error.")
+        raise InvalidValueError(
+            f"error={error} must be in (0, 1): the probability of any false verdict. Change error.", argument="error"
+        )
     if budget is not None and not budget > 0:
-        raise InvalidRunError(f"budget={budget} must be above 0 seconds. Raise budget.")
+        raise InvalidValueError(f"budget={budget} must be above 0 seconds. Raise budget.", argument="budget")
     root_key(seed)
     claims = registry.select_claims([patterns] if isinstance(patterns, str) else list(patterns))
     groups = _grouped(claims, [readings] if isinstance(readings, str) else readings)
     if not groups:
-        raise InvalidRunError("there is nothing to judge: name at least one claim and one reading, or leave them out.")
+        raise InvalidValueError(
+            "there is nothing to judge: name at least one claim and one reading, or leave them out."
+        )
     for experiment, _, _ in groups:
         _check_stored(experiment, replicates, seed)
     groups, fixed = _varied(groups, settings or {})
@@ -124,7 +129,7 @@ Apart = list[tuple[Claim, "AdjustedReading", str]]  # claims that do not apply t
 
 def _varied(groups: Sequence[Group], settings: Mapping[str, Any]) -> tuple[list[Group], Apart]:
     """The groups without the claims whose runs cannot be had at other values of what their statement leaves free, such
-    as those of a competitor; and those claims. Raises: InvalidParamsError for a value outside a region, or for a name
+    as those of a competitor; and those claims. Raises: InvalidValueError for a value outside a region, or for a name
     that is neither of what is free nor of a parameter.
     """
     axes = {axis.name: axis for _, _, claims in groups for claim in claims for axis in claim.free}
@@ -135,7 +140,7 @@ def _varied(groups: Sequence[Group], settings: Mapping[str, Any]) -> tuple[list[
         for name in settings:
             if name not in axes and name not in params._fields:
                 known = [*params._fields, *axes]
-                raise InvalidParamsError(str(unknown_name("parameter", name, known, type(params))))
+                raise InvalidValueError(str(unknown_name("parameter", name, known, type(params))))
         names = {axis.name for axis in chosen}.difference(params._fields)
         lacking = {claim.id: sorted(names.difference(axis.name for axis in claim.free)) for claim in claims}
         at = dataclasses.replace(_adjusted(reading), free=chosen) if chosen else reading
@@ -163,7 +168,7 @@ def on_own(groups: Sequence[Group], variant: Variant) -> tuple[list[Group], Apar
             try:
                 runs = made.setdefault(id(experiment), of_own(claim, variant))
                 applying.append(dataclasses.replace(claim, experiment=runs))
-            except InvalidSystemError as failure:
+            except DeclarationError as failure:
                 apart.append((claim, mine, str(failure)))
         if applying:
             own.append((applying[0].experiment, mine, applying))
@@ -178,7 +183,8 @@ def _without_runs(claim: Claim, reading: "AdjustedReading", why: str, seed: int,
     printed = dataclasses.replace(reading, own=None).name
     for each in recorded_verdicts(statements) if statements else ():
         if each.claim == claim.id and printed in (each.reading, *each.also):
-            return dataclasses.replace(each, reading=reading.name, also=[], reason=f"{each.reason}, as recorded")
+            reason = f"{each.reason}, as recorded" if each.reason else "as recorded"
+            return dataclasses.replace(each, reading=reading.name, also=[], reason=reason)
     return _inapplicable(claim, reading, f"another algorithm can take the printed one's place ({why})", seed, module)
 
 
@@ -190,10 +196,10 @@ def _inapplicable(claim: Claim, reading: "AdjustedReading", needed: str, seed: i
 
 
 def require_one(pattern: str, claims: Sequence[Claim]) -> Claim:
-    """The claim that a pattern names. Raises: InvalidRunError where it names several."""
+    """The claim that a pattern names. Raises: InvalidValueError where it names several."""
     if len(claims) > 1:
         ids = ", ".join(claim.id for claim in claims[:MOST_NAMED]) + (", ..." if len(claims) > MOST_NAMED else "")
-        raise InvalidRunError(f"{pattern!r} names {len(claims)} claims, and this is of one. Name one of {ids}.")
+        raise InvalidValueError(f"{pattern!r} names {len(claims)} claims, and this is of one. Name one of {ids}.")
     return claims[0]
 
 
@@ -372,7 +378,7 @@ def asked_of(reading: ReadingLike) -> tuple[str, dict[str, Any]]:
 
 def set_to(group: Group, settings: Mapping[str, Any]) -> list[Group]:
     """The group with `settings`, numbers or their texts: of what its claims' statements leave free, or of parameters;
-    in parts where the statements differ in that. Raises: InvalidParamsError for a parameter that does not exist or that
+    in parts where the statements differ in that. Raises: InvalidValueError for a parameter that does not exist or that
     the experiment decides itself, and for a value that its system, or the statement's region, refuses.
     """
     experiment, reading, claims = group
@@ -409,49 +415,49 @@ def at_setting(group: Group, setting: Setting) -> Group:
 def check_cells(experiment: Experiment, reading: ReadingLike) -> None:
     """Let the systems of an experiment refuse the parameters of its cells, in the precision that these run in."""
     for cell in experiment.cells_under(reading):
-        with contextlib.suppress(InvalidSystemError), cell.precision():
+        with contextlib.suppress(DeclarationError), cell.precision():
             check_system(cell.system, cell.params)
 
 
 def with_settings(reading: ReadingLike, settings: Mapping[str, Any]) -> ReadingLike:
     """The reading with `settings`, numbers or their texts; itself where there are none.
-    Raises: InvalidParamsError for a parameter that does not exist, or for what is no value of it.
+    Raises: InvalidValueError for a parameter that does not exist, or for what is no value of it.
     """
     defaults = reading.params()
     for name in settings:
         if name not in defaults._fields:
-            raise InvalidParamsError(str(unknown_name("parameter", name, defaults._fields, type(defaults))))
+            raise InvalidValueError(str(unknown_name("parameter", name, defaults._fields, type(defaults))))
     made = {name: typed(name, value, defaults) for name, value in settings.items()}
     return AdjustedReading(reading, made) if made else reading
 
 
 def parsed(texts: Sequence[str], option: str = "--set") -> dict[str, str]:
-    """Texts such as "signal_scale=5", by parameter. Raises: InvalidParamsError for any other."""
+    """Texts such as "signal_scale=5", by parameter. Raises: InvalidValueError for any other."""
     settings = {}
     for text in texts:
         name, equals, value = (part.strip() for part in text.partition("="))
         if not (name and equals and value):
-            raise InvalidParamsError(f"{option} {text} sets nothing: write it as {option} {name or 'NAME'}=5.")
+            raise InvalidValueError(f"{option} {text} sets nothing: write it as {option} {name or 'NAME'}=5.")
         if name in settings:
-            raise InvalidParamsError(f"{option} {text}: {name} is set already, to {settings[name]}. Set it once.")
+            raise InvalidValueError(f"{option} {text}: {name} is set already, to {settings[name]}. Set it once.")
         settings[name] = value
     return settings
 
 
 def require_free(name: str, reading: ReadingLike, experiment: Experiment) -> None:
-    """Raise InvalidParamsError for a parameter that does not exist, or that the experiment's runs have decided."""
+    """Raise InvalidValueError for a parameter that does not exist, or that the experiment's runs have decided."""
     fields = reading.params()._fields
     if name not in fields:
-        raise InvalidParamsError(str(unknown_name("parameter", name, fields, type(reading.params()))))
+        raise InvalidValueError(str(unknown_name("parameter", name, fields, type(reading.params()))))
     if experiment.stored is not None:
-        raise InvalidParamsError(
+        raise InvalidValueError(
             f"{name} cannot be set: the experiment {experiment.name} reads the sweep in "
             f"{experiment.stored.folder}. Run a sweep with another {name}."
         )
     own = {cell: overrides[name] for cell, overrides in experiment.cells.items() if name in overrides}
     if len(own) == len(experiment.cells):
         cells = ", ".join(f"{cell!r} sets {shown(value)}" for cell, value in own.items())
-        raise InvalidParamsError(
+        raise InvalidValueError(
             f"{name} cannot be set: the experiment {experiment.name} decides it in every cell ({cells}), which goes "
             "before any other choice. Set another parameter, or declare it free in the statement."
         )
@@ -471,13 +477,13 @@ def _grouped(claims: Sequence[Claim], readings: Sequence[str] | None) -> list[Gr
 
 
 def _reading_of_sweep(claim: Claim, names: Sequence[str] | None) -> ReadingLike:
-    """The reading of a claim's stored sweep. Raises: InvalidRunError where only others are asked for."""
+    """The reading of a claim's stored sweep. Raises: InvalidValueError where only others are asked for."""
     results = claim.experiment.stored
     assert results is not None  # callers have looked
     reading = results.reading
     if names is None or {reading.name, *registry.SPECIAL_NAMES} & set(names):
         return reading
-    raise InvalidRunError(
+    raise InvalidValueError(
         f"claim {claim.id} reads the sweep in {results.folder}, which is of reading {reading.name} and not "
         f"{', '.join(names)}. Leave the reading out, or run that sweep under another reading."
     )
@@ -490,9 +496,9 @@ def _check_stored(experiment: Experiment, replicates: int | None, seed: int) -> 
     results = experiment.stored
     where, spec = f"the experiment {experiment.name} reads the sweep in {results.folder}", results.sweep
     if seed not in (0, spec.seed):
-        raise InvalidRunError(f"{where}, which is of seed {spec.seed} and not {seed}. Leave the seed out.")
+        raise InvalidValueError(f"{where}, which is of seed {spec.seed} and not {seed}. Leave the seed out.")
     if replicates is not None and replicates > spec.replicates:
-        raise InvalidRunError(
+        raise InvalidValueError(
             f"{where}, which has {spec.replicates} replicates and not {replicates}. Lower replicates, or raise "
             "`replicates` in the specification and run the sweep again, which computes only what is new."
         )

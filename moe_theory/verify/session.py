@@ -83,12 +83,12 @@ def verify(
         progress: where to tell; unless given a line in a notebook, else standard error.
         on_verdict: called with each verdict as soon as its claim is decided.
     Returns: the verdicts, in the order of the claims and their readings: a list with `to_frame` and `report`.
-    Raises: UnknownNameError for a claim, a reading or a part that does not exist; InvalidRunError for a number of
+    Raises: UnknownNameError for a claim, a reading or a part that does not exist; InvalidValueError for a number of
         replicates, an error or a budget that decides nothing, a folder of an earlier version, a `system` that names no
-        parts, or workers that would take other samples; ExecutorLostError for workers that cannot be reached, or are
-        lost; InvalidParamsError for settings that the claims cannot take, or a part of another kind than the
-        paper's; InvalidClaimError for a file of parts that cannot be run; InvalidReportError for a paper's record that
-        is damaged, which a competitor's verdict is read from; InvalidStatementError for a statement whose proof fails;
+        parts, or workers that would take other samples; WorkersError for workers that cannot be reached, or are
+        lost; InvalidValueError for settings that the claims cannot take, or a part of another kind than the
+        paper's; DeclarationError for a file of parts that cannot be run; DamagedError for a paper's record that
+        is damaged, which a competitor's verdict is read from; DeclarationError for a statement whose proof fails;
         OutputError for a folder that cannot be written.
 
     Examples:
@@ -120,7 +120,7 @@ def carry_out(
 
     Args:
         pool: workers elsewhere that take the samples; it is closed. This process's own threads unless given.
-    Raises: InvalidStatementError for a statement whose proof fails, before anything is run; with a pool as `verify`.
+    Raises: DeclarationError for a statement whose proof fails, before anything is run; with a pool as `verify`.
     """
     known = bearing(request.claims)
     paths = [proof.path for statement in known for proof in statement.proofs.values()]

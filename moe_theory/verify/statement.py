@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from moe_theory.core.errors import InvalidStatementError, shortened, unknown_name
+from moe_theory.core.errors import DeclarationError, shortened, unknown_name
 from moe_theory.core.papers import find_paper, paper_names, paper_of
 from moe_theory.runs import Run
 from moe_theory.verify.claim import (
@@ -136,7 +136,7 @@ def limit_rate(
 def _side(**sides: Any) -> tuple[Side, Any]:
     given = [(side, value) for side, value in sides.items() if value is not None]
     if len(given) != 1:
-        raise InvalidStatementError(f"name exactly one of {', '.join(sides)}, not {len(given)} of them.")
+        raise DeclarationError(f"name exactly one of {', '.join(sides)}, not {len(given)} of them.")
     return given[0]  # pyright: ignore[reportReturnType]
 
 
@@ -173,16 +173,16 @@ class Declared(Statement):
 
     def _registered(self) -> "Declared":
         if not is_id(self.id):
-            raise InvalidStatementError(f"statement {shortened(self.id)} of {self.paper}: its id must be {ID_WORDS}.")
+            raise DeclarationError(f"statement {shortened(self.id)} of {self.paper}: its id must be {ID_WORDS}.")
         if not (self.where and self.says):
-            raise InvalidStatementError(
+            raise DeclarationError(
                 f"statement {self.id} of {self.paper}: give where=... it stands, and claim=... that it makes."
             )
         if (self.paper, self.id) in _DECLARED:
-            raise InvalidStatementError(f"statement {self.id} of {self.paper} is declared already. Choose another id.")
+            raise DeclarationError(f"statement {self.id} of {self.paper} is declared already. Choose another id.")
         for axis in self.axes:
             if not isinstance(axis, FreeAxis):
-                raise InvalidStatementError(
+                raise DeclarationError(
                     f"statement {self.id}: free={axis!r} must be an axis of `verify.region`: Order(...), Scale(...), "
                     "Size(...) or Choice(...)."
                 )
@@ -226,10 +226,10 @@ class Declared(Statement):
             instead: id of the claim that holds where this one does not, written likewise.
             exact: whether nothing random enters: algebra, enumeration, a constructed instance; as the selection has it
                 unless given.
-        Raises: InvalidStatementError for another role, or a claim without a sentence.
+        Raises: DeclarationError for another role, or a claim without a sentence.
         """
         if role not in list(Role):
-            raise InvalidStatementError(f"claim {id}: role={role!r} must be one of {', '.join(Role)}.")
+            raise DeclarationError(f"claim {id}: role={role!r} must be one of {', '.join(Role)}.")
         selection = runs if isinstance(runs, Selection) else Selection(runs, None)
         for axis in self.axes if role in VARIED else ():
             require_varies(axis, selection.experiment)
@@ -277,9 +277,9 @@ class Declared(Statement):
         if says is not None:
             return ClaimTexts(claim=says, formula=formula, where=where)
         if self.texts is None:
-            raise InvalidStatementError(f"claim {id}: say in one sentence what is claimed, as says=...")
+            raise DeclarationError(f"claim {id}: say in one sentence what is claimed, as says=...")
         if id not in self.texts.claims:
-            raise InvalidStatementError(f'claim {id}: the file of the texts lacks [{self.id}.claims."{id}"]. Add it.')
+            raise DeclarationError(f'claim {id}: the file of the texts lacks [{self.id}.claims."{id}"]. Add it.')
         return self.texts.claims[id]
 
     def _hypothesis(self, asked: str | Hypothesis) -> Hypothesis:
@@ -304,7 +304,7 @@ class Declaration:
     about: Mapping[str, Any]  # fields of the `Claim`
 
     def __call__(self, function: F) -> F:
-        """Registers the claim. Raises: InvalidClaimError for an incomplete declaration, or an id that is taken."""
+        """Registers the claim. Raises: DeclarationError for an incomplete declaration, or an id that is taken."""
         observe = self.selection.measured(function)
         own = {} if (known := range_of(function)) is None else {"observed": known}
         about = {**self.about, "ranges": {**self.about["ranges"], **own}}
@@ -374,7 +374,7 @@ def statement(
         free: what the hypotheses leave open, with its region, as axes of `verify.region`, which `challenge` searches.
         shared_free: likewise, in place of `free` where that is not given, as far as the runs of a claim can vary it.
 
-    Raises: InvalidStatementError for an incomplete declaration, or an id that is taken.
+    Raises: DeclarationError for an incomplete declaration, or an id that is taken.
 
     Examples:
         >>> import moe_theory as mt
@@ -423,13 +423,13 @@ def statement(
         words = texts = statement_texts(module, id)
         hypotheses = (*words.hypotheses, *hypotheses)
     else:
-        raise InvalidStatementError(
+        raise DeclarationError(
             f"statement {shortened(id)}: give claim=..., or module=__name__ where a file has its texts."
         )
     home = paper_of(module)
     owner = words.paper or home
     if owner is None:
-        raise InvalidStatementError(
+        raise DeclarationError(
             f"statement {shortened(id)}: name its paper, as paper=...: the module {module or 'that declares it'} is in "
             "no paper's folder."
         )
@@ -454,17 +454,19 @@ def _hypothesis(asked: str | Hypothesis, module: str, holds: Mapping[str, Holds]
     if isinstance(asked, Hypothesis):
         return asked
     if asked not in holds:
-        raise InvalidStatementError(f"holds=...: {unknown_name('hypothesis', asked, holds)}")
+        raise DeclarationError(f"holds=...: {unknown_name('hypothesis', asked, holds)}")
     sentences = paper_texts(module).hypotheses
     if asked not in sentences:
-        raise InvalidStatementError(f"paper.toml beside {module}: {unknown_name('hypothesis', asked, sentences)}")
+        raise DeclarationError(f"paper.toml beside {module}: {unknown_name('hypothesis', asked, sentences)}")
     return Hypothesis(sentences[asked], holds[asked])
 
 
 def free_of(of: Statement) -> tuple[FreeAxis, ...]:
     """What a statement leaves free that every claim that decides it can vary; none where only literal claims decide,
-    whose constants are ours.
+    whose constants are ours. The papers that test it are imported.
     """
+    for paper in {id.partition(".")[0] for id in of.roles}.intersection(paper_names()):
+        find_paper(paper).import_claims()
     claims = [registered()[id] for id in deciding(of) if id in registered() and of.roles[id] in DECIDING]
     return tuple(axis for axis in (claims[0].free if claims else ()) if all(axis in each.free for each in claims))
 

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 import pydantic
 
-from moe_theory.core.errors import InvalidStatementError, shortened, unknown_name
+from moe_theory.core.errors import DeclarationError, shortened, unknown_name
 from moe_theory.core.papers import find_spec
 from moe_theory.verify.verdict import Proof, Role, Statement
 
@@ -86,25 +86,25 @@ class PaperTexts(TextTable):
 
 
 def statement_texts(module: str, id: str) -> StatementTexts:
-    """Return the texts of a statement that a module declares. Raises: InvalidStatementError, with file and key."""
+    """Return the texts of a statement that a module declares. Raises: DeclarationError, with file and key."""
     home = _home(module)
     if home is None:
-        raise InvalidStatementError(
+        raise DeclarationError(
             f"statement {id}: module={module} is no file, so that no file stands beside it. Give claim=... instead."
         )
     path = home.with_name("statements.toml") if home.stem == "__init__" else home.with_suffix(".toml")
     if not path.is_file():
-        raise InvalidStatementError(
+        raise DeclarationError(
             f"{path} is missing, which has the texts of the statements. Write it, or give claim=... to `statement`."
         )
     tables = _tables(path)
     if id not in tables:
-        raise InvalidStatementError(f"{path}: {unknown_name('statement', id, tables)} Add a table [{id}].")
+        raise DeclarationError(f"{path}: {unknown_name('statement', id, tables)} Add a table [{id}].")
     return tables[id]
 
 
 def paper_texts(module: str) -> PaperTexts:
-    """Return what `paper.toml` beside a module says; nothing where there is none. Raises: InvalidStatementError, with
+    """Return what `paper.toml` beside a module says; nothing where there is none. Raises: DeclarationError, with
     the file and the key.
     """
     home = _home(module)
@@ -168,10 +168,21 @@ def _home(module: str) -> Path | None:
     loaded = sys.modules.get(module)
     if loaded is not None:
         file = getattr(loaded, "__file__", None)
-    else:
-        spec = find_spec(module) if module else None
-        file = None if spec is None else spec.origin
-    return None if file is None else Path(file)
+        return None if file is None else Path(file)
+    folder, _, name = module.rpartition(".")
+    beside = _FOLDERS.get(folder)
+    if beside is not None and (beside / f"{name}.py").is_file():
+        return beside / f"{name}.py"
+    spec = find_spec(module) if module else None
+    if spec is None or spec.origin is None:
+        return None
+    home = Path(spec.origin)
+    if home.stem != "__init__":
+        _FOLDERS[folder] = home.parent
+    return home
+
+
+_FOLDERS: dict[str, Path] = {}  # of packages that modules have been found in, as a search takes .3 ms
 
 
 def _is_package(module: str) -> bool:
@@ -199,7 +210,7 @@ def _shared(path: Path) -> PaperTexts:
     texts = _checked(PaperTexts, _parsed(path), path)
     for id in texts.premises:
         if id in _premises_below(texts, id):
-            raise InvalidStatementError(f"{path}: premises.{id}: the proof rests on itself. Change its premises.")
+            raise DeclarationError(f"{path}: premises.{id}: the proof rests on itself. Change its premises.")
     return texts
 
 
@@ -219,7 +230,7 @@ def _parsed(path: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:  # ValueError: no TOML, or not UTF-8
-        raise InvalidStatementError(f"{path}: {error}. Correct the file.") from None
+        raise DeclarationError(f"{path}: {error}. Correct the file.") from None
 
 
 def _checked(kind: type[T], table: Any, path: Path, *key: str) -> T:
@@ -228,4 +239,4 @@ def _checked(kind: type[T], table: Any, path: Path, *key: str) -> T:
     except pydantic.ValidationError as failure:
         fault = failure.errors()[0]
         place = ".".join(map(str, (*key, *fault["loc"])))
-        raise InvalidStatementError(f"{path}: {place}: {fault['msg']}, not {shortened(fault['input'])}.") from None
+        raise DeclarationError(f"{path}: {place}: {fault['msg']}, not {shortened(fault['input'])}.") from None

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from moe_theory.core.errors import InvalidParamsError, InvalidRunError, InvalidSystemError, shortened, unknown_name
+from moe_theory.core.errors import DeclarationError, InvalidValueError, shortened, unknown_name
 from moe_theory.core.parts import parts_of, rebuilt
 from moe_theory.verify.claim import Claim, Experiment, registered
 from moe_theory.verify.registry import module_name, run_file
@@ -32,13 +32,13 @@ class Variant(NamedTuple):
 def variant_of(system: str | Parts) -> Variant:
     """The parts that "FILE:NAME" names, or that are given, which commands then call FILE:NAME.
 
-    Raises: InvalidRunError for a text that names no parts; InvalidClaimError for a file that cannot be read or run.
+    Raises: InvalidValueError for a text that names no parts; DeclarationError for a file that cannot be read or run.
     """
     if not isinstance(system, str):
         return Variant("FILE:NAME", "+".join(system), _checked("system", system))
     path, _, name = system.rpartition(":")
     if not (path and name.isidentifier()):
-        raise InvalidRunError(f"--system {system} names no parts. {WAY_OUT}")
+        raise InvalidValueError(f"--system {system} names no parts. {WAY_OUT}")
     home = module_name(Path(path))
     if all(claim.module != home for claim in registered().values()):  # else it has been run, by --module
         run_file(Path(path), "--system")
@@ -50,18 +50,18 @@ def variant_of(system: str | Parts) -> Variant:
             if known is not None
             else str(unknown_name("name of parts", name, own))
         )
-        raise InvalidRunError(f"--system {system}: {said.rstrip('.')}. {WAY_OUT}")
+        raise InvalidValueError(f"--system {system}: {said.rstrip('.')}. {WAY_OUT}")
     return Variant(system, name, _checked(f"--system {system}", own[name]))
 
 
 def _checked(source: str, parts: Parts) -> Parts:
     if not parts or not all(isinstance(name, str) for name in parts):
-        raise InvalidRunError(f"{source}: {shortened(parts)} has no parts by name. {WAY_OUT}")
+        raise InvalidValueError(f"{source}: {shortened(parts)} has no parts by name. {WAY_OUT}")
     return parts
 
 
 def require_parts(variant: Variant, experiments: Iterable[Experiment]) -> None:
-    """Raise UnknownNameError for a part that no algorithm has which these experiments run, InvalidParamsError for one
+    """Raise UnknownNameError for a part that no algorithm has which these experiments run, InvalidValueError for one
     of another kind than the paper's own.
     """
     every = [parts_of(each.system_of(cell)) for each in experiments for cell in each.cells]
@@ -71,26 +71,27 @@ def require_parts(variant: Variant, experiments: Iterable[Experiment]) -> None:
             raise unknown_name("part", name, known)
         for own in [parts[name] for parts in every if name in parts]:
             if callable(own) and not callable(part):
-                raise InvalidParamsError(
+                raise InvalidValueError(
                     f"{name}={shortened(part)} must be a function, like {own.__module__}.{own.__name__}, which the "
-                    "paper's algorithm has. Change it, or leave it out."
+                    "paper's algorithm has. Change it, or leave it out.",
+                    argument=name,
                 )
 
 
 def of_own(claim: Claim, variant: Variant) -> Experiment:
-    """The claim's experiment with parts of one's own. Raises: InvalidSystemError that says why it does not apply."""
+    """The claim's experiment with parts of one's own. Raises: DeclarationError that says why it does not apply."""
     experiment = claim.experiment
     roles = {role for each in declared() for id, role in each.roles.items() if id == claim.id}
     if roles and roles <= TAKES_AWAY:
-        raise InvalidSystemError(f"as {min(roles)} it takes something away from the printed algorithm")
+        raise DeclarationError(f"as {min(roles)} it takes something away from the printed algorithm")
     if claim.is_computed:
-        raise InvalidSystemError("it is computed, and not run")
+        raise DeclarationError("it is computed, and not run")
     if experiment.stored is not None:
-        raise InvalidSystemError("its runs are those of a stored sweep")
+        raise DeclarationError("its runs are those of a stored sweep")
     if experiment.start is not None:
-        raise InvalidSystemError("its runs begin at states of the printed algorithm")
+        raise DeclarationError("its runs begin at states of the printed algorithm")
     if experiment.measured is not None and not experiment.measured.runs_systems:
-        raise InvalidSystemError("its runs are measured, and not simulated")
+        raise DeclarationError("its runs are measured, and not simulated")
     systems = {cell: rebuilt(system, variant.parts) for cell, system in experiment.systems.items()}
     return dataclasses.replace(experiment, system=rebuilt(experiment.system, variant.parts), systems=systems)
 

@@ -10,9 +10,9 @@ import re
 import sys
 from collections.abc import Container, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from moe_theory.core.errors import InvalidStatementError, shortened
+from moe_theory.core.errors import DeclarationError, shortened
 from moe_theory.core.fields import documented
 from moe_theory.core.notebook import Listing, Shown, shortest
 from moe_theory.core.pages import pages
@@ -23,12 +23,15 @@ from moe_theory.verify.records import Count, Flag, JsonRecord, Number, read_reco
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+SLOWEST_FALL = 0.05  # exponent of decay below which a probability does not tend to 0: a fifth in two decades
 OWN_SYSTEM = "system="  # in the name of a reading, before an algorithm of one's own
 LONGEST_ID = 120  # characters
 ID_WORDS = (
     f"of lower-case letters and digits, joined by single hyphens and dots, and at most {LONGEST_ID} characters long, "
     "such as mine.lemma-4: files are named after it"
 )
+
+LIMITS = ("limit_probability", "limit_rate")  # kinds of claims
 
 
 def is_id(text: str) -> bool:
@@ -64,6 +67,8 @@ FIELDS = (  # of a verdict that records keep; what a claim itself says is not re
     "is_exact",
     "stopped",
     "command",
+    "doubt",
+    "trend",
 )
 
 
@@ -115,6 +120,18 @@ class Look(JsonRecord):
     error: Number
 
 
+@dataclasses.dataclass(frozen=True)
+class Trend(JsonRecord):
+    """A number before the end of a limit, with its interval: the frequency of failures two decades before it, or how
+    the slope changes from the decade before to the last one.
+    """
+
+    at: str  # the component; empty for a change
+    value: Number
+    low: Number
+    high: Number
+
+
 @documented
 @dataclasses.dataclass(frozen=True, repr=False)
 class Verdict(Shown, JsonRecord):
@@ -133,7 +150,7 @@ class Verdict(Shown, JsonRecord):
     kind: str
     reading: str
     status: Status
-    reason: str  # in words, what decided
+    reason: str  # what no number says: a hypothesis that fails, a message of the claim's own code
     replicates: Count
     command: str  # reproduces this verdict
     formula: str = ""  # LaTeX
@@ -158,6 +175,10 @@ class Verdict(Shown, JsonRecord):
     data: str = ""  # the data set that the runs are on, where it is not drawn by the package
     is_computed: Flag = False  # whether nothing random enters: algebra, enumeration, a constructed instance
     also: list[str] = dataclasses.field(default_factory=list)  # further readings, with the same parameters
+    doubt: str = ""  # why there is no interval, or why it decides nothing
+    trend: Trend | None = None  # of a limit
+
+    LATER: ClassVar = ("doubt", "trend")
 
     @property
     def unseen(self) -> float:
@@ -200,6 +221,12 @@ class Verdict(Shown, JsonRecord):
         """All its settings, in words."""
         return " and ".join(self.settings)
 
+    @property
+    def record(self) -> dict[str, Any]:
+        """What a record keeps of it."""
+        fields = self.to_json()
+        return {name: fields[name] for name in FIELDS if name not in self.LATER or fields[name]}
+
     def held_for(self, settings: Container[str]) -> "Verdict":
         """The same for those alone of its readings whose settings are among these."""
         readings = [
@@ -219,12 +246,13 @@ class Verdict(Shown, JsonRecord):
         return {"claim": self.claim, "reading": self.setting, **facts, "status": str(self.status)}
 
     def __repr__(self) -> str:
-        return f"<Verdict {self.claim} under {self.setting}: {self.status}, {shortest(self.reason)}>"
+        words = self.reason or f"observed {self.observed:.4g}, predicted {self.predicted:.4g}"
+        return f"<Verdict {self.claim} under {self.setting}: {self.status}, {shortest(words)}>"
 
     def plot(self) -> "Figure":
         """Its picture, as the report has it: observed against predicted over the components.
 
-        Raises: InvalidRunError for a verdict without numbers, such as an ERROR.
+        Raises: InvalidValueError for a verdict without numbers, such as an ERROR.
 
         Examples:
             >>> import moe_theory as mt
@@ -242,7 +270,7 @@ class Verdict(Shown, JsonRecord):
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> "Verdict":
-        """The verdict that `to_json` wrote. Raises: InvalidReportError for anything else, with the field."""
+        """The verdict that `to_json` wrote. Raises: DamagedError for anything else, with the field."""
         return read_record(cls, document)
 
 
@@ -251,7 +279,13 @@ def whole_verdict(claim: Any, known: Mapping[str, Any]) -> Verdict:
     shared = ("paper", "where", "statement", "formula", "kind", "replaced_by", "side", "is_computed")
     numbers = {name: math.nan if value is None else value for name, value in known.items()}
     low, high = (math.nan if end is None else end for end in known["interval"])
-    about = {"interval": (low, high), "status": Status(known["status"]), "stopped": Stop(known["stopped"])}
+    about: dict[str, Any] = {
+        "interval": (low, high),
+        "status": Status(known["status"]),
+        "stopped": Stop(known["stopped"]),
+    }
+    if "trend" in known:
+        about["trend"] = read_record(Trend, known["trend"])
     return Verdict(**{**{name: getattr(claim, name) for name in shared}, **numbers, **about})
 
 
@@ -277,7 +311,7 @@ class Proof(JsonRecord):
         for part in parts[len(text) :]:
             mark, _, rest = part.partition(": ")
             if marked.get(mark, "given"):
-                raise InvalidStatementError(
+                raise DeclarationError(
                     f"{path}: {shortened(part)} must begin with one of {', '.join(marked)} and a colon, each of which "
                     "opens one paragraph at the docstring's end."
                 )
@@ -291,24 +325,24 @@ _MARK = re.compile(r"[A-Z][a-z]+: ")
 def _docstring(path: str) -> str:
     _, *opened = source_of(path).split('"""', 2)
     if len(opened) < 2:
-        raise InvalidStatementError(f"{path} has no docstring: begin it with the proof's title and text.")
+        raise DeclarationError(f"{path} has no docstring: begin it with the proof's title and text.")
     return opened[0]
 
 
 def source_of(path: str) -> str:
-    """The text of "package:folder/NAME.py"; the package is not imported. Raises: InvalidStatementError where there is
+    """The text of "package:folder/NAME.py"; the package is not imported. Raises: DeclarationError where there is
     none.
     """
     package, _, place = path.partition(":")
     if not package:
-        raise InvalidStatementError(
+        raise DeclarationError(
             f"{place} is not in any package, as the module that names it is in none. Put it into a folder, with the "
             "module as its __init__.py, and give `statement` module=__name__."
         )
     loaded = sys.modules.get(package)
     spec = find_spec(package) if loaded is None else loaded.__spec__
     if spec is None:  # as of a file of the user's, run once by --module
-        raise InvalidStatementError(
+        raise DeclarationError(
             f"{place} is in {package}, which cannot be imported. Name the file that declares it with --module."
         )
     folders = spec.submodule_search_locations or ()
@@ -316,7 +350,7 @@ def source_of(path: str) -> str:
         file = Path(folder) / place
         if file.is_file():
             return file.read_text(encoding="utf-8")
-    raise InvalidStatementError(f"{place} is not in package {package}. Put it beside the package's module.")
+    raise DeclarationError(f"{place} is not in package {package}. Put it beside the package's module.")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -366,11 +400,11 @@ class Statement(Shown, JsonRecord):
         return f"{self.paper}.{self.id}"
 
     def script(self, kind: str = "witness") -> str:
-        """The source of its "witness", "disproof", "proof" or "derivation". Raises: InvalidStatementError where it has
+        """The source of its "witness", "disproof", "proof" or "derivation". Raises: DeclarationError where it has
         none.
         """
         if kind not in self.scripts:
-            raise InvalidStatementError(f"statement {self.name} has no {kind}.")
+            raise DeclarationError(f"statement {self.name} has no {kind}.")
         return source_of(self.scripts[kind])
 
     @property
@@ -412,7 +446,7 @@ class Report(JsonRecord):
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> "Report":
-        """The report that `to_json` wrote. Raises: InvalidReportError for anything else, with the field."""
+        """The report that `to_json` wrote. Raises: DamagedError for anything else, with the field."""
         return read_record(cls, document)
 
 

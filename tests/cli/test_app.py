@@ -19,7 +19,7 @@ from rich.text import Text
 from moe_theory import __version__, cli
 from moe_theory.cli import output
 from moe_theory.cli.options import Listed
-from moe_theory.core.errors import InvalidRunError
+from moe_theory.core.errors import InvalidValueError
 from moe_theory.report import pages
 from moe_theory.runs import terminal_progress
 
@@ -153,7 +153,7 @@ def test_python_without_docstrings_is_told_so():
 @pytest.mark.parametrize(
     ("raised", "code", "said"),
     [
-        (InvalidRunError("no [such] run"), output.BAD_INPUT, "moe-theory: no [such] run"),
+        (InvalidValueError("no [such] run"), output.BAD_INPUT, "moe-theory: no [such] run"),
         (KeyboardInterrupt(), output.INTERRUPTED, "moe-theory: interrupted; unfinished output is not written"),
         *((end, 1, "moe-theory: ended, as its input did: what it asks for was not answered") for end in ENDS),
     ],
@@ -252,7 +252,7 @@ def test_a_refusal_is_one_short_line(refused, capsys, monkeypatch):
     """Would catch a megabyte that a user's own file raises."""
 
     def fail(context):
-        raise InvalidRunError("long\n" * 10**6)
+        raise InvalidValueError("long\n" * 10**6)
 
     monkeypatch.setattr(cli.command("statements"), "invoke", fail)
     assert len(refused("statements")) < 2 * output.LONGEST_LINE

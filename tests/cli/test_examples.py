@@ -58,18 +58,7 @@ DOCUMENTS = {
     "moe-theory report runs/verify --cite": {"schema", "papers", "version", "bibtex"},
     "bound": {"schema", "setting", "known", "notes", "bounds"},
     "moe-theory merge --slots 20": {"policy", "mean_reward", "equal_weights", "slots", "files"},
-    "moe-theory deep --data photographs --list": {
-        "schema",
-        "title",
-        "recognised",
-        "shape",
-        "classes",
-        "files",
-        "left_out",
-        "converted",
-        "digest",
-        "others",
-    },
+    "moe-theory deep --data photographs --list": {"schema", "title", "source", "notes", "shape", "classes", "digest"},
     "moe-theory deep continual-mnist-small --replicates 4": {"schema", "preset", "where", "cells", "verdicts", "files"},
 }
 

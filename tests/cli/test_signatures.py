@@ -11,7 +11,7 @@ import pytest
 from moe_theory import cli
 from moe_theory.cli.papers import command_of
 from moe_theory.core.commands import Option, Terminal, option_names
-from moe_theory.core.errors import InvalidPaperError, InvalidParamsError, InvalidRunError
+from moe_theory.core.errors import DeclarationError, InvalidValueError
 from moe_theory.generalization.calculator import Setting
 from moe_theory.generalization.command import bound
 from moe_theory.plot.document import Document
@@ -90,8 +90,8 @@ def test_help_is_of_the_function(capsys):
 @pytest.mark.parametrize(
     ("words", "error"),
     [
-        (("--rounds", "2.5"), InvalidParamsError),
-        (("--sizes", "2,x"), InvalidRunError),
+        (("--rounds", "2.5"), InvalidValueError),
+        (("--sizes", "2,x"), InvalidValueError),
     ],
 )
 def test_a_mistake_is_told(words, error):
@@ -107,9 +107,9 @@ def test_a_function_of_which_no_command_can_be_made():
     def nothing() -> None: ...
 
     for function in (untyped, mixed, missing, several):
-        with pytest.raises(InvalidPaperError, match="paper 'queues': the command 'measure'"):
+        with pytest.raises(DeclarationError, match="paper 'queues': the command 'measure'"):
             command_of("queues", "measure", function)
-    with pytest.raises(InvalidPaperError, match=r"returned None\. Return a Document"):
+    with pytest.raises(DeclarationError, match=r"returned None\. Return a Document"):
         command_of("queues", "measure", nothing).main([], standalone_mode=False)
 
 

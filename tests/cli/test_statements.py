@@ -53,7 +53,7 @@ def test_json_has_the_whole_statement(ran):
 
 def test_why_says_what_fails_why_and_what_holds_instead(ran):
     printed = ran("why", "generalization.theorem-1").out
-    for heading in ("says", "status", "found", "why", "napkin", "instance", "instead", "repeat", "witness", "disproof"):
+    for heading in ("says", "status", "found", "why", "disproof", "example", "correction", "repeat", "run"):
         assert any(line.startswith(heading) for line in printed.splitlines()), heading
     of_a_claim = json.loads(ran("why", "generalization.theorem-1.fixed-router", "--json").out)
     assert "generalization.theorem-1" in {f"{each['paper']}.{each['id']}" for each in of_a_claim}
@@ -107,7 +107,7 @@ def test_a_proof_is_on_the_card_and_its_program_is_printed_as_it_is(ran, refused
     (known,) = recorded.judged_statements("continual.proposition-4-forgetting")
     printed = ran("why", known.statement.name).out
     assert "false (proved)" in printed
-    assert any(line.startswith("napkin") for line in printed.splitlines())
+    assert any(line.startswith("disproof") for line in printed.splitlines())
     for option in ("--proof", "--disproof"):
         assert ran("why", known.statement.name, option).out == known.statement.script("disproof")
     assert "name one statement: each of" in refused("why", "edge.lemma-*", "--proof")

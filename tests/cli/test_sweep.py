@@ -96,7 +96,7 @@ def test_mistakes_are_one_line_with_the_place(refused, specification, change, sa
 
 def test_other_mistakes_are_one_line(refused, specification, tmp_path):
     assert "name a specification" in refused("sweep")
-    assert "not there" in refused("sweep", tmp_path / "none.toml")
+    assert "none.toml cannot be read" in refused("sweep", tmp_path / "none.toml")
     assert "devices=0" in refused("sweep", specification, "--devices", "0", "--out", tmp_path / "run")
     assert "address" in refused("sweep", specification, "--dask", "nowhere", "--out", tmp_path / "run")
     assert "holds no sweep" in refused("sweep", "show", tmp_path)

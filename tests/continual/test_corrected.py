@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from moe_theory.continual import corrected, theory
-from moe_theory.core.errors import InvalidDimsError, InvalidParamsError, InvalidRunError
+from moe_theory.core.errors import InvalidValueError
 from moe_theory.core.linear import minimum_norm_change
 from moe_theory.core.tasks import Pool
 from tests.continual.designs import DESIGNS, complement_basis, draw_pool, residual_projectors
@@ -105,9 +105,9 @@ def test_given_routes_the_mean_over_every_sequence_of_features(num_features, num
             own = np.hstack([own, errors[:, -1:]])
             rounds.append((forgetting, np.mean(errors), np.mean(errors[:, -1])))
         np.testing.assert_allclose([leaf[:, run] for leaf in computed], np.transpose(rounds), rtol=1e-11, atol=1e-11)
-    with pytest.raises(InvalidRunError, match="count from 0"):
+    with pytest.raises(InvalidValueError, match="count from 0"):
         corrected.given_routes(stacked, num_samples, tasks, experts - 1)
-    with pytest.raises(InvalidRunError, match="num_rounds=0"):
+    with pytest.raises(InvalidValueError, match="num_rounds=0"):
         corrected.given_routes(stacked, num_samples, tasks[:0], experts[:0])
 
 
@@ -115,15 +115,15 @@ def test_given_routes_the_mean_over_every_sequence_of_features(num_features, num
 def test_what_cannot_be_run_is_refused(formula):
     pool = draw_pool(3, 5)
     for num_samples in (0, 5):
-        with pytest.raises(InvalidDimsError, match="num_samples"):
+        with pytest.raises(InvalidValueError, match="num_samples"):
             formula(pool, num_samples, 10)
-    with pytest.raises(InvalidRunError, match="num_rounds=0"):
+    with pytest.raises(InvalidValueError, match="num_rounds=0"):
         formula(pool, 2, 0)
 
 
 def test_a_zero_signal_is_refused():
     pool = draw_pool(3, 5)
-    with pytest.raises(InvalidParamsError, match=r"signals\[1\]"):
+    with pytest.raises(InvalidValueError, match=r"signals\[1\]"):
         corrected.single_expert(pool._replace(signals=pool.signals * np.array([[1.0], [0.0], [1.0]])), 2, 10)
 
 
@@ -220,7 +220,7 @@ def test_a_span_moves_routes_by_no_first_order_of_the_noise(num_experts):
 
 
 def test_a_tilt_is_refused_without_perturbation_or_for_gates_that_are_not_the_algorithms():
-    with pytest.raises(InvalidParamsError, match="perturbation_scale=0"):
+    with pytest.raises(InvalidValueError, match="perturbation_scale=0"):
         corrected.route_tilt(np.zeros((2, 3)), 0.1, 0, 2)
-    with pytest.raises(InvalidParamsError, match="add up to 0"):
+    with pytest.raises(InvalidValueError, match="add up to 0"):
         corrected.route_tilt(np.ones((2, 3)), 0.1, 1.0, 2)

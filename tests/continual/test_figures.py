@@ -11,7 +11,7 @@ from moe_theory import continual
 from moe_theory.continual import corrected, experiments, system, theory
 from moe_theory.continual.experiments import FIGURE_2, FIGURE_2_DIMS, pools_of
 from moe_theory.continual.figures import FIGURES, figure_2, figure_8, regimes
-from moe_theory.core.errors import InvalidDimsError, InvalidParamsError
+from moe_theory.core.errors import InvalidValueError
 from moe_theory.plot import drives
 from moe_theory.plot.numbers import STRIDE
 from moe_theory.plot.spec import chosen_experts, provenance, resized
@@ -263,7 +263,7 @@ def test_figure_2_at_sizes_of_ones_own():
 
 @pytest.mark.parametrize("experts", [[0], [2, 2], [], [2.5], [True]])
 def test_numbers_of_experts_that_cannot_be(experts):
-    with pytest.raises(InvalidParamsError, match="experts="):
+    with pytest.raises(InvalidValueError, match="experts="):
         chosen_experts(experts, (1, 2))
 
 
@@ -277,5 +277,5 @@ def test_numbers_of_experts_that_cannot_be(experts):
     ],
 )
 def test_sizes_that_cannot_be(sizes, words):
-    with pytest.raises(InvalidDimsError, match=words):
+    with pytest.raises(InvalidValueError, match=words):
         resized(FIGURE_2.dims, sizes, 4)

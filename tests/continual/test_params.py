@@ -9,7 +9,7 @@ import pytest
 
 import moe_theory as mt
 from moe_theory import continual
-from moe_theory.core.errors import InvalidDimsError, InvalidParamsError
+from moe_theory.core.errors import InvalidValueError
 from moe_theory.core.tasks import PROPORTIONAL
 
 DIMS = continual.Dims(max_experts=3, num_tasks=3, num_features=4, num_samples=2, max_active=2)
@@ -41,7 +41,7 @@ SIZES = {"max_experts": 3, "num_tasks": 3, "num_features": 4, "num_samples": 2}
 )
 def test_sizes_outside_their_range_are_refused(changes, message):
     """Would catch s >= d, empty ranks of top-k routing, and a size that fails later without its name."""
-    with pytest.raises(InvalidDimsError, match=message):
+    with pytest.raises(InvalidValueError, match=message):
         continual.Dims(**SIZES | changes)
     assert continual.Dims(**SIZES | {"num_samples": 3, "max_active": 3}).max_active == 3
 
@@ -99,12 +99,12 @@ def test_parameters_outside_their_range_are_refused(changes, message):
     """Would catch a run with such a parameter, alone or in a batch, and a message without value or way out."""
     params = continual.Params(num_experts=3)._replace(**changes)
     system = continual.system(DIMS)
-    with pytest.raises(InvalidParamsError, match=message):
+    with pytest.raises(InvalidValueError, match=message):
         mt.simulate(system, ROOT, params, 10**9)
-    with pytest.raises(InvalidParamsError, match=message):
+    with pytest.raises(InvalidValueError, match=message):
         mt.simulate_batch(system, ROOT, 2, params, 10**9)
     on_pool = continual.on_pool(DIMS, continual.Pool(jnp.zeros((3, 4)), jnp.zeros((3, 4)), jnp.arange(3)))
-    with pytest.raises(InvalidParamsError, match=message):
+    with pytest.raises(InvalidValueError, match=message):
         mt.simulate(on_pool, ROOT, params, 10**9)
 
 
@@ -146,7 +146,7 @@ def test_a_pool_must_fit_the_dims():
         fits._replace(signals=jnp.zeros((3, 5))),
         fits._replace(clusters=jnp.arange(4)),
     ):
-        with pytest.raises(InvalidDimsError, match=r"does not fit num_tasks=3, num_features=4\. Change the pool"):
+        with pytest.raises(InvalidValueError, match=r"does not fit num_tasks=3, num_features=4\. Change the pool"):
             continual.on_pool(DIMS, wrong)
 
 
@@ -209,15 +209,15 @@ def test_learn_and_begin_refuse_what_does_not_fit() -> None:
     params = continual.Params(num_experts=3)
     state = continual.begin(dims, params, pool)
     arrival = continual.Arrival(np.int32(0), np.ones((4, 2), np.float32))
-    with pytest.raises(InvalidParamsError, match="num_active=2 must be at most max_active=1"):
+    with pytest.raises(InvalidValueError, match="num_active=2 must be at most max_active=1"):
         continual.learn(state, arrival, np.zeros(3), params._replace(num_active=2))
-    with pytest.raises(InvalidParamsError, match="num_experts=9 must be at most max_experts=3"):
+    with pytest.raises(InvalidValueError, match="num_experts=9 must be at most max_experts=3"):
         continual.learn(state, arrival, np.zeros(3), params._replace(num_experts=9))
-    with pytest.raises(InvalidDimsError, match="num_samples=5 must be below num_features=4"):
+    with pytest.raises(InvalidValueError, match="num_samples=5 must be below num_features=4"):
         continual.learn(state, continual.Arrival(np.int32(0), np.ones((4, 5))), np.zeros(3), params)
-    with pytest.raises(InvalidDimsError, match="features of shape"):
+    with pytest.raises(InvalidValueError, match="features of shape"):
         continual.learn(state, continual.Arrival(np.int32(0), np.ones((5, 2))), np.zeros(3), params)
-    with pytest.raises(InvalidDimsError, match="does not fit num_tasks=2"):
+    with pytest.raises(InvalidValueError, match="does not fit num_tasks=2"):
         continual.begin(dims, params, pool._replace(truths=np.ones((3, 4))))
-    with pytest.raises(InvalidParamsError, match="num_experts=0"):
+    with pytest.raises(InvalidValueError, match="num_experts=0"):
         continual.begin(dims, params._replace(num_experts=0), pool)

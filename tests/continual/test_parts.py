@@ -7,7 +7,7 @@ import pytest
 
 import moe_theory as mt
 from moe_theory import continual, edge
-from moe_theory.core.errors import InvalidDimsError, InvalidParamsError
+from moe_theory.core.errors import InvalidValueError
 
 DIMS = continual.Dims(max_experts=4, num_tasks=3, num_features=8, num_samples=3)
 PARAMS = continual.Params(num_experts=4)
@@ -144,9 +144,9 @@ def test_parts_that_do_not_fit_are_refused_before_anything_is_compiled():
         return pool._replace(truths=pool.truths[:2]), *rest
 
     for parts, error, words in (
-        ({"router": short}, InvalidParamsError, r"the router gave scores of shape \(2,\), not one an expert: \(4,\)"),
-        ({"fit": flat}, InvalidParamsError, r"the fit gave changes of shape \(8,\), not one a model: \(1, 8\)"),
-        ({"stream": other_pool}, InvalidDimsError, r"a pool of truths \(2, 8\)"),
+        ({"router": short}, InvalidValueError, r"the router gave scores of shape \(2,\), not one an expert: \(4,\)"),
+        ({"fit": flat}, InvalidValueError, r"the fit gave changes of shape \(8,\), not one a model: \(1, 8\)"),
+        ({"stream": other_pool}, InvalidValueError, r"a pool of truths \(2, 8\)"),
     ):
         with pytest.raises(error, match=words):
             mt.simulate(continual.system(DIMS, **parts), mt.root_key(0), PARAMS, 2)
@@ -162,13 +162,13 @@ def test_parts_that_do_not_fit_are_refused_before_anything_is_compiled():
         (alone, r"\(pool, arrival, perturbation\), a tuple of 3"),
         (of_nothing, "neither targets nor"),
     ):
-        with pytest.raises(InvalidParamsError, match=words):
+        with pytest.raises(InvalidValueError, match=words):
             mt.simulate(continual.system(DIMS, stream=stream), mt.root_key(0), PARAMS, 2)
     state = continual.begin(DIMS, PARAMS, continual.Pool(np.eye(3, 8), np.eye(3, 8), np.arange(3)))
-    with pytest.raises(InvalidDimsError, match=r"targets of shape \(2,\) must be \(3,\)"):
+    with pytest.raises(InvalidValueError, match=r"targets of shape \(2,\) must be \(3,\)"):
         continual.learn(state, continual.Arrival(0, np.ones((8, 3)), targets=np.ones(2)), np.zeros(4), PARAMS)
     several = edge.Dims(max_experts=4, num_tasks=3, num_features=8, num_samples=3, max_delay=6, max_capacity=2)
-    with pytest.raises(InvalidParamsError, match="leave out fit and targets"):
+    with pytest.raises(InvalidValueError, match="leave out fit and targets"):
         mt.simulate(edge.system(several, fit=lambda models, arrival, params: models), mt.root_key(0), EDGE_PARAMS, 2)
 
 
@@ -278,13 +278,13 @@ def test_a_locality_that_does_not_fit_is_refused():
             (continual.system(DIMS, locality=locality), PARAMS),
             (edge.system(EDGE_DIMS, locality=locality), EDGE_PARAMS),
         ):
-            with pytest.raises(InvalidParamsError, match=words):
+            with pytest.raises(InvalidValueError, match=words):
                 mt.simulate(system, mt.root_key(0), params, 2)
     for module, dims in ((continual, DIMS), (edge, EDGE_DIMS)):
-        with pytest.raises(InvalidParamsError, match="must be a Locality: Locality"):
+        with pytest.raises(InvalidValueError, match="must be a Locality: Locality"):
             module.system(dims, locality=counted)
     several = edge.Dims(max_experts=4, num_tasks=3, num_features=8, num_samples=3, max_delay=6, max_capacity=2)
-    with pytest.raises(InvalidParamsError, match="and locality"):
+    with pytest.raises(InvalidValueError, match="and locality"):
         mt.simulate(edge.system(several, locality=COUNTED), mt.root_key(0), EDGE_PARAMS, 2)
 
 
@@ -292,7 +292,7 @@ def test_a_cost_that_is_no_number_is_refused_where_it_is_known_and_seen_where_it
     lost = continual.Locality(lambda move, memory, arrival, params: (move.costs * jnp.nan, memory))
     pool, params = continual.Pool(np.eye(3, 8), np.eye(3, 8), np.arange(3)), PARAMS._replace(terminate=False)
     arrival = continual.Arrival(0, np.random.default_rng(0).normal(size=(8, 3)))
-    with pytest.raises(InvalidParamsError, match="the locality loss gave NaN to expert 0, which has moved by"):
+    with pytest.raises(InvalidValueError, match="the locality loss gave NaN to expert 0, which has moved by"):
         continual.learn(continual.begin(DIMS, params, pool), arrival, np.zeros(4), params, locality=lost)
     _, info = mt.simulate(continual.system(DIMS, locality=lost), mt.root_key(0), params, 5)
     assert np.isnan(info.generalization_error[1:]).all()

@@ -11,7 +11,7 @@ import pytest
 import moe_theory as mt
 from moe_theory import continual
 from moe_theory.continual import corrected, reduced, theory
-from moe_theory.core.errors import InvalidDimsError
+from moe_theory.core.errors import InvalidValueError
 from moe_theory.core.tasks import Arrival, Pool
 from tests.continual.designs import complement_basis, draw_pool, residual_projectors
 
@@ -114,7 +114,7 @@ def test_gates_end_by_algorithm_1s_rule():
 
 
 def test_several_active_experts_are_refused():
-    with pytest.raises(InvalidDimsError, match="max_active"):
+    with pytest.raises(InvalidValueError, match="max_active"):
         reduced.system(continual.Dims(4, N, D, S, max_active=2))
 
 
@@ -149,7 +149,7 @@ def test_blind_routing_of_orthonormal_tasks_is_the_recursions_limit():
         error = corrected.single_expert(pool, num_samples, 4000).generalization_error
         limit = corrected.blind_limit(num_tasks, num_features, num_samples)
         assert 2 * error[3999] - error[1999] == pytest.approx(limit, abs=1e-9)
-    with pytest.raises(InvalidDimsError, match="orthonormal"):
+    with pytest.raises(InvalidValueError, match="orthonormal"):
         corrected.blind_limit(num_tasks=5, num_features=4, num_samples=1)
 
 

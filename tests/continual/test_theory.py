@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from moe_theory.continual import corrected, theory
-from moe_theory.core.errors import InvalidDimsError, UnknownNameError
+from moe_theory.core.errors import InvalidValueError, UnknownNameError
 from moe_theory.core.tasks import Pool
 
 FORMS = {
@@ -237,7 +237,7 @@ def test_ratios_of_the_papers_shapes():
 @pytest.mark.parametrize(("num_features", "num_samples"), [(5, 5), (5, 6), (5, 0), (1, 1)])
 def test_ratios_refuse_what_is_not_overparameterized(num_features, num_samples):
     for ratio in (theory.overparameterization_ratio, theory.error_contraction):
-        with pytest.raises(InvalidDimsError, match=f"num_samples={num_samples}"):
+        with pytest.raises(InvalidValueError, match=f"num_samples={num_samples}"):
             ratio(num_features, num_samples)
 
 

@@ -11,7 +11,7 @@ import types
 from collections.abc import Callable, Set
 from typing import Any
 
-from moe_theory.core.errors import InvalidStatementError, shortened
+from moe_theory.core.errors import DeclarationError, shortened
 from moe_theory.verify.verdict import source_of
 
 FORBIDDEN = {"float", "complex", "round", "open", "eval", "exec", "__import__", "input", "getattr", "globals", "vars"}
@@ -37,8 +37,10 @@ OPERATORS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
 PROGRAM = "proof"  # the file of its lines in a traceback
 
 
-def require_exact(path: str, kind: str) -> None:
-    """Raise InvalidStatementError unless the program of a proof computes exactly, and imports what a proof may."""
+def require_exact(path: str, kind: str) -> tuple[int, str]:
+    """Return the exit code and the output of the program of a proof. Raise DeclarationError unless it computes exactly,
+    and imports what a proof may.
+    """
     source = source_of(path)
     tree = ast.parse(source)
     imports = {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
@@ -46,13 +48,13 @@ def require_exact(path: str, kind: str) -> None:
     allowed = [*ALLOWED, *([] if kind == "disproof" else ["sympy"])]
     for each in sorted(imports):
         if each.partition(".")[0] not in allowed:
-            raise InvalidStatementError(f"it imports {each}, and a {kind} may import {', '.join(allowed)} alone")
-    run(source)
+            raise DeclarationError(f"it imports {each}, and a {kind} may import {', '.join(allowed)} alone")
+    return run(source)
 
 
 def run(source: str) -> tuple[int, str]:
     """Exit code and output of a program, of which every operation and every printed value is checked. Raises:
-    InvalidStatementError for what is not exact, and what the program raises.
+    DeclarationError for what is not exact, and what the program raises.
     """
     tree = ast.parse(source)
     own = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
@@ -71,20 +73,20 @@ def run(source: str) -> tuple[int, str]:
 
 
 def _require_exact(node: ast.AST, own: Set[str]) -> None:
-    """Raise InvalidStatementError for what rounds, or may; `own` are the names that the program itself gives."""
+    """Raise DeclarationError for what rounds, or may; `own` are the names that the program itself gives."""
     line = f"line {getattr(node, 'lineno', 0)}"
     if isinstance(node, ast.Constant) and isinstance(node.value, (float, complex)):
-        raise InvalidStatementError(f"{line}: {node.value!r} is rounded; write it as a Fraction")
+        raise DeclarationError(f"{line}: {node.value!r} is rounded; write it as a Fraction")
     if isinstance(node, (ast.Global, ast.AsyncFunctionDef)):
-        raise InvalidStatementError(f"{line}: a proof has no global names, and awaits nothing")
+        raise DeclarationError(f"{line}: a proof has no global names, and awaits nothing")
     names = {getattr(node, "attr", ""), node.name if isinstance(node, ast.alias) else ""} - {"__getitem__"}
     for each in names:
         if each in ROUNDING or each.startswith("__"):
-            raise InvalidStatementError(f"{line}: {each} may round")
+            raise DeclarationError(f"{line}: {each} may round")
     if isinstance(node, ast.Name) and node.id in FORBIDDEN - own:
-        raise InvalidStatementError(f"{line}: {node.id} is no exact arithmetic; use integers and Fraction")
+        raise DeclarationError(f"{line}: {node.id} is no exact arithmetic; use integers and Fraction")
     if isinstance(node, ast.FormattedValue) and node.format_spec is not None:
-        raise InvalidStatementError(f"{line}: a number is printed as it is, without a format")
+        raise DeclarationError(f"{line}: a number is printed as it is, without a format")
 
 
 class _Checked(ast.NodeTransformer):
@@ -116,7 +118,7 @@ class _Checked(ast.NodeTransformer):
 def _computed(name: str, left: Any, right: Any) -> Any:
     made = OPERATORS[getattr(ast, name)](left, right)
     if isinstance(made, (float, complex)):
-        raise InvalidStatementError(f"{name} of {shortened(left)} and {shortened(right)} is rounded; use Fraction")
+        raise DeclarationError(f"{name} of {shortened(left)} and {shortened(right)} is rounded; use Fraction")
     return made
 
 
@@ -131,7 +133,7 @@ def _printed(*values: Any, **named: Any) -> None:
 def _shown(value: Any) -> Any:
     if isinstance(value, (numbers.Rational, str, bool)) or type(value).__module__.startswith("sympy"):
         return value
-    raise InvalidStatementError(f"{shortened(value)} is printed, which is neither an integer nor a Fraction")
+    raise DeclarationError(f"{shortened(value)} is printed, which is neither an integer nor a Fraction")
 
 
 def _imported(name: str, into: Any = None, local: Any = None, names: Any = (), level: int = 0) -> Any:
@@ -140,6 +142,6 @@ def _imported(name: str, into: Any = None, local: Any = None, names: Any = (), l
         return builtins.__import__(name, into, local, names, level)
     others = {*(names or ())} - ALLOWED.get(head, set())
     if others or head not in ALLOWED:
-        raise InvalidStatementError(f"it imports {', '.join(sorted(others)) or 'all'} of {name}, which is not exact")
+        raise DeclarationError(f"it imports {', '.join(sorted(others)) or 'all'} of {name}, which is not exact")
     made = builtins.__import__(name, into, local, names, level)
     return types.SimpleNamespace(**{each: getattr(made, each) for each in ALLOWED[head]})

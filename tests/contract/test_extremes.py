@@ -15,7 +15,7 @@ import pytest
 
 import moe_theory as mt
 from moe_theory.core import random
-from moe_theory.core.errors import InvalidParamsError, InvalidRunError
+from moe_theory.core.errors import InvalidValueError
 from moe_theory.core.system import check_system
 from moe_theory.sweep.systems import sweepable
 
@@ -80,7 +80,7 @@ def outcomes(case: Case, given: list[Any]) -> list[dict[str, np.ndarray] | None]
     for params in given:
         try:
             check_system(system, params)
-        except InvalidParamsError:
+        except InvalidValueError:
             shown.append(None)
         else:
             found = jax.device_get(run(jax.tree.map(jnp.asarray, params)))
@@ -158,7 +158,7 @@ def test_a_user_s_options_of_jax_change_no_number(case: Case, name: str, options
 def test_strict_promotion_is_refused(options: dict[str, Any]) -> None:
     """Would catch JAX's traceback, a screen long, from the inside of a system."""
     jax.config.update(STRICT, "strict")
-    with pytest.raises(InvalidRunError, match="jax_numpy_dtype_promotion=strict refuses sums"):
+    with pytest.raises(InvalidValueError, match="jax_numpy_dtype_promotion=strict refuses sums"):
         mt.simulate(CASES[0].build(), mt.root_key(0), CASES[0].params, 1)
 
 

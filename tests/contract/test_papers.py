@@ -21,7 +21,7 @@ import moe_theory as mt
 from moe_theory import cli
 from moe_theory.cli import main
 from moe_theory.core import papers
-from moe_theory.core.errors import InvalidPaperError, InvalidParamsError, InvalidRunError, UnknownNameError
+from moe_theory.core.errors import DeclarationError, InvalidValueError, UnknownNameError
 from moe_theory.core.papers import all_papers, declared_commands, find_paper, paper_names
 from moe_theory.verify import statement, status
 from moe_theory.verify.verdict import Role
@@ -69,25 +69,25 @@ def test_the_package_s_own_papers_are_complete():
 def test_a_place_that_cannot_be_imported_is_told(place):
     """Would catch a traceback from the inside of the import system, for a user's own paper with a slip of the pen."""
     paper = dataclasses.replace(find_paper("continual"), figures=place, overview=place, systems={"mine": place})
-    with pytest.raises(InvalidPaperError, match=r"'continual': figures="):
+    with pytest.raises(DeclarationError, match=r"'continual': figures="):
         paper.import_figures()
     if place != "moe_theory.continual:system":
-        with pytest.raises(InvalidPaperError, match=r"overview='.*' cannot be imported \(\w+: "):
+        with pytest.raises(DeclarationError, match=r"overview='.*' cannot be imported \(\w+: "):
             paper.import_overview()
-        with pytest.raises(InvalidPaperError, match=r"systems\['mine'\]="):
+        with pytest.raises(DeclarationError, match=r"systems\['mine'\]="):
             paper.import_system("mine")
 
 
 def test_an_error_cannot_be_split_over_no_verdict():
     """Would catch a share that is infinite or negative."""
-    with pytest.raises(InvalidPaperError, match="most_verdicts=0 must be at least 1"):
+    with pytest.raises(DeclarationError, match="most_verdicts=0 must be at least 1"):
         dataclasses.replace(find_paper("continual"), most_verdicts=0)
 
 
 def test_a_reading_is_one_word_of_a_command():
     """Would catch a command to repeat a verdict that a shell takes apart."""
     continual = find_paper("continual")
-    with pytest.raises(InvalidPaperError, match=r"the reading 'as stated' must be one word .* such as 'as-stated'"):
+    with pytest.raises(DeclarationError, match=r"the reading 'as stated' must be one word .* such as 'as-stated'"):
         dataclasses.replace(continual, readings={"as stated": next(iter(continual.readings.values()))})
 
 
@@ -97,7 +97,7 @@ def test_a_slip_in_a_paper_is_told_by_its_line(monkeypatch, tmp_path):
     monkeypatch.syspath_prepend(tmp_path)
     point = metadata.EntryPoint("slipped", "slipped:PAPER", papers.GROUP)
     monkeypatch.setattr(papers, "_entry_points", lambda: {"slipped": point})
-    with pytest.raises(InvalidPaperError, match=r"\(slipped\.py, line 3: PAPER = json\.nothing\)\. Fix"):
+    with pytest.raises(DeclarationError, match=r"\(slipped\.py, line 3: PAPER = json\.nothing\)\. Fix"):
         find_paper("slipped")
 
 
@@ -108,7 +108,7 @@ def test_a_paper_is_where_it_says(monkeypatch):
     monkeypatch.setitem(sys.modules, "queues_alone", module)
     point = metadata.EntryPoint("queues", "queues_alone:PAPER", papers.GROUP)
     monkeypatch.setattr(papers, "_entry_points", lambda: {"queues": point})
-    with pytest.raises(InvalidPaperError, match="package='queue_alone' must be where it is declared"):
+    with pytest.raises(DeclarationError, match="package='queue_alone' must be where it is declared"):
         find_paper("queues")
 
 
@@ -130,7 +130,7 @@ def test_readings_are_valid_choices_with_overrides_on_top(paper):
         assert all(getattr(overridden, field) == 0.25 for field in reading.choices)
         for field in defaults:
             misspelt = field.replace("_", "", 1) if "_" in field else f"{field}x"
-            with pytest.raises(InvalidParamsError, match=rf"unknown parameter '{misspelt}'\. Did you mean '{field}'\?"):
+            with pytest.raises(InvalidValueError, match=rf"unknown parameter '{misspelt}'\. Did you mean '{field}'\?"):
                 reading.params(**{misspelt: 1})
 
 
@@ -143,7 +143,7 @@ def test_figures_are_described_and_refuse_what_cannot_be_run(paper):
         assert figure.paper == paper
         assert all((figure.title, figure.summary, figure.text, figure.claims))
         for replicates, rounds in ((0, 10), (2, 0)):
-            with pytest.raises(InvalidRunError):
+            with pytest.raises(InvalidValueError):
                 figure.compute(reading, replicates, 0, rounds=rounds)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from moe_theory.core.errors import InvalidStatementError
+from moe_theory.core.errors import DeclarationError
 from moe_theory.core.papers import paper_names, paper_package
 from moe_theory.verify import proofs, recorded, verdict
 from moe_theory.verify.catalog import statements
@@ -31,8 +31,9 @@ VACUOUS = {
 @pytest.mark.parametrize("path", PROVED)
 def test_a_proof_is_exact_and_shows_what_it_is_of(path):
     assert len(source_of(path).splitlines()) <= 60
-    require_proof(path, PROVED[path], "a statement")
-    exactness.require_exact(path, PROVED[path])
+    kind = PROVED[path]
+    assert not proofs.end_fault(source_of(path))
+    assert not proofs.output_fault(kind, *exactness.require_exact(path, kind))
 
 
 @pytest.mark.parametrize("each", [each for each in EVERY if each.proofs], ids=lambda each: each.name)
@@ -72,7 +73,7 @@ MISTAKEN = {
 @pytest.mark.parametrize("end", MISTAKEN)
 def test_a_caveat_that_is_misspelt_is_not_lost(end, monkeypatch):
     monkeypatch.setattr(verdict, "source_of", lambda path: f'"""A title.\n\nAn argument.\n\n{end}\n"""\n')
-    with pytest.raises(InvalidStatementError, match=re.escape(MISTAKEN[end])):
+    with pytest.raises(DeclarationError, match=re.escape(MISTAKEN[end])):
         verdict.Proof.of("a:proofs/b.py")
 
 
@@ -84,7 +85,7 @@ def test_a_caveat_that_is_misspelt_is_not_lost(end, monkeypatch):
     ],
 )
 def test_a_proof_that_is_not_there_is_told(path, said):
-    with pytest.raises(InvalidStatementError, match=said):
+    with pytest.raises(DeclarationError, match=said):
         verdict.Proof.of(path)
 
 
@@ -108,7 +109,7 @@ ROUNDED = {
 
 @pytest.mark.parametrize("source", ROUNDED.values(), ids=ROUNDED)
 def test_arithmetic_that_is_not_exact_is_refused(source):
-    with pytest.raises(InvalidStatementError):
+    with pytest.raises(DeclarationError):
         exactness.run(source)
 
 
@@ -129,7 +130,7 @@ def test_a_proof_that_shows_nothing_says_which_check_failed(what, monkeypatch):
     monkeypatch.setattr(proofs, "source_of", lambda path: FINE)
     require_proof("mine:proofs/x.py", "disproof", "mine.x")
     monkeypatch.setattr(proofs, "source_of", lambda path: FINE.replace(before, after))
-    with pytest.raises(InvalidStatementError, match=rf"mine.x is not proved: its disproof, .*{re.escape(message)}"):
+    with pytest.raises(DeclarationError, match=rf"mine.x is not proved: its disproof, .*{re.escape(message)}"):
         require_proof("mine:proofs/x.py", "disproof", "mine.x")
 
 

@@ -29,24 +29,24 @@ ALGORITHMS = {"system", "begin", "learn", "on_pool"}
 IMPOSSIBLE = {
     "moe_theory.Results": {
         "kind": "UnknownNameError",
-        "rounds": "InvalidRunError",
-        "statistics_of": "InvalidRunError",
-        "to_xarray": "InvalidRunError InvalidSystemError UnknownNameError",
+        "rounds": "InvalidValueError",
+        "statistics_of": "InvalidValueError",
+        "to_xarray": "InvalidValueError DeclarationError UnknownNameError",
     },
     "moe_theory": {  # a system's is the claim's ERROR; the others are of an algorithm of one's own
-        "explore": "InvalidSystemError InvalidClaimError InvalidReportError",
-        "challenge": "InvalidClaimError InvalidReportError",
+        "explore": "DeclarationError DeclarationError DamagedError",
+        "challenge": "DeclarationError DamagedError",
     },
-    "moe_theory.verify": {"verify": "InvalidSystemError"},
+    "moe_theory.verify": {"verify": "DeclarationError"},
     "moe_theory.continual.corrected": {"theorem_2": "UnknownNameError"},
     "moe_theory.edge": {"learn": "UnknownNameError"},
     "moe_theory.edge.solvable": {"cell": "UnknownNameError"},
-    "moe_theory.generalization": {"gap": "InvalidDimsError", "true_risk": "InvalidDimsError"},
-    "moe_theory.deep.Dims": {"servers": "InvalidDimsError UnknownNameError"},
+    "moe_theory.generalization": {"gap": "InvalidValueError", "true_risk": "InvalidValueError"},
+    "moe_theory.deep.Dims": {"servers": "InvalidValueError UnknownNameError"},
 }
 # Of an installation that is broken, and of `debug=True`, which the functions that take it name.
-ANYWHERE = {"InvalidPaperError"}
-DEBUG = "FaultyRunError"
+ANYWHERE = {"DeclarationError"}
+DEBUG = "InvalidValueError"
 ARRAYS = {"Array", "ndarray", "ArrayLike", "Numbers"}
 SHAPED = {"Bool", "Float", "Int", "Int32", "Key", "Num", "PyTree", "Real", "UInt8", "UInt32"}
 SHAPE = re.compile(r"\(\)|\((\.{3}|[\w*]+),([\w* .+-]+(,[\w* .+-]+)*,?)?\)")

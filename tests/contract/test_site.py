@@ -177,7 +177,7 @@ def test_a_claim_leads_to_the_functions_that_compute_it():
     "cell",
     [
         "`moe-theory/verdicts/6`, with `--cite` `moe-theory/citation/2`",
-        "`moe-theory/deep/1`, with `--data DIR --list` `moe-theory/data/1`",
+        "`moe-theory/deep/1`, with `--data DIR --list` `moe-theory/data/2`",
         "`moe-theory/sweep-summary/2`",
     ],
 )

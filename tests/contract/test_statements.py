@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from latex2mathml.converter import convert
 
-from moe_theory.core.errors import InvalidStatementError, UnknownNameError
+from moe_theory.core.errors import DeclarationError, UnknownNameError
 from moe_theory.core.papers import paper_package
 from moe_theory.verify import recorded, registry
 from moe_theory.verify import statement as declarations
@@ -273,7 +273,7 @@ def test_another_paper_has_no_statements():
 def test_an_incomplete_declaration_is_refused(changes, names, monkeypatch):
     monkeypatch.setattr(declarations, "_DECLARED", {("continual", "lemma-8"): None})
     about = {"id": "lemma-0", "where": "Lemma 0", "claim": "Something falls.", "paper": "continual"} | changes
-    with pytest.raises(InvalidStatementError, match=names):
+    with pytest.raises(DeclarationError, match=names):
         statement(about.pop("id"), **about)
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import moe_theory as mt
-from moe_theory.core.errors import InvalidParamsError
+from moe_theory.core.errors import InvalidValueError
 
 from .cases import CASES, Case, papers_own
 
@@ -128,5 +128,5 @@ def test_every_parameter_is_one_finite_number(case: Case) -> None:
         for value in (math.nan, math.inf, -math.inf, np.full(2, 0.5)):
             told = f"{name} has shape (2,), but a run has one setting: call once per cell"
             told = told if np.ndim(value) else f"{name}={value} must be a finite number. Change {name}"
-            with pytest.raises(InvalidParamsError, match=re.escape(told)):
+            with pytest.raises(InvalidValueError, match=re.escape(told)):
                 mt.simulate(case.build(), KEY, case.params._replace(**{name: value}), 10**9)

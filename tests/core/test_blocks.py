@@ -13,7 +13,7 @@ import pytest
 import moe_theory as mt
 from moe_theory.core import engine
 from moe_theory.core.batching import trailing_vmap
-from moe_theory.core.errors import InvalidRunError
+from moe_theory.core.errors import InvalidValueError
 from moe_theory.core.random import replicate_keys
 from moe_theory.core.rounds import planned, without_room
 from moe_theory.core.system import check_system, observe_info
@@ -138,7 +138,7 @@ def test_blocks_of_other_ages_are_refused():
     """Would catch a batch whose blocks go on from rounds of their own."""
     state, _ = mt.simulate_batch(mt.System(begin, walk), ROOT, 70, 0.5, 3)
     older = state._replace(round=state.round.at[69].add(1))
-    with pytest.raises(InvalidRunError, match="at rounds 3 to 4"):
+    with pytest.raises(InvalidValueError, match="at rounds 3 to 4"):
         run(70, state=older)
 
 
@@ -149,7 +149,7 @@ def test_a_system_is_checked_once_a_setting():
     def counted(key, params):
         traced.append(params)
         if params[0] < 0:
-            raise InvalidRunError("below 0")
+            raise InvalidValueError("below 0")
         return begin(key, params)
 
     system = mt.System(counted, lambda key, state, params: walk(key, state, params[0]))
@@ -157,7 +157,7 @@ def test_a_system_is_checked_once_a_setting():
     for params in settings:
         check_system(system, params)
     assert len(traced) == 4
-    with pytest.raises(InvalidRunError, match="below 0"):
+    with pytest.raises(InvalidValueError, match="below 0"):
         check_system(system, (-0.5,))
     with jax.enable_x64(True):
         assert check_system(system, (0.5,)).place.dtype == np.float64

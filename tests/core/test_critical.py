@@ -6,7 +6,7 @@ Against loops that know the page alone in tests/golden/test_gates_page.py.
 import pytest
 
 from moe_theory.core.critical import critical_drive, lead_after_turns
-from moe_theory.core.errors import InvalidParamsError
+from moe_theory.core.errors import InvalidValueError
 
 
 def test_few_experts_need_a_perturbation():
@@ -37,10 +37,10 @@ def test_few_experts_need_a_perturbation():
     ],
 )
 def test_what_has_no_critical_drive_is_refused(arguments, words):
-    with pytest.raises(InvalidParamsError, match=words):
+    with pytest.raises(InvalidValueError, match=words):
         critical_drive(*arguments)
 
 
 def test_a_lone_expert_has_nobody_to_be_ahead_of():
-    with pytest.raises(InvalidParamsError, match="at least 2"):
+    with pytest.raises(InvalidValueError, match="at least 2"):
         lead_after_turns(1, 0.5)

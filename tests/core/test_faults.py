@@ -12,7 +12,7 @@ import pytest
 
 import moe_theory as mt
 from moe_theory.core import engine, faults, programs
-from moe_theory.core.errors import InvalidRunError
+from moe_theory.core.errors import InvalidValueError
 
 ROWS = 40_000
 ROOT = mt.root_key(43)
@@ -128,7 +128,7 @@ def test_a_fault_that_no_option_avoids_stops_our_programs_and_is_told_of_others_
     """Would catch wrong numbers without a word: in a program of ours, and inside a caller's own."""
     assert faults.avoiding() == {}
     with pytest.raises(
-        InvalidRunError, match=r"gives wrong numbers where a program adds up \(a source\).*another jaxlib"
+        InvalidValueError, match=r"gives wrong numbers where a program adds up \(a source\).*another jaxlib"
     ):
         faults.require_none(None)
 

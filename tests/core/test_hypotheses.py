@@ -11,7 +11,7 @@ import pytest
 
 from moe_theory.continual import corrected as continual_corrected
 from moe_theory.continual import theory as continual_theory
-from moe_theory.core.errors import InvalidParamsError
+from moe_theory.core.errors import InvalidValueError
 from moe_theory.edge import corrected as edge_corrected
 from moe_theory.edge import theory as edge_theory
 
@@ -35,7 +35,7 @@ def value(function, loads, round):
 @pytest.mark.parametrize("name", OF_LOADS)
 @pytest.mark.parametrize(("loads", "round"), [([3, 3], 3), ([1, 1], 3), ([[2, 0, 4], [1, 3, 2]], 3)])
 def test_loads_of_other_routing_are_refused(name, loads, round):
-    with pytest.raises(InvalidParamsError, match="top-1 routing"):
+    with pytest.raises(InvalidValueError, match="top-1 routing"):
         value(OF_LOADS[name], np.array(loads), round)
 
 

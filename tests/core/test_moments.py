@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from moe_theory.core.errors import InvalidRunError
+from moe_theory.core.errors import InvalidValueError
 from moe_theory.core.moments import Moments, merge, over_replicates
 
 
@@ -81,5 +81,5 @@ def test_what_too_few_samples_say():
     pair = merge([one, over_replicates(np.array([[4.5]]))])
     assert np.all(pair.mean == 3.5)
     assert np.all(pair.variance == 2)
-    with pytest.raises(InvalidRunError, match="no moments to merge: run at least one chunk"):
+    with pytest.raises(InvalidValueError, match="no moments to merge: run at least one chunk"):
         merge([])

@@ -16,7 +16,7 @@ import pytest
 import moe_theory as mt
 from moe_theory import continual
 from moe_theory.core import moments
-from moe_theory.core.errors import InvalidRunError, InvalidSystemError
+from moe_theory.core.errors import DeclarationError, InvalidValueError
 from moe_theory.core.random import replicate_keys
 
 ROOT_SEED = 20
@@ -156,7 +156,7 @@ def test_a_state_goes_on_with_nothing_but_what_it_came_from(is_batch) -> None:
     others += [functools.partial(batch, ROOT, names) for names in ([8, 3], [3, 9], 2)] if is_batch else []
     for other in others:
         for begun in (state, state._replace(mixture=state.mixture + 1)):
-            with pytest.raises(InvalidRunError, match="begun with another key"):
+            with pytest.raises(InvalidValueError, match="begun with another key"):
                 other(state=begun)
         other(state=jax.tree.map(jnp.copy, state))
     later, _ = start(mt.root_key(ROOT_SEED), state=state)
@@ -237,7 +237,7 @@ def test_rounds_and_strides_that_are_no_counts_are_refused(num_rounds: Any, reco
         lambda: mt.simulate_batch(toy, ROOT, 2, ToyParams(), num_rounds, record_every),
         lambda: mt.recorded_rounds(num_rounds, record_every),
     ):
-        with pytest.raises(InvalidRunError, match=said):
+        with pytest.raises(InvalidValueError, match=said):
             run()
 
 
@@ -249,14 +249,14 @@ NAMES = [[], [1.0], [0.5, 2], [[1, 2]], np.zeros((2, 2), int), np.arange(0), [Tr
 def test_replicates_that_are_no_names_are_refused(replicates: Any) -> None:
     """Would catch names that wrap around, are rounded, or flattened into others; and 2.7 replicates run as 2."""
     said = f"replicates={replicates} " if type(replicates) is int else "replicates"
-    with pytest.raises(InvalidRunError, match=said):
+    with pytest.raises(InvalidValueError, match=said):
         mt.simulate_batch(toy, ROOT, replicates, ToyParams(), 2)
 
 
 def test_a_checkpoint_of_other_replicates_is_refused() -> None:
     """Would catch a checkpoint of 3 replicates continued as 4, or as one."""
     state, _ = mt.simulate_batch(toy, ROOT, 3, ToyParams(), 4)
-    with pytest.raises(InvalidRunError, match="state"):
+    with pytest.raises(InvalidValueError, match="state"):
         mt.simulate_batch(toy, ROOT, 4, ToyParams(), 4, state=state)
 
 
@@ -293,7 +293,7 @@ def test_a_state_that_cannot_be_carried_is_told_in_a_line(run, plain, case, what
     given, message = case[what]
     init = (lambda key, params: given) if case is STARTS else (lambda key, params: Walk(PLACE, COUNT))
     step = (lambda key, state, params: given(state)) if case is STEPS else (lambda key, state, params: (state, ()))
-    with pytest.raises(InvalidSystemError, match=message) as failure:
+    with pytest.raises(DeclarationError, match=message) as failure:
         run(mt.System(init, step), ROOT, params=(), num_rounds=3, plain=plain)
     assert "\n" not in str(failure.value)
 
@@ -301,7 +301,7 @@ def test_a_state_that_cannot_be_carried_is_told_in_a_line(run, plain, case, what
 @pytest.mark.parametrize("seed", [-1, 2**32, 2**70])
 def test_seeds_that_would_alias_are_refused(seed: int) -> None:
     """Would catch two seeds that silently give one experiment."""
-    with pytest.raises(InvalidRunError, match=rf"seed={seed} must be a whole number in \[0, 2\*\*32\)"):
+    with pytest.raises(InvalidValueError, match=rf"seed={seed} must be a whole number in \[0, 2\*\*32\)"):
         mt.root_key(seed)
 
 

@@ -85,28 +85,23 @@ def jpeg(value: int, mode: str = "RGB", side: int = 64) -> bytes:
     return file.getvalue()
 
 
-def tiny_imagenet(folder: Path, form: str, per_class: int = 3) -> dict[str, list[tuple[str, int]]]:
-    """As "published" or as "sorted", validation images too in folders of classes; class and brightness of red of each
-    image, by split. Every third one is grey.
-    """
+def tiny_imagenet(folder: Path, per_class: int = 3) -> dict[str, list[tuple[str, int]]]:
+    """As published; class and brightness of red of each image, by split. Every third one is grey."""
     held: dict[str, list[tuple[str, int]]] = {"train": [], "val": []}
-    folder.mkdir(parents=True, exist_ok=True)
     annotations = []
     for split, listed in held.items():
         for number in range(per_class * len(WNIDS)):
             wnid, value = WNIDS[number % len(WNIDS)], 20 + 20 * number + 7 * (split == "val")
             listed.append((wnid, value))
-            place = folder / split / wnid / ("images" if form == "published" else "")
-            name = f"{wnid}_{number}.JPEG"
-            if (form, split) == ("published", "val"):
-                place, name = folder / split / "images", f"val_{number}.JPEG"
-                annotations.append(f"{name}\t{wnid}\t0\t32\t44\t62\n")
-            place.mkdir(parents=True, exist_ok=True)
-            (place / name).write_bytes(jpeg(value, "L" if number % 3 == 2 else "RGB"))
+            path = folder / split / wnid / "images" / f"{wnid}_{number}.JPEG"
+            if split == "val":
+                path = folder / split / "images" / f"val_{number}.JPEG"
+                annotations.append(f"{path.name}\t{wnid}\t0\t32\t44\t62\n")
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(jpeg(value, "L" if number % 3 == 2 else "RGB"))
     (folder / "wnids.txt").write_text("\n".join(WNIDS) + "\n")
-    if form == "published":
-        (folder / "words.txt").write_text("n00001740\tentity\nn01443537\tgoldfish, Carassius auratus\n")
-        (folder / "val" / "val_annotations.txt").write_text("".join(annotations))
-        for wnid in WNIDS:
-            (folder / "train" / wnid / f"{wnid}_boxes.txt").write_text("a box\n")
+    (folder / "words.txt").write_text("n00001740\tentity\nn01443537\tgoldfish, Carassius auratus\n")
+    (folder / "val" / "val_annotations.txt").write_text("".join(annotations))
+    for wnid in WNIDS:
+        (folder / "train" / wnid / f"{wnid}_boxes.txt").write_text("a box\n")
     return held

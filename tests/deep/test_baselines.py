@@ -10,7 +10,7 @@ import pytest
 import moe_theory as mt
 from moe_theory import deep
 from moe_theory.core import baseline
-from moe_theory.core.errors import InvalidDimsError, InvalidParamsError
+from moe_theory.core.errors import InvalidValueError
 from moe_theory.deep import baselines, datasets, networks, presets, tasks, training
 
 LABELS = np.arange(90) % 3
@@ -97,9 +97,9 @@ def test_what_has_no_room_is_refused():
         ({"ewc_strength": 1.0}, "consolidates"),
         ({"baseline_weight": 1.0}, "compares"),
     ):
-        with pytest.raises(InvalidParamsError, match=named):
+        with pytest.raises(InvalidValueError, match=named):
             run_of(ALONE, PARAMS._replace(**changes))
-    with pytest.raises(InvalidDimsError, match="num_kept=11"):
+    with pytest.raises(InvalidValueError, match="num_kept=11"):
         dataclasses.replace(DIMS, num_kept=11)
 
 

@@ -15,13 +15,13 @@ import pytest
 from sklearn.datasets import load_digits
 
 from moe_theory import deep
-from moe_theory.core.errors import DamagedDataError, InvalidDimsError, MissingDataError, UnknownNameError
+from moe_theory.core.errors import DataError, InvalidValueError, MissingError, UnknownNameError
 from moe_theory.deep import fitting, presets, runs
-from moe_theory.deep.datasets import DATASETS, DataSet, cifar, load, mnist
+from moe_theory.deep.datasets import DATASETS, DataSet, cifar, found_in, load, mnist
 
 from . import dataset_files as files
 
-EXTERNAL = sorted(DATASETS.keys() - {"digits", "folders"})  # which `test_layouts.py` has
+EXTERNAL = sorted(DATASETS.keys() - {"digits"})
 
 
 def raised(kind, name, folder):
@@ -34,6 +34,7 @@ def raised(kind, name, folder):
 
 def check(data: DataSet, name, num_classes):
     assert data.name == name
+    assert data.source
     assert data.title.removesuffix(" (not as published)") == DATASETS[name].title
     assert len(data.class_names) == num_classes
     assert all(isinstance(each, str) for each in data.class_names)
@@ -68,9 +69,8 @@ def test_the_digits_are_embedded_and_split_evenly():
 
 @pytest.mark.parametrize("compressed", [False, True], ids=["plain", "gz"])
 @pytest.mark.parametrize("separator", ["-", "."])
-@pytest.mark.parametrize("place", ["", "mnist", "MNIST/raw"])
-def test_mnist(tmp_path, separator, compressed, place):
-    held = files.mnist(tmp_path / place, separator, compressed)
+def test_mnist(tmp_path, separator, compressed):
+    held = files.mnist(tmp_path, separator, compressed)
     data = load("mnist", str(tmp_path))
     check(data, "mnist", 10)
     same(data.train, *held["train"])
@@ -84,15 +84,17 @@ def test_files_that_are_not_as_published_are_named(tmp_path, monkeypatch):
     """Would catch hashes of the compressed files, hashes in another order, and other images that pass for published."""
     files.mnist(tmp_path, compressed=True)
     data = load("mnist", tmp_path)
-    assert sorted(data.inventory.changed) == sorted(path.name for path in tmp_path.iterdir())
+    (note,) = data.notes
+    assert all(path.name in note for path in tmp_path.iterdir())
     assert data.title == "MNIST (not as published)"  # which reports and verdicts say
-    held = [gzip.decompress(path.read_bytes()) for path in mnist.locate("", tmp_path, (mnist.MNIST.layout,)).files]
-    layout = mnist.MNIST.layout._replace(md5=tuple(hashlib.md5(data).hexdigest() for data in held))
-    data = mnist.load_mnist(mnist.MNIST._replace(layout=layout), tmp_path)
-    assert data.inventory.changed == ()
-    assert "20 + 15 training and test images; 60,000 + 10,000 were published" in data.inventory.notes
+    held = [gzip.decompress(path.read_bytes()) for path in mnist.locate("", tmp_path, mnist.FILES)]
+    published = mnist.MNIST._replace(md5=tuple(hashlib.md5(data).hexdigest() for data in held))
+    data = mnist.load_mnist(published, tmp_path)
+    assert (data.title, data.notes) == ("MNIST", ())
+    monkeypatch.setitem(DATASETS, "fashion-mnist", DATASETS["fashion-mnist"]._replace(md5=published.md5))
+    assert found_in(tmp_path) == ["fashion-mnist"]  # which has the same names of files
     files.mnist(tmp_path, compressed=True, count=21)
-    assert len(mnist.load_mnist(mnist.MNIST._replace(layout=layout), tmp_path).inventory.changed) == 4
+    assert mnist.load_mnist(published, tmp_path).notes
 
 
 @pytest.mark.skipif(not FASHION.is_dir(), reason="needs Debian's package dataset-fashion-mnist")
@@ -111,15 +113,14 @@ def test_a_small_experiment_on_clothes():
 def test_fashion_mnist_is_as_published():
     data = load("fashion-mnist", FASHION)
     check(data, "fashion-mnist", 10)
-    assert data.inventory.changed == data.inventory.notes == ()
+    assert (data.title, data.notes) == ("Fashion-MNIST", ())
+    assert found_in(FASHION) == ["fashion-mnist"]
     assert (len(data.train.labels), len(data.test.labels)) == (60_000, 10_000)
 
 
-@pytest.mark.parametrize("is_inside", [False, True])
-def test_cifar10(tmp_path, is_inside):
-    folder = tmp_path / "cifar-10-batches-bin"
-    held = files.cifar10(folder)
-    data = load("cifar10", folder if is_inside else tmp_path)
+def test_cifar10(tmp_path):
+    held = files.cifar10(tmp_path / "10")
+    data = load("cifar10", str(tmp_path / "10"))
     check(data, "cifar10", 10)
     *train, test = held.values()
     same(data.train, *map(np.concatenate, zip(*train, strict=True)))
@@ -127,27 +128,22 @@ def test_cifar10(tmp_path, is_inside):
     assert data.class_names[:3] == ("airplane", "automobile", "bird")
 
 
-def test_cifar100_has_its_fine_and_its_coarse_labels(tmp_path):
-    held = files.cifar100(tmp_path / "cifar-100-binary")
-    data = load("cifar100", tmp_path)
+def test_cifar100_has_its_fine_labels(tmp_path):
+    held = files.cifar100(tmp_path / "100")
+    data = load("cifar100", tmp_path / "100")
     check(data, "cifar100", 100)
     same(data.train, *held["train"])
     same(data.test, *held["test"])
     assert list(data.class_names) == sorted(set(data.class_names))
-    coarse = load("cifar100-superclasses", tmp_path)
-    check(coarse, "cifar100-superclasses", 20)
-    for split, name in ((coarse.train, "train"), (coarse.test, "test")):
-        same(split, held[name][0], np.array(held[name][1]) % 20)  # as these files have them
-    assert list(coarse.class_names) == sorted(set(coarse.class_names))
 
 
-@pytest.mark.parametrize("form", ["published", "sorted"])
-def test_tiny_imagenet(tmp_path, form):
-    held = files.tiny_imagenet(tmp_path / "tiny-imagenet-200", form)
+def test_tiny_imagenet(tmp_path):
+    held = files.tiny_imagenet(tmp_path)
     data = load("tiny-imagenet", tmp_path)
     check(data, "tiny-imagenet", 3)
-    goldfish = "goldfish, Carassius auratus" if form == "published" else "n01443537"
-    assert data.class_names == (goldfish, "n02124075", "n04067472")
+    assert found_in(tmp_path) == ["tiny-imagenet"]
+    assert data.class_names == ("goldfish, Carassius auratus", "n02124075", "n04067472")
+    assert "6 grey images have three equal channels" in data.notes
     for split, listed in ((data.train, held["train"]), (data.test, held["val"])):
         assert split.pixels.shape == (9, 64, 64, 3)
         reds = split.pixels[:, 20, 20, 0].astype(int)
@@ -159,35 +155,26 @@ def test_tiny_imagenet(tmp_path, form):
         assert np.ptp(split.pixels[split.labels == 0], axis=-1).min() > 10
 
 
-def test_a_validation_split_that_was_sorted_into_folders_may_keep_its_list(tmp_path):
-    files.tiny_imagenet(tmp_path, "sorted")
-    (tmp_path / "val" / "val_annotations.txt").write_text("out of date\n")
-    (tmp_path / "train" / ".DS_Store").mkdir()
-    assert len(load("tiny-imagenet", tmp_path).test.labels) == 9
-
-
 @pytest.mark.parametrize("name", EXTERNAL)
 def test_without_data_the_message_says_what_was_looked_for_and_where(tmp_path, name):
-    layouts = DATASETS[name].layouts
     file = tmp_path / "file"
     file.write_text("")
     for folder in (None, tmp_path, tmp_path / "absent", file):
-        line = raised(MissingDataError, name, folder)
-        assert all(word in line for layout in layouts for word in (*layout.files, *layout.subfolders))
-        assert line.endswith("Name the folder that has them.")
+        line = raised(MissingError, name, folder)
+        assert line.endswith(f"Name the folder that has {', '.join(DATASETS[name].files)}.")
         assert folder is None or str(folder) in line
 
 
 def test_a_data_set_in_part_is_missing_the_rest(tmp_path):
     files.mnist(tmp_path)
     (tmp_path / "t10k-labels-idx1-ubyte").unlink()
-    line = raised(MissingDataError, "mnist", tmp_path)
-    assert line.endswith("it needs t10k-labels[-.]idx1-ubyte (plain or .gz). Put all of it there.")
-    files.cifar10(tmp_path / "cifar-10-batches-bin")
-    (tmp_path / "cifar-10-batches-bin" / "data_batch_3.bin").unlink()
-    line = raised(MissingDataError, "cifar10", tmp_path)
-    assert str(tmp_path / "cifar-10-batches-bin") in line
-    assert "it needs data_batch_3.bin. " in line
+    line = raised(MissingError, "mnist", tmp_path)
+    assert f"no MNIST in {tmp_path}, which has no t10k-labels[-.]idx1-ubyte*. Name" in line
+    files.cifar10(tmp_path / "10")
+    (tmp_path / "10" / "data_batch_3.bin").unlink()
+    line = raised(MissingError, "cifar10", tmp_path / "10")
+    assert "no CIFAR-10 (binary version) in " in line
+    assert "which has no data_batch_3.bin. " in line
 
 
 def test_an_unknown_name_is_answered_with_the_nearest():
@@ -229,7 +216,7 @@ def test_damaged_mnist(tmp_path, kind, data, said, compressed):
         path.write_bytes(gzip.compress(data))
     else:
         path.write_bytes(data)
-    line = raised(DamagedDataError, "mnist", tmp_path)
+    line = raised(DataError, "mnist", tmp_path)
     assert line.startswith(f"{path} is damaged: ")
     assert said in line.replace(".gz", "")
     assert line.endswith("Get it again from where it was published.")
@@ -246,9 +233,7 @@ WHOLE = gzip.compress(IMAGES)
 def test_what_cannot_be_decompressed(tmp_path, data):
     files.mnist(tmp_path, compressed=True)
     (tmp_path / "train-images-idx3-ubyte.gz").write_bytes(data)
-    assert "train-images-idx3-ubyte.gz is damaged: it cannot be decompressed (" in raised(
-        DamagedDataError, "mnist", tmp_path
-    )
+    assert "train-images-idx3-ubyte.gz is damaged: it cannot be decompressed (" in raised(DataError, "mnist", tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -264,7 +249,7 @@ def test_damaged_binary_cifar(tmp_path, change, said):
     files.cifar10(tmp_path / "10")
     path = tmp_path / "10" / "test_batch.bin"
     path.write_bytes(change(path.read_bytes()))
-    line = raised(DamagedDataError, "cifar10", tmp_path / "10")
+    line = raised(DataError, "cifar10", tmp_path / "10")
     assert line.startswith(f"{path} is damaged: ")
     assert said in line
 
@@ -285,52 +270,52 @@ LISTED = "val/val_annotations.txt"
         (
             PICTURE,
             lambda data: files.jpeg(9, side=63),
-            "have 2 sizes, and must have one: 5 of 64 x 64, 1 of 63 x 63 pixels",
+            "have 2 sizes, and must have one: 11 of 64 x 64, 1 of 63 x 63 pixels",
         ),
         ("val/images/val_0.JPEG", lambda data: b"text", "val_0.JPEG is damaged: it cannot be decoded"),
         (
             LISTED,
             lambda data: re.sub(rb"val_3\..*\n", b"", data),
-            "val_annotations.txt is damaged: 'val_3.JPEG' is not among its lines",
+            "val_annotations.txt is damaged: 'val_3.JPEG' is not in its lines",
         ),
         ("val/images/val_3.JPEG", None, "val_annotations.txt is damaged: 'val_3.JPEG' is not in "),
         (
             LISTED,
             lambda data: data.replace(b"n04067472", b"n99999999"),
-            "'n99999999' of annotation 3 is not one of the 3 classes",
+            "'n99999999' of 'val_2.JPEG' is not one of the 3 classes",
         ),
-        ("train/n99999999", None, "n99999999 is damaged: 'n99999999' is not one of the 3 classes"),
-        ("train/n02124075/images/*", None, "there are no images of 1 of its 3 classes: 'n02124075'"),
-        ("wnids.txt", lambda data: data + b"n77777777\n", "there are no images of 1 of its 4 classes: 'n77777777'"),
+        ("train/n99999999", None, "train is damaged: its folders are not the 3 classes of wnids.txt"),
+        ("train/n02124075/images/*", None, "n02124075/images is damaged: there are no images in it"),
+        ("wnids.txt", lambda data: data + b"n77777777\n", "its folders are not the 4 classes of wnids.txt"),
         (
             LISTED,
             lambda data: data.replace(b"n04067472", b"n02124075"),
-            "no images of 1 of its 3 classes: 'n04067472'",
+            "val_annotations.txt is damaged: it has no images of some of the 3 classes",
         ),
     ],
 )
 def test_damaged_tiny_imagenet(tmp_path, where, change, said):
-    files.tiny_imagenet(tmp_path, "published", per_class=2)
+    files.tiny_imagenet(tmp_path, per_class=2)
     paths = list(tmp_path.glob(where))
     for path in paths:
         path.write_bytes(change(path.read_bytes())) if change else path.unlink()
     if not paths:
         (tmp_path / where).mkdir()
-    assert said in raised((DamagedDataError, InvalidDimsError), "tiny-imagenet", tmp_path)
+    assert said in raised((DataError, InvalidValueError), "tiny-imagenet", tmp_path)
 
 
 def test_tiny_imagenet_of_another_size(tmp_path, monkeypatch):
     monkeypatch.setattr(files, "jpeg", lambda value, mode: whole(value, mode, side=32))
-    files.tiny_imagenet(tmp_path, "published", per_class=1)
+    files.tiny_imagenet(tmp_path, per_class=1)
     assert "train is damaged: its images have 32 x 32 pixels, not 64 x 64" in raised(
-        DamagedDataError, "tiny-imagenet", tmp_path
+        DataError, "tiny-imagenet", tmp_path
     )
 
 
 def test_tiny_imagenet_without_its_annotations(tmp_path):
-    files.tiny_imagenet(tmp_path, "published", per_class=1)
+    files.tiny_imagenet(tmp_path, per_class=1)
     (tmp_path / "val" / "val_annotations.txt").unlink()
-    assert "val_annotations.txt is missing" in raised(MissingDataError, "tiny-imagenet", tmp_path)
+    assert "val_annotations.txt is damaged: it cannot be read" in raised(DataError, "tiny-imagenet", tmp_path)
 
 
 def test_the_published_names_are_all_there():
@@ -341,7 +326,7 @@ def test_the_published_names_are_all_there():
 
 def test_the_classes_of_cifar100_are_those_that_the_paper_names(tmp_path):
     """Guards Appendix A.5 of `continual`, whose numbers belong to other classes than its words."""
-    files.cifar100(tmp_path / "cifar-100-binary")
-    names = load("cifar100", tmp_path).class_names
+    files.cifar100(tmp_path / "100")
+    names = load("cifar100", tmp_path / "100").class_names
     tasks = [names[number] for number in presets.preset("continual-cifar100").classes]
     assert tasks == ["telephone", "bee", "mountain", "bear", "turtle", "tractor"]

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import moe_theory as mt
-from moe_theory.core.errors import InvalidDimsError, InvalidParamsError, InvalidRunError, UnknownNameError
+from moe_theory.core.errors import InvalidValueError, UnknownNameError
 from moe_theory.core.system import check_system
 from moe_theory.deep import continual, gate
 from moe_theory.deep.params import Dims, Params, check_params
@@ -55,23 +55,23 @@ REFUSED = {
 
 @pytest.mark.parametrize(("message", "changes"), REFUSED.items())
 def test_parameters_out_of_range_are_refused(message, changes):
-    with pytest.raises(InvalidParamsError, match=message):
+    with pytest.raises(InvalidValueError, match=message):
         check_params(DIMS, Params(num_experts=3)._replace(**changes))
 
 
 def test_one_class_has_none_to_be_told_from():
     dims = Dims(1, 1, 1, 4, 4, 1, 4)
-    with pytest.raises(InvalidParamsError, match="multi_class needs num_classes above 1"):
+    with pytest.raises(InvalidValueError, match="multi_class needs num_classes above 1"):
         check_params(dims, Params(num_experts=1, multi_class=True, positive_share=1.0))
 
 
 @pytest.mark.parametrize(
     ("message", "kind", "changes"),
     [
-        ("batch_size=3 must divide num_samples=4", InvalidDimsError, {"batch_size": 3}),
-        ("batch_size=8 must divide num_samples=4", InvalidDimsError, {"batch_size": 8}),
-        ("num_epochs=0 must be a whole number of at least 1", InvalidDimsError, {"num_epochs": 0}),
-        ("max_rounds=2.0 must be a whole number", InvalidDimsError, {"max_rounds": 2.0}),
+        ("batch_size=3 must divide num_samples=4", InvalidValueError, {"batch_size": 3}),
+        ("batch_size=8 must divide num_samples=4", InvalidValueError, {"batch_size": 8}),
+        ("num_epochs=0 must be a whole number of at least 1", InvalidValueError, {"num_epochs": 0}),
+        ("max_rounds=2.0 must be a whole number", InvalidValueError, {"max_rounds": 2.0}),
         ("resnet", UnknownNameError, {"network": "resnet"}),
         ("sdg", UnknownNameError, {"optimizer": "sdg"}),
     ],
@@ -83,9 +83,9 @@ def test_sizes_that_make_no_program_are_refused(message, kind, changes):
 
 def test_what_a_system_is_run_with_is_checked_before_anything_is_compiled():
     system = continual.system(DIMS, corners(), CLASSES)
-    with pytest.raises(InvalidParamsError, match="num_experts=4"):
+    with pytest.raises(InvalidValueError, match="num_experts=4"):
         check_system(system, Params())
-    with pytest.raises(InvalidDimsError, match=r"num_classes=3 must be the number of classes.*, 2"):
+    with pytest.raises(InvalidValueError, match=r"num_classes=3 must be the number of classes.*, 2"):
         check_system(continual.system(DIMS, corners(), (0, 1)), Params(num_experts=3))
 
 
@@ -93,12 +93,12 @@ def test_rounds_beyond_those_remembered_are_refused():
     """Would else be lost without a word: an update beyond the end of an array is none."""
     system, params = continual.system(DIMS, corners(), CLASSES), Params(num_experts=3)
     message = "after {} rounds must be at most max_rounds=4 in all.*raise Dims.max_rounds"
-    with pytest.raises(InvalidRunError, match="num_rounds=5 " + message.format(0)):
+    with pytest.raises(InvalidValueError, match="num_rounds=5 " + message.format(0)):
         mt.simulate(system, KEY, params, 5)
     for shape, run in (((), mt.simulate), ((2,), functools.partial(mt.simulate_batch, replicates=2))):
         like = jax.eval_shape(system.init, KEY, params)
         state = jax.tree.map(lambda leaf, shape=shape: np.zeros(leaf.shape + shape, leaf.dtype), like)
-        with pytest.raises(InvalidRunError, match="num_rounds=2 " + message.format(3)):
+        with pytest.raises(InvalidValueError, match="num_rounds=2 " + message.format(3)):
             run(system, KEY, params=params, num_rounds=2, state=state._replace(round=np.full(shape, 3, np.int32)))
 
 

@@ -12,7 +12,7 @@ import pytest
 
 import moe_theory as mt
 from moe_theory.core import baseline
-from moe_theory.core.errors import InvalidDimsError, InvalidParamsError
+from moe_theory.core.errors import InvalidValueError
 from moe_theory.core.locality import Locality, distance_moved
 from moe_theory.core.random import uniforms
 from moe_theory.core.system import check_system, fields
@@ -68,12 +68,12 @@ def lopsided(gate_outputs, state, arrival, params):
 @pytest.mark.parametrize(
     ("message", "kind", "changes", "choices"),
     [
-        ("policy=4 must be below 4, the number of policies", InvalidParamsError, {"policy": 4}, {}),
-        ("policy=1 must be below 1", InvalidParamsError, {"policy": 1}, {"policies": (policies.nearest,)}),
-        ("policy='nearest' must be a function", InvalidParamsError, {}, {"policies": ("nearest",)}),
-        ("by_distance is a law of transfers", InvalidParamsError, {}, {"execution": delays.by_distance}),
-        ("table of transfer delays has shape", InvalidDimsError, {}, {"transfer": delays.Table([1, 1])}),
-        ("delays has 9, beyond max_execution", InvalidParamsError, {}, {"execution": delays.Table([1, 9, 1])}),
+        ("policy=4 must be below 4, the number of policies", InvalidValueError, {"policy": 4}, {}),
+        ("policy=1 must be below 1", InvalidValueError, {"policy": 1}, {"policies": (policies.nearest,)}),
+        ("policy='nearest' must be a function", InvalidValueError, {}, {"policies": ("nearest",)}),
+        ("by_distance is a law of transfers", InvalidValueError, {}, {"execution": delays.by_distance}),
+        ("table of transfer delays has shape", InvalidValueError, {}, {"transfer": delays.Table([1, 1])}),
+        ("delays has 9, beyond max_execution", InvalidValueError, {}, {"execution": delays.Table([1, 9, 1])}),
     ],
 )
 def test_policies_and_laws_that_do_not_fit_are_refused(message, kind, changes, choices):
@@ -85,7 +85,7 @@ def test_policies_and_laws_that_do_not_fit_are_refused(message, kind, changes, c
 def test_a_policy_without_a_score_for_every_server_is_refused():
     system = edge.system(DIMS, corners(), CLASSES, (lopsided,))
     state = jax.eval_shape(system.init, ROOT, PARAMS)
-    with pytest.raises(InvalidParamsError, match=r"scores of shape \(2,\), not one an expert: \(3,\)"):
+    with pytest.raises(InvalidValueError, match=r"scores of shape \(2,\), not one an expert: \(3,\)"):
         jax.eval_shape(system.step, ROOT, state, PARAMS)
 
 
@@ -110,5 +110,5 @@ def test_servers_are_charged_as_a_locality_loss_of_ones_own_says():
         moves = records.locality[begun & (records.expert == server)]
         done = moves[:-1] if state.pending_server[server] >= 0 else moves
         np.testing.assert_allclose(state.memory.last[server], done[-1] if len(done) else 0, rtol=1e-6)
-    with pytest.raises(InvalidParamsError, match="must be a Locality"):
+    with pytest.raises(InvalidValueError, match="must be a Locality"):
         edge.system(dims, corners(), CLASSES, locality=abs)

@@ -8,7 +8,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from moe_theory import deep
-from moe_theory.core.errors import InvalidRunError
+from moe_theory.core.errors import InvalidValueError
 from moe_theory.deep import presets
 from moe_theory.deep.datasets import load
 from moe_theory.deep.figures import FIGURES, draw_runs, drive, edge_figure_4, figures_3_to_7, routing
@@ -237,5 +237,5 @@ def test_caption_and_picture(made_up, name):
 
 
 def test_refuses_more_rounds_than_the_preset_has():
-    with pytest.raises(InvalidRunError, match="at most 120"):
+    with pytest.raises(InvalidValueError, match="at most 120"):
         FIGURES["figure-6"].compute(READING, 2, 0, rounds=121)

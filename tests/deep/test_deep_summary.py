@@ -74,7 +74,7 @@ def test_servers_are_compared_with_as_many_under_the_adaptive_policy():
     drives = np.concatenate([made[f"M = {number}, adaptive"].records.drive for number in (5, 10)])
     assert summary.drive == pytest.approx(np.median(drives))
     assert summary.drive_quantile == pytest.approx(np.quantile(drives, 0.95))
-    assert "dropped" in printed(deep.tables(summary, 80), 80)
+    assert "dropped" in printed(deep.tables(summary), 80)
 
 
 def test_tasks_that_were_dropped_moved_no_expert():
@@ -149,17 +149,17 @@ def test_exploration_that_never_ends_is_warned_of():
 @pytest.mark.parametrize("width", [80, 140])
 def test_tables_fit(name, width):
     plan = plan_of(name)
-    text = printed(deep.tables(summarize(plan, made_up(plan, drive=19.6)), width), width)
+    text = printed(deep.tables(summarize(plan, made_up(plan, drive=19.6))), width)
     assert "…" not in text
     below = text.replace(" ", "").split("─\n")[1:]  # the rule of each table's header
     rows = [row for table in below for row in table.split("\n\n")[0].split("\n")]
-    assert len(rows) == len(plan.preset.cells()) * (3 if width == 80 else 2), "no cell is folded"
+    assert len(rows) == len(plan.preset.cells()) * 3, "no cell is folded"
 
 
 def test_a_single_seed_has_no_error():
     plan = plan_of("continual-mnist-small", replicates=1)
     summary = summarize(plan, made_up(plan))
-    assert "±" not in printed(deep.tables(summary, 140), 140)
+    assert "±" not in printed(deep.tables(summary), 140)
     document = json.loads(json.dumps(deep.summary_json(plan, summary, [], []), allow_nan=False))
     assert document["cells"][1]["measures"]["accuracy"]["standard_error"] is None
     assert "none is judged" in deep.verdict_warnings(summary)[0]

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from moe_theory.core.errors import InvalidRunError
+from moe_theory.core.errors import InvalidValueError
 from moe_theory.deep import evaluation
 from moe_theory.deep.params import Dims
 
@@ -29,5 +29,5 @@ def test_rounds_beyond_those_remembered_are_nan_or_refused():
         past, found = one_round(past, jnp.int32(time))
         of_all = np.array(found[:4])  # the classes that have not arrived have no scores yet
         assert np.all(np.isfinite(of_all) if time <= DIMS.max_rounds else np.isnan(of_all))
-    with pytest.raises(InvalidRunError, match=r"round 6 must be at most max_rounds=5.*Raise Dims.max_rounds"):
+    with pytest.raises(InvalidValueError, match=r"round 6 must be at most max_rounds=5.*Raise Dims.max_rounds"):
         evaluation.record(evaluation.empty_past(DIMS), jnp.int32(6), first, first, tests, rows)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from moe_theory.core.errors import DamagedDataError, InvalidDimsError, InvalidParamsError
+from moe_theory.core.errors import DataError, InvalidValueError
 from moe_theory.deep.datasets.images import ENDINGS, read_images
 
 RED = (250, 10, 20)
@@ -99,7 +99,7 @@ def test_what_would_have_to_be_changed_is_refused(name, tmp_path, recwarn):
     data, said = REFUSED[name]
     path = tmp_path / "image.png"  # Pillow goes by content
     path.write_bytes(data)
-    with pytest.raises(InvalidParamsError) as refused:
+    with pytest.raises(InvalidValueError) as refused:
         read_images([path])
     assert str(refused.value).startswith(f"{path} ")
     assert said in str(refused.value)
@@ -131,7 +131,7 @@ def test_a_damaged_image_is_a_line(name, place, tmp_path, recwarn):
     for path in paths:
         path.write_bytes(saved(PIXELS))
     paths[place].write_bytes(DAMAGED[name])
-    with pytest.raises(DamagedDataError) as refused:
+    with pytest.raises(DataError) as refused:
         read_images(paths)
     assert str(refused.value).startswith(f"{paths[place]} is damaged: it cannot be decoded (")
     assert "\n" not in str(refused.value)
@@ -145,7 +145,7 @@ def test_images_of_two_sizes_are_counted(odd, tmp_path):
     paths = [tmp_path / f"{number}.png" for number in range(5)]
     for number, path in enumerate(paths):
         path.write_bytes(saved(PIXELS if number != odd else PIXELS.swapaxes(0, 1)))
-    with pytest.raises(InvalidDimsError, match=r"must have one: 4 of 6 x 8, 1 of 8 x 6 pixels") as refused:
+    with pytest.raises(InvalidValueError, match=r"must have one: 4 of 6 x 8, 1 of 8 x 6 pixels") as refused:
         read_images(paths)
     assert f"such as {paths[odd]}. Resize them" in str(refused.value)
     assert "resize((8, 6))" in str(refused.value)  # Pillow's order is width and height

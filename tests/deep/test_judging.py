@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from moe_theory import deep
-from moe_theory.core.errors import InvalidRunError, MissingDataError, UnknownNameError
+from moe_theory.core.errors import InvalidValueError, MissingError, UnknownNameError
 from moe_theory.deep import datasets, runs
 from moe_theory.deep.runs import Stored
 from moe_theory.runs import Progress, Run
@@ -36,17 +36,14 @@ def bumps():
 
 
 def test_networks_are_judged_on_data_of_one_s_own(bumps, tmp_path):
-    steps, read = [], []
     options = dict(TINY, classes=(0, 1, 2), replicates=2, folder=tmp_path, settings={"gate_scale": 5})
-    plan = deep.plan("continual-mnist-small", bumps, on_data=read.append, **options)
-    assert read == [bumps]
+    plan = deep.plan("continual-mnist-small", bumps, **options)
     assert "<DataSet bumps: 80 training and 40 test images of 1 x 1 x 8, 4 classes>" in repr(plan)  # and no pixels
-    found = deep.judge(plan, on_step=steps.append)
+    found = deep.judge(plan)
     assert {verdict.data for verdict in found.verdicts} == {"bumps"}
     assert {verdict.setting for verdict in found.verdicts} == {"balanced, gate_scale=5 on bumps"}
     assert all("'gate_scale': 5" in verdict.command for verdict in found.verdicts)
     assert sum(verdict.error for verdict in found.verdicts) == pytest.approx(found.verdicts.source.error)
-    assert {step.stored for step in steps} == {Stored.MISSING, None}
     errors = found.to_xarray().generalization_error
     assert dict(errors.sizes) == {"cell": 5, "round": 4, "replicate": 2}
     shown = next(cell for cell in found.summary.cells if cell.name == "M = 7")
@@ -91,12 +88,12 @@ def test_no_more_seeds_are_run_once_every_claim_is_decided(share, looks, monkeyp
     [
         ({"preset": "continual-minst"}, UnknownNameError, "'continual-mnist'"),
         ({"reading": "balance"}, UnknownNameError, "'balanced'"),
-        ({"data": (np.zeros((4, 2)), np.zeros(4))}, InvalidRunError, "data of type .tuple. is no data set"),
-        ({"data": "nowhere"}, MissingDataError, "nowhere"),
-        ({"experts": (4, 4)}, InvalidRunError, "experts"),
-        ({"experts": 4}, InvalidRunError, "experts=4 must be a sequence"),
-        ({"classes": 1}, InvalidRunError, "classes=1 must be a sequence"),
-        ({"test_images": 10**6}, InvalidRunError, "test_images=1000000 must be at most 3.., as many as digits"),
+        ({"data": (np.zeros((4, 2)), np.zeros(4))}, InvalidValueError, "data of type .tuple. is no data set"),
+        ({"data": "nowhere"}, MissingError, "nowhere"),
+        ({"experts": (4, 4)}, InvalidValueError, "experts"),
+        ({"experts": 4}, InvalidValueError, "experts=4 must be a sequence"),
+        ({"classes": 1}, InvalidValueError, "classes=1 must be a sequence"),
+        ({"test_images": 10**6}, InvalidValueError, "test_images=1000000 must be at most 3.., as many as digits"),
     ],
 )
 def test_requests_that_cannot_be_met_are_refused(options, error, said):

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from moe_theory.core.errors import InvalidDimsError
+from moe_theory.core.errors import InvalidValueError
 from moe_theory.core.random import root_key
 from moe_theory.deep import networks
 from moe_theory.deep.layers import (
@@ -120,9 +120,9 @@ def test_max_pooling_takes_each_squares_maximum_and_shares_the_gradient_of_ties(
 
 
 def test_images_smaller_than_a_square_or_kernel_are_refused():
-    with pytest.raises(InvalidDimsError, match="1 x 4 pixels must be at least 2 x 2"):
+    with pytest.raises(InvalidValueError, match="1 x 4 pixels must be at least 2 x 2"):
         max_pool(jnp.ones((1, 1, 4, 1)))
-    with pytest.raises(InvalidDimsError, match="at least as large as the kernel, 5 x 5"):
+    with pytest.raises(InvalidValueError, match="at least as large as the kernel, 5 x 5"):
         convolve(jnp.ones((1, 3, 3, 1)), jnp.ones((5, 5, 1, 1)), padding=0)
 
 
@@ -184,9 +184,9 @@ def test_groups_are_normalised_image_by_image():
 
 def test_normalisations_without_meaning_are_refused():
     affine, running = Affine(np.ones(6), np.zeros(6)), RunningStatistics(np.zeros(6), np.ones(6))
-    with pytest.raises(InvalidDimsError, match="num_groups=4 must divide the 6 channels"):
+    with pytest.raises(InvalidValueError, match="num_groups=4 must divide the 6 channels"):
         group_normalized(np.ones((1, 2, 2, 6)), affine, 4)
-    with pytest.raises(InvalidDimsError, match="more than one value a channel"):
+    with pytest.raises(InvalidValueError, match="more than one value a channel"):
         batch_normalized(np.ones((1, 1, 1, 6)), affine, running, True)
 
 
@@ -392,7 +392,7 @@ def test_equal_arguments_are_equal_networks():
 
 
 def test_settings_without_meaning_are_refused():
-    with pytest.raises(InvalidDimsError, match="1 x 9 pixels must be at least 2 x 2: 'five-layer'"):
+    with pytest.raises(InvalidValueError, match="1 x 9 pixels must be at least 2 x 2: 'five-layer'"):
         NETWORKS["five-layer"].init(KEY, (1, 9, 1), 1)
-    with pytest.raises(InvalidDimsError, match=r"keys of shape \(2,\) must be one key, or num_experts=3"):
+    with pytest.raises(InvalidValueError, match=r"keys of shape \(2,\) must be one key, or num_experts=3"):
         networks.stacked(NETWORKS["mlp"], jax.random.split(KEY), 3, (2, 2, 1), 1)

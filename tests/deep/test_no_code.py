@@ -45,10 +45,10 @@ def test_pickles_of_cifar_are_not_loaded(name, payload, tmp_path):
     data, sentinel = payload
     folder = tmp_path / "held"
     folder.mkdir()
-    for file in (*files.CIFAR10_FILES, "train", "test", "meta", "batches.meta"):
+    for file in (*files.CIFAR10_FILES, "train", "test", "meta", "batches.meta"):  # of the Python version
         (folder / file).write_bytes(data)
     for read in (load_first, lambda place: datasets.load(name, place)):
-        with pytest.raises(MoeTheoryError, match="whose files are pickles and may run code"):
+        with pytest.raises(MoeTheoryError, match=r"no data set in|binary version"):
             read(folder)
     assert not sentinel.exists()
 

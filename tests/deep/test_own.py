@@ -14,14 +14,7 @@ from PIL import Image
 import moe_theory as mt
 from moe_theory import deep, edge
 from moe_theory.continual import baseline
-from moe_theory.core.errors import (
-    DamagedDataError,
-    InvalidDimsError,
-    InvalidParamsError,
-    InvalidRunError,
-    InvalidSystemError,
-    MissingDataError,
-)
+from moe_theory.core.errors import DataError, DeclarationError, InvalidValueError, MissingError
 from moe_theory.deep import datasets, fitting, networks, own, presets, runs, tasks
 
 RNG = np.random.default_rng(0)
@@ -72,12 +65,12 @@ def test_arrays_of_images_are_bytes_with_channels():
 @pytest.mark.parametrize(
     ("changes", "error", "said"),
     [
-        ({"train": FEATURES[:, 0]}, InvalidDimsError, "must be images"),
-        ({"train_labels": LABELS[:7]}, InvalidDimsError, "must be images"),
-        ({"train": np.where(FEATURES > 3, np.nan, FEATURES)}, InvalidParamsError, "finite"),
-        ({"test_labels": LABELS[:15] - 1}, InvalidParamsError, "labels"),
-        ({"class_names": ("a",)}, InvalidParamsError, "labels"),
-        ({"test": FEATURES[:15, :2]}, InvalidDimsError, "one shape"),
+        ({"train": FEATURES[:, 0]}, InvalidValueError, "must be images"),
+        ({"train_labels": LABELS[:7]}, InvalidValueError, "must be images"),
+        ({"train": np.where(FEATURES > 3, np.nan, FEATURES)}, InvalidValueError, "finite"),
+        ({"test_labels": LABELS[:15] - 1}, InvalidValueError, "labels"),
+        ({"class_names": ("a",)}, InvalidValueError, "labels"),
+        ({"test": FEATURES[:15, :2]}, InvalidValueError, "one shape"),
     ],
 )
 def test_arrays_that_do_not_fit_are_refused(changes, error, said):
@@ -95,10 +88,10 @@ def test_an_npz_file_is_found_and_split_where_it_has_no_test_data(tmp_path):
     held = {tuple(row) for row in found.train.pixels.reshape(48, 5)} | {tuple(r) for r in found.test.pixels[:, 0, 0]}
     assert len(held) == 60
     np.savez(tmp_path / "mine.npz", images=FEATURES)
-    with pytest.raises(DamagedDataError, match="it has no labels, only 'images'"):
+    with pytest.raises(DataError, match="it has no x_train, only 'images'"):
         datasets.load("arrays", tmp_path)
     (tmp_path / "mine.npz").write_bytes(b"nothing")
-    with pytest.raises(DamagedDataError, match="cannot be read as arrays"):
+    with pytest.raises(DataError, match="cannot be read as arrays"):
         datasets.load("arrays", tmp_path)
 
 
@@ -149,7 +142,7 @@ def test_what_is_registered_is_known_by_name(registered, tmp_path):
 
     assert len(claims_for(preset, "features")) == 4  # those of the figure that it changes
     for thing, said in ((networks.NETWORKS["mlp"], "built in"), (3, "type int")):
-        with pytest.raises(InvalidRunError, match=said):
+        with pytest.raises(InvalidValueError, match=said):
             deep.register(thing)
 
 
@@ -162,7 +155,7 @@ def test_a_network_of_a_module_is_imported(registered, tmp_path, monkeypatch):
     assert networks.NETWORKS["imported"].name == "imported"
     assert own.network_named("mlp") == "mlp"
     for name, said in (("models:other", "type int"), ("models:none", "none"), ("nowhere:net", "nowhere")):
-        with pytest.raises(InvalidRunError, match=said):
+        with pytest.raises(InvalidValueError, match=said):
             own.network_named(name)
 
 
@@ -170,7 +163,7 @@ def test_the_gate_may_read_something_else_of_the_images():
     state, _ = run_of(features(), embed=lambda images: images[:, 0, 0, :2].mean(axis=0))
     assert state.gates.shape == (2, 2)
     assert np.any(state.gates != 0)
-    with pytest.raises(InvalidSystemError, match="one vector"):
+    with pytest.raises(DeclarationError, match="one vector"):
         run_of(features(), embed=lambda images: images.mean())
 
 
@@ -239,9 +232,9 @@ def test_the_theorems_parameters_follow_from_sigma_0():
     assert found.termination_threshold == found.perturbation_scale == pytest.approx(0.5**1.25, rel=0.03)
     assert (found.gate_scale, found.centre) == (1.0, False)
     assert "sigma_0" in told
-    with pytest.raises(InvalidParamsError, match="drop one of both"):
+    with pytest.raises(InvalidValueError, match="drop one of both"):
         fitting.literal(dataclasses.replace(plan, settings={"learning_rate": 0.1}))
-    with pytest.raises(InvalidParamsError, match="--literal"):
+    with pytest.raises(InvalidValueError, match="--literal"):
         fitting.check(plan, 3.0, is_literal=True)
 
 
@@ -256,7 +249,7 @@ def test_the_theorems_parameters_follow_from_sigma_0():
 def test_a_network_that_does_not_fit_is_told_in_a_line(apply, said):
     """Would catch a traceback out of the middle of a compiled round."""
     network = networks.adapted("mine", lambda key, images, k: jnp.zeros((images.size, k)), apply)
-    with pytest.raises(InvalidSystemError, match=re.escape(said)) as refused:
+    with pytest.raises(DeclarationError, match=re.escape(said)) as refused:
         networks.check(network, (8, 8, 1), 2)
     assert "\n" not in str(refused.value)
 
@@ -264,12 +257,12 @@ def test_a_network_that_does_not_fit_is_told_in_a_line(apply, said):
 @pytest.mark.parametrize(
     ("changes", "error", "said"),
     [
-        ({"y_train": np.arange(6) / 2}, InvalidParamsError, "labels of type float64"),
-        ({"y_train": np.array(list("abcdef"))}, InvalidParamsError, "labels of type <U1 must be whole numbers"),
-        ({"y_train": np.arange(4)}, InvalidDimsError, "y_train of shape (4,)"),
-        ({"y_train": np.int64(3)}, InvalidDimsError, "y_train of shape ()"),
-        ({"x_test": np.zeros((2, 5))}, DamagedDataError, "it has no y_test"),
-        ({"x_test": np.zeros((2, 4)), "y_test": np.arange(2)}, InvalidDimsError, "test data (1, 1, 4)"),
+        ({"y_train": np.arange(6) / 2}, InvalidValueError, "labels of type float64"),
+        ({"y_train": np.array(list("abcdef"))}, InvalidValueError, "labels of type <U1 must be whole numbers"),
+        ({"y_train": np.arange(4)}, InvalidValueError, "y_train of shape (4,)"),
+        ({"y_train": np.int64(3)}, InvalidValueError, "y_train of shape ()"),
+        ({"x_test": np.zeros((2, 5))}, DataError, "it has no y_test"),
+        ({"x_test": np.zeros((2, 4)), "y_test": np.arange(2)}, InvalidValueError, "test data (1, 1, 4)"),
     ],
     ids=["halves", "text", "fewer", "one", "test without labels", "other shape"],
 )
@@ -304,14 +297,14 @@ def test_numbers_that_a_cast_would_change_are_refused(tmp_path, changes, said, r
     """Would catch labels that wrap around, memory for classes that nobody has, and whatever is no real number."""
     path = tmp_path / "mine.npz"
     np.savez(path, **({"x_train": NUMBERS, "y_train": np.arange(6) % 2} | changes))
-    with pytest.raises((DamagedDataError, InvalidParamsError), match=re.escape(said)) as refused:
+    with pytest.raises((DataError, InvalidValueError), match=re.escape(said)) as refused:
         datasets.load("arrays", tmp_path)
     assert str(path) in str(refused.value)
     assert "\n" not in str(refused.value)
     assert not recwarn.list
     given = {"x_train": NUMBERS, "y_train": np.arange(6) % 2} | changes
     values = (given["x_train"], given["y_train"])
-    with pytest.raises(InvalidParamsError):  # arrays in memory are of no other kinds
+    with pytest.raises(InvalidValueError):  # arrays in memory are of no other kinds
         datasets.from_arrays("mine", *values, *values)
 
 
@@ -325,5 +318,5 @@ def test_numbers_of_every_kind_are_read_as_they_are(tmp_path, kind):
 
 def test_a_pipe_is_no_file_of_arrays(tmp_path):
     os.mkfifo(tmp_path / "mine.npz")
-    with pytest.raises(MissingDataError):
+    with pytest.raises(MissingError):
         datasets.load("arrays", tmp_path)

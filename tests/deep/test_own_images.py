@@ -23,7 +23,7 @@ PAGE = Path(moe_theory.__file__).parents[1] / "docs" / "pages" / "networks.md"
 
 @pytest.fixture
 def photographs(tmp_path, monkeypatch):
-    """Of three classes, each with a colour of its own; and a text."""
+    """Of three classes, each with a colour of its own."""
     monkeypatch.chdir(tmp_path)
     for place, name in enumerate(("apples", "birds", "cars")):
         for number in range(10):
@@ -31,7 +31,6 @@ def photographs(tmp_path, monkeypatch):
             path.parent.mkdir(parents=True, exist_ok=True)
             colour = tuple(int(200 * (place == channel)) + number for channel in range(3))
             Image.new("RGB", (12, 8), colour).save(path)
-    Path("photographs", "apples", "notes.txt").write_text("mine")
 
 
 def commands():
@@ -45,11 +44,9 @@ def test_the_page_leads_from_photographs_to_a_verdict(photographs, ran, monkeypa
     look, judge = commands()
     text = ran(*look).out
     for said in (
-        "photographs: images in folders, by 3 folders with images in ",
-        "24 training and 6 test images of 3 classes, 8 x 12 pixels, 3 channels",
-        "left out: 1 .txt in apples/",
-        "every 5th image of a class is a test image",
-        "30 .jpg",
+        "photographs: images in folders of ",
+        "24 training and 6 test images of 3 classes, 8 x 12 x 3 (height, width, channels)",
+        "note: every 5th image of a class is a test image",
     ):
         assert said in text
     name = judge[1]
@@ -58,7 +55,7 @@ def test_the_page_leads_from_photographs_to_a_verdict(photographs, ran, monkeypa
     monkeypatch.setattr(pages.Picture, "rendered", lambda picture: b"")  # drawing is what costs
     judge = judge[: judge.index("--replicates")]
     streams = ran(*judge, "--replicates", 2, "--out", "out")
-    assert text.splitlines()[:4] == streams.out.splitlines()[:4]  # the same in short, before it runs
+    assert text.splitlines()[:3] == streams.out.splitlines()[:3]  # the same in short, before it runs
     document = json.loads(Path("out", "verdicts.json").read_text())
     assert document["verdicts"]
     assert {verdict["data"] for verdict in document["verdicts"]} == {"photographs"}
@@ -68,8 +65,7 @@ def test_a_document_says_the_same(photographs, ran):
     document = json.loads(ran("deep", "--data", "photographs", "--list", "--json").out)
     assert document["shape"] == [8, 12, 3]
     assert sum(row["training"] + row["test"] for row in document["classes"]) == 30
-    assert document["left_out"] == {".txt in apples/": 1}
-    assert document["converted"] == {}
+    assert len(document["notes"]) == 1
     Image.new("RGB", (12, 8), (1, 2, 3)).save("photographs/cars/9.jpg")
     other = json.loads(ran("deep", "--data", "photographs", "--list", "--json").out)
     assert other["digest"] != document["digest"]
@@ -77,8 +73,6 @@ def test_a_document_says_the_same(photographs, ran):
 
 def test_what_cannot_be_read_is_a_line(photographs, refused, tmp_path):
     assert "which is not a folder" in refused("deep", "--data", "nowhere", "--list")
-    (tmp_path / "a.csv").write_text("label,pixel\n1,2\n")
-    assert "'a.csv' is a table" in refused("deep", "--data", "a.csv")
     (tmp_path / "empty").mkdir()
     assert "which has nothing. It may have" in refused("deep", "--data", "empty", "--list")
     assert "Name PRESET" in refused("deep", "--data", "photographs")

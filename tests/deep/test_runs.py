@@ -12,7 +12,7 @@ import pytest
 import xarray as xr
 
 from moe_theory.core import engine
-from moe_theory.core.errors import InvalidParamsError, InvalidRunError, OutputError
+from moe_theory.core.errors import InvalidValueError, OutputError
 from moe_theory.core.random import replicate_keys, root_key
 from moe_theory.core.system import simulate
 from moe_theory.deep import datasets, reading, runs
@@ -121,33 +121,6 @@ def test_a_complete_run_keeps_no_weights(undisturbed, tmp_path):
     assert not [name for name in saved(plan, "M = 4") if "state" in name]
 
 
-def test_kept_weights_are_named_and_let_a_run_go_on(undisturbed, tmp_path):
-    """Twice as many rounds begin where the kept ones ended, without a change of the first ones; fewer are a part."""
-    del undisturbed
-    plan = plan_of(tmp_path, replicates=1, keeps_weights=True)
-    first = runs.run_plan(plan)
-    assert {"gates", "experts.params.0.kernel", "past.tests"} <= plan.weights("M = 4", 0).keys()
-    twice = dataclasses.replace(TINY, dims=dataclasses.replace(DIMS, max_rounds=2 * ROUNDS))
-    longer, found = found_in(plan_of(tmp_path, preset=twice, replicates=1, keeps_weights=True))
-    assert set(found.values()) == {Stored.PARTIAL}
-    for cell, run in longer.items():
-        assert len(run.records.error) == 2 * ROUNDS
-        np.testing.assert_array_equal(run.records.error[:ROUNDS], first[cell].records.error)
-    again, found = found_in(plan)
-    assert set(found.values()) == {Stored.COMPLETE}
-    assert_same(again, first)
-    whole = runs.run_plan(plan_of(preset=twice, replicates=1, every=2 * ROUNDS))
-    for cell, run in longer.items():
-        np.testing.assert_allclose(run.records.error, whole[cell].records.error, rtol=1e-4, atol=1e-5)
-
-
-def test_a_run_without_weights_that_is_to_go_on_is_computed_anew(undisturbed, tmp_path):
-    del undisturbed
-    runs.run_plan(plan_of(tmp_path, replicates=1))
-    _, found = found_in(plan_of(tmp_path, replicates=1, keeps_weights=True))
-    assert set(found.values()) == {Stored.ENDED}
-
-
 def test_numbers_of_rounds_share_their_programs():
     """Arrays are padded, so that another number of rounds compiles nothing."""
     runs.run_plan(plan_of(replicates=1))  # between tests what was compiled may be freed
@@ -168,7 +141,7 @@ def test_runs_that_do_not_fit_into_memory_are_refused(undisturbed, monkeypatch):
     assert runs.bytes_needed(plan, 2) - runs.bytes_needed(plan, 1) > 2 * held
     monkeypatch.setattr(runs, "machine_memory", lambda: runs.bytes_needed(plan, 1))
     runs.run_plan(plan, num_threads=1)
-    with pytest.raises(InvalidRunError, match="Lower --experts"):
+    with pytest.raises(InvalidValueError, match="Lower --experts"):
         runs.run_plan(plan, num_threads=2)
 
 
@@ -227,7 +200,7 @@ def test_a_process_that_is_behind_loses_nothing_of_another_s_run(undisturbed, tm
 def test_a_folder_of_version_0_1_is_refused_in_one_line(tmp_path):
     (tmp_path / "runs" / "m-4").mkdir(parents=True)
     np.savez(tmp_path / "runs" / "m-4" / "0.npz", task="x")
-    with pytest.raises(InvalidRunError, match=r"written by version 0\.1.*another --out"):
+    with pytest.raises(InvalidValueError, match=r"written by version 0\.1.*another --out"):
         plan_of(tmp_path / "runs")
 
 
@@ -275,7 +248,7 @@ def test_requests_are_refused_before_anything_runs(tmp_path):
         ({"every": 0}, "every=0"),
         ({"seed": -1}, "seed=-1"),
     ):
-        with pytest.raises(InvalidRunError, match=named):
+        with pytest.raises(InvalidValueError, match=named):
             plan_of(**changes)
     for settings, named in (
         ({"nu": 1}, "unknown parameter 'nu'"),
@@ -285,7 +258,7 @@ def test_requests_are_refused_before_anything_runs(tmp_path):
         ({"gate_scale": "wide"}, "gate_scale=wide must be a number"),
         ({"gate_scale": -1}, "gate_scale"),
     ):
-        with pytest.raises(InvalidParamsError, match=named):
+        with pytest.raises(InvalidValueError, match=named):
             plan_of(settings=settings)
     (tmp_path / "file").write_text("")
     with pytest.raises(OutputError, match="cannot be written"):

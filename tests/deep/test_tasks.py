@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from moe_theory.core.errors import InvalidDimsError
+from moe_theory.core.errors import InvalidValueError
 from moe_theory.deep.datasets import Images
 from moe_theory.deep.tasks import OTHER, inputs_of, on_device, pool_of, sample_rows
 
@@ -93,7 +93,7 @@ def without(images: Images, keep) -> Images:
 
 @pytest.mark.parametrize("classes", [(0, 5), (-1, 0), (1, 1)])
 def test_classes_that_there_are_not_are_refused(classes):
-    with pytest.raises(InvalidDimsError, match=r"different classes of corners, 0\.\.4"):
+    with pytest.raises(InvalidValueError, match=r"different classes of corners, 0\.\.4"):
         pool_of(corners(), classes)
 
 
@@ -103,15 +103,15 @@ def test_a_split_without_images_of_a_class_or_of_the_others_is_refused(split, is
     data = corners()
     images = getattr(data, split)
     data = dataclasses.replace(data, **{split: without(images, (images.labels == 3) != is_missing)})
-    with pytest.raises(InvalidDimsError, match=f"needs {'training' if split == 'train' else split} images of class 3"):
+    with pytest.raises(InvalidValueError, match=f"needs {'training' if split == 'train' else split} images of class 3"):
         pool_of(data, CLASSES)
 
 
 def test_pixels_that_are_no_bytes_or_of_two_shapes_are_refused():
     data = corners()
     fractions = Images(data.train.pixels / 255, data.train.labels)
-    with pytest.raises(InvalidDimsError, match="as uint8, or features as float32, not float64"):
+    with pytest.raises(InvalidValueError, match="as uint8, or features as float32, not float64"):
         pool_of(dataclasses.replace(data, train=fractions), CLASSES)
     smaller = Images(data.test.pixels[:, 1:], data.test.labels)
-    with pytest.raises(InvalidDimsError, match="the same in both splits"):
+    with pytest.raises(InvalidValueError, match="the same in both splits"):
         pool_of(dataclasses.replace(data, test=smaller), CLASSES)

@@ -13,7 +13,7 @@ from scipy.stats import qmc
 
 from moe_theory.continual import exact as continual_exact
 from moe_theory.core import single_expert
-from moe_theory.core.errors import InvalidDimsError, InvalidParamsError, InvalidRunError
+from moe_theory.core.errors import InvalidValueError
 from moe_theory.core.tasks import Pool
 from moe_theory.edge import corrected, theory
 
@@ -130,20 +130,20 @@ def test_what_cannot_be_computed_is_refused():
     """Catches loads beyond g that silently take its last value, and settings that give nan."""
     pool = draw_pool(5, 3)
     for loads in (np.array([4, 0]), np.array([-1, 2])):
-        with pytest.raises(InvalidParamsError, match="max_load"):
+        with pytest.raises(InvalidValueError, match="max_load"):
             corrected.by_loads(np.zeros(4), loads)
-    with pytest.raises(InvalidRunError, match="max_load=0"):
+    with pytest.raises(InvalidValueError, match="max_load=0"):
         corrected.generalization_error(pool, 2, 0, 0.1, follows_truth=False)
     for follows_truth, spread in itertools.product((False, True), (-0.1, np.nan, np.inf)):
-        with pytest.raises(InvalidParamsError, match="own_spread="):
+        with pytest.raises(InvalidValueError, match="own_spread="):
             corrected.generalization_error(pool, 2, 5, spread, follows_truth)
     for num_samples in (0, 5):
-        with pytest.raises(InvalidDimsError, match="num_samples"):
+        with pytest.raises(InvalidValueError, match="num_samples"):
             corrected.generalization_error(pool, num_samples, 5, 0.1, follows_truth=True)
     zero = pool._replace(truths=0 * pool.truths, signals=0 * pool.signals)
-    with pytest.raises(InvalidParamsError, match=r"signals\[0\]"):
+    with pytest.raises(InvalidValueError, match=r"signals\[0\]"):
         corrected.generalization_error(zero, 2, 5, 0.1, follows_truth=False)
-    with pytest.raises(InvalidParamsError, match="is zero"):
+    with pytest.raises(InvalidValueError, match="is zero"):
         corrected.generalization_error(zero, 2, 5, 0.0, follows_truth=True)
 
 

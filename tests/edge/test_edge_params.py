@@ -13,7 +13,7 @@ import pytest
 
 import moe_theory as mt
 from moe_theory import edge
-from moe_theory.core.errors import InvalidDimsError, InvalidParamsError, MoeTheoryError, UnknownNameError
+from moe_theory.core.errors import InvalidValueError, MoeTheoryError, UnknownNameError
 from moe_theory.edge import delays
 
 M, N, P, S = 3, 3, 4, 2
@@ -86,7 +86,7 @@ SIZES_REFUSED = [
 @pytest.mark.parametrize(("changes", "message"), SIZES_REFUSED, ids=str)
 def test_sizes_outside_their_range_are_refused(changes: dict[str, Any], message: str) -> None:
     """Would catch s >= p, a size that fails later without its name, and a queue that is silently not used."""
-    kind = UnknownNameError if changes.keys() == {"when_busy"} else InvalidDimsError
+    kind = UnknownNameError if changes.keys() == {"when_busy"} else InvalidValueError
     refused(kind, message, lambda: edge.Dims(**SIZES | changes))
     edge.Dims(M, N, P, P - 1)
 
@@ -148,7 +148,7 @@ def test_parameters_outside_their_range_are_refused(changes: dict[str, Any], mes
         lambda: edge.begin(DIMS, params, POOL, ONES),
         lambda: edge.learn(state, arrival(), params, dims=DIMS),
     ):
-        refused(InvalidParamsError, message, call)
+        refused(InvalidValueError, message, call)
 
 
 def test_the_bounds_of_delays_must_fit_the_padding() -> None:
@@ -157,7 +157,7 @@ def test_the_bounds_of_delays_must_fit_the_padding() -> None:
         "max_transfer_delay=5 and max_execution_delay=5 allow a delay of 10, above max_delay=6, .*"
         r"Lower one of them or raise Dims.max_delay\.$"
     )
-    refused(InvalidParamsError, message, lambda: mt.simulate(edge.system(PADDED), ROOT, PARAMS, 10**9))
+    refused(InvalidValueError, message, lambda: mt.simulate(edge.system(PADDED), ROOT, PARAMS, 10**9))
     mt.core.system.check_system(edge.system(PADDED), SHORT)
 
 
@@ -165,7 +165,7 @@ def test_no_more_signals_than_features_are_orthogonal() -> None:
     """Would catch signals that are zero, under the one law that cannot serve them."""
     dims = edge.Dims(M, P + 1, P, S)
     message = rf"signal_law=1 \(orthogonal\) needs at most num_features={P} signals, not {P + 1}.*Raise num_features"
-    refused(InvalidParamsError, message, lambda: mt.simulate(edge.system(dims), ROOT, PARAMS._replace(signal_law=1), 9))
+    refused(InvalidValueError, message, lambda: mt.simulate(edge.system(dims), ROOT, PARAMS._replace(signal_law=1), 9))
     mt.core.system.check_system(edge.system(dims), PARAMS._replace(signal_law=2))
 
 
@@ -198,15 +198,15 @@ def test_parameters_inside_their_range_run(changes: dict[str, Any]) -> None:
 
 
 NUMBERS = [
-    (np.array([1, -1, 1]), InvalidParamsError, r"{name}\[1\]=-1 must be a whole number of rounds in 0..{longest}. C"),
-    (np.array([1, 1, 1.5]), InvalidParamsError, r"{name}\[2\]=1.5 must be a whole number of rounds in 0"),
-    (np.array([np.nan, 1, 1]), InvalidParamsError, r"{name}\[0\]=nan must be a whole number"),
-    (np.array([1, np.inf, 1]), InvalidParamsError, r"{name}\[1\]=inf must be a whole number"),
-    (np.array([1e12, 1, 1]), InvalidParamsError, r"{name}\[0\]=1000000000000.0 must be a whole number of rounds in 0"),
-    (np.array(["1", "2", "3"]), InvalidParamsError, "{name} must hold whole numbers of rounds, not <U1. Change {name}"),
-    (np.ones(2, int), InvalidDimsError, r"{name} of shape \(2,\) must be \(3,\).*Change"),
-    (np.ones((3, 3), int), InvalidDimsError, r"{name} of shape \(3, 3\) must be \(3,\).*Change"),
-    (1, InvalidDimsError, r"{name} of shape \(\) must be \(3,\).*Change"),
+    (np.array([1, -1, 1]), InvalidValueError, r"{name}\[1\]=-1 must be a whole number of rounds in 0..{longest}. C"),
+    (np.array([1, 1, 1.5]), InvalidValueError, r"{name}\[2\]=1.5 must be a whole number of rounds in 0"),
+    (np.array([np.nan, 1, 1]), InvalidValueError, r"{name}\[0\]=nan must be a whole number"),
+    (np.array([1, np.inf, 1]), InvalidValueError, r"{name}\[1\]=inf must be a whole number"),
+    (np.array([1e12, 1, 1]), InvalidValueError, r"{name}\[0\]=1000000000000.0 must be a whole number of rounds in 0"),
+    (np.array(["1", "2", "3"]), InvalidValueError, "{name} must hold whole numbers of rounds, not <U1. Change {name}"),
+    (np.ones(2, int), InvalidValueError, r"{name} of shape \(2,\) must be \(3,\).*Change"),
+    (np.ones((3, 3), int), InvalidValueError, r"{name} of shape \(3, 3\) must be \(3,\).*Change"),
+    (1, InvalidValueError, r"{name} of shape \(\) must be \(3,\).*Change"),
 ]
 
 
@@ -228,8 +228,8 @@ def test_a_task_takes_at_least_a_round() -> None:
     """Would catch a task that is done before it came: d >= 1 in (1)."""
     none = np.array([1, 0, 1])
     message = "server 1 has a delay of 0 rounds, transfer and execution together: a task takes at least 1 .*Raise its"
-    refused(InvalidParamsError, message, lambda: learn(execution=none))
-    refused(InvalidParamsError, message, lambda: mt.simulate(edge.on_pool(DIMS, POOL, none), ROOT, PARAMS, 10**9))
+    refused(InvalidValueError, message, lambda: learn(execution=none))
+    refused(InvalidValueError, message, lambda: mt.simulate(edge.on_pool(DIMS, POOL, none), ROOT, PARAMS, 10**9))
     learn(execution=none, transfer_delay=ONES)
     learn(execution=none, params=PARAMS._replace(num_experts=1))  # server 1 does not exist
     mt.core.system.check_system(edge.on_pool(DIMS, POOL, none), PARAMS._replace(min_transfer_delay=1))
@@ -238,13 +238,13 @@ def test_a_task_takes_at_least_a_round() -> None:
 def test_a_task_takes_no_longer_than_the_padding() -> None:
     """Would catch a task that finds no slot of a table of `max_delay` slots, and so is dropped for nothing."""
     message = "execution_delay.2.=7 is above max_delay=6, .*Lower execution_delay or raise Dims.max_delay"
-    refused(InvalidParamsError, message, lambda: edge.begin(PADDED, SHORT, POOL, np.array([1, 1, 7])))
+    refused(InvalidValueError, message, lambda: edge.begin(PADDED, SHORT, POOL, np.array([1, 1, 7])))
     message = "transfer_delay.0.=7 is above max_delay=6, .*Lower transfer_delay or raise Dims.max_delay"
-    refused(InvalidParamsError, message, lambda: learn(PADDED, SHORT, transfer_delay=np.array([7, 0, 0])))
+    refused(InvalidValueError, message, lambda: learn(PADDED, SHORT, transfer_delay=np.array([7, 0, 0])))
     message = "server 2 has a delay of 7 rounds, above max_delay=6, .*Lower the delay or raise Dims.max_delay"
-    refused(InvalidParamsError, message, lambda: learn(PADDED, SHORT, [1, 1, 4], transfer_delay=np.array([0, 0, 3])))
+    refused(InvalidValueError, message, lambda: learn(PADDED, SHORT, [1, 1, 4], transfer_delay=np.array([0, 0, 3])))
     on_pool = edge.on_pool(PADDED, POOL, np.array([1, 1, 4]))
-    refused(InvalidParamsError, message, lambda: mt.simulate(on_pool, ROOT, SHORT, 10**9))
+    refused(InvalidValueError, message, lambda: mt.simulate(on_pool, ROOT, SHORT, 10**9))
     mt.core.system.check_system(on_pool, SHORT._replace(num_experts=2))
     learn(PADDED, SHORT, [1, 1, 3], transfer_delay=np.array([0, 0, 3]))
 
@@ -255,7 +255,7 @@ def test_the_state_without_dims_knows_its_padding() -> None:
     params = PARAMS._replace(max_transfer_delay=1, max_execution_delay=1)
     state = edge.begin(dims, params, POOL, ONES)
     message = "server 1 has a delay of 3 rounds, above max_delay=2"
-    refused(InvalidParamsError, message, lambda: edge.learn(state, arrival(transfer_delay=np.array([0, 2, 0])), params))
+    refused(InvalidValueError, message, lambda: edge.learn(state, arrival(transfer_delay=np.array([0, 2, 0])), params))
 
 
 FIELDS = {
@@ -276,19 +276,19 @@ def test_every_array_of_an_arrival_must_fit(dims: edge.Dims) -> None:
     state = edge.begin(dims, PARAMS, POOL, ONES)
     for name, (value, message) in FIELDS.items():
         refused(
-            InvalidDimsError,
+            InvalidValueError,
             message + f".*Change the arrival's {name}",
             lambda name=name, value=value: edge.learn(state, arrival(**{name: value}), PARAMS, dims=dims),
         )
     for shape in ((P,), (P + 1, S), (1, P, S)):
         refused(
-            InvalidDimsError,
+            InvalidValueError,
             rf"features of shape \({', '.join(map(str, shape))},?\) must be \({P}, s\): a sample is a column",
             lambda shape=shape: edge.learn(state, arrival(features=np.ones(shape)), PARAMS, dims=dims),
         )
     for num_samples in (1, 3, P):
         refused(
-            InvalidDimsError,
+            InvalidValueError,
             rf"features of shape \({P}, {num_samples}\) must be \({P}, {S}\), as num_samples={S}\. Change the arr",
             lambda s=num_samples: edge.learn(state, arrival(features=np.ones((P, s))), PARAMS, dims=dims),
         )
@@ -298,7 +298,7 @@ def test_without_dims_samples_may_vary_but_not_reach_the_features() -> None:
     """Would catch s >= p on explicit arrivals, and a refusal of fewer samples in some rounds."""
     state = edge.begin(edge.Dims(M, N, P, S), PARAMS, POOL, ONES)
     message = f"num_samples={P} must be below num_features={P}"
-    refused(InvalidDimsError, message, lambda: edge.learn(state, arrival(features=np.ones((P, P))), PARAMS))
+    refused(InvalidValueError, message, lambda: edge.learn(state, arrival(features=np.ones((P, P))), PARAMS))
     jax.eval_shape(lambda: edge.learn(state, arrival(features=np.ones((P, 3))), PARAMS))
 
 
@@ -314,8 +314,8 @@ def test_a_state_that_needs_its_dims_says_so(dims: edge.Dims) -> None:
     """Would catch servers that silently hold one task, or errors that leave out a server's second task."""
     state = edge.begin(dims, PARAMS, POOL, ONES)
     message = "servers of this state hold several tasks: pass dims, those of begin"
-    refused(InvalidDimsError, message, lambda: edge.learn(state, arrival(), PARAMS))
-    refused(InvalidDimsError, message, lambda: edge.generalization_error_flushed(state))
+    refused(InvalidValueError, message, lambda: edge.learn(state, arrival(), PARAMS))
+    refused(InvalidValueError, message, lambda: edge.generalization_error_flushed(state))
     edge.generalization_error_flushed(state, dims)
 
 
@@ -339,7 +339,7 @@ def test_the_dims_of_a_round_are_those_of_its_start() -> None:
             if passed in same.get(begun, {begun}) or one.max_experts != M:
                 continue
             refused(
-                InvalidDimsError,
+                InvalidValueError,
                 "the state has other dims than those passed: pass the dims that begin was given",
                 lambda state=state, other=other: edge.learn(state, arrival(), short, dims=other),
             )
@@ -353,18 +353,18 @@ def test_a_pool_and_positions_must_fit_the_dims() -> None:
         POOL._replace(clusters=np.arange(N + 1)),
     ):
         message = rf"a pool of truths .* does not fit num_tasks={N}, num_features={P}\. Change the pool or the dims\.$"
-        refused(InvalidDimsError, message, lambda wrong=wrong: edge.begin(DIMS, PARAMS, wrong, ONES))
+        refused(InvalidValueError, message, lambda wrong=wrong: edge.begin(DIMS, PARAMS, wrong, ONES))
         on_pool = edge.on_pool(DIMS, wrong, ONES)
-        refused(InvalidDimsError, message, lambda on_pool=on_pool: mt.simulate(on_pool, ROOT, PARAMS, 10**9))
+        refused(InvalidValueError, message, lambda on_pool=on_pool: mt.simulate(on_pool, ROOT, PARAMS, 10**9))
     message = rf"positions of shape \(2, {M}\) must be \({M}, 2\)\. Change positions"
-    refused(InvalidDimsError, message, lambda: edge.begin(DIMS, PARAMS, POOL, ONES, np.ones((2, M))))
+    refused(InvalidValueError, message, lambda: edge.begin(DIMS, PARAMS, POOL, ONES, np.ones((2, M))))
 
 
 def test_an_execution_has_no_distance() -> None:
     """Would catch execution delays made of distances from a server that is not there."""
     message = "by_distance is a law of transfers: .*Choose another law"
     by_distance = edge.system(DIMS, execution=delays.by_distance)
-    refused(InvalidParamsError, message, lambda: mt.simulate(by_distance, ROOT, PARAMS, 10**9))
+    refused(InvalidValueError, message, lambda: mt.simulate(by_distance, ROOT, PARAMS, 10**9))
 
 
 def test_traced_values_pass() -> None:
@@ -385,20 +385,20 @@ def test_traced_values_are_traced_one_by_one() -> None:
     def round_at(rate: jax.Array) -> Any:
         return edge.learn(state, arrival(), PARAMS._replace(learning_rate=rate, gate_lag=2), dims=DIMS)
 
-    refused(InvalidParamsError, "gate_lag=2 must be 0 or 1", lambda: jax.jit(round_at)(0.1))
+    refused(InvalidValueError, "gate_lag=2 must be 0 or 1", lambda: jax.jit(round_at)(0.1))
 
 
 def test_a_policy_is_a_function_of_scores() -> None:
     """Would catch a name taken for a policy, scores of another shape, NaN that loses every task or goes unseen."""
     name: Any = "adaptive"
     refused(
-        InvalidParamsError,
+        InvalidValueError,
         r"policy='adaptive' must be a function .* policies\.adaptive",
         lambda: edge.system(DIMS, name),
     )
     tall = edge.system(DIMS, lambda outputs, *_: outputs[:, None])
     message = r"the router gave scores of shape \(3, 1\), not one an expert: \(3,\)"
-    refused(InvalidParamsError, message, lambda: mt.simulate(tall, ROOT, PARAMS, 2))
+    refused(InvalidValueError, message, lambda: mt.simulate(tall, ROOT, PARAMS, 2))
     state, info = mt.simulate(edge.system(DIMS, lambda outputs, *_: outputs * np.nan), ROOT, PARAMS, 3)
     assert int(state.dropped) == 0
     assert np.all(np.isnan(info.generalization_error))
@@ -412,12 +412,10 @@ def test_a_law_of_delays_is_clipped_and_gives_whole_rounds() -> None:
     served = info.expert >= 0
     assert set(info.delay[served] - state.execution_delay[info.expert[served]]) == {0, 2}
     halves = edge.system(DIMS, transfer=lambda trip, params: trip.uniform * 2)
-    refused(
-        InvalidParamsError, "a law of delays gave .* not whole rounds", lambda: mt.simulate(halves, ROOT, params, 2)
-    )
+    refused(InvalidValueError, "a law of delays gave .* not whole rounds", lambda: mt.simulate(halves, ROOT, params, 2))
 
 
 @pytest.mark.parametrize("change", [{"task": 3}, {"task": -1}, {"truth": np.full(P, np.nan)}], ids=str)
 def test_an_arrival_is_of_the_pool_and_finite(change: dict[str, Any]) -> None:
     """Would catch a kind beyond the pool's, or missing numbers, that would show as an error of 0."""
-    refused(InvalidParamsError, "task=.* must be a whole number in 0..2|truth must be finite", lambda: learn(**change))
+    refused(InvalidValueError, "task=.* must be a whole number in 0..2|truth must be finite", lambda: learn(**change))

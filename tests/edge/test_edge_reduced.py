@@ -10,7 +10,7 @@ import pytest
 
 import moe_theory as mt
 from moe_theory import edge
-from moe_theory.core.errors import InvalidDimsError
+from moe_theory.core.errors import InvalidValueError
 from moe_theory.core.expected import taught
 from moe_theory.core.routes import last_tasks, own_share
 from moe_theory.edge import reduced
@@ -71,7 +71,7 @@ def test_the_gates_step_by_the_expected_move_and_in_algorithm_1s_round():
 
 @pytest.mark.parametrize("choices", [{"max_capacity": 2}, {"when_busy": "soonest", "max_waiting": 3}])
 def test_servers_that_hold_several_tasks_are_refused(choices):
-    with pytest.raises(InvalidDimsError, match="holds one task"):
+    with pytest.raises(InvalidValueError, match="holds one task"):
         reduced.system(edge.Dims(4, N, P, S, **choices))
 
 

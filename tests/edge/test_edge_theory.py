@@ -11,7 +11,7 @@ import pytest
 from scipy import stats
 
 from moe_theory.continual import exact as continual_exact
-from moe_theory.core.errors import InvalidDimsError, InvalidParamsError, UnknownNameError
+from moe_theory.core.errors import InvalidValueError, UnknownNameError
 from moe_theory.core.tasks import Pool
 from moe_theory.edge import corrected, theory
 
@@ -232,22 +232,22 @@ def test_a_failure_that_is_no_probability_is_refused(failure):
         lambda: theory.experts_needed(10, 10, failure),
         lambda: theory.exploration_rounds(10, 0.2, 0.6, failure, 10),
     ):
-        with pytest.raises(InvalidParamsError, match="failure="):
+        with pytest.raises(InvalidValueError, match="failure="):
             function()
 
 
 def test_what_the_setting_excludes_is_refused():
     """Catches windows without rounds, no tasks, negative deviations and unknown names that pass silently."""
     for function in (theory.tail, corrected.unserved):
-        with pytest.raises(InvalidDimsError, match="max_delay=0"):
+        with pytest.raises(InvalidValueError, match="max_delay=0"):
             function(0, 10, 3)
-        with pytest.raises(InvalidDimsError, match="num_tasks=0"):
+        with pytest.raises(InvalidValueError, match="num_tasks=0"):
             function(10, 0, 3)
-    with pytest.raises(InvalidDimsError, match="max_delay=0"):
+    with pytest.raises(InvalidValueError, match="max_delay=0"):
         theory.specialists_needed(0, 10, 0.05)
-    with pytest.raises(InvalidDimsError, match="max_delay=0"):
+    with pytest.raises(InvalidValueError, match="max_delay=0"):
         theory.exploration_rounds(10, 0.2, 0.6, 0.05, 0)
-    with pytest.raises(InvalidParamsError, match=r"cluster_spread=-0\.1"):
+    with pytest.raises(InvalidValueError, match=r"cluster_spread=-0\.1"):
         theory.gaps(draw_pool(), -0.1)
     with pytest.raises(UnknownNameError, match="binomial"):
         theory.specialists_needed(10, 10, 0.05, "binomal")

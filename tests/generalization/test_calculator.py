@@ -8,7 +8,7 @@ import pytest
 from safetensors.numpy import save_file
 
 from moe_theory import generalization
-from moe_theory.core.errors import InvalidParamsError
+from moe_theory.core.errors import InvalidValueError
 from moe_theory.generalization import calculator, certificate, corrected
 from moe_theory.generalization.calculator import Setting, calculate
 
@@ -233,7 +233,7 @@ def test_numbers_too_large_say_nothing_and_raise_nothing():
     ],
 )
 def test_what_no_classifier_has_is_refused(settings, said):
-    with pytest.raises(InvalidParamsError) as refusal:
+    with pytest.raises(InvalidValueError) as refusal:
         Setting(**settings)
     assert said in str(refusal.value)
     assert "\n" not in str(refusal.value)
@@ -254,5 +254,5 @@ def test_a_trained_model_has_a_bound_on_its_risk(tmp_path):
     assert bounds["certificate"].value == pytest.approx(certificate.certificate(bits, 0.49, 2000))
     product = found(num_experts=2, num_active=1, num_samples=2000)["product"]
     assert bounds["product"].value == pytest.approx(0.49 + product.value)
-    with pytest.raises(InvalidParamsError, match="num_weights=5 is what --checkpoint"):
+    with pytest.raises(InvalidValueError, match="num_weights=5 is what --checkpoint"):
         generalization.bound(checkpoint=path, num_weights=5)

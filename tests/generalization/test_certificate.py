@@ -14,7 +14,7 @@ import pytest
 from safetensors.numpy import save_file
 from scipy import optimize, special
 
-from moe_theory.core.errors import InvalidParamsError
+from moe_theory.core.errors import InvalidValueError
 from moe_theory.generalization.certificate import (
     _estimate_length,
     certificate,
@@ -45,7 +45,7 @@ def test_known_cases_of_the_bound():
     assert certificate(10, 0.0, 50, delta=0.2) == pytest.approx(1 - (0.2 / 2**10) ** (1 / 50))
     assert certificate(0, 1.0, 10) == 1.0
     for given in ({"training_error": 1.1}, {"num_samples": 0}, {"num_bits": -1}, {"delta": 0.0}):
-        with pytest.raises(InvalidParamsError):
+        with pytest.raises(InvalidValueError):
             certificate(**{"num_bits": 1, "training_error": 0.1, "num_samples": 10} | given)
 
 
@@ -123,7 +123,7 @@ def test_the_length_is_that_of_krichevsky_and_trofimov(sequence):
 
 def test_weights_of_other_kinds_are_refused():
     for array in (np.arange(3), np.array([np.nan], np.float32), np.array(["a"])):
-        with pytest.raises(InvalidParamsError):
+        with pytest.raises(InvalidValueError):
             code_length({"a": array})
 
 
@@ -157,5 +157,5 @@ def test_a_checkpoint_s_weights_are_coded(tmp_path):
     size = sum(array.size for array in arrays.values())
     assert found == (size, 32 * size, code_length(arrays))
     save_file({"packed": np.zeros(4, np.uint8)}, path)
-    with pytest.raises(InvalidParamsError, match="U8"):
+    with pytest.raises(InvalidValueError, match="U8"):
         code_of(path)

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from moe_theory.core.errors import InvalidParamsError, UnknownNameError
+from moe_theory.core.errors import InvalidValueError, UnknownNameError
 from moe_theory.generalization import theory
 
 from .formulas import theorem_1
@@ -81,7 +81,7 @@ def test_the_smallest_sample_is_the_smallest(threshold):
 )
 def test_what_no_sparse_moe_has_is_one_line(changes, names):
     arguments = {"num_experts": 4, "num_active": 2, "num_samples": 10, "rademacher": 0.1, "natarajan": 1.0} | changes
-    with pytest.raises(InvalidParamsError, match=names) as failure:
+    with pytest.raises(InvalidValueError, match=names) as failure:
         theory.theorem_1(**arguments)
     assert "\n" not in str(failure.value)
 
@@ -89,7 +89,7 @@ def test_what_no_sparse_moe_has_is_one_line(changes, names):
 def test_other_mistakes_are_one_line_too():
     with pytest.raises(UnknownNameError, match="printed"):
         theory.theorem_1(4, 2, 10, 0.1, 1.0, form="printde")
-    with pytest.raises(InvalidParamsError, match="one of each per layer"):
+    with pytest.raises(InvalidValueError, match="one of each per layer"):
         theory.lemma_3(10, 1.0, [1.0], [1.0, 2.0])
-    with pytest.raises(InvalidParamsError, match="above 0"):
+    with pytest.raises(InvalidValueError, match="above 0"):
         theory.lemma_3(10, 1.0, [0.0], [1.0])

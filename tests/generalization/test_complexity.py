@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import optimize
 
-from moe_theory.core.errors import InvalidParamsError, UnknownNameError
+from moe_theory.core.errors import InvalidValueError, UnknownNameError
 from moe_theory.generalization import complexity, corrected, theory
 
 from .formulas import natarajan_dimension
@@ -42,7 +42,7 @@ def test_constants_keep_their_digits_at_any_size(num_samples: int) -> None:
 
 
 def test_a_sample_of_nothing_has_no_complexity() -> None:
-    with pytest.raises(InvalidParamsError, match="num_samples=0"):
+    with pytest.raises(InvalidValueError, match="num_samples=0"):
         complexity.constants(0)
 
 
@@ -313,7 +313,7 @@ def test_networks_have_lemma_2() -> None:
     ],
 )
 def test_a_reading_that_the_class_does_not_have_is_one_clear_line(arguments: tuple, words: str) -> None:
-    with pytest.raises(InvalidParamsError, match=words) as caught:
+    with pytest.raises(InvalidValueError, match=words) as caught:
         complexity.natarajan(*arguments)
     assert "\n" not in str(caught.value)
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from moe_theory import root_key
-from moe_theory.core.errors import InvalidDimsError, UnknownNameError
+from moe_theory.core.errors import InvalidValueError, UnknownNameError
 from moe_theory.generalization import data, model
 from moe_theory.generalization.model import Dims, Params
 from moe_theory.generalization.training import system
@@ -60,5 +60,5 @@ def test_the_teacher_itself_errs_by_the_noise():
 def test_data_there_are_not_are_refused():
     with pytest.raises(UnknownNameError, match="digits"):
         system(Dims(2, 64, 8), "digit")
-    with pytest.raises(InvalidDimsError, match="num_features=8 must be 64"):
+    with pytest.raises(InvalidValueError, match="num_features=8 must be 64"):
         system(Dims(2, 8, 8), data.DIGITS)

@@ -16,7 +16,7 @@ import pytest
 from scipy import optimize, stats
 
 import moe_theory as mt
-from moe_theory.core.errors import InvalidDimsError, InvalidParamsError
+from moe_theory.core.errors import InvalidValueError
 from moe_theory.core.random import normals, replicate_keys, root_key, step_key, uniforms
 from moe_theory.core.system import simulate_batch
 from moe_theory.generalization import complexity, experiments, instances
@@ -218,7 +218,7 @@ def test_a_coin_is_fair_and_its_ghost_another() -> None:
 )
 def test_params_that_do_not_fit_are_named(system: Any, params: Params, named: str) -> None:
     """Would catch a system that runs on them, or an error that says less than a line or more."""
-    with pytest.raises(InvalidParamsError, match=f"^{named}=") as error:
+    with pytest.raises(InvalidValueError, match=f"^{named}=") as error:
         mt.simulate_batch(system(Dims(4, 1, 5)), ROOT, 2, params, 1)
     assert "\n" not in str(error.value)
 
@@ -401,11 +401,11 @@ def test_the_exact_tail_is_that_of_all_outcomes():
     ],
 )
 def test_what_cannot_be_enumerated_is_refused(make, name):
-    with pytest.raises(InvalidDimsError, match=name):
+    with pytest.raises(InvalidValueError, match=name):
         make()
 
 
 def test_a_lone_point_needs_two_experts():
     system = instances.lone_points(Dims(max_experts=3, num_features=1, max_samples=4))
-    with pytest.raises(InvalidParamsError, match="num_experts=3"):
+    with pytest.raises(InvalidValueError, match="num_experts=3"):
         simulate_batch(system, root_key(0), 2, Params(num_experts=3, num_samples=4), 1)

@@ -5,7 +5,7 @@ import pytest
 
 from examples.ternary import outputs, train
 from moe_theory.core.digits import handwritten_digits
-from moe_theory.core.errors import InvalidParamsError
+from moe_theory.core.errors import InvalidValueError
 from moe_theory.generalization.certificate import certificate, code_length
 
 
@@ -31,5 +31,5 @@ def test_ternary_weights_learn_what_needs_two_experts():
     error = np.mean((outputs(weights, features)[:, 0] > 0) != labels)
     assert error < 0.1
     assert certificate(code_length(weights._asdict()), float(error), 2000) < 0.25
-    with pytest.raises(InvalidParamsError, match="labels"):
+    with pytest.raises(InvalidValueError, match="labels"):
         train(features, labels[:5], num_experts=2)

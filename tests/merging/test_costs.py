@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import moe_theory as mt
-from moe_theory.core.errors import InvalidParamsError, InvalidRunError
+from moe_theory.core.errors import InvalidValueError
 from moe_theory.merging import costs, evaluation
 from moe_theory.merging.params import Dims, Params
 from moe_theory.merging.serving import merge
@@ -66,7 +66,7 @@ def test_every_run_is_timed_once_a_repetition_in_new_orders():
     timed = np.array(calls[3 * costs.WARM_UP :]).reshape(20, 3)
     np.testing.assert_array_equal(np.sort(timed, axis=1), seconds)
     assert len(np.unique(timed, axis=0)) > 3
-    with pytest.raises(InvalidRunError, match="repeats=0"):
+    with pytest.raises(InvalidValueError, match="repeats=0"):
         costs.interleaved(runs, 0, 0)
 
 
@@ -87,7 +87,7 @@ def test_a_method_listed_twice_is_one_program(deployment, data):
     assert np.all(table.peak_bytes >= expert + rest + 6 * 4 * 16 * 4)
     assert np.all(table.merging_peak_bytes[[0, 2]] == 0)
     assert table.merging_peak_bytes[1] >= 3 * expert  # two experts go in, one comes out
-    with pytest.raises(InvalidRunError, match="'merged'"):
+    with pytest.raises(InvalidValueError, match="'merged'"):
         costs.Timer(["average"], deployment, data.inputs[:6], data.tasks[:6])
 
 
@@ -139,7 +139,7 @@ def test_rewards_are_the_models_accuracy(deployment, data):
     np.testing.assert_allclose(hits, np.rint(hits), atol=1e-4)
     assert abs(hits.sum() / 40 - float(np.asarray(mix) @ right.reshape(2, -1).mean(axis=1))) < 0.5
     for wrong in (Params(2, 2, slot_size=65), Params(3, 2)):
-        with pytest.raises(InvalidParamsError):
+        with pytest.raises(InvalidValueError):
             reward.draw(ROOT, Dims(3, 2), wrong)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import moe_theory as mt
-from moe_theory.core.errors import InvalidRewardError, UnknownNameError
+from moe_theory.core.errors import InvalidValueError, UnknownNameError
 from moe_theory.merging import network, uncertainty
 from moe_theory.merging.network import check_rewards
 from moe_theory.merging.params import Dims, Params
@@ -101,7 +101,7 @@ def test_an_absent_task_or_an_unusable_reward_leaves_no_trace():
 )
 def test_rewards_that_teach_nothing_are_refused(rewards, counts, message):
     """Would catch a bad reward that is learned from without a word."""
-    with pytest.raises(InvalidRewardError, match=message) as refused:
+    with pytest.raises(InvalidValueError, match=message) as refused:
         check_rewards(Feedback(np.asarray(rewards), np.asarray(counts)))
     assert "\n" not in str(refused.value)
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from moe_theory import merging
-from moe_theory.core.errors import InvalidDimsError, InvalidParamsError, InvalidRewardError, MoeTheoryError
+from moe_theory.core.errors import InvalidValueError, MoeTheoryError
 from moe_theory.merging import Feedback, Params, online, policies
 from moe_theory.merging.online import checked, merge_online
 
@@ -97,7 +97,7 @@ def test_policies_that_cannot_be_compared_are_refused(slots, options, said):
     ],
 )
 def test_rewards_that_are_none_are_refused(served, said):
-    with pytest.raises(InvalidRewardError, match=said):
+    with pytest.raises(InvalidValueError, match=said):
         checked(served, 2, 7)
 
 
@@ -123,12 +123,12 @@ def test_what_cannot_be_run_is_refused_before_the_first_slot(arguments, said):
     ("parts", "weights"), [([], []), ([np.ones(2)], [0.5, 0.5]), ([np.ones(2), np.ones(3)], [0.5, 0.5])]
 )
 def test_experts_of_several_shapes_have_no_sum(parts, weights):
-    with pytest.raises(InvalidDimsError):
+    with pytest.raises(InvalidValueError):
         merging.weighted_sum(parts, weights)
 
 
 def test_a_sum_that_is_not_finite_is_refused():
-    with pytest.raises(InvalidParamsError):
+    with pytest.raises(InvalidValueError):
         merging.weighted_sum([np.ones(2), np.array([1.0, np.nan])], np.array([0.5, 0.5]))
 
 

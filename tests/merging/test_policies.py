@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import moe_theory as mt
-from moe_theory.core.errors import InvalidParamsError, InvalidRewardError, InvalidRunError, UnknownNameError
+from moe_theory.core.errors import InvalidValueError, UnknownNameError
 from moe_theory.merging import network, policies, rewards, weights
 from moe_theory.merging.params import Dims, Params, check_params
 from moe_theory.merging.policies import _random_weights, nucb, tanbr
@@ -75,14 +75,14 @@ def test_slots_beyond_the_memory_and_bad_rewards_are_refused_or_shown():
     policy = tanbr(DIMS)
     memory = quickly(lambda key: policy.begin(key, DIMS, PARAMS))(KEY)
     mix = np.ones(3, np.float32) / 3
-    with pytest.raises(InvalidRunError, match="slot 17 must be at most max_rounds=16"):
+    with pytest.raises(InvalidValueError, match="slot 17 must be at most max_rounds=16"):
         policy.choose(KEY, memory, mix, 17, PARAMS)
     choose = quickly(policy.choose)
     picks = [choose(KEY, memory, mix, time, PARAMS) for time in (16, 17)]
     for pick, is_known in zip(picks, (True, False), strict=True):
         assert np.isfinite(pick.bonus) == np.isfinite(pick.prediction) == is_known
     bad = Feedback(np.float32([0.5, np.nan, 0.5]), np.ones(3, np.int32))
-    with pytest.raises(InvalidRewardError, match=r"rewards\[1\]=nan"):
+    with pytest.raises(InvalidValueError, match=r"rewards\[1\]=nan"):
         policy.learn(KEY, memory, picks[0], mix, bad, 1, PARAMS)
 
 
@@ -240,12 +240,12 @@ def test_names_are_looked_up_once():
     ],
 )
 def test_parameters_that_make_no_sense_are_refused(params, message):
-    with pytest.raises(InvalidParamsError, match=message):
+    with pytest.raises(InvalidValueError, match=message):
         check_params(FOUR, params)
 
 
 def test_a_policy_that_needs_an_expert_for_each_task_says_so():
-    with pytest.raises(InvalidParamsError, match="policy 'mix' needs an expert for each task: num_experts=4"):
+    with pytest.raises(InvalidValueError, match="policy 'mix' needs an expert for each task: num_experts=4"):
         policies.named("mix", FOUR).begin(KEY, FOUR, Params(num_experts=4, max_active=4))
 
 
@@ -262,6 +262,6 @@ def test_a_policy_that_needs_an_expert_for_each_task_says_so():
 )
 def test_weights_off_the_simplex_are_refused(point, message):
     """One line that names the value, the bound and the equation."""
-    with pytest.raises(InvalidParamsError, match=message) as failure:
+    with pytest.raises(InvalidValueError, match=message) as failure:
         weights.check_weights(point, max_active=2)
     assert len(str(failure.value).splitlines()) == 1

@@ -10,7 +10,7 @@ from scipy import optimize
 
 import moe_theory as mt
 from moe_theory import merging
-from moe_theory.core.errors import InvalidDimsError, InvalidParamsError, InvalidRewardError, UnknownNameError
+from moe_theory.core.errors import InvalidValueError, UnknownNameError
 from moe_theory.merging import monitor, rewards, weights
 from moe_theory.merging.params import Dims, Params
 from moe_theory.merging.rewards import Feedback
@@ -128,9 +128,9 @@ def test_what_a_family_cannot_be_is_refused():
     with pytest.raises(UnknownNameError, match="Did you mean 'shares'"):
         rewards.named("share")
     for name in (rewards.SHARES,):
-        with pytest.raises(InvalidParamsError, match="num_experts=3 must be num_tasks=4"):
+        with pytest.raises(InvalidValueError, match="num_experts=3 must be num_tasks=4"):
             rewards.named(name).draw(KEY, DIMS, PARAMS._replace(num_experts=3))
-        with pytest.raises(InvalidDimsError, match="max_experts=3 must be at least num_tasks=4"):
+        with pytest.raises(InvalidValueError, match="max_experts=3 must be at least num_tasks=4"):
             rewards.named(name).draw(KEY, Dims(max_experts=3, num_tasks=4), PARAMS)
 
 
@@ -183,7 +183,7 @@ def test_the_average_is_of_earlier_slots():
 def test_a_reward_of_ones_own_is_refused_before_anything_is_compiled(part, wrong, said):
     """Would catch shapes that JAX broadcasts into a regret of something else, or complains of deep inside a scan."""
     reward = rewards.named(rewards.FLAT)._replace(**{part: wrong})
-    with pytest.raises(InvalidRewardError, match=said):
+    with pytest.raises(InvalidValueError, match=said):
         mt.simulate(merging.system(DIMS, reward, "average"), KEY, PARAMS, 10**6)
 
 
@@ -194,5 +194,5 @@ def test_merging_is_the_weighted_average_of_trees_of_parameters():
     np.testing.assert_allclose(merged["w"], np.full((2, 3), 2.0), rtol=1e-6)
     np.testing.assert_allclose(merged["b"][0], np.arange(3.0) * 2.0, rtol=1e-6)
     for wrong in ([*experts[:3], {"w": experts[0]["w"]}], {"w": np.ones((3, 2))}):
-        with pytest.raises(InvalidDimsError):
+        with pytest.raises(InvalidValueError):
             merging.merge(wrong, weights)

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from moe_theory.core.errors import InvalidDimsError, UnknownNameError
+from moe_theory.core.errors import InvalidValueError, UnknownNameError
 from moe_theory.merging.serving import merge, methods, routers, routing
 from moe_theory.merging.serving.methods import METHODS, Deployment
 from moe_theory.merging.serving.routing import KINDS, Router
@@ -220,7 +220,7 @@ def test_regmean_is_least_squares(deployment):
     for own, experts in zip(merge.experts_of(merged), same, strict=True):
         for part, parts in zip(own, experts, strict=True):
             np.testing.assert_allclose(part[0], parts[0], atol=2e-2)
-    with pytest.raises(InvalidDimsError, match="calibration"):
+    with pytest.raises(InvalidValueError, match="calibration"):
         merge.own_inputs(deployment.calibration, EXPERTS + 1)
 
 

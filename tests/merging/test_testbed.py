@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from moe_theory.core.errors import InvalidDimsError, InvalidParamsError, UnknownNameError
+from moe_theory.core.errors import InvalidValueError, UnknownNameError
 from moe_theory.merging.serving import merge
 from moe_theory.merging.testbed import tasks, training, transformer
 from moe_theory.merging.testbed.tasks import Examples, Recipe, accuracies, examples
@@ -65,9 +65,9 @@ def test_settings_that_cannot_be_trained_say_why():
     with pytest.raises(UnknownNameError, match="validation"):
         examples(Recipe(), "test")
     for wrong in ({"num_tasks": 41}, {"num_experts": 9}, {"num_heads": 5}, {"batch_size": 100}, {"hidden": 0}):
-        with pytest.raises(InvalidDimsError, match=next(iter(wrong))):
+        with pytest.raises(InvalidValueError, match=next(iter(wrong))):
             Recipe(**wrong)
-    with pytest.raises(InvalidParamsError, match="learning_rate"):
+    with pytest.raises(InvalidValueError, match="learning_rate"):
         Recipe(learning_rate=0.0)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import optimize
 
-from moe_theory.core.errors import InvalidParamsError
+from moe_theory.core.errors import InvalidValueError
 from moe_theory.merging import tree as trees
 from moe_theory.merging.params import (
     FILLED_POINT,
@@ -102,7 +102,7 @@ def test_random_points_have_the_law_that_is_written_down(place):
 
 
 def test_a_random_point_needs_a_key():
-    with pytest.raises(InvalidParamsError, match="needs a key"):
+    with pytest.raises(InvalidValueError, match="needs a key"):
         trees.feasible_point(jnp.zeros(2), jnp.ones(2), RANDOM_POINT)
 
 

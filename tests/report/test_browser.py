@@ -12,9 +12,9 @@ import pytest
 import samples
 from matplotlib.image import imread
 from test_pages import FORMULAS, HOSTILE
-from test_svg import FIGURES, many, written
+from test_svg import FIGURES
 
-from moe_theory.plot import style, svg
+from moe_theory.plot import style
 from moe_theory.report import pages, rendering, wording
 from moe_theory.verify.verdict import Status
 
@@ -210,23 +210,6 @@ def test_no_label_of_a_figure_is_clipped_or_covered(browser, path):
     page = browser.new_page()
     assert page.evaluate(CLASHES, path.read_text(encoding="utf-8")) == []
     page.close()
-
-
-@pytest.mark.thorough
-def test_a_compact_picture_looks_the_same(browser):
-    """As the browser paints it, beside what matplotlib writes: no pixel is much off."""
-    page = browser.new_page(viewport={"width": 700, "height": 700})
-
-    def painted(picture):
-        page.set_content(f"<style>body{{margin:0}}</style>{picture}")
-        return imread(io.BytesIO(page.screenshot())).astype(float)
-
-    whole = written(many).replace("'DejaVu Sans'", svg.FONTS)
-    before, after = painted(whole[whole.index("<svg") :]), painted(svg.compact(whole))
-    page.close()
-    assert before.std() > 0.05
-    assert np.abs(after - before).max() < 0.35  # an edge of a letter
-    assert np.abs(after - before).mean() < 1e-3
 
 
 FORMULAS_DRAWN = (r"$\kappa/\lambda$", r"$T = 10\,m$", r"$\sigma_0^{0.75}$, $\sqrt{k(1+\log(T/k))}$")

@@ -6,7 +6,7 @@ import json
 import pytest
 
 import moe_theory as mt
-from moe_theory.core.errors import InvalidRunError
+from moe_theory.core.errors import InvalidValueError
 from moe_theory.core.notebook import LONGEST_LINE
 from moe_theory.verify.verdict import Status
 
@@ -41,8 +41,10 @@ def test_lists_are_tables_with_a_row_each(verdicts):
 def test_a_page_of_one_has_its_own_style_and_reaches_no_other(verdicts):
     page = verdicts[0]._repr_html_()
     style = page.partition("<style>")[2].partition("</style>")[0]
-    rules = [line for line in style.splitlines() if "{" in line]
-    assert all("moe-theory-shown" in line for line in rules if not line.startswith((" ", "@media")))
+    colours, rules = style.rsplit("\n.moe-theory-shown {", 1)
+    assert colours.count("{") == colours.count("moe-theory-shown") + 1  # of a medium
+    assert rules.count("{") + 1 == rules.count("}")
+    assert rules.endswith("}")
     assert "--ok-bg" in style
     assert "<script" not in page
     claim = mt.claims("continual.lemma-4")[0]
@@ -58,7 +60,7 @@ def test_a_verdict_has_a_picture_or_says_that_it_has_none(verdicts):
     drawn = next(verdict for verdict in verdicts if verdict.curve).plot()
     assert drawn._repr_png_().startswith(b"\x89PNG")
     assert drawn.axes[0].lines
-    with pytest.raises(InvalidRunError, match="is ERROR and has nothing to plot"):
+    with pytest.raises(InvalidValueError, match="is ERROR and has nothing to plot"):
         dataclasses.replace(verdicts[0], curve=None, status=Status.ERROR).plot()
 
 

@@ -12,7 +12,7 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 import moe_theory as mt
-from moe_theory.core.errors import InvalidRunError
+from moe_theory.core.errors import InvalidValueError
 from moe_theory.merging import adversary, experiments
 from moe_theory.plot import Curves, style
 from moe_theory.report import overview, plots
@@ -150,5 +150,5 @@ def test_a_panel_says_the_status_of_the_statement_and_not_of_the_claim(monkeypat
 
 
 def test_a_reading_is_refused(tmp_path):
-    with pytest.raises(InvalidRunError, match="Leave it out"):
+    with pytest.raises(InvalidValueError, match="Leave it out"):
         plots.make_figures("overview", reading="unit-signal", out=tmp_path)

@@ -15,7 +15,7 @@ from markdown_it import MarkdownIt
 from samples import Page
 
 from moe_theory import cli
-from moe_theory.core.errors import InvalidReportError, OutputError
+from moe_theory.core.errors import DamagedError, OutputError
 from moe_theory.core.papers import paper_names
 from moe_theory.plot.symbols import marked
 from moe_theory.report import pages, proofs, rendering, wording
@@ -96,7 +96,7 @@ def test_every_statement_has_one_card_in_the_order_that_people_ask(report, page,
         words = " ".join(page.words[wording.statement_anchor(of)].split())
         decided = wording.decisive(known, report.verdicts)
         asked = [of.where, wording.statement_status(known), of.says, *([wording.sentence(decided)] if decided else [])]
-        asked += [f"Why. {of.why}"] * bool(of.why) + [f"What holds instead. {of.corrected}"] * bool(of.corrected)
+        asked += [f"Why. {of.why}"] * bool(of.why) + [f"Correction. {of.corrected}"] * bool(of.corrected)
         asked = [*map(shown, asked), *([decided.command] if decided else [])]
         places = [words.index(" ".join(each.split())) for each in asked]
         assert places == sorted(places), of.name
@@ -225,6 +225,17 @@ def test_formulas_are_mathematics_or_their_source(report, latex):
     assert "u" not in [tag for tag, _, _ in page.elements]
 
 
+def test_formulas_in_a_sentence_are_typeset(report):
+    """On the page and on a card that Markdown makes: catches a star of a formula that becomes an emphasis."""
+    says = r"With $1 - \delta$ it is $a*b*c$ times_two."
+    of = dataclasses.replace(report.statements[0], says=says)
+    page = rendering.to_html(dataclasses.replace(report, statements=[of]))
+    (card,) = re.findall(r"<article.*?</article>", page, re.DOTALL)
+    assert card.count('<math display="inline">') == 2
+    assert "<em>" not in card
+    assert "times_two." in card
+
+
 def test_markdown_says_what_the_page_says(report):
     made = to_markdown(report)
     assert set(re.findall(r"\(#(.*?)\)", made)) <= set(re.findall(r'<a id="(.*?)"', made))
@@ -304,7 +315,7 @@ def test_a_verdict_for_several_readings_belongs_to_each_and_counts_once(report, 
     rest, later = sorted(pages.read_reports([one, two]).verdicts, key=lambda verdict: verdict.reading)
     assert (rest.reading, rest.also, rest.command) == ("sibling", [], "verify --reading sibling --seed 0")
     assert (later.reading, later.reason) == ("unit-signal", "later")
-    with pytest.raises(InvalidReportError, match="two verdicts under 'sibling'"):
+    with pytest.raises(DamagedError, match="two verdicts under 'sibling'"):
         pages.read_reports([folder_of(tmp_path / "3", report, both, samples.verdict(reading="sibling"))])
 
 
@@ -379,7 +390,7 @@ def test_one_strange_field_is_refused_or_shown(report, tmp_path):
             path.write_text(json.dumps(changed).replace('"here"', str(strange)))
             try:
                 found = pages.read_reports([path]).verdicts
-            except InvalidReportError as failure:
+            except DamagedError as failure:
                 refused.append(str(failure))
             else:
                 shown |= {json.dumps(verdict.to_json()): verdict for verdict in found}
@@ -411,17 +422,17 @@ def test_what_cannot_be_merged_is_refused(report, tmp_path):
     one = folder_of(tmp_path / "1", report, samples.verdict())
     for change in ({"seed": 1}, {"is_x64": True}):
         two = folder_of(tmp_path / "2", report, samples.verdict(), **change)
-        with pytest.raises(InvalidReportError, match="no known error"):
+        with pytest.raises(DamagedError, match="no known error"):
             pages.read_reports([one, two])
-    with pytest.raises(InvalidReportError, match="does not exist"):
+    with pytest.raises(DamagedError, match="does not exist"):
         pages.read_reports([tmp_path / "none"])
     ragged = dataclasses.replace(samples.verdict().curve, low=[0.0])
-    with pytest.raises(InvalidReportError, match="different lengths"):
+    with pytest.raises(DamagedError, match="different lengths"):
         pages.read_reports([folder_of(tmp_path / "3", report, samples.verdict(curve=ragged))])
     for name in ("claim", "replaced_by"):
-        with pytest.raises(InvalidReportError, match=rf"verdicts\[0\]\.{name}='../../../x/own' must be of lower-case"):
+        with pytest.raises(DamagedError, match=rf"verdicts\[0\]\.{name}='../../../x/own' must be of lower-case"):
             pages.read_reports([folder_of(tmp_path / "5", report, samples.verdict(**{name: "../../../x/own"}))])
-    with pytest.raises(InvalidReportError, match="two verdicts"):
+    with pytest.raises(DamagedError, match="two verdicts"):
         pages.read_reports([folder_of(tmp_path / "4", report, samples.verdict(), samples.verdict())])
 
 

@@ -18,9 +18,7 @@ from matplotlib.figure import Figure
 import moe_theory as mt
 from moe_theory import continual, plot
 from moe_theory.core.errors import (
-    InvalidDimsError,
-    InvalidParamsError,
-    InvalidRunError,
+    InvalidValueError,
     OutputError,
     UnknownNameError,
 )
@@ -132,26 +130,37 @@ def test_selects_all_in_the_papers_order(names):
         ({"names": ["figure-3"]}, UnknownNameError, "unknown figure 'figure-3'. Did you mean 'figure-"),
         ({"reading": "unit-signl"}, UnknownNameError, "Did you mean 'unit-signal'"),
         ({"reading": "all"}, UnknownNameError, "unknown reading 'all'"),
-        ({"replicates": 0}, InvalidRunError, "replicates=0 must be at least 1"),
-        ({"rounds": 0}, InvalidRunError, "rounds=0 must be at least 1"),
-        ({"experts": [2]}, InvalidRunError, "the figure continual figure-8 decides its experts itself"),
-        ({"names": ["figure-2"], "experts": [0]}, InvalidParamsError, "experts=0 must be a whole number"),
-        ({"names": ["figure-2"], "dims": {"num_feature": 9}}, InvalidDimsError, "Did you mean 'num_features'"),
-        ({"settings": {"noise_scal": 1}}, InvalidParamsError, "Did you mean 'noise_scale'"),
-        ({"names": ["figure-2"], "settings": {"noise_scale": -1}}, InvalidParamsError, "noise_scale"),
-        ({"names": ["figure-2"], "settings": {"num_experts": 5}}, InvalidParamsError, "Name experts instead"),
-        ({"names": ["regimes"], "settings": {"signal_scale": 5}}, InvalidParamsError, "the figure continual regimes"),
+        ({"replicates": 0}, InvalidValueError, "replicates=0 must be at least 1"),
+        ({"rounds": 0}, InvalidValueError, "rounds=0 must be at least 1"),
+        ({"experts": [2]}, InvalidValueError, "the figure continual figure-8 decides its experts itself"),
+        ({"names": ["figure-2"], "experts": [0]}, InvalidValueError, "experts=0 must be a whole number"),
+        ({"names": ["figure-2"], "dims": {"num_feature": 9}}, InvalidValueError, "Did you mean 'num_features'"),
+        ({"settings": {"noise_scal": 1}}, InvalidValueError, "Did you mean 'noise_scale'"),
         ({"forms": ["pfd"]}, UnknownNameError, "Did you mean 'pdf'"),
         ({"data": "netcfd"}, UnknownNameError, "Did you mean 'netcdf'"),
-        ({"width": "3.25inch"}, InvalidRunError, "Write it as 3.25in, 8cm or 80mm"),
-        ({"width": 0.5}, InvalidRunError, "width=0.5 must be from 2in to 40in"),
-        ({"style": "none.mplstyle"}, InvalidRunError, "style=none.mplstyle cannot be read"),
+        ({"width": "3.25inch"}, InvalidValueError, "Write it as 3.25in, 8cm or 80mm"),
+        ({"width": 0.5}, InvalidValueError, "width=0.5 must be from 2in to 40in"),
+        ({"style": "none.mplstyle"}, InvalidValueError, "style=none.mplstyle cannot be read"),
     ],
 )
 def test_refuses_before_making_a_folder(shortened, tmp_path, asked, error, words):
     with pytest.raises(error, match=re.escape(words)):
         plots.make_figures("continual", **({"names": ["figure-8"], "out": tmp_path / "out"} | asked))
     assert not (tmp_path / "out").exists()
+    assert shortened == []
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "words"),
+    [
+        ("figure-2", {"noise_scale": -1}, "noise_scale"),
+        ("figure-2", {"num_experts": 5}, "Set experts"),
+        ("regimes", {"signal_scale": 5}, "the figure regimes decides it"),
+    ],
+)
+def test_refuses_settings_before_computing(shortened, tmp_path, name, settings, words):
+    with pytest.raises(InvalidValueError, match=words):
+        plots.make_figures("continual", [name], settings=settings, out=tmp_path)
     assert shortened == []
 
 
@@ -282,14 +291,14 @@ def test_a_figure_of_python_is_drawn_and_shows_itself(drawing, keeps_its_words):
 def test_style_sheets_that_cannot_be(tmp_path):
     for text, words in (("lines.linewith: 3", "lines.linewidth"), ("lines.linewidth: wide", "wide")):
         (tmp_path / "mine.mplstyle").write_text(text)
-        with pytest.raises(InvalidRunError, match=words) as caught:
+        with pytest.raises(InvalidValueError, match=words) as caught:
             style.style_of(None, tmp_path / "mine.mplstyle", False)
         assert "\n" not in str(caught.value)
 
 
 def test_tex_is_refused_without_latex(drawing, monkeypatch):
     monkeypatch.setattr(style.shutil, "which", lambda name: None)
-    with pytest.raises(InvalidRunError, match="no program latex and no dvipng"):
+    with pytest.raises(InvalidValueError, match="no program latex and no dvipng"):
         mt.figure("continual.line", tex=True)
     monkeypatch.setattr(style.shutil, "which", lambda name: f"/usr/bin/{name}")
     assert style.style_of(None, None, True).settings["text.usetex"]

@@ -10,7 +10,7 @@ import pytest
 
 from moe_theory import cli
 from moe_theory.core import papers
-from moe_theory.core.errors import InvalidReportError, InvalidStatementError
+from moe_theory.core.errors import DamagedError, DeclarationError
 from moe_theory.report import pages, record
 from moe_theory.runs.store import Store
 from moe_theory.verify import Status, Verdict, challenges, proofs, recorded, registry
@@ -49,7 +49,7 @@ def whole(tmp_path, monkeypatch, empty) -> recorded.Recorded:
 
 
 def test_a_run_with_holes_is_not_recorded(tmp_path, empty):
-    with pytest.raises(InvalidReportError, match="no verdict on"):
+    with pytest.raises(DamagedError, match="no verdict on"):
         record.own(folder_of(tmp_path, verdict(CLAIMS[0].id)))
 
 
@@ -125,7 +125,7 @@ def test_the_error_of_a_record_is_at_least_that_of_its_verdicts(tmp_path, whole)
     ],
 )
 def test_what_cannot_stand_beside_the_record_is_refused(tmp_path, whole, about, changes, message):
-    with pytest.raises(InvalidReportError, match=message):
+    with pytest.raises(DamagedError, match=message):
         record.own(folder_of(tmp_path, dataclasses.replace(verdict(CLAIMS[0].id), **about), **changes))
 
 
@@ -133,7 +133,7 @@ def test_a_file_of_another_paper_is_not_written_over(tmp_path, whole):
     """Would catch two papers whose modules are in one folder, and that have one record between them."""
     file = tmp_path / recorded.NAME
     file.write_text(recorded.written(dataclasses.replace(whole, paper="queues")))
-    with pytest.raises(InvalidReportError, match="is the record of queues, and no place for that of deep"):
+    with pytest.raises(DamagedError, match="is the record of queues, and no place for that of deep"):
         record.documented([record.PaperRecord(file, whole)])
 
 
@@ -142,9 +142,7 @@ def test_a_proof_that_fails_is_not_recorded(tmp_path, empty, monkeypatch):
     monkeypatch.setattr(record, "answered", lambda paper: [Statement("x", paper, "", "", proof=proof)])
     run = folder_of(tmp_path, *[verdict(each.id) for each in CLAIMS])
     monkeypatch.setattr(proofs, "source_of", lambda path: "print(1)")
-    with pytest.raises(
-        InvalidStatementError, match=r"deep\.x is not proved: its proof, mine:proofs/x\.py, fails a check"
-    ):
+    with pytest.raises(DeclarationError, match=r"deep\.x is not proved: its proof, mine:proofs/x\.py, fails a check"):
         record.own(run)
 
 
@@ -171,7 +169,7 @@ def test_runs_on_other_data_are_kept_beside_the_record(tmp_path, monkeypatch):
     assert len(kept.run.verdicts) == len(CLAIMS)
     part = folder_of(tmp_path, *runs[1:], name="part")
     monkeypatch.setattr(recorded, "file_of", lambda paper, name=recorded.NAME: tmp_path / name)
-    with pytest.raises(InvalidReportError, match="no verdict on"):
+    with pytest.raises(DamagedError, match="no verdict on"):
         record.of_other_data([part])
     record.write(kept._replace(path=tmp_path / kept.path.name))
     assert [each["claim"] for each in record.of_other_data([part]).run.verdicts] == [each.id for each in CLAIMS]

@@ -30,6 +30,7 @@ from moe_theory.plot.symbols import linear, marked, plain
         ("98% of 2024-11-2, Eq. (3)", "98\u00a0% of 2024-11-2, Eq. (3)", "98\u00a0% of 2024-11-2, Eq. (3)"),
         ("a < b & c", "a < b & c", "a &lt; b &amp; c"),
         ("<script>", "<script>", "&lt;script&gt;"),
+        (r"with $1 - \delta < x_1$", "with 1 − δ < x₁", "with 1 − δ &lt; x₁"),
     ],
 )
 def test_words(words, shown, tagged):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from moe_theory import continual, root_key, simulate_batch
-from moe_theory.core.errors import InvalidDimsError, InvalidParamsError, InvalidRunError
+from moe_theory.core.errors import InvalidValueError
 from moe_theory.runs import Cell, Progress, run_cells
 
 DIMS = continual.Dims(max_experts=3, num_tasks=2, num_features=4, num_samples=2)
@@ -65,9 +65,9 @@ def test_progress_adds_up_and_says_what_is_going_on():
 @pytest.mark.parametrize(
     ("cells", "num_replicates", "error"),
     [
-        ([cell()], 0, InvalidRunError),
-        ([cell("a"), cell("a")], 4, InvalidRunError),
-        ([cell("a"), cell("b", num_experts=4)], 4, InvalidParamsError),
+        ([cell()], 0, InvalidValueError),
+        ([cell("a"), cell("a")], 4, InvalidValueError),
+        ([cell("a"), cell("b", num_experts=4)], 4, InvalidValueError),
     ],
 )
 def test_requests_are_refused_before_any_work(cells, num_replicates, error):
@@ -80,15 +80,15 @@ def test_requests_are_refused_before_any_work(cells, num_replicates, error):
 def test_a_failure_in_a_thread_reaches_the_caller():
     def failing(root, replicates, params):
         if replicates[0] >= 8:
-            raise InvalidDimsError("planted")
+            raise InvalidValueError("planted")
 
-    with pytest.raises(InvalidDimsError, match="planted"):
+    with pytest.raises(InvalidValueError, match="planted"):
         run_cells([Cell("one", SYSTEM, continual.Params(num_experts=3), 3, 1, observe, failing)], 40, width=4)
 
 
 def test_more_than_the_machine_holds_is_refused_after_the_first_chunks():
     log = Log()
-    with pytest.raises(InvalidRunError, match=r"would need .* GB.*Lower replicates to \d+"):
+    with pytest.raises(InvalidValueError, match=r"would need .* GB.*Lower replicates to \d+"):
         run_cells([cell()], 10**9, width=4, progress=log)
     assert log.done < 1000 * 12
 

@@ -17,7 +17,7 @@ import pytest
 
 import moe_theory as mt
 from moe_theory import deep
-from moe_theory.core.errors import InvalidRunError
+from moe_theory.core.errors import InvalidValueError
 from moe_theory.runs.imports import Texts
 from moe_theory.runs.key import Digests, code_digest
 
@@ -45,14 +45,9 @@ USES = {  # a user's function, a file that it reaches through the names of a pac
 DYNAMIC = {
     "__init__.py",  # papers, whose names keys follow
     "cli/__init__.py",  # commands
-    "continual/statements/__init__.py",  # statements, whose claims have keys of their own, and so below
     "core/forks.py",  # asks what is loaded
     "core/papers.py",  # what papers declare: systems and readings are in keys as values
     "deep/own.py",  # networks, which `Dims` has in keys as values
-    "deep/statements/__init__.py",
-    "edge/statements/__init__.py",
-    "generalization/statements/__init__.py",
-    "merging/statements/__init__.py",
     "plot/__init__.py",  # names that its stub lists, which keys follow, as the next one does
     "runs/__init__.py",
     "runs/imports.py",  # asks where modules are, as the next one does
@@ -60,12 +55,21 @@ DYNAMIC = {
     "runs/progress.py",  # asks for IPython
     "sweep/dataset.py",  # what writes other formats
     "verify/__init__.py",  # makes itself callable
-    "verify/recorded.py",  # asks where a paper's files are
+    "verify/catalog.py",  # asks where the files of a paper are, as the next one does
+    "verify/verdict.py",
     "verify/registry.py",  # a user's claims, whose functions are in keys as values
-    "verify/statement.py",  # asks for the name of a package
+    "verify/texts.py",  # statements, whose claims have keys of their own
     "verify/variant.py",  # mappings that experiments are made of, which are in keys as values
 }
 CHILD = "import sys, tests.runs.test_key as these; these.report(sys.argv[1])"
+
+
+@pytest.fixture(autouse=True, scope="module")
+def user_cache(tmp_path_factory):
+    """A folder in place of the user's own."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        yield
 
 
 def modules_run(case):
@@ -108,7 +112,7 @@ def changed_by(files, roots):
 def is_refused(roots):
     try:
         keys(roots)
-    except InvalidRunError:
+    except InvalidValueError:
         return True
     return False
 
@@ -290,7 +294,7 @@ def test_a_global_that_a_file_decides_is_in_the_key(key, tmp_path):
 @pytest.mark.parametrize("text", ["damaged", ""])
 def test_a_damaged_cache_changes_no_key(key, tmp_path, text):
     before = key()
-    (tmp_path / "cache/moe_theory/imports.json").write_text(text)
+    (tmp_path / "cache/moe_theory/imports/results.sqlite").write_text(text)
     assert key() == before
 
 
@@ -355,12 +359,12 @@ def test_what_is_kept_for_speed_is_not_in_the_key():
 
 @pytest.mark.parametrize("value", [threading.Lock(), object(), (x for x in "ab")], ids=type)
 def test_a_value_without_a_key_is_refused_by_its_type(value):
-    with pytest.raises(InvalidRunError, match=type(value).__name__):
+    with pytest.raises(InvalidValueError, match=type(value).__name__):
         code_digest([value])
 
 
 def test_an_open_file_is_refused_by_its_type(tmp_path):
-    with (tmp_path / "file").open("w") as file, pytest.raises(InvalidRunError, match="TextIOWrapper"):
+    with (tmp_path / "file").open("w") as file, pytest.raises(InvalidValueError, match="TextIOWrapper"):
         code_digest(lambda: file)
 
 
@@ -417,7 +421,7 @@ def test_docstrings_of_a_notebook_are_not_in_its_keys(text):
 
 
 def test_a_notebook_s_function_that_loads_by_name_is_refused():
-    with pytest.raises(InvalidRunError, match="eval"):
+    with pytest.raises(InvalidValueError, match="eval"):
         code_digest(notebook("def root(text):\n    return eval(text)"))
 
 

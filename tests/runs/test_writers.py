@@ -21,10 +21,6 @@ ELSEWHERE = {
     "plot/svg.py:written": "into memory",
     "cli/__init__.py:format_epilog": "Click's, into memory",
     "runs/store.py:pack": "into memory",
-    "sweep/results.py:to_netcdf": "by `sweep.dataset`",
-    "sweep/results.py:to_zarr": "by `sweep.dataset`",
-    "sweep/results.py:to_parquet": "by `sweep.dataset`",
-    "cli/sweep.py:_written": "by `sweep.dataset`",
 }
 
 

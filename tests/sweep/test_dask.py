@@ -17,7 +17,7 @@ import time
 import pytest
 from stored import rows
 
-from moe_theory.core.errors import ExecutorLostError, InvalidRunError
+from moe_theory.core.errors import InvalidValueError, WorkersError
 from moe_theory.runs import Progress, compilation
 from moe_theory.runs.dask import dask_pool
 from moe_theory.sweep import runner
@@ -116,7 +116,7 @@ def test_the_tasks_of_a_killed_worker_are_run_again(undisturbed, tmp_path, clust
 
 def test_a_killed_scheduler_ends_the_run_and_the_same_call_resumes(undisturbed, tmp_path, cluster):
     scheduler = cluster.start(1)
-    with pytest.raises(ExecutorLostError) as told:
+    with pytest.raises(WorkersError) as told:
         SWEEP.run(tmp_path, dask=cluster.address, progress=AtFirst(scheduler))
     assert "\n" not in str(told.value)
     saved = rows(tmp_path)
@@ -194,7 +194,7 @@ def test_an_interrupt_from_the_terminal_ends_local_workers_without_a_word():
 @pytest.mark.thorough
 def test_a_port_that_says_nothing_is_one_line():
     """Would catch a wait without an end: something listens there, and is no scheduler."""
-    with socket.create_server(("127.0.0.1", 0)) as mute, pytest.raises(ExecutorLostError) as told:
+    with socket.create_server(("127.0.0.1", 0)) as mute, pytest.raises(WorkersError) as told:
         dask_pool(f"tcp://127.0.0.1:{mute.getsockname()[1]}")
     assert "\n" not in str(told.value)
 
@@ -204,7 +204,7 @@ def test_a_scheduler_file_that_names_none_is_one_line(tmp_path, document):
     file = tmp_path / "scheduler.json"
     if document is not None:
         file.write_text(json.dumps(document))
-    with pytest.raises(ExecutorLostError, match=r"^.*scheduler\.json.*$"):
+    with pytest.raises(WorkersError, match=r"^.*scheduler\.json.*$"):
         dask_pool(f"file:{file}")
 
 
@@ -213,11 +213,11 @@ def test_a_scheduler_file_that_names_none_is_one_line(tmp_path, document):
     ["", "cluster", "local", "local:0", "local:-1", "host:8786", "tcp://", "tcp://host", "http://host:80", object()],
 )
 def test_a_malformed_address_is_refused_at_once(address):
-    with pytest.raises(InvalidRunError, match=r"^dask="):
+    with pytest.raises(InvalidValueError, match=r"^dask="):
         dask_pool(address)
 
 
 def test_without_dask_the_way_out_is_named(monkeypatch):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(InvalidRunError, match=r"pip install 'moe-theory\[dask\]'"):
+    with pytest.raises(InvalidValueError, match=r"pip install 'moe-theory\[dask\]'"):
         dask_pool("local:2")

@@ -5,7 +5,7 @@ import itertools
 import pytest
 
 from moe_theory import continual, edge
-from moe_theory.core.errors import InvalidDimsError, InvalidParamsError, MoeTheoryError
+from moe_theory.core.errors import InvalidValueError, MoeTheoryError
 from moe_theory.sweep.results import Sweep
 from moe_theory.sweep.systems import sweepable, system_names
 
@@ -93,22 +93,27 @@ def test_sizes_and_choices_may_be_axes():
 @pytest.mark.parametrize(
     ("changes", "kind", "key", "words"),
     [
-        ({"axes": {"num_experts": [3, 0]}}, InvalidParamsError, ("axes", "num_experts"), "in the cell num_experts=0: "),
+        ({"axes": {"num_experts": [3, 0]}}, InvalidValueError, ("axes", "num_experts"), "in the cell num_experts=0: "),
         (
             {"axes": {"truth_scale": [0.1, -1], "num_experts": [3]}},
-            InvalidParamsError,
+            InvalidValueError,
             ("axes", "truth_scale"),
             "in the cell truth_scale=-1, num_experts=3: ",
         ),
         (
             {"zips": {"both": {"max_strength": [1, 2], "min_strength": [1, 3]}}},
-            InvalidParamsError,
+            InvalidValueError,
             ("zips", "both", "min_strength"),
             "in the cell max_strength=2, min_strength=3: ",
         ),
-        ({"axes": {"num_samples": [2, 40]}}, InvalidDimsError, ("axes", "num_samples"), "in the cell num_samples=40: "),
-        ({"dims": {"num_samples": 40}}, InvalidDimsError, ("dims", "num_samples"), "num_samples=40 must be below"),
-        ({"params": {"noise_scale": -1}}, InvalidParamsError, ("params", "noise_scale"), "noise_scale=-1.0 must not"),
+        (
+            {"axes": {"num_samples": [2, 40]}},
+            InvalidValueError,
+            ("axes", "num_samples"),
+            "in the cell num_samples=40: ",
+        ),
+        ({"dims": {"num_samples": 40}}, InvalidValueError, ("dims", "num_samples"), "num_samples=40 must be below"),
+        ({"params": {"noise_scale": -1}}, InvalidValueError, ("params", "noise_scale"), "noise_scale=-1.0 must not"),
     ],
 )
 def test_a_refused_cell_is_named(changes, kind, key, words):

@@ -1,5 +1,6 @@
 """Running sweeps: catches numbers that depend on how they were computed, and work done twice or refused too late."""
 
+import dataclasses
 import multiprocessing
 import os
 import platform
@@ -15,9 +16,8 @@ import pytest
 from stored import files, harm, leave_out, rows
 
 from moe_theory import root_key, simulate_batch
-from moe_theory.core.errors import ExecutorLostError, InvalidRunError, UnknownNameError
+from moe_theory.core.errors import InvalidValueError, UnknownNameError, WorkersError
 from moe_theory.runs import Progress
-from moe_theory.runs.files import digest
 from moe_theory.runs.store import unpack
 from moe_theory.runs.workers import device_pool, executor_pool
 from moe_theory.sweep import plan as planning
@@ -79,7 +79,7 @@ def test_a_lost_process_ends_the_run_and_the_next_one_resumes(undisturbed, tmp_p
             process.kill()
 
     spawn = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(1, mp_context=spawn) as executor, pytest.raises(ExecutorLostError) as lost:
+    with ProcessPoolExecutor(1, mp_context=spawn) as executor, pytest.raises(WorkersError) as lost:
         SWEEP.run(tmp_path, executor=executor, progress=AtFirst(kill))
     assert "\n" not in str(lost.value)
     saved = rows(tmp_path)
@@ -113,7 +113,7 @@ def test_three_parts_together_are_the_sweep(undisturbed, tmp_path):
 
 @pytest.mark.parametrize("text", ["", "1", "/", "0/2", "3/2", "-1/2", "1.0/2", "1/2/3", "a/b", "1 / 2"])
 def test_what_names_no_part_is_refused(text):
-    with pytest.raises(InvalidRunError, match=f"part={re.escape(text)}"):
+    with pytest.raises(InvalidValueError, match=f"part={re.escape(text)}"):
         runner.Part.parsed(text)
 
 
@@ -121,7 +121,7 @@ def test_parts_on_machines_that_are_not_alike_are_refused(tmp_path, monkeypatch)
     """Would catch parts whose chunks have other names than those that are looked for."""
     SWEEP.run(tmp_path, part="1/2")
     monkeypatch.setenv("XLA_FLAGS", f"{os.environ.get('XLA_FLAGS', '')} --xla_cpu_max_isa=SSE4_2")
-    with pytest.raises(InvalidRunError, match="SSE4_2"):
+    with pytest.raises(InvalidValueError, match="SSE4_2"):
         SWEEP.run(tmp_path, part="2/2")
     assert len(files(tmp_path)) == 1
 
@@ -141,7 +141,7 @@ def test_a_damaged_manifest_is_written_anew_and_costs_nothing(tmp_path, text):
     sweep = Sweep(**{**ARGUMENTS, "axes": {}, "replicates": 16})
     runner.run(sweep, tmp_path)
     (tmp_path / MANIFEST).write_text(text)
-    with pytest.raises(InvalidRunError, match=MANIFEST):
+    with pytest.raises(InvalidValueError, match=MANIFEST):
         Results.open(tmp_path)
     assert runner.run(sweep, tmp_path).counts.computed == 0
     assert Results.open(tmp_path).sweep == sweep
@@ -151,7 +151,7 @@ def test_a_damaged_manifest_is_written_anew_and_costs_nothing(tmp_path, text):
 def test_a_folder_of_version_0_1_is_refused_and_stays(use, tmp_path):
     (tmp_path / "packs").mkdir()
     (tmp_path / "manifest.json").write_text('{"schema": "moe-theory/sweep/2"}')
-    with pytest.raises(InvalidRunError, match=r"^.*version 0\.1.*another --out.*$"):
+    with pytest.raises(InvalidValueError, match=r"^.*version 0\.1.*another --out.*$"):
         use(tmp_path)
     assert {path.name for path in tmp_path.iterdir()} == {"packs", "manifest.json"}
 
@@ -172,14 +172,15 @@ def test_a_name_depends_on_everything_that_decides_numbers():
     plan = planning.SweepPlan(SWEEP, planning.fingerprint("continual"))
     task = plan.chunks[0].task
     changes = {
-        "rounds": 31, "record_every": 5, "seed": 1, "precision": "float64", "first": 16, "width": 32, "batch": 8,
-        "observables": ["forgetting"], "params": task["params"] | {"learning_rate": 0.2},
-        "dims": task["dims"] | {"num_tasks": 7}, "choices": {"optimizer": "adam"},
-        "fingerprint": task["fingerprint"] | {"jaxlib": "0"},
+        "system": "edge", "rounds": 31, "record_every": 5, "seed": 1, "precision": "float64", "width": 32, "batch": 8,
+        "observables": ("forgetting",), "quantiles": (0.5,), "params": {**task.params, "learning_rate": 0.2},
+        "dims": {**task.dims, "num_tasks": 7}, "choices": {"optimizer": "adam"},
+        "fingerprint": {**task.fingerprint, "jaxlib": "0"},
     }  # fmt: skip
-    assert changes.keys() | {"system", "version"} == task.keys()
-    assert len({digest(task), *(digest(task | {key: value}) for key, value in changes.items())}) == 13
-    assert [chunk.name for chunk in plan.chunks] == [digest(chunk.task) for chunk in plan.chunks]
+    assert changes.keys() == {field.name for field in dataclasses.fields(task)}
+    tasks = [task, *(dataclasses.replace(task, **{name: value}) for name, value in changes.items())]
+    chunks = [plan.chunks[0]._replace(task=task) for task in tasks]
+    assert len({chunk.name for chunk in chunks}) == len(chunks)
     assert len({chunk.name for chunk in plan.chunks}) == len(plan.chunks)
     assert len(plan.programs) == 1  # cells of one shape
 
@@ -192,8 +193,8 @@ def test_double_precision_is_the_specification_s_choice(tmp_path):
 
 def test_a_worker_with_other_versions_refuses_and_names_its_machine():
     chunks = planning.SweepPlan(SWEEP, planning.fingerprint("continual") | {"jax": "0.1"}).chunks
-    with pytest.raises(InvalidRunError, match=rf"worker on {platform.node()} has jax .* and not 0\.1"):
-        planning.compute(planning.parts_of(chunks[:1]))
+    with pytest.raises(InvalidValueError, match=rf"worker on {platform.node()} has jax .* and not 0\.1"):
+        planning.compute(chunks[:1])
 
 
 @pytest.mark.parametrize(
@@ -212,13 +213,13 @@ def test_flags_that_change_numbers_change_the_fingerprint(monkeypatch, flag, cha
 
 def test_too_many_chunks_are_refused_at_once():
     sweep = Sweep(**{**ARGUMENTS, "replicates": 2**31})
-    with pytest.raises(InvalidRunError, match=r"Set chunk_width to \d+"):
+    with pytest.raises(InvalidValueError, match=r"Set chunk_width to \d+"):
         planning.SweepPlan(sweep, planning.fingerprint("continual"))
 
 
 def test_chunks_that_do_not_fit_in_memory_are_refused_with_a_width_that_does(tmp_path):
     wide = {**ARGUMENTS, "replicates": 2**20, "chunk_width": 2**20, "rounds": 10_000, "record_every": 1}
-    with pytest.raises(InvalidRunError) as told:
+    with pytest.raises(InvalidValueError) as told:
         runner.run(Sweep(**wide), tmp_path)
     fitting = int(re.search(r"Set chunk_width to (\d+)", str(told.value))[1])
     sweep = Sweep(**{**wide, "replicates": fitting, "chunk_width": fitting})
@@ -241,14 +242,13 @@ class Faulty(Executor):
 
     def submit(self, call):
         if call.func is planning.compute:
-            parts, keeps_going = call.args
-            spoiled = {"choices": {"optimizer": "no such"}}
-            is_bad = [part.task["params"]["num_experts"] == 3 for part in parts]
-            parts = [
-                part._replace(task=part.task | spoiled) if bad else part
-                for part, bad in zip(parts, is_bad, strict=True)
+            chunks, keeps_going = call.args
+            spoiled = [dataclasses.replace(chunk.task, choices={"optimizer": "no such"}) for chunk in chunks]
+            chunks = [
+                chunk._replace(task=task) if task.params["num_experts"] == 3 else chunk
+                for chunk, task in zip(chunks, spoiled, strict=True)
             ]
-            return answered(planning.compute, parts, keeps_going)
+            return answered(planning.compute, chunks, keeps_going)
         return answered(call)
 
 
@@ -299,7 +299,7 @@ class AutoExecutor:
     ],
 )
 def test_what_is_no_executor_is_refused_at_once(executor, way_out, tmp_path):
-    with pytest.raises(InvalidRunError, match=f"executor={type(executor).__name__} .*{way_out}"):
+    with pytest.raises(InvalidValueError, match=f"executor={type(executor).__name__} .*{way_out}"):
         SWEEP.run(tmp_path / "run", executor=executor)
     assert not (tmp_path / "run").exists()
 
@@ -312,7 +312,7 @@ class Jobs(Executor):
 
 
 def test_an_executor_whose_tasks_are_no_futures_is_refused(tmp_path):
-    with pytest.raises(InvalidRunError, match="executor=Jobs"):
+    with pytest.raises(InvalidValueError, match="executor=Jobs"):
         SWEEP.run(tmp_path, executor=Jobs())
 
 
@@ -325,7 +325,7 @@ class Stale(Executor):
 
 def test_an_executor_with_other_code_is_refused(tmp_path):
     """Would catch chunks that are named after code which this process does not run, and so cannot find again."""
-    with pytest.raises(InvalidRunError, match="workers of Stale have code of last year"):
+    with pytest.raises(InvalidValueError, match="workers of Stale have code of last year"):
         SWEEP.run(tmp_path, executor=Stale())
     assert files(tmp_path) == []
 

@@ -111,27 +111,31 @@ ERRORS = [
     # document behind SMALLEST, key, words
     ('reding = "x"', "reding", "unknown key 'reding'. Did you mean 'reading'?"),
     ("[params]\nnoise = 1", "params.noise", "Did you mean 'noise_scale'"),
-    ('[params]\nsignal_scale = "1 / truth"', "params.signal_scale", "Formulas are no longer read: give numbers"),
+    ('[params]\nsignal_scale = "1 / truth"', "params.signal_scale", "should be a valid number"),
     ("[dims]\nnoise_scale = 1", "dims.noise_scale", "Move it to the table params"),
     ("[axes]\ntruth_scale = [\n 1,\n 1.0,\n]", "axes.truth_scale", "twice"),
     ("[axes]\nnum_experts = [3, 0]", "axes.num_experts", "in the cell num_experts=0: "),
-    ("[axes]\nnoise_scale = []", "axes.noise_scale", "has 0 values"),
-    ("[axes]\nnoise_scale = 3", "axes.noise_scale", "must be a list"),
+    ("[axes]\nnoise_scale = []", "axes.noise_scale", "should have at least 1 item"),
+    ("[axes]\nnoise_scale = 3", "axes.noise_scale", "should be a valid list"),
     ("[axes]\nnoise_scale = [nan]", "axes.noise_scale", "finite"),
-    ("[axes]\nnoise_scale = [[1]]", "axes.noise_scale", "must be a number"),
-    ('[axes]\nnoise_scale = ["1"]', "axes.noise_scale", "Formulas are no longer read"),
-    ("[axes]\nterminate = [1.5]", "axes.terminate", "true or false"),
-    ("[axes]\nnoise_scale = [true]", "axes.noise_scale", "must be a number"),
+    ("[axes]\nnoise_scale = [[1]]", "axes.noise_scale", "should be a valid number"),
+    ('[axes]\nnoise_scale = ["1"]', "axes.noise_scale", "should be a valid number"),
+    ("[axes]\nterminate = [1.5]", "axes.terminate", "should be a valid boolean"),
+    ("[axes]\nnoise_scale = [true]", "axes.noise_scale", "should be a valid number"),
     ("[axes]\nnum_experts = [1.5]", "axes.num_experts", "whole number"),
     ("[axes]\nnum_clusters = [2147483648]", "axes.num_clusters", "at most 2147483647"),
-    ("[axes]\nnum_tasks = [true]", "axes.num_tasks", "whole number"),
-    ("[axes]\noptimizer = [1]", "axes.optimizer", "must be text"),
+    ("[axes]\nnum_tasks = [true]", "axes.num_tasks", "should be a valid integer"),
+    ("[axes]\noptimizer = [1]", "axes.optimizer", "should be a valid string"),
     ('[axes]\noptimizer = ["adma"]', "axes.optimizer", "Did you mean 'adam'"),
-    ("[axes]\nnoise_scale = {linspace = [0, 1], num = 1000000000000}", "axes.noise_scale", "from 2 to 1000000"),
-    ("[axes]\nnoise_scale = {linspace = [0, 1]}", "axes.noise_scale", "says no values"),
-    ("[axes]\nnoise_scale = {linspace = [0, 1, 2], num = 3}", "axes.noise_scale", "more than 2 values"),
-    ("[axes]\nnoise_scale = {logspace = [0, 1], num = 3}", "axes.noise_scale", "above 0"),
-    ("[axes]\nterminate = {linspace = [0, 1], num = 2}", "axes.terminate", "List them"),
+    (
+        "[axes]\nnoise_scale = {linspace = [0, 1], num = 1000000000000}",
+        "axes.noise_scale.num",
+        "less than or equal to 1000000",
+    ),
+    ("[axes]\nnoise_scale = {linspace = [0, 1]}", "axes.noise_scale.num", "num is missing"),
+    ("[axes]\nnoise_scale = {linspace = [0, 1, 2], num = 3}", "axes.noise_scale.linspace", "at most 2 items"),
+    ("[axes]\nnoise_scale = {logspace = [0, 1], num = 3}", "axes.noise_scale.logspace", "greater than 0"),
+    ("[axes]\nterminate = {linspace = [0, 1], num = 2}", "axes.terminate", "should be a valid boolean"),
     ("[axes]\nnoise_scale = [1]\n[params]\nnoise_scale = 1", "axes.noise_scale", "twice, here and in params"),
     (
         "reading = 'weak-signal'\n[axes]\nreading = ['weak-signal']",
@@ -141,27 +145,27 @@ ERRORS = [
     ("[params]\nreading = 'weak-signal'", "params.reading", "Move it to the top level"),
     ("[params]\nnum_experts = 1e60", "params.num_experts", "at most 2147483647"),
     ("[params]\nlearning_rate = 1e-60", "params.learning_rate", "float32"),
-    ("[params]\nterminate = 'true'", "params.terminate", "Drop the quotes"),
-    ("[params]\nnoise_scale = 1979-05-27", "params.noise_scale", "must be a number"),
-    ("params = 3", "params", "must be a table"),
-    ("[zips]\npace = 3", "zips.pace", "must be a table"),
+    ("[params]\nterminate = 'true'", "params.terminate", "should be a valid boolean"),
+    ("[params]\nnoise_scale = 1979-05-27", "params.noise_scale", "should be a valid number"),
+    ("params = 3", "params", "should be a valid dictionary"),
+    ("[zips]\npace = 3", "zips.pace", "should be a valid dictionary"),
     ("[zips.pace]", "zips.pace", "has no names"),
-    ("[zips.round]\nnoise_scale = [1]", "zips.round", "Name it otherwise"),
+    ("[zips.round]\nnoise_scale = [1]", "zips.round", "Rename it"),
     ("[zips.'../../x']\nnoise_scale = [1]", "zips.'../../x'", "name it by a letter"),
     ("[zips.a]\nnoise_scale = [1]\ntruth_scale = [1, 2]", "zips.a", "equally long"),
-    ("[zips.a]\nnoise_scale = [1, 1]\ntruth_scale = [2, 2]", "zips.a", "has (1.0, 2.0) twice"),
-    ("replicates = 0", "replicates", "from 1 to 4294967295"),
-    ("replicates = 4294967296", "replicates", "from 1 to 4294967295"),
-    ("seed = -1", "seed", "from 0 to"),
-    ("chunk_width = 1048577", "chunk_width", "from 1 to 1048576"),
+    ("[zips.a]\nnoise_scale = [1, 1]\ntruth_scale = [2, 2]", "zips.a", "should not have (1.0, 2.0) twice"),
+    ("replicates = 0", "replicates", "greater than or equal to 1"),
+    ("replicates = 4294967296", "replicates", "less than or equal to 4294967295"),
+    ("seed = -1", "seed", "greater than or equal to 0"),
+    ("chunk_width = 1048577", "chunk_width", "less than or equal to 1048576"),
     ("record_every = 11", "record_every", "from 1 to 10"),
-    ("quantiles = [0.5, 1.5]", "quantiles", "from 0 to 1"),
+    ("quantiles = [0.5, 1.5]", "quantiles", "less than or equal to 1"),
     ("quantiles = [0.5, 0.5]", "quantiles", "twice"),
-    ("observables = []", "observables", "has 0 values"),
+    ("observables = []", "observables", "should have at least 1 item"),
     ("observables = ['error', 'error']", "observables", "twice"),
     ("observables = ['eror']", "observables", "Did you mean 'error'"),
-    ("keep = 'all'", "keep", "unknown keep 'all'"),
-    ("precision = 'float16'", "precision", "Did you mean"),
+    ("keep = 'all'", "keep", "keep='all' should be"),
+    ("precision = 'float16'", "precision", "should be"),
     ("reading = 'weak'", "reading", "Did you mean 'weak-signal'"),
 ]
 
@@ -182,7 +186,7 @@ def test_errors_name_the_file_and_the_key(document, key, words):
         ("", "s, system: system is missing"),
         ("rounds = 3", "s, system: system is missing"),
         ("rounds = 3\nsystem = 'contnual'", "s, system: unknown system 'contnual'. Did you mean 'continual'"),
-        ("rounds = 3\nsystem = 4", "s, system: system=4 must be text"),
+        ("rounds = 3\nsystem = 4", "s, system: system=4 should be a valid string"),
         ("system = 'edge'\r\nrounds = 0\r\n", "s, rounds: rounds=0"),
         ("rounds = 3\n\nsystem = ", "s: this is no TOML: "),
         ("rounds = 3\nrounds = 4", "s: this is no TOML: "),
@@ -203,8 +207,8 @@ def test_what_is_no_specification_is_told_from_where(document, start):
 def test_files_that_cannot_be_read(tmp_path):
     """Would catch a traceback for a wrong path."""
     (tmp_path / "latin.toml").write_bytes(b"system = '\xe9'")
-    for name, words in {"latin.toml": "not UTF-8", "none.toml": "not there"}.items():
-        with pytest.raises(MoeTheoryError, match=f"{name}: .*{words}"):
+    for name, words in {"latin.toml": "utf-8", "none.toml": "No such file"}.items():
+        with pytest.raises(MoeTheoryError, match=f"{name} .*{words}"):
             Sweep.read(tmp_path / name)
     for path in (tmp_path, str(tmp_path / "a\nb"), str(tmp_path / "a\0b"), str(tmp_path / ("x" * 5000))):
         with pytest.raises(MoeTheoryError) as failure:
@@ -218,7 +222,7 @@ def test_files_are_read(tmp_path):
     path.write_bytes(b"\xef\xbb\xbf" + example().encode())
     assert Sweep.read(path) == Sweep.from_toml(example())
     path.write_text(example().replace("rounds = 200", "rounds = 0"))
-    with pytest.raises(MoeTheoryError, match=f"^{path}, rounds: rounds=0 must be"):
+    with pytest.raises(MoeTheoryError, match=f"^{path}, rounds: rounds=0 should be"):
         Sweep.read(path)
 
 

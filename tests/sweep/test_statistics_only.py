@@ -4,7 +4,7 @@ import pytest
 from stored import rows
 
 import moe_theory as mt
-from moe_theory.core.errors import InvalidRunError, InvalidSpecError
+from moe_theory.core.errors import DeclarationError, InvalidValueError
 from moe_theory.sweep import runner
 
 ARGUMENTS = {
@@ -34,17 +34,17 @@ def test_no_replicate_is_kept_and_none_is_made_up(both):
     sizes = [sum(map(len, rows(results.folder).values())) for results in both]
     assert sizes[1] < sizes[0] / 2
     for ask in (only.run_of, only.replicates_of, only.cell):
-        with pytest.raises(InvalidRunError, match=r"statistics only, and no replicates: set keep = 'statistics'"):
+        with pytest.raises(InvalidValueError, match=r"statistics only, and no replicates: set keep = 'statistics'"):
             ask(0)
     assert whole.run_of(0).records.forgetting.shape == (3, 300)
 
 
 def test_a_width_of_chunks_is_refused():
-    with pytest.raises(InvalidSpecError, match=r"chunk_width=32 is for sweeps that keep replicates.*Take it away"):
+    with pytest.raises(DeclarationError, match=r"chunk_width=32 is for sweeps that keep replicates.*Take it away"):
         mt.Sweep(**ARGUMENTS, keep="statistics only", chunk_width=32)
 
 
 def test_a_cell_that_does_not_fit_says_how_many_replicates_do(tmp_path):
     sweep = mt.Sweep(**{**ARGUMENTS, "replicates": 2**31, "record_every": 1}, keep="statistics only")
-    with pytest.raises(InvalidRunError, match=r"Set replicates to \d+ or less"):
+    with pytest.raises(InvalidValueError, match=r"Set replicates to \d+ or less"):
         runner.run(sweep, tmp_path)

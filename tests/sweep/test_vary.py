@@ -9,7 +9,7 @@ from jaxtyping import Array, Float
 
 import moe_theory as mt
 from moe_theory import continual
-from moe_theory.core.errors import InvalidParamsError, InvalidRunError, UnknownNameError
+from moe_theory.core.errors import InvalidValueError, UnknownNameError
 
 DIMS = continual.Dims(max_experts=4, num_tasks=3, num_features=6, num_samples=2)
 SYSTEM, PARAMS = continual.system(DIMS), continual.Params(num_experts=2)
@@ -56,9 +56,9 @@ def test_what_cannot_be_run_is_refused_at_once():
     with pytest.raises(UnknownNameError, match="unknown parameter 'num_expert'"):
         mt.vary(SYSTEM, PARAMS, 10**9, 8, num_expert=[1])
     for values in ([], [[1, 2]], [2, 2], 3):
-        with pytest.raises(InvalidParamsError, match="must be a list of different values"):
+        with pytest.raises(InvalidValueError, match="must be a list of values that are different"):
             mt.vary(SYSTEM, PARAMS, 10**9, 8, num_experts=values)
-    with pytest.raises(InvalidParamsError, match="num_experts=9 must be at most max_experts=4"):
+    with pytest.raises(InvalidValueError, match="num_experts=9 must be at most max_experts=4"):
         mt.vary(SYSTEM, PARAMS, 10**9, 8, num_experts=[1, 9])
-    with pytest.raises(InvalidRunError, match="observe keeps nothing"):
+    with pytest.raises(InvalidValueError, match="observe keeps nothing"):
         mt.vary(SYSTEM, PARAMS, 2, 8, observe=lambda state, info: ())

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from moe_theory import System
-from moe_theory.core.errors import InvalidParamsError
+from moe_theory.core.errors import InvalidValueError
 from moe_theory.core.papers import Paper, Reading
 from moe_theory.verify import Claim, Experiment
 
@@ -32,7 +32,7 @@ class State(NamedTuple):
 def init(key, params):
     del key
     if not isinstance(params.scale, jax.core.Tracer) and params.scale > 1000:
-        raise InvalidParamsError(f"scale={params.scale} must be at most 1000. Lower scale.")
+        raise InvalidValueError(f"scale={params.scale} must be at most 1000. Lower scale.")
     return State(jnp.float32(0), jnp.int32(0))
 
 

@@ -19,7 +19,7 @@ from matplotlib.figure import Figure
 
 import moe_theory as mt
 from moe_theory.cli import verify as command
-from moe_theory.core.errors import InvalidParamsError, InvalidReportError, InvalidRunError, InvalidStatementError
+from moe_theory.core.errors import DamagedError, DeclarationError, InvalidValueError
 from moe_theory.report import exploration
 from moe_theory.report.challenge import bars, document, headline
 from moe_theory.runs import Run, quiet
@@ -212,7 +212,7 @@ def test_a_search_is_read_as_it_was_written(declare):
     (again,) = recorded.searches_parsed(recorded.searches_written([found]), "here", claims.registered())
     assert again.to_json() == found.to_json()
     assert again.flips_under("plain")[0].setting == found.flips[0].setting
-    with pytest.raises(InvalidReportError, match="here is damaged"):
+    with pytest.raises(DamagedError, match="here is damaged"):
         recorded.searches_parsed('[{"schema": "other"}]', "here", claims.registered())
 
 
@@ -231,7 +231,7 @@ def test_searches_are_kept_and_made_again_where_code_or_error_are_others(declare
     store = Store(tmp_path / challenges.FOLDER)
     assert len(store.keys()) == 1, "one search a statement"
     store.put({"of other code": b'{"schema": "earlier"}'})
-    with pytest.raises(InvalidReportError, match="other code"):
+    with pytest.raises(DamagedError, match="other code"):
         challenges.kept(tmp_path)
 
 
@@ -242,7 +242,7 @@ def test_damaged_searches_are_named_and_made_again(declare, tmp_path, caplog):
     file = tmp_path / challenges.FOLDER / "results.sqlite"
     with contextlib.closing(sqlite3.connect(file, isolation_level=None)) as database:
         database.execute("UPDATE results SET data = zeroblob(length(data))")
-    with pytest.raises(InvalidReportError, match=r"results\.sqlite has other bytes than were written"):
+    with pytest.raises(DamagedError, match=r"results\.sqlite has other bytes than were written"):
         challenges.kept(tmp_path)
     (again,) = challenges.search_each(["planted.region"], LONG, **about)
     assert "results.sqlite has other bytes than were written" in caplog.text
@@ -253,7 +253,7 @@ def test_damaged_searches_are_named_and_made_again(declare, tmp_path, caplog):
 def test_searches_of_version_0_1_are_refused_in_one_line(tmp_path):
     (tmp_path / challenges.FOLDER).mkdir()
     (tmp_path / challenges.FOLDER / "edge.lemma-6.json").write_text("{}")
-    with pytest.raises(InvalidRunError, match=r"written by version 0\.1.*another --out"):
+    with pytest.raises(InvalidValueError, match=r"written by version 0\.1.*another --out"):
         challenges.kept(tmp_path)
 
 
@@ -264,13 +264,15 @@ def test_workers_elsewhere_search_a_statement_each(declare, tmp_path, monkeypatc
         (found,) = challenges.search_each(["generalization.lemma-6"], 0.01, **about)
         assert [each.statement for each in challenges.kept(tmp_path)] == ["generalization.lemma-6"]
         asked = challenges.SearchTask("generalization.lemma-6", 0.01, None, 0, None, "of other code")
-        with pytest.raises(InvalidRunError, match="has other code of generalization"):
+        with pytest.raises(InvalidValueError, match="has other code of generalization"):
             challenges.search(asked)
         monkeypatch.setattr(challenges, "challenge", lambda *_, **__: 1 / 0)
         (again,) = challenges.search_each(["generalization.lemma-6"], 0.01, **about)
         assert again.to_json() == found.to_json(), "it is kept"
         declare(where(lambda p: p.tilt > 0.6))
-        with pytest.raises(InvalidRunError, match=r"planted\S+ is of a file of your own, and workers elsewhere import"):
+        with pytest.raises(
+            InvalidValueError, match=r"planted\S+ is of a file of your own, and workers elsewhere import"
+        ):
             challenges.search_each(["planted.region"], 0.01, **about)
 
 
@@ -301,7 +303,7 @@ def test_settings_that_break_a_hypothesis_are_inadmissible_and_not_unbroken(decl
 
 def test_a_parameter_that_there_is_not_is_refused_with_the_nearest_name(declare):
     declare(where(bool), (Scale("tild", 0.0, 1.0),))
-    with pytest.raises(InvalidStatementError, match=r"free tild: unknown parameter 'tild'. Did you mean 'tilt'"):
+    with pytest.raises(DeclarationError, match=r"free tild: unknown parameter 'tild'. Did you mean 'tilt'"):
         search()
 
 
@@ -321,9 +323,9 @@ def test_axes_that_change_nothing_are_named(declare):
 
 def test_nothing_to_search_is_refused_with_the_way_out(declare):
     declare(where(bool), ())
-    with pytest.raises(InvalidRunError, match=r"declares nothing that it leaves free.*free=\("):
+    with pytest.raises(InvalidValueError, match=r"declares nothing that it leaves free.*free=\("):
         search()
-    with pytest.raises(InvalidRunError, match="names 2 statements"):
+    with pytest.raises(InvalidValueError, match="names 2 statements"):
         challenge("continual.lemma-10*", progress=quiet)
 
 
@@ -337,7 +339,7 @@ def test_nothing_to_search_is_refused_with_the_way_out(declare):
     ],
 )
 def test_a_region_that_is_none_is_refused(free, message, declare):
-    with pytest.raises(InvalidStatementError, match=message):
+    with pytest.raises(DeclarationError, match=message):
         declare(where(bool), (free,))
 
 
@@ -345,13 +347,13 @@ def test_what_an_experiment_cannot_vary_is_refused(declare):
     declare(where(bool), ())
     of = dataclasses.replace(experiment(where(bool)), of=None, dims=SimpleNamespace(num_samples=6))
     other = mt.statement("other", paper="planted", where="there", claim="Small.", free=[Size("num_samples", 1, 9)])
-    with pytest.raises(InvalidStatementError, match=r"built with num_samples=6 alone.*of="):
+    with pytest.raises(DeclarationError, match=r"built with num_samples=6 alone.*of="):
         other.charitable("planted.other", of.at("only"), identity(within=1), says="Small.")
 
 
 def test_a_setting_outside_the_region_is_refused_and_one_inside_reaches_the_cells(declare):
     declare(lambda params, law: float(params.scale) - 2)
-    with pytest.raises(InvalidParamsError, match=r"scale=3 must be in \[0, 2\]: its statement leaves no more"):
+    with pytest.raises(InvalidValueError, match=r"scale=3 must be in \[0, 2\]: its statement leaves no more"):
         session.check_request("planted.small", PLAIN, settings={"scale": 3})
     (verdict,) = mt.verify("planted.small", readings=PLAIN, settings={"scale": "0.5"}, replicates=64, progress=quiet)
     assert verdict.reading == "plain, scale=0.5"
@@ -368,7 +370,7 @@ def test_claims_whose_runs_cannot_be_had_at_a_setting_do_not_apply_there(declare
     assert [each.claim for each in found if each.status is Status.INAPPLICABLE] == ["planted.rival"]
     assert {each.reading for each in found} == {"plain, law=slow"}
     assert "can be had at other values of law" in next(each.reason for each in found if each.claim == "planted.rival")
-    with pytest.raises(InvalidParamsError, match=r"unknown parameter 'lew'.*Did you mean 'law'"):
+    with pytest.raises(InvalidValueError, match=r"unknown parameter 'lew'.*Did you mean 'law'"):
         mt.verify("planted.region", readings=PLAIN, settings={"lew": "slow"}, progress=quiet)
 
 
@@ -383,12 +385,12 @@ def test_a_map_of_what_is_free_reaches_the_cells(declare):
     declare(lambda params, law: float(params.fixed) - 2, (Scale("fixed", 0.0, 4.0), LAWS))
     found = explore("planted.small", "fixed=0..4", points=3, refine=0, replicates=64, progress=quiet)
     assert [point.verdict.observed for point in found.points] == pytest.approx([-2, 0, 2], abs=0.1)
-    assert (found.own, found.kept) == ((1.0,), {})
-    with pytest.raises(InvalidParamsError, match=r"at least two different values of plain, slow"):
+    assert (found.search.own, found.search.kept) == ({"fixed": 1.0}, {})
+    with pytest.raises(InvalidValueError, match="at least two different values"):
         explore("planted.small", "law=plain,plain", progress=quiet)
-    with pytest.raises(InvalidParamsError, match=r"unknown law 'plain\.\.slow'"):
+    with pytest.raises(InvalidValueError, match=r"unknown law 'plain\.\.slow'"):
         explore("planted.small", "law=plain..slow", progress=quiet)
-    with pytest.raises(InvalidParamsError, match=r"fixed=9 must be in \[0, 4\]"):
+    with pytest.raises(InvalidValueError, match=r"fixed=9 must be in \[0, 4\]"):
         explore("planted.small", "fixed=0..9", progress=quiet)
 
 

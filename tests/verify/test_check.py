@@ -7,7 +7,7 @@ import pytest
 import moe_theory as mt
 from moe_theory import continual
 from moe_theory.core import engine
-from moe_theory.core.errors import InvalidClaimError, InvalidRunError, UnknownNameError
+from moe_theory.core.errors import DeclarationError, InvalidValueError, UnknownNameError
 from moe_theory.verify import claim as claim_module
 from moe_theory.verify import statement as statements
 from moe_theory.verify.statement import Hypothesis, bound, rate
@@ -75,9 +75,9 @@ def test_faults_of_the_claim_are_told_with_their_line(declared, monkeypatch):
     def missing(run):
         return run.records["lods"]
 
-    with pytest.raises(InvalidClaimError, match="replicates"):
+    with pytest.raises(DeclarationError, match="replicates"):
         mt.check("mine.wrong")
-    with pytest.raises(InvalidClaimError, match=r"claim mine.missing: KeyError: 'lods' .*test_check.py, line \d+"):
+    with pytest.raises(DeclarationError, match=r"claim mine.missing: KeyError: 'lods' .*test_check.py, line \d+"):
         mt.check("mine.missing")
 
     @declared.claim(
@@ -91,14 +91,14 @@ def test_faults_of_the_claim_are_told_with_their_line(declared, monkeypatch):
         """Something."""
 
     monkeypatch.setattr(engine, "run", lambda *arguments, **options: pytest.fail("ran"))
-    with pytest.raises(InvalidClaimError, match=r"claim mine.never: .*test_check.py, line \d+"):
+    with pytest.raises(DeclarationError, match=r"claim mine.never: .*test_check.py, line \d+"):
         mt.check("mine.never")
 
 
 def test_what_is_no_claim_is_refused():
     with pytest.raises(UnknownNameError, match=r"continual.lemma-44.*continual.lemma-4"):
         mt.check("continual.lemma-44")
-    with pytest.raises(InvalidRunError, match=r"names .* claims, and this is of one"):
+    with pytest.raises(InvalidValueError, match=r"names .* claims, and this is of one"):
         mt.check("continual.lemma-*")
     with pytest.raises(UnknownNameError, match=r"unit-signal"):
         mt.check("continual.lemma-4", reading="unit-signl")

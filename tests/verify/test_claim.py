@@ -3,7 +3,7 @@
 import pytest
 
 from moe_theory import continual
-from moe_theory.core.errors import InvalidClaimError, UnknownNameError
+from moe_theory.core.errors import DeclarationError, UnknownNameError
 from moe_theory.verify import registry
 
 from .declarations import make
@@ -26,7 +26,7 @@ from .declarations import make
     ],
 )
 def test_an_incomplete_claim_is_refused(changes, message):
-    with pytest.raises(InvalidClaimError, match=message):
+    with pytest.raises(DeclarationError, match=message):
         make(**changes)
 
 

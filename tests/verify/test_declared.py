@@ -83,9 +83,9 @@ def test_replicates_that_are_all_the_same_decide_nothing(kind):
     predicted = {"equality": 0.1, "ordering": 0.5, "upper_bound": 0.5}[kind]
     for seed in range(3):
         verdict = judged(kind=kind, seed=seed, margin=margin, predict=lambda runs: predicted, scale=lambda runs: 1.0)
-        assert verdict.status is Status.INCONCLUSIVE, verdict.reason
+        assert verdict.status is Status.INCONCLUSIVE
         assert verdict.replicates == 1024
-        assert "replicates are equal" in verdict.reason or "take 2 values" in verdict.reason
+        assert "replicates are equal" in verdict.doubt or "take 2 values" in verdict.doubt
         assert verdict.unseen == pytest.approx(1 - 0.01 ** (1 / 1024))
 
 
@@ -151,7 +151,7 @@ def test_one_bound_makes_one_end_exact():
     assert (refuted.status, refuted.is_exact) == (Status.REFUTED, True)
     still_open = on_samples(DRAWN[:64], 0.9, ranges=ranges)
     assert still_open.status is Status.INCONCLUSIVE
-    assert "64 replicates are fewer than 256" in still_open.reason
+    assert "64 replicates are fewer than 256" in still_open.doubt
     assert (on_samples(DRAWN, 0.9, ranges=ranges).status, still_open.is_exact) == (Status.SUPPORTED, False)
 
 
@@ -230,7 +230,7 @@ def test_dependent_replicates_decide_nothing():
     for ranges in ({}, {"observed": Range(0, 1), "predicted": Range(is_constant=True)}):
         verdict = on_samples(copies, 0.95, ranges=ranges)
         assert verdict.status is Status.INCONCLUSIVE
-        assert "depend on one another" in verdict.reason
+        assert "depend on one another" in verdict.doubt
         assert on_samples(DRAWN, 0.95, ranges=ranges).status is Status.SUPPORTED
 
 

@@ -14,12 +14,12 @@ import pytest
 from moe_theory import verify
 from moe_theory.cli import verify as command
 from moe_theory.core import engine
-from moe_theory.core.errors import InvalidParamsError, InvalidRunError, MoeTheoryError, UnknownNameError
+from moe_theory.core.errors import InvalidValueError, MoeTheoryError, UnknownNameError
 from moe_theory.report import exploration as pictures
 from moe_theory.runs import quiet
 from moe_theory.verify import Status, session
 from moe_theory.verify import claim as claim_module
-from moe_theory.verify.explore import carry_out_search, explore, parse_axes, plan_search
+from moe_theory.verify.explore import carry_out_search, explore, parse_axis, plan_search
 
 from .planted_region import BOUND, CLAIM, Params
 
@@ -48,7 +48,7 @@ def planted(monkeypatch):
     ],
 )
 def test_an_axis_is_read(text, values, is_log):
-    (axis,) = parse_axes([text], Params(), 5)
+    axis = parse_axis(text, Params(), 5, {})
     assert axis.values == pytest.approx(values)
     assert {type(value) for value in axis.values} == {type(values[0])}
     assert axis.is_log is is_log
@@ -86,15 +86,15 @@ def test_an_axis_that_means_nothing_is_refused_before_anything_runs(over, parts,
 @pytest.mark.parametrize(
     ("changes", "error", "part"),
     [
-        ({"points": 1}, InvalidRunError, "points=1"),
-        ({"refine": -1}, InvalidRunError, "refine=-1"),
-        ({"refine": 20}, InvalidRunError, "Lower points or refine"),
-        ({"replicates": 3}, InvalidRunError, "replicates=3"),
-        ({"error": 1.0}, InvalidRunError, "error=1"),
+        ({"points": 1}, InvalidValueError, "points=1"),
+        ({"refine": -1}, InvalidValueError, "refine=-1"),
+        ({"refine": 20}, InvalidValueError, "Lower points or refine"),
+        ({"replicates": 3}, InvalidValueError, "replicates=3"),
+        ({"error": 1.0}, InvalidValueError, "error=1"),
         ({"reading": "plian"}, UnknownNameError, "Did you mean 'plain'"),
         ({"reading": "all"}, UnknownNameError, "unknown reading 'all'"),
         ({"pattern": "planted.regoin"}, UnknownNameError, "Did you mean 'planted.region'"),
-        ({"pattern": "continual.lemma-3*"}, InvalidRunError, "continual.lemma-3, continual.lemma-3.contraction"),
+        ({"pattern": "continual.lemma-3*"}, InvalidValueError, "continual.lemma-3, continual.lemma-3.contraction"),
     ],
 )
 def test_a_search_that_cannot_be_made_is_refused(changes, error, part):
@@ -103,8 +103,8 @@ def test_a_search_that_cannot_be_made_is_refused(changes, error, part):
 
 
 def statuses(found) -> dict:
-    names = [axis.name for axis in found.axes]
-    return {frozenset(zip(names, point.coordinates, strict=True)): point.verdict.status for point in found.points}
+    settings = found.search.settings
+    return {frozenset(settings(point.coordinates).items()): point.verdict.status for point in found.points}
 
 
 def test_the_boundary_is_found_with_few_points():
@@ -117,11 +117,8 @@ def test_the_boundary_is_found_with_few_points():
         "SUPPORTED at 3 of 8 points, for scale from 0 to 2.8125",
         "REFUTED at 5 of 8 points, for scale from 3.125 to 10",
     ]
-    shares = found.shares()
-    assert shares[Status.SUPPORTED] == pytest.approx((2.8125 + 3.125) / 2 / 10)
-    assert sum(shares.values()) == pytest.approx(1)
-    assert len(found.points) <= found.most_points == 4 * 2**3 + 1
-    assert 0.98 * 0.01 < found.point_error * found.most_points <= 0.01
+    assert len(found.points) <= found.search.most_points == 4 * 2**3 + 1
+    assert 0.98 * 0.01 < found.search.point_error * found.search.most_points <= 0.01
 
 
 def test_a_region_of_the_plane_is_found_and_only_its_border_refined():
@@ -132,8 +129,8 @@ def test_a_region_of_the_plane_is_found_and_only_its_border_refined():
         if abs(scale + tilt - BOUND) > 0.05:
             assert status is (Status.SUPPORTED if scale + tilt < BOUND else Status.REFUTED)
     assert set(levels.values()) == {0, 1, 2}
-    assert len(found.points) < found.most_points / 2
-    coarse = [list(pairwise(axis.values)) for axis in found.axes]
+    assert len(found.points) < found.search.most_points / 2
+    coarse = [list(pairwise(axis.values)) for axis in found.search.axes]
     for place, level in levels.items():
         if level:
             assert any(_has_border(box, place, by_place) for box in itertools.product(*coarse))
@@ -161,7 +158,7 @@ def test_a_point_is_what_verify_says_there_and_its_command_repeats_it(tmp_path):
     assert {point.level for point in found.points} == {0, 1}
     for point in found.points:
         settings = dict(zip(("scale", "is_doubled"), point.coordinates, strict=True))
-        (verdict,) = verify(ID, readings="tilted", settings=settings, seed=4, error=found.point_error)
+        (verdict,) = verify(ID, readings="tilted", settings=settings, seed=4, error=found.search.point_error)
         assert verdict == point.verdict
         given = command.verify.make_context("verify", shlex.split(point.verdict.command)[2:]).params
         request = command.request_of(**{name: given[name] for name in inspect.signature(command.request_of).parameters})
@@ -185,7 +182,7 @@ def test_listed_values_are_all_there_are_and_whole_numbers_stay_whole():
 
 
 def test_settings_reach_the_cells_but_not_over_their_own():
-    with pytest.raises(InvalidParamsError, match="fixed cannot be set"):
+    with pytest.raises(InvalidValueError, match="fixed cannot be set"):
         verify(ID, readings="plain", settings={"fixed": 2})
     (near,) = verify(ID, readings="plain", settings={"scale": "2.5"})
     assert near.status is Status.SUPPORTED
@@ -202,10 +199,10 @@ def test_the_picture_its_numbers_and_its_document_are_written(over, tmp_path):
     assert pictures.picture(found).rendered().decode() == svg.read_text()
     lines = table.read_text().splitlines()
     assert len(lines) == 1 + len(found.points)
-    assert lines[0].split(",")[: len(over)] == [axis.name for axis in found.axes]
+    assert lines[0].split(",")[: len(over)] == [axis.name for axis in found.search.axes]
     read = json.loads(document.read_text())
     assert [point["verdict"]["status"] for point in read["points"]] == [p.verdict.status for p in found.points]
-    assert read["points"][0]["at"] == {axis.name: axis.low for axis in found.axes}
+    assert read["points"][0]["at"] == {axis.name: axis.values[0] for axis in found.search.axes}
 
 
 def test_a_failing_claim_is_mapped_and_drawn_as_an_error(monkeypatch):
@@ -240,5 +237,5 @@ def test_cells_that_keep_their_own_value_are_named():
     cells = {"only": {}, "still": {"scale": 1.0}}
     shared = dataclasses.replace(CLAIM, experiment=dataclasses.replace(CLAIM.experiment, cells=cells))
     found = carry_out_search(dataclasses.replace(plan_search(ID, "scale=0..4", refine=0), claim=shared))
-    assert found.kept == {"scale": ["still"]}
+    assert found.search.kept == {"scale": ["still"]}
     assert "Cells that set scale themselves keep their value: still." in pictures.caption(found)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from moe_theory import Experiment, cli
-from moe_theory.core.errors import InvalidParamsError, InvalidRunError, MissingChunkError
+from moe_theory.core.errors import InvalidValueError, MissingError
 from moe_theory.runs.store import Store, pack
 from moe_theory.sweep import runner
 from moe_theory.sweep.manifest import Manifest, write_manifest
@@ -41,7 +41,7 @@ def planted(folder, **changes):
     """Results whose forgetting is Gaussian around `MEANS`, the last of two records."""
     plan, store = SweepPlan(Sweep(**{**ARGUMENTS, **changes}), fingerprint("continual")), Store(folder)
     for chunk in plan.chunks:
-        noise = np.random.default_rng((chunk.cell, chunk.first)).standard_normal((2, chunk.task["width"]))
+        noise = np.random.default_rng((chunk.cell, chunk.first)).standard_normal((2, chunk.task.width))
         store.put({chunk.name: pack({"forgetting": noise + 5 + chunk.cell})})
     write_manifest(store.folder, Manifest(plan.sweep.to_json(), plan.fingerprint), is_part=False)
     return Results(plan, store)
@@ -121,15 +121,15 @@ def test_each_look_takes_the_next_stored_replicates(tmp_path, monkeypatch):
 def test_more_than_there_is_is_refused_with_the_way_out(tmp_path):
     experiment = Experiment.from_sweep(planted(tmp_path), name="stored")
     declared(experiment)
-    with pytest.raises(InvalidRunError, match=r"256 replicates and not 512.*raise `replicates`"):
+    with pytest.raises(InvalidValueError, match=r"256 replicates and not 512.*raise `replicates`"):
         session.check_request("mine.claim", replicates=512)
-    with pytest.raises(InvalidRunError, match=r"seed 3 and not 5"):
+    with pytest.raises(InvalidValueError, match=r"seed 3 and not 5"):
         session.check_request("mine.claim", seed=5)
-    with pytest.raises(InvalidRunError, match=r"reading weak-signal and not unit-signal"):
+    with pytest.raises(InvalidValueError, match=r"reading weak-signal and not unit-signal"):
         session.check_request("mine.claim", ["unit-signal"])
-    with pytest.raises(InvalidParamsError, match=r"noise_scale cannot be set.*stored"):
+    with pytest.raises(InvalidValueError, match=r"noise_scale cannot be set.*stored"):
         session.check_request("mine.claim", settings={"noise_scale": 0.2})
-    with pytest.raises(InvalidParamsError, match="noise_scale cannot be set"):
+    with pytest.raises(InvalidValueError, match="noise_scale cannot be set"):
         explore.explore("mine.claim", "noise_scale=0.1..1")
     for seed, readings in ((3, ["weak-signal", "unit-signal"]), (0, ["all"]), (0, None)):
         assert session.check_request("mine.claim", readings, seed=seed).studies[0].reading.name == "weak-signal"
@@ -140,14 +140,14 @@ def test_more_than_there_is_is_refused_with_the_way_out(tmp_path):
 def test_an_incomplete_sweep_gives_no_experiment(tmp_path):
     results = planted(tmp_path)
     change_row(results.store, "DELETE FROM results", results.plan.chunks[1].name)
-    with pytest.raises(MissingChunkError, match="5 of 6 chunks"):
+    with pytest.raises(MissingError, match="5 of 6 chunks"):
         Experiment.from_sweep(tmp_path)
-    with pytest.raises(InvalidRunError, match="every replicate"):
+    with pytest.raises(InvalidValueError, match="every replicate"):
         Experiment.from_sweep(Results.open(tmp_path, partial=True))
     whole = planted(tmp_path / "whole")
     change_row(whole.store, "UPDATE results SET data = zeroblob(length(data))", whole.plan.chunks[0].name)
     declared(Experiment.from_sweep(tmp_path / "whole"))
-    with pytest.raises(MissingChunkError, match="has other bytes than were written"):
+    with pytest.raises(MissingError, match="has other bytes than were written"):
         session.verify("mine.claim")
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import moe_theory
-from moe_theory.core.errors import InvalidRunError
+from moe_theory.core.errors import InvalidValueError
 from moe_theory.verify import registry
 from moe_theory.verify.archive import Keys
 
@@ -89,5 +89,5 @@ def test_a_value_without_a_key_is_an_error_of_its_claim():
     (reading, *_) = registry.select_readings("continual", None)
     with open(__file__) as file:
         reading_a_file = dataclasses.replace(claim, observe=lambda runs: file)
-        with pytest.raises(InvalidRunError, match=f"{claim.id}.*TextIOWrapper"):
+        with pytest.raises(InvalidValueError, match=f"{claim.id}.*TextIOWrapper"):
             Keys().of(reading_a_file, reading, 0)

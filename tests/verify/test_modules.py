@@ -7,7 +7,7 @@ import pytest
 
 from moe_theory.cli import new
 from moe_theory.continual.experiments import HISTORY
-from moe_theory.core.errors import InvalidClaimError
+from moe_theory.core.errors import DeclarationError
 from moe_theory.runs import Progress
 from moe_theory.verify import Status, archive, claim, registry, session, statement
 from moe_theory.verify.registry import load_claims
@@ -90,7 +90,7 @@ def test_each_broken_claim_is_an_error_of_its_own(tmp_path):
 
 def test_a_paper_of_ones_own_brings_its_readings(tmp_path):
     own = OWN.replace('paper="continual"', 'paper="mine"')
-    with pytest.raises(InvalidClaimError, match=r"give the file PAPER = moe_theory\.Paper\('mine', \.\.\.\)\.$"):
+    with pytest.raises(DeclarationError, match=r"give the file PAPER = moe_theory\.Paper\('mine', \.\.\.\)\.$"):
         load_claims(written(tmp_path, own))
     own += """
     from moe_theory import Paper, Reading, continual
@@ -125,16 +125,16 @@ def test_a_paper_of_ones_own_brings_its_readings(tmp_path):
         (OWN.replace("M = 5", "M = 6"), r"unknown cell 'M = 6'\. Did you mean 'M = 5'\? Known: M = 1, M = 5\."),
         (
             OWN.replace('paper="continual", ', ""),
-            r"InvalidStatementError: statement 'moves': name its paper, as paper=",
+            r"DeclarationError: statement 'moves': name its paper, as paper=",
         ),
         (OWN.replace('"moves", paper="continual"', '"lemma-4", paper="edge"'), "lemma-4 of edge is declared already"),
     ],
 )
 def test_a_file_that_does_not_work_says_why_in_a_line(tmp_path, text, message):
-    with pytest.raises(InvalidClaimError, match=message) as failure:
+    with pytest.raises(DeclarationError, match=message) as failure:
         load_claims(written(tmp_path, text))
     assert "\n" not in str(failure.value)
-    with pytest.raises(InvalidClaimError, match="no Python file"):
+    with pytest.raises(DeclarationError, match="no Python file"):
         load_claims(tmp_path / "missing.py")
 
 

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 import moe_theory
-from moe_theory.core.errors import InvalidReportError
+from moe_theory.core.errors import DamagedError
 from moe_theory.core.papers import all_papers
 from moe_theory.verify import recorded
 from moe_theory.verify.registry import declared_claims
-from moe_theory.verify.verdict import FIELDS, Curve, Look, Report, Status, Stop, Verdict
+from moe_theory.verify.verdict import Curve, Look, Report, Status, Stop, Verdict
 
 PACKAGE = Path(moe_theory.__file__).parent
 LARGEST = 2**63 - 1
@@ -36,8 +36,7 @@ def test_recorded_verdicts_are_read_and_written_as_they_are(path):
     document = json.loads(json.dumps(report.to_json(), allow_nan=False))
     again = Report.from_json(document)
     assert again.to_json() == document
-    kept = [{name: verdict.to_json()[name] for name in FIELDS} for verdict in again.verdicts]
-    assert kept == run.verdicts
+    assert [verdict.record for verdict in again.verdicts] == run.verdicts
 
 
 @pytest.mark.parametrize("path", sorted(PACKAGE.glob("*/challenged.json")), ids=relative)
@@ -104,24 +103,36 @@ def test_a_wrong_value_is_refused_with_its_field(document, place, value, words):
     for key in path:
         part = part[key]
     part[name] = value
-    with pytest.raises(InvalidReportError) as failure:
+    with pytest.raises(DamagedError) as failure:
         Report.from_json(document)
     assert str(failure.value).startswith(words)
 
 
 def test_a_field_that_is_missing_is_refused_though_it_has_a_default(document):
-    for name in document["verdicts"][0].keys() - {"unseen"}:
+    for name in document["verdicts"][0].keys() - {"unseen", *Verdict.LATER}:
         damaged = copy.deepcopy(document)
         del damaged["verdicts"][0][name]
-        with pytest.raises(InvalidReportError) as failure:
+        with pytest.raises(DamagedError) as failure:
             Report.from_json(damaged)
         assert str(failure.value) == f"verdicts[0].{name} is missing"
+
+
+def test_numbers_of_a_limit_are_kept_and_older_documents_lack_them(document):
+    assert Report.from_json(document).verdicts[0].record.keys().isdisjoint(Verdict.LATER)
+    document["verdicts"][0] |= {"doubt": "too few", "trend": {"at": "", "value": 0.5, "low": None, "high": 1.0}}
+    (verdict,) = Report.from_json(document).verdicts
+    assert verdict.doubt == "too few"
+    assert verdict.record["trend"] == document["verdicts"][0]["trend"]
+    for name in Verdict.LATER:
+        del document["verdicts"][0][name]
+    (verdict,) = Report.from_json(document).verdicts
+    assert (verdict.doubt, verdict.trend) == ("", None)
 
 
 def test_a_search_with_a_wrong_number_is_refused_with_its_field():
     path = PACKAGE / "edge" / "challenged.json"
     searches = json.loads(path.read_text(encoding="utf-8"))
     searches[0]["recorded"]["violation"] = None
-    with pytest.raises(InvalidReportError) as failure:
+    with pytest.raises(DamagedError) as failure:
         recorded.searches_parsed(json.dumps(searches), "here", declared_claims())
     assert str(failure.value) == "here is damaged (recorded.violation=None must be a number). Search again."

@@ -10,7 +10,7 @@ from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecu
 import pytest
 
 import moe_theory as mt
-from moe_theory.core.errors import ExecutorLostError, InvalidRunError
+from moe_theory.core.errors import InvalidValueError, WorkersError
 from moe_theory.runs import quiet
 from moe_theory.runs.store import Store
 from moe_theory.verify import Status, remote, session
@@ -80,7 +80,7 @@ def test_samples_taken_elsewhere_are_the_same(claims, settings, tmp_path, execut
     ],
 )
 def test_a_worker_whose_samples_would_be_others_takes_none(change, said, tmp_path):
-    with pytest.raises(InvalidRunError, match=said):
+    with pytest.raises(InvalidValueError, match=said):
         judged(CLAIM, tmp_path, executor=Changing(lambda task: task._replace(**change)))
     assert not samples(tmp_path)
 
@@ -95,7 +95,7 @@ def test_lost_workers_end_a_verification_that_then_resumes(tmp_path, nothing_her
             raise BrokenExecutor("gone")
         return task
 
-    with pytest.raises(ExecutorLostError, match=r"the workers of Changing are lost.*run the same command again"):
+    with pytest.raises(WorkersError, match=r"the workers of Changing are lost.*run the same command again"):
         judged(CLAIM, tmp_path, executor=Changing(lose))
     assert samples(tmp_path)
     first = []
@@ -140,11 +140,11 @@ def test_a_map_may_be_made_elsewhere(executor, nothing_here):
 
 
 def test_what_workers_cannot_import_is_refused(executor, nothing_here):
-    with pytest.raises(InvalidRunError, match=r"an algorithm of your own .*Leave out --dask"):
+    with pytest.raises(InvalidValueError, match=r"an algorithm of your own .*Leave out --dask"):
         mt.verify(
             "continual.lemma-11-more-experts", system={"router": lambda *given: 0}, executor=executor, progress=quiet
         )
-    with pytest.raises(InvalidRunError, match="executor and dask exclude one another"):
+    with pytest.raises(InvalidValueError, match="executor and dask exclude one another"):
         mt.verify(OTHER, executor=executor, dask="local:2")
 
 

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from moe_theory.core.errors import InvalidClaimError, InvalidStatementError
+from moe_theory.core.errors import DeclarationError
 from moe_theory.runs import Run
 from moe_theory.verify import Status, evidence, judgement, session, statement
 from moe_theory.verify.claim import registered
@@ -89,7 +89,7 @@ def test_cells_are_selected_with_labels_and_abscissa_at_once(axis, values, cells
     ids=["axis", "value", "ambiguous", "twice", "names", "at", "together", "none"],
 )
 def test_cells_that_are_not_there_are_refused(choose, message):
-    with pytest.raises(InvalidClaimError, match=message):
+    with pytest.raises(DeclarationError, match=message):
         choose()
 
 
@@ -166,7 +166,7 @@ def test_a_rate_is_over_the_selection_s_abscissa():
     ids=["transposed", "too many axes", "number", "mapping"],
 )
 def test_a_wrong_shape_is_told_as_the_function_gave_it(runs, function, shape):
-    with pytest.raises(InvalidClaimError) as failure:
+    with pytest.raises(DeclarationError) as failure:
         samples(runs, identity(within=0), function)
     cell = "" if runs is RUNS else " of 'two'"  # which of the cells the message is about
     assert f"<lambda> gave shape {shape} for {B} replicates{cell}: replicates last, (B,) or (V, B)" in str(
@@ -179,7 +179,7 @@ def test_a_bound_of_the_wrong_shape_is_told_so():
         lambda run: np.ones((3, B)),
         rf"predict gave shape \(3, {B}\), .* to \(2, {B}\): replicates last",
     )
-    with pytest.raises(InvalidClaimError, match=message):
+    with pytest.raises(DeclarationError, match=message):
         samples(RUNS.at("two"), bound(at_most=function), lambda run: run.records)
 
 
@@ -234,11 +234,11 @@ def test_claims_of_one_function_have_roles_in_their_order():
 @pytest.mark.parametrize(
     ("declare", "error", "message"),
     [
-        (lambda of: of.claim("mine.a", PAIR, rate(), role="step"), InvalidStatementError, "exactly one of at_most"),
-        (lambda of: bound(at_most=1, at_least=0), InvalidStatementError, "not 2 of them"),
-        (lambda of: of.claim("mine.a", PAIR, bound(at_most=1), role="steps"), InvalidStatementError, "charitable, lit"),
-        (lambda of: of.claim("mine.a", PAIR, bound(at_most=1), role="step"), InvalidStatementError, "as says="),
-        (lambda of: claimed(PAIR, bound(at_most=1), first, of), InvalidClaimError, "registered already"),
+        (lambda of: of.claim("mine.a", PAIR, rate(), role="step"), DeclarationError, "exactly one of at_most"),
+        (lambda of: bound(at_most=1, at_least=0), DeclarationError, "not 2 of them"),
+        (lambda of: of.claim("mine.a", PAIR, bound(at_most=1), role="steps"), DeclarationError, "charitable, lit"),
+        (lambda of: of.claim("mine.a", PAIR, bound(at_most=1), role="step"), DeclarationError, "as says="),
+        (lambda of: claimed(PAIR, bound(at_most=1), first, of), DeclarationError, "registered already"),
     ],
     ids=["no side", "two sides", "role", "nothing said", "twice"],
 )

@@ -5,7 +5,7 @@ import types
 
 import pytest
 
-from moe_theory.core.errors import InvalidStatementError
+from moe_theory.core.errors import DeclarationError
 from moe_theory.verify import statement as declarations
 from moe_theory.verify import texts
 from moe_theory.verify.texts import paper_texts, statement_texts
@@ -78,7 +78,7 @@ def test_a_package_has_its_texts_in_one_file(module, tmp_path):
 )
 def test_an_error_in_a_text_names_file_and_key(module, tmp_path, line, replacement, names):
     (tmp_path / "lemma_1.toml").write_text(STATEMENT.replace(line, replacement))
-    with pytest.raises(InvalidStatementError, match=names):
+    with pytest.raises(DeclarationError, match=names):
         statement_texts(module, "lemma-1")
 
 
@@ -86,27 +86,27 @@ def test_a_claim_without_texts_is_refused(module):
     from .declarations import experiment
 
     declared = declarations.statement("lemma-1", module=module, holds=HOLDS)
-    with pytest.raises(InvalidStatementError, match=r'lacks \[lemma-1.claims."mine.other"\]'):
+    with pytest.raises(DeclarationError, match=r'lacks \[lemma-1.claims."mine.other"\]'):
         declared.ours("mine.other", experiment().at("M=1"), declarations.bound(at_most=1))
 
 
 def test_a_file_that_is_not_there_is_named(module, tmp_path):
     (tmp_path / "lemma_1.toml").unlink()
-    with pytest.raises(InvalidStatementError, match=r"lemma_1\.toml is missing"):
+    with pytest.raises(DeclarationError, match=r"lemma_1\.toml is missing"):
         statement_texts(module, "lemma-1")
 
 
 def test_a_hypothesis_without_a_sentence_or_a_test_is_refused(module, tmp_path):
-    with pytest.raises(InvalidStatementError, match="unknown hypothesis 'small'"):
+    with pytest.raises(DeclarationError, match="unknown hypothesis 'small'"):
         declarations.statement("lemma-1", module=module, holds={"finite": HOLDS["finite"]})
     paper = tmp_path / "paper.toml"
     paper.write_text(PAPER.replace("small =", "tiny ="))
     texts._shared.cache_clear()
-    with pytest.raises(InvalidStatementError, match=r"paper\.toml .* unknown hypothesis 'small'"):
+    with pytest.raises(DeclarationError, match=r"paper\.toml .* unknown hypothesis 'small'"):
         declarations.statement("lemma-1", module=module, holds=HOLDS)
 
 
 def test_premises_in_a_circle_are_refused(module, tmp_path):
     (tmp_path / "paper.toml").write_text('[premises]\na = ["b"]\nb = ["c"]\nc = ["a"]\n')
-    with pytest.raises(InvalidStatementError, match="rests on itself"):
+    with pytest.raises(DeclarationError, match="rests on itself"):
         paper_texts(module)

@@ -12,11 +12,9 @@ import moe_theory as mt
 from moe_theory import cli, continual, edge
 from moe_theory.continual import interventions
 from moe_theory.core.errors import (
-    InvalidClaimError,
-    InvalidParamsError,
-    InvalidReportError,
-    InvalidRunError,
-    InvalidSystemError,
+    DamagedError,
+    DeclarationError,
+    InvalidValueError,
     UnknownNameError,
 )
 from moe_theory.core.parts import rebuilt
@@ -108,9 +106,9 @@ def test_a_worse_algorithm_is_told_where(declared, own, monkeypatch):
     found = mt.verify("continual.shared-work", **asked, system=f"{own}:worse")
     (pair,) = comparison.compared(found.source)
     assert pair.differs
-    assert (pair.printed_words, pair.own_words) == ("holds (simulated)", "false (simulated)")
-    assert [each.observed for each in pair.numbers] == [printed[0].observed, 0.0]
-    assert list(pair.apart) == ["mine.blind"]
+    assert (pair.printed, pair.own) == ("holds (simulated)", "false (simulated)")
+    assert [each.observed for each in pair.verdicts] == [printed[0].observed, 0.0]
+    assert list(pair.inapplicable) == ["mine.blind"]
     document = comparison.comparison(found.source)
     told = [each for each in document.parts(160) if isinstance(each, str)]
     assert told[-1].startswith("1 of 1 statements differ from the printed algorithm's (continual.shared-work)")
@@ -122,7 +120,7 @@ def test_a_worse_algorithm_is_told_where(declared, own, monkeypatch):
     alike = mt.verify("continual.shared-work", **asked, system=f"{own}:printed")
     (same,) = comparison.compared(alike.source)
     assert not same.differs
-    assert [each.observed for each in same.numbers] == [printed[0].observed] * 2
+    assert [each.observed for each in same.verdicts] == [printed[0].observed] * 2
 
 
 def test_what_is_proved_of_the_printed_algorithm_is_not_said_of_ones_own():
@@ -133,7 +131,7 @@ def test_what_is_proved_of_the_printed_algorithm_is_not_said_of_ones_own():
     assert [kept.why, kept.corrected, kept.witness] == ["", "", ""]
     assert kept.says == of.says
     (pair,) = comparison.compared(found, ["continual.lemma-3"])
-    assert pair.printed_words.startswith("false (proved)")
+    assert pair.printed.startswith("false (proved)")
 
 
 @pytest.mark.parametrize(
@@ -174,7 +172,7 @@ def test_what_does_not_apply_is_said(parts, reasons, no_work):
 
 
 def test_a_stored_sweep_stays_as_it_is():
-    with pytest.raises(InvalidSystemError, match="a stored sweep"):
+    with pytest.raises(DeclarationError, match="a stored sweep"):
         of_own(make(experiment=experiment(source=object())), variant_of({"router": interventions.by_kind}))
 
 
@@ -185,7 +183,7 @@ def test_every_study_runs_the_own_parts(no_work):
     assert names >= {"limit-scale", "figure-3-adaptive", "router-grid", "specialization", "limit", "endless-limit"}
     for study in request.studies:
         for cell in study.cells:
-            with pytest.raises(InvalidSystemError, match="has a fit of its own"):
+            with pytest.raises(DeclarationError, match="has a fit of its own"):
                 rebuilt(cell.system, {"fit": continual.minimum_norm})
 
 
@@ -195,7 +193,7 @@ def test_a_competitor_stays_as_recorded(no_work):
     roles = {id: role for each in mt.statements("continual") for id, role in each.roles.items()}
     competitors = [each for each in request.known if roles[each.claim] is Role.COMPETITOR]
     assert competitors
-    assert all(each.replicates and each.reason.endswith(", as recorded") for each in competitors)
+    assert all(each.replicates and each.reason.endswith("as recorded") for each in competitors)
     assert all(each.own_system == "router" and "--system" not in each.command for each in competitors)
     assert request.error > 0.01
 
@@ -223,11 +221,11 @@ def test_it_enters_no_record_and_no_status(own, tmp_path):
     mt.verify("continual.lemma-4", **QUICK, system=f"{own}:worse").report(folder)
     for read in (record.own, record.of_other_data, lambda where: standing(folder=where)):
         argument = [folder] if read is record.of_other_data else folder
-        with pytest.raises(InvalidReportError, match=r"worse, an algorithm of your own, which enter no record"):
+        with pytest.raises(DamagedError, match=r"worse, an algorithm of your own, which enter no record"):
             read(argument)
     assert pages.read_reports([folder]).own_system == "worse"
     mt.verify("continual.lemma-4", **QUICK).report(tmp_path / "printed")
-    with pytest.raises(InvalidReportError, match="own_system"):
+    with pytest.raises(DamagedError, match="own_system"):
         pages.read_reports([folder, tmp_path / "printed"])
 
 
@@ -256,13 +254,13 @@ def test_samples_are_kept_apart(own, tmp_path):
 @pytest.mark.parametrize(
     ("place", "kind", "parts"),
     [
-        ("mine.py", InvalidRunError, ["names no parts", "FILE:NAME"]),
-        ("other.py:worse", InvalidClaimError, ["--system", "is no Python file"]),
-        ("mine.py:wors", InvalidRunError, ["Did you mean 'worse'", "NAME = dict(router=...)"]),
-        ("mine.py:first", InvalidRunError, ["first is <function", "NAME = dict(router=...)"]),
-        ("mine.py:empty", InvalidRunError, ["has no parts by name"]),
+        ("mine.py", InvalidValueError, ["names no parts", "FILE:NAME"]),
+        ("other.py:worse", DeclarationError, ["--system", "is no Python file"]),
+        ("mine.py:wors", InvalidValueError, ["Did you mean 'worse'", "NAME = dict(router=...)"]),
+        ("mine.py:first", InvalidValueError, ["first is <function", "NAME = dict(router=...)"]),
+        ("mine.py:empty", InvalidValueError, ["has no parts by name"]),
         ("mine.py:misspelled", UnknownNameError, ["unknown part 'ruter'. Did you mean 'router'?"]),
-        ("mine.py:of_no_kind", InvalidParamsError, ["router=3 must be a function, like", "Change it"]),
+        ("mine.py:of_no_kind", InvalidValueError, ["router=3 must be a function, like", "Change it"]),
     ],
 )
 def test_a_refusal_names_the_way_out(place, kind, parts, own, no_work):
@@ -275,7 +273,7 @@ def test_a_refusal_names_the_way_out(place, kind, parts, own, no_work):
 def test_a_run_of_another_algorithm_is_not_shown_for_it(own, tmp_path):
     mt.verify("continual.lemma-4", **QUICK).report(tmp_path / "printed")
     for folder in (tmp_path / "printed", tmp_path / "nothing"):
-        with pytest.raises(InvalidReportError, match=r"--system .*mine.py:worse --out .* first"):
+        with pytest.raises(DamagedError, match=r"--system .*mine.py:worse --out .* first"):
             comparison.read_own(folder, variant_of(f"{own}:worse"))
 
 

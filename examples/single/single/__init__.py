@@ -21,7 +21,7 @@ import numpy as np
 import moe_theory as mt
 from moe_theory import plot
 from moe_theory.core import constraints
-from moe_theory.core.errors import InvalidDimsError
+from moe_theory.core.errors import InvalidValueError
 from moe_theory.core.system import fields
 from moe_theory.sweep.systems import Observable, Sweepable, observables
 from moe_theory.verify.region import Scale, Size
@@ -68,7 +68,7 @@ def given_truths(dims, params):
 def system(dims):
     """Tasks of these sizes, one a round, in turn."""
     if dims.num_samples >= dims.num_features - 1:
-        raise InvalidDimsError(f"num_samples={dims.num_samples} must be below num_features - 1. Lower it.")
+        raise InvalidValueError(f"num_samples={dims.num_samples} must be below num_features - 1. Lower it.")
 
     def init(key, params):
         truths = given_truths(dims, params)

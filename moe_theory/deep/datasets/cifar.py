@@ -1,49 +1,35 @@
-"""CIFAR-10 and CIFAR-100 as published in the binary version; CIFAR-100 by superclass too.
+"""CIFAR-10 and CIFAR-100 as published in the binary version.
 
-The Python version is refused: its files are pickles, which run code.
+Files of the Python version are pickles, which run code: they are not read.
 """
 
-import re
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-from moe_theory.core.errors import DamagedDataError, MissingDataError
-from moe_theory.deep.datasets.files import (
-    DataSet,
-    Images,
-    Layout,
-    LocatedFiles,
-    checked_labels,
-    locate,
-    opened,
-    read_whole,
-)
+from moe_theory.core.errors import DataError
+from moe_theory.deep.datasets.files import DataSet, Images, check_labels, locate, read_whole
 
-_SIDE, _CHANNELS = 32, 3
+_SIDE = 32
+_CHANNELS = 3
 _PIXELS = _CHANNELS * _SIDE**2  # bytes of an image: all of red, then green, then blue, row by row
-_PICKLE = b"\x80"  # the first byte of a pickle, from protocol 2 on
 
 
 class Cifar(NamedTuple):
     name: str
     title: str
     class_names: tuple[str, ...]  # as published
-    binary: Layout  # the last file is the test split
-    num_labels: int  # bytes before an image's pixels
-    label: int  # which of these is its label
-    python: Layout  # which is refused, as soon as one of its files is there
+    files: tuple[str, ...]  # the last one is the test split
+    num_labels: int  # bytes before an image's pixels, the last of which is its label
 
 
 CIFAR10 = Cifar(
     name="cifar10",
     title="CIFAR-10",
     class_names=tuple("airplane automobile bird cat deer dog frog horse ship truck".split()),
-    binary=Layout((*(f"data_batch_{k}.bin" for k in range(1, 6)), "test_batch.bin"), ("cifar-10-batches-bin",)),
+    files=(*(f"data_batch_{number}.bin" for number in range(1, 6)), "test_batch.bin"),
     num_labels=1,
-    label=0,
-    python=Layout((*(f"data_batch_{k}" for k in range(1, 6)), "test_batch", "batches.meta"), ("cifar-10-batches-py",)),
 )
 CIFAR100 = Cifar(
     name="cifar100",
@@ -57,77 +43,27 @@ CIFAR100 = Cifar(
         "skyscraper snail snake spider squirrel streetcar sunflower sweet_pepper table tank telephone television tiger "
         "tractor train trout tulip turtle wardrobe whale willow_tree wolf woman worm".split()
     ),
-    binary=Layout(("train.bin", "test.bin"), ("cifar-100-binary",)),
+    files=("train.bin", "test.bin"),
     num_labels=2,  # coarse, fine
-    label=1,
-    python=Layout(("train", "test", "meta"), ("cifar-100-python",)),
 )
-CIFAR100_SUPERCLASSES = CIFAR100._replace(
-    name="cifar100-superclasses",
-    title="CIFAR-100 by superclass",
-    class_names=tuple(
-        "aquatic_mammals fish flowers food_containers fruit_and_vegetables household_electrical_devices "
-        "household_furniture insects large_carnivores large_man-made_outdoor_things large_natural_outdoor_scenes "
-        "large_omnivores_and_herbivores medium_mammals non-insect_invertebrates people reptiles small_mammals trees "
-        "vehicles_1 vehicles_2".split()
-    ),
-    label=0,
-)
-
-
-def find_cifar(cifar: Cifar, folder: Path) -> LocatedFiles:
-    """Return the files of the binary version.
-
-    Raises: MissingDataError, which names the Python version where that is there.
-    """
-    try:
-        return locate(cifar.title, folder, (cifar.binary,))
-    except MissingDataError as failure:
-        if not failure.present:
-            _refuse_pickles(cifar, folder)
-        raise
-
-
-def pickled_version(archive: str) -> str | None:
-    """Return "cifar-10" or "cifar-100" for the name of an archive with its Python version."""
-    match = re.match("(cifar-100?)-python", archive.lower())
-    return match and match[1]
 
 
 def load_cifar(cifar: Cifar, folder: Path) -> DataSet:
     """Return images (n, 32, 32, 3) and their labels."""
-    located = find_cifar(cifar, folder)
-    parts = [_read(cifar, path) for path in located.files]
-    train = Images(*map(np.concatenate, zip(*parts[:-1], strict=True)))
-    test = parts[-1]
-    inventory = located.inventory(cifar.title, (50_000, 10_000), (len(train.labels), len(test.labels)))
-    return DataSet(cifar.name, located.title(cifar.title), train, test, cifar.class_names, inventory)
+    parts = [_read(cifar, path) for path in locate(f"{cifar.title} (binary version)", folder, cifar.files)]
+    pixels = np.concatenate([part.pixels for part in parts[:-1]])
+    labels = np.concatenate([part.labels for part in parts[:-1]])
+    source = f"files of the binary version in {folder}"
+    return DataSet(cifar.name, cifar.title, Images(pixels, labels), parts[-1], cifar.class_names, source)
 
 
 def _read(cifar: Cifar, path: Path) -> Images:
     data = np.frombuffer(read_whole(path), np.uint8)
     record = cifar.num_labels + _PIXELS
     if not len(data) or len(data) % record:
-        raise DamagedDataError(path, f"its {len(data):,} bytes are not a whole number of images of {record:,} bytes")
+        raise DataError(path, f"its {len(data):,} bytes are not a whole number of images of {record:,} bytes")
     records = data.reshape(-1, record)
-    labels = checked_labels(path, records[:, cifar.label], len(cifar.class_names))
+    labels = records[:, cifar.num_labels - 1]
+    check_labels(path, labels, len(cifar.class_names))
     planes = records[:, cifar.num_labels :].reshape(-1, _CHANNELS, _SIDE, _SIDE)
-    return Images(np.ascontiguousarray(planes.transpose(0, 2, 3, 1)), labels)
-
-
-def _refuse_pickles(cifar: Cifar, folder: Path) -> None:
-    """Raise MissingDataError where a file of the Python version is there, and begins as a pickle does."""
-    names = cifar.python.files
-    try:
-        pickled = locate(cifar.title, folder, tuple(cifar.python._replace(files=(name,)) for name in names))
-        with opened(pickled.files[0]) as file:
-            first_byte = file.read(1)
-    except (MissingDataError, DamagedDataError):
-        return
-    if first_byte != _PICKLE:
-        return
-    raise MissingDataError(
-        f"{pickled.folder} has {cifar.title} in its Python version, whose files are pickles and may run code. Get the "
-        f"binary version, which has {cifar.binary.files[0]}.",
-        sum((pickled.folder / name).exists() for name in names),
-    )
+    return Images(np.ascontiguousarray(planes.transpose(0, 2, 3, 1)), labels.astype(np.int32))

@@ -15,7 +15,7 @@ import numpy as np
 from jaxtyping import UInt8
 from PIL import Image
 
-from moe_theory.core.errors import DamagedDataError, InvalidDimsError, InvalidParamsError, MoeTheoryError, shortened
+from moe_theory.core.errors import DataError, InvalidValueError, MoeTheoryError, shortened
 from moe_theory.core.machine import available_cores
 from moe_theory.deep.datasets.files import read_whole
 
@@ -38,9 +38,9 @@ def read_images(paths: Sequence[Path]) -> DecodedImages:
     """Return the images in these files, at least one.
 
     Raises:
-        DamagedDataError: For a file that cannot be decoded.
-        InvalidParamsError: For an image that is not 8-bit grey or RGB, or that its EXIF data turn.
-        InvalidDimsError: For images of more than one size.
+        DataError: For a file that cannot be decoded.
+        InvalidValueError: For an image that is not 8-bit grey or RGB, or that its EXIF data turn.
+        InvalidValueError: For images of more than one size.
     """
     pixels = np.empty(0, np.uint8)
     modes = Counter[str]()
@@ -57,7 +57,7 @@ def read_images(paths: Sequence[Path]) -> DecodedImages:
     if len(sizes) > 1:
         (height, width, _), *_ = ordered = sorted(sizes, key=lambda shape: -len(sizes[shape]))
         listed = ", ".join(f"{len(sizes[shape]):,} of {shape[0]} x {shape[1]}" for shape in ordered[:4])
-        raise InvalidDimsError(
+        raise InvalidValueError(
             f"the images have {len(sizes)} sizes, and must have one: {listed} pixels, such as "
             f"{sizes[ordered[-1]][0]}. Resize them, as by PIL.Image.open(path).resize(({width}, {height})).save(path)."
         )
@@ -69,7 +69,7 @@ def _decode(path: Path) -> tuple[UInt8[np.ndarray, "h w 3"], str]:
     try:
         with Image.open(io.BytesIO(data), formats=FORMATS) as image:
             if fault := _fault(image):
-                raise InvalidParamsError(f"{path} {fault}")
+                raise InvalidValueError(f"{path} {fault}")
             return np.asarray(image.convert("RGB")), image.mode
     except MoeTheoryError:
         raise
@@ -77,7 +77,7 @@ def _decode(path: Path) -> tuple[UInt8[np.ndarray, "h w 3"], str]:
         is_unknown = isinstance(failure, Image.UnidentifiedImageError)  # whose message has an address in memory
         reason = "no known format" if is_unknown else shortened(str(failure) or type(failure).__name__)
         way_out = f"Remove it, or save it in one of the formats {', '.join(FORMATS)}."
-        raise DamagedDataError(path, f"it cannot be decoded ({reason})", way_out) from None
+        raise DataError(path, f"it cannot be decoded ({reason})", way_out) from None
 
 
 def _fault(image: Image.Image) -> str:

@@ -1,103 +1,68 @@
-"""Tiny ImageNet as published; its validation images may be sorted into folders as for torchvision's ImageFolder.
+"""Tiny ImageNet as published. Labels of the test images are withheld: validation images are the test split.
 
-Labels of the test images are withheld: validation images are the test split. Classes are numbered in sorted order.
+Classes are numbered in sorted order.
 """
 
-from collections import Counter
 from pathlib import Path
 
 import numpy as np
 
-from moe_theory.core.errors import DamagedDataError, MissingDataError, shortened
-from moe_theory.deep.datasets.files import DataSet, Images, Inventory, Layout, LocatedFiles, locate, read_lines
-from moe_theory.deep.datasets.folders import (
-    ListedImages,
-    check_classes,
-    check_filled,
-    grey_converted,
-    images,
-    list_images,
-)
+from moe_theory.core.errors import DataError
+from moe_theory.deep.datasets.files import DataSet, Images, locate, matching, read_lines
+from moe_theory.deep.datasets.folders import class_images, grey_notes, list_images
 from moe_theory.deep.datasets.images import read_images
 
 TITLE = "Tiny ImageNet"
-WAY_OUT = "Unpack the archive again."
-LAYOUTS = (Layout(("train/", "val/", "wnids.txt"), ("tiny-imagenet-200",)),)
+FILES = ("train/", "val/", "wnids.txt")
 _SIDE = 64  # pixels
-_PUBLISHED = (100_000, 10_000)  # images of the two splits
-
-
-def find_tiny_imagenet(folder: Path) -> LocatedFiles:
-    """Return its two folders and its list of classes. Raises: MissingDataError for anything else."""
-    return locate(TITLE, folder, LAYOUTS)
+_WAY_OUT = "Unpack the archive again."
 
 
 def load_tiny_imagenet(folder: Path) -> DataSet:
     """Return all images, decoded, 64 x 64 pixels in colour."""
-    located = find_tiny_imagenet(folder)
-    train, val, listed = located.files
+    train, val, listed = locate(TITLE, folder, FILES)
     names = sorted(set(read_lines(listed)))
     if not names:
-        raise DamagedDataError(listed, "it names no classes", WAY_OUT)
-    has_list = (val / "images").is_dir()
-    parts = [_sorted_images(train, names), _annotated(val, names) if has_list else _sorted_images(val, names)]
-    for split, (_, labels) in zip((train, val), parts, strict=True):
-        check_filled(split, names, labels)
-    decoded = [read_images(paths) for paths, _ in parts]
-    for split, (pixels, _) in zip((train, val), decoded, strict=True):
-        if pixels.shape[1:3] != (_SIDE, _SIDE):
-            reason = f"its images have {pixels.shape[1]} x {pixels.shape[2]} pixels, not {_SIDE} x {_SIDE} as {TITLE}"
-            raise DamagedDataError(split, reason, WAY_OUT)
-    train_images, test_images = (
-        Images(pixels, labels) for (pixels, _), (_, labels) in zip(decoded, parts, strict=True)
+        raise DataError(listed, "it names no classes", _WAY_OUT)
+    if [path.name for path in matching(train, "*/")] != names:
+        raise DataError(train, f"its folders are not the {len(names)} classes of {listed.name}", _WAY_OUT)
+    train_paths, train_labels = class_images([train / name / "images" for name in names])
+    test_paths, test_labels = _validation_images(val, names)
+    pixels, modes = read_images([*train_paths, *test_paths])
+    if pixels.shape[1:3] != (_SIDE, _SIDE):
+        reason = f"its images have {pixels.shape[1]} x {pixels.shape[2]} pixels, not {_SIDE} x {_SIDE} as {TITLE}"
+        raise DataError(train, reason, _WAY_OUT)
+    return DataSet(
+        name="tiny-imagenet",
+        title=TITLE,
+        train=Images(pixels[: len(train_paths)], train_labels),
+        test=Images(pixels[len(train_paths) :], test_labels),
+        class_names=_class_names(listed.with_name("words.txt"), names),
+        source=f"images that {listed} lists",
+        notes=("val/ is the test split, as labels of the test images are withheld", *grey_notes(modes)),
     )
-    counts = len(train_images.labels), len(test_images.labels)
-    notes = ["val/ is the test split, as labels of the test images are withheld"]
-    if counts != _PUBLISHED:
-        notes.append(
-            f"{counts[0]:,} + {counts[1]:,} images of {len(names)} classes; {_PUBLISHED[0]:,} + {_PUBLISHED[1]:,} of "
-            "200 were published"
-        )
-    paths = [path for part in parts for path in part.paths]
-    modes = decoded[0].modes + decoded[1].modes
-    inventory = Inventory(
-        f"{TITLE}, by its list of classes in {located.folder}",
-        kinds={"ending": Counter(path.suffix.lower() for path in paths), "mode": modes},
-        converted=grey_converted(modes),
-        notes=tuple(notes),
-    )
-    return DataSet("tiny-imagenet", TITLE, train_images, test_images, _class_names(located.folder, names), inventory)
 
 
-def _sorted_images(split: Path, names: list[str]) -> ListedImages:
-    """Return images in folders of their classes, where the archive has them in `images/` of each."""
-    check_classes(split, names)
-    inner = [split / name / "images" for name in names]
-    return list_images([path if path.is_dir() else path.parent for path in inner])
-
-
-def _annotated(val: Path, names: list[str]) -> ListedImages:
-    """Return images with a list of their classes beside them: a line has the file's name, the class and a box."""
+def _validation_images(val: Path, names: list[str]) -> tuple[list[Path], np.ndarray]:
+    """Return images with the list of their classes beside them: a line has the file's name, the class and a box."""
     listed = val / "val_annotations.txt"
-    if not listed.is_file():
-        raise MissingDataError(f"{listed} is missing, which lists the classes of the images. {WAY_OUT}")
     labels: dict[str, int] = {}
-    for number, line in enumerate(read_lines(listed), 1):
+    for line in read_lines(listed):
         name, _, rest = line.partition("\t")
         wnid = rest.partition("\t")[0]
         if wnid not in names:
-            reason = f"{shortened(wnid)} of annotation {number} is not one of the {len(names)} classes"
-            raise DamagedDataError(listed, reason, WAY_OUT)
+            raise DataError(listed, f"{wnid!r} of {name!r} is not one of the {len(names)} classes", _WAY_OUT)
         labels[name] = names.index(wnid)
-    paths = images(val / "images")
+    if len(set(labels.values())) < len(names):
+        raise DataError(listed, f"it has no images of some of the {len(names)} classes", _WAY_OUT)
+    paths = list_images(val / "images")
     for name in sorted({path.name for path in paths} ^ labels.keys()):
-        reason = f"{shortened(name)} is " + (f"not in {val / 'images'}" if name in labels else "not among its lines")
-        raise DamagedDataError(listed, reason, WAY_OUT)
-    return ListedImages(paths, np.array([labels[path.name] for path in paths], np.int32))
+        place = val / "images" if name in labels else "its lines"
+        raise DataError(listed, f"{name!r} is not in {place}", _WAY_OUT)
+    return paths, np.array([labels[path.name] for path in paths], np.int32)
 
 
-def _class_names(folder: Path, names: list[str]) -> tuple[str, ...]:
-    path = folder / "words.txt"
+def _class_names(path: Path, names: list[str]) -> tuple[str, ...]:
     lines = read_lines(path) if path.is_file() else []
     words = dict(line.split("\t", 1) for line in lines if "\t" in line)
     return tuple(words.get(name, name) for name in names)

@@ -29,7 +29,7 @@ LEAST_AREA = 1e-9  # of a box's part of the simplex; smaller ones are points or 
 def compute(setup: plot.Setup) -> xr.Dataset:
     """Boxes, candidates, depths and pulls of the first replicate's leaves at three times; rows without a leaf are NaN.
 
-    Raises: InvalidRunError for rounds that cannot be run.
+    Raises: InvalidValueError for rounds that cannot be run.
     """
     length = setup.rounds
     check_run(length, STRIDE)

@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from moe_theory.core import programs
-from moe_theory.core.errors import InvalidDimsError
+from moe_theory.core.errors import InvalidValueError
 from moe_theory.merging.testbed import transformer
 from moe_theory.merging.testbed.tasks import Examples
 from moe_theory.merging.testbed.transformer import Experts, Model
@@ -136,13 +136,14 @@ def gram_matrices(
 
 
 def own_inputs(calibration: Examples, num_experts: int) -> Float[np.ndarray, "E m s p"]:
-    """m inputs of each expert's own tasks, evenly spaced. Raises: InvalidDimsError where an expert has none."""
+    """m inputs of each expert's own tasks, evenly spaced. Raises: InvalidValueError where an expert has none."""
     tasks, inputs = np.asarray(calibration.tasks), np.asarray(calibration.inputs)
     places = [np.flatnonzero(tasks % num_experts == expert) for expert in range(num_experts)]
     if any(len(own) == 0 for own in places):
-        raise InvalidDimsError(
+        raise InvalidValueError(
             f"num_experts={num_experts}: an expert has no calibration inputs of tasks e modulo {num_experts} to be "
-            "judged on. Give inputs of every task."
+            "judged on. Give inputs of every task.",
+            argument="num_experts",
         )
     size = min(CALIBRATION_SIZE, *map(len, places))
     return np.stack([inputs[own[np.linspace(0, len(own) - 1, size).astype(int)]] for own in places])

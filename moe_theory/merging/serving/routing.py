@@ -18,7 +18,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
-from moe_theory.core.errors import InvalidDimsError, unknown_name
+from moe_theory.core.errors import InvalidValueError, unknown_name
 from moe_theory.merging.testbed.transformer import Experts, MoE
 
 CAPACITY_FACTOR = 1.25  # Switch's own, of an even share
@@ -154,7 +154,7 @@ Routers = tuple[Router, ...]  # one a layer
 
 @dataclasses.dataclass(frozen=True)
 class Kind:
-    """Level of routing, number of experts, and how the router learns. Raises: UnknownNameError, InvalidDimsError."""
+    """Level of routing, number of experts, and how the router learns. Raises: UnknownNameError, InvalidValueError."""
 
     level: str  # TOKEN, EXAMPLE or TASK
     num_active: int = SOFT  # k, or SOFT
@@ -164,9 +164,10 @@ class Kind:
         if self.level not in LEVELS:
             raise unknown_name("level of routing", self.level, LEVELS)
         if self.num_active < 0 or (self.is_reinforced and self.num_active != 1):
-            raise InvalidDimsError(
+            raise InvalidValueError(
                 f"num_active={self.num_active} must be at least 1, or SOFT (0) for a merge of all experts; a router "
-                "that is reinforced samples 1. Change num_active."
+                "that is reinforced samples 1. Change num_active.",
+                argument="num_active",
             )
 
 

@@ -17,7 +17,7 @@ from jaxtyping import Array, Float, Int, Key
 from moe_theory.core import constraints
 from moe_theory.core.constraints import Positive, Size, SizeOrZero
 from moe_theory.core.digits import handwritten_digits
-from moe_theory.core.errors import InvalidDimsError, unknown_name
+from moe_theory.core.errors import InvalidValueError, unknown_name
 
 CHANGES = ("as it is", "rotated", "inverted", "permuted")
 SIDE = 8
@@ -71,7 +71,7 @@ class Recipe:
     seed: SizeOrZero = 0
 
     def __post_init__(self) -> None:
-        """Raises: InvalidDimsError or InvalidParamsError for what cannot be trained."""
+        """Raises: InvalidValueError for what cannot be trained."""
         constraints.check_sizes(self)
         constraints.require(Positive, learning_rate=self.learning_rate)
         self._require_at_most("num_tasks", len(CHANGES) * NUM_CLASSES, "there are no more label maps")
@@ -81,12 +81,16 @@ class Recipe:
 
     def _require_at_most(self, name: str, bound: int, why: str) -> None:
         if getattr(self, name) > bound:
-            raise InvalidDimsError(f"{name}={getattr(self, name)} must be at most {bound}: {why}. Lower {name}.")
+            raise InvalidValueError(
+                f"{name}={getattr(self, name)} must be at most {bound}: {why}. Lower {name}.", argument=name
+            )
 
     def _require_multiple(self, name: str, of: str, why: str) -> None:
         value, unit = getattr(self, name), getattr(self, of)
         if value % unit:
-            raise InvalidDimsError(f"{name}={value} must be a multiple of {of}={unit}: {why}. Change {name}.")
+            raise InvalidValueError(
+                f"{name}={value} must be a multiple of {of}={unit}: {why}. Change {name}.", argument=name
+            )
 
 
 class Examples(NamedTuple):

@@ -1,5 +1,4 @@
-"""Accuracy on each task after each, and who is tested: catches matrices read a round off, transfer of the wrong sign or
-entry, and a router that is asked something else than at training."""
+"""Who is tested: catches a router that is asked something else than at training."""
 
 import functools
 
@@ -10,7 +9,6 @@ import pytest
 
 from moe_theory import deep
 from moe_theory.deep import evaluation, gate, tasks
-from moe_theory.deep.summary import AccuracyMatrix
 
 SIZES = {"rounds": 6, "samples": 10, "batch": 10, "epochs": 5, "test_images": 60, "replicates": 2}
 
@@ -18,24 +16,6 @@ SIZES = {"rounds": 6, "samples": 10, "batch": 10, "epochs": 5, "test_images": 60
 @pytest.fixture(scope="module")
 def judged():
     return deep.judge(deep.plan("baselines-small", **SIZES))
-
-
-def test_transfer_of_a_matrix_by_hand():
-    """Eqs. (2) to (4) of GEM on three tasks, whose entries are all different."""
-    rates = np.array([[0.9, 0.2, 0.1], [0.6, 0.8, 0.3], [0.5, 0.4, 0.7]])[:, :, None]
-    matrix = AccuracyMatrix(rates, np.array([0.3, 0.25, 0.35])[:, None])
-    assert matrix.average_accuracy == pytest.approx((0.5 + 0.4 + 0.7) / 3)
-    assert matrix.backward_transfer == pytest.approx(((0.5 - 0.9) + (0.4 - 0.8)) / 2)
-    assert matrix.forward_transfer == pytest.approx(((0.2 - 0.25) + (0.3 - 0.35)) / 2)
-
-
-def test_rows_are_read_when_their_task_ends(judged):
-    made = judged.to_xarray()
-    assert made.accuracy_matrix.dims == ("cell", "test", "learned", "class", "replicate")
-    for test, name in (("task-given", "task_accuracies"), ("routed", "task_accuracies_routed")):
-        ends = made[name].sel(round=[2, 4, 6]).transpose("cell", "round", "class", "replicate")
-        np.testing.assert_allclose(made.accuracy_matrix.sel(test=test).values, ends.values)
-    assert np.isnan(made.accuracy_matrix.sel(test="task-given", learned="1")[:, 1:]).all()  # which none has served
 
 
 def test_one_expert_is_the_one_that_served_and_the_routed_one(judged):
@@ -56,7 +36,7 @@ def test_the_router_is_asked_by_the_gates_as_they_are_without_perturbation():
     arrival = tasks.Arrival(rest[0], rows[0], rows, rows[0], jnp.array([9.0, 0, 0, 0]), *(rest[1],) * 3)
     tested = jax.jit(functools.partial(evaluation.tested, rank=lambda outputs, shown: outputs + shown.perturbation))
     found = tested(
-        evaluation.Tests(rows, jnp.eye(3), jnp.zeros(3), jnp.eye(2, 3)),
+        evaluation.Tests(rows, jnp.eye(3), jnp.eye(2, 3)),
         past._replace(experts=jnp.array([2, evaluation.NO_EXPERT])),
         evaluation.Tables(1 - hits, hits),
         jnp.concatenate([jnp.eye(3)[::-1], jnp.ones((1, 3))]),

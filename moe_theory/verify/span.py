@@ -1,0 +1,48 @@
+"""Ranges of numbers, and places in them."""
+
+import dataclasses
+import math
+from typing import Any
+
+import numpy as np
+
+LOG_RATIO = 10  # a range that spans as much is logarithmic
+Number = bool | int | float
+
+
+@dataclasses.dataclass(frozen=True)
+class Span:
+    """Numbers from `low` to `high`: whole ones if these are, and logarithmic if they are positive and far apart."""
+
+    low: Number
+    high: Number
+
+    @property
+    def is_log(self) -> bool:
+        return self.low > 0 and self.high >= LOG_RATIO * self.low
+
+    def place(self, values: Any) -> np.ndarray:
+        """Positions of values: 0 at the lowest, 1 at the highest."""
+        low, high = self._scaled([self.low, self.high])
+        return (self._scaled(values) - low) / (high - low)
+
+    def value_at(self, places: Any) -> np.ndarray:
+        """The inverse of `place`, as real numbers."""
+        low, high = self._scaled([self.low, self.high])
+        values = low + np.asarray(places, np.float64) * (high - low)
+        return np.exp(values) if self.is_log else values
+
+    def between(self, lower: Number, upper: Number) -> Number | None:
+        """The value halfway between two; None where there is none."""
+        middle = math.sqrt(lower * upper) if self.is_log else (lower + upper) / 2
+        middle = round(middle) if isinstance(lower, int) else tidy(middle)
+        return middle if lower < middle < upper else None
+
+    def _scaled(self, values: Any) -> np.ndarray:
+        values = np.asarray(values, np.float64)
+        return np.log(values) if self.is_log else values
+
+
+def tidy(value: float) -> float:
+    """A number to six digits, as commands have it."""
+    return float(f"{value:.6g}")
