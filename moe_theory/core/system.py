@@ -137,7 +137,7 @@ def simulate(
     Raises: InvalidValueError for what cannot be run, such as a key of another
         generator than threefry2x32, or another than the state came from; DeclarationError for a state without a
         `round` that `step` adds 1 to, a `step` that gives another state than `init`, or a type of less than a byte;
-        with `debug`, InvalidValueError that names round, replicate and field of the first fault.
+        with `debug`, InvalidValueError that names round and field of a fault.
     Warns: RuntimeWarning inside a `jax.jit` of the caller's, where the installed jaxlib has a fault that only options
         of the compiler avoid (`core/faults.py`).
 
@@ -161,7 +161,7 @@ def simulate(
     if debug:
         from moe_theory.core.debug import run as run_asserting  # it imports chex
 
-        end, records = run_asserting(system, key, np.zeros(1, np.uint32), *run)
+        end, records = run_asserting(system, key, *run)
     else:
         end, records = engine.run(system, key, *run, plain)
     lineage.remember(end, digest)
@@ -224,7 +224,7 @@ def simulate_batch(
     if debug:
         from moe_theory.core.debug import run as run_asserting
 
-        end, records = run_asserting(system, replicate_keys(root_key, names), names, *run)
+        end, records = run_asserting(system, replicate_keys(root_key, names), *run)
     elif reduce is None and platform is not None:
         width = engine.width_for(shapes, platform, len(names))
         end, records = engine.run_in_blocks(width, system, root_key, names, *run, plain)

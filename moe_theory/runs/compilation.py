@@ -32,20 +32,20 @@ def keep_programs(folder: str | os.PathLike[str] | None = None, *, fallback: Pat
     if folder is None and VARIABLE in os.environ:
         return None
     wanted = user_cache() / f"programs-{_processor()}" if folder is None else Path(folder)
-    found = next(filter(_is_writable, [wanted, *([] if fallback is None else [fallback])]), None)
-    if found is None:
+    if not _is_writable(wanted):
         if folder is not None:
             raise OutputError(f"{wanted} cannot be written, so that no program would be kept: name another folder.")
-        return None
-    folder = found
-    os.environ |= THRESHOLDS | {VARIABLE: str(folder)}
+        if fallback is None or not _is_writable(fallback):
+            return None
+        wanted = fallback
+    os.environ |= THRESHOLDS | {VARIABLE: str(wanted)}
     import jax
 
     # JAX may have read its environment already.
-    jax.config.update("jax_compilation_cache_dir", str(folder))
+    jax.config.update("jax_compilation_cache_dir", str(wanted))
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
     jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
-    return folder
+    return wanted
 
 
 def _processor() -> str:

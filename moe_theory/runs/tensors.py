@@ -11,7 +11,6 @@ import numpy as np
 from safetensors import SafetensorError, safe_open
 
 from moe_theory.core.errors import DamagedError, shortened
-from moe_theory.runs.files import read_json
 
 INDEX = "model.safetensors.index.json"
 NUMBERS = {  # dtypes that can be averaged
@@ -20,7 +19,6 @@ NUMBERS = {  # dtypes that can be averaged
     "F16": np.dtype(np.float16),
     "BF16": np.dtype(ml_dtypes.bfloat16),
 }
-_NUM_SHARDS = re.compile(r"-of-([0-9]{1,9})\.safetensors$")  # at the end of a shard's name
 
 
 class Tensor(NamedTuple):
@@ -41,29 +39,26 @@ class Checkpoint(NamedTuple):
 
 
 def open_checkpoint(path: Path) -> Checkpoint:
-    """Read the headers of a file, or of a folder of shards with or without an index.
+    """Read the headers of a file, or of all shards in a folder.
 
     Raises: DamagedError, for shards that are missing, too.
     """
     if not os.path.isdir(path):  # which is false of names that no file can have
         return Checkpoint(path, _tensors_of(path))
-    index = path / INDEX
-    names = _shards_of(index) if index.is_file() else sorted(file.name for file in path.glob("*.safetensors"))
-    if not names:
+    shards = sorted(path.glob("*.safetensors"))
+    if not shards:
         raise DamagedError(f"{path} has no safetensors files. Name the folder that they are in.")
-    match = _NUM_SHARDS.search(names[0])
-    num_shards = int(match[1]) if match else len(names)
-    num_present = sum((path / name).exists() for name in names)
-    if num_present < num_shards:
+    match = re.search(r"-of-(\d{1,9})\.safetensors$", shards[0].name)
+    if match and len(shards) != int(match[1]):
         raise DamagedError(
-            f"the download of {path} is incomplete: {num_present} of {num_shards} shards are there. Finish it."
+            f"the download of {path} is incomplete: {len(shards)} of {int(match[1])} shards are there. Finish it."
         )
     tensors: dict[str, Tensor] = {}
-    for shard in names:
-        for name, tensor in _tensors_of(path / shard).items():
+    for shard in shards:
+        for name, tensor in _tensors_of(shard).items():
             if name in tensors:
                 raise DamagedError(
-                    f"{path} has {name} in {tensors[name].path.name} and in {shard}. Move one of them elsewhere."
+                    f"{path} has {name} in {tensors[name].path.name} and in {shard.name}. Move one of them elsewhere."
                 )
             tensors[name] = tensor
     return Checkpoint(path, tensors)
@@ -71,8 +66,7 @@ def open_checkpoint(path: Path) -> Checkpoint:
 
 def array_of(tensor: Tensor) -> np.ndarray:
     """Return a floating-point tensor, memory-mapped."""
-    with tensor.path.open("rb") as file:
-        data = np.memmap(file, np.uint8, "r")[tensor.start : tensor.stop]
+    data = np.memmap(tensor.path, np.uint8, "r")[tensor.start : tensor.stop]
     return data.view(NUMBERS[tensor.kind]).reshape(tensor.shape)
 
 
@@ -102,15 +96,3 @@ def _tensors_of(path: Path) -> dict[str, Tensor]:
 def _num_bytes(kind: str, shape: tuple[int, ...]) -> int:
     bits = re.search(r"\d+", kind)  # "BF16", "F8_E4M3"; "BOOL" takes a byte
     return math.prod(shape) * (int(bits[0]) if bits else 8) // 8
-
-
-def _shards_of(index: Path) -> list[str]:
-    try:
-        names = set(read_json(index)["weight_map"].values())
-        if not names or any(Path(name).name != name for name in names):
-            raise ValueError("its weight_map must name files beside it")
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as failure:
-        raise DamagedError(
-            f"{index} is no index of a checkpoint ({shortened(str(failure))}). Fetch it again."
-        ) from None
-    return sorted(names)
