@@ -44,10 +44,6 @@ class UnknownNameError(MoeTheoryError):
 class MissingError(MoeTheoryError):
     """Something saved, or a file, that is not where it is looked for."""
 
-    def __init__(self, message: str, present: int = 0, argument: str = "") -> None:
-        super().__init__(message, argument)
-        self.present = present  # files or folders that are there
-
 
 class DamagedError(MoeTheoryError):
     """Something saved that cannot be read, or cannot be joined with something else."""

@@ -21,6 +21,9 @@ ELSEWHERE = {
     "plot/svg.py:written": "into memory",
     "cli/__init__.py:format_epilog": "Click's, into memory",
     "runs/store.py:pack": "into memory",
+    "plot/document.py:write": "to temporary names, which `cli.papers` gives",
+    "deep/report.py:document": "likewise",
+    "merging/report.py:_files": "likewise",
 }
 
 

@@ -25,7 +25,7 @@ def twice_beyond_half(run) -> np.ndarray:
 
 def is_little_doubt(dims, run) -> bool:
     """Return whether exp(-eps^2 m / 2) is at most `MOST_DOUBT` for all gaps."""
-    return np.all(np.exp(-(gaps_of(run) ** 2) * int(run.params.num_samples) / 2) <= MOST_DOUBT)
+    return bool(np.all(np.exp(-(gaps_of(run) ** 2) * int(run.params.num_samples) / 2) <= MOST_DOUBT))
 
 
 EQUATION_10 = statement("equation-10", module=__name__, holds={**HOLDS, "little-doubt": is_little_doubt})
