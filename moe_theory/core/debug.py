@@ -28,7 +28,7 @@ _HANGING = "chexify assertion statuses were not inspected"  # chex says so at ex
 
 def run(
     system: Any,
-    keys: Any,
+    keys: jax.Array,
     state: Any,
     params: Any,
     num_rounds: int,

@@ -4,7 +4,7 @@ In the tier `generalization:exact`, a quarter of a minute, gaps are known in clo
 labels that are independent of the inputs make every classifier's risk 1/2. The tier `generalization:learned` trains
 classifiers, whose gap bounds the largest one from below: trained as usual they can refute no bound. What holds instead
 of Theorem 1 is in `corrected`, with its derivations; some claims are on instances where one of its three terms is
-nearly reached, and would fail if that term were half as large.
+nearly reached, and would fail if that term were half as large. `counterexamples` are functions of a few seconds each.
 
 Source: J. Zhao, P. Wang, Z. Wang, "Generalization Error Analysis for Sparse Mixture-of-Experts", 2024.
 """
@@ -13,6 +13,7 @@ from moe_theory.core.papers import Paper
 from moe_theory.generalization import certificate as certificate
 from moe_theory.generalization import complexity as complexity
 from moe_theory.generalization import corrected as corrected
+from moe_theory.generalization import counterexamples as counterexamples
 from moe_theory.generalization import model as model
 from moe_theory.generalization import theory as theory
 from moe_theory.generalization.calculator import bound as bound

@@ -23,7 +23,7 @@ from moe_theory.verify import claim, registry, statement
 NAMES = public_names()
 FUNCTION = ast.FunctionDef | ast.AsyncFunctionDef
 # Whose functions are statements of papers, or run their algorithms.
-OF_PAPERS = {"theory", "exact", "corrected", "tree", "complexity"}
+OF_PAPERS = {"theory", "exact", "corrected", "tree", "complexity", "counterexamples"}
 ALGORITHMS = {"system", "begin", "learn", "on_pool"}
 # What a function that is called raises for arguments that it does not get here: constants, or what was checked before.
 IMPOSSIBLE = {
@@ -42,6 +42,11 @@ IMPOSSIBLE = {
     "moe_theory.edge": {"learn": "UnknownNameError"},
     "moe_theory.edge.solvable": {"cell": "UnknownNameError"},
     "moe_theory.generalization": {"gap": "InvalidValueError", "true_risk": "InvalidValueError"},
+    "moe_theory.generalization.counterexamples": {
+        "fixed_router": "InvalidValueError DeclarationError UnknownNameError",
+        "learned_router": "InvalidValueError DeclarationError UnknownNameError",
+        "dense_router": "InvalidValueError DeclarationError UnknownNameError",
+    },
     "moe_theory.deep.Dims": {"servers": "InvalidValueError UnknownNameError"},
 }
 # Of an installation that is broken, and of `debug=True`, which the functions that take it name.

@@ -10,9 +10,9 @@ import pytest
 from scipy import special, stats
 
 import moe_theory as mt
-from examples import counterexamples
-from examples.counterexamples import Counterexample
 from moe_theory.core.errors import MoeTheoryError
+from moe_theory.generalization import counterexamples
+from moe_theory.generalization.counterexamples import Counterexample
 
 from .formulas import theorem_1
 

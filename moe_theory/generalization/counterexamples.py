@@ -70,7 +70,7 @@ def fixed_router(
 
     Examples:
         >>> import moe_theory as mt
-        >>> from examples import counterexamples
+        >>> from moe_theory.generalization import counterexamples
         >>> found = counterexamples.fixed_router(mt.root_key(0), num_draws=5)
         >>> found.gap.shape, found.frequency, found.refutes
         ((5,), 1.0, True)
@@ -118,7 +118,7 @@ def learned_router(
 
     Examples:
         >>> import moe_theory as mt
-        >>> from examples import counterexamples
+        >>> from moe_theory.generalization import counterexamples
         >>> found = counterexamples.learned_router(mt.root_key(0), num_samples=64, num_experts=4, num_draws=2)
         >>> found.gap.round(4).tolist()  # T divides m
         [0.5, 0.5]
@@ -164,7 +164,7 @@ def dense_router(
 
     Examples:
         >>> import moe_theory as mt
-        >>> from examples import counterexamples
+        >>> from moe_theory.generalization import counterexamples
         >>> found = counterexamples.dense_router(mt.root_key(0), num_draws=20)
         >>> float(found.gap.min().round(4)), found.refutes
         (0.5, True)
@@ -196,7 +196,7 @@ def quantile_lines(
 
     Examples:
         >>> import numpy as np
-        >>> from examples import counterexamples
+        >>> from moe_theory.generalization import counterexamples
         >>> slopes, intercepts, counts = counterexamples.quantile_lines(np.array([0.0, 1.0, 2.0, 3.0]), num_experts=2)
         >>> slopes.tolist(), counts.tolist()  # they cross at 1.5
         ([0.0, 1.0], [2, 2])
