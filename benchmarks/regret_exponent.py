@@ -20,7 +20,7 @@ from moe_theory.merging.params import Params
 from moe_theory.merging.system import system
 from moe_theory.runs import run_cells
 from moe_theory.runs.cells import Cell
-from moe_theory.verify import intervals
+from moe_theory.verification import intervals
 
 SLOTS, WORLDS, SEED, ERROR = 50_000, 16, 1, 0.05
 PLACES = np.round(500 * 10 ** np.arange(0, 2.1, 0.5)).astype(int)  # T

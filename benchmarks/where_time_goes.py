@@ -33,11 +33,11 @@ EVENTS = {  # of JAX, by their names
 }
 SPANS = {  # functions by the kind of work that they do
     "simulating": ["moe_theory.runs.cells:compute_chunk"],
-    "measuring": ["moe_theory.verify.session:sourced_runs"],
-    "resolving": ["moe_theory.verify.request:resolve"],
-    "sampling": ["moe_theory.verify.interim:SequentialTest.extend"],
-    "judging": ["moe_theory.verify.interim:SequentialTest.look"],
-    "keeping": ["moe_theory.verify.archive:Archive.save", "moe_theory.verify.archive:Archive.load"],
+    "measuring": ["moe_theory.verification.session:sourced_runs"],
+    "resolving": ["moe_theory.verification.request:resolve"],
+    "sampling": ["moe_theory.verification.interim:SequentialTest.extend"],
+    "judging": ["moe_theory.verification.interim:SequentialTest.look"],
+    "keeping": ["moe_theory.verification.archive:Archive.save", "moe_theory.verification.archive:Archive.load"],
     "report": ["moe_theory.report.pages:write_report"],
 }
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from gallery import ROOT
 
 from moe_theory.report.comparison import compared, numbers_of, read_own
-from moe_theory.verify.variant import variant_of
+from moe_theory.verification.variant import variant_of
 
 TABLE = ROOT / "docs" / "beside.csv"
 COLUMNS = ("statement", "differs", "printed", "own", "printed_numbers", "own_numbers", "does_not_apply")

@@ -41,11 +41,11 @@ from moe_theory.plot import symbols
 from moe_theory.report import bibliography, citations, rendering, roots, sweeps, wording
 from moe_theory.report import pages as reports
 from moe_theory.report.standing import standing
-from moe_theory.verify import challenged, explore, recorded, registry
-from moe_theory.verify.catalog import answered, statements
-from moe_theory.verify.claim import Claim
-from moe_theory.verify.status import Judged, StatementStatus, judged
-from moe_theory.verify.verdict import Role, Status, Verdict
+from moe_theory.verification import challenged, explore, recorded, registry
+from moe_theory.verification.catalog import answered, statements
+from moe_theory.verification.claim import Claim
+from moe_theory.verification.status import Judged, StatementStatus, judged
+from moe_theory.verification.verdict import Role, Status, Verdict
 
 NOT_AS_PRINTED = {StatementStatus.FALSE, StatementStatus.AMENDED, StatementStatus.VACUOUS}
 SCHEMAS = {  # of the documents that say their own, by command and by options that print another document

@@ -8,10 +8,10 @@ from collections.abc import Callable, Mapping, Sequence
 from moe_theory.core.papers import Paper, all_papers
 from moe_theory.report import bibliography
 from moe_theory.report.wording import BY_READING, statement_counts, statement_status
-from moe_theory.verify import recorded
-from moe_theory.verify.premises import footings
-from moe_theory.verify.recorded import judged_statements
-from moe_theory.verify.status import CAVEATED, PROVED, StatementStatus
+from moe_theory.verification import recorded
+from moe_theory.verification.premises import footings
+from moe_theory.verification.recorded import judged_statements
+from moe_theory.verification.status import CAVEATED, PROVED, StatementStatus
 
 HOLDS, AMENDED, FALSE, VACUOUS = map(
     str, (StatementStatus.HOLDS, StatementStatus.AMENDED, StatementStatus.FALSE, StatementStatus.VACUOUS)

@@ -14,7 +14,7 @@ from gallery import ROOT
 import moe_theory as mt
 import moe_theory.continual.statements  # which declares the claims
 from moe_theory.continual.experiments import FREE_ETA
-from moe_theory.verify import claim as claims
+from moe_theory.verification import claim as claims
 
 TABLE = ROOT / "docs" / "orders.csv"
 COLUMNS = ["statement", "claim", "eta", "alpha", "gamma", "status"]

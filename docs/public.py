@@ -16,11 +16,11 @@ from moe_theory.core.papers import all_papers
 TITLES = {  # of the API's pages, by package
     "moe_theory": "moe_theory",
     **{paper.package: name for name, paper in all_papers().items()},
-    "moe_theory.verify": "verify",
+    "moe_theory.verification": "verification",
     "moe_theory.sweep": "sweep",
     "moe_theory.core": "core",
 }
-PACKAGES = (*(paper.package for paper in all_papers().values()), "moe_theory.verify", "moe_theory.sweep")
+PACKAGES = (*(paper.package for paper in all_papers().values()), "moe_theory.verification", "moe_theory.sweep")
 
 
 @functools.cache

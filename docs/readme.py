@@ -21,7 +21,7 @@ from gallery import FIGURES, ROOT
 
 from benchmarks.report import CORES, cost, peer_name, read, times_engine
 from moe_theory.report import overview
-from moe_theory.verify.catalog import statements
+from moe_theory.verification.catalog import statements
 
 OURS = found.own_papers()
 BENCH = FIGURES / "bench" / "bench.json"

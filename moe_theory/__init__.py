@@ -13,15 +13,13 @@ from moe_theory.core.pages import register_pages as _register_pages
 __version__ = "0.2.0"  # the one place: pyproject.toml reads it here
 
 _lazy, _, _names = lazy_loader.attach_stub(__name__, __file__)
-__all__ = ["__version__", "verify", *_names]  # pyright: ignore[reportUnsupportedDunderAll]
+__all__ = ["__version__", *_names]  # pyright: ignore[reportUnsupportedDunderAll]
 _register_pages(lambda: importlib.import_module("moe_theory.report.notebook"))
 
 
 def __getattr__(name: str) -> object:
     if name in _names:
         return _lazy(name)
-    if name == "verify":  # a package and, called, its function
-        return importlib.import_module("moe_theory.verify")
     if not name.startswith("_"):
         from moe_theory.core.papers import paper_names, paper_package
 

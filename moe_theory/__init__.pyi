@@ -1,7 +1,5 @@
 import types
 
-import moe_theory.verify.session as _session
-
 from .core.papers import Paper as Paper
 from .core.papers import Reading as Reading
 from .core.random import draws as draws
@@ -15,19 +13,18 @@ from .runs.compilation import keep_programs as keep_programs
 from .sweep.results import Results as Results
 from .sweep.results import Sweep as Sweep
 from .sweep.vary import vary as vary
-from .verify import Claim as Claim
-from .verify import Experiment as Experiment
-from .verify import Status as Status
-from .verify import Verdict as Verdict
-from .verify.catalog import statements as statements
-from .verify.challenge import challenge as challenge
-from .verify.check import check as check
-from .verify.explore import explore as explore
-from .verify.registry import claims as claims
-from .verify.statement import statement as statement
+from .verification import Claim as Claim
+from .verification import Experiment as Experiment
+from .verification import Status as Status
+from .verification import Verdict as Verdict
+from .verification.catalog import statements as statements
+from .verification.challenge import challenge as challenge
+from .verification.check import check as check
+from .verification.explore import explore as explore
+from .verification.registry import claims as claims
+from .verification.session import verify as verify
+from .verification.statement import statement as statement
 
 __version__: str
-
-verify = _session.verify  # the package, which can be called
 
 def __getattr__(name: str) -> types.ModuleType: ...  # an installed paper

@@ -161,7 +161,7 @@ def compiled_for_users(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     """Undo a test's registrations."""
-    from moe_theory.verify import claim, registry, statement
+    from moe_theory.verification import claim, registry, statement
 
     registry.all_claims()  # imports the papers' claims, which would otherwise be gone with the test's
     monkeypatch.setattr(claim, "_REGISTERED", dict(claim._REGISTERED))

@@ -55,8 +55,8 @@ def challenge(
     from moe_theory.report.challenge import document
     from moe_theory.runs import terminal_progress
     from moe_theory.runs.compilation import keep_programs
-    from moe_theory.verify.challenges import search_each
-    from moe_theory.verify.registry import load_claims
+    from moe_theory.verification.challenges import search_each
+    from moe_theory.verification.registry import load_claims
 
     if not patterns:
         raise InvalidValueError("name a STATEMENT, such as continual.lemma-11-more-experts, or a paper.")

@@ -53,8 +53,8 @@ def explore(
     from moe_theory.runs import terminal_progress
     from moe_theory.runs.compilation import keep_programs
     from moe_theory.runs.files import prepare_folder
-    from moe_theory.verify.explore import carry_out_search, plan_search
-    from moe_theory.verify.registry import load_claims
+    from moe_theory.verification.explore import carry_out_search, plan_search
+    from moe_theory.verification.registry import load_claims
 
     if module is not None:
         load_claims(module)

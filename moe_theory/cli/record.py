@@ -31,7 +31,7 @@ def record(folders: tuple[Path, ...], elsewhere: bool) -> None:
     from moe_theory.core.papers import ordered_names
     from moe_theory.report import record as records
     from moe_theory.report.pages import NUMBERS
-    from moe_theory.verify.challenges import FOLDER
+    from moe_theory.verification.challenges import FOLDER
 
     searched = [] if elsewhere else [each for each in folders if (each / FOLDER).is_dir()]
     run = [each for each in folders if each not in searched or (each / NUMBERS).is_file()]

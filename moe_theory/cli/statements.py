@@ -48,7 +48,7 @@ def statements(
             raise InvalidValueError(
                 "--claims lists what is declared, not a run. Leave out --tree, --from and --system."
             )
-        from moe_theory.verify.registry import load_claims, select_claims
+        from moe_theory.verification.registry import load_claims, select_claims
 
         own = () if module is None else tuple(load_claims(module))
         show_document(verdicts.claims_document(select_claims(patterns or own or ("*",))))
@@ -59,8 +59,8 @@ def statements(
                 "--tree is of the printed algorithm, whose proofs use one another. Leave out --system."
             )
         from moe_theory.report import comparison
-        from moe_theory.verify.registry import load_claims
-        from moe_theory.verify.variant import variant_of
+        from moe_theory.verification.registry import load_claims
+        from moe_theory.verification.variant import variant_of
 
         if module is not None:
             load_claims(module)

@@ -23,8 +23,8 @@ from moe_theory.cli.output import command_line, damaged_lines, open_console, sho
 from moe_theory.core.errors import InvalidValueError
 
 if TYPE_CHECKING:
-    from moe_theory.verify.request import Request
-    from moe_theory.verify.verdict import Verdict
+    from moe_theory.verification.request import Request
+    from moe_theory.verification.verdict import Verdict
 
 PAGE_SECONDS, PAGE_SHARE = 0.06, 0.25  # of a budget, for the report: seconds a verdict, and at most this share of it
 _UNITS = {"s": 1, "m": 60, "h": 3600}
@@ -121,8 +121,8 @@ def request_of(
     module: Path | None,
     system: str | None,
 ) -> "Request":
-    from moe_theory.verify.registry import load_claims
-    from moe_theory.verify.request import check_request, parsed
+    from moe_theory.verification.registry import load_claims
+    from moe_theory.verification.request import check_request, parsed
 
     own = [] if module is None else load_claims(module)
     source = None if module is None else str(module)
@@ -155,15 +155,15 @@ def _judge(request: "Request", out: Path, dask: str | None, fresh: bool, has_pag
     from moe_theory.runs import terminal_progress
     from moe_theory.runs.compilation import keep_programs
     from moe_theory.runs.files import prepare_folder
-    from moe_theory.verify.archive import Archive, clear_samples
-    from moe_theory.verify.session import SAMPLES, carry_out
+    from moe_theory.verification.archive import Archive, clear_samples
+    from moe_theory.verification.session import SAMPLES, carry_out
 
     if request.budget is not None and has_page:
         reserve = min(PAGE_SECONDS * request.num_verdicts, PAGE_SHARE * request.budget)
         request = dataclasses.replace(request, reserve=reserve)
     pool = None
     if dask is not None:
-        from moe_theory.verify.remote import remote_pool
+        from moe_theory.verification.remote import remote_pool
 
         pool = remote_pool(request.studies, dask=dask)
     folder = prepare_folder(out, (pages.NUMBERS, *(pages.PAGE_NAMES if has_page else ())))

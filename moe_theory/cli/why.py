@@ -10,7 +10,7 @@ from moe_theory.cli.options import LAST_RUN, examples, from_option, json_option,
 from moe_theory.cli.output import show_document
 
 if typing.TYPE_CHECKING:
-    from moe_theory.verify.verdict import Statement
+    from moe_theory.verification.verdict import Statement
 
 
 @click.command(epilog=examples("moe-theory why generalization.theorem-1"))

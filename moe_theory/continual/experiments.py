@@ -34,10 +34,10 @@ from moe_theory.core.system import System, fields, observe_info
 from moe_theory.core.tasks import PROPORTIONAL, Pool, draw_pool
 from moe_theory.runs import Run
 from moe_theory.runs.draws import draws_of
-from moe_theory.verify import Experiment
-from moe_theory.verify.claim import Selection
-from moe_theory.verify.region import Choice, Order, Scale
-from moe_theory.verify.statement import limit_probability
+from moe_theory.verification import Experiment
+from moe_theory.verification.claim import Selection
+from moe_theory.verification.region import Choice, Order, Scale
+from moe_theory.verification.statement import limit_probability
 
 FAILURE = 0.05  # delta: what a probability that the paper leaves at delta, or at o(1), may be at most
 LIKELY, UNLIKELY = (limit_probability(to=limit, margin=FAILURE) for limit in (1, 0))

@@ -24,8 +24,8 @@ from moe_theory.continual.params import SIGMA_0, Dims, Params
 from moe_theory.core.random import normals
 from moe_theory.core.system import System, fields
 from moe_theory.core.tasks import ORTHOGONAL, PROPORTIONAL, Arrival, Pool
-from moe_theory.verify import Experiment
-from moe_theory.verify.claim import Selection
+from moe_theory.verification import Experiment
+from moe_theory.verification.claim import Selection
 
 TIER = "interventions"  # which a first look leaves out
 ALONG = {"signal_law": PROPORTIONAL}

@@ -23,10 +23,10 @@ from moe_theory.deep.presets import (
 )
 from moe_theory.plot import Setup
 from moe_theory.runs import Cell, Run, run_cells
-from moe_theory.verify import Claim, Experiment
-from moe_theory.verify.claim import Runs
-from moe_theory.verify.registry import select_claims
-from moe_theory.verify.statement import probability
+from moe_theory.verification import Claim, Experiment
+from moe_theory.verification.claim import Runs
+from moe_theory.verification.registry import select_claims
+from moe_theory.verification.statement import probability
 
 # By network, for some minutes on two cores. A verdict's first look is at 64 replicates; with fewer there is one look.
 REPLICATES = {"mlp": 256, "five-layer-small": 64, "resnet18-small": 64}

@@ -22,10 +22,10 @@ from moe_theory.deep.runs import EVERY, Plan, RunProgress
 from moe_theory.deep.summary import Summary, summarize
 from moe_theory.runs import Progress, automatic, shown
 from moe_theory.runs.provenance import backend, is_x64, now, versions
-from moe_theory.verify.claim import ReadingLike, Runs
-from moe_theory.verify.interim import SequentialTest
-from moe_theory.verify.request import FAMILY_ERROR, blank_verdict
-from moe_theory.verify.verdict import Report, Verdicts
+from moe_theory.verification.claim import ReadingLike, Runs
+from moe_theory.verification.interim import SequentialTest
+from moe_theory.verification.request import FAMILY_ERROR, blank_verdict
+from moe_theory.verification.verdict import Report, Verdicts
 
 if TYPE_CHECKING:
     import xarray as xr

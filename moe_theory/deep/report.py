@@ -21,9 +21,9 @@ from moe_theory.deep.summary import LEAST_CHANGE, Estimate, Summary
 from moe_theory.plot.document import Document, Picture, VerdictTable, ruled
 from moe_theory.runs.files import plain, sealed
 from moe_theory.sweep.dataset import to_netcdf
-from moe_theory.verify.claim import Runs
-from moe_theory.verify.request import MIN_REPLICATES
-from moe_theory.verify.verdict import Verdict
+from moe_theory.verification.claim import Runs
+from moe_theory.verification.request import MIN_REPLICATES
+from moe_theory.verification.verdict import Verdict
 
 HEIGHTS = {CONTINUAL: 5.2, EDGE: 3.0}  # of the picture, inches
 SCHEMA = "moe-theory/deep/1"

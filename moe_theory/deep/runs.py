@@ -43,8 +43,8 @@ from moe_theory.runs.provenance import backend, fingerprint, is_x64, versions
 from moe_theory.runs.runner import Runner, Task
 from moe_theory.runs.store import Store, pack, require_no_0_1, unpack
 from moe_theory.runs.workers import device_pool
-from moe_theory.verify.claim import ReadingLike, Runs
-from moe_theory.verify.request import MIN_REPLICATES
+from moe_theory.verification.claim import ReadingLike, Runs
+from moe_theory.verification.request import MIN_REPLICATES
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -17,7 +17,7 @@ from moe_theory.deep.runs import Plan
 from moe_theory.edge.policies import POLICIES
 from moe_theory.plot import across_replicates
 from moe_theory.runs import Run
-from moe_theory.verify.claim import Runs
+from moe_theory.verification.claim import Runs
 
 LEAST_CHANGE = 1e-3  # |w_t - w_{t-1}| below which an expert is dead
 # Ranges of the median of kappa outside which runs warn: where a router hardly learns, or freezes by itself, which

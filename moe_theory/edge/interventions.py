@@ -17,7 +17,7 @@ from moe_theory.edge.algorithm import State, system
 from moe_theory.edge.arrivals import Arrival
 from moe_theory.edge.experiments import BY_RATE, BY_SCALE
 from moe_theory.edge.params import Params
-from moe_theory.verify.claim import Selection
+from moe_theory.verification.claim import Selection
 
 TIER = "interventions"  # which a first look leaves out
 

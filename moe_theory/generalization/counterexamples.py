@@ -246,7 +246,7 @@ def _counterexample(
         else float(theory.theorem_1(*sizes, rademacher, dimension, LIPSCHITZ, delta))
         for name, dimension in dimensions.items()
     }
-    from moe_theory.verify.intervals import clopper_pearson  # takes a second to import
+    from moe_theory.verification.intervals import clopper_pearson  # takes a second to import
 
     bound = bounds[REFUTED]
     exceeded = int(np.sum(gap > bound))

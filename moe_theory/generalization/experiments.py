@@ -29,10 +29,10 @@ from moe_theory.generalization.instances import (
 from moe_theory.generalization.model import LIPSCHITZ, Dims
 from moe_theory.generalization.training import best_experts, gap, system
 from moe_theory.runs import Cell, Progress, Run, run_cells
-from moe_theory.verify import Experiment
-from moe_theory.verify.claim import Selection
-from moe_theory.verify.region import Size
-from moe_theory.verify.statement import identity
+from moe_theory.verification import Experiment
+from moe_theory.verification.claim import Selection
+from moe_theory.verification.region import Size
+from moe_theory.verification.statement import identity
 
 EXACT, LEARNED = "exact", "learned"
 TO_ROUNDING = identity(within=1e-5)  # of sums in float32 of numbers that are below 100

@@ -39,7 +39,7 @@ from moe_theory.merging.testbed.tasks import TRAIN, Examples, Recipe, examples
 from moe_theory.merging.testbed.transformer import Model, Norm
 from moe_theory.runs import Run
 from moe_theory.runs.cells import Cell
-from moe_theory.verify.claim import Measure, Runs
+from moe_theory.verification.claim import Measure, Runs
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -37,7 +37,7 @@ from moe_theory.merging.testbed.tasks import VALIDATION, Examples, Recipe, accur
 from moe_theory.merging.testbed.transformer import Model
 from moe_theory.runs import Run, run_cells
 from moe_theory.runs.cells import Cell
-from moe_theory.verify.claim import Measure, Runs
+from moe_theory.verification.claim import Measure, Runs
 
 if TYPE_CHECKING:
     import xarray as xr

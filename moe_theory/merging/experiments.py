@@ -30,9 +30,9 @@ from moe_theory.merging.system import Info, State, system
 from moe_theory.merging.testbed.tasks import Recipe
 from moe_theory.merging.tree import Tree
 from moe_theory.runs import Run
-from moe_theory.verify.claim import Experiment, Measured, Runs, Selection, excess
-from moe_theory.verify.region import Scale
-from moe_theory.verify.statement import identity, probability
+from moe_theory.verification.claim import Experiment, Measured, Runs, Selection, excess
+from moe_theory.verification.region import Scale
+from moe_theory.verification.statement import identity, probability
 
 MOSTLY, EXACTLY = probability(at_least=0.5), identity(within=0)
 EXACT_TIER, SURFACES_TIER, TESTBED_TIER, CLOCKS_TIER = "exact", "surfaces", "testbed", "clocks"

@@ -18,7 +18,7 @@ from moe_theory.runs.files import plain, write_whole
 if TYPE_CHECKING:
     from matplotlib.figure import FigureBase
 
-    from moe_theory.verify.verdict import Report
+    from moe_theory.verification.verdict import Report
 
 FORMS: dict[str, Literal["svg", "png"]] = {".svg": "svg", ".png": "png"}  # of a picture, by the suffix of its file
 

@@ -13,7 +13,7 @@ from moe_theory.core.errors import InvalidValueError
 from moe_theory.core.system import Observe, System, recorded_rounds
 from moe_theory.plot.spec import Setup
 from moe_theory.runs import Cell, Run
-from moe_theory.verify.claim import Experiment
+from moe_theory.verification.claim import Experiment
 
 if TYPE_CHECKING:
     import xarray as xr

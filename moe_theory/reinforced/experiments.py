@@ -22,8 +22,8 @@ from moe_theory.core.locality import Locality, distance_moved
 from moe_theory.core.system import System, fields
 from moe_theory.core.tasks import INDEPENDENT, ORTHOGONAL, PROPORTIONAL
 from moe_theory.runs import Run
-from moe_theory.verify import Experiment
-from moe_theory.verify.region import Choice, Size
+from moe_theory.verification import Experiment
+from moe_theory.verification.region import Choice, Size
 
 HORIZON = 64  # rounds of a run, in units of N M sigma_0^-0.25
 NUM_TASKS, NUM_EXPERTS = 3, 6

@@ -10,11 +10,11 @@ from moe_theory.core.papers import paper_names
 from moe_theory.plot.document import Document, ruled
 from moe_theory.plot.symbols import plain
 from moe_theory.report.wording import sentence
-from moe_theory.verify.catalog import catalog_of
-from moe_theory.verify.challenged import Challenge, Looked, placed, said
-from moe_theory.verify.span import Span
-from moe_theory.verify.status import Judged, StatementStatus
-from moe_theory.verify.verdict import FreeQuantity, Statement
+from moe_theory.verification.catalog import catalog_of
+from moe_theory.verification.challenged import Challenge, Looked, placed, said
+from moe_theory.verification.span import Span
+from moe_theory.verification.status import Judged, StatementStatus
+from moe_theory.verification.verdict import FreeQuantity, Statement
 
 CELLS = 8  # of a bar
 _FLIPPED = {"break": "breaks", "rescue": "is rescued"}

@@ -6,8 +6,8 @@ import moe_theory
 from moe_theory.core.papers import ordered_names, paper_names
 from moe_theory.plot.document import Document
 from moe_theory.report.bibliography import entry_of, software
-from moe_theory.verify.catalog import answers_for, catalog_of, statements
-from moe_theory.verify.verdict import Report
+from moe_theory.verification.catalog import answers_for, catalog_of, statements
+from moe_theory.verification.verdict import Report
 
 SCHEMA = "moe-theory/citation/2"
 

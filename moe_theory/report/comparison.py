@@ -16,12 +16,12 @@ from moe_theory.plot.document import Document, ruled
 from moe_theory.plot.symbols import plain
 from moe_theory.report.pages import read_reports
 from moe_theory.report.wording import claimed, decisive, measured, summary
-from moe_theory.verify.catalog import matching
-from moe_theory.verify.recorded import recorded_searches, recorded_verdicts
-from moe_theory.verify.statement import declared
-from moe_theory.verify.status import Judged, StatementStatus, deciding, judged
-from moe_theory.verify.variant import Variant
-from moe_theory.verify.verdict import OWN_SYSTEM, Report, Statement, Status, Verdict
+from moe_theory.verification.catalog import matching
+from moe_theory.verification.recorded import recorded_searches, recorded_verdicts
+from moe_theory.verification.statement import declared
+from moe_theory.verification.status import Judged, StatementStatus, deciding, judged
+from moe_theory.verification.variant import Variant
+from moe_theory.verification.verdict import OWN_SYSTEM, Report, Statement, Status, Verdict
 
 SCHEMA = "moe-theory/system/2"
 _UNDECIDED = {StatementStatus.OPEN, StatementStatus.NOT_JUDGED, StatementStatus.NOT_TESTABLE}

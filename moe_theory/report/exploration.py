@@ -13,8 +13,8 @@ from moe_theory.plot.document import Document, Picture, to_csv
 from moe_theory.report.document import written
 from moe_theory.report.panels import OBSERVED, PREDICTED
 from moe_theory.runs.files import sealed, write_together
-from moe_theory.verify.explore import Axis, Exploration, Point
-from moe_theory.verify.verdict import Status
+from moe_theory.verification.explore import Axis, Exploration, Point
+from moe_theory.verification.verdict import Status
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -13,8 +13,8 @@ from moe_theory.report import pages, panels
 from moe_theory.report.rendering import picture_of, templates
 from moe_theory.report.wording import claimed, measured
 from moe_theory.runs.files import prepare_folder
-from moe_theory.verify import recorded
-from moe_theory.verify.verdict import Report, Statement, Verdict
+from moe_theory.verification import recorded
+from moe_theory.verification.verdict import Report, Statement, Verdict
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

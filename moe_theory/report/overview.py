@@ -13,9 +13,9 @@ from moe_theory.core.papers import Reading, all_papers
 from moe_theory.plot import Axes, Canvas, Curves, FigureSpec, Panel, Setup, curve, legend, over, style, svg
 from moe_theory.plot.roles import MEASURED, PRINTED, RIGHT
 from moe_theory.report.wording import BY_READING, statement_status
-from moe_theory.verify import recorded
-from moe_theory.verify.registry import select_readings
-from moe_theory.verify.verdict import Status
+from moe_theory.verification import recorded
+from moe_theory.verification.registry import select_readings
+from moe_theory.verification.verdict import Status
 
 NAME = "overview"
 NARROW, WIDE = (5.0, 4.6), (10.4, 3.0)  # inches, two panels a row for a phone or all of them in one

@@ -10,9 +10,9 @@ from moe_theory.core.papers import all_papers
 from moe_theory.report import panels, wording
 from moe_theory.report.rendering import to_html, to_markdown
 from moe_theory.runs.files import sealed, unsealed, write_together
-from moe_theory.verify import recorded
-from moe_theory.verify.catalog import answered
-from moe_theory.verify.verdict import ID_WORDS, Report, Statement, Status, Verdict, is_id
+from moe_theory.verification import recorded
+from moe_theory.verification.catalog import answered
+from moe_theory.verification.verdict import ID_WORDS, Report, Statement, Status, Verdict, is_id
 
 SCHEMA = "moe-theory/verdicts/6"
 NUMBERS = "verdicts.json"  # what verifying writes

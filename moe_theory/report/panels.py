@@ -13,7 +13,7 @@ from moe_theory.plot.style import our_style
 from moe_theory.report.numbers import number
 from moe_theory.report.wording import allowed_sides
 from moe_theory.runs.files import plain
-from moe_theory.verify.verdict import Curve, Verdict
+from moe_theory.verification.verdict import Curve, Verdict
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -14,9 +14,9 @@ from moe_theory.plot.style import FORMS, Form, PictureStyle, our_style, saved, s
 from moe_theory.report import overview
 from moe_theory.runs import Progress, automatic, quiet, shown
 from moe_theory.runs.files import prepare_folder, write_together
-from moe_theory.verify.claim import ReadingLike
-from moe_theory.verify.registry import SPECIAL_NAMES, select_readings
-from moe_theory.verify.request import with_settings
+from moe_theory.verification.claim import ReadingLike
+from moe_theory.verification.registry import SPECIAL_NAMES, select_readings
+from moe_theory.verification.request import with_settings
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -10,9 +10,9 @@ from moe_theory.report import bibliography, wording
 from moe_theory.report.rendering import templates
 from moe_theory.runs.files import prepare_folder, write_together
 from moe_theory.runs.provenance import versions
-from moe_theory.verify import recorded
-from moe_theory.verify.status import Judged
-from moe_theory.verify.verdict import Proof, Statement, source_of
+from moe_theory.verification import recorded
+from moe_theory.verification.status import Judged
+from moe_theory.verification.verdict import Proof, Statement, source_of
 
 PAGE = "proofs.html"
 

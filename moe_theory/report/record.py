@@ -13,14 +13,14 @@ from moe_theory.plot.document import Document
 from moe_theory.report.challenge import headline
 from moe_theory.report.pages import as_report, merged, read_printed
 from moe_theory.runs.files import made_folder, write_whole
-from moe_theory.verify import challenges, recorded
-from moe_theory.verify.catalog import NAME as INDEX
-from moe_theory.verify.catalog import answered, catalog_of, index_text, statements
-from moe_theory.verify.challenged import Challenge
-from moe_theory.verify.proofs import require_proofs
-from moe_theory.verify.recorded import Recorded, parsed, written
-from moe_theory.verify.registry import select_claims
-from moe_theory.verify.verdict import Report
+from moe_theory.verification import challenges, recorded
+from moe_theory.verification.catalog import NAME as INDEX
+from moe_theory.verification.catalog import answered, catalog_of, index_text, statements
+from moe_theory.verification.challenged import Challenge
+from moe_theory.verification.proofs import require_proofs
+from moe_theory.verification.recorded import Recorded, parsed, written
+from moe_theory.verification.registry import select_claims
+from moe_theory.verification.verdict import Report
 
 MOST_CHANGES = 12  # that are named
 

@@ -22,8 +22,8 @@ from markupsafe import Markup
 from moe_theory.plot import symbols
 from moe_theory.report import bibliography, panels, wording
 from moe_theory.report.challenge import bars, left_free, orders_of, over_region, summed
-from moe_theory.verify.status import Judged, listed
-from moe_theory.verify.verdict import Report, Status, Verdict
+from moe_theory.verification.status import Judged, listed
+from moe_theory.verification.verdict import Report, Status, Verdict
 
 if typing.TYPE_CHECKING:
     from xml.etree.ElementTree import Element

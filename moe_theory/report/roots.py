@@ -12,9 +12,9 @@ from moe_theory.plot.document import Document
 from moe_theory.report.standing import Standing
 from moe_theory.report.verdicts import STATUS_STYLES, facts
 from moe_theory.report.wording import statement_status
-from moe_theory.verify.premises import Footing, conflicts_of, footings, premises_of
-from moe_theory.verify.recorded import judged_statements
-from moe_theory.verify.status import listed
+from moe_theory.verification.premises import Footing, conflicts_of, footings, premises_of
+from moe_theory.verification.recorded import judged_statements
+from moe_theory.verification.status import listed
 
 
 def tree_document(found: Sequence[Standing]) -> Document:

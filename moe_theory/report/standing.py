@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 from moe_theory.core.errors import DamagedError, UnknownNameError, unknown_name
 from moe_theory.report.pages import NUMBERS, read_printed, read_reports
-from moe_theory.verify.catalog import matching, statements
-from moe_theory.verify.recorded import judged_with_searches, recorded_verdicts
-from moe_theory.verify.status import Judged
-from moe_theory.verify.verdict import Report, Statement, Verdict
+from moe_theory.verification.catalog import matching, statements
+from moe_theory.verification.recorded import judged_with_searches, recorded_verdicts
+from moe_theory.verification.status import Judged
+from moe_theory.verification.verdict import Report, Statement, Verdict
 
 
 class Standing(NamedTuple):
@@ -42,8 +42,8 @@ def standing(
 
 
 def _of_module(module: Path) -> list[Statement]:
-    from moe_theory.verify.registry import load_claims  # whose claims need JAX
-    from moe_theory.verify.statement import bearing
+    from moe_theory.verification.registry import load_claims  # whose claims need JAX
+    from moe_theory.verification.statement import bearing
 
     return bearing(load_claims(module))
 

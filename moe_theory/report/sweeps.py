@@ -17,7 +17,7 @@ from moe_theory.sweep.estimate import SweepCost
 from moe_theory.sweep.grid import GridAxis
 from moe_theory.sweep.results import MOMENTS, Results
 from moe_theory.sweep.runner import ChunkCounts
-from moe_theory.verify.region import Span
+from moe_theory.verification.region import Span
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -28,14 +28,14 @@ from moe_theory.report.wording import (
     status_json,
     summary,
 )
-from moe_theory.verify.premises import footings, premises_of
-from moe_theory.verify.recorded import judged_statements as recorded
-from moe_theory.verify.recorded import on_other_data
-from moe_theory.verify.status import Judged, StatementStatus
-from moe_theory.verify.verdict import Report, Statement, Status, Verdict
+from moe_theory.verification.premises import footings, premises_of
+from moe_theory.verification.recorded import judged_statements as recorded
+from moe_theory.verification.recorded import on_other_data
+from moe_theory.verification.status import Judged, StatementStatus
+from moe_theory.verification.verdict import Report, Statement, Status, Verdict
 
 if TYPE_CHECKING:
-    from moe_theory.verify.claim import Claim
+    from moe_theory.verification.claim import Claim
 
 _STYLES = {
     Status.SUPPORTED: "green",

@@ -8,9 +8,9 @@ from typing import NamedTuple
 from urllib.parse import quote
 
 from moe_theory.report.numbers import number, percentage, with_error
-from moe_theory.verify.recorded import judged_with_searches
-from moe_theory.verify.status import CAVEATED, PROVED, Cause, Judged, StatementStatus, deciding, listed
-from moe_theory.verify.verdict import LIMITS, SLOWEST_FALL, Report, Role, Statement, Status, Stop, Trend, Verdict
+from moe_theory.verification.recorded import judged_with_searches
+from moe_theory.verification.status import CAVEATED, PROVED, Cause, Judged, StatementStatus, deciding, listed
+from moe_theory.verification.verdict import LIMITS, SLOWEST_FALL, Report, Role, Statement, Status, Stop, Trend, Verdict
 
 STATEMENT_MEANINGS: dict[str, str] = {
     StatementStatus.HOLDS: "In its most favourable reading, within the margins of the claims that decide it.",

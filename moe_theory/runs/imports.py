@@ -30,7 +30,7 @@ IMPORTERS = frozenset({"import_module", "__import__", "resolve_name"})  # with a
 LOADERS = IMPORTERS | {"eval", "exec", "run_path", "run_module", "spec_from_file_location", "attach", "attach_stub"}
 PACKAGE_FOLDER = Path(__file__).parents[1]
 ADDRESS = re.compile(r"[^\W\d]\w*(\.\w+)*:[^\W\d]\w*")  # "package.module:attribute"
-MAX_DEPTH = 3  # attributes that are followed, as in `moe_theory.verify.claim.Claim`
+MAX_DEPTH = 3  # attributes that are followed, as in `moe_theory.verification.claim.Claim`
 ITSELF = ""  # in the place of an attribute: the file of a package, without its imports
 STANDARD_LIBRARY = Path(sysconfig.get_path("stdlib"))
 

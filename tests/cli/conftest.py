@@ -5,7 +5,7 @@ import re
 import pytest
 
 from moe_theory import cli
-from moe_theory.verify import session
+from moe_theory.verification import session
 
 # An option that a message asks for, as if it were not there: "needs a folder (--data DIR)".
 ASKED_FOR = re.compile(

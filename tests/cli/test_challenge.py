@@ -4,13 +4,13 @@ import json
 
 import pytest
 
-from moe_theory.verify import claim, registry, statement
+from moe_theory.verification import claim, registry, statement
 
 CLAIMS = """
 import moe_theory as mt
 from moe_theory import continual
-from moe_theory.verify.region import Scale
-from moe_theory.verify.statement import bound
+from moe_theory.verification.region import Scale
+from moe_theory.verification.statement import bound
 
 dims = continual.Dims(max_experts=1, num_tasks=2, num_features=4, num_samples=2)
 runs = mt.Experiment(

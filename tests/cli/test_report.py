@@ -11,7 +11,7 @@ import yaml
 from moe_theory import __version__
 from moe_theory.core.papers import all_papers
 from moe_theory.report import bibliography, citations, pages
-from moe_theory.verify.registry import select_claims
+from moe_theory.verification.registry import select_claims
 
 ROOT = Path(__file__).parents[2]
 

@@ -12,9 +12,9 @@ from rich.console import Console
 from moe_theory.report import pages, wording
 from moe_theory.report.standing import Standing
 from moe_theory.report.verdicts import failing_premises, statement_lines, why_card
-from moe_theory.verify import claim, recorded, statement
-from moe_theory.verify.catalog import statements
-from moe_theory.verify.verdict import Report, Role, Statement, Status, Verdict
+from moe_theory.verification import claim, recorded, statement
+from moe_theory.verification.catalog import statements
+from moe_theory.verification.verdict import Report, Role, Statement, Status, Verdict
 
 SCREEN = 40  # lines of 120 columns
 
@@ -180,7 +180,7 @@ def test_a_statement_of_one_s_own_that_was_not_judged_is_not_open(ran, tmp_path,
 OWN_CLAIM = """
 from moe_theory import statement
 from moe_theory.continual.experiments import HISTORY
-from moe_theory.verify.statement import bound
+from moe_theory.verification.statement import bound
 
 FAIR = statement("fair", paper="continual", where="my notes", claim="Loads are fair.")
 

@@ -10,7 +10,7 @@ import pytest
 
 from moe_theory.cli import verify
 from moe_theory.report import plots
-from moe_theory.verify import session
+from moe_theory.verification import session
 
 pytestmark = pytest.mark.usefixtures("forgotten")
 
@@ -20,7 +20,7 @@ VERIFY = ["verify", "continual.lemma-4", "--reading", "unit-signal", "--replicat
 OWN_CLAIMS = """
 from moe_theory import statement
 from moe_theory.continual.experiments import HISTORY
-from moe_theory.verify.statement import bound, identity
+from moe_theory.verification.statement import bound, identity
 
 SMALL_STEPS = statement("small-steps", paper="continual", where="my notes", claim="Experts move in small steps.")
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Set
 from typing import Any
 
 from moe_theory.core.errors import DeclarationError, shortened
-from moe_theory.verify.verdict import source_of
+from moe_theory.verification.verdict import source_of
 
 FORBIDDEN = {"float", "complex", "round", "open", "eval", "exec", "__import__", "input", "getattr", "globals", "vars"}
 ROUNDING = {"Float", "N", "n", "evalf", "nsimplify", "lambdify", "limit_denominator"}  # names and attributes

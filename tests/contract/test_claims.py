@@ -11,8 +11,8 @@ from written_down import check_written_down
 
 from moe_theory.core.papers import find_paper
 from moe_theory.runs import Cell, run_cells
-from moe_theory.verify.request import check_request
-from moe_theory.verify.session import judge
+from moe_theory.verification.request import check_request
+from moe_theory.verification.session import judge
 
 FEW = 6  # as in tests/continual/test_continual_claims.py, which has the same programs
 SHARED = {

@@ -22,7 +22,7 @@ LAYERS = [
     {"reinforced"},
     {"continual", "edge", "generalization", "merging"},
     {"plot"},
-    {"verify"},
+    {"verification"},
     {"sweep"},
     {"runs"},
     {"core"},

@@ -1,5 +1,6 @@
 """The package as imported and as a command: catches an eager import, a changed configuration, a missing name."""
 
+import inspect
 import json
 import shutil
 import subprocess
@@ -43,11 +44,9 @@ def test_an_unknown_name_is_an_attribute_error():
         moe_theory.simulat  # noqa: B018
 
 
-def test_verify_is_a_package_and_a_function():
-    from moe_theory.verify import session
-
-    assert session.verify.__name__ == "verify"
-    assert callable(moe_theory.verify)
+def test_verify_is_a_function_with_a_signature():
+    """Would catch `help(mt.verify)` without arguments."""
+    assert list(inspect.signature(moe_theory.verify).parameters)[:3] == ["patterns", "readings", "replicates"]
 
 
 @pytest.mark.parametrize(

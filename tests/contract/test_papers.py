@@ -23,8 +23,8 @@ from moe_theory.cli import main
 from moe_theory.core import papers
 from moe_theory.core.errors import DeclarationError, InvalidValueError, UnknownNameError
 from moe_theory.core.papers import all_papers, declared_commands, find_paper, paper_names
-from moe_theory.verify import statement, status
-from moe_theory.verify.verdict import Role
+from moe_theory.verification import statement, status
+from moe_theory.verification.verdict import Role
 
 from .strangers import install, printed
 

@@ -11,11 +11,11 @@ import pytest
 
 from moe_theory.core.errors import DeclarationError
 from moe_theory.core.papers import paper_names, paper_package
-from moe_theory.verify import proofs, recorded, verdict
-from moe_theory.verify.catalog import statements
-from moe_theory.verify.proofs import require_proof
-from moe_theory.verify.status import StatementStatus
-from moe_theory.verify.verdict import source_of
+from moe_theory.verification import proofs, recorded, verdict
+from moe_theory.verification.catalog import statements
+from moe_theory.verification.proofs import require_proof
+from moe_theory.verification.status import StatementStatus
+from moe_theory.verification.verdict import source_of
 
 from . import exactness
 

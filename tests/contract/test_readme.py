@@ -12,9 +12,9 @@ import pytest
 import readme
 
 from benchmarks import report
-from moe_theory.verify import Status, recorded, registry, session
-from moe_theory.verify.recorded import judged_statements
-from moe_theory.verify.registry import load_claims
+from moe_theory.verification import Status, recorded, registry, session
+from moe_theory.verification.recorded import judged_statements
+from moe_theory.verification.registry import load_claims
 
 pytestmark = pytest.mark.usefixtures("much_room")
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import moe_theory as mt
-from moe_theory.verify import recorded
-from moe_theory.verify.registry import declared_claims
-from moe_theory.verify.verdict import Status, Verdict
+from moe_theory.verification import recorded
+from moe_theory.verification.registry import declared_claims
+from moe_theory.verification.verdict import Status, Verdict
 
 MOST_ROUNDS, NUMBER = 3e6, 8  # replicate-rounds of a verdict, which take seconds, and verdicts of a paper
 PAPERS = ["continual", "edge", "generalization", "merging"]

@@ -20,7 +20,7 @@ from sphinx.cmd.build import build_main
 
 from moe_theory import claims
 from moe_theory.core.papers import paper_names
-from moe_theory.verify import Claim, recorded
+from moe_theory.verification import Claim, recorded
 
 pytestmark = pytest.mark.usefixtures("much_room")
 

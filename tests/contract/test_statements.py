@@ -14,12 +14,12 @@ from latex2mathml.converter import convert
 
 from moe_theory.core.errors import DeclarationError, UnknownNameError
 from moe_theory.core.papers import paper_package
-from moe_theory.verify import recorded, registry
-from moe_theory.verify import statement as declarations
-from moe_theory.verify.catalog import statements
-from moe_theory.verify.statement import statement
-from moe_theory.verify.status import DECIDING, StatementStatus, deciding
-from moe_theory.verify.verdict import Role
+from moe_theory.verification import recorded, registry
+from moe_theory.verification import statement as declarations
+from moe_theory.verification.catalog import statements
+from moe_theory.verification.statement import statement
+from moe_theory.verification.status import DECIDING, StatementStatus, deciding
+from moe_theory.verification.verdict import Role
 
 
 def each_by_itself(**counts: int) -> list[str]:

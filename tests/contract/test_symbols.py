@@ -14,7 +14,7 @@ import moe_theory as mt
 from moe_theory.core.errors import MoeTheoryError
 from moe_theory.core.papers import all_papers
 from moe_theory.plot.spec import resized
-from moe_theory.verify.request import with_settings
+from moe_theory.verification.request import with_settings
 
 Counted = collections.namedtuple("Counted", "round")
 # As the papers write them.
@@ -81,7 +81,7 @@ def test_a_symbol_may_be_written_in_any_way(written):
 
 def test_a_symbol_is_named_to_a_figure_in_an_exploration_and_over_the_cells_of_an_experiment():
     from moe_theory.continual.experiments import FIGURE_2
-    from moe_theory.verify.explore import plan_search
+    from moe_theory.verification.explore import plan_search
 
     dims = mt.continual.Dims(4, num_tasks=6, num_features=10, num_samples=6)
     for message in (

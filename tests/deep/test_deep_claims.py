@@ -15,8 +15,8 @@ from moe_theory.deep.experiments import DRIVE, claims_for
 from moe_theory.deep.params import Params
 from moe_theory.deep.presets import EDGE, PRESETS, STRONG, expert_cell, preset
 from moe_theory.runs import Run
-from moe_theory.verify import Status, registry
-from moe_theory.verify.session import judge
+from moe_theory.verification import Status, registry
+from moe_theory.verification.session import judge
 
 REPLICATES, ROUNDS = 256, np.arange(1, 4)
 CLAIMS = registry.select_claims(["deep"])

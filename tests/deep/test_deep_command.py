@@ -15,8 +15,8 @@ from moe_theory.deep import presets, runs
 from moe_theory.deep import report as pages
 from moe_theory.deep.params import Dims
 from moe_theory.report import citations
-from moe_theory.verify.registry import select_claims
-from moe_theory.verify.verdict import Report
+from moe_theory.verification.registry import select_claims
+from moe_theory.verification.verdict import Report
 
 NAME, ROUNDS = "continual-mnist-small", 4
 NUM_RUNS = 10  # cells times seeds

@@ -9,7 +9,7 @@ from moe_theory.core.errors import InvalidValueError, MissingError, UnknownNameE
 from moe_theory.deep import datasets, runs
 from moe_theory.deep.runs import Stored
 from moe_theory.runs import Progress, Run
-from moe_theory.verify import Status
+from moe_theory.verification import Status
 
 TINY = {"network": "mlp", "epochs": 1, "samples": 10, "batch": 10, "rounds": 4, "test_images": 40, "seed": 3}
 

@@ -8,7 +8,7 @@ import pytest
 
 from moe_theory import verify
 from moe_theory.generalization import corrected, model, theory
-from moe_theory.verify import Status
+from moe_theory.verification import Status
 
 
 @pytest.mark.parametrize(("experts", "samples"), [(1, 5), (2, 4), (3, 4), (5, 3)])

@@ -1,7 +1,7 @@
 """The runs that claims share: catches a cell that would be run again for a reading that changes nothing."""
 
 from moe_theory.generalization import experiments
-from moe_theory.verify.request import check_request
+from moe_theory.verification.request import check_request
 
 
 def test_readings_run_once():

@@ -56,8 +56,8 @@ UNSEEN = "\u061c\u200b\u2066\ufeff\xad\U000e0041"  # characters that turn a line
 # Escape codes that set a title and clear the screen, markup, and those.
 SAID = f"\x1b]0;hostile\x07\x1b[2J[/b] [red]{UNSEEN}"
 WORK = (  # where computing begins
-    "moe_theory.verify.session.carry_out",
-    "moe_theory.verify.explore.carry_out_search",
+    "moe_theory.verification.session.carry_out",
+    "moe_theory.verification.explore.carry_out_search",
     "moe_theory.sweep.runner.run",
     "moe_theory.sweep.estimate.estimate",
     "moe_theory.deep.runs.run_plan",
@@ -447,7 +447,7 @@ none, other = {{}}, {{1: part}}
 OWN = """
 from moe_theory import statement
 from moe_theory.continual.experiments import HISTORY
-from moe_theory.verify.statement import bound
+from moe_theory.verification.statement import bound
 
 MOVES = statement("moves", paper="continual", where=WORDS, claim=WORDS)
 

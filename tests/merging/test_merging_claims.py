@@ -29,8 +29,8 @@ from moe_theory.merging.experiments import (
 )
 from moe_theory.merging.serving.methods import MERGED
 from moe_theory.runs import Run
-from moe_theory.verify import Status, registry
-from moe_theory.verify.session import judge
+from moe_theory.verification import Status, registry
+from moe_theory.verification.session import judge
 
 REPLICATES = 64
 TIERS = (SURFACES_TIER, TESTBED_TIER, CLOCKS_TIER)

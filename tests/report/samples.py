@@ -10,9 +10,9 @@ from matplotlib.axes import Axes
 
 from moe_theory.plot import style
 from moe_theory.report import panels
-from moe_theory.verify.registry import all_claims
-from moe_theory.verify.statement import bearing
-from moe_theory.verify.verdict import Curve, Look, Report, Status, Stop, Verdict
+from moe_theory.verification.registry import all_claims
+from moe_theory.verification.statement import bearing
+from moe_theory.verification.verdict import Curve, Look, Report, Status, Stop, Verdict
 
 READINGS = {
     "continual": ("unit-signal", "independent-signal"),

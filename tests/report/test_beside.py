@@ -5,8 +5,8 @@ import dataclasses
 import pytest
 
 from moe_theory.report.wording import beside
-from moe_theory.verify.status import judged
-from moe_theory.verify.verdict import Proof, Role, Statement, Status, Verdict
+from moe_theory.verification.status import judged
+from moe_theory.verification.verdict import Proof, Role, Statement, Status, Verdict
 
 
 def verdict(id: str, status: Status, says: str) -> Verdict:

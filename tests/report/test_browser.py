@@ -16,7 +16,7 @@ from test_svg import FIGURES
 
 from moe_theory.plot import style
 from moe_theory.report import pages, rendering, wording
-from moe_theory.verify.verdict import Status
+from moe_theory.verification.verdict import Status
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="no playwright: pip install 'moe-theory[dev]'")
 

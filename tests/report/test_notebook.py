@@ -8,7 +8,7 @@ import pytest
 import moe_theory as mt
 from moe_theory.core.errors import InvalidValueError
 from moe_theory.core.notebook import LONGEST_LINE
-from moe_theory.verify.verdict import Status
+from moe_theory.verification.verdict import Status
 
 
 @pytest.fixture(scope="module")

@@ -17,8 +17,8 @@ from moe_theory.merging import adversary, experiments
 from moe_theory.plot import Curves, style
 from moe_theory.report import overview, plots
 from moe_theory.report.wording import statement_status
-from moe_theory.verify import recorded
-from moe_theory.verify.registry import all_claims, select_readings
+from moe_theory.verification import recorded
+from moe_theory.verification.registry import all_claims, select_readings
 
 FIGURES = Path(__file__).parents[2] / "figures"
 SEED = 3

@@ -22,9 +22,9 @@ from moe_theory.report import pages, proofs, rendering, wording
 from moe_theory.report.bibliography import entry_of
 from moe_theory.report.rendering import to_markdown
 from moe_theory.report.wording import facts
-from moe_theory.verify import recorded
-from moe_theory.verify.catalog import statements
-from moe_theory.verify.verdict import Status, Stop, source_of
+from moe_theory.verification import recorded
+from moe_theory.verification.catalog import statements
+from moe_theory.verification.verdict import Status, Stop, source_of
 
 HOSTILE = "<script>alert(1)</script> | \"quoted\" & 'so' `code` {{ 7 * 7 }} ](javascript:x)"
 BLOCKS = [

@@ -13,8 +13,8 @@ from samples import panel_of
 
 from moe_theory.report import panels
 from moe_theory.report.panels import INSET, WIDTH, number_line
-from moe_theory.verify.claim import KINDS
-from moe_theory.verify.verdict import Curve
+from moe_theory.verification.claim import KINDS
+from moe_theory.verification.verdict import Curve
 
 NOTHING = {"curve": None, "reason": "because & so", "interval": (math.nan, math.nan), "looks": []}
 

@@ -13,9 +13,9 @@ from moe_theory.core import papers
 from moe_theory.core.errors import DamagedError, DeclarationError
 from moe_theory.report import pages, record
 from moe_theory.runs.store import Store
-from moe_theory.verify import Status, Verdict, challenges, proofs, recorded, registry
-from moe_theory.verify.challenged import Challenge, Looked
-from moe_theory.verify.verdict import Proof, Report, Statement
+from moe_theory.verification import Status, Verdict, challenges, proofs, recorded, registry
+from moe_theory.verification.challenged import Challenge, Looked
+from moe_theory.verification.verdict import Proof, Report, Statement
 
 CLAIMS = registry.select_claims(["deep"])
 

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 
 from moe_theory.report import pages
 from moe_theory.report.rendering import to_markdown
-from moe_theory.verify import Claim, Status, Verdict
-from moe_theory.verify.verdict import Report
+from moe_theory.verification import Claim, Status, Verdict
+from moe_theory.verification.verdict import Report
 
 
 def check_written_down(judged: Sequence[Verdict], claims: Sequence[Claim]) -> None:

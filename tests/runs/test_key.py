@@ -24,7 +24,11 @@ from moe_theory.runs.key import Digests, code_digest
 PACKAGE = Path(mt.__file__).parent
 USES = {  # a user's function, a file that it reaches through the names of a package, and one that it does not
     "lazy name": ("from moe_theory.runs import Cell\ndef root(): return Cell", "runs/cells.py", "runs/store.py"),
-    "lazy attribute": ("import moe_theory as mt\ndef root(): return mt.verify", "verify/session.py", "cli/verify.py"),
+    "lazy attribute": (
+        "import moe_theory as mt\ndef root(): return mt.verify",
+        "verification/session.py",
+        "cli/verify.py",
+    ),
     "paper": (
         "from moe_theory import continual\ndef root(): return continual.system",
         "continual/algorithm.py",
@@ -54,12 +58,12 @@ DYNAMIC = {
     "runs/key.py",
     "runs/progress.py",  # asks for IPython
     "sweep/dataset.py",  # what writes other formats
-    "verify/__init__.py",  # makes itself callable
-    "verify/catalog.py",  # asks where the files of a paper are, as the next one does
-    "verify/verdict.py",
-    "verify/registry.py",  # a user's claims, whose functions are in keys as values
-    "verify/texts.py",  # statements, whose claims have keys of their own
-    "verify/variant.py",  # mappings that experiments are made of, which are in keys as values
+    "verification/__init__.py",  # makes itself callable
+    "verification/catalog.py",  # asks where the files of a paper are, as the next one does
+    "verification/verdict.py",
+    "verification/registry.py",  # a user's claims, whose functions are in keys as values
+    "verification/texts.py",  # statements, whose claims have keys of their own
+    "verification/variant.py",  # mappings that experiments are made of, which are in keys as values
 }
 CHILD = "import sys, tests.runs.test_key as these; these.report(sys.argv[1])"
 

@@ -12,8 +12,8 @@ from moe_theory.continual import exact
 from moe_theory.continual.experiments import observe_metrics, pools_of
 from moe_theory.core import random
 from moe_theory.runs import Cell, run_cells
-from moe_theory.verify import Claim, Experiment, Status, session
-from moe_theory.verify.judgement import judge_means
+from moe_theory.verification import Claim, Experiment, Status, session
+from moe_theory.verification.judgement import judge_means
 
 pytestmark = pytest.mark.usefixtures("compiled_to_run")
 

@@ -7,7 +7,7 @@ claims, in `make thorough` every one of `continual`, and every exact one of `gen
 import pytest
 from written_down import check_written_down
 
-from moe_theory.verify import Status, recorded, registry, verify
+from moe_theory.verification import Status, recorded, registry, verify
 
 SEED = 2  # the published verdicts are of other seeds
 ERROR = 1e-5

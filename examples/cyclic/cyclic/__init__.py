@@ -19,8 +19,8 @@ from moe_theory import plot
 from moe_theory.core import constraints
 from moe_theory.core.system import fields
 from moe_theory.sweep.systems import Observable, Sweepable, observables
-from moe_theory.verify.region import Scale, Size
-from moe_theory.verify.statement import bound, identity, limit_rate, ordering
+from moe_theory.verification.region import Scale, Size
+from moe_theory.verification.statement import bound, identity, limit_rate, ordering
 
 
 @dataclasses.dataclass(frozen=True)

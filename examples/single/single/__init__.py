@@ -24,8 +24,8 @@ from moe_theory.core import constraints
 from moe_theory.core.errors import InvalidValueError
 from moe_theory.core.system import fields
 from moe_theory.sweep.systems import Observable, Sweepable, observables
-from moe_theory.verify.region import Scale, Size
-from moe_theory.verify.statement import bound, equality, ordering
+from moe_theory.verification.region import Scale, Size
+from moe_theory.verification.statement import bound, equality, ordering
 
 
 @dataclasses.dataclass(frozen=True)

@@ -13,7 +13,7 @@ import moe_theory as mt
 from moe_theory import plot
 from moe_theory.core import constraints
 from moe_theory.sweep.systems import Sweepable, observables
-from moe_theory.verify.statement import ordering, probability
+from moe_theory.verification.statement import ordering, probability
 
 
 @dataclasses.dataclass(frozen=True)

@@ -3,7 +3,7 @@
 import allocations
 
 import moe_theory as mt
-from moe_theory.verify.status import judged
+from moe_theory.verification.status import judged
 
 
 def test_a_state_counts_its_rounds():

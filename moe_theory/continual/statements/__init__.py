@@ -1,5 +1,5 @@
 """Statements of the continual-learning paper, a file a number, and the claims that test them."""
 
-from moe_theory.verify.texts import import_statements
+from moe_theory.verification.texts import import_statements
 
 import_statements(__name__)

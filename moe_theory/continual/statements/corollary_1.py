@@ -5,7 +5,7 @@ import numpy as np
 from moe_theory.continual.corrected import routing_probabilities
 from moe_theory.continual.experiments import BY_SCALE_QUIET, gate_output_pairs
 from moe_theory.continual.statements.setting import statement
-from moe_theory.verify.statement import rate
+from moe_theory.verification.statement import rate
 
 COROLLARY_1 = statement("corollary-1", module=__name__)
 

@@ -8,7 +8,7 @@ import numpy as np
 from moe_theory.continual import experiments, interventions
 from moe_theory.continual.statements.setting import statement
 from moe_theory.runs import Run
-from moe_theory.verify.statement import bound, ordering, probability
+from moe_theory.verification.statement import bound, ordering, probability
 
 MOE_SIZES = (5, 10, 20)
 BY_SIZE = tuple(f"M = {size}" for size in MOE_SIZES)

@@ -4,7 +4,7 @@ import numpy as np
 
 from moe_theory.continual.experiments import FIGURE_8, THRESHOLDS, effective_experts, stage_rounds
 from moe_theory.continual.statements.setting import statement
-from moe_theory.verify.statement import bound, equality, ordering, ranged
+from moe_theory.verification.statement import bound, equality, ordering, ranged
 
 CELLS = tuple(THRESHOLDS)
 LARGE, SMALL = CELLS[:2], CELLS[2:]  # Gamma > lambda, and Gamma <= lambda

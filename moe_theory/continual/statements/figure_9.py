@@ -4,7 +4,7 @@ import numpy as np
 
 from moe_theory.continual import experiments, interventions
 from moe_theory.continual.statements.setting import statement
-from moe_theory.verify.statement import equality, ordering
+from moe_theory.verification.statement import equality, ordering
 
 FIRST, *OTHERS = experiments.THRESHOLDS
 LARGE, SMALL = (FIRST, OTHERS[0]), OTHERS[1:]  # Gamma > lambda, and Gamma <= lambda

@@ -8,7 +8,7 @@ import numpy as np
 
 from moe_theory.continual import experiments
 from moe_theory.continual.statements.setting import statement
-from moe_theory.verify.statement import counterexample, probability, rate
+from moe_theory.verification.statement import counterexample, probability, rate
 
 SAME_SIGNAL = statement("lemma-1-more-experts", module=__name__)
 SAME_CLUSTER = statement("lemma-1-fewer-experts", module=__name__)

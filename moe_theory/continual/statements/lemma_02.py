@@ -7,7 +7,7 @@ from moe_theory.continual import corrected
 from moe_theory.continual.experiments import FREE_AT_LEVEL, ROUTER_GRID, ROUTER_SCALE, router_cell
 from moe_theory.continual.statements.setting import statement
 from moe_theory.runs.draws import draws_of
-from moe_theory.verify.statement import counterexample, equality, identity, ranged
+from moe_theory.verification.statement import counterexample, equality, identity, ranged
 
 SIZES = (2, 5, 10)  # M
 PERTURBED = ROUTER_GRID.at(router_cell(ROUTER_SCALE))  # whose lambda = sigma_0^1.25 is the router's

@@ -5,7 +5,7 @@ import numpy as np
 from moe_theory.continual.experiments import FEW, HISTORY, SINGLE, repeats_of, truth_length
 from moe_theory.continual.statements.setting import statement
 from moe_theory.continual.theory import error_contraction
-from moe_theory.verify.statement import equality, identity
+from moe_theory.verification.statement import equality, identity
 
 LEMMA_3 = statement("lemma-3", module=__name__)
 

@@ -12,7 +12,7 @@ from moe_theory.continual.statements.setting import statement
 from moe_theory.core import gating, programs
 from moe_theory.core.random import root_key
 from moe_theory.runs.draws import in_blocks
-from moe_theory.verify.statement import identity
+from moe_theory.verification.statement import identity
 
 LEMMA_4 = statement("lemma-4", module=__name__)
 

@@ -4,7 +4,7 @@ import numpy as np
 
 from moe_theory.continual import experiments, interventions
 from moe_theory.continual.statements.setting import statement
-from moe_theory.verify.statement import rate
+from moe_theory.verification.statement import rate
 
 EXPLORATION = statement("lemma-5-exploration", module=__name__, free=(experiments.FREE_ETA, *experiments.FREE_AT_LEVEL))
 

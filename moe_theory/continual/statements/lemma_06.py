@@ -4,7 +4,7 @@ import numpy as np
 
 from moe_theory.continual import experiments
 from moe_theory.continual.statements.setting import statement
-from moe_theory.verify.statement import identity, rate
+from moe_theory.verification.statement import identity, rate
 
 LEMMA_6 = statement("lemma-6", module=__name__, free=experiments.FREE_AT_LEVEL)
 

@@ -4,7 +4,7 @@ import numpy as np
 
 from moe_theory.continual import experiments
 from moe_theory.continual.statements.setting import statement
-from moe_theory.verify.statement import counterexample, identity, rate
+from moe_theory.verification.statement import counterexample, identity, rate
 
 CHOSEN = statement("lemma-7-chosen", module=__name__, free=experiments.FREE_AT_LEVEL)
 OTHERS = statement("lemma-7-others", module=__name__, free=experiments.FREE_AT_LEVEL)

@@ -4,7 +4,7 @@ import numpy as np
 
 from moe_theory.continual import experiments, interventions
 from moe_theory.continual.statements.setting import statement
-from moe_theory.verify.statement import limit_rate, probability, rate
+from moe_theory.verification.statement import limit_rate, probability, rate
 
 LEMMA_8 = statement("lemma-8", module=__name__)
 

@@ -4,7 +4,7 @@ import numpy as np
 
 from moe_theory.continual import experiments
 from moe_theory.continual.statements.setting import statement
-from moe_theory.verify.statement import rate
+from moe_theory.verification.statement import rate
 
 LEMMA_9 = statement("lemma-9", module=__name__, free=experiments.FREE_AT_LEVEL)
 

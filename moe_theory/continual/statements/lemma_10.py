@@ -8,8 +8,8 @@ from jaxtyping import Float
 from moe_theory.continual.experiments import FREE_AT_LEVEL, ROUTER_GRID, ROUTER_SCALE, gate_output_pairs, router_cell
 from moe_theory.continual.statements.setting import statement
 from moe_theory.runs import Run
-from moe_theory.verify.claim import Selection
-from moe_theory.verify.statement import identity, rate
+from moe_theory.verification.claim import Selection
+from moe_theory.verification.statement import identity, rate
 
 CELL = router_cell(ROUTER_SCALE)
 SMALL_GAPS = (1e-4, 1e-3, 1e-2, 1e-1)  # close to 0

@@ -10,9 +10,9 @@ import numpy as np
 from moe_theory.continual import corrected, experiments, interventions, theory
 from moe_theory.continual.statements.setting import statement
 from moe_theory.runs import Run
-from moe_theory.verify.claim import Experiment, Selection
-from moe_theory.verify.region import Size
-from moe_theory.verify.statement import alike, identity, probability
+from moe_theory.verification.claim import Experiment, Selection
+from moe_theory.verification.region import Size
+from moe_theory.verification.statement import alike, identity, probability
 
 COVERAGE_SIZES = ((2, 2), (3, 3), (3, 6), (6, 12), (6, 24), (10, 53))  # sets N and experts M
 BY_SIZES = [f"N = {num_sets}, M = {num_experts}" for num_sets, num_experts in COVERAGE_SIZES]

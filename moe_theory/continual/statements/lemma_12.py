@@ -4,7 +4,7 @@ import numpy as np
 
 from moe_theory.continual import experiments, interventions
 from moe_theory.continual.statements.setting import statement
-from moe_theory.verify.statement import identity, rate
+from moe_theory.verification.statement import identity, rate
 
 UNCHANGED = 1e-3  # of the truths' root mean square: what counts as no move in float32
 BY_FEW = experiments.SPECIALIZATION.over(experiments.FEW_CELLS)

@@ -4,7 +4,7 @@ import numpy as np
 
 from moe_theory.continual import experiments, interventions
 from moe_theory.continual.statements.setting import statement
-from moe_theory.verify.statement import rate
+from moe_theory.verification.statement import rate
 
 MANY, FEW = (experiments.NO_TERMINATION.over(cells) for cells in (experiments.MANY_CELLS, experiments.FEW_CELLS))
 

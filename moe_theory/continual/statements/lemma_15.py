@@ -5,7 +5,7 @@ import numpy as np
 from moe_theory.continual import experiments, interventions
 from moe_theory.continual.statements.setting import statement
 from moe_theory.core.gating import pairs_of
-from moe_theory.verify.statement import identity
+from moe_theory.verification.statement import identity
 
 TASKS = statement("lemma-15-more-experts", module=__name__)
 CLUSTERS = statement("lemma-15-fewer-experts", module=__name__)

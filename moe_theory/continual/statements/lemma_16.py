@@ -7,8 +7,8 @@ import numpy as np
 from moe_theory.continual import experiments, interventions, theory
 from moe_theory.continual.statements.setting import statement
 from moe_theory.runs import Run
-from moe_theory.verify.region import Size
-from moe_theory.verify.statement import equality, identity
+from moe_theory.verification.region import Size
+from moe_theory.verification.statement import equality, identity
 
 ENDS = experiments.MANY_LARGEST + experiments.FEW_LARGEST
 LARGEST = experiments.NO_TERMINATION.over(ENDS)

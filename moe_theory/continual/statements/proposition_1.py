@@ -11,8 +11,8 @@ from moe_theory.continual import experiments, interventions
 from moe_theory.continual.statements.setting import statement
 from moe_theory.continual.theory import error_contraction
 from moe_theory.runs import Run
-from moe_theory.verify.claim import Selection
-from moe_theory.verify.statement import Criterion, Declared, bound, equality, limit_rate
+from moe_theory.verification.claim import Selection
+from moe_theory.verification.statement import Criterion, Declared, bound, equality, limit_rate
 
 UNCHANGED = 1e-3  # of the truths' root mean square: what counts as no move in float32
 HARDLY = 0.9  # of the error of random tasks: what counts as no specialisation

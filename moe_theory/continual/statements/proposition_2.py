@@ -12,7 +12,7 @@ from moe_theory.continual import experiments, interventions
 from moe_theory.continual.statements.proposition_1 import claim_competitors
 from moe_theory.continual.statements.setting import statement
 from moe_theory.runs import Run
-from moe_theory.verify.statement import Criterion, bound, limit_rate
+from moe_theory.verification.statement import Criterion, bound, limit_rate
 
 LAST = 10  # records up to t_2 that a gap is averaged over
 BY_MANY, BY_FEW = experiments.ENDLESS_MANY, experiments.ENDLESS_FEW

@@ -6,7 +6,7 @@ from moe_theory.continual import experiments, interventions
 from moe_theory.continual.statements.proposition_1 import claim_competitors
 from moe_theory.continual.statements.setting import statement
 from moe_theory.core.routes import own_share
-from moe_theory.verify.statement import bound, equality, probability, ranged
+from moe_theory.verification.statement import bound, equality, probability, ranged
 
 MANY = experiments.SPECIALIZATION.over(experiments.MANY_SMALLEST)
 FEW = experiments.SPECIALIZATION.over(experiments.FEW_SMALLEST)

@@ -7,7 +7,7 @@ import numpy as np
 from moe_theory.continual import experiments, theory
 from moe_theory.continual.statements.setting import statement
 from moe_theory.runs import Run
-from moe_theory.verify.statement import equality
+from moe_theory.verification.statement import equality
 
 # g_t: the error of a task that is independent of w_t; u_n = v_n / |v_n|; S: the mean projector on what a round leaves.
 ALONE = experiments.SINGLE_EXPERT.at(experiments.SINGLE)

@@ -6,7 +6,7 @@ import numpy as np
 
 from moe_theory.continual.experiments import FREE, stage_rounds
 from moe_theory.core.tasks import has_small_truths
-from moe_theory.verify import statement as declarations
+from moe_theory.verification import statement as declarations
 
 HOLDS = {
     "truth-scale-in-range": lambda dims, run: 0 < run.params.truth_scale < 1,

@@ -4,8 +4,8 @@ import numpy as np
 
 from moe_theory.continual import experiments, interventions
 from moe_theory.continual.statements.setting import statement
-from moe_theory.verify.region import Size
-from moe_theory.verify.statement import bound, equality, ranged
+from moe_theory.verification.region import Size
+from moe_theory.verification.statement import bound, equality, ranged
 
 EARLY = (20, 40)  # the recorded rounds up to T1 = 40 of M = 20
 JUST_AFTER = (50, 60, 70, 80, 90, 100)  # rounds soon after T1 = 40, where the mean comes nearest to (20)

@@ -5,8 +5,8 @@ import functools
 from moe_theory.continual import corrected, experiments, interventions, theory
 from moe_theory.continual.statements.setting import statement
 from moe_theory.continual.statements.theorem_1 import REDUCED, ROUTES_MARGIN
-from moe_theory.verify.statement import bound, equality
-from moe_theory.verify.verdict import Role
+from moe_theory.verification.statement import bound, equality
+from moe_theory.verification.verdict import Role
 
 EXPLORING = (5, 10)  # the recorded rounds up to T1 = 10 of M = 5
 AFTER = (20, 50, 100)  # of those soon after T1, where what routes make of tasks is compared

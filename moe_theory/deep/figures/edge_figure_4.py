@@ -10,7 +10,7 @@ from moe_theory.deep.figures.figures_3_to_7 import BAND
 from moe_theory.deep.presets import Preset, preset, server_cell
 from moe_theory.edge.policies import POLICIES
 from moe_theory.plot import roles
-from moe_theory.verify.claim import Runs
+from moe_theory.verification.claim import Runs
 
 SMALL = preset("edge-mnist-small")
 LOOKS = {

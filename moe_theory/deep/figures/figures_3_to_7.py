@@ -10,7 +10,7 @@ from moe_theory import plot
 from moe_theory.deep.experiments import describe, run_preset
 from moe_theory.deep.presets import Preset, expert_cell, incremental_accuracy, preset, printed
 from moe_theory.plot import roles
-from moe_theory.verify.claim import Runs
+from moe_theory.verification.claim import Runs
 
 SYMBOLS = {
     "forgetting": "forgetting $F_t$",

@@ -4,6 +4,6 @@ The runs here are on digits and mostly with smaller networks, which is our choic
 papers' data by `moe-theory deep`. So they are `literal`: where the sentence is not seen here, it is open and not false.
 """
 
-from moe_theory.verify.texts import import_statements
+from moe_theory.verification.texts import import_statements
 
 import_statements(__name__)

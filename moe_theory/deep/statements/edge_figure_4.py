@@ -7,8 +7,8 @@ import numpy as np
 from moe_theory.deep.experiments import EDGE_MNIST, final
 from moe_theory.deep.presets import server_cell
 from moe_theory.deep.statements.setting import statement
-from moe_theory.verify.claim import Runs
-from moe_theory.verify.statement import equality, identity, ordering, ranged
+from moe_theory.verification.claim import Runs
+from moe_theory.verification.statement import equality, identity, ordering, ranged
 
 FEW, ENOUGH = 5, 10
 EXISTING = ("nearest", "fastest")

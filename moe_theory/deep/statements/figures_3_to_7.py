@@ -7,7 +7,7 @@ import numpy as np
 from moe_theory.deep import experiments
 from moe_theory.deep.presets import STRONG, WEAK, expert_cell
 from moe_theory.deep.statements.setting import statement
-from moe_theory.verify import Experiment
+from moe_theory.verification import Experiment
 
 
 class Figure(NamedTuple):

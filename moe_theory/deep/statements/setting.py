@@ -5,7 +5,7 @@ import functools
 import numpy as np
 
 from moe_theory.deep.gate import FREEZING_DRIVES
-from moe_theory.verify import statement as declarations
+from moe_theory.verification import statement as declarations
 
 LOW_DRIVE, HIGH_DRIVE = FREEZING_DRIVES  # kappa below which a router does not freeze by itself, and above which it does
 

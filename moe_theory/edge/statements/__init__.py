@@ -8,6 +8,6 @@ O(), Omega() and "with probability 1 - o(1)" are judged in their limits (`experi
 eta = sigma_0^0.5, and T_1 and r with them. What is said of Fig. 3 is judged in its settings.
 """
 
-from moe_theory.verify.texts import import_statements
+from moe_theory.verification.texts import import_statements
 
 import_statements(__name__)

@@ -8,7 +8,7 @@ import numpy as np
 from moe_theory.edge import experiments
 from moe_theory.edge.params import FIGURE_3_FEATURES, SIGMA_0
 from moe_theory.edge.statements.setting import statement
-from moe_theory.verify.statement import bound, ordering, probability, ranged
+from moe_theory.verification.statement import bound, ordering, probability, ranged
 
 VARIANCE = SIGMA_0**2
 TEN = experiments.ADAPTIVE.over("num_experts", 10)

@@ -11,8 +11,8 @@ from moe_theory.edge import delays
 from moe_theory.edge.algorithm import State, draw, learn, system
 from moe_theory.edge.params import SIGMA_0, Dims, Params
 from moe_theory.edge.statements.setting import statement
-from moe_theory.verify.claim import Experiment
-from moe_theory.verify.statement import identity
+from moe_theory.verification.claim import Experiment
+from moe_theory.verification.statement import identity
 
 DIMS, NUM_ROUNDS = Dims(max_experts=4, num_tasks=3, num_features=8, num_samples=5, max_delay=4), 40
 

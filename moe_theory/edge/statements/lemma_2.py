@@ -6,7 +6,7 @@ from moe_theory.edge.experiments import BY_SCALE, FREE, FREE_SERVERS, MARGIN, ex
 from moe_theory.edge.interventions import FIRST_IDLE
 from moe_theory.edge.params import PROPORTIONAL
 from moe_theory.edge.statements.setting import statement
-from moe_theory.verify.statement import limit_rate
+from moe_theory.verification.statement import limit_rate
 
 LEMMA_2 = statement("lemma-2", module=__name__, free=(*FREE, FREE_SERVERS))
 

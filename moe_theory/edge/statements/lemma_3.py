@@ -7,7 +7,7 @@ import numpy as np
 from moe_theory.edge.experiments import BY_SCALE, BY_SERVERS, MARGIN, explored
 from moe_theory.edge.statements.lemma_1 import UPDATES
 from moe_theory.edge.statements.setting import statement
-from moe_theory.verify.statement import alike, identity, limit_rate
+from moe_theory.verification.statement import alike, identity, limit_rate
 
 
 def largest_step(run, name: str, sign: int) -> np.ndarray:

@@ -4,7 +4,7 @@ import numpy as np
 
 from moe_theory.edge.experiments import BY_SCALE, MARGIN, explored
 from moe_theory.edge.statements.setting import statement
-from moe_theory.verify.statement import limit_rate
+from moe_theory.verification.statement import limit_rate
 
 
 @statement("lemma-4", module=__name__).charitable("lemma-4.gates", BY_SCALE, limit_rate(at_least=0.5, margin=MARGIN))

@@ -7,7 +7,7 @@ import numpy as np
 from moe_theory.edge.experiments import ADAPTIVE
 from moe_theory.edge.statements.lemma_1 import UPDATES
 from moe_theory.edge.statements.setting import statement
-from moe_theory.verify.statement import alike, identity
+from moe_theory.verification.statement import alike, identity
 
 PAIRS, TOLERANCE = ADAPTIVE.over("num_experts", 10, 50), 1e-6  # of float32 probabilities
 

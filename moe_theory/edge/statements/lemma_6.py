@@ -21,7 +21,7 @@ from moe_theory.edge.experiments import (
 )
 from moe_theory.edge.statements.setting import statement
 from moe_theory.runs.draws import draws_of
-from moe_theory.verify.statement import limit_probability, limit_rate
+from moe_theory.verification.statement import limit_probability, limit_rate
 
 LEMMA_6 = statement(
     "lemma-6",

@@ -5,7 +5,7 @@ import numpy as np
 from moe_theory.edge.experiments import BY_RATE, BY_SERVERS, MARGIN, explored
 from moe_theory.edge.interventions import FIRST_IDLE_BY_RATE
 from moe_theory.edge.statements.setting import statement
-from moe_theory.verify.statement import limit_rate
+from moe_theory.verification.statement import limit_rate
 
 LEMMA_7 = statement("lemma-7", module=__name__)
 

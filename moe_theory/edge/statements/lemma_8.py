@@ -4,7 +4,7 @@ import numpy as np
 
 from moe_theory.edge import experiments, interventions
 from moe_theory.edge.statements.setting import statement
-from moe_theory.verify.statement import limit_rate
+from moe_theory.verification.statement import limit_rate
 
 LEMMA_8 = statement("lemma-8", module=__name__, free=(*experiments.FREE, experiments.FREE_SERVERS))
 

@@ -7,8 +7,8 @@ from moe_theory.edge.params import Dims
 from moe_theory.edge.statements.setting import statement
 from moe_theory.edge.statements.theorem_1 import late_errors
 from moe_theory.edge.theory import overparameterization_ratio
-from moe_theory.verify.region import Size
-from moe_theory.verify.statement import bound, equality
+from moe_theory.verification.region import Size
+from moe_theory.verification.statement import bound, equality
 
 
 def both_errors(run) -> np.ndarray:

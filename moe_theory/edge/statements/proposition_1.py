@@ -9,8 +9,8 @@ from moe_theory.edge.experiments import BY_FAILURE, FEW_DELAYS, FEW_TASKS, MARGI
 from moe_theory.edge.statements.lemma_1 import UPDATES
 from moe_theory.edge.statements.setting import statement
 from moe_theory.runs import Run
-from moe_theory.verify.claim import Selection
-from moe_theory.verify.statement import alike, identity, limit_probability, limit_rate
+from moe_theory.verification.claim import Selection
+from moe_theory.verification.statement import alike, identity, limit_probability, limit_rate
 
 NUM_TASKS = 10  # N of Fig. 3
 DELTAS = (0.05, 1e-3, 1e-6)

@@ -5,7 +5,7 @@ import numpy as np
 from moe_theory.core.gating import pairs_of
 from moe_theory.edge import experiments, interventions
 from moe_theory.edge.statements.setting import statement
-from moe_theory.verify.statement import identity, limit_probability, limit_rate
+from moe_theory.verification.statement import identity, limit_probability, limit_rate
 
 VANISHING = limit_rate(at_least=0.4, margin=0.2)  # of a share: one that falls slower than sigma_0^0.2 stays
 

@@ -5,7 +5,7 @@ import numpy as np
 from moe_theory.edge.experiments import BY_SCALE, MARGIN, explored_record
 from moe_theory.edge.interventions import OF_THE_SET, OWN_KIND
 from moe_theory.edge.statements.setting import statement
-from moe_theory.verify.statement import limit_rate
+from moe_theory.verification.statement import limit_rate
 
 PROPOSITION_3 = statement("proposition-3", module=__name__)
 

@@ -8,7 +8,7 @@ from moe_theory.edge import corrected, experiments, theory
 from moe_theory.edge.experiments import FASTEST, FIGURE_3_DIMS, NEAREST
 from moe_theory.edge.statements.setting import statement
 from moe_theory.runs import Run
-from moe_theory.verify.statement import equality
+from moe_theory.verification.statement import equality
 
 STEADY = 1000  # from this round on errors are averaged over the recorded rounds: one round alone is noisy
 BY_NEAREST, BY_FASTEST = NEAREST.over("num_experts", 10, 50), FASTEST.over("num_experts", 10, 50)

@@ -4,7 +4,7 @@ import functools
 
 from moe_theory.core.tasks import PROPORTIONAL, has_small_truths
 from moe_theory.edge.experiments import ENOUGH, FREE, SUFFICIENT, exploration_rounds, misrouted_share
-from moe_theory.verify import statement as declarations
+from moe_theory.verification import statement as declarations
 
 HOLDS = {
     "overparameterized": lambda dims, run: dims.num_samples < dims.num_features,

@@ -6,7 +6,7 @@ import numpy as np
 
 from moe_theory.edge import corrected, experiments, interventions, theory
 from moe_theory.edge.statements.setting import statement
-from moe_theory.verify.statement import Criterion, bound, equality, limit_rate, ordering, probability
+from moe_theory.verification.statement import Criterion, bound, equality, limit_rate, ordering, probability
 
 RATIO = theory.overparameterization_ratio(experiments.FIGURE_3_DIMS.num_features, experiments.FIGURE_3_DIMS.num_samples)
 LEAST_GAIN = 0.05  # our reading of a "significantly" smaller error

@@ -9,7 +9,7 @@ from moe_theory.generalization.experiments import FORMULA, delta_of, learned_gap
 from moe_theory.generalization.model import LIPSCHITZ
 from moe_theory.generalization.statements.setting import statement
 from moe_theory.generalization.statements.theorem_1 import RANDOM_LABELS
-from moe_theory.verify.statement import alike, bound, limit_rate
+from moe_theory.verification.statement import alike, bound, limit_rate
 
 EXPERTS = tuple(2**power for power in range(6, 15))  # T, with T^5 samples each
 FEW_EXPERTS = EXPERTS[::4]

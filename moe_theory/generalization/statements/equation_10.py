@@ -5,7 +5,7 @@ import numpy as np
 from moe_theory.generalization import experiments, theory
 from moe_theory.generalization.experiments import CELL_GAPS, FEW_CELL_SAMPLES, is_beyond
 from moe_theory.generalization.statements.setting import HOLDS, statement
-from moe_theory.verify.statement import bound, ranged
+from moe_theory.verification.statement import bound, ranged
 
 MOST_DOUBT = 1 / 4  # what (10) supposes exp(-eps^2 m / 2) to be at most
 GAPS = {

@@ -8,8 +8,8 @@ from moe_theory.generalization import experiments
 from moe_theory.generalization.experiments import CLASSES, LONE_POINT, LONE_SAMPLES, every, shown
 from moe_theory.generalization.instances import NUM_INPUTS, NUM_LONE
 from moe_theory.generalization.statements.setting import statement
-from moe_theory.verify.claim import excess
-from moe_theory.verify.statement import probability
+from moe_theory.verification.claim import excess
+from moe_theory.verification.statement import probability
 
 NUM_LONE_MASKS = sum(math.comb(2 * LONE_SAMPLES, chosen) for chosen in range(NUM_LONE + 1))  # Gamma of lone points
 

@@ -7,8 +7,8 @@ import numpy as np
 from moe_theory.generalization import corrected, experiments, theory
 from moe_theory.generalization.experiments import EXACTLY, FORMULA, LABELINGS, every, shown
 from moe_theory.generalization.statements.setting import statement
-from moe_theory.verify.claim import excess
-from moe_theory.verify.statement import alike
+from moe_theory.verification.claim import excess
+from moe_theory.verification.statement import alike
 
 EQUATION_16 = statement("equation-16", module=__name__)
 BY_SIZES = every(LABELINGS)

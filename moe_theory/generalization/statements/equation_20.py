@@ -9,7 +9,7 @@ import scipy
 from moe_theory.generalization import corrected, experiments, theory
 from moe_theory.generalization.experiments import COIN, EXACTLY, FORMULA, cell_name, difference
 from moe_theory.generalization.statements.setting import statement
-from moe_theory.verify.statement import alike, probability
+from moe_theory.verification.statement import alike, probability
 
 SAMPLES = experiments.COIN_SAMPLES[-1]
 EXCESS = 2.5 / math.sqrt(2 * SAMPLES)  # x

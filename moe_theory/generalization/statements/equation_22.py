@@ -8,7 +8,7 @@ import numpy as np
 from moe_theory.generalization import theory
 from moe_theory.generalization.experiments import EXACTLY, FORMULA
 from moe_theory.generalization.statements.setting import statement
-from moe_theory.verify.statement import alike
+from moe_theory.verification.statement import alike
 
 COMPUTED = dataclasses.replace(FORMULA, labels=("T up to 64",))
 

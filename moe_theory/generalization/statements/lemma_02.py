@@ -5,8 +5,8 @@ import numpy as np
 from moe_theory.generalization import complexity
 from moe_theory.generalization.experiments import LONE_CELL, LONE_POINT
 from moe_theory.generalization.statements.setting import statement
-from moe_theory.verify.claim import Selection
-from moe_theory.verify.statement import alike, rate
+from moe_theory.verification.claim import Selection
+from moe_theory.verification.statement import alike, rate
 
 NUM_FEATURES = (2, 4, 8, 16)
 

@@ -5,7 +5,7 @@ import numpy as np
 from moe_theory.generalization import experiments, theory
 from moe_theory.generalization.experiments import NETWORKS, ROUTER_SAMPLES, cell_name, every, shows
 from moe_theory.generalization.statements.setting import statement
-from moe_theory.verify.statement import bound, constant, equality, ranged
+from moe_theory.verification.statement import bound, constant, equality, ranged
 
 LONE_EXPERT = experiments.LINEAR_ROUTER.at(experiments.router_name(2, 1, 1.0))
 LABELS = [cell_name(m=ROUTER_SAMPLES)]

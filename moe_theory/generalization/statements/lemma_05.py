@@ -6,7 +6,7 @@ from moe_theory.generalization import corrected, experiments
 from moe_theory.generalization.experiments import LINEAR_ROUTER, SPARSE_EXPERTS, every, shown, shows
 from moe_theory.generalization.model import LIPSCHITZ
 from moe_theory.generalization.statements.setting import statement
-from moe_theory.verify.statement import bound, equality
+from moe_theory.verification.statement import bound, equality
 
 BY_CELLS = experiments.FEW_CELLS.over("num_experts")
 # T = 8 with these k, at every norm of the router that makes a difference.

@@ -5,8 +5,8 @@ import numpy as np
 from moe_theory.generalization import experiments, theory
 from moe_theory.generalization.experiments import LABELING_DIMS, LABELINGS, cell_name, shown
 from moe_theory.generalization.statements.setting import statement
-from moe_theory.verify.claim import excess
-from moe_theory.verify.region import Size
+from moe_theory.verification.claim import excess
+from moe_theory.verification.region import Size
 
 COUNTS = [experts for experts, active in experiments.LABELING_SIZES if active == 1]
 

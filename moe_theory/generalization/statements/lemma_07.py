@@ -5,8 +5,8 @@ import numpy as np
 from moe_theory.generalization import experiments, theory
 from moe_theory.generalization.experiments import CELL_GAPS, difference, is_beyond, shown
 from moe_theory.generalization.statements.setting import statement
-from moe_theory.verify.claim import excess
-from moe_theory.verify.statement import bound, identity, ranged
+from moe_theory.verification.claim import excess
+from moe_theory.verification.statement import bound, identity, ranged
 
 COIN_GAPS = {25: (0.28,), 100: (0.13, 0.17)}  # by m
 BY_CELLS, BY_SAMPLES = experiments.FEW_CELLS.over("num_experts", *CELL_GAPS), experiments.COIN.over("num_samples")

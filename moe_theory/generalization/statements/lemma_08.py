@@ -4,8 +4,8 @@ import numpy as np
 
 from moe_theory.generalization.experiments import CLASSES, COIN, FREE_SAMPLES, TO_ROUNDING, difference, every, shown
 from moe_theory.generalization.statements.setting import statement
-from moe_theory.verify.claim import excess
-from moe_theory.verify.statement import equality, ranged
+from moe_theory.verification.claim import excess
+from moe_theory.verification.statement import equality, ranged
 
 
 @statement("lemma-8", module=__name__, free=FREE_SAMPLES).charitable(

@@ -5,7 +5,7 @@ import numpy as np
 from moe_theory.generalization.experiments import CLASSES, FREE_SAMPLES, TO_ROUNDING, every, shown
 from moe_theory.generalization.model import LIPSCHITZ
 from moe_theory.generalization.statements.setting import statement
-from moe_theory.verify.claim import excess
+from moe_theory.verification.claim import excess
 
 
 @statement("lemma-9", module=__name__, free=FREE_SAMPLES).charitable("lemma-9.contraction", every(CLASSES), TO_ROUNDING)

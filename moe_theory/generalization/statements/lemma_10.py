@@ -4,7 +4,7 @@ import numpy as np
 
 from moe_theory.generalization.experiments import CLASSES, FREE_SAMPLES, TO_ROUNDING, shown
 from moe_theory.generalization.statements.setting import statement
-from moe_theory.verify.claim import excess
+from moe_theory.verification.claim import excess
 
 
 @statement("lemma-10", module=__name__, free=FREE_SAMPLES).charitable(

@@ -10,8 +10,8 @@ from moe_theory.generalization import experiments, theory
 from moe_theory.generalization.experiments import CELLS, FITS, LINEAR_ROUTER, cell_name, gap_of, shows
 from moe_theory.generalization.statements.setting import statement
 from moe_theory.runs import Run
-from moe_theory.verify.claim import Runs, Selection
-from moe_theory.verify.statement import alike, identity, ordering, rate
+from moe_theory.verification.claim import Runs, Selection
+from moe_theory.verification.statement import alike, identity, ordering, rate
 
 LARGEST = 64  # largest T at which the term is evaluated
 MANY, FEW_OF_MANY = 4096, (1, 2, 4, 8, 16, 32, 64)  # T, and k

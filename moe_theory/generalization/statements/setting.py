@@ -2,7 +2,7 @@
 
 import functools
 
-from moe_theory.verify import statement as declarations
+from moe_theory.verification import statement as declarations
 
 HOLDS = {
     "active-experts": lambda dims, run: (

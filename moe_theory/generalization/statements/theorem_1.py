@@ -16,8 +16,8 @@ from moe_theory.generalization.model import LIPSCHITZ
 from moe_theory.generalization.statements.setting import statement
 from moe_theory.generalization.theory import Real
 from moe_theory.runs import Run
-from moe_theory.verify.claim import Runs, Selection
-from moe_theory.verify.statement import alike, counterexample, identity, limit_rate, probability, rate
+from moe_theory.verification.claim import Runs, Selection
+from moe_theory.verification.statement import alike, counterexample, identity, limit_rate, probability, rate
 
 Bound = Callable[[Run], float]
 SAMPLES = experiments.GROWING_SAMPLES

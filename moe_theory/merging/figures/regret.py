@@ -19,7 +19,7 @@ from moe_theory.merging import corrected, experiments, policies, rewards
 from moe_theory.merging.params import EFFECTIVE_SPLIT, RANDOM_SPLIT, Dims
 from moe_theory.merging.system import system
 from moe_theory.plot import roles
-from moe_theory.verify.intervals import contrast_samples, slope_weights
+from moe_theory.verification.intervals import contrast_samples, slope_weights
 
 
 class PolicyCurve(NamedTuple):

@@ -21,7 +21,7 @@ from moe_theory.merging.experiments import (
 )
 from moe_theory.merging.serving.methods import MERGED
 from moe_theory.merging.statements.setting import statement
-from moe_theory.verify.statement import Declared, alike, bound
+from moe_theory.verification.statement import Declared, alike, bound
 
 SLOTS = (312, 625, 1250, 2500, LONG_SLOTS)  # where growth is looked at
 # Seconds of Table I: of token-level and of task-level routing with 1, 2 and 3 experts, and with all merged.

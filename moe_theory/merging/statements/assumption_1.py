@@ -5,8 +5,8 @@ import numpy as np
 from moe_theory.merging import tree
 from moe_theory.merging.experiments import ABLATION, CONFIDENCE, CYCLIC, TREES, by_ratio, recorded
 from moe_theory.merging.statements.setting import statement
-from moe_theory.verify.claim import excess
-from moe_theory.verify.statement import identity, probability
+from moe_theory.verification.claim import excess
+from moe_theory.verification.statement import identity, probability
 
 ASSUMPTION_1 = statement("assumption-1", module=__name__)
 

@@ -5,7 +5,7 @@ import numpy as np
 from moe_theory.merging import theory
 from moe_theory.merging.experiments import SMOOTHNESS_RATIOS, TREES, by_ratio, tree_cell
 from moe_theory.merging.statements.setting import statement
-from moe_theory.verify.statement import counterexample, identity
+from moe_theory.verification.statement import counterexample, identity
 
 ASSUMPTION_2 = statement("assumption-2", module=__name__)
 

@@ -8,7 +8,7 @@ from moe_theory.core.random import root_key
 from moe_theory.merging import network
 from moe_theory.merging.experiments import DIMS, computed
 from moe_theory.merging.statements.setting import statement
-from moe_theory.verify.statement import alike, identity
+from moe_theory.verification.statement import alike, identity
 
 DEPTHS = (2, 3)  # L
 

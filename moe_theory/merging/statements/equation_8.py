@@ -5,8 +5,8 @@ import numpy as np
 from moe_theory.merging import theory
 from moe_theory.merging.experiments import BY_RATIO, SMOOTHNESS_RATIOS, by_ratio, candidates, computed
 from moe_theory.merging.statements.setting import statement
-from moe_theory.verify.claim import excess
-from moe_theory.verify.statement import alike, identity
+from moe_theory.verification.claim import excess
+from moe_theory.verification.statement import alike, identity
 
 RATES, X = 1 / (1 - np.array(SMOOTHNESS_RATIOS)), 100.0
 POWER = 2 ** (RATES * np.log(X))

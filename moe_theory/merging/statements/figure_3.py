@@ -6,7 +6,7 @@ from moe_theory.merging.experiments import MOSTLY, SERVING, computed, is_faster
 from moe_theory.merging.serving.methods import MERGED
 from moe_theory.merging.statements.abstract import TANBR_SECONDS, TOKEN_SECONDS, claim_saving
 from moe_theory.merging.statements.setting import statement
-from moe_theory.verify.statement import alike, bound
+from moe_theory.verification.statement import alike, bound
 
 ONE_EXPERT, SMEAR = 0.65, 0.98  # shares of time saved: against RL and Switch, and "nearly 99 %"
 RIVALS = ("token-top-1-capacity", "rl-capacity", "smear-example-linear", "smear-token-linear")

@@ -18,7 +18,7 @@ from moe_theory.merging.experiments import (
     recorded,
 )
 from moe_theory.merging.statements.setting import statement
-from moe_theory.verify.statement import Declared
+from moe_theory.verification.statement import Declared
 
 OF_THE_PAPER = (policies.NUCB, policies.AVERAGE)
 NOT_OF_THE_PAPER = tuple(rival for rival in RIVALS if rival not in OF_THE_PAPER)

@@ -12,7 +12,7 @@ from moe_theory.merging.experiments import (
     routed_cell,
 )
 from moe_theory.merging.statements.setting import statement
-from moe_theory.verify.statement import bound
+from moe_theory.verification.statement import bound
 
 LEAVES = 20  # feasible ones
 MOST_SECONDS = 0.4e-3

@@ -8,7 +8,7 @@ import numpy as np
 from moe_theory.merging import corrected, theory
 from moe_theory.merging.experiments import EXACTLY, FREE_TREE, TREES_BY_RATIO, by_ratio, candidates, worst_excess
 from moe_theory.merging.statements.setting import statement
-from moe_theory.verify.claim import Runs, excess
+from moe_theory.verification.claim import Runs, excess
 
 LEMMA_1 = statement("lemma-1", module=__name__, free=FREE_TREE)
 

@@ -13,8 +13,8 @@ from moe_theory.merging.experiments import (
     worst_excess,
 )
 from moe_theory.merging.statements.setting import statement
-from moe_theory.verify.claim import Runs, excess
-from moe_theory.verify.statement import alike
+from moe_theory.verification.claim import Runs, excess
+from moe_theory.verification.statement import alike
 
 TIMES = np.arange(3, 1025, dtype=float)
 

@@ -4,8 +4,8 @@ import numpy as np
 
 from moe_theory.merging.experiments import DIMS, TANBR_ON, recorded
 from moe_theory.merging.statements.setting import statement
-from moe_theory.verify.claim import excess
-from moe_theory.verify.statement import identity
+from moe_theory.verification.claim import excess
+from moe_theory.verification.statement import identity
 
 LEMMA_3 = statement("lemma-3", module=__name__)
 

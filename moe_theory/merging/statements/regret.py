@@ -5,8 +5,8 @@ import numpy as np
 from moe_theory.merging import policies
 from moe_theory.merging.experiments import SURFACE, recorded
 from moe_theory.merging.statements.setting import statement
-from moe_theory.verify.claim import Runs
-from moe_theory.verify.statement import counterexample, identity
+from moe_theory.verification.claim import Runs
+from moe_theory.verification.statement import counterexample, identity
 
 LEAST_LOSS = 1e-3  # of a sum of slots' regrets: what rounding may make of 0
 

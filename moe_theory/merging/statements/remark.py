@@ -9,8 +9,8 @@ from moe_theory.merging import corrected, experiments, theory
 from moe_theory.merging.params import Params
 from moe_theory.merging.statements.setting import statement
 from moe_theory.runs import Run
-from moe_theory.verify.claim import excess
-from moe_theory.verify.statement import alike, identity, probability, rate
+from moe_theory.verification.claim import excess
+from moe_theory.verification.statement import alike, identity, probability, rate
 
 GROWING = (64, 256, 1024, 4096)
 PICKING = (512, 1024, 2048, experiments.LONG_SLOTS)

@@ -8,7 +8,7 @@ from moe_theory.merging import theory
 from moe_theory.merging.experiments import CONFIDENCE, NUM_LAYERS, NUM_ROUNDS
 from moe_theory.merging.params import RANDOM_SPLIT, Dims
 from moe_theory.runs import Run
-from moe_theory.verify import statement as declarations
+from moe_theory.verification import statement as declarations
 
 
 def _is_in_range(dims: Dims, run: Run) -> bool:

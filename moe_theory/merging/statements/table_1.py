@@ -6,7 +6,7 @@ from moe_theory.merging.experiments import MOSTLY, SERVING, computed, is_faster
 from moe_theory.merging.serving.methods import MERGED
 from moe_theory.merging.statements.abstract import TASK_SECONDS, TOKEN_SECONDS
 from moe_theory.merging.statements.setting import statement
-from moe_theory.verify.statement import alike, identity
+from moe_theory.verification.statement import alike, identity
 
 SAVED, ROUGHLY = 0.35, 0.05  # "about 35 %"
 SMEAR = ("smear-example-linear", "smear-token-linear")

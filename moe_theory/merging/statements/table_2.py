@@ -8,8 +8,8 @@ from moe_theory.merging import policies
 from moe_theory.merging.experiments import BESIDE_TABLE_2, TESTBEDS, computed, lead
 from moe_theory.merging.experiments import OF_TABLE_2 as METHODS_OF_THE_TABLE
 from moe_theory.merging.statements.setting import statement
-from moe_theory.verify.claim import excess
-from moe_theory.verify.statement import alike, bound, identity, probability
+from moe_theory.verification.claim import excess
+from moe_theory.verification.statement import alike, bound, identity, probability
 
 COLUMNS = ("Tanbr", "RL", "Switch", "Soft", "NUCB")
 RIVALS = COLUMNS[1:]

@@ -9,7 +9,7 @@ from moe_theory.merging import corrected, theory
 from moe_theory.merging.experiments import CONFIDENCE, NUM_ROUNDS, TANBR_ON, recorded
 from moe_theory.merging.statements.setting import statement
 from moe_theory.runs import Run
-from moe_theory.verify.statement import probability
+from moe_theory.verification.statement import probability
 
 TANBR = dataclasses.replace(TANBR_ON["peaked"], labels=("R_T",))
 

@@ -18,8 +18,8 @@ from moe_theory.reinforced.experiments import (
     relative_error,
     settling_time,
 )
-from moe_theory.verify.region import Size
-from moe_theory.verify.statement import identity, limit_rate, ordering, probability, rate, statement
+from moe_theory.verification.region import Size
+from moe_theory.verification.statement import identity, limit_rate, ordering, probability, rate, statement
 
 SETTLED = experiments.ONCE_SETTLED.over([TWICE, AS_MANY])
 TRADING = experiments.TRADING.over({f"sigma_0 = {scale:g}": scale for scale in SCALES})

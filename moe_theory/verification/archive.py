@@ -1,0 +1,136 @@
+"""Samples of claims in the store, by what decides them, so that a verification resumes where it stopped."""
+
+import hashlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from moe_theory.core.errors import InvalidValueError
+from moe_theory.runs.cells import chunk_of, compute_chunk
+from moe_theory.runs.key import Digests
+from moe_theory.runs.provenance import fingerprint, is_x64, versions
+from moe_theory.runs.store import PATTERN, Store, pack, require_no_0_1, unpack
+from moe_theory.verification.claim import Claim, Experiment, ReadingLike
+from moe_theory.verification.evidence import (
+    EVENTS,
+    EXPONENTS,
+    Samples,
+    asked,
+    collect,
+    failed_hypotheses,
+    find_overflows,
+    labels_of,
+)
+from moe_theory.verification.interim import SequentialTest, take
+
+_OF_0_1 = "*@*.npz"
+
+
+class Archive:
+    """Samples of claims in a folder."""
+
+    def __init__(self, folder: Path) -> None:
+        """Raises: InvalidValueError for a folder that version 0.1 wrote."""
+        require_no_0_1(folder, _OF_0_1)
+        self.store = Store(folder, way_out="make room or name another --out")
+        self.keys = Keys()
+        self.found: set[str] = set()  # keys of samples that were there
+        self.written: set[str] = set()  # keys of samples computed since, or added to
+        self.damaged: dict[str, str] = {}  # why samples that were there count for nothing
+
+    def load(self, claim: Claim, reading: ReadingLike, seed: int) -> tuple[Samples, list[str]] | None:
+        """Return the samples of replicates 0, 1, ... and the components' names, or None where there are none."""
+        key = self.keys.of(claim, reading, seed)
+        data = self.store.get(key)
+        self.damaged |= self.store.damaged
+        if data is None:
+            return None
+        self.found.add(key)
+        arrays = unpack(data)
+        count = int(arrays["count"])
+        parts = {
+            name: np.ascontiguousarray(np.broadcast_to(arrays[name], (count, arrays[name].shape[1])))
+            for name in Samples._fields
+            if name in arrays
+        }
+        return Samples(**parts), [str(label) for label in arrays["labels"]]
+
+    def save(self, claim: Claim, reading: ReadingLike, seed: int, samples: Samples, labels: list[str]) -> None:
+        """Save samples in place of those of the same claim and setting, unless another process has saved more.
+
+        Raises: OutputError.
+        """
+        key = self.keys.of(claim, reading, seed)
+        self.written.add(key)
+        parts = {name: part for name, part in samples._asdict().items() if part is not None}
+        # One row for all, where all replicates have the same.
+        arrays = {name: part[:1] if np.all(part == part[:1]) else part for name, part in parts.items()}
+        arrays["count"] = np.int64(samples.num_replicates)
+        arrays["labels"] = np.array(labels, str)
+        label = f"{claim.id}@{reading.name}"
+        self.store.put({key: pack(arrays)}, label=label, extent=samples.num_replicates)
+
+
+def clear_samples(folder: Path) -> None:
+    """Remove samples, those of version 0.1 too, and no other files."""
+    for pattern in (PATTERN, _OF_0_1):
+        for path in folder.glob(pattern):
+            path.unlink(missing_ok=True)
+
+
+class Keys:
+    """Keys of claims' samples: digests of everything that decides them, which is code, parameters, seed, precision,
+    versions and machine. What they share is read once, so that they are of one verification.
+    """
+
+    def __init__(self) -> None:
+        self._digests = Digests()
+        self._known: dict[tuple[int, ...], str] = {}  # by the ids of what they are keys of
+        self._kept: list[Any] = []  # these, so that nothing else has their ids
+
+    def of(self, claim: Claim, reading: ReadingLike, seed: int) -> str:
+        """Return the key of a claim's samples. Raises: InvalidValueError for code with a value that has no key."""
+        try:
+            digests = (
+                self._digest(_functions, claim),
+                self._digest(_code, claim.experiment),
+                self._digest(_params, claim.experiment, reading),
+            )
+        except InvalidValueError as failure:
+            raise InvalidValueError(f"claim {claim.id}: {failure}") from None
+        parts = (
+            *digests,
+            fingerprint(),
+            versions(),
+            is_x64(),
+            seed,
+        )
+        return hashlib.sha256(repr(parts).encode()).hexdigest()
+
+    def _digest(self, parts: Callable[..., Any], *of: Any) -> str:
+        place = tuple(map(id, of))
+        if place not in self._known:
+            self._kept.append(of)
+            self._known[place] = self._digests.of(parts(*of))
+        return self._known[place]
+
+
+def _functions(claim: Claim) -> Any:
+    functions = [claim.observe, *(function for *_, function in asked(claim)), claim.labels, claim.hypotheses]
+    return functions, claim.abscissa, claim.kind in EXPONENTS, claim.kind in EVENTS, claim.function is None
+
+
+def _code(experiment: Experiment) -> Any:
+    """Code that makes an experiment's runs and takes samples of them, without the parameters."""
+    takes = (SequentialTest.add, take, collect, failed_hypotheses, labels_of, find_overflows, compute_chunk, chunk_of)
+    run = (experiment.num_rounds, experiment.record_every, experiment.keeps_state, experiment.width)
+    run = (*run, experiment.lengths, experiment.is_double)
+    functions = (experiment.observe, experiment.start, experiment.measured and experiment.measured.make)
+    systems = {name: experiment.system_of(name) for name in experiment.cells}
+    return takes, run, functions, systems, experiment.dims, experiment.stored and experiment.stored.digest
+
+
+def _params(experiment: Experiment, reading: ReadingLike) -> Any:
+    return {name: reading.params(**overrides) for name, overrides in experiment.cells.items()}

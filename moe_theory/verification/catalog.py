@@ -1,0 +1,238 @@
+"""Statements and claims of the installed papers, read from files: neither a paper nor JAX is imported.
+
+A statement is made of its texts in TOML and of the paper's `index.json`, which `moe-theory record` writes. The index
+has roles, kinds, and what the statements leave free, and a digest of the paper's Python files. Where the digest
+differs, where there is no index, or where the paper is imported already, the statements are those that the modules
+declare.
+"""
+
+import dataclasses
+import fnmatch
+import functools
+import hashlib
+import json
+import re
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from moe_theory.core.notebook import Listing
+from moe_theory.core.papers import (
+    declaration_of,
+    find_paper,
+    ordered_names,
+    paper_folder,
+    paper_names,
+    paper_package,
+    undeclared,
+)
+from moe_theory.runs.files import plain
+from moe_theory.verification.records import read_record
+from moe_theory.verification.texts import claim_words, paper_texts, plain_statement, statement_texts
+from moe_theory.verification.verdict import FreeQuantity, Role, Statement
+
+NAME = "index.json"
+SCHEMA = "moe-theory/index/1"
+
+
+class ClaimFacts(NamedTuple):
+    """What a record does not repeat of a claim. A `Claim` has the same attributes."""
+
+    id: str
+    paper: str  # whose readings it has
+    where: str
+    statement: str  # in one sentence, and what else is said of it
+    formula: str  # LaTeX
+    kind: str
+    replaced_by: str | None
+    side: str | None
+    is_computed: bool
+
+
+class Catalog(NamedTuple):
+    """The statements that a paper declares, its own and other papers', and its claims by id."""
+
+    statements: list[Statement]
+    claims: Mapping[str, Any]  # `ClaimFacts`, or claims, which have the same attributes
+    orders: Mapping[str, Sequence[Any]]  # that the paper asks for: ("O", 0.5) of sigma_0^0.5, by parameter
+
+
+def statements(pattern: str = "*") -> Listing[Statement]:
+    """The statements whose names match, paper after paper: a name such as "continual.lemma-8", also
+    of several cases, "continual.lemma-11"; one without its paper, "lemma-11", for those of all papers; a glob over
+    names; the paper's own name for it, "Lemma 11" or "continual.Lemma 11"; a paper's name; or a claim's id, for what it
+    is of.
+
+    Raises: UnknownNameError for a pattern that matches nothing, with the nearest name suggested; DeclarationError
+        for a text that cannot be read, with its file and key; DamagedError for such an index.
+
+    Examples:
+        >>> import moe_theory as mt
+        >>> [each.where for each in mt.statements("edge.proposition-3")]
+        ['Proposition 3, Eq. (18)']
+    """
+    if pattern in paper_names():
+        return Listing(statements_of(pattern))
+    head = pattern.partition(".")[0]
+    papers = [head] if head in paper_names() else ordered_names()
+    every = [statement for paper in papers for statement in statements_of(paper)]
+    matches = matching(pattern, every)
+    if not matches:
+        raise undeclared("statement", pattern, [*(statement.name for statement in every), *paper_names()])
+    return Listing(matches)
+
+
+def matching(pattern: str, every: Sequence[Statement]) -> list[Statement]:
+    """Those of the statements whose names match, as `statements` has it."""
+    papers = dict.fromkeys(statement.paper for statement in every)
+    if pattern in papers:
+        return [statement for statement in every if statement.paper == pattern]
+    matches = _matching(pattern, every)
+    return matches or [statement for paper in papers for statement in _matching(f"{paper}.{pattern}", every)]
+
+
+def answered(paper: str) -> list[Statement]:
+    """A paper's statements in its order, or, where its claims answer for other papers', those that they are of."""
+    others = answers_for(paper)
+    every = [statement for name in others or (paper,) for statement in statements(name)]
+    prefix = f"{paper}."
+    return [statement for statement in every if not others or any(id.startswith(prefix) for id in statement.roles)]
+
+
+def answers_for(paper: str) -> Sequence[str]:
+    """The papers whose statements a paper's claims answer for."""
+    return declaration_of(paper).get("answers_for") or ()
+
+
+def statements_of(paper: str) -> list[Statement]:
+    """The statements of a paper: its own first, and then those that other papers declare of it."""
+    declaring = [paper, *(name for name in ordered_names() if paper in answers_for(name))]
+    catalogs = [catalog_of(name) for name in declaring]
+    found = [statement for catalog in catalogs for statement in catalog.statements if statement.paper == paper]
+    return [*found, *_of_users(paper)]
+
+
+def catalog_of(paper: str) -> Catalog:
+    """What a paper declares, from its files where its index is up to date, else from its modules."""
+    if _module_of(paper) not in sys.modules:
+        digest = digest_of(paper)
+        index = _index_of(paper, digest)
+        if index is not None:
+            return _read(paper, index)
+    return _imported(paper)
+
+
+def digest_of(paper: str) -> str:
+    """The digest of the Python files of a paper, by their places and bytes."""
+    folder = paper_folder(paper)
+    digest = hashlib.sha256()
+    for path in sorted(folder.rglob("*.py")):
+        text = path.read_bytes()
+        digest.update(f"{path.relative_to(folder).as_posix()} {len(text)} ".encode())
+        digest.update(text)
+    return digest.hexdigest()
+
+
+def index_text(paper: str) -> str | None:
+    """The text of a paper's index, from what its modules declare; None where a statement has its texts in Python."""
+    owners = _declared_by(paper)
+    if not all(declared.texts for declared in owners):
+        return None
+    catalog = _imported(paper)
+    statements = [
+        {
+            "id": declared.id,
+            "paper": declared.paper,
+            "module": declared.module,
+            "roles": {id: str(role) for id, role in declared.roles.items()},
+            "free": [plain(dataclasses.asdict(quantity)) for quantity in statement.free],
+        }
+        for declared, statement in zip(owners, catalog.statements, strict=True)
+    ]
+    claims = {
+        id: {name: getattr(claim, name) for name in ("kind", "side", "replaced_by", "is_computed")}
+        for id, claim in catalog.claims.items()
+    }
+    orders = {name: list(order) for name, order in catalog.orders.items()}
+    document = {
+        "schema": SCHEMA,
+        "digest": digest_of(paper),
+        "orders": orders,
+        "statements": statements,
+        "claims": claims,
+    }
+    return json.dumps(document, indent=1, ensure_ascii=False) + "\n"
+
+
+@functools.lru_cache
+def _index_of(paper: str, digest: str) -> str | None:
+    """The text of a paper's index; None where there is none that has been made from Python files of this digest."""
+    path = paper_folder(paper) / NAME
+    if not path.is_file():
+        return None
+    text = path.read_text(encoding="utf-8")
+    try:
+        index = json.loads(text)
+    except ValueError:
+        return None
+    is_current = isinstance(index, dict) and index.get("schema") == SCHEMA and index.get("digest") == digest
+    return text if is_current else None
+
+
+@functools.lru_cache
+def _read(paper: str, text: str) -> Catalog:
+    """What an index says, with the texts as they are; kept for this process."""
+    index = json.loads(text)
+    statements = []
+    claims = {}
+    for entry in index["statements"]:
+        module, id = entry["module"], entry["id"]
+        texts = statement_texts(module, id)
+        shared = paper_texts(module)
+        sentences = [shared.hypotheses[hypothesis] for hypothesis in (*shared.all, *texts.hypotheses)]
+        statement = plain_statement(id, entry["paper"], module, texts, sentences)
+        roles = {claim: Role(role) for claim, role in entry["roles"].items()}
+        free = [read_record(FreeQuantity, quantity) for quantity in entry["free"]]
+        statements.append(dataclasses.replace(statement, roles=roles, free=free))
+        for claim, words in texts.claims.items():
+            facts = index["claims"][claim]
+            claims[claim] = ClaimFacts(claim, paper, **claim_words(words, statement, paper, roles[claim]), **facts)
+    return Catalog(statements, {id: claims[id] for id in index["claims"]}, index["orders"])
+
+
+def _imported(paper: str) -> Catalog:
+    from moe_theory.verification.claim import registered
+
+    owners = _declared_by(paper)
+    prefix = f"{paper}."
+    claims = {id: claim for id, claim in registered().items() if id.startswith(prefix)}
+    return Catalog([declared.plain for declared in owners], claims, find_paper(paper).orders)
+
+
+def _declared_by(paper: str) -> list[Any]:
+    from moe_theory.verification.statement import declared  # and the paper, which need JAX
+
+    find_paper(paper).import_claims()
+    return [statement for statement in declared() if statement.is_of_a_paper and statement.judged_under == paper]
+
+
+def _of_users(paper: str) -> list[Statement]:
+    """The statements of a paper that modules of a user's own have declared in this process."""
+    declarations = sys.modules.get("moe_theory.verification.statement")
+    every = [] if declarations is None else declarations.declared()
+    return [statement.plain for statement in every if statement.paper == paper and not statement.is_of_a_paper]
+
+
+def _module_of(paper: str) -> str:
+    return declaration_of(paper).get("statements") or paper_package(paper)
+
+
+def _matching(pattern: str, every: Sequence[Statement]) -> list[Statement]:
+    matches = [of for of in every if fnmatch.fnmatchcase(of.name, pattern) or pattern in of.roles]
+    matches = matches or [of for of in every if of.name.startswith(f"{pattern}-")]  # the cases of one number
+    return matches or [of for of in every if _is_at(pattern.removeprefix(f"{of.paper}."), of.where)]
+
+
+def _is_at(printed: str, where: str) -> bool:
+    """Whether a part of `where` begins with these words, as "Lemma 8, Eq. (32)" does with "lemma 8" and "Eq. (32)"."""
+    return bool(re.search(rf"(?:^|, )(?=\w){re.escape(printed)}(?!\w)", where, re.IGNORECASE))

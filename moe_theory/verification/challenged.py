@@ -1,0 +1,153 @@
+"""What searches of the regions that statements leave free have found."""
+
+import dataclasses
+import operator
+from collections.abc import Mapping
+from typing import Any
+
+from moe_theory.core.errors import DamagedError, shortened, shown
+from moe_theory.core.fields import documented
+from moe_theory.core.notebook import Shown
+from moe_theory.runs.files import plain
+from moe_theory.verification.records import Count, Finite, read_record
+from moe_theory.verification.verdict import FreeQuantity, Status, Verdict, whole_verdict
+
+SCHEMA = "moe-theory/challenge/3"
+Values = dict[str, Any]  # by the name of what is free
+_RELATIONS = {"≤": operator.le, "≥": operator.ge, "=": operator.eq}
+
+
+@dataclasses.dataclass(frozen=True)
+class Looked:
+    """A setting that a search looked at: those of its values that are not the recorded ones."""
+
+    setting: Values
+    violation: Finite  # in margins: below 0 the statement is within them
+    replicates: Count
+
+
+@dataclasses.dataclass(frozen=True)
+class Flip:
+    """A setting at which the statement's verdicts are the other way, on a seed that the search has not seen."""
+
+    setting: Values
+    verdicts: list[Verdict]  # under the reading of the search, then under each other one that was looked at
+    borders: dict[str, list[Any]]  # by name, the nearest values found at which it does not flip, and does
+
+    @property
+    def command(self) -> str:
+        return self.verdicts[0].command
+
+    def under(self, reading: str) -> list[Verdict]:
+        """The verdicts under a reading of the paper."""
+        return [each for each in self.verdicts if each.reading.partition(", ")[0] == reading]
+
+
+@dataclasses.dataclass(frozen=True)
+class ClauseBound:
+    """An inequality on what is free, or the choice of one of its labels."""
+
+    name: str
+    relation: str  # "≤", "≥" or "="
+    value: Any
+
+    def allows(self, value: Any) -> bool:
+        return bool(_RELATIONS[self.relation](value, self.value))
+
+    @property
+    def words(self) -> str:
+        """ "num_samples ≥ 3"."""
+        return f"{self.name} {self.relation} {said(self.value)}"
+
+
+@dataclasses.dataclass(frozen=True)
+class Clause:
+    """At most two inequalities, within which the statement was looked for a break and none was found."""
+
+    bounds: list[ClauseBound]
+    settings: Count  # looked at within them
+    nearest: Looked  # of those, to a break
+    readings: list[str]  # that of the search, and others under which it does not break there
+
+    @property
+    def words(self) -> str:
+        """ "num_samples ≥ 3 and noise_scale ≤ 0.1"."""
+        return " and ".join(each.words for each in self.bounds)
+
+
+@documented
+@dataclasses.dataclass(frozen=True, repr=False)
+class Challenge(Shown):
+    """What a search of the region that a statement leaves free has found."""
+
+    statement: str
+    where: str
+    sought: str  # "break" of what holds at the recorded point, or "rescue" of what does not
+    reading: str
+    readings: list[str]  # those under which the recorded point is on the same side, with that of the search
+    free: list[FreeQuantity]
+    flips: list[Flip]
+    clause: Clause | None  # under which the statement holds, if there are flips and one was found
+    recorded: Looked
+    nearest: Looked  # of those settings that are no flips, to being one
+    settings: Count  # looked at that meet the hypotheses
+    inadmissible: Count  # that break one, or that the system refuses
+    shapes: Count  # of programs that were compiled for them
+    idle: list[str]  # axes of which either end alone changes nothing
+    seconds: Finite
+    seed: Count
+    error: Finite  # probability that any flip is false
+    command: str
+
+    @property
+    def name(self) -> str:
+        return self.statement
+
+    @property
+    def is_thorough(self) -> bool:
+        """Whether it could look at the recorded point and at both ends of every axis, at least."""
+        return self.settings + self.inadmissible > 2 * len(self.free)
+
+    def restores(self, reading: str) -> bool:
+        """Whether it has found a clause within which the statement holds under a reading."""
+        return self.clause is not None and reading in self.clause.readings
+
+    def row(self) -> dict[str, Any]:
+        """Its facts by name, as a table of many has them."""
+        at = "; ".join(placed(each.setting) for each in self.flips)
+        return {"statement": self.statement, "sought": self.sought, "found": at or "none", "settings": self.settings}
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain data, verdicts with what a record keeps of them."""
+        flips = []
+        for flip in self.flips:
+            flips.append({**dataclasses.asdict(flip), "verdicts": [verdict.record for verdict in flip.verdicts]})
+        return plain({"schema": SCHEMA, **dataclasses.asdict(self), "flips": flips})
+
+    @classmethod
+    def of_json(cls, document: Mapping[str, Any], claims: Mapping[str, Any]) -> "Challenge":
+        """Return the search that `to_json` wrote. Raises: DamagedError, KeyError or TypeError for another."""
+        if document["schema"] != SCHEMA:
+            raise DamagedError(f"schema={shortened(document['schema'])} is not {SCHEMA!r}")
+        flips = []
+        for flip in document["flips"]:
+            verdicts = [whole_verdict(claims[verdict["claim"]], verdict) for verdict in flip["verdicts"]]
+            flips.append({**flip, "verdicts": verdicts})
+        return read_record(cls, {**document, "flips": flips})
+
+    def flips_under(self, reading: str) -> list[Flip]:
+        """The flips whose verdicts under a reading are the other way than at the recorded point."""
+        wanted = Status.REFUTED if self.sought == "break" else Status.SUPPORTED
+        quantifier = any if self.sought == "break" else all
+        found = ((each, each.under(reading)) for each in self.flips)
+        return [each for each, own in found if own and quantifier(v.status is wanted for v in own)]
+
+
+def said(value: Any) -> str:
+    """A value of a setting, in words."""
+    return value if isinstance(value, str) else shown(value)
+
+
+def placed(setting: Mapping[str, Any]) -> str:
+    """ "num_samples = 2, num_tasks = 2"."""
+    return ", ".join(f"{name} = {said(value)}" for name, value in setting.items()) or "the recorded point"

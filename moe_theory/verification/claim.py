@@ -1,0 +1,536 @@
+"""Claims: numbered statements made executable, and the experiments that their evidence comes from."""
+
+import dataclasses
+import functools
+import math
+import os
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeVar
+
+import numpy as np
+
+from moe_theory.core.constraints import shown
+from moe_theory.core.errors import DeclarationError, InvalidValueError, shortened, unknown_name
+from moe_theory.core.fields import documented
+from moe_theory.core.notebook import Shown
+from moe_theory.core.system import Observe, System, observe_info
+from moe_theory.runs import Run
+from moe_theory.runs.cells import Cell, Start
+from moe_theory.verification.region import Choice, FreeAxis, Setting
+from moe_theory.verification.verdict import ID_WORDS, is_id
+from moe_theory.verification.verdict import LIMITS as LIMITS
+
+if TYPE_CHECKING:
+    from moe_theory.sweep.results import Results
+
+Kind = Literal[
+    "equality",
+    "upper_bound",
+    "lower_bound",
+    "ordering",
+    "identity",
+    "probability",
+    "rate",
+    "counterexample",
+    "limit_probability",
+    "limit_rate",
+]
+Side = Literal["at_most", "at_least", "equal"]
+SIDES: dict[Kind, tuple[Side, ...]] = {  # of the kinds that have one
+    "probability": ("at_most", "at_least"),
+    "rate": ("at_most", "at_least", "equal"),
+    "limit_probability": ("at_most", "at_least"),
+    "limit_rate": ("at_most", "at_least", "equal"),
+}
+# What each kind of claim says.
+KINDS: dict[Kind, str] = {
+    "equality": "the means agree within a margin declared beforehand",
+    "upper_bound": "the mean stays below the bound at every recorded round",
+    "lower_bound": "the mean stays above the bound at every recorded round",
+    "ordering": "one mean is below another, on common random numbers",
+    "identity": "the largest error over all replicates stays below a numerical tolerance",
+    "probability": "an event's probability is at most (or at least) what is claimed, by exact binomial intervals",
+    "rate": "the slope of log means over a logarithmic grid is at least (at most, close to) the exponent claimed",
+    "counterexample": "a constructed instance violates the statement more often than it allows",
+    "limit_probability": "an event's probability tends to 0 (at most) or to 1 (at least) along a grid",
+    "limit_rate": "the slope of log means at the end of a grid, where it no longer bends, is that of the limit claimed",
+}
+LEAST_POINTS, LEAST_DECADES = 4, 2  # of the grid of a limit
+Runs = Mapping[str, Run]  # by the experiment's cell names
+F = TypeVar("F", bound=Callable[..., Any])
+Measure = Callable[[Sequence[Cell], int, int, int], Runs]  # (cells, first replicate, their number, seed)
+
+
+class Measured(NamedTuple):
+    """What makes an experiment's runs in place of a simulation of its systems: clocks, or what no scan computes."""
+
+    make: Measure
+    runs_systems: bool = False  # whether `make` simulates the systems all the same
+
+
+class ReadingLike(Protocol):
+    """A named set of choices, such as `core.papers.Reading`."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def summary(self) -> str: ...
+
+    def params(self, **overrides: Any) -> Any: ...
+
+
+@documented
+@dataclasses.dataclass(frozen=True, repr=False)
+class Experiment(Shown):
+    """Runs that claims share: the cells of one system, by name, each with its overrides of a reading's parameters."""
+
+    name: str
+    dims: Any
+    system: System
+    cells: Mapping[str, Mapping[str, Any]]
+    num_rounds: int
+    record_every: int = 1
+    observe: Observe = observe_info
+    replicates: int = 1024  # limit, unless the caller names another or gives a budget of time
+    start: Start | None = None  # initial states other than the system's own
+    source: "Results | Measured | None" = None  # what the runs come from; None: a simulation
+    tier: str = "simulated"  # what its runs cost: PAPER:TIER names the claims of a tier
+    systems: Mapping[str, System] = dataclasses.field(default_factory=dict)  # of cells that have one of their own
+    lengths: Mapping[str, int] = dataclasses.field(default_factory=dict)  # rounds, where a cell has its own number
+    is_double: bool = False  # whether runs are in float64 whatever the precision of all others
+    keeps_state: bool = True  # whether runs have final states, for claims that look at them
+    data: str = ""  # the data set that its runs are on, where it is not drawn by the package
+    width: int | None = None  # replicates that run together; what suits the size of a state unless given
+    of: "Callable[[Mapping[str, Any]], Experiment] | None" = None  # the same with other sizes and laws, by their names
+    length_of: Callable[[Any], float] | None = None  # rounds that are needed at other parameters, if more than recorded
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    def __fingerprint__(self) -> Any:
+        kept = {"source": self.source if self.stored is None else self.stored.digest}
+        return (
+            {**vars(self), **kept, "of": None, "length_of": None},
+            Experiment.cells_under,
+            Experiment.over,
+            Experiment.at,
+            Experiment.together,
+        )
+
+    def row(self) -> dict[str, Any]:
+        """Its facts by name, as a table of many has them."""
+        cells = ", ".join(self.cells)
+        return {"experiment": self.name, "rounds": self.num_rounds, "replicates": self.replicates, "cells": cells}
+
+    @property
+    def measured(self) -> "Measured | None":
+        """What makes its runs, where they are measured."""
+        return self.source if isinstance(self.source, Measured) else None
+
+    @property
+    def stored(self) -> "Results | None":
+        """The sweep that its runs are read from, where they are."""
+        return None if isinstance(self.source, Measured) else self.source
+
+    def system_of(self, cell: str) -> System:
+        """The system that a cell runs."""
+        return self.systems.get(cell, self.system)
+
+    def cells_under(self, reading: ReadingLike) -> list[Cell]:
+        """The cells with their parameters under a reading."""
+        params = {name: reading.params(**overrides) for name, overrides in self.cells.items()}
+        return [
+            Cell(
+                name,
+                self.system_of(name),
+                own,
+                self._length_at(name, own),
+                self.record_every,
+                self.observe,
+                self.start,
+                keeps_state=self.keeps_state,
+                is_double=self.is_double,
+                dims=self.dims,
+            )
+            for name, own in params.items()
+        ]
+
+    def _length_at(self, cell: str, params: Any) -> int:
+        """Rounds of a cell, and more where its parameters need more: whole records of them."""
+        recorded = self.lengths.get(cell, self.num_rounds)
+        needed = 0 if self.length_of is None else math.ceil(self.length_of(params))
+        if needed <= recorded:
+            return recorded
+        return needed if self.record_every > needed else math.ceil(needed / self.record_every) * self.record_every
+
+    def at_setting(self, setting: Setting) -> "Experiment":
+        """The same with the sizes and choices of a setting, built by `of`; itself where there are none. Parameters are
+        changed in the reading that cells are run under, `request.at_setting`. Raises: DeclarationError for an
+        `of` that builds another experiment; else as `of`.
+        """
+        if not setting:
+            return self
+        chosen = ((a.name, a.choices[value] if isinstance(a, Choice) else value) for a, value in setting.items())
+        built = _built(self.of, tuple(chosen))
+        if built.name != self.name:
+            raise DeclarationError(f"experiment {self.name}: its of=... builds {built.name}. Give it one of its own.")
+        return built
+
+    def over(self, axis: str | Mapping[str, float] | Sequence[str], *values: Any) -> "Selection":
+        """Runs that a claim looks at one at a time, a component each.
+
+        Args:
+            axis: a parameter's name, for the cells that set it and agree in all else; cells' names with the abscissa
+                of each; or cells' names.
+            values: of the parameter, where not all of them are meant.
+        Raises: DeclarationError for cells that are not there, or that differ in more than the parameter.
+
+        Examples:
+            >>> from moe_theory.edge.experiments import ADAPTIVE
+            >>> ADAPTIVE.over("num_experts", 30, 50).labels
+            ('M = 30', 'M = 50')
+        """
+        if isinstance(axis, Mapping):
+            return Selection(self, tuple(axis), tuple(axis), tuple(map(float, axis.values())))
+        if not isinstance(axis, str):
+            return Selection(self, tuple(axis), tuple(axis))
+        named = {name: overrides[axis] for name, overrides in self.cells.items() if axis in overrides}
+        if not named:
+            known = {parameter for overrides in self.cells.values() for parameter in overrides}
+            raise DeclarationError(
+                f"experiment {self.name}: {unknown_name('parameter of its cells', axis, known, type(self.dims))}"
+            )
+        chosen = values or tuple(named.values())
+        cells = tuple(name for value in chosen for name, own in named.items() if own == value)
+        others = [{k: v for k, v in self.cells[name].items() if k != axis} for name in cells]
+        apart = sorted({k for each in others for k in each if any(each[k] != other.get(k) for other in others)})
+        if len(cells) != len(chosen) or len(set(cells)) < len(cells) or apart:
+            asked = list(zip(named, named.values(), strict=True))[:2]
+            example = ", ".join(f"{name!r}: {shown(value)}" for name, value in asked)
+            also = f" and differ in more than that, in {', '.join(apart)}" if apart else ""
+            raise DeclarationError(
+                f"experiment {self.name}: {len(cells)} cells set {axis} to {', '.join(map(str, chosen))}{also}. Name "
+                f"the cells, with their abscissas: over({{{example}}})."
+            )
+        return Selection(self, cells, cells, tuple(map(float, chosen)))
+
+    def at(self, cell: str) -> "Selection":
+        """One run that a claim looks at, whose components it names itself. Raises: DeclarationError for no cell."""
+        return Selection(self, (cell,))
+
+    def together(self, *cells: str) -> "Selection":
+        """Runs that a claim's functions get at once, as so many arguments. Raises: DeclarationError for no cell."""
+        return Selection(self, cells, is_joint=True)
+
+    @property
+    def origin(self) -> str:
+        """Origin of the replicates in a verdict's reason; empty if they are simulated."""
+        if self.stored is None:
+            return ""
+        has_readings = "reading" in self.stored.sweep.grid.cells[0].settings
+        under = ", whose cells have readings of their own" if has_readings else " under its own reading"
+        return f"; replicates of the sweep {self.name}{under}"
+
+    @classmethod
+    def from_sweep(cls, sweep: "Results | str | os.PathLike[str]", name: str | None = None) -> "Experiment":
+        """An experiment whose runs are those of a stored sweep: nothing is simulated.
+
+        Claims get `runs` by the sweep's cells, such as runs["num_experts = 5, truth_scale = 0.4"], each with the
+        observables kept as `records`, (R, ..., B), and no `state`. They are judged under the sweep's reading, from
+        its seed, in looks at no more replicates than it has: 64 times a power of two wastes none.
+
+        Args:
+            sweep: its results or its folder.
+            name: the folder's unless given.
+        Raises: InvalidValueError or MissingError where the sweep is not there or not complete.
+        """
+        from moe_theory.sweep.results import Results  # which takes a second to import, and few claims need it
+
+        results = sweep if isinstance(sweep, Results) else Results.open(sweep)
+        if not results.coverage.is_complete:
+            raise InvalidValueError(
+                f"{results.folder}: a verdict needs every replicate, and some are missing. Run the same "
+                "`moe-theory sweep` command again, which computes only what is missing."
+            )
+        spec, cells = results.sweep, results.sweep.grid.cells
+        sizes = {cell.dims for cell in cells}
+        return cls(
+            name=name or Path(results.folder).resolve().name,
+            dims=sizes.pop()
+            if len(sizes) == 1
+            else {n: cell.dims for n, cell in zip(results.names, cells, strict=True)},
+            system=results.kind.system(cells[0].dims, cells[0].choices),
+            cells={n: cell.params._asdict() for n, cell in zip(results.names, cells, strict=True)},
+            num_rounds=spec.rounds,
+            record_every=results.stride,
+            observe=results.kind.observe(results.kept),
+            replicates=spec.replicates,
+            source=results,
+        )
+
+
+@functools.lru_cache(maxsize=256)  # a system that is built again is compiled again
+def _built(of: Any, chosen: tuple[tuple[str, Any], ...]) -> Experiment:
+    return of(dict(chosen))
+
+
+@dataclasses.dataclass(frozen=True)
+class Selection:
+    """Cells of an experiment whose runs a claim looks at: one at a time, jointly, or as a mapping by name."""
+
+    experiment: Experiment
+    cells: tuple[str, ...] | None  # None: all of them, as a mapping
+    labels: tuple[str, ...] | None = None  # of the components
+    abscissa: tuple[float, ...] | None = None
+    is_joint: bool = False
+    is_computed: bool = False  # whether what is measured reads no run, so that nothing random enters
+
+    def __fingerprint__(self) -> Any:
+        return Selection, self.cells, self.labels, self.is_joint
+
+    def __post_init__(self) -> None:
+        if self.cells == ():
+            raise DeclarationError(f"experiment {self.experiment.name}: name at least one of its cells.")
+        for cell in self.cells or ():
+            if cell not in self.experiment.cells:
+                raise DeclarationError(
+                    f"experiment {self.experiment.name}: {unknown_name('cell', cell, self.experiment.cells)}"
+                )
+
+    def jointly(self) -> "Selection":
+        """The same runs, which a claim's functions get at once."""
+        return self.experiment.together(*(self.cells or ()))
+
+    def call(self, function: Callable[..., Any], runs: Runs) -> list[Any]:
+        """The function's values: one a run, or one of all of them."""
+        if self.cells is None:
+            return [function(runs)]
+        chosen = [runs[cell] for cell in self.cells]
+        return [function(*chosen)] if self.is_joint else [function(run) for run in chosen]
+
+    def measured(self, function: Callable[..., Any]) -> "Values":
+        """`Claim.observe` of a function that gives (B,) or (V, B): a row a replicate, a column a component."""
+
+        def observe(runs: Runs) -> np.ndarray:
+            parts = self.call(function, runs)
+            if self.cells is None:
+                return np.transpose(parts[0])
+            for part, cell in zip(parts, [", ".join(self.cells)] if self.is_joint else self.cells, strict=True):
+                require_replicates_last(function, np.shape(part), len(runs[self.cells[0]].replicates), cell)
+            return np.concatenate([np.atleast_2d(part) for part in parts]).T
+
+        return observe
+
+    def values(self, value: Any) -> "Callable[[Runs], Any]":
+        """The like of a number, of numbers (V,), or of a function that gives a number, (B,) or (V, B)."""
+        if not callable(value):
+            return lambda runs: value
+
+        def of(runs: Runs) -> np.ndarray:
+            parts = [np.asarray(part) for part in self.call(value, runs)]
+            if len(parts) == 1:
+                return parts[0].T
+            every = np.ones(len(runs[next(iter(self.cells or ()))].replicates))
+            return np.concatenate([np.atleast_2d(part * every) for part in parts]).T
+
+        return of
+
+
+class Range(NamedTuple):
+    """Range of an observable's values for all draws; infinite where there is no bound."""
+
+    low: float = -math.inf
+    high: float = math.inf
+    is_constant: bool = False  # whether it is the same number, or numbers (V,), for all replicates of a cell
+
+
+def ranged(low: float, high: float = math.inf) -> Callable[[F], F]:
+    """Decorates a function that measures, or that says what is claimed, with the range that its values never leave,
+    such as 0 to 1 for a share. Its mean then has an interval that is exact; a value outside is an ERROR.
+
+    Raises: DeclarationError unless `low` is below `high` and one of them is finite, and for a function that is a
+        claim already, which would not see it.
+
+    Examples:
+        >>> from moe_theory.verification.claim import range_of, ranged
+        >>> @ranged(0, 1)
+        ... def share_of_first_expert(run):
+        ...     return (run.records.expert == 0).mean(axis=0)
+        >>> range_of(share_of_first_expert)
+        Range(low=0.0, high=1.0, is_constant=False)
+    """
+    if not low < high or (math.isinf(low) and math.isinf(high)):
+        raise DeclarationError(f"a range from {low} to {high} declares nothing: name a lower end, and one above it.")
+    return _with_range(Range(float(low), float(high)))
+
+
+def constant(function: F) -> F:
+    """Decorates a function of parameters alone, whose value all replicates of a cell share."""
+    return _with_range(Range(is_constant=True))(function)
+
+
+def range_of(value: Any) -> Range | None:
+    """The range that a function declares, or that a number has by itself; None where there is none."""
+    if value is None or callable(value):
+        return getattr(value, _RANGE, None)
+    return Range(is_constant=True)
+
+
+def _with_range(declared: Range) -> Callable[[F], F]:
+    def decorate(function: F) -> F:
+        if hasattr(function, CLAIMED):
+            raise DeclarationError(f"{function.__name__} is a claim already: declare its range below the claim.")
+        setattr(function, _RANGE, declared)
+        return function
+
+    return decorate
+
+
+_RANGE, CLAIMED = "__moe_theory_range__", "__moe_theory_claimed__"  # attributes of functions
+
+
+@documented
+@dataclasses.dataclass(frozen=True, repr=False)
+class Claim(Shown):
+    """One numbered statement of a paper, or one sentence about a figure, under a kind of test.
+
+    `observe` gives one number a replicate, or a short vector of components, from the experiment's runs; `predict`
+    what the statement says of its mean, as a constant or, for replicates with pools of their own, one a replicate.
+    For an ordering, `predict` is the larger side, measured too. For a probability, `observe` says of each replicate
+    whether the event happened. For a rate, its components are positive quantities at the grid points `abscissa`, and
+    `predict` is the exponent: a quantity that is O(x^e) for small x has a slope of at least e, one that is O(n^-e) for
+    large n a slope of at most -e, and one that is Theta(x^e) a slope `equal` to e within the margin; `side` says which.
+    The slope over the whole grid and that between the two points nearest to the limit must both show it, and only the
+    latter refutes it; the limit is 0 on a grid that reaches no higher than 1, else infinity. Margins are of a
+    probability and of an exponent themselves. For a counterexample, `observe` says of each replicate whether its
+    instance violates the statement, and `predict` how often the statement allows that: 0 unless given. An instance
+    that does not violate it shows nothing, so a counterexample refutes or leaves open.
+
+    Limits are judged over a grid `abscissa` of at least four points over at least two decades, by what happens nearest
+    to the limit; what supports them, refutes them and leaves them open is said by `judge_limit_probability` and
+    `judge_limit_rate`. A probability that tends to 0 is `at_most`, one that tends to 1 `at_least`; it has no `predict`,
+    and its margin is the failure probability that counts as small. A rate is declared as any rate is.
+
+    Functions treat each replicate by itself: a claim is judged in looks, and each look adds replicates. `ranges` says,
+    by the names "observed", "predicted" and "scale", what their values never leave: see `ranged`.
+
+    Raises: DeclarationError for an incomplete declaration.
+    """
+
+    id: str  # of lower-case letters and digits, joined by hyphens and dots: "mine.lemma-4"
+    paper: str
+    where: str  # "Proposition 4, Eq. (18)"
+    statement: str  # one sentence, in our words
+    kind: Kind
+    margin: float  # of `scale`; for an identity the tolerance itself
+    experiment: Experiment
+    observe: Callable[[Runs], np.ndarray]  # (B,) or (B, V)
+    predict: Callable[[Runs], Any] | None = None  # broadcasts to what `observe` gives
+    scale: Callable[[Runs], Any] | None = None  # what the margin is a fraction of; |predict| unless given
+    labels: Callable[[Runs], Sequence[str]] | None = None  # names of the V components
+    hypotheses: Callable[[Any, Runs], Sequence[tuple[str, bool]]] | None = None  # (dims, runs) -> what must hold
+    trivial: Callable[[Runs], Any] | None = None  # what holds anyway, of a probability 1 (0) unless given; see `Status`
+    formula: str = ""  # the statement in LaTeX
+    replaced_by: str | None = None  # the right statement, where this one is wrong
+    side: Side | None = None  # of a probability or a rate, also in a limit
+    abscissa: Sequence[float] | None = None  # of a rate or a limit: x at the components
+    module: str = ""  # that declares it
+    function: Callable[..., Any] | None = None  # that measures it, as its file has it
+    is_computed: bool = False  # whether nothing random enters
+    ranges: Mapping[str, Range] = dataclasses.field(default_factory=dict)  # of what is observed, predicted, and scale
+    free: tuple[FreeAxis, ...] = ()  # what its statement leaves open
+    cells: tuple[str, ...] | None = None  # of the experiment that it reads, where that is known without a run
+
+    def row(self) -> dict[str, Any]:
+        """Its facts by name, as a table of many has them."""
+        return {"claim": self.id, "where": self.where, "kind": self.kind, "statement": self.statement}
+
+    def __post_init__(self) -> None:
+        for name, id in {"id": self.id, "replaced_by": self.replaced_by}.items():
+            if id is not None and not is_id(id):
+                raise DeclarationError(f"claim {shortened(self.id)}: {name}={shortened(id)} must be {ID_WORDS}.")
+        if self.kind not in KINDS:
+            raise DeclarationError(f"claim {self.id}: kind={self.kind!r} must be one of {', '.join(KINDS)}.")
+        if not self.margin >= 0:
+            raise DeclarationError(f"claim {self.id}: margin={self.margin} must be a number of at least 0.")
+        if (self.kind == "equality" or self.side == "equal") and self.margin == 0:
+            raise DeclarationError(
+                f"claim {self.id}: an equality needs a margin above 0: no sample shows that two numbers are the same."
+            )
+        if self.kind == "limit_rate" and self.margin == 0:
+            raise DeclarationError(
+                f"claim {self.id}: margin=0.0 must be above 0: no sample shows that a slope does not bend at all. Say "
+                "how much it may."
+            )
+        if self.kind == "limit_probability" and (not 0 < self.margin < 1 or self.predict is not None):
+            raise DeclarationError(
+                f"claim {self.id}: margin={self.margin} must be between 0 and 1, the failure probability that counts "
+                "as small; the limit is 0 or 1, as the side says: leave out `predict`."
+            )
+        if self.trivial is not None and self.kind not in {"upper_bound", "lower_bound", "probability"}:
+            raise DeclarationError(
+                f"claim {self.id}: only a bound, or a probability, can be trivial, not one of kind {self.kind}."
+            )
+        if self.kind not in {"identity", "counterexample", "limit_probability"} and self.predict is None:
+            raise DeclarationError(f"claim {self.id}: a claim of kind {self.kind} needs `predict`.")
+        if self.side not in SIDES.get(self.kind, (None,)):
+            raise DeclarationError(
+                f"claim {self.id}: side={self.side!r} does not go with kind {self.kind}: a probability is at_most or "
+                "at_least what is claimed, a rate at_most, at_least or equal, and no other kind has a side."
+            )
+        if (self.kind in {"rate", *LIMITS}) != (self.abscissa is not None):
+            raise DeclarationError(
+                f"claim {self.id}: `abscissa` is what a rate or a limit, and no other kind, must declare."
+            )
+        places = (1, 2) if self.abscissa is None else self.abscissa
+        if len(set(places)) < 2 or not all(0 < place < math.inf for place in places):
+            raise DeclarationError(
+                f"claim {self.id}: abscissa={list(places)} must be at least two different positive numbers: "
+                "a slope is one over their logarithms."
+            )
+        is_long = len(set(places)) >= LEAST_POINTS and math.log10(max(places) / min(places)) > LEAST_DECADES - 1e-9
+        if self.kind in LIMITS and not (is_long and len(set(places)) == len(places)):
+            raise DeclarationError(
+                f"claim {self.id}: abscissa={list(places)} must be at least {LEAST_POINTS} different numbers over at "
+                f"least {LEAST_DECADES} decades: fewer do not show a limit. Add points nearer to it."
+            )
+        if not self.statement:
+            raise DeclarationError(f"claim {self.id}: say in one sentence, as the docstring, what is claimed.")
+
+
+def require_replicates_last(
+    function: Callable[..., Any], shape: tuple[int, ...], count: int, cell: str | None = None
+) -> None:
+    """Raise DeclarationError unless what a claim's function gives for `count` replicates is of the right shape."""
+    if len(shape) not in (1, 2) or shape[-1] != count:
+        raise DeclarationError(
+            f"{getattr(function, '__name__', 'the function')} gave shape {shape} for {count} replicates"
+            f"{'' if cell is None else f' of {shortened(cell)}'}: replicates "
+            f"last, (B,) or (V, B). Give one number a replicate, ({count},), or V components, (V, {count})."
+        )
+
+
+_REGISTERED: dict[str, Claim] = {}
+
+
+def register(claim: Claim) -> Claim:
+    """Adds a claim to those there are. Raises: DeclarationError for an id that is taken."""
+    if claim.id in _REGISTERED:
+        raise DeclarationError(f"claim {claim.id} is registered already. Choose another id.")
+    _REGISTERED[claim.id] = claim
+    return claim
+
+
+def registered() -> dict[str, Claim]:
+    """All claims declared so far, by id, in order of declaration."""
+    return dict(_REGISTERED)
+
+
+Values = Callable[[Runs], np.ndarray]  # one number a replicate (B,), or a row of components (B, V)
+
+
+def excess(observed: np.ndarray, bound: Any) -> np.ndarray:
+    """How far beyond its bound a number is; 0 for one that is not."""
+    return np.maximum(observed - bound, 0)

@@ -1,0 +1,344 @@
+"""Intervals of means and probabilities, and the samples of a slope.
+
+Of means of values with a declared range they are exact, whatever the law and whenever one stops. Who begins with 1 and
+makes bets that are fair if the mean is m reaches 1/error with probability `error` at most; the interval is of the m at
+which that has not happened. The bets are those of Cover's universal portfolio, whose wealth is within a known factor of
+the best constant bet in hindsight (Cover and Ordentlich, IEEE Trans. Inf. Theory 42, 1996; Orabona and Jun, IEEE Trans.
+Inf. Theory 70, 2024), so that the order of replicates does not matter.
+
+Of other means they are Student's t, simultaneous over components by the multiplier bootstrap of the largest |t|, and
+wider by what skewness does to t. Where samples do not show that t is to be trusted there is no interval; of a slope
+there is that of the means it is made of, where it is to be trusted with them. Of probabilities they are Clopper and
+Pearson's.
+"""
+
+import functools
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy
+from jaxtyping import Float, Int
+
+from moe_theory.core.errors import DeclarationError
+
+POWER = 0.9  # the power that the smallest discrepancy is quoted at
+BOOTSTRAP_DRAWS = 2048
+QUANTILES = 512  # of t that are tabled for them
+LARGEST_SQUARED = 1e150  # beyond it a square overflows
+REPLICATES_A_COMPONENT = 4  # with fewer, correlations are too uncertain: Bonferroni
+# What t is trusted with. By planted laws (`tests/verification/planted.py`), at errors from 0.1 to 1e-5.
+LEAST_REPLICATES = 256
+LEAST_DISTINCT = 5  # values of a component: with fewer, a rare one may have been missed
+SKEWNESS_SHIFT = 0.1  # of the critical value: what skewness moves it by, at most
+CAUTION = 1.5  # times that shift is added, for what a sample's skewness lacks of its law's
+VARIANCE_SPREAD = 0.02  # relative variance of a sample variance, at most
+MOST_RELATIVE_ERROR = 0.05  # of a mean whose logarithm is taken: at five standard errors that is straight to 15 %
+FEWEST_BLOCKS = 4  # of replicates, that tell whether they depend on one another
+MOST_KURTOSIS = 3.0  # of ranks whose products are close to normal: events of probability .21 to .79, and all else
+DEPENDENCE_ERROR = 1e-6  # of calling independent replicates dependent
+ROUNDING = 1e-6  # of a range's width, or of the largest value of one without an end
+
+
+class Scheme(NamedTuple):
+    """Critical value of simultaneous intervals of means."""
+
+    critical: float  # half-width in standard errors
+    is_bootstrap: bool
+
+
+class Intervals(NamedTuple):
+    mean: Float[np.ndarray, " V"]
+    standard_error: Float[np.ndarray, " V"]
+    low: Float[np.ndarray, " V"]  # minus infinity where there is none
+    high: Float[np.ndarray, " V"]
+    doubts: list[str]  # why there is none by t, by component; empty where there is one
+
+
+def mean_and_error(samples: Float[np.ndarray, "B V"]) -> tuple[Float[np.ndarray, " V"], Float[np.ndarray, " V"]]:
+    samples = np.asarray(samples, np.float64)
+    with np.errstate(over="ignore"):  # an error that overflows is infinite, and decides nothing
+        return samples.mean(axis=0), samples.std(axis=0, ddof=1) / np.sqrt(len(samples))
+
+
+def scheme_for(samples: Float[np.ndarray, "B V"], error: float) -> Scheme:
+    """The width of two-sided intervals for the V means that all cover with probability 1 - `error`, asymptotically."""
+    count, num_components = samples.shape
+    varying = samples[:, varies(samples)]
+    half, odd = divmod(varying.shape[1], 2)
+    if not odd and not varies(varying[:, :half] + varying[:, half:]).any():
+        varying = varying[:, :half]  # the sides of an equality are each other's negative and so have the same |t|
+    if varying.shape[1] < 2:
+        return Scheme(student_tail(error / 2, count - 1), is_bootstrap=False)
+    if count < REPLICATES_A_COMPONENT * varying.shape[1]:
+        return Scheme(student_tail(error / num_components / 2, count - 1), is_bootstrap=False)
+    return Scheme(_largest_t(varying, error), is_bootstrap=True)
+
+
+@functools.lru_cache(maxsize=4096)
+def student_tail(tail: float, freedom: int) -> float:
+    """The number that Student's t exceeds with probability `tail`: kept, as SciPy is slow and verdicts ask again."""
+    return float(scipy.stats.t.isf(tail, freedom))
+
+
+def student_intervals(samples: Float[np.ndarray, "B V"], scheme: Scheme) -> Intervals:
+    """Intervals of the V means by t, of that width; without ends where t is not to be trusted.
+
+    Skewness g moves the true critical value c of t by g (2 c^2 + 1)/(6 sqrt(n)) to first order (Hall, The Bootstrap and
+    Edgeworth Expansion, 1992, Sec. 2.6): ever more of c the smaller the error. Both ends are moved out by that.
+    """
+    mean, standard_error = mean_and_error(samples)
+    shift, doubts = _trust_in_t(samples, scheme.critical)
+    half = np.where([bool(doubt) for doubt in doubts], np.inf, (scheme.critical + CAUTION * shift) * standard_error)
+    return Intervals(mean, standard_error, mean - half, mean + half, doubts)
+
+
+def _trust_in_t(samples: Float[np.ndarray, "B V"], critical: float) -> tuple[Float[np.ndarray, " V"], list[str]]:
+    """Shift of t's critical value by skewness, and the reason to distrust t, by component."""
+    count, num_components = samples.shape
+    shift, doubts = np.zeros(num_components), [""] * num_components
+    is_varying = varies(samples)
+    moved, kurtosis = skewness_shift(samples, critical)
+    for place in range(num_components):
+        if not is_varying[place]:
+            doubts[place] = f"all {count:,} replicates are equal"
+        elif (distinct := len(np.unique(samples[:, place]))) < LEAST_DISTINCT:
+            doubts[place] = f"{count:,} replicates take {distinct} values"
+        elif count < LEAST_REPLICATES:
+            doubts[place] = f"{count:,} replicates are fewer than {LEAST_REPLICATES}"
+        elif not (moved[place] <= SKEWNESS_SHIFT * critical and kurtosis[place] - 1 <= VARIANCE_SPREAD * count):
+            doubts[place] = f"{count:,} replicates are too few for tails like these"
+        else:
+            shift[place] = moved[place]
+    return shift, doubts
+
+
+def skewness_shift(
+    samples: Float[np.ndarray, "B V"], critical: float
+) -> tuple[Float[np.ndarray, " V"], Float[np.ndarray, " V"]]:
+    """By how much skewness moves t's critical value to first order, and the kurtosis; NaN for constants."""
+    standard = samples - samples.mean(axis=0)
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        standard /= standard.std(axis=0)
+        skewness, kurtosis = np.mean(standard**3, axis=0), np.mean(standard**4, axis=0)
+    return np.abs(skewness) * (2 * critical**2 + 1) / (6 * math.sqrt(len(samples))), kurtosis
+
+
+def betting_intervals(
+    samples: Float[np.ndarray, "B V"],
+    low: Float[np.ndarray, " V"],
+    high: Float[np.ndarray, " V"],
+    error: float,
+) -> tuple[Float[np.ndarray, " V"], Float[np.ndarray, " V"]]:
+    """Intervals of the V means of values in [low, high], either of which may be infinite, that all cover the means at
+    all numbers of replicates at once with probability 1 - `error`; without an end where there is no bound on that side.
+    A component whose bounds are equal is that number.
+    """
+    width, slack = high - low, rounding_of(samples, low, high)
+    bottom, top = np.full(len(low), -np.inf), np.full(len(low), np.inf)
+    for place in range(len(low)):
+        values, is_two_sided = samples[:, place], np.isfinite(width[place])
+        share = error / len(low) / (1 if is_two_sided else 2)
+        if width[place] == 0:
+            bottom[place] = top[place] = low[place]
+            continue
+        if np.isfinite(low[place]):
+            begin = low[place] - slack[place]
+            bottom[place] = begin + _least_mean(np.maximum(values - begin, 0), share)
+        if np.isfinite(high[place]):
+            end = high[place] + slack[place]
+            top[place] = end - _least_mean(np.maximum(end - values, 0), share)
+    return np.maximum(bottom, low), np.minimum(top, high)
+
+
+def rounding_of(samples: Float[np.ndarray, "B V"], low: Any, high: Any) -> Float[np.ndarray, " V"]:
+    """Rounding by which values in single precision may leave a range."""
+    width = np.broadcast_to(np.subtract(high, low), samples.shape[1:])
+    return ROUNDING * np.where(np.isfinite(width), width, np.abs(samples).max(axis=0))
+
+
+def _least_mean(values: Float[np.ndarray, " B"], error: float) -> float:
+    """The lower end m of the interval of a mean of values of at least 0: where the best constant bet that it is more
+    has won 1/`error` times what the universal portfolio may fall behind it.
+
+    The best bet puts a share of the wealth on value / m and keeps the rest, and has won
+    sum log(1 + theta value) - n log(1 + theta m) at m(theta) = sum value/(1 + theta value) / sum 1/(1 + theta value);
+    beyond theta = infinity, all of it: sum log(value / m).
+    """
+    count, scale = len(values), values.mean()
+    if scale == 0:
+        return 0.0
+    values = values / scale
+    regret = 0.5 * math.log(math.pi) + scipy.special.gammaln(count + 1) - scipy.special.gammaln(count + 0.5)
+    target = -math.log(error) + regret
+
+    def mean_at(log_theta: float) -> float:
+        odds = 1 + math.exp(log_theta) * values
+        return float(np.sum(values / odds) / np.sum(1 / odds))
+
+    def excess(log_theta: float) -> float:
+        theta, mean = math.exp(log_theta), mean_at(log_theta)
+        return float(np.sum(np.log1p(theta * values))) - count * math.log1p(theta * mean) - target
+
+    if values.min() > 0:
+        total = float(np.sum(np.log(values)))
+        harmonic = count / float(np.sum(1 / values))
+        if total - count * math.log(harmonic) < target + 1e-6:  # all of the wealth
+            return scale * math.exp((total - target) / count)
+    guess = 0.5 * math.log(2 * target / (count * max(float(values.var()), 1e-12)))  # as if values were normal
+    low, high = guess - 0.5, guess + 0.5
+    while excess(low) > 0:
+        low -= 2
+    while excess(high) < 0:
+        high += 2
+    return scale * mean_at(scipy.optimize.brentq(excess, low, high, xtol=1e-9))
+
+
+def clopper_pearson(
+    successes: Float[np.ndarray, " V"], count: int, error: float
+) -> tuple[Float[np.ndarray, " V"], Float[np.ndarray, " V"]]:
+    """Exact two-sided interval for a binomial probability, of coverage at least 1 - `error`."""
+    return _clopper_pearson(tuple(np.asarray(successes).tolist()), count, error)
+
+
+def is_dependent(values: Float[np.ndarray, " B"]) -> bool:
+    """Whether replicates 0, 1, ... depend on one another, such as those of a shared seed: whether their ranks are alike
+    at some distance up to half of their number, or between neighbours in blocks. Independent ones are called so with
+    probability `DEPENDENCE_ERROR`, about; of events that are rarer than one in five, or as rarely absent, whose sums
+    are far from normal, nothing is said.
+    """
+    count = len(values)
+    ranks = scipy.stats.rankdata(values)
+    ranks -= ranks.mean()
+    variance = ranks.var()
+    if variance == 0 or np.mean(ranks**4) > MOST_KURTOSIS * variance**2:
+        return False
+    distances = np.arange(1, count // 2 + 1)
+    products = np.fft.irfft(np.abs(np.fft.rfft(ranks, 2 * count)) ** 2)[distances]  # sums over pairs at each distance
+    tails = [*scipy.stats.norm.sf(products / (variance * np.sqrt(count - distances)))]
+    for length in 2 ** np.arange(1, int(math.log2(count / FEWEST_BLOCKS)) + 1):
+        blocks = ranks[: count // length * length].reshape(-1, length)
+        between = np.sum(blocks.mean(axis=1) ** 2) * length / variance  # chi-squared, as a block's rank sum is normal
+        tails.append(scipy.stats.chi2.sf(between, len(blocks) - 1))
+    return bool(tails) and min(tails) * len(tails) < DEPENDENCE_ERROR
+
+
+def slope_weights(abscissa: Float[np.ndarray, " V"], places: Any = slice(None)) -> Float[np.ndarray, " V"]:
+    """Weights a_v of log means in the least-squares slope over log x at these places of a grid, 0 at others."""
+    weights, own = np.zeros(len(abscissa)), np.log(abscissa[places])
+    weights[places] = (own - own.mean()) / np.sum((own - own.mean()) ** 2)
+    return weights
+
+
+def contrast_samples(values: Float[np.ndarray, "B V"], weights: Float[np.ndarray, "C V"]) -> Float[np.ndarray, "B C"]:
+    """Numbers of a replicate whose means are sums of log means, sum_v a_v log(mean_v) for each row a of the weights,
+    and whose scatter is their error: by the delta method a replicate's share in it is sum_v a_v (value_v / mean_v - 1).
+
+    Raises: DeclarationError where a mean is not positive, and so has no logarithm.
+    """
+    means = values.mean(axis=0)
+    if not np.all(means > 0):
+        raise DeclarationError(f"a rate needs positive means, not {means.min():.3g}")
+    return weights @ np.log(means) + (values / means - 1) @ weights.T
+
+
+def contrast_limits(
+    means: Intervals, weights: Float[np.ndarray, "C V"]
+) -> tuple[Float[np.ndarray, " C"], Float[np.ndarray, " C"]]:
+    """Lower and upper limits of the same sums, from simultaneous intervals of the means: wide where means rise and fall
+    together, and right whatever the law of what is left when they cancel. Infinite where a mean has no interval.
+    """
+    if any(means.doubts) or not np.all(means.low > 0):
+        nowhere = np.full(len(weights), np.inf)
+        return -nowhere, nowhere
+    low, high = np.log(means.low), np.log(means.high)
+    rising, falling = np.maximum(weights, 0), np.minimum(weights, 0)
+    return rising @ low + falling @ high, rising @ high + falling @ low
+
+
+def doubt_of_logs(values: Float[np.ndarray, "B V"]) -> str:
+    """Why the logarithms of these means are not to be taken for straight in the means; empty where they are."""
+    mean, standard_error = mean_and_error(values)
+    if np.all(standard_error <= MOST_RELATIVE_ERROR * np.abs(mean)):
+        return ""
+    return f"{len(values):,} replicates leave a mean uncertain by more than {MOST_RELATIVE_ERROR:.0%}"
+
+
+def asymptotic_end(abscissa: Float[np.ndarray, " V"]) -> tuple[list[int], str]:
+    """The two grid points nearest to the limit, 0 on a grid that reaches no higher than 1, and that end's name."""
+    order = np.argsort(abscissa)
+    return (order[:2].tolist(), "small") if abscissa.max() <= 1 else (order[-2:].tolist(), "large")
+
+
+def last_decades(abscissa: Float[np.ndarray, " V"], number: int) -> Int[np.ndarray, " P"]:
+    """The grid points within `number` decades of the one nearest to the limit, which is last: at least `number` + 1."""
+    order = np.argsort(abscissa)
+    order = order[::-1] if abscissa.max() <= 1 else order
+    decades = np.abs(np.log10(abscissa[order] / abscissa[order[-1]]))
+    return order[min(int(np.argmax(decades < number + 1e-9)), len(order) - number - 1) :]
+
+
+def varies(samples: np.ndarray) -> np.ndarray:
+    """Mask of components that are more than rounding around a constant."""
+    return np.ptp(samples, axis=0) > 1e-12 * np.max(np.abs(samples), axis=0)
+
+
+@functools.lru_cache(maxsize=16)
+def _clopper_pearson(successes: tuple[float, ...], count: int, error: float) -> tuple[np.ndarray, np.ndarray]:
+    """`clopper_pearson`, cached: every verdict on `count` replicates asks for the limits of all counts."""
+    counts = np.asarray(successes)
+    low = scipy.stats.beta.ppf(error / 2, counts, count - counts + 1)
+    high = scipy.stats.beta.isf(error / 2, counts + 1, count - counts)
+    return _constant(np.where(counts == 0, 0.0, low)), _constant(np.where(counts == count, 1.0, high))
+
+
+@functools.lru_cache(maxsize=128)
+def _tail_quantiles(freedom: int, lowest: float, highest: float) -> tuple[np.ndarray, np.ndarray]:
+    """Log tail probabilities in a range, and where Student's t has them; kept, as SciPy is slow."""
+    log_tails = np.linspace(lowest, highest, QUANTILES)
+    return _constant(log_tails), _constant(scipy.stats.t.isf(np.exp(log_tails), freedom))
+
+
+def _constant(values: Any) -> np.ndarray:
+    values = np.asarray(values)
+    values.setflags(write=False)
+    return values
+
+
+def _largest_t(samples: np.ndarray, error: float) -> float:
+    """The value that max_v |T_v| exceeds with probability `error`, T multivariate t with the samples' correlation.
+
+    P(max > c) = V p E[1 / number of |T_u| > c], for p = P(|T_v| > c) and T drawn given that |T_v| > c for a v
+    chosen evenly: bounded weights, however small the probability. Draws are the same for every c, and the
+    estimate is taken three of its standard errors higher.
+    """
+    count, num_components = samples.shape
+    freedom = count - 1
+    alone, bonferroni = (student_tail(error / share / 2, freedom) for share in (1, num_components))
+    largest = np.max(np.abs(samples), axis=0)
+    correlation = np.corrcoef(samples / largest if np.max(largest) > LARGEST_SQUARED else samples, rowvar=False)
+    values, vectors = np.linalg.eigh(correlation)
+    root = vectors * np.sqrt(np.maximum(values, 0))
+    generator = np.random.default_rng(0)
+    places, rows = np.arange(BOOTSTRAP_DRAWS), np.arange(BOOTSTRAP_DRAWS) % num_components
+    normals = generator.standard_normal((BOOTSTRAP_DRAWS, num_components)) @ root.T
+    remaining = normals - correlation[rows] * normals[places, rows][:, None]  # independent of component v
+    chi_squares, uniforms = generator.chisquare(freedom + 1, BOOTSTRAP_DRAWS), generator.random(BOOTSTRAP_DRAWS)
+    widest, narrowest = (scipy.stats.t.logsf(critical, freedom) for critical in (alone, bonferroni))
+    lowest = float(narrowest + math.log(uniforms.min()))
+    log_tails, quantiles = _tail_quantiles(freedom, lowest, float(widest))  # between these, linear
+
+    def log_excess(critical: float) -> float:
+        tail = scipy.stats.t.sf(critical, freedom)
+        beyond = np.interp(np.log(uniforms * tail), log_tails, quantiles)
+        spread = np.sqrt((freedom + beyond**2) / chi_squares)
+        drawn = correlation[rows] * beyond[:, None] + spread[:, None] * remaining
+        weights = 1 / np.maximum(np.sum(np.abs(drawn) > critical, axis=1), 1)
+        probability = weights.mean() + 3 * weights.std() / math.sqrt(BOOTSTRAP_DRAWS)
+        return math.log(2 * num_components * tail * probability / error)
+
+    if log_excess(bonferroni) >= 0 or bonferroni == alone:
+        return bonferroni
+    if log_excess(alone) <= 0:
+        return alone
+    return float(scipy.optimize.root_scalar(log_excess, bracket=(alone, bonferroni), xtol=1e-4).root)

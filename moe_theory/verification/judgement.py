@@ -1,0 +1,543 @@
+"""Judgements: the test of a claim's kind at one look, from samples to the numbers of a verdict.
+
+A test of means works on one difference a replicate and component, so that what varies between replicates (their pools,
+their arrivals) cancels. A claim is REFUTED where some component's interval lies beyond its margin, SUPPORTED where all
+lie within; intervals are two-sided at the whole error, so that each way of being wrong has at most half of it, or both
+together all of it.
+
+Which interval a mean has is declared before anything is run: an exact one, that holds at all looks together, where
+values have a declared range; the number itself where nothing random enters; Student's t otherwise. A slope alone has
+two: where its own samples do not show that t may be trusted, that of the means it is made of, so that each way of being
+wrong has at most half of the error by either, and all of it together.
+"""
+
+import dataclasses
+import functools
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy
+from jaxtyping import Float
+
+from moe_theory.core.errors import DeclarationError
+from moe_theory.verification.claim import Claim
+from moe_theory.verification.evidence import Samples
+from moe_theory.verification.intervals import (
+    POWER,
+    Intervals,
+    Scheme,
+    asymptotic_end,
+    betting_intervals,
+    clopper_pearson,
+    contrast_limits,
+    contrast_samples,
+    doubt_of_logs,
+    is_dependent,
+    last_decades,
+    mean_and_error,
+    rounding_of,
+    scheme_for,
+    slope_weights,
+    student_intervals,
+    student_tail,
+    varies,
+)
+from moe_theory.verification.verdict import SLOWEST_FALL, Curve, Look, Status, Trend, Verdict
+
+Values = Float[np.ndarray, "B V"]  # a row a replicate, a column a component
+SCALED = {"equality", "upper_bound", "lower_bound", "ordering"}  # kinds whose margin is a fraction of a scale
+INSTANCES = {"identity", "counterexample"}  # kinds that are about single replicates
+
+
+def examine(claim: Claim, samples: Samples, labels: list[str], error: float, blank: Verdict) -> tuple[Verdict, Look]:
+    """The verdict `blank`, filled in from a look at these samples, and the look. Intervals that hold at all looks
+    together have the error of `blank`, others have `error`, what this look may spend. Raises: DeclarationError where
+    the samples have no verdict, such as means without a logarithm.
+    """
+    own = compared(claim, samples, blank.error)
+    verdict, look = _examine(claim, own, labels, error, blank)
+    is_decided = verdict.status in {Status.SUPPORTED, Status.REFUTED, Status.VACUOUS}
+    is_of_means = claim.kind not in INSTANCES and not claim.is_computed
+    if is_decided and is_of_means and any(map(is_dependent, (own.observed - own.predicted).T)):
+        doubt = "replicates depend on one another, as those of a shared seed do"
+        verdict = dataclasses.replace(verdict, status=Status.INCONCLUSIVE, doubt=doubt)
+    return verdict, look
+
+
+class Bounds(NamedTuple):
+    """Lower and upper limits of values, by component (V,)."""
+
+    low: Any = -np.inf
+    high: Any = np.inf
+
+    def less(self, other: "Bounds") -> "Bounds":
+        """Those of differences of such values."""
+        return Bounds(np.subtract(self.low, other.high), np.subtract(self.high, other.low))
+
+    def times(self, factor: float) -> "Bounds":
+        low, high = np.multiply(factor, self) if factor else (0.0, 0.0)
+        return Bounds(low, high) if factor >= 0 else Bounds(high, low)
+
+
+class Known(NamedTuple):
+    """Prior knowledge of a claim's samples, and knowledge of their logarithms once they are there."""
+
+    difference: Bounds = Bounds()  # observed - predicted
+    allowed: Bounds = Bounds()
+    error: float | None = None  # of all looks together; that of the one look unless given
+    doubt: str = ""  # why t is not to be trusted, whatever the samples look like
+    from_means: Bounds = Bounds()  # of the mean difference, where t is not to be trusted with the difference itself
+
+
+NOTHING = Known()
+
+
+class Compared(NamedTuple):
+    """Values that a claim's test compares: its samples, completed by its kind, its side and its margin."""
+
+    observed: Values
+    predicted: Values  # of a rate (B, 1), its exponent
+    allowed: Values  # the margin in the difference's own unit
+    trivial: Values | None = None  # the bound that holds anyway
+    known: Known = NOTHING
+
+
+def compared(claim: Claim, samples: Samples, error: float | None = None) -> Compared:
+    """Values to compare of a claim's samples, at this error of all looks together. Raises: DeclarationError where they
+    are not what the claim declares.
+    """
+    observed, predicted, scale, trivial = samples
+    if predicted is None:  # of an identity or a counterexample 0, of a limit what the probability tends to
+        predicted = np.full_like(observed, claim.side == "at_least")
+    allowed = np.full_like(predicted, claim.margin)
+    if claim.kind in SCALED:
+        allowed = (np.abs(predicted) if scale is None else scale) * claim.margin
+    if trivial is None and claim.kind in {"probability", "counterexample"}:
+        trivial = np.full_like(observed, claim.side != "at_least")
+    if claim.is_computed and any(varies(part).any() for part in (observed, predicted, allowed)):
+        raise DeclarationError("it is declared exact, and its replicates differ: something random enters")
+    known = Known(error=error)
+    if claim.kind in SCALED:
+        known = Known(*_bounds(claim, observed, predicted, allowed), error)
+    return Compared(observed, predicted, allowed, trivial, known)
+
+
+def _bounds(claim: Claim, observed: Values, predicted: Values, allowed: Values) -> tuple[Bounds, Bounds]:
+    """Of observed - predicted, and of what is allowed."""
+    its, their = _declared(claim, "observed", observed), _declared(claim, "predicted", predicted)
+    if claim.margin == 0:
+        return its.less(their), Bounds(0.0, 0.0)
+    scale = _declared(claim, "scale", allowed / claim.margin)
+    if claim.scale is None:  # |predicted|
+        is_apart = np.sign(their.low) == np.sign(their.high)
+        least, most = np.sort(np.abs(np.broadcast_arrays(*their)), axis=0)
+        scale = Bounds(np.where(is_apart, least, 0.0), most)
+    return its.less(their), scale.times(claim.margin)
+
+
+def _declared(claim: Claim, name: str, values: Values) -> Bounds:
+    """Where values lie as the claim declares it. Raises: DeclarationError for values that do not."""
+    if claim.is_computed:
+        return Bounds(values[0], values[0])
+    declared = claim.ranges.get(name)
+    if declared is None:
+        return Bounds()
+    if declared.is_constant:
+        if varies(values).any():
+            raise DeclarationError(f"what is {name} is declared the same for all replicates, and differs")
+        return Bounds(values[0], values[0])
+    low, high, _ = declared
+    slack = rounding_of(values, low, high)
+    outside = (values < low - slack) | (values > high + slack)
+    if outside.any():
+        raise DeclarationError(
+            f"what is {name} is declared to be in [{low:g}, {high:g}], and is not in "
+            f"{np.count_nonzero(outside.any(axis=1)):,} of {len(values):,} replicates, such as {values[outside][0]:g}. "
+            "Declare the range that it has."
+        )
+    return Bounds(low, high)
+
+
+def _examine(claim: Claim, samples: Compared, labels: list[str], error: float, blank: Verdict) -> tuple[Verdict, Look]:
+    if claim.kind in {"rate", "limit_rate"}:
+        return _examine_rate(claim, samples, labels, error, blank)
+    judgement = _test(claim, samples, error)
+    worst, status = judgement.worst, judgement.status
+    predicted, observed = samples.predicted.mean(axis=0), samples.observed.mean(axis=0)
+    if claim.kind == "identity":
+        observed = np.abs(samples.observed).max(axis=0)
+    is_count = claim.kind in {"probability", "counterexample", "limit_probability"}
+    spread = samples.observed if is_count else samples.observed - samples.predicted
+    verdict = dataclasses.replace(
+        blank,
+        status=status,
+        at=labels[worst],
+        predicted=float(predicted[worst]),
+        observed=float(observed[worst]),
+        standard_error=float("nan") if claim.kind == "identity" else float(mean_and_error(spread)[1][worst]),
+        **_numbers(judgement),
+        curve=_curve(labels, predicted, observed, judgement.low, judgement.high, samples.allowed.mean(axis=0)),
+    )
+    if claim.kind == "limit_probability":
+        verdict = dataclasses.replace(verdict, trend=_failures_before(claim, samples.observed, judgement, labels))
+    verdict = _vacuous(claim, samples, verdict, worst)
+    return verdict, _look(verdict, samples, float(observed[worst] - predicted[worst]), judgement.error or error)
+
+
+class Decision(NamedTuple):
+    """Decision of a test, and the component that decides it."""
+
+    status: Status
+    worst: int  # the component that decides, or comes nearest to deciding otherwise
+    low: Float[np.ndarray, " V"]  # simultaneous intervals of observed - predicted
+    high: Float[np.ndarray, " V"]
+    margin: float  # of the worst component, in the difference's own unit
+    smallest_discrepancy: float  # what would have been refuted with probability `POWER`, in the same unit
+    method: str  # of the intervals
+    is_exact: bool
+    doubt: str = ""  # why there is no interval
+    error: float | None = None  # of intervals that hold at all looks together
+
+
+def judge_slopes(
+    slopes: Values, exponents: Values, allowed: Values, error: float, side: str, known: Known = NOTHING
+) -> Decision:
+    """Whether slopes are at_most, at_least or equal to exponents: all of them to support it, the last to refute it."""
+    judgement = judge_means(slopes - exponents, allowed, error, side, known)
+    margins = allowed.mean(axis=0)
+    above, below = judgement.low - margins, -judgement.high - margins  # how surely a slope is too high, or too low
+    beyond = {"at_most": above, "at_least": below, "equal": np.maximum(above, below)}[side]
+    if judgement.status is Status.REFUTED and beyond[-1] <= 0:
+        return judgement._replace(status=Status.INCONCLUSIVE)
+    if judgement.status is Status.REFUTED:
+        return judgement._replace(worst=len(beyond) - 1)
+    return judgement
+
+
+SIGNS: dict[str, tuple[int, ...]] = {  # of a difference that must not be large, by the claim's kind or its slope's side
+    "equality": (1, -1),
+    "equal": (1, -1),
+    "upper_bound": (1,),
+    "ordering": (1,),
+    "at_most": (1,),
+    "lower_bound": (-1,),
+    "at_least": (-1,),
+}
+
+
+def judge_means(difference: Values, allowed: Values, error: float, side: str, known: Known = NOTHING) -> Decision:
+    """One-sided tests, for every component at once, of the means of observed - predicted, with the `SIGNS` of the side,
+    against those of what is allowed: at most so large, or for an ordering strictly below.
+    """
+    signs, num_components = SIGNS[side], difference.shape[1]
+    excess = np.concatenate([sign * difference - allowed for sign in signs], axis=1)
+    scheme, margins = scheme_for(excess, error), allowed.mean(axis=0)
+
+    def of_excess(difference: Bounds, allowed: Bounds) -> Bounds:
+        sides = [difference.times(sign).less(allowed) for sign in signs]
+        ends = ([np.broadcast_to(end, num_components) for end in each] for each in zip(*sides, strict=True))
+        return Bounds(*map(np.concatenate, ends))
+
+    low, high = bounds = of_excess(known.difference, known.allowed)
+    is_mirrored = len(signs) == 2 and np.all(np.equal(*known.allowed))
+    otherwise = of_excess(known.from_means, Bounds(margins, margins))
+    decisive = _intervals(excess, bounds, otherwise, scheme, error, known, 2 if is_mirrored else 1)
+    status = _decide(decisive.high, decisive.low)
+    if side == "ordering" and status is Status.SUPPORTED and np.any(decisive.high == 0):
+        status = Status.INCONCLUSIVE
+    column = int(np.argmax(decisive.low if status is Status.REFUTED else decisive.high))
+    worst = column % num_components
+    shown = _intervals(difference, known.difference, known.from_means, scheme, error, known)
+    margin = float(margins[worst])
+    reach = decisive.high[column] - decisive.mean[column]
+    reach += student_tail(1 - POWER, len(excess) - 1) * decisive.standard_error[column]
+    is_bounded = {Status.REFUTED: low[column], Status.SUPPORTED: high.max()}.get(status, high[column] - low[column])
+    method, is_exact = _method(bounds, scheme, num_components), bool(np.isfinite(is_bounded))
+    is_open = bool(np.isinf([decisive.low[column], decisive.high[column]]).any())
+    doubt = decisive.doubts[column] if is_open else ""
+    method += ", of the means" if decisive.doubts[column] and not is_open and not is_exact else ""
+    all_looks = known.error if np.all(np.isfinite(low) & np.isfinite(high)) else None
+    seen = float(margin + reach)
+    return Decision(status, worst, shown.low, shown.high, margin, seen, method, is_exact, doubt, all_looks)
+
+
+def _intervals(
+    values: Values, bounds: Bounds, otherwise: Bounds, scheme: Scheme, error: float, known: Known, mirrored: int = 1
+) -> Intervals:
+    """Simultaneous intervals of means: ends by betting on the sides where values have a bound, by t on the others, or
+    where that is not to be trusted those that are known `otherwise`.
+    """
+    by_t = student_intervals(values, scheme)
+    doubts = [known.doubt] * len(by_t.mean) if known.doubt else by_t.doubts
+    is_doubted = [bool(doubt) for doubt in doubts]
+    lowest, highest = np.where(is_doubted, otherwise.low, by_t.low), np.where(is_doubted, otherwise.high, by_t.high)
+    by_t = Intervals(by_t.mean, by_t.standard_error, lowest, highest, doubts)
+    low, high = (np.broadcast_to(end, by_t.mean.shape) for end in bounds)
+    bottom, top = betting_intervals(values, low, high, (known.error or error) * mirrored)
+    is_below, is_above = np.isfinite(low), np.isfinite(high)
+    return by_t._replace(low=np.where(is_below, bottom, by_t.low), high=np.where(is_above, top, by_t.high))
+
+
+def _method(bounds: Bounds, scheme: Scheme, num_components: int) -> str:
+    """Methods behind the ends of intervals, in words."""
+    ends = np.isfinite(np.stack(bounds))
+    by_t = "Student's t"
+    if num_components > 1:
+        by_t += ", sup-t by multiplier bootstrap" if scheme.is_bootstrap else ", Bonferroni"
+    if not ends.any():
+        return by_t
+    if np.all(np.equal(*bounds)):
+        return "computed: nothing random enters"
+    betting = "betting, at all looks together" + (", Bonferroni" if num_components > 1 else "")
+    return betting if ends.all() else f"{betting}, on the side that values have a bound on; {by_t} on the other"
+
+
+def judge_identity(errors: Values, tolerance: float, error: float) -> Decision:
+    """Whether every replicate's error is within `tolerance`. A single violation refutes. The interval is from 0 to the
+    largest error seen; the smallest discrepancy is the frequency of violations that would have shown at least one with
+    probability 1 - `error` (exact, binomial).
+    """
+    largest = np.max(np.abs(errors), axis=0)
+    worst = int(np.argmax(largest))
+    status = Status.SUPPORTED if largest[worst] <= tolerance else Status.REFUTED
+    frequency = float(-np.expm1(np.log(error) / len(errors)))
+    return Decision(
+        status, worst, np.zeros_like(largest), largest, tolerance, frequency, "largest error seen", is_exact=True
+    )
+
+
+def judge_probability(
+    happened: Values, claimed: Float[np.ndarray, " V"], margin: float, error: float, *, at_most: bool
+) -> Decision:
+    """Clopper-Pearson intervals for the probability of each of V events, against at most (or at least) `claimed`. The
+    smallest discrepancy is the excess that the worst event would be refuted with at power `POWER`. Replicates may
+    differ in their probabilities, with `claimed` for the mean: such counts scatter less than a binomial (Hoeffding).
+    """
+    count, num_events = happened.shape
+    low, high = clopper_pearson(happened.sum(axis=0), count, error / num_events)
+    sign = 1 if at_most else -1
+    nearest, farthest = (low, high) if at_most else (high, low)
+    beyond, excess = sign * (nearest - claimed) - margin, sign * (farthest - claimed) - margin
+    status = _decide(excess, beyond)
+    worst = int(np.argmax(beyond if status is Status.REFUTED else excess))
+    seen = _detectable_probability(claimed[worst] + sign * margin, count, error / num_events, sign)
+    method = "Clopper-Pearson, Bonferroni" if num_events > 1 else "Clopper-Pearson"
+    return Decision(status, worst, low - claimed, high - claimed, margin, seen + margin, method, is_exact=True)
+
+
+def judge_counterexample(violated: Values, allowed: Float[np.ndarray, " V"], error: float) -> Decision:
+    """Whether instances violate a statement more often than `allowed`: that refutes it, and nothing else is shown."""
+    judgement = judge_probability(violated, allowed, 0.0, error, at_most=True)
+    return judgement if judgement.status is Status.REFUTED else judgement._replace(status=Status.INCONCLUSIVE)
+
+
+def judge_limit_probability(
+    happened: Values, abscissa: Float[np.ndarray, " V"], margin: float, error: float, *, at_most: bool
+) -> Decision:
+    """Whether the probability of an event tends to 0 (at_most) or to 1: whether its failure probability, of happening
+    or of not happening, tends to 0 towards the limit of the grid.
+
+    SUPPORTED where the failure probability is at most the margin at the end, has fallen over the last two decades or
+    has been at most the margin all along them, and is nowhere there shown to be lower than at the end. REFUTED where
+    it is above the margin at the end and falls over the last two decades, if at all, with an exponent below
+    `SLOWEST_FALL`. All this by simultaneous Clopper-Pearson intervals; anything else is left open, such as a
+    probability that is large and falls, or one still falling towards a positive number. What falls as slowly as
+    1/log(1/x) below x = 1e-10 counts as not falling.
+    """
+    claimed = np.full(happened.shape[1], 0.0 if at_most else 1.0)
+    judgement = judge_probability(happened, claimed, margin, error, at_most=at_most)
+    low, high = (judgement.low, judgement.high) if at_most else (-judgement.high, -judgement.low)
+    window = last_decades(abscissa, 2)
+    first, last = int(window[0]), int(window[-1])
+    is_small, has_risen = high <= margin, np.any(low[last] > high[window])
+    least_ratio = float(np.exp(-SLOWEST_FALL * abs(np.log(abscissa[last] / abscissa[first]))))
+    status = Status.INCONCLUSIVE
+    if is_small[last] and not has_risen and (high[last] < low[first] or np.all(is_small[window])):
+        status = Status.SUPPORTED
+    elif low[last] > margin and low[last] > least_ratio * high[first]:
+        status = Status.REFUTED
+    seen = _detectable_limit(margin, len(happened), error / len(claimed), least_ratio)
+    return judgement._replace(status=status, worst=last, smallest_discrepancy=seen)
+
+
+def judge_limit_rate(
+    slopes: Values, exponents: Values, allowed: Values, error: float, side: str, known: Known = NOTHING
+) -> Decision:
+    """Whether a quantity is O() of a power of x, Omega() or Theta() of it, with any constant, in a limit: whether its
+    slope of log means over log x there is at_most, at_least or equal to the exponent.
+
+    The columns are the bending, which is the slope over the last decade less that over the decade before, with
+    exponent 0, and the slope over the last decade. SUPPORTED where that slope is within the margin on the side that is
+    allowed, and is shown not to bend towards the other one by more than the margin. REFUTED where it is beyond the
+    margin, and is shown not to bend back by more than the margin. A slope that still bends towards the other decision
+    is left open whatever its value: it says little of the limit, and only a grid nearer to that could say more.
+    """
+    judgement = judge_slopes(slopes, exponents, allowed, error, side, known)
+    margin, status = float(allowed.mean()), judgement.status
+    is_above = judgement.low[1] > margin
+    bends_back = judgement.low[0] < -margin if is_above else judgement.high[0] > margin
+    if status is Status.REFUTED and bends_back:
+        status = Status.INCONCLUSIVE
+    # What is refuted with probability POWER if it does not bend: less often wherever bending back is not excluded.
+    spread = mean_and_error(slopes)[1]
+    reach, freedom = (judgement.high - judgement.low) / 2, len(slopes) - 1
+    not_excluded = scipy.stats.t.sf((margin - reach[0]) / spread[0], freedom) if spread[0] else reach[0] > margin
+    missed, seen = 1 - POWER - float(not_excluded), float("nan")
+    if missed > 0:
+        seen = margin + reach[1] + student_tail(missed, freedom) * spread[1]
+    return judgement._replace(status=status, worst=1, margin=margin, smallest_discrepancy=float(seen))
+
+
+@functools.lru_cache(maxsize=256)
+def _detectable_limit(margin: float, count: int, error: float, least_ratio: float) -> float:
+    """The failure probability that is refuted as one with limit 0 with probability `POWER`, if it is the same all along
+    the grid and counts at different points are independent (NaN: none is). Kept, as verdicts ask again.
+    """
+    counts = np.arange(count + 1)
+    low, high = clopper_pearson(counts, count, error)
+    refuting = np.where(low > margin, np.searchsorted(high, low / least_ratio), 0)  # counts at the first point, from 0
+
+    def excess_power(probability: float) -> float:
+        cumulative = np.r_[0, scipy.stats.binom.cdf(counts, count, probability)]
+        return float(scipy.stats.binom.pmf(counts, count, probability) @ cumulative[refuting]) - POWER
+
+    if excess_power(1) <= 0:
+        return float("nan")
+    return float(scipy.optimize.root_scalar(excess_power, bracket=(margin, 1), xtol=1e-6).root)
+
+
+def _detectable_probability(claimed: float, count: int, error: float, sign: int) -> float:
+    """How far a probability must be beyond `claimed` to be refuted with probability `POWER` (NaN: none is)."""
+    counts = np.arange(count + 1)
+    low, high = clopper_pearson(counts, count, error)
+    refuting = counts[low > claimed] if sign > 0 else counts[high < claimed]
+    if not refuting.size:
+        return float("nan")
+    # The least extreme count that refutes is reached with probability POWER at this true probability.
+    if sign > 0:
+        return float(scipy.stats.beta.ppf(POWER, refuting[0], count - refuting[0] + 1) - claimed)
+    return float(claimed - scipy.stats.beta.ppf(1 - POWER, refuting[-1] + 1, count - refuting[-1]))
+
+
+def _decide(excess: np.ndarray, beyond: np.ndarray) -> Status:
+    if np.any(beyond > 0):
+        return Status.REFUTED
+    return Status.SUPPORTED if np.all(excess <= 0) else Status.INCONCLUSIVE
+
+
+def _test(claim: Claim, samples: Compared, error: float) -> Decision:
+    observed, predicted, allowed, _, known = samples
+    match claim.kind:
+        case "identity":
+            return judge_identity(observed, claim.margin, error)
+        case "probability":
+            at_most = claim.side == "at_most"
+            return judge_probability(observed, predicted.mean(axis=0), claim.margin, error, at_most=at_most)
+        case "limit_probability":
+            at_most, places = claim.side == "at_most", np.asarray(claim.abscissa, np.float64)
+            return judge_limit_probability(observed, places, claim.margin, error, at_most=at_most)
+        case "counterexample":
+            return judge_counterexample(observed, predicted.mean(axis=0) + claim.margin, error)
+        case _:
+            return judge_means(observed - predicted, allowed, error, claim.kind, known)
+
+
+def _examine_rate(
+    claim: Claim, samples: Compared, labels: list[str], error: float, blank: Verdict
+) -> tuple[Verdict, Look]:
+    """Test the slope over the whole grid and that at its asymptotic end; the curve has the means. An exponent is of a
+    limit: a grid that shows it at both supports it, and only the end nearest the limit refutes it. Of a limit itself,
+    test how the slope bends before the end, and that at the end.
+    """
+    abscissa, values, side = np.asarray(claim.abscissa, np.float64), samples.observed, claim.side or "equal"
+    end, end_name = asymptotic_end(abscissa)
+    around = student_intervals(values, scheme_for(values, error))
+    is_limit = claim.kind == "limit_rate"
+    if is_limit:
+        window, last = last_decades(abscissa, 2), last_decades(abscissa, 1)
+        before, at_end = (slope_weights(abscissa, places) for places in (window[: 1 - len(last)], last))
+        weights, names = np.stack([at_end - before, at_end]), ["bending", f"slope at the {end_name} end"]
+        claimed = np.hstack([np.zeros_like(samples.predicted), samples.predicted])
+    else:
+        weights = np.stack([slope_weights(abscissa, places) for places in (slice(None), end)])
+        names, claimed = ["slope", f"slope at the {end_name} end"], samples.predicted
+        if len(abscissa) == 2:
+            weights, names = weights[:1], names[:1]
+    slopes = contrast_samples(values, weights)
+    exponents, allowed = (np.broadcast_to(part, slopes.shape) for part in (claimed, samples.allowed))
+    known = _known_of_logs(claim, slopes, weights, exponents, samples, around)
+    judge = judge_limit_rate if is_limit else judge_slopes
+    judgement = judge(slopes, exponents, allowed, error, side, known)
+    worst, exponent = judgement.worst, float((samples.predicted if is_limit else exponents).mean())
+    measured = slopes.mean(axis=0)
+    means = values.mean(axis=0)
+    law = np.exp(np.mean(np.log(means)) + exponent * (np.log(abscissa) - np.mean(np.log(abscissa))))
+    curve = _curve(labels, law, means, around.low - law, around.high - law, np.zeros_like(means))
+    numbers = _numbers(judgement)
+    numbers["interval_kind"] = numbers["interval_kind"].replace("Student's t", "delta method, Student's t")
+    trend = Trend("", *map(float, (measured[0], judgement.low[0], judgement.high[0]))) if is_limit else None
+    verdict = dataclasses.replace(
+        blank,
+        status=judgement.status,
+        at=names[worst],
+        predicted=exponent,
+        observed=float(measured[worst]),
+        standard_error=float(mean_and_error(slopes - exponents)[1][worst]),
+        **numbers,
+        curve=dataclasses.replace(curve, abscissa=abscissa.tolist()),
+        trend=trend,
+    )
+    return verdict, _look(verdict, samples, float(measured[worst]) - exponent, error)
+
+
+def _known_of_logs(
+    claim: Claim, contrasts: Values, weights: np.ndarray, claimed: Values, samples: Compared, means: Intervals
+) -> Known:
+    """Knowledge of contrasts of log means beside their samples; complete for computed claims."""
+    if claim.is_computed:
+        allowed = Bounds(samples.allowed[0, 0], samples.allowed[0, 0])
+        return Known(Bounds(*[(contrasts - claimed)[0]] * 2), allowed, samples.known.error)
+    low, high = contrast_limits(means, weights)
+    exponents = claimed.mean(axis=0)  # the same for all replicates
+    return Known(doubt=doubt_of_logs(samples.observed), from_means=Bounds(low - exponents, high - exponents))
+
+
+def _vacuous(claim: Claim, samples: Compared, verdict: Verdict, worst: int) -> Verdict:
+    """VACUOUS in place of SUPPORTED, for a bound that holds anyway."""
+    if verdict.status is not Status.SUPPORTED or samples.trivial is None:
+        return verdict
+    predicted, trivial = samples.predicted.mean(axis=0), samples.trivial.mean(axis=0)
+    is_upper = claim.kind == "upper_bound" or claim.side == "at_most"
+    if not np.all(predicted >= trivial if is_upper else predicted <= trivial):
+        return verdict
+    return dataclasses.replace(verdict, status=Status.VACUOUS, trivial=float(trivial[worst]))
+
+
+def _numbers(judgement: Decision) -> dict:
+    worst = judgement.worst
+    return {
+        "interval": (float(judgement.low[worst]), float(judgement.high[worst])),
+        "interval_kind": f"{'exact' if judgement.is_exact else 'asymptotic'} ({judgement.method})",
+        "is_exact": judgement.is_exact,
+        "margin": float(judgement.margin),
+        "smallest_discrepancy": float(judgement.smallest_discrepancy),
+        "doubt": judgement.doubt,
+    }
+
+
+def _look(verdict: Verdict, samples: Compared, estimate: float, error: float) -> Look:
+    low, high = verdict.interval
+    return Look(len(samples.observed), verdict.at, estimate, low, high, error)
+
+
+def _curve(labels: list[str], *parts: np.ndarray) -> Curve:
+    return Curve(labels, *(part.tolist() for part in parts))
+
+
+def _failures_before(claim: Claim, happened: np.ndarray, judgement: Decision, labels: list[str]) -> Trend:
+    """The frequency of failures two decades before the end of the limit."""
+    first = int(last_decades(np.asarray(claim.abscissa, np.float64), 2)[0])
+    share, low, high = map(float, (happened[:, first].mean(), judgement.low[first], judgement.high[first]))
+    if claim.side == "at_most":
+        return Trend(labels[first], share, low, high)
+    return Trend(labels[first], 1 - share, -high, -low)

@@ -1,0 +1,85 @@
+"""What the proofs of statements rest on, as the papers have it: which fail by a fault of their own, which with others,
+and which cannot be true together.
+
+A paper's `paper.toml` says it. Where a premise is false the proof fails; whether the statement does is for its own
+verdicts. One that holds although a premise of its proof is false holds for another reason.
+"""
+
+import dataclasses
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from moe_theory.core.papers import declaration_of, paper_names, paper_package
+from moe_theory.verification.status import Judged
+from moe_theory.verification.texts import PaperTexts, paper_texts
+
+
+class Conflict(NamedTuple):
+    """Statements of one paper that cannot all be true where the hypotheses of all are met."""
+
+    one: tuple[str, ...]  # names
+    other: tuple[str, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return self.one + self.other
+
+
+def conflicts_of(paper: str) -> tuple[Conflict, ...]:
+    """Return which of a paper's statements contradict one another."""
+    conflicts = _texts(paper).conflicts
+    return tuple(Conflict(_names(paper, conflict.one), _names(paper, conflict.other)) for conflict in conflicts)
+
+
+def premises_of(name: str) -> tuple[str, ...]:
+    """Return the names of the statements that the proof of a statement uses."""
+    paper, _, id = name.partition(".")
+    return _names(paper, _texts(paper).premises.get(id, ()))
+
+
+def _has_own_fault(name: str) -> bool:
+    paper, _, id = name.partition(".")
+    return id in _texts(paper).own_faults
+
+
+def _names(paper: str, ids: Sequence[str]) -> tuple[str, ...]:
+    return tuple(f"{paper}.{id}" for id in ids)
+
+
+def _texts(paper: str) -> PaperTexts:
+    if paper not in paper_names():
+        return PaperTexts()
+    return paper_texts(declaration_of(paper).get("statements") or paper_package(paper))
+
+
+@dataclasses.dataclass(frozen=True)
+class Footing:
+    """What a statement stands on."""
+
+    known: Judged
+    failing: tuple[str, ...]  # the premises of its proof that are false or vacuous
+
+    @property
+    def is_root(self) -> bool:
+        """Whether it fails by a fault of its own."""
+        return self.known.fails and (not self.failing or _has_own_fault(self.known.statement.name))
+
+    @property
+    def follows(self) -> bool:
+        """Whether it fails, and its proof has no other fault than to use what fails: the first of it above all."""
+        return self.known.fails and not self.is_root
+
+    @property
+    def stands(self) -> bool:
+        """Whether it does not fail although its proof uses what does."""
+        return bool(self.failing) and not self.known.fails
+
+
+def footings(known: Sequence[Judged]) -> list[Footing]:
+    """Each statement with those of its premises among them that fail."""
+    failing = {each.statement.name for each in known if each.fails}
+    names = [each.statement.name for each in known]
+    return [
+        Footing(each, tuple(premise for premise in premises_of(name) if premise in failing))
+        for name, each in zip(names, known, strict=True)
+    ]

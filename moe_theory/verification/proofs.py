@@ -1,0 +1,71 @@
+"""Programs of proofs, run: what each prints, and how it ends."""
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterable
+
+from moe_theory.core.errors import DeclarationError, shortened
+from moe_theory.verification.verdict import Statement, source_of
+
+OWN = f"{__name__.partition('.')[0]}."  # what the packages of this distribution's papers begin with
+
+
+def require_proofs(statements: Iterable[Statement]) -> None:
+    """Run the proofs of statements, each once. Those of this distribution's papers are left to its tests.
+
+    Raises: DeclarationError, as `require_proof`.
+    """
+    names = {(proof.path, kind): of.name for of in statements for kind, proof in of.proofs.items()}
+    for (path, kind), name in names.items():
+        if not path.startswith(OWN):
+            require_proof(path, kind, name)
+
+
+def require_proof(path: str, kind: str, name: str) -> None:
+    """Run the program of a "disproof", "proof" or "derivation" of the statement called `name`.
+
+    Raises: DeclarationError unless its last line is `sys.exit(...)` of what it has found, it exits with 0, and it
+        prints both sides and then a line that begins with "violated:" or "proved:".
+    """
+    reason = _fault(source_of(path), kind)
+    if reason:
+        raise DeclarationError(
+            f"{name} is not proved: its {kind}, {path}, fails a check ({reason}). Fix it, or take it out of the "
+            "statement."
+        )
+
+
+def _fault(source: str, kind: str) -> str:
+    """Return what is wrong with a program; empty where it shows what a proof of this kind does."""
+    reason = end_fault(source)
+    if reason:
+        return reason
+    ended = subprocess.run([sys.executable, "-I", "-c", source], capture_output=True, text=True, check=False)
+    return output_fault(kind, ended.returncode, ended.stdout, ended.stderr)
+
+
+def end_fault(source: str) -> str:
+    """Return what is wrong with the end of a program: its exit status must depend on what it has found."""
+    try:
+        last = ast.parse(source).body[-1]
+    except SyntaxError as failure:
+        return str(failure)
+    match last:
+        case ast.Expr(ast.Call(func, [result, *_])) if ast.unparse(func) == "sys.exit":
+            is_shown = not isinstance(result, ast.Constant)
+        case _:
+            is_shown = False
+    return "" if is_shown else "its last line must be sys.exit(...) of what it has found, such as not holds"
+
+
+def output_fault(kind: str, code: int, output: str, errors: str = "") -> str:
+    """Return what is wrong with how a program ended and what it printed."""
+    *sides, end = output.splitlines() or [""]
+    if code:
+        last = (errors.strip() or end).splitlines()[-1:]
+        return f"it exits with {code}: {shortened(' '.join(last))}"
+    mark = "violated: " if kind == "disproof" else "proved: "
+    if not (sides and end.startswith(mark)):
+        return f"it must print both sides, and then a line that begins with {mark!r}, and not {shortened(end)}"
+    return ""

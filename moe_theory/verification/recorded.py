@@ -1,0 +1,152 @@
+"""Recorded runs: the verdicts that papers come with, `recorded.json` in their folders, as `moe-theory record` wrote it.
+
+Beside it, `recorded-DATA.json` has verdicts on the same claims from runs on other data, and `challenged.json` what
+searches of the statements' free regions have found. The folder of `mine`, whether its `PAPER` is in `mine/__init__.py`,
+`mine/paper.py` or `mine.py`, is `mine/`, so that no record is left behind where a paper of one module becomes a folder.
+"""
+
+import dataclasses
+import functools
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from moe_theory.core.errors import DamagedError
+from moe_theory.core.papers import ordered_names, paper_folder, paper_names
+from moe_theory.verification.catalog import ClaimFacts, catalog_of, statements
+from moe_theory.verification.challenged import Challenge
+from moe_theory.verification.status import Judged, judged
+from moe_theory.verification.verdict import Statement, Verdict, whole_verdict
+
+NAME = "recorded.json"
+SEARCHES = "challenged.json"
+SCHEMA = "moe-theory/recorded/1"
+
+
+@dataclasses.dataclass(frozen=True)
+class Recorded:
+    """One paper's run of `moe-theory verify`, trimmed to what is published of it."""
+
+    paper: str
+    command: str  # without --out, which names a place on the machine that ran it
+    seed: int
+    error: float  # probability that any of the verdicts is false
+    finished: str  # ISO 8601, UTC
+    budget: float | None  # seconds, if the time was limited
+    seconds: float | None  # spent on experiments, by all of them together; not known of runs on other data
+    versions: dict[str, str]
+    readings: dict[str, str]  # summaries by name, in the order of the verdicts
+    verdicts: list[dict[str, Any]]  # `FIELDS` of each, claims in the order of the registry
+
+    def of(self, claim: str) -> dict[str, dict[str, Any]]:
+        """The verdicts on a claim, by reading."""
+        return {verdict["reading"]: verdict for verdict in self.verdicts if verdict["claim"] == claim}
+
+    def whole(self) -> list[Verdict]:
+        """The verdicts, with what their claims say; those on claims that are gone are left out."""
+        claims = catalog_of(self.paper).claims
+        return [whole_verdict(claims[each["claim"]], each) for each in self.verdicts if each["claim"] in claims]
+
+
+def read() -> dict[str, Recorded]:
+    """Recorded verdicts by paper, in the order of the papers.
+
+    Raises: DamagedError for a file that is damaged or of another schema.
+    """
+    paths = {name: file_of(name) for name in ordered_names()}
+    found = {name: kept_at(path) for name, path in paths.items() if path.is_file()}
+    return {name: run for name, run in found.items() if run.paper == name}  # `record` refuses another paper's file
+
+
+def file_of(paper: str, name: str = NAME) -> Path:
+    """The file of a paper's record, which need not be there, or of one beside it."""
+    return paper_folder(paper) / name
+
+
+def kept_at(path: Path) -> Recorded:
+    """A record in a file of a paper. Raises: DamagedError for one that is damaged or of another schema."""
+    return parsed(path.read_text(encoding="utf-8"), str(path))
+
+
+def on_other_data() -> list[Verdict]:
+    """The verdicts of recorded runs on other data than the papers' own runs are on."""
+    found = [path for name in ordered_names() for path in sorted(paper_folder(name).glob("recorded-*.json"))]
+    return [verdict for path in found for verdict in kept_at(path).whole()]
+
+
+def judged_statements(pattern: str = "*") -> list[Judged]:
+    """The statements whose names match, with the statuses that follow from the recorded runs; as `statements`."""
+    chosen = statements(pattern)
+    return judged_with_searches(chosen, recorded_verdicts(chosen))
+
+
+def judged_with_searches(of: Sequence[Statement], verdicts: Sequence[Verdict]) -> list[Judged]:
+    """Statements with the statuses that follow from these verdicts and from the recorded searches."""
+    searches = recorded_searches(of)
+    return [judged(each, verdicts, searches.get(each.name)) for each in of]
+
+
+def recorded_verdicts(of: Iterable[Statement] | None = None) -> list[Verdict]:
+    """The verdicts of all recorded runs, or of those that judge claims of these statements; no other paper's claims
+    are imported.
+    """
+    papers = None if of is None else {id.partition(".")[0] for each in of for id in each.roles}
+    return [verdict for name, run in read().items() if papers is None or name in papers for verdict in run.whole()]
+
+
+def written(recorded: Recorded) -> str:
+    """The text of its file, a verdict a line, so that two records can be compared line by line."""
+    document = {"schema": SCHEMA, **dataclasses.asdict(recorded)}
+    verdicts = [json.dumps(verdict, ensure_ascii=False) for verdict in document.pop("verdicts")]
+    head = json.dumps(document, indent=1, ensure_ascii=False).removesuffix("\n}")
+    return head + ',\n "verdicts": [\n  ' + ",\n  ".join(verdicts) + "\n ]\n}\n"
+
+
+def parsed(text: str, where: str) -> Recorded:
+    """Parse the output of `written`. Raises: DamagedError that names `where`, for anything else."""
+    try:
+        document = json.loads(text)
+        schema = document.pop("schema")
+        if schema != SCHEMA:
+            raise DamagedError(f"{where} has schema {schema!r}, not {SCHEMA!r}. Record the paper again.")
+        return Recorded(**document)
+    except (KeyError, TypeError, AttributeError, json.JSONDecodeError) as failure:
+        raise DamagedError(f"{where} is damaged ({failure}). Record the paper again.") from None
+
+
+def recorded_searches(of: Iterable[Statement]) -> dict[str, Challenge]:
+    """The recorded searches of these statements' papers, by the names of statements; no other paper is imported.
+
+    Raises: DamagedError for a file that is damaged or of another schema.
+    """
+    papers = dict.fromkeys(each.paper for each in of)
+    return {each.statement: each for name in papers if name in paper_names() for each in searches_of(name)}
+
+
+@functools.cache
+def searches_of(paper: str) -> list[Challenge]:
+    """The searches that a paper has recorded; those of claims that are gone are left out."""
+    path = file_of(paper, SEARCHES)
+    if not path.is_file():
+        return []
+    found = searches_parsed(path.read_text(encoding="utf-8"), str(path), catalog_of(paper).claims)
+    return [each for each in found if each.statement.partition(".")[0] == paper]
+
+
+def searches_written(searches: Iterable[Challenge]) -> str:
+    """The text of a record, a search a line."""
+    lines = [json.dumps(each.to_json(), ensure_ascii=False) for each in searches]
+    return "[\n " + ",\n ".join(lines) + "\n]\n"
+
+
+def searches_parsed(text: str, where: str, claims: Mapping[str, ClaimFacts]) -> list[Challenge]:
+    """Parse the output of `searches_written`, of claims by id. Raises: DamagedError that names `where`, for
+    anything else.
+    """
+    try:
+        documents = json.loads(text)
+        known = [each for each in documents if all(v["claim"] in claims for f in each["flips"] for v in f["verdicts"])]
+        return [Challenge.of_json(each, claims) for each in known]
+    except (KeyError, TypeError, AttributeError, ValueError) as failure:
+        raise DamagedError(f"{where} is damaged ({failure}). Search again.") from None

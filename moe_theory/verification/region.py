@@ -1,0 +1,283 @@
+"""Free quantities: what the hypotheses of a statement leave open, as axes of the region that its status is about.
+
+    statement("lemma-11", ..., free=(Order("balance_weight", least=0.5, most=1.5), Scale("min_strength", 0, 1)))
+
+An axis is a parameter of the runs, which is changed in every cell, or a size or a law that their experiment is built
+with, by its `of`. What it is recorded at is what the cells have. A setting has a value for each axis that it changes.
+"""
+
+import dataclasses
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from moe_theory.core.constraints import Whole, Within, shown
+from moe_theory.core.errors import DeclarationError, InvalidValueError, unknown_name
+from moe_theory.verification.span import LOG_RATIO as LOG_RATIO
+from moe_theory.verification.span import Number as Number
+from moe_theory.verification.span import Span as Span
+from moe_theory.verification.span import tidy as tidy
+from moe_theory.verification.verdict import FreeQuantity
+
+
+@dataclasses.dataclass(frozen=True)
+class _Ranged:
+    """What axes share whose values are numbers."""
+
+    parameter: str
+
+    @property
+    def name(self) -> str:
+        """As settings and `--set` have it."""
+        return self.parameter
+
+    @property
+    def span(self) -> Span:
+        raise NotImplementedError
+
+    @property
+    def ends(self) -> tuple[Number, Number]:
+        return self.span.low, self.span.high
+
+    def check(self) -> None:
+        """Raise DeclarationError for a region that has no two ends."""
+        low, high = self.ends
+        if not (math.isfinite(low) and math.isfinite(high) and low < high):
+            raise DeclarationError(
+                f"free {self.name}: its lower end {shown(low)} must be below its upper end {shown(high)}. Change them."
+            )
+
+    def at(self, place: float) -> Number:
+        """The value at a place from 0 to 1."""
+        return tidy(float(self.span.value_at(place)))
+
+    def halfway(self, one: Any, other: Any) -> Any:
+        """The value between two; None where there is none."""
+        return self.span.between(min(one, other), max(one, other))
+
+    def parsed(self, text: Any) -> Number:
+        """A number of the region, or its text. Raises: InvalidValueError for anything else."""
+        try:
+            value = float(text)
+        except ValueError:
+            raise InvalidValueError(f"{self.name}={text} must be a number. Change {self.name}.") from None
+        if problem := self._constraint.complaint(self.name, value):
+            raise InvalidValueError(f"{self.name}={shown(value)} {problem}")
+        return type(self.span.low)(value)
+
+    @property
+    def _constraint(self) -> Within | Whole:
+        return Within(*self.ends, why="its statement leaves no more of it free")
+
+    def is_built(self, experiment: Any) -> bool:
+        """Whether the experiment is built with it, by its `of`, and not only run with it."""
+        del experiment
+        return False
+
+    def region(self) -> str:
+        return " to ".join(map(shown, self.ends))
+
+    def _had(self, params: Any, name: str) -> float:
+        """What a cell's parameters have. Raises: DeclarationError for a name that is none of theirs."""
+        if name not in params._fields:
+            raise DeclarationError(f"free {self.name}: {unknown_name('parameter', name, params._fields)}")
+        return float(getattr(params, name))
+
+
+@dataclasses.dataclass(frozen=True)
+class Order(_Ranged):
+    """An order: the parameter is a constant times `of` to a power. O() opens the power upwards, Omega() downwards; the
+    constant is the one that a cell has at the `recorded` power.
+
+    Examples:
+        >>> from moe_theory import continual
+        >>> from moe_theory.verification.region import Order
+        >>> alpha = Order("balance_weight", least=0.5, most=2)
+        >>> params = continual.Params(truth_scale=0.01, balance_weight=0.1)
+        >>> round(float(alpha.into(params, 1.0).balance_weight), 6)
+        0.01
+    """
+
+    of: str = "truth_scale"
+    recorded: float = 0.5
+    least: float = 0.5
+    most: float = 2.0
+
+    @property
+    def name(self) -> str:
+        return f"{self.parameter}_order"
+
+    @property
+    def span(self) -> Span:
+        return Span(float(self.least), float(self.most))
+
+    def into(self, params: Any, value: float) -> Any:
+        """A cell's parameters with the order `value`."""
+        factor = self._had(params, self.of) ** (value - self.recorded)
+        return params._replace(**{self.parameter: self._had(params, self.parameter) * factor})
+
+    def recorded_at(self, params: Any, dims: Any) -> float:
+        """What a cell has: the recorded power."""
+        del dims
+        for name in (self.of, self.parameter):
+            self._had(params, name)
+        return self.recorded
+
+
+@dataclasses.dataclass(frozen=True)
+class Scale(_Ranged):
+    """A real parameter from `low` to `high`, or what it is over another one, `of`."""
+
+    low: float
+    high: float
+    of: str | None = None
+
+    @property
+    def name(self) -> str:
+        return self.parameter if self.of is None else f"{self.parameter}/{self.of}"
+
+    @property
+    def span(self) -> Span:
+        return Span(float(self.low), float(self.high))
+
+    def into(self, params: Any, value: float) -> Any:
+        return params._replace(**{self.parameter: value * self._unit(params)})
+
+    def recorded_at(self, params: Any, dims: Any) -> float:
+        del dims
+        return tidy(self._had(params, self.parameter) / self._unit(params))
+
+    def _unit(self, params: Any) -> float:
+        return 1.0 if self.of is None else self._had(params, self.of)
+
+
+@dataclasses.dataclass(frozen=True)
+class Size(_Ranged):
+    """A whole number from `low` to `high`: a parameter, or a size that the experiment is built with, which is recorded
+    as its dims have it unless given.
+    """
+
+    low: int
+    high: int
+    recorded: int | None = None
+
+    @property
+    def span(self) -> Span:
+        return Span(int(self.low), int(self.high))
+
+    @property
+    def _constraint(self) -> Whole:
+        return Whole(int(self.low), int(self.high), "its statement leaves no more of it free")
+
+    def at(self, place: float) -> int:
+        low, high = int(self.low), int(self.high)
+        middle = self.span.value_at(place) if self.span.is_log else low + math.floor(place * (high - low + 1))
+        return min(max(round(float(middle)), low), high)
+
+    def is_built(self, experiment: Any) -> bool:
+        return experiment.of is not None or hasattr(experiment.dims, self.name)
+
+    def into(self, params: Any, value: int) -> Any:
+        return params._replace(**{self.parameter: value})
+
+    def recorded_at(self, params: Any, dims: Any) -> int:
+        own = params if self.parameter in params._fields else dims
+        return int(getattr(own, self.parameter)) if self.recorded is None else self.recorded
+
+
+@dataclasses.dataclass(frozen=True)
+class Choice:
+    """A law, a system or another choice, by label; the first is the recorded one. One whose values are mappings sets
+    those parameters in every cell; the experiment is built with any other.
+    """
+
+    name: str
+    choices: Mapping[str, Any]
+
+    def __hash__(self) -> int:
+        return hash((self.name, *self.choices))
+
+    @property
+    def ends(self) -> tuple[str, ...]:
+        return tuple(self.choices)
+
+    def check(self) -> None:
+        if len(self.choices) < 2:
+            raise DeclarationError(f"free {self.name}: a choice needs at least two labels. Add one.")
+        for label in self.choices:
+            if "," in label or "=" in label:
+                raise DeclarationError(f"free {self.name}: --set cannot name {label!r}. Leave out commas and =.")
+
+    def at(self, place: float) -> str:
+        return self.ends[min(int(place * len(self.ends)), len(self.ends) - 1)]
+
+    def halfway(self, one: Any, other: Any) -> None:
+        del one, other
+
+    def parsed(self, text: Any) -> str:
+        if text not in self.choices:
+            raise InvalidValueError(str(unknown_name(self.name, str(text), self.choices)))
+        return text
+
+    def is_built(self, experiment: Any) -> bool:
+        del experiment
+        return not all(isinstance(value, Mapping) for value in self.choices.values())
+
+    def into(self, params: Any, value: str) -> Any:
+        return params._replace(**self.choices[value])
+
+    def recorded_at(self, params: Any, dims: Any) -> str:
+        del params, dims
+        return self.ends[0]
+
+    def region(self) -> str:
+        return " or ".join(self.ends)
+
+
+FreeAxis = Order | Scale | Size | Choice
+Setting = Mapping[FreeAxis, Any]  # values of the axes that are changed
+
+
+def assigned(setting: Setting) -> list[str]:
+    """The values of a setting as `--set` has them: "num_samples=2"."""
+    return [f"{axis.name}={value if isinstance(value, str) else shown(value)}" for axis, value in setting.items()]
+
+
+def described(axis: FreeAxis, recorded: Sequence[Any]) -> FreeQuantity:
+    """The axis as plain data, with what the runs of its statement are recorded at."""
+    ends = (min(recorded), max(recorded)) if recorded else ()
+    words = dict.fromkeys(value if isinstance(value, str) else shown(value) for value in ends)
+    if isinstance(axis, Choice):
+        return FreeQuantity(axis.name, axis.region(), " to ".join(words), labels=list(axis.ends))
+    own = list(map(float, dict.fromkeys(ends)))
+    return FreeQuantity(axis.name, axis.region(), " to ".join(words), list(map(float, axis.ends)), own)
+
+
+def varies(axis: FreeAxis, experiment: Any, cells: Sequence[str] | None = None) -> bool:
+    """Whether an axis that a whole paper declares is one of these cells of an experiment, or of all: of a parameter
+    that they do not have at values of their own.
+    """
+    if experiment.stored is not None or axis.is_built(experiment) or not isinstance(axis, Order | Scale):
+        return False
+    if isinstance(axis, Order):
+        return True
+    own = [cell for name, cell in experiment.cells.items() if cells is None or name in cells]
+    if axis.of is None or not all(axis.parameter in cell and axis.of in cell for cell in own):  # or by a reading
+        names = [name for name in (axis.parameter, axis.of) if name]
+        return len({tuple(cell.get(name) for name in names) for cell in own}) <= 1
+    return len({tidy(float(cell[axis.parameter] / cell[axis.of])) for cell in own}) <= 1
+
+
+def require_varies(axis: FreeAxis, experiment: Any) -> None:
+    """Raise DeclarationError unless an experiment's runs can be had at other values of an axis."""
+    if experiment.stored is not None:
+        raise DeclarationError(
+            f"free {axis.name}: the experiment {experiment.name} reads a stored sweep, which has what it has. Declare "
+            f"the claim on an experiment that is simulated, or leave {axis.name} out."
+        )
+    if axis.is_built(experiment) and experiment.of is None:
+        own = getattr(experiment.dims, axis.name, axis.ends[0])
+        raise DeclarationError(
+            f"free {axis.name}, {axis.region()}: the experiment {experiment.name} is built with {axis.name}={own} "
+            f"alone. Give it of=..., the function of a setting that builds it, or leave {axis.name} out."
+        )

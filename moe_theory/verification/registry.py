@@ -1,0 +1,224 @@
+"""Claims and readings by name: of the installed papers, and of those that users bring along."""
+
+import difflib
+import fnmatch
+import importlib.util
+import inspect
+import re
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import ModuleType
+
+from moe_theory.core.errors import OWN_CODE, DeclarationError, UnknownNameError, described, frames, unknown_name
+from moe_theory.core.notebook import Listing
+from moe_theory.core.papers import Paper, all_papers, find_paper, paper_names, paper_of, paper_place, undeclared
+from moe_theory.verification import statement as declarations
+from moe_theory.verification.claim import Claim, ReadingLike, registered
+from moe_theory.verification.statement import declared
+
+SPECIAL_NAMES = ("all", "quick")
+
+
+def all_claims() -> dict[str, Claim]:
+    """Every claim of every paper, and those that the user's own modules have declared, by id, paper after paper.
+
+    Examples:
+        >>> from moe_theory import verify
+        >>> verify.all_claims()["continual.lemma-4"].where
+        'Lemma 4'
+    """
+    for paper in all_papers().values():
+        paper.import_claims()
+    return declared_claims()
+
+
+def claims(pattern: str = "*") -> Listing[Claim]:
+    """The claims whose ids match: an id, a glob, a statement's name, a paper's, or PAPER:TIER.
+
+    Raises: UnknownNameError for a pattern that matches nothing, with the nearest suggested.
+
+    Examples:
+        >>> import moe_theory as mt
+        >>> all(isinstance(claim, mt.Claim) for claim in mt.claims())
+        True
+        >>> {claim.paper for claim in mt.claims()} >= {"continual", "edge", "generalization", "merging"}
+        True
+        >>> (lemma,) = mt.claims("continual.lemma-4")
+        >>> isinstance(lemma, mt.Claim), lemma.where
+        (True, 'Lemma 4')
+    """
+    return Listing(select_claims([pattern]))
+
+
+def declared_claims() -> dict[str, Claim]:
+    """The claims of the papers that have been imported so far, and the user's own, by id, paper after paper."""
+    places = {paper: paper_place(paper) for paper in {claim.paper for claim in registered().values()}}
+    claims = sorted(registered().values(), key=lambda claim: (places[claim.paper], not is_of_a_paper(claim)))
+    return {claim.id: claim for claim in claims}
+
+
+def select_claims(patterns: Sequence[str] = ("*",)) -> list[Claim]:
+    """The claims whose ids match any of `patterns`: an id, a glob, a statement's name, a paper's, or PAPER:TIER.
+
+    Only papers that a pattern can name are imported.
+
+    Raises: UnknownNameError for a pattern that matches nothing, with the nearest id suggested.
+
+    Examples:
+        >>> from moe_theory import verify
+        >>> [claim.id for claim in verify.select_claims(["generalization.lemma-6.g*"])]
+        ['generalization.lemma-6.growth']
+    """
+    chosen: set[str] = set()
+    for pattern in patterns:
+        # The papers whose claims it may match, by what stands before its first wildcard, period or colon.
+        head, end = re.match(r"([^*?[.:]*)(.?)", pattern, re.DOTALL).groups()  # pyright: ignore[reportOptionalMemberAccess]
+        for name in paper_names():
+            if name.startswith(head) if end and end in "*?[" else name == head:
+                find_paper(name).import_claims()
+        matches = _matching(pattern, declared_claims()) or _matching(pattern, all_claims())
+        if not matches and pattern in paper_names():
+            raise UnknownNameError(
+                f"paper {pattern!r} has no claim: `statements` of its PAPER must name the module that declares them, "
+                f"with ids that begin with '{pattern}.'."
+            )
+        if not matches:
+            tiers = {tier_of(claim) for claim in claims()}
+            raise undeclared("claim", pattern, [*all_claims(), *paper_names(), *tiers])
+        chosen.update(matches)
+    return [claim for id, claim in declared_claims().items() if id in chosen]
+
+
+def is_of_a_paper(claim: Claim) -> bool:
+    """Whether an installed paper declares a claim, and not the user's own module."""
+    return paper_of(claim.module) is not None
+
+
+def tier_of(claim: Claim) -> str:
+    """PAPER:TIER, the name of the claims of a paper whose runs cost about the same."""
+    return f"{claim.paper}:{claim.experiment.tier}"
+
+
+def load_claims(path: Path) -> list[str]:
+    """Run a Python file; the ids of the claims that it declares, in order.
+
+    A claim is judged under the readings of its paper. A paper of the user's own is the file's `PAPER`, a `Paper`;
+    claims on a stored sweep need none, as the sweep has readings of its own.
+
+    Raises: DeclarationError for a file that cannot be read or run, that declares no claim, or one of a paper that has
+        no readings.
+    """
+    before = registered()
+    try:
+        run_file(path)
+        own = [claim for id, claim in registered().items() if id not in before and not is_of_a_paper(claim)]
+        select_claims([claim.id for claim in own])  # so that an id which a paper has is noticed
+    except DeclarationError:
+        raise
+    except OWN_CODE as failure:
+        raise DeclarationError(f"--module {path} cannot be run: {described(failure)}") from failure
+    if not own:
+        raise DeclarationError(
+            f"--module {path} declares no claim: decorate a function with @moe_theory.statement(...).claim(...)."
+        )
+    for claim in own:
+        if claim.experiment.stored is None and not readings_of(claim.paper):
+            raise DeclarationError(
+                f"--module {path}: claim {claim.id} is of paper={claim.paper!r}, which has no readings. Name one of "
+                f"{', '.join(paper_names())}, or give the file PAPER = moe_theory.Paper({claim.paper!r}, ...)."
+            )
+    return [claim.id for claim in own]
+
+
+def module_name(path: Path) -> str:
+    """The name of the module that a user's file is run as."""
+    return f"moe_theory_claims_{path.stem}"
+
+
+def run_file(path: Path, option: str = "--module") -> ModuleType:
+    """Run a user's Python file, which an option names, and return it as a module.
+
+    Raises: DeclarationError for a file that cannot be read or run.
+    """
+    name = module_name(path)
+    specification = importlib.util.spec_from_file_location(name, path)
+    if specification is None or specification.loader is None or not path.is_file():
+        raise DeclarationError(f"{option} {path} is no Python file. Name a file that ends in .py.")
+    module = importlib.util.module_from_spec(specification)
+    sys.modules[name] = module
+    sys.path.insert(0, str(path.parent.resolve()))  # its neighbours can be imported, as of any script
+    try:
+        specification.loader.exec_module(module)
+    except OWN_CODE as failure:  # whatever the user's file raises is reported in one line
+        reason = f"{described(failure)}{_nearest_argument(failure)}{frames(failure)}"
+        raise DeclarationError(f"{option} {path} cannot be run: {reason}") from failure
+    finally:
+        sys.path.pop(0)
+    return module
+
+
+def readings_of(paper: str) -> Mapping[str, ReadingLike]:
+    """A paper's readings by name; empty if the paper has none."""
+    known = _known_paper(paper)
+    return {} if known is None else known.readings
+
+
+def readings_by_paper(papers: Sequence[str], names: Sequence[str] | None) -> dict[str, list[ReadingLike]]:
+    """For each paper those of the named readings that it has; its defaults for None. Raises: UnknownNameError for a
+    name that none of the papers has, with the nearest suggested.
+    """
+    known = {paper: {*readings_of(paper), *SPECIAL_NAMES} for paper in papers}
+    for name in names or ():
+        if not any(name in own for own in known.values()):
+            raise unknown_name("reading", name, set().union(*known.values()))
+    return {
+        paper: select_readings(paper, None if names is None else [name for name in names if name in known[paper]])
+        for paper in papers
+    }
+
+
+def select_readings(paper: str, names: Sequence[str] | None) -> list[ReadingLike]:
+    """The readings called `names`; `all` for all of them, `quick` for a few, the paper's defaults for None. Raises:
+    UnknownNameError, with the nearest name suggested, or for a paper that has no readings.
+    """
+    known = _known_paper(paper)
+    if known is None:
+        raise unknown_name("paper", paper, paper_names())
+    chosen: list[str] = []
+    for name in known.reading_names("default") if names is None else names:
+        if name not in (*SPECIAL_NAMES, *known.readings):
+            raise unknown_name("reading", name, [*known.readings, *SPECIAL_NAMES])
+        chosen += [name] if name in known.readings else known.reading_names(name)
+    return [known.readings[name] for name in dict.fromkeys(chosen)]
+
+
+def most_verdicts(paper: str) -> int:
+    """The number of verdicts that a paper's error is split over in advance."""
+    return (_known_paper(paper) or Paper).most_verdicts
+
+
+def _nearest_argument(failure: BaseException) -> str:
+    """Suggestion for a mistyped argument of a statement, a claim or a criterion."""
+    functions = vars(declarations) | {"claim": declarations.Declared.claim}
+    found = re.search(r"(\w+)(?:\.__init__)?\(\) got an unexpected keyword argument '(\w+)'$", described(failure))
+    if not found or found[1] not in functions:
+        return ""
+    known = [name for name in inspect.signature(functions[found[1]]).parameters if name != "self"]
+    near = difflib.get_close_matches(found[2], known, n=1)
+    return f". Did you mean {near[0]!r}?" if near else f". Known: {', '.join(known)}."
+
+
+def _known_paper(name: str) -> Paper | None:
+    """An installed paper, or the `PAPER` of a file that declares claims on it."""
+    if name in paper_names():
+        return find_paper(name)
+    homes = (sys.modules.get(claim.module) for claim in registered().values() if claim.paper == name)
+    papers = (getattr(home, "PAPER", None) for home in homes)
+    return next((paper for paper in papers if isinstance(paper, Paper) and paper.name == name), None)
+
+
+def _matching(pattern: str, claims: Mapping[str, Claim]) -> list[str]:
+    tier = [id for id, claim in claims.items() if tier_of(claim) == pattern]
+    found = tier or fnmatch.filter(claims, f"{pattern}.*" if pattern in paper_names() else pattern)
+    return found or [id for each in declared() if each.name == pattern for id in each.roles if id in claims]

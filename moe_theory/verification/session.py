@@ -1,0 +1,461 @@
+"""Verification: a request's studies, look by look, until every claim is decided or the budget spent.
+
+The claims of one experiment share its runs. Only the samples that claims take from a run are kept, so that memory grows
+with the claims' components and not with the states, and samples can be kept on disk to resume from.
+"""
+
+import contextlib
+import functools
+import heapq
+import math
+import os
+import time
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from concurrent.futures import Executor
+from pathlib import Path
+from typing import Any
+
+from moe_theory.core.errors import OWN_CODE
+from moe_theory.core.machine import machine_memory
+from moe_theory.runs import Cell, Progress, Run, automatic, quiet, replicate_rounds, shown
+from moe_theory.runs.cells import CellBatch
+from moe_theory.runs.provenance import is_x64, now, versions
+from moe_theory.runs.runner import Result, Runner
+from moe_theory.runs.workers import WorkerPool, num_device_workers
+from moe_theory.verification.archive import Archive
+from moe_theory.verification.claim import Claim, Experiment, Runs
+from moe_theory.verification.evidence import find_overflows, sourced_runs
+from moe_theory.verification.interim import SequentialTest, is_of_study
+from moe_theory.verification.proofs import require_proofs
+from moe_theory.verification.remote import RemoteSampler, SampleBatch, remote_pool, remote_sampler
+from moe_theory.verification.request import Request, Study, blank_verdict, check_request
+from moe_theory.verification.statement import bearing
+from moe_theory.verification.variant import Parts, as_asked
+from moe_theory.verification.verdict import Report, Stop, Verdict, Verdicts
+
+SAMPLES = "samples"  # their folder, beside the report
+UNKNOWN_SECONDS = 3.0  # that a look is taken to need at an experiment of which nothing has been run or compiled
+STUDIES_AHEAD = 2  # under way beside one a worker, so that none waits for the next
+MEMORY_SHARE = 0.5  # of the machine's, that runs under way may take
+DISTRIBUTION = f"{__name__.partition('.')[0]}."  # whose proofs its tests check
+OnEnd = Callable[["StudyMonitor", SequentialTest], None]
+PART_BYTES = 1 << 30  # of the runs that a look takes samples from at once, as soon as it is known what one needs
+
+
+def verify(
+    patterns: str | Sequence[str] = "*",
+    *,
+    readings: str | Sequence[str] | None = None,
+    replicates: int | None = None,
+    seed: int = 0,
+    error: float | None = None,
+    budget: float | None = None,
+    settings: Mapping[str, Any] | None = None,
+    system: str | Parts | None = None,
+    folder: str | os.PathLike[str] | None = None,
+    executor: Executor | None = None,
+    dask: str | None = None,
+    progress: Progress = automatic,
+    on_verdict: Callable[[Verdict], None] | None = None,
+) -> Verdicts:
+    """Judge claims, by ids or globs, under readings.
+
+    Replicates double until a claim is decided, beginning with a part of its experiment's number. Claims on stored
+    sweeps take their reading, seed and replicates from there.
+
+    Args:
+        patterns: ids, globs or papers' names.
+        readings: names, `all` or `quick`; None takes each paper's defaults.
+        replicates: limit for every experiment; None takes each experiment's own number, or with a budget no limit.
+        error: probability that any of the verdicts is false, split evenly over them and spent over the looks; None
+            for 0.01, of which each has the part that its paper declares, 1 / `Paper.most_verdicts`, whatever else is
+            judged with it. A claim is judged once for readings that give its experiment the same parameters.
+        budget: seconds after which nothing more is run; claims that are not decided by then stay INCONCLUSIVE.
+        settings: parameters by name, set beside every reading's own choices.
+        system: an algorithm of one's own in place of the paper's: parts by the names that the paper's `system` has for
+            them, such as {"router": mine}, or "FILE:NAME" of such a mapping. Its verdicts name it in their reading and
+            enter no record; a claim that does not apply to it is INAPPLICABLE, with the reason.
+        folder: where samples are kept, which a later call, or `moe-theory verify --out FOLDER`, resumes from.
+        executor: any `concurrent.futures.Executor` whose workers can import this package and the papers; it is left
+            open. Runs that are measured or stored stay in this process.
+        dask: or a Dask cluster: the address of its scheduler, or "local:N" for N processes. Whoever controls the
+            scheduler can run any code here and on its workers.
+        progress: where to tell; unless given a line in a notebook, else standard error.
+        on_verdict: called with each verdict as soon as its claim is decided.
+    Returns: the verdicts, in the order of the claims and their readings: a list with `to_frame` and `report`.
+    Raises: UnknownNameError for a claim, a reading or a part that does not exist; InvalidValueError for a number of
+        replicates, an error or a budget that decides nothing, a folder of an earlier version, a `system` that names no
+        parts, or workers that would take other samples; WorkersError for workers that cannot be reached, or are
+        lost; InvalidValueError for settings that the claims cannot take, or a part of another kind than the
+        paper's; DeclarationError for a file of parts that cannot be run; DamagedError for a paper's record that
+        is damaged, which a competitor's verdict is read from; DeclarationError for a statement whose proof fails;
+        OutputError for a folder that cannot be written.
+
+    Examples:
+        >>> from moe_theory.verification import verify
+        >>> verdicts = verify("generalization.lemma-6.growth", readings="quick", replicates=64)
+        >>> [(verdict.claim, str(verdict.status)) for verdict in verdicts]
+        [('generalization.lemma-6.growth', 'SUPPORTED')]
+    """
+    request = check_request(patterns, readings, replicates, seed, error, budget, settings=settings, system=system)
+    pool = None
+    if executor is not None or dask is not None:
+        pool = remote_pool(request.studies, executor, dask)
+    archive = None if folder is None else Archive(Path(folder) / SAMPLES)
+    about: Any = {"pool": pool, "on_verdict": on_verdict, "command": f"moe_theory.verify({patterns!r})"}
+    with shown(progress) as listener:
+        return Verdicts(carry_out(request, archive=archive, progress=listener, **about))
+
+
+def carry_out(
+    request: Request,
+    *,
+    archive: Archive | None = None,
+    pool: WorkerPool | None = None,
+    progress: Progress = quiet,
+    on_verdict: Callable[[Verdict], None] | None = None,
+    command: str = "",
+) -> Report:
+    """Judge what is asked for: the first look of all studies, then the second of those undecided, and so on.
+
+    Args:
+        pool: workers elsewhere that take the samples; it is closed. This process's own threads unless given.
+    Raises: DeclarationError for a statement whose proof fails, before anything is run; with a pool as `verify`.
+    """
+    known = bearing(request.claims)
+    paths = [proof.path for statement in known for proof in statement.proofs.values()]
+    if not all(path.startswith(DISTRIBUTION) for path in paths):
+        require_proofs(known)
+    if request.own is not None:
+        known = [as_asked(each) for each in known]
+
+    def tell(_: StudyMonitor, test: SequentialTest) -> None:
+        if on_verdict is not None:
+            on_verdict(test.latest)
+
+    pace: dict[Experiment, float] = {}
+    with contextlib.nullcontext() if pool is None else remote_sampler(pool, archive and archive.keys) as remote:
+        monitors = [StudyMonitor(study, archive, pace, remote) for study in request.studies]
+        budget = None if request.budget is None else request.budget - request.reserve
+        take_looks(monitors, progress, tell, budget, remote)
+    order = {id: place for place, id in enumerate(request.claims)}
+    verdicts = [*request.known, *(test.latest for monitor in monitors for test in monitor.tests)]
+    return Report(
+        verdicts=sorted(verdicts, key=lambda verdict: order[verdict.claim]),
+        command=command,
+        seed=request.seed,
+        error=request.error,
+        versions=versions(),
+        is_x64=is_x64(),
+        readings=dict(request.readings),
+        budget=request.budget,
+        finished=now(),
+        seconds={monitor.study.name: round(monitor.seconds, 1) for monitor in monitors},
+        statements=known,
+    )
+
+
+def take_looks(
+    monitors: Sequence["StudyMonitor"],
+    progress: Progress,
+    on_end: "OnEnd",
+    budget: float | None = None,
+    remote: RemoteSampler | None = None,
+) -> None:
+    """Look at studies until all their tests have ended, or the seconds of the budget.
+
+    Several are under way at once, and one is looked at while the runs of others are made. Earlier looks come first.
+    Which of them is done first changes no number. Runs that are measured, some of them by clocks, have the machine
+    alone.
+    """
+    with contextlib.ExitStack() as stack:
+
+        def make_runner() -> Runner:
+            return stack.enter_context(Runner(None if remote is None else remote.pool, progress))
+
+        _Looks(monitors, make_runner, on_end, budget).take()
+
+
+class _Looks:
+    """The looks at several studies under way."""
+
+    def __init__(
+        self,
+        monitors: Sequence["StudyMonitor"],
+        make_runner: Callable[[], Runner],
+        on_end: "OnEnd",
+        budget: float | None,
+    ) -> None:
+        self._make_runner = make_runner
+        self._on_end = on_end
+        self._deadline = math.inf if budget is None else time.monotonic() + budget
+        self._waiting = [(*monitor.rank, place) for place, monitor in enumerate(monitors)]
+        self._monitors = monitors
+        self._under_way: dict[int, StudyMonitor] = {}
+        heapq.heapify(self._waiting)
+
+    @functools.cached_property
+    def _runner(self) -> Runner:
+        """The runner, made when something is to be run."""
+        return self._make_runner()
+
+    def take(self) -> None:
+        """Take all looks."""
+        while self._waiting or self._under_way:
+            self._begin()
+            if not any(monitor.is_ready for monitor in self._under_way.values()):
+                for result in self._runner.wait() if self._runner.is_busy else ():
+                    self._take(result)
+            for place, monitor in list(self._under_way.items()):
+                if monitor.is_ready:
+                    self._finish(place, monitor.look())
+
+    def _begin(self) -> None:
+        """Begin the runs of as many studies as there is room for."""
+        while self._waiting and (not self._under_way or self._has_room()):
+            *rank, place = heapq.heappop(self._waiting)
+            monitor = self._monitors[place]
+            monitor.load()
+            if not self._has_time(monitor):
+                self._end(monitor, monitor.stop(Stop.BUDGET))
+                continue
+            self._under_way[place] = monitor
+            try:
+                if monitor.needs_runs:
+                    monitor.begin(self._runner, (*rank, place))
+            except OWN_CODE as failure:
+                self._fail(place, failure)
+
+    def _take(self, result: Result) -> None:
+        """Hand a result to its study, unless that has failed meanwhile."""
+        monitor = result.job
+        place = next((place for place, other in self._under_way.items() if other is monitor), None)
+        if place is None:
+            return
+        try:
+            monitor.take(result)
+        except OWN_CODE as failure:
+            self._runner.drop(monitor)
+            self._fail(place, failure)
+
+    def _fail(self, place: int, failure: BaseException) -> None:
+        """End a study for what its own code has raised: an ERROR of its claims alone."""
+        if not is_of_study(failure):
+            raise failure
+        self._finish(place, self._monitors[place].fail(failure))
+
+    def _finish(self, place: int, ended: Sequence[SequentialTest]) -> None:
+        monitor = self._under_way.pop(place)
+        self._end(monitor, ended)
+        if monitor.undecided:
+            heapq.heappush(self._waiting, (*monitor.rank, place))
+
+    def _end(self, monitor: "StudyMonitor", tests: Sequence[SequentialTest]) -> None:
+        for test in tests:
+            self._on_end(monitor, test)
+
+    def _has_time(self, *monitors: "StudyMonitor") -> bool:
+        return time.monotonic() + sum(monitor.expected_seconds() for monitor in monitors) < self._deadline
+
+    def _has_room(self) -> bool:
+        """Whether the next study can be under way beside the others."""
+        monitors = [self._monitors[self._waiting[0][-1]], *self._under_way.values()]
+        if any(monitor.is_alone for monitor in monitors) or len(monitors) > monitors[0].num_workers + STUDIES_AHEAD:
+            return False
+        needed = sum(monitor.expected_bytes() for monitor in monitors)
+        return needed < MEMORY_SHARE * machine_memory() and self._has_time(*monitors)
+
+
+def judge(claim: Claim, reading: str, runs: Mapping[str, Run], seed: int, error: float) -> Verdict:
+    """The verdict on one claim from a single look at its experiment's runs, with the whole error."""
+    num_replicates = len(next(iter(runs.values())).replicates)
+    test = SequentialTest(claim, blank_verdict(claim, reading, seed, error), num_replicates, is_single_look=True)
+    test.extend(runs, find_overflows(runs))
+    if not test.has_ended:
+        test.look(num_replicates)
+    return test.latest
+
+
+class StudyMonitor:
+    """A study under way: the tests of its claims, and the next look at them."""
+
+    def __init__(
+        self,
+        study: Study,
+        archive: Archive | None = None,
+        pace: MutableMapping[Experiment, float] | None = None,
+        remote: RemoteSampler | None = None,
+    ) -> None:
+        self.study, self.archive, self.remote = study, archive, remote
+        self.seconds = 0.0
+        self.pace = {} if pace is None else pace  # seconds a replicate, shared by studies
+        self._looks = iter(study.looks)
+        self._num_looks = 0
+        self._batch: CellBatch | SampleBatch | None = None  # of the runs that are being made
+        self._sourced: Runs | None = None  # runs that are measured, or read from a stored sweep
+        self._sourced_seconds = 0.0
+        self._is_loaded = False
+        if archive is not None:  # before anything runs: code may have a value that has no key
+            for claim in study.claims:
+                archive.keys.of(claim, study.reading, study.seed)
+        self._bytes_each = 0.0  # of a replicate of them
+        self._target = next(self._looks)  # replicates of the next look
+        self.tests = [
+            SequentialTest(claim, blank, study.least_replicates, random=study.random)
+            for claim, blank in zip(study.claims, study.blanks, strict=True)
+        ]
+
+    @property
+    def undecided(self) -> list[SequentialTest]:
+        return [test for test in self.tests if not test.has_ended]
+
+    @property
+    def is_alone(self) -> bool:
+        return self.study.experiment.measured is not None
+
+    @property
+    def num_workers(self) -> int:
+        return num_device_workers() if self.remote is None else self.remote.pool.num_workers
+
+    @property
+    def rank(self) -> tuple[int, int]:
+        """Priority: the lowest rank is judged first. Workers elsewhere do not wait for what this process measures."""
+        looks, alone = self._num_looks, int(self.is_alone)
+        return (looks, alone) if self.remote is None else (alone, looks)
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether there are the runs that the next look needs."""
+        return self._batch is None or self._batch.is_finished
+
+    def load(self) -> None:
+        """Read the samples that are saved, the first time that it is called."""
+        if self.archive is None or self._is_loaded:
+            return
+        self._is_loaded = True
+        for test in self.tests:
+            saved = self.archive.load(test.claim, self.study.reading, self.study.seed)
+            if saved is not None:
+                test.samples, test.labels = saved
+
+    def expected_seconds(self) -> float:
+        share = len(self._needed_cells) / len(self.study.cells)
+        if self.study.experiment not in self.pace and self._known < self._target:
+            return UNKNOWN_SECONDS
+        return (self._target - self._known) * share * self.pace.get(self.study.experiment, 0.0)
+
+    def expected_bytes(self) -> float:
+        return (self._part_end - self._known) * self._bytes_each
+
+    @property
+    def needs_runs(self) -> bool:
+        """Whether the next look needs more runs than there are samples of."""
+        return self._known < self._part_end
+
+    def begin(self, runner: Runner, rank: tuple[int, ...]) -> None:
+        """Begin the runs that the next look needs: give results to `take` until it `is_ready`."""
+        study, first, last = self.study, self._known, self._part_end
+        cells = self._needed_cells
+        work = replicate_rounds(cells, last - first)
+        what = f"{study.name}, replicates {first} to {last - 1}"
+        if study.experiment.source is not None:
+            start_time = time.monotonic()
+            runner.progress.add_work(work)
+            runner.progress.running(what)
+            self._sourced = sourced_runs(study.experiment, cells, first, last - first, study.seed)
+            runner.progress.advance(work)
+            self._sourced_seconds = time.monotonic() - start_time
+            return
+        if self.remote is None:
+            width = study.experiment.width
+            self._batch = CellBatch(cells, last - first, first=first, seed=study.seed, width=width)
+        else:
+            tests = [test for test in self.undecided if test.count < last]
+            self._batch = self.remote.batch(study, tests, cells, first, last)
+        runner.add(self, self._batch.tasks(), work, what, rank)
+
+    def take(self, result: Result) -> None:
+        """Keep what a task of its runs has computed. Raises: what the task raised."""
+        assert self._batch is not None  # it has begun
+        self._batch.take(result)
+
+    def look(self) -> list[SequentialTest]:
+        """Take the next look, once there are all samples for it; the tests that it ends."""
+        start_time = time.monotonic()
+        undecided, known, last = self.undecided, self._known, self._part_end
+        cell_share = len(self._needed_cells) / len(self.study.cells)
+        self._extend([test for test in undecided if test.count < last])
+        is_whole = last == self._target
+        for test in undecided:
+            if is_whole and not test.has_ended:
+                test.look(self._target)
+        spent = time.monotonic() - start_time + self._sourced_seconds
+        if self._batch is not None:
+            spent += self._batch.seconds / self.num_workers
+            self._bytes_each = self._batch.num_bytes / (last - known)
+        if known < last:
+            self.pace[self.study.experiment] = spent / (last - known) / cell_share
+        self._batch, self._sourced, self._sourced_seconds = None, None, 0.0
+        self.seconds += spent
+        if not is_whole:
+            return [test for test in undecided if test.has_ended]
+        self._num_looks += 1
+        following = next(self._looks, None)
+        if following is None:
+            self.stop(Stop.REPLICATES)
+        else:
+            self._target = following
+        return [test for test in undecided if test.has_ended]
+
+    def fail(self, failure: BaseException) -> list[SequentialTest]:
+        """End all tests for what the making of the runs has raised."""
+        self._batch = None
+        undecided = self.undecided
+        for test in undecided:
+            test.fail(failure, self._target)
+        return undecided
+
+    def stop(self, why: Stop) -> list[SequentialTest]:
+        undecided = self.undecided
+        for test in undecided:
+            test.stop(why)
+        return undecided
+
+    @property
+    def _known(self) -> int:
+        return min(min(test.count for test in self.undecided), self._target)
+
+    @property
+    def _needed_cells(self) -> list[Cell]:
+        read = [test.cells for test in self.undecided]
+        needed = set().union(*(cells for cells in read if cells is not None))
+        return [cell for cell in self.study.cells if None in read or cell.name in needed]
+
+    @property
+    def _part_end(self) -> int:
+        """Up to which replicate the next runs go: to the next look's, or to as many of them as fit."""
+        if not self._bytes_each:
+            return self._target
+        first = self.study.looks[0]
+        doublings = max(int(PART_BYTES / (self._bytes_each * first)).bit_length() - 1, 0)
+        return min(self._known + (first << doublings), self._target)
+
+    def _extend(self, tests: Sequence[SequentialTest]) -> None:
+        """Take samples of the runs that have been made."""
+        if isinstance(self._batch, SampleBatch):
+            parts = self._batch.taken()
+            for test in tests:
+                test.add(parts[test.claim.id])
+                self._keep(test)
+            return
+        runs = self._sourced if self._batch is None else self._batch.runs()
+        if runs is None:
+            return
+        overflows = find_overflows(runs)
+        for test in tests:
+            test.extend(runs, overflows)
+            self._keep(test)
+
+    def _keep(self, test: SequentialTest) -> None:
+        if self.archive is not None and test.samples is not None:
+            self.archive.save(test.claim, self.study.reading, self.study.seed, test.samples, test.labels)

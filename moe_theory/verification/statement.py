@@ -1,0 +1,511 @@
+"""Statements: what people ask about. Each is declared in one file of its paper, with the claims that test it.
+
+    LEMMA_8 = statement("lemma-8", module=__name__)  # texts: lemma_08.toml beside this module
+
+    @LEMMA_8.charitable("lemma-8.experts", GRID.over("num_experts"), rate(at_most=-1))
+    def largest_gap(run):
+        return share_gaps(run).max(axis=0)
+
+A statement's status is derived from the verdicts on its claims by their roles (`verification.status`), and nobody types
+it.
+"""
+
+import dataclasses
+import functools
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+
+from moe_theory.core.errors import DeclarationError, shortened, unknown_name
+from moe_theory.core.papers import find_paper, paper_names, paper_of
+from moe_theory.runs import Run
+from moe_theory.verification.claim import (
+    CLAIMED,
+    LIMITS,
+    Claim,
+    Experiment,
+    Kind,
+    Runs,
+    Selection,
+    Side,
+    range_of,
+    register,
+    registered,
+)
+from moe_theory.verification.claim import (
+    constant as constant,
+)
+from moe_theory.verification.claim import (
+    ranged as ranged,
+)
+from moe_theory.verification.region import FreeAxis, described, require_varies, varies
+from moe_theory.verification.status import DECIDING, deciding
+from moe_theory.verification.texts import (
+    ClaimTexts,
+    Deciding,
+    StatementTexts,
+    claim_words,
+    paper_texts,
+    plain_statement,
+    statement_texts,
+)
+from moe_theory.verification.verdict import ID_WORDS, Role, Statement, is_id
+
+F = TypeVar("F", bound=Callable[..., Any])
+Holds = Callable[[Any, Run], Any]  # (dims, run) -> bool, or one a replicate
+
+
+@dataclasses.dataclass(frozen=True)
+class Hypothesis:
+    """Hypothesis of a statement on the runs that test it."""
+
+    text: str  # "signals are orthogonal"
+    holds: "Holds"
+
+    def __fingerprint__(self) -> Any:
+        return self.holds
+
+
+@dataclasses.dataclass(frozen=True)
+class Criterion:
+    """The test that a claim is put to: its kind, what is claimed, and by how much it may be missed."""
+
+    kind: Kind
+    value: Any = None  # a number, one a component, or a function of what the measuring function gets
+    margin: float = 0.0
+    side: Side | None = None
+    scale: Any = None  # what the margin is a fraction of; |value| unless given
+    trivial: Any = None  # what holds anyway
+
+
+def equality(value: Any, *, margin: float, scale: Any = None) -> Criterion:
+    """The mean equals `value` within a margin, a fraction of `scale`, or of |value|."""
+    return Criterion("equality", value, margin, scale=scale)
+
+
+def bound(
+    *, at_most: Any = None, at_least: Any = None, margin: float = 0.0, scale: Any = None, trivial: Any = None
+) -> Criterion:
+    """The mean is at most, or at least, a bound."""
+    side, value = _side(at_most=at_most, at_least=at_least)
+    return Criterion("upper_bound" if side == "at_most" else "lower_bound", value, margin, None, scale, trivial)
+
+
+def ordering(*, below: Any, margin: float = 0.0, scale: Any = None) -> Criterion:
+    """The mean is below that of another measurement, on common random numbers."""
+    return Criterion("ordering", below, margin, scale=scale)
+
+
+def identity(*, within: float) -> Criterion:
+    """The largest size over all replicates is within a tolerance."""
+    return Criterion("identity", None, within)
+
+
+def probability(*, at_most: Any = None, at_least: Any = None, margin: float = 0.0, trivial: Any = None) -> Criterion:
+    """The event measured happens with at most, or at least, this probability."""
+    side, value = _side(at_most=at_most, at_least=at_least)
+    return Criterion("probability", value, margin, side, trivial=trivial)
+
+
+def rate(
+    *, at_most: float | None = None, at_least: float | None = None, equal: float | None = None, margin: float = 0.1
+) -> Criterion:
+    """The slope of log means over the logarithm of the selection's abscissa."""
+    side, value = _side(at_most=at_most, at_least=at_least, equal=equal)
+    return Criterion("rate", value, margin, side)
+
+
+def counterexample(*, allowed: Any = None, margin: float = 0.0) -> Criterion:
+    """Instances violate the statement more often than it allows, which is never unless given."""
+    return Criterion("counterexample", allowed, margin)
+
+
+def limit_probability(*, to: int, margin: float) -> Criterion:
+    """The event's probability tends to 0, or to 1, along the abscissa; up to `margin` a failure counts as rare."""
+    return Criterion("limit_probability", None, margin, "at_least" if to else "at_most")
+
+
+def limit_rate(
+    *, at_most: float | None = None, at_least: float | None = None, equal: float | None = None, margin: float = 0.1
+) -> Criterion:
+    """The slope of log means over the logarithm of the abscissa at its end, where it bends by at most `margin`."""
+    side, value = _side(at_most=at_most, at_least=at_least, equal=equal)
+    return Criterion("limit_rate", value, margin, side)
+
+
+def _side(**sides: Any) -> tuple[Side, Any]:
+    given = [(side, value) for side, value in sides.items() if value is not None]
+    if len(given) != 1:
+        raise DeclarationError(f"name exactly one of {', '.join(sides)}, not {len(given)} of them.")
+    return given[0]  # pyright: ignore[reportReturnType]
+
+
+@dataclasses.dataclass(frozen=True)
+class Declared(Statement):
+    """A statement as its file declares it, which claims are added to."""
+
+    checks: tuple[Hypothesis, ...] = ()
+    judged_under: str = ""  # the paper whose readings its claims have
+    is_of_a_paper: bool = False  # whether a paper's folder declares it
+    paper_numbers: tuple[float, ...] = ()  # numbers of its texts that are the paper's, or follow from others there
+    module: str = ""  # that declares it
+    texts: StatementTexts | None = None  # from the file beside the module
+    holds: Mapping[str, Holds] = dataclasses.field(default_factory=dict)  # tests of hypotheses by id
+    axes: tuple[FreeAxis, ...] = ()  # what it leaves free
+    shared_axes: tuple[FreeAxis, ...] = ()  # likewise, where its claims can vary it
+
+    @property
+    def plain(self) -> Statement:
+        """The same without what its claims are checked by."""
+        own = Statement(**{field.name: getattr(self, field.name) for field in dataclasses.fields(Statement)})
+        if not (axes := free_of(own)):
+            return own
+        claims = [registered()[id] for id in deciding(self) if id in registered()]
+        readings = find_paper(self.judged_under).readings if self.judged_under in paper_names() else {}
+        params = [
+            (claim.experiment.dims, reading.params(**claim.experiment.cells[cell]))
+            for claim in claims
+            for reading in [*readings.values()][:1]
+            for cell in claim.cells or claim.experiment.cells
+        ]  # of the cells that they read, under their paper's first reading
+        recorded = {axis: [axis.recorded_at(each, dims) for dims, each in params] for axis in axes}
+        return dataclasses.replace(own, free=[described(axis, recorded[axis]) for axis in axes])
+
+    def _registered(self) -> "Declared":
+        if not is_id(self.id):
+            raise DeclarationError(f"statement {shortened(self.id)} of {self.paper}: its id must be {ID_WORDS}.")
+        if not (self.where and self.says):
+            raise DeclarationError(
+                f"statement {self.id} of {self.paper}: give where=... it stands, and claim=... that it makes."
+            )
+        if (self.paper, self.id) in _DECLARED:
+            raise DeclarationError(f"statement {self.id} of {self.paper} is declared already. Choose another id.")
+        for axis in self.axes:
+            if not isinstance(axis, FreeAxis):
+                raise DeclarationError(
+                    f"statement {self.id}: free={axis!r} must be an axis of `verification.region`: Order(...), "
+                    "Scale(...), Size(...) or Choice(...)."
+                )
+            axis.check()
+        _DECLARED[self.paper, self.id] = self
+        return self
+
+    def claim(
+        self,
+        id: str,
+        runs: Experiment | Selection,
+        criterion: Criterion,
+        *,
+        role: str,
+        says: str | None = None,
+        formula: str = "",
+        where: str = "",
+        labels: Sequence[str] | Callable[..., Sequence[str]] | None = None,
+        hypotheses: Iterable[str | Hypothesis] = (),
+        instead: str | None = None,
+        exact: bool = False,
+    ) -> "Declaration":
+        """Decorates the function that measures what a claim is about, and registers the claim.
+
+        The function gets one run of a selection at a time, or all runs by name where `runs` is an experiment, and
+        gives one number a replicate (B,), or components (V, B): replicates come last, as in states and records. Each
+        role has a method of its name: `LEMMA.charitable("lemma-8.experts", ...)`. Where the statement's texts are in a
+        file, those of the claim are, too, in the table `claims` under its id.
+
+        Args:
+            id: "lemma-8.experts", which a paper's name then goes before; whole where no paper's folder declares it.
+            runs: an experiment, or a selection of its cells (`Experiment.over`, `Experiment.together`).
+            criterion: of `equality`, `bound`, `ordering`, `identity`, `probability`, `rate` and `counterexample`, or of
+                a limit: `limit_probability` and `limit_rate`.
+            says: what is claimed, in one sentence, where no file has the texts.
+            formula: of the claim, in LaTeX, likewise; the statement's unless given, or that of its correction for the
+                claim of what is true instead.
+            where: of the claim, likewise, where it is more than the statement's; "replaces" that for a correction.
+            labels: names of the components, where the selection gives none.
+            hypotheses: beside the statement's own, by id where `paper.toml` has their sentences.
+            instead: id of the claim that holds where this one does not, written likewise.
+            exact: whether nothing random enters: algebra, enumeration, a constructed instance; as the selection has it
+                unless given.
+        Raises: DeclarationError for another role, or a claim without a sentence.
+        """
+        if role not in list(Role):
+            raise DeclarationError(f"claim {id}: role={role!r} must be one of {', '.join(Role)}.")
+        selection = runs if isinstance(runs, Selection) else Selection(runs, None)
+        for axis in self.axes if role in VARIED else ():
+            require_varies(axis, selection.experiment)
+        of_settings = role in VARIED - {Role.FIGURE}  # a figure's are the figure's
+        chosen = selection.experiment, selection.cells
+        shared = [axis for axis in self.shared_axes if of_settings and varies(axis, *chosen)]
+        calls = {name: getattr(criterion, name) for name in ("value", "scale", "trivial")}
+        ranges = {"predicted": range_of(criterion.value), "scale": range_of(criterion.scale)}
+        its = {name: None if value is None else selection.values(value) for name, value in calls.items()}
+        words = self._claim_texts(self._whole(id), says, formula, where)
+        checks = (*self.checks, *(self._hypothesis(each) for each in hypotheses))
+        about = {
+            "id": self._whole(id),
+            "paper": self.judged_under,
+            **claim_words(words, self, self.judged_under, role),
+            "kind": criterion.kind,
+            "margin": criterion.margin,
+            "experiment": selection.experiment,
+            "predict": its["value"],
+            "scale": its["scale"],
+            "trivial": its["trivial"],
+            "labels": _names(selection, labels),
+            "hypotheses": _checked(checks, selection) if checks else None,
+            "replaced_by": instead and self._whole(instead),
+            "side": criterion.side,
+            "abscissa": selection.abscissa if criterion.kind in _OVER_A_GRID else None,
+            "is_computed": exact or selection.is_computed,
+            "ranges": {name: known for name, known in ranges.items() if known is not None},
+            "free": (*self.axes, *shared) if role in VARIED else (),
+            "cells": selection.cells,
+        }
+        return Declaration(self, Role(role), selection, about)
+
+    charitable = functools.partialmethod(claim, role=Role.CHARITABLE)
+    literal = functools.partialmethod(claim, role=Role.LITERAL)
+    step = functools.partialmethod(claim, role=Role.STEP)
+    figure = functools.partialmethod(claim, role=Role.FIGURE)
+    intervention = functools.partialmethod(claim, role=Role.INTERVENTION)
+    suspect = functools.partialmethod(claim, role=Role.SUSPECT)
+    competitor = functools.partialmethod(claim, role=Role.COMPETITOR)
+    replacement = functools.partialmethod(claim, role=Role.CORRECTED)
+    ours = functools.partialmethod(claim, role=Role.OURS)
+
+    def _claim_texts(self, id: str, says: str | None, formula: str, where: str) -> ClaimTexts:
+        if says is not None:
+            return ClaimTexts(claim=says, formula=formula, where=where)
+        if self.texts is None:
+            raise DeclarationError(f"claim {id}: say in one sentence what is claimed, as says=...")
+        if id not in self.texts.claims:
+            raise DeclarationError(f'claim {id}: the file of the texts lacks [{self.id}.claims."{id}"]. Add it.')
+        return self.texts.claims[id]
+
+    def _hypothesis(self, asked: str | Hypothesis) -> Hypothesis:
+        return _hypothesis(asked, self.module, self.holds)
+
+    def also(self, *ids: str, role: str) -> None:
+        """Counts claims of other statements among its own, in this role."""
+        self.roles.update(dict.fromkeys(map(self._whole, ids), Role(role)))
+
+    def _whole(self, id: str) -> str:
+        is_whole = not self.is_of_a_paper or id.startswith(f"{self.judged_under}.")
+        return id if is_whole else f"{self.judged_under}.{id}"
+
+
+@dataclasses.dataclass(frozen=True)
+class Declaration:
+    """A claim that lacks what measures it: it decorates the function that does."""
+
+    statement: Declared
+    role: Role
+    selection: Selection
+    about: Mapping[str, Any]  # fields of the `Claim`
+
+    def __call__(self, function: F) -> F:
+        """Registers the claim. Raises: DeclarationError for an incomplete declaration, or an id that is taken."""
+        observe = self.selection.measured(function)
+        own = {} if (known := range_of(function)) is None else {"observed": known}
+        about = {**self.about, "ranges": {**self.about["ranges"], **own}}
+        module = self.statement.module or function.__module__
+        made = register(Claim(**about, module=module, observe=observe, function=function))
+        self.statement.roles[made.id] = self.role
+        if hasattr(function, "__dict__"):
+            setattr(function, CLAIMED, True)
+        return function
+
+
+_OVER_A_GRID = {"rate", *LIMITS}
+VARIED = {Role.CHARITABLE, Role.LITERAL, Role.FIGURE}  # that a statement's free quantities are varied in
+_DECLARED: dict[tuple[str, str], Declared] = {}
+
+
+def statement(
+    id: str,
+    *,
+    module: str = "",
+    paper: str = "",
+    where: str = "",
+    claim: str = "",
+    formula: str = "",
+    hypotheses: Iterable[str | Hypothesis] = (),
+    why: str = "",
+    example: str = "",
+    correction: str = "",
+    correction_formula: str = "",
+    note: str = "",
+    paper_numbers: Iterable[float] = (),
+    untestable: str = "",
+    condition: str = "",
+    counterexample: str = "",
+    disproof: str = "",
+    proof: str = "",
+    derivation: str = "",
+    holds: Mapping[str, Holds] | None = None,
+    free: Iterable[FreeAxis] | FreeAxis | None = None,
+    shared_free: Iterable[FreeAxis] = (),
+) -> Declared:
+    """Declare a statement of a paper, with its texts in the TOML file beside `module`, or given here as arguments.
+
+    Args:
+        id: unique in its paper: "lemma-8".
+        module: that declares it, `__name__`. Without `claim` the texts are read from the file beside it, where each
+            argument from `paper` to `derivation` is a key: `verification.texts`.
+        paper: of a module outside a paper's folder, or of a statement of another paper.
+        where: "Lemma 8, Eq. (32)".
+        claim: the statement in our words.
+        formula: the same in LaTeX.
+        hypotheses: of the statement. A claim is INAPPLICABLE under a reading that breaks one.
+        why: why the statement fails, is vacuous or needs a condition.
+        example: the smallest example that shows the fault, with its numbers.
+        correction: what is true instead.
+        correction_formula: the same in LaTeX.
+        note: what else a reader should know.
+        paper_numbers: numbers in these texts that are the paper's, or follow from others beside them. All others come
+            from a record or from one of the statement's programs.
+        untestable: why no claim can decide it.
+        condition: at most two inequalities under which it holds, where it does not as printed.
+        counterexample: file in the folder `counterexamples` beside the module.
+        disproof: file in the folder `proofs`, that an example violates the sentence as printed.
+        proof: likewise, that it holds, or that it is vacuous.
+        derivation: likewise, of the correction.
+        holds: tests of hypotheses by id: `(dims, run)` to a Boolean, or to one a replicate.
+        free: what the hypotheses leave open, with its region, as axes of `verification.region`, which `challenge`
+        searches. shared_free: likewise, in place of `free` where that is not given, as far as the runs of a claim can
+        vary it.
+
+    Raises: DeclarationError for an incomplete declaration, or an id that is taken.
+
+    Examples:
+        >>> import moe_theory as mt
+        >>> from moe_theory import continual
+        >>> from moe_theory.verification.statement import identity
+        >>> dims = continual.Dims(max_experts=2, num_tasks=3, num_features=4, num_samples=2)
+        >>> runs = mt.Experiment(
+        ...     name="loads", dims=dims, system=continual.system(dims), cells={"M = 2": {"num_experts": 2}},
+        ...     num_rounds=3, record_every=3, observe=lambda state, info: info.expert, replicates=64,
+        ... )
+        >>> one_a_round = mt.statement(
+        ...     "one-a-round", paper="continual", where="Algorithm 1", claim="Every round one expert is chosen."
+        ... )
+        >>> says = "After three rounds the experts have had three tasks."
+        >>> @one_a_round.charitable("mine.loads", runs.at("M = 2"), identity(within=1e-9), says=says)
+        ... def surplus(run):
+        ...     return abs(run.state.visits.sum(axis=0) - 3.0)  # one number a replicate, (B,)
+        >>> verdict = mt.verify("continual.one-a-round", readings="quick")[0]
+        >>> verdict.status is mt.Status.SUPPORTED
+        True
+    """
+    holds = holds or {}
+    texts = None
+    if claim:
+        words = StatementTexts(
+            where=where,
+            claim=claim,
+            formula=formula,
+            paper=paper,
+            why=why,
+            example=example,
+            correction=correction,
+            correction_formula=correction_formula,
+            note=note,
+            paper_numbers=list(paper_numbers),
+            decides=Deciding(
+                untestable=untestable,
+                condition=condition,
+                counterexample=counterexample,
+                disproof=disproof,
+                proof=proof,
+                derivation=derivation,
+            ),
+        )
+    elif module:
+        words = texts = statement_texts(module, id)
+        hypotheses = (*words.hypotheses, *hypotheses)
+    else:
+        raise DeclarationError(
+            f"statement {shortened(id)}: give claim=..., or module=__name__ where a file has its texts."
+        )
+    home = paper_of(module)
+    owner = words.paper or home
+    if owner is None:
+        raise DeclarationError(
+            f"statement {shortened(id)}: name its paper, as paper=...: the module {module or 'that declares it'} is in "
+            "no paper's folder."
+        )
+    shared = paper_texts(module).all if texts is not None else ()
+    checks = tuple(_hypothesis(each, module, holds) for each in (*shared, *hypotheses))
+    plain = plain_statement(id, owner, module, words, [each.text for each in checks])
+    return Declared(
+        **{field.name: getattr(plain, field.name) for field in dataclasses.fields(Statement)},
+        checks=checks,
+        judged_under=home or owner,
+        is_of_a_paper=home is not None,
+        paper_numbers=tuple(words.paper_numbers),
+        module=module,
+        texts=texts,
+        holds=holds,
+        axes=(free,) if isinstance(free, FreeAxis) else tuple(free or ()),
+        shared_axes=tuple(shared_free) if free is None else (),
+    )._registered()
+
+
+def _hypothesis(asked: str | Hypothesis, module: str, holds: Mapping[str, Holds]) -> Hypothesis:
+    if isinstance(asked, Hypothesis):
+        return asked
+    if asked not in holds:
+        raise DeclarationError(f"holds=...: {unknown_name('hypothesis', asked, holds)}")
+    sentences = paper_texts(module).hypotheses
+    if asked not in sentences:
+        raise DeclarationError(f"paper.toml beside {module}: {unknown_name('hypothesis', asked, sentences)}")
+    return Hypothesis(sentences[asked], holds[asked])
+
+
+def free_of(of: Statement) -> tuple[FreeAxis, ...]:
+    """What a statement leaves free that every claim that decides it can vary; none where only literal claims decide,
+    whose constants are ours. The papers that test it are imported.
+    """
+    for paper in {id.partition(".")[0] for id in of.roles}.intersection(paper_names()):
+        find_paper(paper).import_claims()
+    claims = [registered()[id] for id in deciding(of) if id in registered() and of.roles[id] in DECIDING]
+    return tuple(axis for axis in (claims[0].free if claims else ()) if all(axis in each.free for each in claims))
+
+
+def declared() -> list[Declared]:
+    """The statements declared so far, in order of declaration."""
+    return list(_DECLARED.values())
+
+
+def bearing(claims: Iterable[str]) -> list[Statement]:
+    """The statements declared so far that any of these claims, by id, is of."""
+    ids = set(claims)
+    return [each.plain for each in declared() if ids & each.roles.keys()]
+
+
+def alike(run: Run, numbers: Any) -> np.ndarray:
+    """The same number, or components (V,), for every replicate of a run: (B,) or (V, B)."""
+    numbers = np.asarray(numbers, np.float64)
+    return np.broadcast_to(numbers[..., None], (*numbers.shape, len(run.replicates)))
+
+
+def _names(selection: Selection, labels: Any) -> Callable[[Runs], Sequence[str]] | None:
+    if labels is None:
+        return None if selection.labels is None else lambda runs: list(selection.labels or ())
+    return (lambda runs: selection.call(labels, runs)[0]) if callable(labels) else lambda runs: list(labels)
+
+
+def _checked(hypotheses: Sequence[Hypothesis], selection: Selection) -> Callable[[Any, Runs], list[tuple[str, bool]]]:
+    """Whether each holds on every run of the selection; where on some only, the text names those on which it fails."""
+
+    def check(dims: Any, runs: Runs) -> list[tuple[str, bool]]:
+        names = selection.cells or tuple(runs)
+        found = []
+        for each in hypotheses:
+            failing = [name for name in names if not np.all(each.holds(dims, runs[name]))]
+            where = f" (not for {', '.join(failing)})" if 0 < len(failing) < len(names) else ""
+            found.append((each.text + where, not failing))
+        return found
+
+    return check

@@ -1,0 +1,242 @@
+"""Texts of statements: what a reader reads, in TOML files beside the modules that declare the statements.
+
+`lemma_08.toml` stands beside `lemma_08.py`, and `statements.toml` beside an `__init__.py`. Each statement has a table
+under its id, which holds a table `decides` with the entries that decide its status, and a table for each claim under
+the claim's full id. `paper.toml` beside them says what the statements of a paper share. Strings are Markdown with
+LaTeX; a string that ends in `formula` is LaTeX alone.
+"""
+
+import functools
+import sys
+import tomllib
+from collections.abc import Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pydantic
+
+from moe_theory.core.errors import DeclarationError, shortened, unknown_name
+from moe_theory.core.papers import find_spec
+from moe_theory.verification.verdict import Proof, Role, Statement
+
+T = TypeVar("T", bound="TextTable")
+
+
+class TextTable(pydantic.BaseModel):
+    """A table of a text file: an entry that is not listed is refused."""
+
+    model_config = pydantic.ConfigDict(extra="forbid", frozen=True, strict=True, str_strip_whitespace=True)
+
+
+class ClaimTexts(TextTable):
+    """Texts of a claim, under its full id."""
+
+    claim: str  # in one sentence
+    note: str = ""
+    formula: str = ""  # the statement's unless given, or the correction's for a claim of what is true instead
+    where: str = ""  # the statement's unless given
+
+
+class Deciding(TextTable):
+    """What decides a statement's status: files beside the module, and two texts."""
+
+    proof: str = ""  # file in `proofs`: it holds, or it is vacuous
+    disproof: str = ""  # likewise: the sentence as printed is violated by an example
+    derivation: str = ""  # likewise, of the correction
+    counterexample: str = ""  # file in `counterexamples`
+    condition: str = ""  # at most two inequalities under which it holds, where it does not as printed
+    untestable: str = ""  # why no claim can decide it
+
+
+class StatementTexts(TextTable):
+    """Texts of a statement, under its id."""
+
+    where: str  # "Lemma 8, Eq. (32)"
+    claim: str
+    formula: str = ""
+    paper: str = ""  # whose statement it is, where another paper's folder tests it
+    hypotheses: list[str] = []  # ids
+    why: str = ""
+    example: str = ""
+    correction: str = ""
+    correction_formula: str = ""
+    note: str = ""
+    paper_numbers: list[float] = []  # numbers of these texts that are the paper's, or follow from others beside them
+    decides: Deciding = Deciding()
+    claims: dict[str, ClaimTexts] = {}
+
+
+class ConflictTexts(TextTable):
+    """Statements that cannot all be true where the hypotheses of all are met: ids against other ids."""
+
+    one: list[str]
+    other: list[str]
+
+
+class PaperTexts(TextTable):
+    """What the statements of a paper share, in `paper.toml`."""
+
+    order: list[str] = []  # modules, in the order of their claims in reports
+    all: list[str] = []  # ids of the hypotheses of every statement
+    hypotheses: dict[str, str] = {}  # sentences by id
+    premises: dict[str, list[str]] = {}  # ids of the statements that a statement's proof uses, the main one first
+    own_faults: list[str] = []  # ids of statements whose proofs fail even if all premises held
+    conflicts: list[ConflictTexts] = []
+
+
+def statement_texts(module: str, id: str) -> StatementTexts:
+    """Return the texts of a statement that a module declares. Raises: DeclarationError, with file and key."""
+    home = _home(module)
+    if home is None:
+        raise DeclarationError(
+            f"statement {id}: module={module} is no file, so that no file stands beside it. Give claim=... instead."
+        )
+    path = home.with_name("statements.toml") if home.stem == "__init__" else home.with_suffix(".toml")
+    if not path.is_file():
+        raise DeclarationError(
+            f"{path} is missing, which has the texts of the statements. Write it, or give claim=... to `statement`."
+        )
+    tables = _tables(path)
+    if id not in tables:
+        raise DeclarationError(f"{path}: {unknown_name('statement', id, tables)} Add a table [{id}].")
+    return tables[id]
+
+
+def paper_texts(module: str) -> PaperTexts:
+    """Return what `paper.toml` beside a module says; nothing where there is none. Raises: DeclarationError, with
+    the file and the key.
+    """
+    home = _home(module)
+    path = None if home is None else home.with_name("paper.toml")
+    return PaperTexts() if path is None or not path.is_file() else _shared(path)
+
+
+def plain_statement(id: str, paper: str, module: str, texts: StatementTexts, hypotheses: Sequence[str]) -> Statement:
+    """Return the statement of a paper that a module declares with these texts, without claims and free parameters.
+
+    Args:
+        hypotheses: sentences.
+    """
+    folder, decides = folder_of(module), texts.decides
+    return Statement(
+        id=id,
+        paper=paper,
+        where=texts.where,
+        says=texts.claim,
+        formula=_in_one_line(texts.formula),
+        hypotheses=list(hypotheses),
+        why=texts.why,
+        instance=texts.example,
+        corrected=texts.correction,
+        corrected_formula=_in_one_line(texts.correction_formula),
+        untestable=decides.untestable,
+        note=texts.note,
+        witness=f"{folder}:counterexamples/{decides.counterexample}" if decides.counterexample else "",
+        disproof=_proof(folder, decides.disproof),
+        proof=_proof(folder, decides.proof),
+        derivation=_proof(folder, decides.derivation),
+        amendment=decides.condition,
+    )
+
+
+def claim_words(texts: ClaimTexts, of: Statement, judged_under: str, role: str) -> dict[str, str]:
+    """Return `where`, `statement` and `formula` of a claim in a role for a statement, with the readings of a paper."""
+    is_corrected = role == Role.CORRECTED
+    place = of.where if of.paper == judged_under else f"{of.paper}, {of.where}"
+    return {
+        "where": texts.where or (f"replaces {place}" if is_corrected else place),
+        "statement": "\n\n".join(filter(None, (texts.claim, texts.note))),
+        "formula": _in_one_line(texts.formula) or (of.corrected_formula if is_corrected else of.formula),
+    }
+
+
+def import_statements(package: str) -> None:
+    """Import the modules that declare a paper's statements, in the order of `paper.toml`."""
+    for name in paper_texts(package).order:
+        import_module(f"{package}.{name}")
+
+
+def folder_of(module: str) -> str:
+    """Return the package that a module is in, or is itself; empty for a module alone. It need not be imported."""
+    home = _home(module)
+    return module if home is not None and home.stem == "__init__" and _is_package(module) else module.rpartition(".")[0]
+
+
+def _home(module: str) -> Path | None:
+    """Return the file of a module, which need not be imported yet; None where it has none."""
+    loaded = sys.modules.get(module)
+    if loaded is not None:
+        file = getattr(loaded, "__file__", None)
+        return None if file is None else Path(file)
+    folder, _, name = module.rpartition(".")
+    beside = _FOLDERS.get(folder)
+    if beside is not None and (beside / f"{name}.py").is_file():
+        return beside / f"{name}.py"
+    spec = find_spec(module) if module else None
+    if spec is None or spec.origin is None:
+        return None
+    home = Path(spec.origin)
+    if home.stem != "__init__":
+        _FOLDERS[folder] = home.parent
+    return home
+
+
+_FOLDERS: dict[str, Path] = {}  # of packages that modules have been found in, as a search takes .3 ms
+
+
+def _is_package(module: str) -> bool:
+    """Whether a name is that of a package, and not of a file `__init__.py` that is run by itself."""
+    loaded = sys.modules.get(module)
+    return loaded is None or hasattr(loaded, "__path__")
+
+
+def _in_one_line(formula: str) -> str:
+    return " ".join(formula.split())
+
+
+def _proof(folder: str, file: str) -> Proof | None:
+    return Proof.of(f"{folder}:proofs/{file}") if file else None
+
+
+@functools.cache
+def _tables(path: Path) -> dict[str, StatementTexts]:
+    tables = _parsed(path)
+    return {id: _checked(StatementTexts, table, path, id) for id, table in tables.items()}
+
+
+@functools.cache
+def _shared(path: Path) -> PaperTexts:
+    texts = _checked(PaperTexts, _parsed(path), path)
+    for id in texts.premises:
+        if id in _premises_below(texts, id):
+            raise DeclarationError(f"{path}: premises.{id}: the proof rests on itself. Change its premises.")
+    return texts
+
+
+def _premises_below(texts: PaperTexts, id: str) -> set[str]:
+    """Return all that the proof of a statement rests on, directly or not."""
+    below = set[str]()
+    ahead = list(texts.premises.get(id, ()))
+    while ahead:
+        premise = ahead.pop()
+        if premise not in below:
+            below.add(premise)
+            ahead += texts.premises.get(premise, ())
+    return below
+
+
+def _parsed(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:  # ValueError: no TOML, or not UTF-8
+        raise DeclarationError(f"{path}: {error}. Correct the file.") from None
+
+
+def _checked(kind: type[T], table: Any, path: Path, *key: str) -> T:
+    try:
+        return kind.model_validate(table)
+    except pydantic.ValidationError as failure:
+        fault = failure.errors()[0]
+        place = ".".join(map(str, (*key, *fault["loc"])))
+        raise DeclarationError(f"{path}: {place}: {fault['msg']}, not {shortened(fault['input'])}.") from None

@@ -1,0 +1,103 @@
+"""An algorithm of one's own in place of a paper's: the same claims, on the same runs, with some of its parts others.
+
+What the paper's own runs begin at, measure or take away is not of the algorithm, so claims on such runs do not apply.
+"""
+
+import dataclasses
+import sys
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from moe_theory.core.errors import DeclarationError, InvalidValueError, shortened, unknown_name
+from moe_theory.core.parts import parts_of, rebuilt
+from moe_theory.verification.claim import Claim, Experiment, registered
+from moe_theory.verification.registry import module_name, run_file
+from moe_theory.verification.statement import declared
+from moe_theory.verification.verdict import Role, Statement
+
+Parts = Mapping[str, Any]  # such as a router, by the names that a paper's `system` has for them
+TAKES_AWAY = {Role.INTERVENTION, Role.SUSPECT, Role.COMPETITOR}
+WAY_OUT = "Write it as FILE:NAME, where NAME = dict(router=...) in the file, or another part of a paper's `system`."
+
+
+class Variant(NamedTuple):
+    """Parts of an algorithm of one's own, and where they are."""
+
+    place: str  # "FILE:NAME"
+    name: str  # as reports have it
+    parts: Parts
+
+
+def variant_of(system: str | Parts) -> Variant:
+    """The parts that "FILE:NAME" names, or that are given, which commands then call FILE:NAME.
+
+    Raises: InvalidValueError for a text that names no parts; DeclarationError for a file that cannot be read or run.
+    """
+    if not isinstance(system, str):
+        return Variant("FILE:NAME", "+".join(system), _checked("system", system))
+    path, _, name = system.rpartition(":")
+    if not (path and name.isidentifier()):
+        raise InvalidValueError(f"--system {system} names no parts. {WAY_OUT}")
+    home = module_name(Path(path))
+    if all(claim.module != home for claim in registered().values()):  # else it has been run, by --module
+        run_file(Path(path), "--system")
+    own = {key: value for key, value in vars(sys.modules[home]).items() if isinstance(value, Mapping) and key[0] != "_"}
+    if name not in own:
+        known = vars(sys.modules[home]).get(name)
+        said = (
+            f"{name} is {shortened(known)}, and no parts by name"
+            if known is not None
+            else str(unknown_name("name of parts", name, own))
+        )
+        raise InvalidValueError(f"--system {system}: {said.rstrip('.')}. {WAY_OUT}")
+    return Variant(system, name, _checked(f"--system {system}", own[name]))
+
+
+def _checked(source: str, parts: Parts) -> Parts:
+    if not parts or not all(isinstance(name, str) for name in parts):
+        raise InvalidValueError(f"{source}: {shortened(parts)} has no parts by name. {WAY_OUT}")
+    return parts
+
+
+def require_parts(variant: Variant, experiments: Iterable[Experiment]) -> None:
+    """Raise UnknownNameError for a part that no algorithm has which these experiments run, InvalidValueError for one
+    of another kind than the paper's own.
+    """
+    every = [parts_of(each.system_of(cell)) for each in experiments for cell in each.cells]
+    known = {name for parts in every for name in parts}
+    for name, part in variant.parts.items():
+        if known and name not in known:
+            raise unknown_name("part", name, known)
+        for own in [parts[name] for parts in every if name in parts]:
+            if callable(own) and not callable(part):
+                raise InvalidValueError(
+                    f"{name}={shortened(part)} must be a function, like {own.__module__}.{own.__name__}, which the "
+                    "paper's algorithm has. Change it, or leave it out.",
+                    argument=name,
+                )
+
+
+def of_own(claim: Claim, variant: Variant) -> Experiment:
+    """The claim's experiment with parts of one's own. Raises: DeclarationError that says why it does not apply."""
+    experiment = claim.experiment
+    roles = {role for each in declared() for id, role in each.roles.items() if id == claim.id}
+    if roles and roles <= TAKES_AWAY:
+        raise DeclarationError(f"as {min(roles)} it takes something away from the printed algorithm")
+    if claim.is_computed:
+        raise DeclarationError("it is computed, and not run")
+    if experiment.stored is not None:
+        raise DeclarationError("its runs are those of a stored sweep")
+    if experiment.start is not None:
+        raise DeclarationError("its runs begin at states of the printed algorithm")
+    if experiment.measured is not None and not experiment.measured.runs_systems:
+        raise DeclarationError("its runs are measured, and not simulated")
+    systems = {cell: rebuilt(system, variant.parts) for cell, system in experiment.systems.items()}
+    return dataclasses.replace(experiment, system=rebuilt(experiment.system, variant.parts), systems=systems)
+
+
+def as_asked(of: Statement) -> Statement:
+    """The statement without what is said and proved of the printed algorithm."""
+    texts = ("why", "instance", "corrected", "corrected_formula", "note", "witness", "amendment")
+    proofs = ("disproof", "proof", "derivation")
+    return dataclasses.replace(of, **dict.fromkeys(texts, ""), **dict.fromkeys(proofs), free=[])

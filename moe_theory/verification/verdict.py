@@ -1,0 +1,471 @@
+"""Statements, verdicts on their claims with the evidence, and reports of verdicts, as plain data."""
+
+import dataclasses
+import enum
+import inspect
+import itertools
+import math
+import os
+import re
+import sys
+from collections.abc import Container, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from moe_theory.core.errors import DeclarationError, shortened
+from moe_theory.core.fields import documented
+from moe_theory.core.notebook import Listing, Shown, shortest
+from moe_theory.core.pages import pages
+from moe_theory.core.papers import find_spec
+from moe_theory.runs.files import plain
+from moe_theory.verification.records import Count, Flag, JsonRecord, Number, read_record
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+SLOWEST_FALL = 0.05  # exponent of decay below which a probability does not tend to 0: a fifth in two decades
+OWN_SYSTEM = "system="  # in the name of a reading, before an algorithm of one's own
+LONGEST_ID = 120  # characters
+ID_WORDS = (
+    f"of lower-case letters and digits, joined by single hyphens and dots, and at most {LONGEST_ID} characters long, "
+    "such as mine.lemma-4: files are named after it"
+)
+
+LIMITS = ("limit_probability", "limit_rate")  # kinds of claims
+
+
+def is_id(text: str) -> bool:
+    """Whether a claim may have this id."""
+    return len(text) <= LONGEST_ID and re.fullmatch(r"[a-z0-9]+(?:[.-][a-z0-9]+)*", text) is not None
+
+
+class Status(enum.StrEnum):
+    """Status of a verdict."""
+
+    SUPPORTED = "SUPPORTED"  # shown within its margin; not merely "not refuted"
+    REFUTED = "REFUTED"  # shown to fail by more than its margin
+    INCONCLUSIVE = "INCONCLUSIVE"  # the replicates do not decide
+    VACUOUS = "VACUOUS"  # holds, but lies above what is trivially true
+    INAPPLICABLE = "INAPPLICABLE"  # an assumption of the statement does not hold in this setting
+    ERROR = "ERROR"  # the claim's own code failed
+
+
+FIELDS = (  # of a verdict that records keep; what a claim itself says is not repeated
+    "claim",
+    "reading",
+    "data",
+    "status",
+    "reason",
+    "replicates",
+    "at",
+    "predicted",
+    "observed",
+    "standard_error",
+    "interval",
+    "margin",
+    "error",
+    "is_exact",
+    "stopped",
+    "command",
+    "doubt",
+    "trend",
+)
+
+
+class Role(enum.StrEnum):
+    """Role of a claim for its statement."""
+
+    CHARITABLE = "charitable"  # its most favourable reading: any constant, the limit taken, its hypotheses met
+    LITERAL = "literal"  # as printed, with constants 1, at the paper's own parameters
+    STEP = "step"  # an equation inside a proof
+    FIGURE = "figure"  # a sentence about a figure
+    INTERVENTION = "intervention"  # the statement with the cause that `why` names taken away, which brings it back
+    SUSPECT = "suspect"  # the statement with another cause taken away, which does not
+    COMPETITOR = "competitor"  # the statement of something that lacks what it credits, which ought to fail
+    CORRECTED = "corrected"  # what holds instead
+    OURS = "ours"  # what the paper does not say
+
+
+class Stop(enum.StrEnum):
+    """Why no more replicates were taken."""
+
+    DECIDED = "decided"
+    REPLICATES = "replicates"  # the replicate limit was reached
+    BUDGET = "budget"  # the time was up
+    FAILED = "failed"  # the claim's own code
+
+
+@dataclasses.dataclass(frozen=True)
+class Curve(JsonRecord):
+    """All components of a claim, for plots: one entry a component."""
+
+    labels: list[str]
+    predicted: list[Number]
+    observed: list[Number]
+    low: list[Number]  # simultaneous interval of observed - predicted
+    high: list[Number]
+    margin: list[Number]  # what observed - predicted may exceed 0 by, in its own unit
+    abscissa: list[Number] | None = None  # of a rate: x at the components
+
+
+@dataclasses.dataclass(frozen=True)
+class Look(JsonRecord):
+    """One look of a sequential test, at its own share of the error."""
+
+    replicates: Count
+    at: str  # the component that decides, or comes nearest to deciding otherwise
+    estimate: Number  # of observed - predicted there
+    low: Number
+    high: Number
+    error: Number
+
+
+@dataclasses.dataclass(frozen=True)
+class Trend(JsonRecord):
+    """A number before the end of a limit, with its interval: the frequency of failures two decades before it, or how
+    the slope changes from the decade before to the last one.
+    """
+
+    at: str  # the component; empty for a change
+    value: Number
+    low: Number
+    high: Number
+
+
+@documented
+@dataclasses.dataclass(frozen=True, repr=False)
+class Verdict(Shown, JsonRecord):
+    """The answer to one claim under one reading, or several that cannot change it, with all that is needed to check and
+    repeat it.
+
+    The numbers are those of the component `at`, the one that decides or comes nearest to deciding otherwise. Means
+    are over `replicates`; the interval is of observed - predicted, simultaneous over components, at the error of the
+    last look. `error` is that of the verdict, spent over all looks there could have been.
+    """
+
+    claim: str
+    paper: str
+    where: str
+    statement: str
+    kind: str
+    reading: str
+    status: Status
+    reason: str  # what no number says: a hypothesis that fails, a message of the claim's own code
+    replicates: Count
+    command: str  # reproduces this verdict
+    formula: str = ""  # LaTeX
+    at: str = ""
+    predicted: Number = math.nan
+    observed: Number = math.nan
+    standard_error: Number = math.nan
+    interval: tuple[Number, Number] = (math.nan, math.nan)
+    interval_kind: str = ""  # in words, the method and its caveats
+    is_exact: Flag = False  # whether the interval is exact, or asymptotic
+    margin: Number = math.nan
+    error: Number = math.nan  # probability of a false verdict; asymptotic where the interval is
+    # What would have been refuted with probability 0.9 at the last look; of an identity, the frequency of violations
+    # that would have shown one with probability 1 - error.
+    smallest_discrepancy: Number = math.nan
+    trivial: Number = math.nan  # where it is VACUOUS, the bound that holds anyway
+    stopped: Stop = Stop.REPLICATES
+    looks: list[Look] = dataclasses.field(default_factory=list)
+    replaced_by: str | None = None
+    curve: Curve | None = None
+    side: str | None = None  # of a probability or a rate: at_most, at_least or, of a rate, equal
+    data: str = ""  # the data set that the runs are on, where it is not drawn by the package
+    is_computed: Flag = False  # whether nothing random enters: algebra, enumeration, a constructed instance
+    also: list[str] = dataclasses.field(default_factory=list)  # further readings, with the same parameters
+    doubt: str = ""  # why there is no interval, or why it decides nothing
+    trend: Trend | None = None  # of a limit
+
+    LATER: ClassVar = ("doubt", "trend")
+
+    @property
+    def unseen(self) -> float:
+        """The frequency up to which an event may have been missed by all replicates, at the error of this verdict,
+        whatever it would have carried. NaN where the interval takes that into account, or nothing random enters.
+        """
+        if self.is_exact or self.is_computed or not self.replicates:
+            return math.nan
+        return -math.expm1(math.log(self.error) / self.replicates)
+
+    @property
+    def own_system(self) -> str:
+        """The name of the algorithm of one's own that it is on; empty for a paper's."""
+        return self.reading.partition(f", {OWN_SYSTEM}")[2]
+
+    @property
+    def violation(self) -> float:
+        """How far beyond its margin the claim is, in margins: negative where it is within, NaN without numbers. Where
+        the margin is 0 the unit is a probability, or the standard deviation of a replicate.
+        """
+        difference, margin = self.observed - self.predicted, self.margin
+        if self.kind == "identity":
+            difference = self.observed
+        elif self.kind == "lower_bound" or self.side == "at_least":
+            difference = -difference
+        elif self.kind == "equality" or self.side == "equal":
+            difference = abs(difference)
+        is_share = self.kind in {"probability", "counterexample", "identity"}
+        return (difference - margin) / (
+            margin or (1.0 if is_share else self.standard_error * self.replicates**0.5) or 1.0
+        )
+
+    @property
+    def settings(self) -> list[str]:
+        """Settings that it holds for, as reports say it: its readings, each with its data set if there is one."""
+        return [f"{reading} on {self.data}" if self.data else reading for reading in (self.reading, *self.also)]
+
+    @property
+    def setting(self) -> str:
+        """All its settings, in words."""
+        return " and ".join(self.settings)
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """What a record keeps of it."""
+        fields = self.to_json()
+        return {name: fields[name] for name in FIELDS if name not in self.LATER or fields[name]}
+
+    def held_for(self, settings: Container[str]) -> "Verdict":
+        """The same for those alone of its readings whose settings are among these."""
+        readings = [
+            reading
+            for reading, setting in zip((self.reading, *self.also), self.settings, strict=True)
+            if setting in settings
+        ]
+        command = self.command.replace(f"--reading {self.reading} ", f"--reading {readings[0]} ")
+        return dataclasses.replace(self, reading=readings[0], also=readings[1:], command=command)
+
+    def row(self) -> dict[str, Any]:
+        """Its facts by name, as `Verdicts.to_frame` has them; the difference is observed - predicted."""
+        names = ("claim", "status", "observed", "predicted", "margin", "replicates", "kind", "at", "where")
+        facts: dict[str, Any] = {name: getattr(self, name) for name in names}
+        for end, difference in zip(("low", "high"), self.interval, strict=True):
+            facts |= {f"difference_{end}": difference, f"observed_{end}": self.predicted + difference}
+        return {"claim": self.claim, "reading": self.setting, **facts, "status": str(self.status)}
+
+    def __repr__(self) -> str:
+        words = self.reason or f"observed {self.observed:.4g}, predicted {self.predicted:.4g}"
+        return f"<Verdict {self.claim} under {self.setting}: {self.status}, {shortest(words)}>"
+
+    def plot(self) -> "Figure":
+        """Its picture, as the report has it: observed against predicted over the components.
+
+        Raises: InvalidValueError for a verdict without numbers, such as an ERROR.
+
+        Examples:
+            >>> import moe_theory as mt
+            >>> (verdict,) = mt.verify("generalization.lemma-6.growth", readings="quick", replicates=64)
+            >>> verdict
+            <Verdict generalization.lemma-6.growth under mask-dimension: SUPPORTED, ...>
+            >>> verdict.plot().get_size_inches().round(1).tolist()
+            [2.8, 2.0]
+        """
+        return pages().plot(self)
+
+    def to_json(self) -> dict[str, Any]:
+        """A dictionary for JSON, where numbers that do not exist are null."""
+        return plain(dataclasses.asdict(self) | {"unseen": self.unseen})
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any]) -> "Verdict":
+        """The verdict that `to_json` wrote. Raises: DamagedError for anything else, with the field."""
+        return read_record(cls, document)
+
+
+def whole_verdict(claim: Any, known: Mapping[str, Any]) -> Verdict:
+    """A verdict of a record, with what its claim says: a `Claim`, or the facts that a catalog has of it."""
+    shared = ("paper", "where", "statement", "formula", "kind", "replaced_by", "side", "is_computed")
+    numbers = {name: math.nan if value is None else value for name, value in known.items()}
+    low, high = (math.nan if end is None else end for end in known["interval"])
+    about: dict[str, Any] = {
+        "interval": (low, high),
+        "status": Status(known["status"]),
+        "stopped": Stop(known["stopped"]),
+    }
+    if "trend" in known:
+        about["trend"] = read_record(Trend, known["trend"])
+    return Verdict(**{**{name: getattr(claim, name) for name in shared}, **numbers, **about})
+
+
+@dataclasses.dataclass(frozen=True)
+class Proof(JsonRecord):
+    """A few lines that an author checks by hand, and the program of exact arithmetic that they open."""
+
+    path: str  # "package:proofs/NAME.py"
+    title: str
+    text: list[str]  # paragraphs
+    robust: str  # what it does not depend on
+    objection: str  # an author's, with the answer
+    caveat: str  # the hypothesis that the paper does not make; empty where there is none
+
+    @classmethod
+    def of(cls, path: str) -> "Proof":
+        """The proof in a file: title, paragraphs, and those that begin with "Robust:", "Objection:" and "Caveat:", as
+        its docstring has them.
+        """
+        title, *parts = (" ".join(each.split()) for each in inspect.cleandoc(_docstring(path)).split("\n\n"))
+        marked = {"Robust": "", "Objection": "", "Caveat": ""}
+        text = list(itertools.takewhile(lambda part: not _MARK.match(part), parts))
+        for part in parts[len(text) :]:
+            mark, _, rest = part.partition(": ")
+            if marked.get(mark, "given"):
+                raise DeclarationError(
+                    f"{path}: {shortened(part)} must begin with one of {', '.join(marked)} and a colon, each of which "
+                    "opens one paragraph at the docstring's end."
+                )
+            marked[mark] = rest
+        return cls(path, title, text, marked["Robust"], marked["Objection"], marked["Caveat"])
+
+
+_MARK = re.compile(r"[A-Z][a-z]+: ")
+
+
+def _docstring(path: str) -> str:
+    _, *opened = source_of(path).split('"""', 2)
+    if len(opened) < 2:
+        raise DeclarationError(f"{path} has no docstring: begin it with the proof's title and text.")
+    return opened[0]
+
+
+def source_of(path: str) -> str:
+    """The text of "package:folder/NAME.py"; the package is not imported. Raises: DeclarationError where there is
+    none.
+    """
+    package, _, place = path.partition(":")
+    if not package:
+        raise DeclarationError(
+            f"{place} is not in any package, as the module that names it is in none. Put it into a folder, with the "
+            "module as its __init__.py, and give `statement` module=__name__."
+        )
+    loaded = sys.modules.get(package)
+    spec = find_spec(package) if loaded is None else loaded.__spec__
+    if spec is None:  # as of a file of the user's, run once by --module
+        raise DeclarationError(
+            f"{place} is in {package}, which cannot be imported. Name the file that declares it with --module."
+        )
+    folders = spec.submodule_search_locations or ()
+    for folder in folders:
+        file = Path(folder) / place
+        if file.is_file():
+            return file.read_text(encoding="utf-8")
+    raise DeclarationError(f"{place} is not in package {package}. Put it beside the package's module.")
+
+
+@dataclasses.dataclass(frozen=True)
+class FreeQuantity(JsonRecord):
+    """A quantity that a statement leaves free."""
+
+    name: str  # as `--set` has it
+    region: str  # from where to where, in words
+    recorded: str  # what the recorded runs have
+    ends: list[Number] = dataclasses.field(default_factory=list)  # of a region of numbers
+    recorded_values: list[Number] = dataclasses.field(default_factory=list)  # the least and the largest, of numbers
+    labels: list[str] = dataclasses.field(default_factory=list)  # of a choice
+
+
+@documented
+@dataclasses.dataclass(frozen=True, repr=False)
+class Statement(Shown, JsonRecord):
+    """A numbered statement of a paper, or a sentence about one of its figures, as plain data."""
+
+    id: str  # unique in its paper: "lemma-8"
+    paper: str
+    where: str  # "Lemma 8, Eq. (32)"
+    says: str  # in our words
+    formula: str = ""  # LaTeX
+    hypotheses: list[str] = dataclasses.field(default_factory=list)
+    why: str = ""  # it fails, is vacuous, or is amended
+    instance: str = ""  # the smallest one that shows it, with its numbers
+    corrected: str = ""  # what holds instead
+    corrected_formula: str = ""
+    untestable: str = ""  # why no claim can decide it
+    note: str = ""
+    witness: str = ""  # "package:counterexamples/NAME.py"
+    disproof: Proof | None = None  # that the sentence as printed is violated at its instance
+    proof: Proof | None = None  # that it holds, under the hypotheses that the proof names, or is vacuous
+    derivation: Proof | None = None  # of what holds instead
+    amendment: str = ""  # the one clause under which it holds, where as printed it does not
+    free: list[FreeQuantity] = dataclasses.field(default_factory=list)  # what its hypotheses leave open
+    roles: dict[str, Role] = dataclasses.field(default_factory=dict)  # of its claims, by id
+
+    def row(self) -> dict[str, Any]:
+        """Its facts by name, as a table of many has them."""
+        return {"statement": self.name, "where": self.where, "says": self.says, "claims": len(self.roles)}
+
+    @property
+    def name(self) -> str:
+        """As commands have it: "continual.lemma-8"."""
+        return f"{self.paper}.{self.id}"
+
+    def script(self, kind: str = "witness") -> str:
+        """The source of its "witness", "disproof", "proof" or "derivation". Raises: DeclarationError where it has
+        none.
+        """
+        if kind not in self.scripts:
+            raise DeclarationError(f"statement {self.name} has no {kind}.")
+        return source_of(self.scripts[kind])
+
+    @property
+    def scripts(self) -> dict[str, str]:
+        """The programs that it has, by kind."""
+        witness = {"witness": self.witness} if self.witness else {}
+        return witness | {kind: proof.path for kind, proof in self.proofs.items()}
+
+    @property
+    def proofs(self) -> dict[str, Proof]:
+        """Its proofs by what each shows: "disproof", "proof" and "derivation", of those that it has."""
+        every = {"disproof": self.disproof, "proof": self.proof, "derivation": self.derivation}
+        return {name: proof for name, proof in every.items() if proof is not None}
+
+
+@dataclasses.dataclass(frozen=True)
+class Report(JsonRecord):
+    """Verdicts that share one error budget, and how they came about."""
+
+    verdicts: list[Verdict]
+    command: str
+    seed: Count
+    error: Number  # family-wise: probability that any verdict is false, at most
+    versions: dict[str, str]  # of the package, Python and the libraries that compute
+    is_x64: Flag  # whether runs were in double precision
+    readings: dict[str, str]  # summaries by "paper.reading"
+    budget: Number | None = None  # seconds, if the time was limited
+    finished: str = ""  # when, UTC
+    seconds: dict[str, Number] = dataclasses.field(default_factory=dict)  # spent, by experiment and reading
+    statements: list[Statement] = dataclasses.field(default_factory=list)  # that its claims bear on
+
+    @property
+    def own_system(self) -> str:
+        """The name of the algorithm of one's own that it is on; empty for a paper's."""
+        return next((each.own_system for each in self.verdicts), "")
+
+    def to_json(self) -> dict[str, Any]:
+        return {**plain(dataclasses.asdict(self)), "verdicts": [each.to_json() for each in self.verdicts]}
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any]) -> "Report":
+        """The report that `to_json` wrote. Raises: DamagedError for anything else, with the field."""
+        return read_record(cls, document)
+
+
+class Verdicts(Listing[Verdict]):
+    """The verdicts of one call of `verify`, in the order of the claims and their readings.
+
+    Examples:
+        >>> import moe_theory as mt
+        >>> found = mt.verify("generalization.lemma-6.growth", readings="quick", replicates=64)
+        >>> found.to_frame()[["claim", "status"]].values.tolist()
+        [['generalization.lemma-6.growth', 'SUPPORTED']]
+        >>> [path.name for path in found.report("runs/lemma-6")]
+        ['report.html', 'report.md', 'verdicts.json']
+    """
+
+    def __init__(self, source: Report) -> None:
+        super().__init__(source.verdicts)
+        self.source = source  # what the verdicts share
+
+    def report(self, path: str | os.PathLike[str]) -> list[Path]:
+        """Write what `moe-theory verify` writes into a folder; the paths. Raises: OutputError."""
+        return pages().report(self.source, path)

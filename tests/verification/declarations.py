@@ -1,0 +1,37 @@
+"""A valid claim and experiment, to be changed in one respect by each test."""
+
+import numpy as np
+
+from moe_theory import continual
+from moe_theory.verification import Claim, Experiment
+
+DIMS = continual.Dims(max_experts=1, num_tasks=2, num_features=3, num_samples=1)
+
+
+def experiment(**changes) -> Experiment:
+    settings = {
+        "name": "test",
+        "dims": DIMS,
+        "system": continual.system(DIMS),
+        "cells": {"M=1": {"num_experts": 1}},
+        "num_rounds": 2,
+        "record_every": 1,
+        "observe": lambda state, info: info.error,
+        "replicates": 40,
+    }
+    return Experiment(**{**settings, **changes})
+
+
+def make(**changes) -> Claim:
+    settings = {
+        "id": "test.claim",
+        "paper": "continual",
+        "where": "here",
+        "statement": "One equals one.",
+        "kind": "equality",
+        "margin": 0.1,
+        "experiment": experiment(),
+        "observe": lambda runs: np.ones(40),
+        "predict": lambda runs: 1.0,
+    }
+    return Claim(**{**settings, **changes})

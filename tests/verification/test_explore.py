@@ -1,0 +1,241 @@
+"""Where a planted claim holds: catches a boundary that is misplaced, and verdicts other than `verify` gives."""
+
+import dataclasses
+import inspect
+import itertools
+import json
+import re
+import shlex
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from moe_theory import verify
+from moe_theory.cli import verify as command
+from moe_theory.core import engine
+from moe_theory.core.errors import InvalidValueError, MoeTheoryError, UnknownNameError
+from moe_theory.report import exploration as pictures
+from moe_theory.runs import quiet
+from moe_theory.verification import Status, session
+from moe_theory.verification import claim as claim_module
+from moe_theory.verification.explore import carry_out_search, explore, parse_axis, plan_search
+
+from .planted_region import BOUND, CLAIM, Params
+
+ID = CLAIM.id
+SQUARE = ["scale=0..4", "tilt=-2..2"]
+
+
+@pytest.fixture(autouse=True)
+def planted(monkeypatch):
+    monkeypatch.setitem(claim_module._REGISTERED, ID, CLAIM)
+
+
+@pytest.mark.parametrize(
+    ("text", "values", "is_log"),
+    [
+        ("scale=0..4", (0.0, 1.0, 2.0, 3.0, 4.0), False),
+        ("scale=-1..1", (-1.0, -0.5, 0.0, 0.5, 1.0), False),
+        ("scale=0.01..100", (0.01, 0.1, 1.0, 10.0, 100.0), True),
+        ("scale = 1e-2 .. 1e2", (0.01, 0.1, 1.0, 10.0, 100.0), True),
+        ("scale=2..19", (2.0, 6.25, 10.5, 14.75, 19.0), False),
+        ("scale=3,1,2,1", (1.0, 2.0, 3.0), False),
+        ("scale=.5,50", (0.5, 50.0), True),
+        ("count=1..16", (1, 2, 4, 8, 16), True),
+        ("count=1..3", (1, 2, 3), False),
+        ("is_doubled=true,False", (False, True), False),
+    ],
+)
+def test_an_axis_is_read(text, values, is_log):
+    axis = parse_axis(text, Params(), 5, {})
+    assert axis.values == pytest.approx(values)
+    assert {type(value) for value in axis.values} == {type(values[0])}
+    assert axis.is_log is is_log
+
+
+@pytest.mark.parametrize(
+    ("over", "parts"),
+    [
+        (["sclae=0..4"], ["unknown parameter 'sclae'", "Did you mean 'scale'"]),
+        (["scale"], ["--over scale is no axis", "signal_scale=0.5..20"]),
+        (["scale=0.."], ["scale= must be a number"]),
+        (["scale=1..x"], ["scale=x must be a number"]),
+        (["scale=1..inf"], ["finite"]),
+        (["scale=4..1"], ["4 must be below 1"]),
+        (["scale=2,2"], ["at least two different values"]),
+        (["count=1..2.5"], ["count=2.5 must be a whole number"]),
+        (["is_doubled=0..1"], ["is_doubled=false,true"]),
+        (["is_doubled=maybe,true"], ["must be true or false"]),
+        (["scale=0..4", "scale=0..2"], ["scale is an axis already"]),
+        (["scale=0..4", "tilt=0..1", "count=1..3"], ["3 axes", "once or twice"]),
+        ([], ["0 axes", "once or twice"]),
+        (["fixed=0..4"], ["fixed cannot be set", "planted decides it in every cell", "'only' sets 1"]),
+        (["scale=0..2000"], ["scale=1500.0 must be at most 1000"]),
+    ],
+)
+def test_an_axis_that_means_nothing_is_refused_before_anything_runs(over, parts, monkeypatch):
+    monkeypatch.setattr(engine, "run", lambda *arguments, **options: pytest.fail("ran"))
+    with pytest.raises(MoeTheoryError) as refusal:
+        explore(ID, over)
+    assert len(str(refusal.value).splitlines()) == 1
+    for part in parts:
+        assert part in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    ("changes", "error", "part"),
+    [
+        ({"points": 1}, InvalidValueError, "points=1"),
+        ({"refine": -1}, InvalidValueError, "refine=-1"),
+        ({"refine": 20}, InvalidValueError, "Lower points or refine"),
+        ({"replicates": 3}, InvalidValueError, "replicates=3"),
+        ({"error": 1.0}, InvalidValueError, "error=1"),
+        ({"reading": "plian"}, UnknownNameError, "Did you mean 'plain'"),
+        ({"reading": "all"}, UnknownNameError, "unknown reading 'all'"),
+        ({"pattern": "planted.regoin"}, UnknownNameError, "Did you mean 'planted.region'"),
+        ({"pattern": "continual.lemma-3*"}, InvalidValueError, "continual.lemma-3, continual.lemma-3.contraction"),
+    ],
+)
+def test_a_search_that_cannot_be_made_is_refused(changes, error, part):
+    with pytest.raises(error, match=re.escape(part)):
+        plan_search(**{"pattern": ID, "over": "scale=0..4", **changes})
+
+
+def statuses(found) -> dict:
+    settings = found.search.settings
+    return {frozenset(settings(point.coordinates).items()): point.verdict.status for point in found.points}
+
+
+def test_the_boundary_is_found_with_few_points():
+    found = explore(ID, "scale=0..10", refine=3)
+    assert [point.coordinates[0] for point in found.points] == [0, 2.5, 2.8125, 3.125, 3.75, 5, 7.5, 10]
+    for point in found.points:
+        right = Status.SUPPORTED if point.coordinates[0] < BOUND else Status.REFUTED
+        assert point.verdict.status is right
+    assert found.summary() == [
+        "SUPPORTED at 3 of 8 points, for scale from 0 to 2.8125",
+        "REFUTED at 5 of 8 points, for scale from 3.125 to 10",
+    ]
+    assert len(found.points) <= found.search.most_points == 4 * 2**3 + 1
+    assert 0.98 * 0.01 < found.search.point_error * found.search.most_points <= 0.01
+
+
+def test_a_region_of_the_plane_is_found_and_only_its_border_refined():
+    found = explore(ID, SQUARE, refine=2)
+    levels = {point.coordinates: point.level for point in found.points}
+    by_place = {point.coordinates: point.verdict.status for point in found.points}
+    for (scale, tilt), status in by_place.items():
+        if abs(scale + tilt - BOUND) > 0.05:
+            assert status is (Status.SUPPORTED if scale + tilt < BOUND else Status.REFUTED)
+    assert set(levels.values()) == {0, 1, 2}
+    assert len(found.points) < found.search.most_points / 2
+    coarse = [list(pairwise(axis.values)) for axis in found.search.axes]
+    for place, level in levels.items():
+        if level:
+            assert any(_has_border(box, place, by_place) for box in itertools.product(*coarse))
+    # Every finest box on the true border has been cut as often as it may be: its neighbours are 1/4 apart.
+    for scale, tilt in ((1.5, 1.5), (2.5, 0.5), (3.5, -0.5)):
+        assert (scale, tilt) in by_place
+        assert (scale - 0.25, tilt) in by_place or (scale, tilt - 0.25) in by_place
+
+
+def _has_border(box, place, by_place) -> bool:
+    def is_inside(point):
+        return all(low <= value <= high for value, (low, high) in zip(point, box, strict=True))
+
+    return is_inside(place) and len({status for point, status in by_place.items() if is_inside(point)}) > 1
+
+
+def test_nothing_depends_on_the_order_of_axes_or_values():
+    first = explore(ID, SQUARE, refine=1, points=4)
+    assert statuses(explore(ID, SQUARE[::-1], refine=1, points=4)) == statuses(first)
+    assert statuses(explore(ID, ["tilt=2,-1,0", "scale=4,1"])) == statuses(explore(ID, ["scale=1,4", "tilt=-1,0,2"]))
+
+
+def test_a_point_is_what_verify_says_there_and_its_command_repeats_it(tmp_path):
+    found = explore(ID, ["scale=1.5..3.5", "is_doubled=false,true"], reading="tilted", refine=1, points=3, seed=4)
+    assert {point.level for point in found.points} == {0, 1}
+    for point in found.points:
+        settings = dict(zip(("scale", "is_doubled"), point.coordinates, strict=True))
+        (verdict,) = verify(ID, readings="tilted", settings=settings, seed=4, error=found.search.point_error)
+        assert verdict == point.verdict
+        given = command.verify.make_context("verify", shlex.split(point.verdict.command)[2:]).params
+        request = command.request_of(**{name: given[name] for name in inspect.signature(command.request_of).parameters})
+        (again,) = session.carry_out(request).verdicts
+        assert again == point.verdict
+        assert point.verdict.reading.startswith("tilted, scale=")
+
+
+def test_no_point_compiles_anything():
+    explore(ID, "scale=0..1", points=2, refine=0)
+    before = engine.num_programs()
+    explore(ID, ["scale=0..10", "count=1..20"], points=3, refine=1)
+    assert engine.num_programs() == before
+
+
+def test_listed_values_are_all_there_are_and_whole_numbers_stay_whole():
+    assert [p.coordinates[0] for p in explore(ID, "scale=0,2,4", refine=3).points] == [0, 2, 4]
+    found = explore(ID, ["scale=2,4", "count=1..4"], points=2, refine=4)
+    assert {point.coordinates for point in found.points} == set(itertools.product((2.0, 4.0), (1, 2, 3, 4)))
+    assert all(type(point.coordinates[1]) is int for point in found.points)
+
+
+def test_settings_reach_the_cells_but_not_over_their_own():
+    with pytest.raises(InvalidValueError, match="fixed cannot be set"):
+        verify(ID, readings="plain", settings={"fixed": 2})
+    (near,) = verify(ID, readings="plain", settings={"scale": "2.5"})
+    assert near.status is Status.SUPPORTED
+    assert near.observed == pytest.approx(2.5, abs=0.05)
+
+
+@pytest.mark.parametrize("over", [["scale=0..4"], SQUARE, ["scale=0.1..40", "is_doubled=false,true"]])
+def test_the_picture_its_numbers_and_its_document_are_written(over, tmp_path):
+    plan = plan_search(ID, over, refine=1, points=3)
+    found = carry_out_search(plan, progress=quiet, command="moe-theory explore this")
+    svg, table, document = pictures.write_exploration(found, tmp_path)
+    assert svg.read_text().startswith("<?xml")
+    assert "moe-theory explore this" in svg.read_text()
+    assert pictures.picture(found).rendered().decode() == svg.read_text()
+    lines = table.read_text().splitlines()
+    assert len(lines) == 1 + len(found.points)
+    assert lines[0].split(",")[: len(over)] == [axis.name for axis in found.search.axes]
+    read = json.loads(document.read_text())
+    assert [point["verdict"]["status"] for point in read["points"]] == [p.verdict.status for p in found.points]
+    assert read["points"][0]["at"] == {axis.name: axis.values[0] for axis in found.search.axes}
+
+
+def test_a_failing_claim_is_mapped_and_drawn_as_an_error(monkeypatch):
+    broken = dataclasses.replace(CLAIM, observe=lambda runs: 1 / 0)
+    monkeypatch.setitem(claim_module._REGISTERED, ID, broken)
+    found = explore(ID, "scale=0..4")
+    (failure,) = found.failures()
+    assert failure.startswith("ERROR: ZeroDivisionError: division by zero (test_explore.py, line ")
+    assert found.summary() == ["ERROR at 5 of 5 points, for scale from 0 to 4"]
+    assert "ERROR" in {row["status"] for row in pictures.rows(found)}
+    assert pictures.picture(found).rendered()
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("over", ["scale=0,100", "scale=90,100"], ids=["in part", "everywhere"])
+def test_numbers_that_overflow_are_left_undecided_and_the_map_is_drawn(over, monkeypatch):
+    """Would catch a map that is lost because an interval at one of its points is infinite."""
+
+    def enormous(runs):
+        values = np.asarray(runs["only"].records[-1], np.float64)
+        spread = np.exp(7.0 * runs["only"].params.scale) * np.linspace(-1, 1, len(values))
+        return np.stack([values + spread, values + 0.7 * np.roll(spread, 9), 0 * values], axis=1)
+
+    monkeypatch.setitem(claim_module._REGISTERED, ID, dataclasses.replace(CLAIM, observe=enormous))
+    found = explore(ID, over, refine=0)
+    assert found.points[-1].verdict.status is Status.INCONCLUSIVE
+    assert pictures.picture(found).rendered()
+    assert len(pictures.rows(found)) == 2
+
+
+def test_cells_that_keep_their_own_value_are_named():
+    cells = {"only": {}, "still": {"scale": 1.0}}
+    shared = dataclasses.replace(CLAIM, experiment=dataclasses.replace(CLAIM.experiment, cells=cells))
+    found = carry_out_search(dataclasses.replace(plan_search(ID, "scale=0..4", refine=0), claim=shared))
+    assert found.search.kept == {"scale": ["still"]}
+    assert "Cells that set scale themselves keep their value: still." in pictures.caption(found)

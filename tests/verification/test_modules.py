@@ -1,0 +1,297 @@
+"""A user's own file of claims: catches one that is not judged, takes others down with it, or fails without a word."""
+
+import sys
+import textwrap
+
+import pytest
+
+from moe_theory.cli import new
+from moe_theory.continual.experiments import HISTORY
+from moe_theory.core.errors import DeclarationError
+from moe_theory.runs import Progress
+from moe_theory.verification import Status, archive, claim, registry, session, statement
+from moe_theory.verification.registry import load_claims
+
+pytestmark = pytest.mark.usefixtures("forgotten")
+
+OWN = """
+    from moe_theory import statement
+    from moe_theory.continual.experiments import HISTORY
+    from moe_theory.verification.statement import bound
+
+    MOVES = statement("moves", paper="continual", where="my notes", claim="Experts move in small steps.")
+
+    @MOVES.claim("mine.moves", HISTORY.at("M = 5"), bound(at_most=10.0), role="charitable",
+        says="An expert moves by less than 10 a round.")
+    def last_move(run):
+        return run.records.update_norm[-1]
+"""
+BROKEN = """
+    import numpy as np
+    from moe_theory import statement
+    from moe_theory.continual.experiments import HISTORY
+    from moe_theory.verification.statement import bound, ranged
+
+    MINE, FIVE = statement("mine", paper="continual", where="my notes", claim="Some work."), HISTORY.at("M = 5")
+
+    def add(name, runs, function):
+        MINE.ours(name, runs, bound(at_most=1.0), says="Broken.")(function)
+
+    def stacked(run):
+        return np.stack([run.records.error, run.rounds])
+
+    add("mine.cell", HISTORY, lambda runs: runs["no such cell"])
+    add("mine.nan", FIVE, lambda run: run.records.error[-1] * float("nan"))
+    add("mine.shape", FIVE, lambda run: run.records.error.T)
+    add("mine.stack", FIVE, lambda run: stacked(run))
+    add("mine.record", FIVE, lambda run: run.records.eror[-1])
+    add("mine.run", FIVE, lambda run: run.values)
+    add("mine.exit", FIVE, lambda run: exit())
+    add("mine.good", FIVE, ranged(-1, 1)(lambda run: run.records.error[-1] * 0))
+"""
+
+
+def written(folder, text):
+    path = folder / "my_claims.py"
+    path.write_text(textwrap.dedent(text))
+    return path
+
+
+def test_a_claim_of_fifteen_lines_is_judged(tmp_path):
+    path = written(tmp_path, OWN)
+    assert len(textwrap.dedent(OWN).strip().splitlines()) <= 15
+    assert load_claims(path) == ["mine.moves"]
+    request = session.check_request("mine.*", ["unit-signal"], 256, module=str(path))
+    (verdict,) = session.carry_out(request).verdicts
+    assert verdict.status is Status.SUPPORTED
+    assert f"--module {path}" in verdict.command
+
+
+def test_each_broken_claim_is_an_error_of_its_own(tmp_path):
+    load_claims(written(tmp_path, BROKEN))
+    verdicts = session.carry_out(session.check_request("mine.*", ["unit-signal"], 64)).verdicts
+    outcome = {verdict.claim: (verdict.status, verdict.reason) for verdict in verdicts}
+    assert outcome.pop("mine.good")[0] is Status.SUPPORTED
+    assert {status for status, _ in outcome.values()} == {Status.ERROR}
+    told = {id: reason for id, (_, reason) in outcome.items()}
+    assert "unknown cell 'no such cell'. Known: M = 1, M = 5." in told["mine.cell"]
+    assert "not finite in 64 of 64 replicates" in told["mine.nan"]
+    assert "<lambda> gave shape (64, 100) for 64 replicates of 'M = 5': replicates last" in told["mine.shape"]
+    assert "has no attribute 'eror'. Did you mean 'error'? (my_claims.py, line 19: add(" in told["mine.record"]
+    assert "has no attribute 'values'. Known: params, rounds, replicates, state, records, dims." in told["mine.run"]
+    assert "SystemExit: None" in told["mine.exit"]
+    # NumPy's own frames are left out.
+    assert told["mine.stack"].endswith(
+        "(my_claims.py, line 13: return np.stack([run.records.error, run.rounds]); "
+        'from my_claims.py, line 18: add("mine.stack", FIVE, lambda run: stacked(run)))'
+    )
+    assert not any("\n" in reason for reason in told.values())
+
+
+def test_a_paper_of_ones_own_brings_its_readings(tmp_path):
+    own = OWN.replace('paper="continual"', 'paper="mine"')
+    with pytest.raises(DeclarationError, match=r"give the file PAPER = moe_theory\.Paper\('mine', \.\.\.\)\.$"):
+        load_claims(written(tmp_path, own))
+    own += """
+    from moe_theory import Paper, Reading, continual
+
+    LOUD = Reading("loud", "strong signals", continual.Params(), {"signal_scale": 9.0})
+    PAPER = Paper("mine", __name__, "mine", {"loud": LOUD})
+"""
+    load_claims(written(tmp_path, own.replace("mine.moves", "mine.louder").replace('"moves"', '"louder"')))
+    request = session.check_request("mine.louder", None, 256)
+    assert [study.reading.name for study in request.studies] == ["loud"]
+    assert session.carry_out(request).verdicts[0].status is Status.SUPPORTED
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("import nothing_of_this_name", "ModuleNotFoundError"),
+        ("1 +", "SyntaxError"),
+        ("raise SystemExit", "cannot be run: SystemExit"),
+        (
+            "class E(Exception):\n    def __str__(self):\n        raise ValueError\nraise E",
+            "cannot be run: E: its message cannot be read",
+        ),
+        ("x = 1", r"declares no claim: decorate a function with @moe_theory\.statement\(\.\.\.\)\.claim"),
+        ("x = 1\nx.y", r"AttributeError: .* \(my_claims\.py, line 2: x\.y\)$"),
+        (OWN.replace("mine.moves", "continual.lemma-3"), "registered already"),
+        (OWN.replace("where=", "were="), r"statement\(\) got .* 'were'\. Did you mean 'where'\?"),
+        (OWN.replace("role=", "rule="), r"claim\(\) got .* 'rule'\. Did you mean 'role'\?"),
+        (OWN.replace("at_most", "atmost"), r"bound\(\) got .* 'atmost'\. Did you mean 'at_most'\?"),
+        (OWN.replace("at_most", "x"), r"Known: at_most, at_least, margin, scale, trivial\."),
+        (OWN.replace("charitable", "generous"), "role='generous' must be one of charitable, literal"),
+        (OWN.replace("M = 5", "M = 6"), r"unknown cell 'M = 6'\. Did you mean 'M = 5'\? Known: M = 1, M = 5\."),
+        (
+            OWN.replace('paper="continual", ', ""),
+            r"DeclarationError: statement 'moves': name its paper, as paper=",
+        ),
+        (OWN.replace('"moves", paper="continual"', '"lemma-4", paper="edge"'), "lemma-4 of edge is declared already"),
+    ],
+)
+def test_a_file_that_does_not_work_says_why_in_a_line(tmp_path, text, message):
+    with pytest.raises(DeclarationError, match=message) as failure:
+        load_claims(written(tmp_path, text))
+    assert "\n" not in str(failure.value)
+    with pytest.raises(DeclarationError, match="no Python file"):
+        load_claims(tmp_path / "missing.py")
+
+
+TWO = (
+    OWN
+    + """
+    BELOW = 10.0
+
+    @MOVES.claim("mine.errors", HISTORY.at("M = 1"), bound(at_most=LARGE, margin=0.5), role="charitable",
+        says="An error is below a bound.")
+    def last_error(run):
+        return scaled(run.records.error[-1])
+
+    def scaled(error):
+        'An error, scaled.'
+        return 2 * error
+"""
+)
+NEIGHBOUR = "LARGE = 10.0\nSMALL = 0.1\n"
+KEEPING = {
+    "a docstring": ("An error, scaled.", "Twice an error."),
+    "a comment": ("def scaled", "# twice\n    def scaled"),
+}
+LOSING = {
+    "a helper": ("2 * error", "3 * error"),
+    "a measurement": ("scaled(run.records.error[-1])", "scaled(run.records.error[0])"),
+    "a neighbour's number": ("LARGE = 10.0", "LARGE = 20.0"),
+}
+
+
+FAULTY = """
+    from typing import Any, NamedTuple
+    import jax.numpy as jnp
+    import moe_theory as mt
+    from moe_theory.verification.statement import bound
+
+    class State(NamedTuple):
+        value: Any
+        round: Any
+
+    class Params(NamedTuple):
+        scale: float = 1.0
+
+    READINGS = {name: mt.Reading(name, name, Params(scale)) for name, scale in (("plain", 1.0), ("large", 2.0))}
+    PAPER = mt.Paper("mine", __name__, "mine", READINGS)
+    MINE = mt.statement("mine", paper="mine", where="my notes", claim="Systems run.")
+
+    def begin(key, params):
+        return State(jnp.zeros(2), jnp.int32(0))
+
+    def add(name, init=begin, step=lambda key, state, params: (State(state.value, state.round + 1), ())):
+        seen = lambda state, info: state.value.max()
+        runs = mt.Experiment(name, None, mt.System(init, step), {"run": {}}, 4, observe=seen, replicates=64)
+        small = MINE.ours(f"mine.{name}", runs.at("run"), bound(at_most=1.0), exact=True, says="Small.")  # no key
+        small(lambda run: run.records[-1])
+
+    add("dict", lambda key, params: {"round": jnp.int32(0)})
+    add("array", lambda key, params: jnp.zeros(2))
+    add("round", lambda key, params: State(jnp.zeros(2), jnp.zeros(3)))
+    add("init", lambda key, params: params.scal)
+    add("step", step=lambda key, state, params: (state.valu, ()))
+    add("type", step=lambda key, state, params: (State(state.value > 0, state.round + 1), ()))
+    add("shape", step=lambda key, state, params: (State(state.value[:1], state.round + 1), ()))
+    add("alone", step=lambda key, state, params: State(state.value, state.round + 1))
+    add("good")
+"""
+
+
+def test_a_faulty_system_is_an_error_of_its_claims_alone(tmp_path):
+    load_claims(written(tmp_path, FAULTY))
+    verdicts = session.carry_out(session.check_request("mine.*", None, 64)).verdicts
+    outcome = {verdict.claim: (verdict.status, verdict.reason) for verdict in verdicts}
+    assert outcome.pop("mine.good")[0] is Status.SUPPORTED
+    assert {status for status, _ in outcome.values()} == {Status.ERROR}
+    told = {id: reason for id, (_, reason) in outcome.items()}
+    assert "a state that is of type 'dict' has no field `round`" in told["mine.dict"]
+    assert "a state that is an array has no field `round`" in told["mine.array"]
+    assert "the state's `round` is float32 (3,), not a whole number" in told["mine.round"]
+    assert "has no attribute 'scal'" in told["mine.init"]
+    assert "has no attribute 'valu'" in told["mine.step"]
+    assert "the state's value as bool (2,), where `init` began it as float32 (2,)" in told["mine.type"]
+    assert "the state's value as float32 (1,), where `init` began it as float32 (2,)" in told["mine.shape"]
+    assert "`step` must give (state, info), a pair" in told["mine.alone"]
+    assert not any("\n" in reason for reason in told.values())
+
+
+PAPER_KEEPING = {"a docstring": ("The algorithm, for arrays of these sizes.", "The algorithm.")}
+PAPER_LOSING = {
+    "the step": ("jnp.arange(2) < params.num_choices", "jnp.arange(2) <= params.num_choices"),
+    "the start": ("jnp.zeros(dims.max_experts)", "jnp.ones(dims.max_experts)"),
+    "a size": ("constraints.Size = 256", "constraints.Size = 512"),
+    "an observable": ("return state.loads.max()", "return state.loads.min()"),
+}
+
+
+@pytest.mark.parametrize("what", [*PAPER_KEEPING, *PAPER_LOSING])
+def test_an_edit_of_a_new_paper_loses_what_it_decides(what, tmp_path, monkeypatch):
+    """Of the paper that `moe-theory new paper` writes: names of kept samples, and of a sweep's chunks."""
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)  # an edit of the same length in the same second is an edit
+    kept = []
+    for edit in (("", ""), (PAPER_KEEPING | PAPER_LOSING)[what]):
+        files = new.template("mine")
+        text = files["mine/__init__.py"]
+        assert edit[0] in text
+        (tmp_path / "my_claims.toml").write_text(files["mine/statements.toml"])
+        forget("theorem-1", "mine.theorem-1.peak", "mine.theorem-1.gain")
+        ids = load_claims(written(tmp_path, text.replace(*edit)))
+        store = archive.Archive(tmp_path / "samples")
+        (reading,) = registry.select_readings("mine", ["best-of-2"])
+        sweepable = sys.modules[claim.registered()[ids[0]].module].PAPER.import_system("mine")
+        kept.append(({store.keys.of(each, reading, 0) for each in map(claim.registered().get, ids)}, sweepable.code))
+    (samples, code), (others, other_code) = kept
+    assert (samples == others, code == other_code) == 2 * (what in PAPER_KEEPING,)
+    assert bool(samples & others) == (what in PAPER_KEEPING)
+
+
+def forget(statement_id, *ids):
+    declared = [key for key in statement._DECLARED if key[1] == statement_id and key[0] in ("continual", "mine")]
+    for table, names in ((claim._REGISTERED, ids), (statement._DECLARED, declared)):
+        for name in names:
+            table.pop(name, None)
+
+
+@pytest.mark.parametrize("what", [*KEEPING, *LOSING])
+def test_an_edit_of_code_takes_the_samples_of_a_file_anew(what, tmp_path, monkeypatch):
+    """Judged, edited and judged again: whose samples are taken each time, and how many replicates of cells run."""
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)  # two files of one second look alike
+    texts = {"my_claims.py": TWO.replace("import bound", "import bound\n    from bounds import LARGE")}
+    texts["bounds.py"] = NEIGHBOUR
+    work = []
+    for edit in (("", ""), (KEEPING | LOSING)[what]):
+        assert any(edit[0] in text for text in texts.values())
+        for name, text in texts.items():
+            (tmp_path / name).write_text(textwrap.dedent(text.replace(*edit)))
+        forget("moves", "mine.moves", "mine.errors")
+        sys.modules.pop("bounds", None)
+        load_claims(tmp_path / "my_claims.py")
+        done, archive = Work(), Watched(tmp_path / "samples")
+        session.carry_out(session.check_request("mine.*", ["unit-signal"], 64), archive=archive, progress=done)
+        work.append((archive.saved, done.replicate_rounds / len(HISTORY.cells) / HISTORY.num_rounds))
+    sys.modules.pop("bounds")
+    again = (["mine.moves", "mine.errors"], 64) if what in LOSING else ([], 0)
+    assert work == [(["mine.moves", "mine.errors"], 64), again]
+
+
+class Watched(archive.Archive):
+    def __init__(self, folder):
+        super().__init__(folder)
+        self.saved = []
+
+    def save(self, claim, *arguments):
+        super().save(claim, *arguments)
+        self.saved.append(claim.id)
+
+
+class Work(Progress):
+    replicate_rounds = 0
+
+    def advance(self, replicate_rounds):
+        self.replicate_rounds += replicate_rounds

@@ -1,0 +1,184 @@
+"""Samples taken elsewhere: catches numbers that depend on where, code that differs there, and losses that lose more."""
+
+import functools
+import json
+import subprocess
+import sys
+from collections import namedtuple
+from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecutor
+
+import pytest
+
+import moe_theory as mt
+from moe_theory.core.errors import InvalidValueError, WorkersError
+from moe_theory.runs import quiet
+from moe_theory.runs.store import Store
+from moe_theory.verification import Status, remote, session
+
+CLAIM = "continual.lemma-4"  # an identity: it takes all its replicates, in several looks and blocks
+OTHER = "generalization.lemma-6.growth"  # whose statement leaves a size free
+
+
+def judged(claims, folder, **about):
+    """Verdicts as plain data, and the bytes of the samples by their keys."""
+    about = {"readings": "quick", "seed": 3, "replicates": 256, "progress": quiet, **about}
+    verdicts = mt.verify(claims, folder=folder, **about)
+    return [each.to_json() for each in verdicts], samples(folder)
+
+
+def samples(folder):
+    store = Store(folder / "samples")
+    keys = store.keys()
+    return {key: store.get(key) for key in keys}
+
+
+@pytest.fixture
+def executor():
+    with ThreadPoolExecutor(2) as executor:
+        yield executor
+
+
+@pytest.fixture
+def nothing_here(monkeypatch):
+    """Fails a test that simulates in the manner of this process."""
+    monkeypatch.setattr(session, "CellBatch", lambda *given, **options: pytest.fail("simulated here"))
+
+
+class Changing(Executor):
+    """Does at once what it is asked for, each task as `change` makes it."""
+
+    def __init__(self, change):
+        self.change = change
+
+    def submit(self, call, /):
+        future = Future()
+        try:
+            is_task = isinstance(call, functools.partial)
+            future.set_result(call.func(*map(self.change, call.args)) if is_task else call())
+        except Exception as failure:
+            future.set_exception(failure)
+        return future
+
+
+@pytest.mark.parametrize(
+    ("claims", "settings"), [((CLAIM, OTHER), {}), (CLAIM, {"signal_scale": "2"}), (OTHER, {"num_features": "2"})]
+)
+def test_samples_taken_elsewhere_are_the_same(claims, settings, tmp_path, executor, monkeypatch):
+    """To the byte; also at settings of parameters, and of what an experiment is built with."""
+    here = judged(claims, tmp_path / "here", settings=settings)
+    monkeypatch.setattr(session, "CellBatch", lambda *given, **options: pytest.fail("simulated here"))
+    assert judged(claims, tmp_path / "there", settings=settings, executor=executor) == here
+    assert here[1]
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"machine": {"jax": "0.1"}}, r"the worker on .* has jax .* and not 0\.1: its samples would be others"),
+        ({"claims": {CLAIM: "other"}}, rf"has other code of claim {CLAIM}, or of its runs.*Install the same code"),
+        ({"reading": "gone"}, "lacks what it should compute .*'gone'.*Install the same papers"),
+    ],
+)
+def test_a_worker_whose_samples_would_be_others_takes_none(change, said, tmp_path):
+    with pytest.raises(InvalidValueError, match=said):
+        judged(CLAIM, tmp_path, executor=Changing(lambda task: task._replace(**change)))
+    assert not samples(tmp_path)
+
+
+def test_lost_workers_end_a_verification_that_then_resumes(tmp_path, nothing_here):
+    """Would catch a loss that is taken for an error of a claim, and samples of looks before it that are thrown away."""
+    asked = []
+
+    def lose(task):
+        asked.append(task)
+        if len(asked) == 3:
+            raise BrokenExecutor("gone")
+        return task
+
+    with pytest.raises(WorkersError, match=r"the workers of Changing are lost.*run the same command again"):
+        judged(CLAIM, tmp_path, executor=Changing(lose))
+    assert samples(tmp_path)
+    first = []
+    again = judged(CLAIM, tmp_path, executor=Changing(lambda task: first.append(task.first) or task))
+    assert min(first) == asked[2].first > 0
+    assert again == judged(CLAIM, tmp_path / "whole", executor=Changing(lambda task: task))
+
+
+def test_what_fails_in_the_runs_of_one_study_ends_no_other(tmp_path, monkeypatch):
+    def fail(cells, *arguments, **options):
+        if cells[0].name in broken:
+            raise ZeroDivisionError("planted")
+        return run(cells, *arguments, **options)
+
+    run, about = remote.run_cells, {"executor": Changing(lambda task: task)}
+    expected, _ = judged((CLAIM, OTHER), tmp_path / "whole", **about)
+    broken = mt.claims(OTHER)[0].experiment.cells
+    monkeypatch.setattr(remote, "run_cells", fail)
+    verdicts, _ = judged((CLAIM, OTHER), tmp_path / "part", **about)
+    assert verdicts[0]["status"] == expected[0]["status"]
+    assert verdicts[1]["status"] == Status.ERROR
+    assert "ZeroDivisionError: planted" in verdicts[1]["reason"]
+
+
+def test_claims_without_a_common_cell_are_tasks_apart():
+    """Would catch a claim whose task lacks a cell that it reads, and one large task where several would do."""
+    Test, Cell = namedtuple("Test", "name cells"), namedtuple("Cell", "name")
+
+    def apart(*read):
+        tests = [Test(name, cells and set(cells)) for name, cells in enumerate(read)]
+        groups = remote._apart(tests, [*map(Cell, "abcd")])
+        return {tuple(sorted(test.name for test in of)): "".join(cell.name for cell in own) for of, own in groups}
+
+    assert apart("ab", "c", "d") == {(0,): "ab", (1,): "c", (2,): "d"}
+    assert apart("ab", "c", "bc") == {(0, 1, 2): "abc"}
+    assert apart("d", None, "a") == {(0, 1, 2): "abcd"}
+
+
+def test_a_map_may_be_made_elsewhere(executor, nothing_here):
+    found = mt.explore(CLAIM, "signal_scale=1,2", replicates=64, refine=0, executor=executor, progress=quiet)
+    assert [point.verdict.replicates for point in found.points] == [64, 64]
+
+
+def test_what_workers_cannot_import_is_refused(executor, nothing_here):
+    with pytest.raises(InvalidValueError, match=r"an algorithm of your own .*Leave out --dask"):
+        mt.verify(
+            "continual.lemma-11-more-experts", system={"router": lambda *given: 0}, executor=executor, progress=quiet
+        )
+    with pytest.raises(InvalidValueError, match="executor and dask exclude one another"):
+        mt.verify(OTHER, executor=executor, dask="local:2")
+
+
+def test_workers_that_do_not_answer_are_named(monkeypatch, caplog, within_a_task):
+    """Would catch a verification in a task of its own workers that waits for ever without a word."""
+    monkeypatch.setattr("moe_theory.runs.workers.SILENCE", 0.1)
+    about = {"readings": "quick", "replicates": 64, "progress": quiet}
+    within_a_task(mt.verify, OTHER, **about)
+    assert "no worker of ThreadPoolExecutor has answered in 0 s. See whether they have started" in caplog.text
+
+
+def test_workers_of_dask_take_the_same_samples(tmp_path, monkeypatch):
+    pytest.importorskip("distributed")
+    here = judged(CLAIM, tmp_path / "here", replicates=128)
+    monkeypatch.setattr(session, "CellBatch", lambda *given, **options: pytest.fail("simulated here"))
+    assert judged(CLAIM, tmp_path / "there", replicates=128, dask="local:2") == here
+    assert here[1]
+
+
+COMMAND = [sys.executable, "-m", "moe_theory", "verify", "continual.lemma-4", "generalization.lemma-6*"]
+COMMAND += ["--reading", "quick,unit-signal", "--replicates", "256", "--json"]
+
+
+@pytest.mark.thorough
+def test_two_processes_on_one_folder_and_a_cluster_give_the_same_verdicts(tmp_path):
+    def begun(folder, *options):
+        return subprocess.Popen([*COMMAND, "--out", tmp_path / folder, *options], stdout=subprocess.PIPE, text=True)
+
+    def ended(process):
+        document = json.loads(process.communicate()[0])
+        return document["verdicts"]
+
+    alone = ended(begun("alone"))
+    one, other = begun("shared"), begun("shared")
+    assert ended(one) == ended(other) == alone
+    assert ended(begun("cluster", "--dask", "local:2")) == alone
+    assert samples(tmp_path / "shared") == samples(tmp_path / "cluster") == samples(tmp_path / "alone")

@@ -1,0 +1,253 @@
+"""The rule that gives a statement its status, on made-up verdicts of every role and mix."""
+
+import dataclasses
+from collections.abc import Sequence
+
+import pytest
+
+from moe_theory.verification.challenged import Challenge, Clause, ClauseBound, Flip, Looked
+from moe_theory.verification.status import Finding, StatementStatus, find, judged
+from moe_theory.verification.verdict import Proof, Role, Statement, Status, Verdict
+
+WORDS = {
+    "s": Status.SUPPORTED,
+    "r": Status.REFUTED,
+    "i": Status.INCONCLUSIVE,
+    "v": Status.VACUOUS,
+    "n": Status.INAPPLICABLE,
+    "e": Status.ERROR,
+}
+
+
+def verdict(claim: str, status: Status, kind: str = "rate", reading: str = "loud", **about) -> Verdict:
+    return Verdict(claim, "a", "Lemma 1", "Something.", kind, reading, status, "", 64, "", **about)
+
+
+def made_up(text: str, **about) -> tuple[Statement, list]:
+    """A statement and its verdicts, of "charitable:s literal:r"; an x is a claim that was not judged."""
+    parts = [part.split(":") for part in text.split()]
+    ids = [f"a.b-{place}" for place in range(len(parts))]
+    roles = {id: Role(role) for id, (role, _) in zip(ids, parts, strict=True)}
+    verdicts = [verdict(id, WORDS[word], **about) for id, (_, word) in zip(ids, parts, strict=True) if word != "x"]
+    return Statement("b", "a", "Lemma 1", "Something.", roles=roles), verdicts
+
+
+@pytest.mark.parametrize(
+    ("text", "status"),
+    [
+        ("charitable:s", "holds"),
+        ("figure:s charitable:s", "holds"),
+        ("charitable:v charitable:s", "holds"),
+        ("charitable:n charitable:s", "holds"),
+        ("charitable:s step:r ours:r corrected:r", "holds"),
+        ("charitable:s literal:i", "holds"),
+        ("charitable:s competitor:r competitor:s", "holds"),
+        ("charitable:s competitor:i", "holds"),
+        ("charitable:s competitor:s competitor:x", "holds"),
+        ("charitable:s competitor:s competitor:n", "holds"),
+        ("charitable:s competitor:s competitor:v", "vacuous"),
+        ("charitable:s literal:r competitor:s", "vacuous"),
+        ("charitable:r competitor:s", "false"),
+        ("charitable:i competitor:s", "open"),
+        ("charitable:r intervention:s suspect:r", "false"),
+        ("charitable:s intervention:r suspect:r", "holds"),
+        ("charitable:s literal:r", "holds amended"),
+        ("charitable:v literal:r", "vacuous"),
+        ("charitable:r", "false"),
+        ("figure:r", "false"),
+        ("charitable:r charitable:s corrected:s", "false"),
+        ("charitable:r charitable:i", "false"),
+        ("charitable:r charitable:x", "false"),
+        ("charitable:v", "vacuous"),
+        ("charitable:i", "open"),
+        ("charitable:e", "not judged"),
+        ("charitable:r charitable:e", "false"),
+        ("charitable:s charitable:i", "open"),
+        ("charitable:s charitable:x", "not judged"),
+        ("charitable:i charitable:x", "not judged"),
+        ("charitable:i charitable:e", "not judged"),
+        ("charitable:v charitable:i", "open"),
+        ("literal:s", "holds"),
+        ("literal:v", "vacuous"),
+        ("literal:r", "open"),
+        ("literal:r literal:s", "open"),
+        ("step:r", "not judged"),
+        ("ours:s corrected:s", "not judged"),
+        ("", "not judged"),
+        ("charitable:n", None),
+        ("charitable:n literal:r", None),
+    ],
+)
+def test_the_status_follows_from_roles_and_verdicts(text, status):
+    about, verdicts = made_up(text)
+    found = find(about, {verdict.claim: verdict for verdict in verdicts})
+    assert (found.status if found else None) == status
+
+
+PROOF = Proof("a:proofs/b.py", "A title", ["An argument."], "Everything.", "None.", "")
+
+
+@pytest.mark.parametrize(
+    ("text", "proved", "words"),
+    [
+        ("charitable:r", {"disproof": PROOF}, "false (proved)"),
+        ("charitable:r", {"disproof": PROOF, "amendment": "x < 1"}, "false (proved)"),
+        ("charitable:s", {"disproof": PROOF}, "false (proved)"),
+        ("charitable:s literal:r", {"disproof": PROOF}, "false (proved)"),
+        ("charitable:s", {"disproof": PROOF, "amendment": "x < 1"}, "holds amended (simulated)"),
+        ("charitable:s", {"disproof": PROOF, "amendment": "x < 1", "proof": PROOF}, "holds amended (proved)"),
+        ("charitable:i", {"disproof": PROOF}, "open"),
+        ("charitable:v", {"disproof": PROOF}, "vacuous (simulated)"),
+        ("charitable:n", {"disproof": PROOF}, "false (proved)"),
+        ("charitable:n", {"disproof": PROOF, "amendment": "x < 1"}, "not applicable under loud"),
+        ("charitable:s", {"proof": PROOF}, "holds (proved)"),
+        ("charitable:v", {"proof": PROOF}, "vacuous (proved)"),
+        ("charitable:s literal:r", {"proof": PROOF}, "holds amended (proved)"),
+        ("charitable:r", {"proof": PROOF}, "false (simulated)"),
+        ("charitable:i", {"proof": PROOF}, "open"),
+        ("charitable:s", {"derivation": PROOF}, "holds (simulated)"),
+        ("charitable:r", {"disproof": dataclasses.replace(PROOF, caveat="x.")}, "false (proved, with a caveat)"),
+    ],
+)
+def test_a_proof_says_how_a_status_is_known_and_a_disproof_that_the_sentence_is_not_true_as_printed(
+    text, proved, words
+):
+    about, verdicts = made_up(text)
+    assert judged(dataclasses.replace(about, **proved), verdicts).words == words
+
+
+@pytest.mark.parametrize(
+    ("text", "cause"),
+    [
+        ("charitable:r", "not isolated"),
+        ("charitable:s", None),
+        ("charitable:i intervention:s", None),
+        ("charitable:r intervention:s", "isolated"),
+        ("charitable:r intervention:s suspect:r suspect:i", "isolated"),
+        ("charitable:r intervention:s suspect:s", "not isolated"),
+        ("charitable:r intervention:s intervention:i", "not isolated"),
+        ("charitable:r intervention:v", "not isolated"),
+        ("charitable:r intervention:n suspect:r", "not isolated"),
+        ("charitable:r suspect:r", "not isolated"),
+        ("charitable:r intervention:s intervention:r", "not the cause"),
+    ],
+)
+def test_a_cause_is_isolated_by_taking_it_away_and_by_leaving_it_when_others_go(text, cause):
+    about, verdicts = made_up(text)
+    assert judged(about, verdicts).cause == cause
+    if cause:
+        shown = {"not isolated": "exhibited by the disproof"}.get(cause, cause)
+        assert judged(dataclasses.replace(about, disproof=PROOF), verdicts).cause == shown
+
+
+def test_of_several_readings_the_one_that_says_most_says_what_is_known_of_the_cause():
+    about, verdicts = made_up("charitable:r intervention:x", reading="weak")
+    _, others = made_up("charitable:r intervention:s", reading="strong")
+    assert judged(about, [*verdicts, *others]).cause == "isolated"
+
+
+def test_a_counterexample_that_does_not_refute_is_passed_over():
+    about, verdicts = made_up("charitable:i", kind="counterexample")
+    assert find(about, {each.claim: each for each in verdicts}).status == "open"
+    roles = about.roles | {"a.c": Role.CHARITABLE}
+    known = {each.claim: each for each in [*verdicts, verdict("a.c", Status.SUPPORTED)]}
+    found = find(dataclasses.replace(about, roles=roles), known)
+    assert (found.status, found.known, found.decided_by) == ("holds", "simulated", ("a.c",))
+
+
+@pytest.mark.parametrize(
+    ("text", "about", "known"),
+    [
+        ("charitable:r", {"kind": "identity"}, "exact"),
+        ("charitable:r", {"kind": "counterexample"}, "exact"),
+        ("charitable:s", {"kind": "identity"}, "simulated"),
+        ("charitable:s", {"is_computed": True}, "exact"),
+        ("charitable:r", {"kind": "equality"}, "simulated"),
+    ],
+)
+def test_how_it_is_known(text, about, known):
+    made, verdicts = made_up(text, **about)
+    assert judged(made, verdicts).finding.known == known
+
+
+def test_readings_that_differ_are_shown_as_such():
+    about, verdicts = made_up("charitable:r", reading="weak")
+    _, others = made_up("charitable:s", reading="strong")
+    found = judged(about, [*verdicts, *others])
+    assert found.finding is None
+    assert found.words == "holds under strong, false under weak"
+    assert judged(about, verdicts).words == "false (simulated)"
+
+
+def test_a_reading_that_breaks_the_hypotheses_is_told():
+    about, verdicts = made_up("charitable:r")
+    _, broken = made_up("charitable:n", reading="alike")
+    assert judged(about, [*verdicts, *broken]).words == "false (simulated), not applicable under alike"
+    assert judged(about, broken).words == "not applicable under alike"
+
+
+def test_a_statement_that_cannot_be_tested_needs_no_verdict():
+    about = Statement("b", "a", "Lemma 1", "Something.", untestable="It is a definition.")
+    assert judged(about, []).finding == Finding(StatementStatus.NOT_TESTABLE)
+    assert judged(dataclasses.replace(about, untestable=""), []).words == "not judged"
+
+
+def test_what_was_not_judged_is_told():
+    about, verdicts = made_up("charitable:s charitable:x literal:s")
+    assert judged(about, verdicts).missing == ["a.b-1"]
+    assert judged(about, []).missing == ["a.b-0", "a.b-1"]
+
+
+def test_claims_of_another_paper_have_readings_of_their_own():
+    about, verdicts = made_up("charitable:s")
+    about.roles["other.b"] = Role.CHARITABLE
+    found = judged(about, [*verdicts, verdict("other.b", Status.SUPPORTED, reading="balanced")])
+    assert found.words == "holds (simulated)"
+    assert set(found.by_reading) == {"loud", "balanced"}
+
+
+def search(sought: str, has_clause: bool = True, reading: str = "loud", stands: Sequence[str] = ()) -> Challenge:
+    """A search that has flipped a statement at x = 2 under a reading."""
+    flipped = Status.REFUTED if sought == "break" else Status.SUPPORTED
+    looked = Looked({"x": 2}, 1.0, 64)
+    clause = Clause([ClauseBound("x", "≤", 1)], 9, looked, [*(stands or [reading])]) if has_clause else None
+    flip = Flip({"x": 2}, [verdict("a.b-0", flipped, reading=f"{reading}, x=2")], {"x": [1, 2]})
+    about = {"recorded": looked, "nearest": looked, "settings": 9, "inadmissible": 0, "shapes": 1, "idle": []}
+    about |= {"seconds": 1.0, "seed": 0, "error": 0.01, "command": ""}
+    return Challenge("a.b", "Lemma 1", sought, reading, [reading], [], [flip], clause, **about)
+
+
+AMENDED = {"amendment": "x < 1"}
+
+
+@pytest.mark.parametrize(
+    ("text", "found", "about", "words"),
+    [
+        ("charitable:s", search("break"), {}, "holds amended (simulated)"),
+        ("charitable:s", search("break", False), {}, "false (simulated)"),
+        ("charitable:s", search("break", False), AMENDED, "holds amended (simulated)"),
+        ("charitable:s", search("break", reading="quiet"), {}, "holds (simulated)"),
+        ("charitable:s", search("break", False), {"proof": PROOF}, "false (simulated)"),
+        ("charitable:i", search("break"), {}, "open"),
+        ("charitable:v", search("break"), {}, "vacuous (simulated)"),
+        ("charitable:r", search("rescue"), {}, "holds amended (simulated)"),
+        ("charitable:r", search("rescue", False), {}, "false (simulated)"),
+        ("charitable:r", search("rescue"), {"disproof": PROOF}, "false (proved)"),
+        ("charitable:r", search("rescue"), {"disproof": PROOF, **AMENDED}, "holds amended (simulated)"),
+        ("charitable:s literal:r", search("break", False), {}, "false (simulated)"),
+        ("charitable:s", search("break", stands=["quiet"]), {}, "false (simulated)"),
+    ],
+)
+def test_the_status_is_of_the_region_where_that_was_searched(text, found, about, words):
+    made, verdicts = made_up(text)
+    assert judged(dataclasses.replace(made, **about), verdicts, found).words == words
+
+
+def test_regions_say_where_a_statement_has_which_status():
+    about, verdicts = made_up("charitable:s")
+    assert [each.status for each in judged(about, verdicts).regions] == ["holds"]
+    assert judged(about, verdicts, search("break")).regions == [
+        ("loud", "as recorded", "holds", "simulated"),
+        ("loud", "x = 2", "false", "simulated"),
+        ("loud", "x ≤ 1", "holds", "searched"),
+    ]
