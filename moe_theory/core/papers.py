@@ -288,12 +288,13 @@ def undeclared(kind: str, name: str, known: Iterable[str], full: str = "") -> Un
     paper, _, own = (full or name).partition(".")
     field = "figures" if kind == "figure" else "statements"
     place = declaration_of(paper).get(field) if paper in paper_names() else ""
-    if place and isinstance(place, str):
+    if isinstance(place, str) and place.partition(":")[0] in sys.modules:
         module = f"{place.partition(':')[0]}.{own.partition('.')[0].replace('-', '_')}"
         if module not in sys.modules and (spec := find_spec(module)) is not None and spec.has_location:
             folder, file = module.split(".")[-2:]
-            there = f"{folder}/{file}.py exists, but {folder}/__init__.py does not import it"
-            return UnknownNameError(f"unknown {kind} {shortened(name)}. {there}: name it there.", kind)
+            listed = "__init__.py" if kind == "figure" else "paper.toml, at its place in `order`"
+            there = f"{folder}/{file}.py exists, and is not imported: name it in {folder}/{listed}."
+            return UnknownNameError(f"unknown {kind} {shortened(name)}. {there}", kind)
     return unknown_name(kind, name, known)
 
 

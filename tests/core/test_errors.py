@@ -60,8 +60,9 @@ def test_a_file_that_its_folder_does_not_import_is_named(tmp_path, monkeypatch):
         sys.modules.pop(f"written.{folder}.imported", None)
     monkeypatch.syspath_prepend(tmp_path)
     importlib.import_module("written.figures.imported")
-    paper = papers.Paper("written", "written", "", {}, figures="written.figures:F", statements="written.statements")
-    monkeypatch.setattr(papers, "find_paper", lambda name: paper)
+    importlib.import_module("written.statements")
+    declared = {"figures": "written.figures:F", "statements": "written.statements"}
+    monkeypatch.setattr(papers, "declaration_of", lambda name: declared)
     monkeypatch.setattr(papers, "paper_names", lambda: ["written"])
     for kind, name, folder in (
         ("figure", "written.own-idea", "figures"),
@@ -69,6 +70,6 @@ def test_a_file_that_its_folder_does_not_import_is_named(tmp_path, monkeypatch):
         ("claim", "written.own-idea.bound", "statements"),
     ):
         said = str(papers.undeclared(kind, name, ["written.own-ideas"]))
-        assert f"{folder}/own_idea.py exists, but {folder}/__init__.py does not import it" in said
+        assert f"{folder}/own_idea.py exists, and is not imported: name it in {folder}/" in said
     for name in ("written.imported", "written.absent", "absent.own-idea", "written"):
         assert "exists" not in str(papers.undeclared("figure", name, []))

@@ -72,8 +72,6 @@ def lopsided(gate_outputs, state, arrival, params):
         ("policy=1 must be below 1", InvalidValueError, {"policy": 1}, {"policies": (policies.nearest,)}),
         ("policy='nearest' must be a function", InvalidValueError, {}, {"policies": ("nearest",)}),
         ("by_distance is a law of transfers", InvalidValueError, {}, {"execution": delays.by_distance}),
-        ("table of transfer delays has shape", InvalidValueError, {}, {"transfer": delays.Table([1, 1])}),
-        ("delays has 9, beyond max_execution", InvalidValueError, {}, {"execution": delays.Table([1, 9, 1])}),
     ],
 )
 def test_policies_and_laws_that_do_not_fit_are_refused(message, kind, changes, choices):

@@ -62,7 +62,6 @@ WORK = (  # where computing begins
     "moe_theory.sweep.estimate.estimate",
     "moe_theory.deep.runs.run_plan",
     "moe_theory.merging.testbed.training.trained",
-    "moe_theory.merging.report.shown_live",
     "moe_theory.report.plots.make_figures",
 )
 

@@ -23,7 +23,7 @@ ELSEWHERE = {
     "runs/store.py:pack": "into memory",
     "plot/document.py:write": "to temporary names, which `cli.papers` gives",
     "deep/report.py:document": "likewise",
-    "merging/report.py:_files": "likewise",
+    "merging/report.py:document": "likewise",
 }
 
 
