@@ -16,6 +16,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from moe_theory.core.errors import DeclarationError, unknown_name
 from moe_theory.core.notebook import Listing
 from moe_theory.core.papers import (
     declaration_of,
@@ -28,7 +29,7 @@ from moe_theory.core.papers import (
 )
 from moe_theory.runs.files import plain
 from moe_theory.verification.records import read_record
-from moe_theory.verification.texts import claim_words, paper_texts, plain_statement, statement_texts
+from moe_theory.verification.texts import claim_words, paper_texts, plain_statement, sentence_of, statement_texts
 from moe_theory.verification.verdict import FreeQuantity, Role, Statement
 
 NAME = "index.json"
@@ -175,7 +176,8 @@ def _index_of(paper: str, digest: str) -> str | None:
         index = json.loads(text)
     except ValueError:
         return None
-    is_current = isinstance(index, dict) and index.get("schema") == SCHEMA and index.get("digest") == digest
+    is_index = isinstance(index, dict) and index.keys() >= {"orders", "statements", "claims"}
+    is_current = is_index and index.get("schema") == SCHEMA and index.get("digest") == digest
     return text if is_current else None
 
 
@@ -188,15 +190,20 @@ def _read(paper: str, text: str) -> Catalog:
     for entry in index["statements"]:
         module, id = entry["module"], entry["id"]
         texts = statement_texts(module, id)
-        shared = paper_texts(module)
-        sentences = [shared.hypotheses[hypothesis] for hypothesis in (*shared.all, *texts.hypotheses)]
+        hypotheses = (*paper_texts(module).all, *texts.hypotheses)
+        sentences = [sentence_of(module, hypothesis) for hypothesis in hypotheses]
         statement = plain_statement(id, entry["paper"], module, texts, sentences)
         roles = {claim: Role(role) for claim, role in entry["roles"].items()}
         free = [read_record(FreeQuantity, quantity) for quantity in entry["free"]]
         statements.append(dataclasses.replace(statement, roles=roles, free=free))
         for claim, words in texts.claims.items():
+            if claim not in index["claims"]:
+                raise DeclarationError(f"texts of {module}: {unknown_name('claim', claim, index['claims'])}")
             facts = index["claims"][claim]
             claims[claim] = ClaimFacts(claim, paper, **claim_words(words, statement, paper, roles[claim]), **facts)
+    for claim in index["claims"]:
+        if claim not in claims:
+            raise DeclarationError(f"claim {claim} of {paper} has no texts in a TOML file. Add its table.")
     return Catalog(statements, {id: claims[id] for id in index["claims"]}, index["orders"])
 
 

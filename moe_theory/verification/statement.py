@@ -48,6 +48,7 @@ from moe_theory.verification.texts import (
     claim_words,
     paper_texts,
     plain_statement,
+    sentence_of,
     statement_texts,
 )
 from moe_theory.verification.verdict import ID_WORDS, Role, Statement, is_id
@@ -457,10 +458,7 @@ def _hypothesis(asked: str | Hypothesis, module: str, holds: Mapping[str, Holds]
         return asked
     if asked not in holds:
         raise DeclarationError(f"holds=...: {unknown_name('hypothesis', asked, holds)}")
-    sentences = paper_texts(module).hypotheses
-    if asked not in sentences:
-        raise DeclarationError(f"paper.toml beside {module}: {unknown_name('hypothesis', asked, sentences)}")
-    return Hypothesis(sentences[asked], holds[asked])
+    return Hypothesis(sentence_of(module, asked), holds[asked])
 
 
 def free_of(of: Statement) -> tuple[FreeAxis, ...]:

@@ -112,6 +112,14 @@ def paper_texts(module: str) -> PaperTexts:
     return PaperTexts() if path is None or not path.is_file() else _shared(path)
 
 
+def sentence_of(module: str, hypothesis: str) -> str:
+    """Return the sentence of a hypothesis in `paper.toml` beside a module. Raises: DeclarationError for none."""
+    sentences = paper_texts(module).hypotheses
+    if hypothesis not in sentences:
+        raise DeclarationError(f"paper.toml beside {module}: {unknown_name('hypothesis', hypothesis, sentences)}")
+    return sentences[hypothesis]
+
+
 def plain_statement(id: str, paper: str, module: str, texts: StatementTexts, hypotheses: Sequence[str]) -> Statement:
     """Return the statement of a paper that a module declares with these texts, without claims and free parameters.
 

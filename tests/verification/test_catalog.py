@@ -8,6 +8,7 @@ import sys
 
 import pytest
 
+from moe_theory.core.errors import DeclarationError
 from moe_theory.core.papers import all_papers, ordered_names, paper_folder
 from moe_theory.verification import catalog
 from moe_theory.verification.verdict import Statement
@@ -66,3 +67,25 @@ def test_what_prints_text_imports_nothing_slow(words, tmp_path):
     )
     modules = set(ended.stdout.split())
     assert modules & {*SLOW, "moe_theory.continual"} == set()
+
+
+@pytest.mark.parametrize(
+    ("change", "names"),
+    [
+        (lambda index: index["claims"].pop("edge.lemma-1.least-change"), "unknown claim 'edge.lemma-1.least-change'"),
+        (lambda index: index["claims"].update({"edge.lemma-0": {}}), "claim edge.lemma-0 of edge has no texts"),
+    ],
+    ids=["texts alone", "index alone"],
+)
+def test_texts_and_an_index_that_differ_are_an_error(change, names):
+    """Would catch a traceback where somebody misspells the id of a claim in a text."""
+    index = json.loads((paper_folder("edge") / catalog.NAME).read_text(encoding="utf-8"))
+    change(index)
+    with pytest.raises(DeclarationError, match=names):
+        catalog._read("edge", json.dumps(index))
+
+
+def test_an_index_that_lacks_a_part_is_none(tmp_path, monkeypatch):
+    (tmp_path / catalog.NAME).write_text(json.dumps({"schema": catalog.SCHEMA, "digest": "a"}))
+    monkeypatch.setattr(catalog, "paper_folder", lambda paper: tmp_path)
+    assert catalog._index_of("edge", "a") is None
