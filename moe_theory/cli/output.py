@@ -142,7 +142,7 @@ def _renderables(part: Any, width: int) -> "Sequence[RenderableType]":
 
     if not isinstance(part, VerdictTable):
         return [part]
-    from moe_theory.report import verdicts  # imports JAX
+    from moe_theory.report import verdicts  # which few documents need
 
     return [verdicts.live_table(part.report.verdicts, width), *verdicts.closing_lines(part.report)]
 

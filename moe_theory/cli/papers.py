@@ -106,7 +106,7 @@ def _write(document: Document) -> None:
     with whole_set(document.folder, document.files) as paths:
         for path, content in zip(paths.values(), document.files.values(), strict=True):
             if isinstance(content, VerdictTable):
-                from moe_theory.report import pages  # imports JAX
+                from moe_theory.report import pages  # which few documents need
 
                 path.write_text(pages.to_json(content.report))
             else:

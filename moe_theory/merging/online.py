@@ -162,9 +162,8 @@ def compare(
         reading: how Tanbr splits and where its candidates are; "random-split" unless given.
         max_active: B, experts that a merge may use at most; all unless given.
     Returns: of each policy its slots.
-    Raises: UnknownNameError for a policy that does not exist; InvalidValueError and InvalidValueError for
-        numbers that cannot be, InvalidValueError for such a seed; InvalidValueError for rewards outside [0, 1];
-        DeclarationError for a stream without slots.
+    Raises: UnknownNameError for a policy that does not exist; InvalidValueError for numbers or a seed that cannot be,
+        and for rewards outside [0, 1]; DeclarationError for a stream without slots.
     """
     stream = open_stream()
     if names is None:

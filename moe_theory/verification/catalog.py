@@ -115,12 +115,8 @@ def statements_of(paper: str) -> list[Statement]:
 
 def catalog_of(paper: str) -> Catalog:
     """What a paper declares, from its files where its index is up to date, else from its modules."""
-    if _module_of(paper) not in sys.modules:
-        digest = digest_of(paper)
-        index = _index_of(paper, digest)
-        if index is not None:
-            return _read(paper, index)
-    return _imported(paper)
+    catalog = None if _module_of(paper) in sys.modules else _of_files(paper)
+    return _imported(paper) if catalog is None else catalog
 
 
 def digest_of(paper: str) -> str:
@@ -165,7 +161,12 @@ def index_text(paper: str) -> str | None:
     return json.dumps(document, indent=1, ensure_ascii=False) + "\n"
 
 
-@functools.lru_cache
+@functools.cache  # a paper is read once a process, as it would be imported once
+def _of_files(paper: str) -> Catalog | None:
+    index = _index_of(paper, digest_of(paper))
+    return None if index is None else _read(paper, index)
+
+
 def _index_of(paper: str, digest: str) -> str | None:
     """The text of a paper's index; None where there is none that has been made from Python files of this digest."""
     path = paper_folder(paper) / NAME
@@ -181,9 +182,8 @@ def _index_of(paper: str, digest: str) -> str | None:
     return text if is_current else None
 
 
-@functools.lru_cache
 def _read(paper: str, text: str) -> Catalog:
-    """What an index says, with the texts as they are; kept for this process."""
+    """What an index says, with the texts as they are."""
     index = json.loads(text)
     statements = []
     claims = {}
