@@ -215,8 +215,8 @@ def past_exploration(cells: Sequence[Cell], first: int, count: int, seed: int) -
 
 
 def _limit(name, dims, cells, observe) -> Experiment:
-    source = Measured(past_exploration, runs_systems=True)
-    return dataclasses.replace(_experiment(name, dims, cells, 1, observe, 2048), source=source, is_double=True)
+    measured = Measured(past_exploration, runs_systems=True)
+    return dataclasses.replace(_experiment(name, dims, cells, 1, observe, 2048), measured=measured, is_double=True)
 
 
 QUIET = 1e-3  # of `noise_scale`, beside signals of length 1
@@ -331,7 +331,7 @@ def history(setting: Mapping[str, Any]) -> Experiment:
     """The first arrivals under uniform routing: simulated, or exactly with the sizes of a setting, s, p and N."""
     dims, cells = dataclasses.replace(HISTORY_DIMS, **setting), _servers(HISTORY_EXPERTS)
     made = _experiment("history", dims, cells, 60, observe_assignments, 8192, policy=policies.uniform)
-    return dataclasses.replace(made, of=history, source=Measured(expected_history) if setting else None)
+    return dataclasses.replace(made, of=history, measured=Measured(expected_history) if setting else None)
 
 
 HISTORY = history({})

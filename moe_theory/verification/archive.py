@@ -129,7 +129,7 @@ def _code(experiment: Experiment) -> Any:
     run = (*run, experiment.lengths, experiment.is_double)
     functions = (experiment.observe, experiment.start, experiment.measured and experiment.measured.make)
     systems = {name: experiment.system_of(name) for name in experiment.cells}
-    return takes, run, functions, systems, experiment.dims, experiment.stored and experiment.stored.digest
+    return takes, run, functions, systems, experiment.dims
 
 
 def _params(experiment: Experiment, reading: ReadingLike) -> Any:

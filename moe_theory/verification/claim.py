@@ -3,15 +3,13 @@
 import dataclasses
 import functools
 import math
-import os
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeVar
+from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
 from moe_theory.core.constraints import shown
-from moe_theory.core.errors import DeclarationError, InvalidValueError, shortened, unknown_name
+from moe_theory.core.errors import DeclarationError, shortened, unknown_name
 from moe_theory.core.fields import documented
 from moe_theory.core.notebook import Shown
 from moe_theory.core.system import Observe, System, observe_info
@@ -20,9 +18,6 @@ from moe_theory.runs.cells import Cell, Start
 from moe_theory.verification.region import Choice, FreeAxis, Setting
 from moe_theory.verification.verdict import ID_WORDS, is_id
 from moe_theory.verification.verdict import LIMITS as LIMITS
-
-if TYPE_CHECKING:
-    from moe_theory.sweep.results import Results
 
 Kind = Literal[
     "equality",
@@ -95,7 +90,7 @@ class Experiment(Shown):
     observe: Observe = observe_info
     replicates: int = 1024  # limit, unless the caller names another or gives a budget of time
     start: Start | None = None  # initial states other than the system's own
-    source: "Results | Measured | None" = None  # what the runs come from; None: a simulation
+    measured: Measured | None = None  # what makes its runs in place of a simulation
     tier: str = "simulated"  # what its runs cost: PAPER:TIER names the claims of a tier
     systems: Mapping[str, System] = dataclasses.field(default_factory=dict)  # of cells that have one of their own
     lengths: Mapping[str, int] = dataclasses.field(default_factory=dict)  # rounds, where a cell has its own number
@@ -110,9 +105,8 @@ class Experiment(Shown):
         return id(self)
 
     def __fingerprint__(self) -> Any:
-        kept = {"source": self.source if self.stored is None else self.stored.digest}
         return (
-            {**vars(self), **kept, "of": None, "length_of": None},
+            {**vars(self), "of": None, "length_of": None},
             Experiment.cells_under,
             Experiment.over,
             Experiment.at,
@@ -123,16 +117,6 @@ class Experiment(Shown):
         """Its facts by name, as a table of many has them."""
         cells = ", ".join(self.cells)
         return {"experiment": self.name, "rounds": self.num_rounds, "replicates": self.replicates, "cells": cells}
-
-    @property
-    def measured(self) -> "Measured | None":
-        """What makes its runs, where they are measured."""
-        return self.source if isinstance(self.source, Measured) else None
-
-    @property
-    def stored(self) -> "Results | None":
-        """The sweep that its runs are read from, where they are."""
-        return None if isinstance(self.source, Measured) else self.source
 
     def system_of(self, cell: str) -> System:
         """The system that a cell runs."""
@@ -223,52 +207,6 @@ class Experiment(Shown):
     def together(self, *cells: str) -> "Selection":
         """Runs that a claim's functions get at once, as so many arguments. Raises: DeclarationError for no cell."""
         return Selection(self, cells, is_joint=True)
-
-    @property
-    def origin(self) -> str:
-        """Origin of the replicates in a verdict's reason; empty if they are simulated."""
-        if self.stored is None:
-            return ""
-        has_readings = "reading" in self.stored.sweep.grid.cells[0].settings
-        under = ", whose cells have readings of their own" if has_readings else " under its own reading"
-        return f"; replicates of the sweep {self.name}{under}"
-
-    @classmethod
-    def from_sweep(cls, sweep: "Results | str | os.PathLike[str]", name: str | None = None) -> "Experiment":
-        """An experiment whose runs are those of a stored sweep: nothing is simulated.
-
-        Claims get `runs` by the sweep's cells, such as runs["num_experts = 5, truth_scale = 0.4"], each with the
-        observables kept as `records`, (R, ..., B), and no `state`. They are judged under the sweep's reading, from
-        its seed, in looks at no more replicates than it has: 64 times a power of two wastes none.
-
-        Args:
-            sweep: its results or its folder.
-            name: the folder's unless given.
-        Raises: InvalidValueError or MissingError where the sweep is not there or not complete.
-        """
-        from moe_theory.sweep.results import Results  # which takes a second to import, and few claims need it
-
-        results = sweep if isinstance(sweep, Results) else Results.open(sweep)
-        if not results.coverage.is_complete:
-            raise InvalidValueError(
-                f"{results.folder}: a verdict needs every replicate, and some are missing. Run the same "
-                "`moe-theory sweep` command again, which computes only what is missing."
-            )
-        spec, cells = results.sweep, results.sweep.grid.cells
-        sizes = {cell.dims for cell in cells}
-        return cls(
-            name=name or Path(results.folder).resolve().name,
-            dims=sizes.pop()
-            if len(sizes) == 1
-            else {n: cell.dims for n, cell in zip(results.names, cells, strict=True)},
-            system=results.kind.system(cells[0].dims, cells[0].choices),
-            cells={n: cell.params._asdict() for n, cell in zip(results.names, cells, strict=True)},
-            num_rounds=spec.rounds,
-            record_every=results.stride,
-            observe=results.kind.observe(results.kept),
-            replicates=spec.replicates,
-            source=results,
-        )
 
 
 @functools.lru_cache(maxsize=256)  # a system that is built again is compiled again

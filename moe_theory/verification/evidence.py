@@ -19,15 +19,6 @@ EXPONENTS = {"rate", "limit_rate"}  # kinds of claims whose prediction is one nu
 EVENTS = {"probability", "counterexample", "limit_probability"}  # whose components happen or do not
 
 
-def sourced_runs(experiment: Experiment, cells: Sequence[Cell], first: int, count: int, seed: int) -> Runs:
-    """Runs of an experiment that has a source: measured, or read from a stored sweep."""
-    if experiment.measured is not None:
-        return experiment.measured.make(cells, first, count, seed)
-    assert experiment.stored is not None  # callers have looked
-    found = experiment.stored.runs(first, count)
-    return {cell.name: found[cell.name] for cell in cells}
-
-
 class Samples(NamedTuple):
     """Samples of a claim, in float64: one row a replicate, one column a component. Its kind, side and margin enter in
     the judgement.
@@ -89,14 +80,14 @@ def asked(claim: Claim) -> list[tuple[str, str, Callable[[Runs], Any] | None]]:
 
 
 def random_cells(experiment: Experiment, cells: Sequence[Cell], claims: Sequence[Claim]) -> frozenset[str]:
-    """The cells whose states or records a replicate's key changes; not asked unless a claim is declared exact. Stored
-    runs, and those that begin with states of their own, are taken to be random. Of measured ones it cannot be known:
-    replicates of a claim on them must agree, as of any exact one.
+    """The cells whose states or records a replicate's key changes; not asked unless a claim is declared exact. Runs
+    that begin with states of their own are taken to be random. Of measured ones it cannot be known: replicates of a
+    claim on them must agree, as of any exact one.
     """
     if experiment.measured is not None or not any(claim.is_computed for claim in claims):
         return frozenset()
-    is_traced = experiment.start is None and experiment.stored is None
-    return frozenset(cell.name for cell in cells if not is_traced or _is_random(cell))
+    has_own_start = experiment.start is not None
+    return frozenset(cell.name for cell in cells if has_own_start or _is_random(cell))
 
 
 def _is_random(cell: Cell) -> bool:

@@ -143,7 +143,6 @@ class SequentialTest:
     def _repeatable(self, verdict: Verdict, count: int) -> Verdict:
         return dataclasses.replace(
             verdict,
-            reason=f"{verdict.reason}{self.claim.experiment.origin}",
             replicates=count,
             command=f"{self.blank.command} --replicates {count}",
         )

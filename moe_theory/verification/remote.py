@@ -79,30 +79,28 @@ def take_samples(task: SampleTask) -> Outcome:
 def remote_pool(
     studies: Sequence[Study], executor: Executor | None = None, dask: str | None = None
 ) -> WorkerPool | None:
-    """The workers of an executor or a Dask cluster, for samples of these studies; None for this process's own. Raises:
-    InvalidValueError for both, for an address that is none, or for what workers could not import.
+    """The workers of an executor or a Dask cluster, for samples of these studies; None for this process's own.
+
+    Raises: InvalidValueError for both, for an address that is none, or for what workers could not import.
     """
-    simulated = [study for study in studies if study.experiment.source is None]
-    pool = pool_for([claim for study in simulated for claim in study.claims], executor, dask)
-    if pool is not None and any(isinstance(each.reading, AdjustedReading) and each.reading.own for each in simulated):
+    if executor is None and dask is None:
+        return None
+    simulated = [study for study in studies if study.experiment.measured is None]
+    for study in simulated:
+        for claim in study.claims:
+            if not registry.is_of_a_paper(claim):
+                raise InvalidValueError(
+                    f"claim {claim.id} is of a file of your own, and workers elsewhere import installed papers alone. "
+                    "Leave out --dask (executor), or install the file as a paper, by an entry point of the group "
+                    "moe_theory.papers."
+                )
+    pool = pool_of(executor, dask)
+    if any(isinstance(study.reading, AdjustedReading) and study.reading.own for study in simulated):
         raise InvalidValueError(
             "an algorithm of your own (--system) is of a file of this machine, and workers elsewhere import installed "
             "papers alone. Leave out --dask (executor)."
         )
     return pool
-
-
-def pool_for(claims: Sequence[Claim], executor: Executor | None = None, dask: str | None = None) -> WorkerPool | None:
-    """As `remote_pool`, for work on these claims."""
-    if executor is None and dask is None:
-        return None
-    own = [claim.id for claim in claims if not registry.is_of_a_paper(claim)]
-    if own:
-        raise InvalidValueError(
-            f"claim {own[0]} is of a file of your own, and workers elsewhere import installed papers alone. Leave out "
-            "--dask (executor), or install the file as a paper, by an entry point of the group moe_theory.papers."
-        )
-    return pool_of(executor, dask)
 
 
 @contextlib.contextmanager

@@ -108,8 +108,6 @@ def check_request(
         raise InvalidValueError(
             "there is nothing to judge: name at least one claim and one reading, or leave them out."
         )
-    for experiment, _, _ in groups:
-        _check_stored(experiment, replicates, seed)
     groups, fixed = _varied(groups, settings or {})
     groups = [part for group in groups for part in set_to(group, settings or {})]
     found = [_inapplicable(claim, reading, why, seed, module) for claim, reading, why in fixed]
@@ -224,22 +222,19 @@ def resolve(
         if not claims:
             continue
         own = experiment.replicates
-        limit = replicates or (None if budget and experiment.stored is None else own)
-        runs_with = seed if experiment.stored is None else experiment.stored.sweep.seed
+        limit = replicates or (None if budget else own)
         studies.append(
             Study(
                 experiment=experiment,
                 reading=reading,
                 claims=tuple(claim for claim, _ in claims.values()),
                 blanks=tuple(
-                    blank_verdict(
-                        claim, reading.name, runs_with, shares[claim.paper], module, options_of(reading), also
-                    )
+                    blank_verdict(claim, reading.name, seed, shares[claim.paper], module, options_of(reading), also)
                     for claim, also in claims.values()
                 ),
                 cells=tuple(own_cells),
                 random=random_cells(experiment, own_cells, [claim for claim, _ in claims.values()]),
-                seed=runs_with,
+                seed=seed,
                 looks=look_sizes(own, limit),
                 least_replicates=look_sizes(own, min(limit or own, own))[-1],
             )
@@ -449,11 +444,6 @@ def require_free(name: str, reading: ReadingLike, experiment: Experiment) -> Non
     fields = reading.params()._fields
     if name not in fields:
         raise InvalidValueError(str(unknown_name("parameter", name, fields, type(reading.params()))))
-    if experiment.stored is not None:
-        raise InvalidValueError(
-            f"{name} cannot be set: the experiment {experiment.name} reads the sweep in "
-            f"{experiment.stored.folder}. Run a sweep with another {name}."
-        )
     own = {cell: overrides[name] for cell, overrides in experiment.cells.items() if name in overrides}
     if len(own) == len(experiment.cells):
         cells = ", ".join(f"{cell!r} sets {shown(value)}" for cell, value in own.items())
@@ -464,41 +454,12 @@ def require_free(name: str, reading: ReadingLike, experiment: Experiment) -> Non
 
 
 def _grouped(claims: Sequence[Claim], readings: Sequence[str] | None) -> list[Group]:
-    """Claims by experiment and reading, in their order; those on a stored sweep have its reading."""
+    """Claims by experiment and reading, in their order."""
     groups: dict[tuple[int, str], tuple[Experiment, ReadingLike, list[Claim]]] = {}
-    papers = dict.fromkeys(claim.paper for claim in claims if claim.experiment.stored is None)
+    papers = dict.fromkeys(claim.paper for claim in claims)
     by_paper = registry.readings_by_paper(list(papers), readings) if papers else {}
     for claim in claims:
-        is_simulated = claim.experiment.stored is None
-        for reading in by_paper[claim.paper] if is_simulated else [_reading_of_sweep(claim, readings)]:
+        for reading in by_paper[claim.paper]:
             key = (id(claim.experiment), reading.name)
             groups.setdefault(key, (claim.experiment, reading, []))[2].append(claim)
     return list(groups.values())
-
-
-def _reading_of_sweep(claim: Claim, names: Sequence[str] | None) -> ReadingLike:
-    """The reading of a claim's stored sweep. Raises: InvalidValueError where only others are asked for."""
-    results = claim.experiment.stored
-    assert results is not None  # callers have looked
-    reading = results.reading
-    if names is None or {reading.name, *registry.SPECIAL_NAMES} & set(names):
-        return reading
-    raise InvalidValueError(
-        f"claim {claim.id} reads the sweep in {results.folder}, which is of reading {reading.name} and not "
-        f"{', '.join(names)}. Leave the reading out, or run that sweep under another reading."
-    )
-
-
-def _check_stored(experiment: Experiment, replicates: int | None, seed: int) -> None:
-    """Refuse more replicates than a stored sweep has, or another seed; 0 is the default and taken as not asked for."""
-    if experiment.stored is None:
-        return
-    results = experiment.stored
-    where, spec = f"the experiment {experiment.name} reads the sweep in {results.folder}", results.sweep
-    if seed not in (0, spec.seed):
-        raise InvalidValueError(f"{where}, which is of seed {spec.seed} and not {seed}. Leave the seed out.")
-    if replicates is not None and replicates > spec.replicates:
-        raise InvalidValueError(
-            f"{where}, which has {spec.replicates} replicates and not {replicates}. Lower replicates, or raise "
-            "`replicates` in the specification and run the sweep again, which computes only what is new."
-        )

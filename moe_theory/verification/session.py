@@ -24,7 +24,7 @@ from moe_theory.runs.runner import Result, Runner
 from moe_theory.runs.workers import WorkerPool, num_device_workers
 from moe_theory.verification.archive import Archive
 from moe_theory.verification.claim import Claim, Experiment, Runs
-from moe_theory.verification.evidence import find_overflows, sourced_runs
+from moe_theory.verification.evidence import find_overflows
 from moe_theory.verification.interim import SequentialTest, is_of_study
 from moe_theory.verification.proofs import require_proofs
 from moe_theory.verification.remote import RemoteSampler, SampleBatch, remote_pool, remote_sampler
@@ -60,8 +60,7 @@ def verify(
 ) -> Verdicts:
     """Judge claims, by ids or globs, under readings.
 
-    Replicates double until a claim is decided, beginning with a part of its experiment's number. Claims on stored
-    sweeps take their reading, seed and replicates from there.
+    Replicates double until a claim is decided, beginning with a part of its experiment's number.
 
     Args:
         patterns: ids, globs or papers' names.
@@ -77,7 +76,7 @@ def verify(
             enter no record; a claim that does not apply to it is INAPPLICABLE, with the reason.
         folder: where samples are kept, which a later call, or `moe-theory verify --out FOLDER`, resumes from.
         executor: any `concurrent.futures.Executor` whose workers can import this package and the papers; it is left
-            open. Runs that are measured or stored stay in this process.
+            open. Runs that are measured stay in this process.
         dask: or a Dask cluster: the address of its scheduler, or "local:N" for N processes. Whoever controls the
             scheduler can run any code here and on its workers.
         progress: where to tell; unless given a line in a notebook, else standard error.
@@ -292,8 +291,8 @@ class StudyMonitor:
         self._looks = iter(study.looks)
         self._num_looks = 0
         self._batch: CellBatch | SampleBatch | None = None  # of the runs that are being made
-        self._sourced: Runs | None = None  # runs that are measured, or read from a stored sweep
-        self._sourced_seconds = 0.0
+        self._measured: Runs | None = None  # runs that are measured and not simulated
+        self._measured_seconds = 0.0
         self._is_loaded = False
         if archive is not None:  # before anything runs: code may have a value that has no key
             for claim in study.claims:
@@ -358,13 +357,13 @@ class StudyMonitor:
         cells = self._needed_cells
         work = replicate_rounds(cells, last - first)
         what = f"{study.name}, replicates {first} to {last - 1}"
-        if study.experiment.source is not None:
+        if study.experiment.measured is not None:
             start_time = time.monotonic()
             runner.progress.add_work(work)
             runner.progress.running(what)
-            self._sourced = sourced_runs(study.experiment, cells, first, last - first, study.seed)
+            self._measured = study.experiment.measured.make(cells, first, last - first, study.seed)
             runner.progress.advance(work)
-            self._sourced_seconds = time.monotonic() - start_time
+            self._measured_seconds = time.monotonic() - start_time
             return
         if self.remote is None:
             width = study.experiment.width
@@ -389,13 +388,13 @@ class StudyMonitor:
         for test in undecided:
             if is_whole and not test.has_ended:
                 test.look(self._target)
-        spent = time.monotonic() - start_time + self._sourced_seconds
+        spent = time.monotonic() - start_time + self._measured_seconds
         if self._batch is not None:
             spent += self._batch.seconds / self.num_workers
             self._bytes_each = self._batch.num_bytes / (last - known)
         if known < last:
             self.pace[self.study.experiment] = spent / (last - known) / cell_share
-        self._batch, self._sourced, self._sourced_seconds = None, None, 0.0
+        self._batch, self._measured, self._measured_seconds = None, None, 0.0
         self.seconds += spent
         if not is_whole:
             return [test for test in undecided if test.has_ended]
@@ -448,7 +447,7 @@ class StudyMonitor:
                 test.add(parts[test.claim.id])
                 self._keep(test)
             return
-        runs = self._sourced if self._batch is None else self._batch.runs()
+        runs = self._measured if self._batch is None else self._batch.runs()
         if runs is None:
             return
         overflows = find_overflows(runs)

@@ -113,7 +113,7 @@ def _experiment(region: PlantedRegion) -> Experiment:
         cells=cells,
         num_rounds=1,
         replicates=512,
-        source=Measured(functools.partial(_measure, region)),
+        measured=Measured(functools.partial(_measure, region)),
         of=lambda setting: _sized(region, setting),
     )
 

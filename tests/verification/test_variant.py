@@ -26,10 +26,8 @@ from moe_theory.verification.archive import Archive
 from moe_theory.verification.registry import load_claims
 from moe_theory.verification.request import check_request
 from moe_theory.verification.statement import probability, statement
-from moe_theory.verification.variant import of_own, variant_of
+from moe_theory.verification.variant import variant_of
 from moe_theory.verification.verdict import Role
-
-from .declarations import experiment, make
 
 QUICK = {"readings": "quick", "replicates": 64}
 OWN = """
@@ -169,11 +167,6 @@ def test_what_does_not_apply_is_said(parts, reasons, no_work):
     for claim, reason in reasons.items():
         assert apart[claim].status is Status.INAPPLICABLE
         assert reason in apart[claim].reason
-
-
-def test_a_stored_sweep_stays_as_it_is():
-    with pytest.raises(DeclarationError, match="a stored sweep"):
-        of_own(make(experiment=experiment(source=object())), variant_of({"router": interventions.by_kind}))
 
 
 def test_every_study_runs_the_own_parts(no_work):
