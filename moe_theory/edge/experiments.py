@@ -15,7 +15,8 @@ from moe_theory.edge import corrected, delays, policies, theory
 from moe_theory.edge.algorithm import Info, State, generalization_error, generalization_error_flushed, system
 from moe_theory.edge.params import CLUSTER_SPREAD, FIGURE_3_FEATURES, ORTHOGONAL, PROPORTIONAL, SIGMA_0, Dims, Params
 from moe_theory.runs import Cell, Run, run_cells
-from moe_theory.verification.claim import Experiment, Measured, ranged
+from moe_theory.verification.claim import Experiment, Measured
+from moe_theory.verification.ranges import ranged
 from moe_theory.verification.region import Choice, Order, Scale
 
 FAILURE = 0.05  # delta of Propositions 1 and 2, which the paper leaves at o(1)

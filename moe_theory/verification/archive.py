@@ -13,16 +13,8 @@ from moe_theory.runs.key import Digests
 from moe_theory.runs.provenance import fingerprint, is_x64, versions
 from moe_theory.runs.store import PATTERN, Store, pack, require_no_0_1, unpack
 from moe_theory.verification.claim import Claim, Experiment, ReadingLike
-from moe_theory.verification.evidence import (
-    EVENTS,
-    EXPONENTS,
-    Samples,
-    asked,
-    collect,
-    failed_hypotheses,
-    find_overflows,
-    labels_of,
-)
+from moe_theory.verification.criteria import Samples
+from moe_theory.verification.evidence import collect, failed_hypotheses, find_overflows, labels_of
 from moe_theory.verification.interim import SequentialTest, take
 
 _OF_0_1 = "*@*.npz"
@@ -118,8 +110,10 @@ class Keys:
 
 
 def _functions(claim: Claim) -> Any:
-    functions = [claim.observe, *(function for *_, function in asked(claim)), claim.labels, claim.hypotheses]
-    return functions, claim.abscissa, claim.kind in EXPONENTS, claim.kind in EVENTS, claim.function is None
+    criterion = claim.criterion
+    functions = [claim.observe, *(function for *_, function in criterion.asked()), claim.labels, claim.hypotheses]
+    shape = criterion.abscissa, criterion.is_of_slopes, criterion.is_of_events
+    return functions, *shape, claim.function is None
 
 
 def _code(experiment: Experiment) -> Any:

@@ -2,52 +2,18 @@
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import numpy as np
 from jax.interpreters import partial_eval
-from jaxtyping import Float
 
 from moe_theory.core.errors import OWN_CODE, DeclarationError
 from moe_theory.core.random import root_key
 from moe_theory.core.system import Observe, System
 from moe_theory.runs import Cell
-from moe_theory.verification.claim import LIMITS, Claim, Experiment, Runs, require_replicates_last
-
-EXPONENTS = {"rate", "limit_rate"}  # kinds of claims whose prediction is one number for all components
-EVENTS = {"probability", "counterexample", "limit_probability"}  # whose components happen or do not
-
-
-class Samples(NamedTuple):
-    """Samples of a claim, in float64: one row a replicate, one column a component. Its kind, side and margin enter in
-    the judgement.
-    """
-
-    observed: Float[np.ndarray, "B V"]
-    predicted: Float[np.ndarray, "B V"] | None = None  # of a rate (B, 1), its exponent
-    scale: Float[np.ndarray, "B V"] | None = None  # what the margin is a fraction of
-    trivial: Float[np.ndarray, "B V"] | None = None  # the bound that holds anyway
-
-    @property
-    def num_replicates(self) -> int:
-        return len(self.observed)
-
-    def rows(self, rows: slice) -> "Samples":
-        return Samples(*(None if part is None else part[rows] for part in self))  # pyright: ignore[reportArgumentType]
-
-    def after(self, earlier: "Samples | None") -> "Samples":
-        """These replicates behind earlier ones. Raises: DeclarationError where the two have different components."""
-        if earlier is None:
-            return self
-        if earlier.observed.shape[1] != self.observed.shape[1]:
-            raise DeclarationError(
-                f"observe gave {self.observed.shape[1]} components, and {earlier.observed.shape[1]} for the "
-                "replicates before"
-            )
-        pairs: Any = zip(earlier, self, strict=True)
-        parts: Any = (None if now is None else np.concatenate([before, now]) for before, now in pairs)
-        return Samples(*parts)
+from moe_theory.verification.claim import Claim, Experiment, Runs, require_replicates_last
+from moe_theory.verification.criteria import Samples
 
 
 def failed_hypotheses(claim: Claim, runs: Runs) -> list[str]:
@@ -57,26 +23,16 @@ def failed_hypotheses(claim: Claim, runs: Runs) -> list[str]:
 def collect(claim: Claim, runs: Runs, num_replicates: int) -> Samples:
     """The samples of a batch of replicates. Raises: DeclarationError for shapes or values that cannot be judged."""
     observed = _observed(claim, runs, num_replicates)
-    if claim.abscissa is not None and len(claim.abscissa) != observed.shape[1]:
-        raise DeclarationError(f"{len(claim.abscissa)} grid points for {observed.shape[1]} components")
-    like, parts = observed[:, :1] if claim.kind in EXPONENTS else observed, {}
-    for field, name, function in asked(claim):
+    criterion = claim.criterion
+    if criterion.abscissa is not None and len(criterion.abscissa) != observed.shape[1]:
+        raise DeclarationError(f"{len(criterion.abscissa)} grid points for {observed.shape[1]} components")
+    like = observed[:, :1] if criterion.is_of_slopes else observed
+    parts = {}
+    for field, name, function in criterion.asked():
         parts[field] = None if function is None else _broadcast(claim, name, function(runs), like)
-    if claim.kind in EVENTS and not np.all((observed == 0) | (observed == 1)):
+    if criterion.is_of_events and not np.all((observed == 0) | (observed == 1)):
         raise DeclarationError("observe gave values other than True and False, and an event happens or does not")
     return Samples(observed, **parts)
-
-
-def asked(claim: Claim) -> list[tuple[str, str, Callable[[Runs], Any] | None]]:
-    """Further fields of samples of a claim's kind: field, name and function."""
-    every = (
-        ("predicted", "predict", claim.predict),
-        ("scale", "scale", claim.scale),
-        ("trivial", "trivial", claim.trivial),
-    )
-    taken = {"identity": (), "probability": ("predicted", "trivial"), "counterexample": ("predicted", "trivial")}
-    fields = taken.get(claim.kind, ("predicted",) if claim.kind in {"rate", *LIMITS} else Samples._fields)
-    return [each for each in every if each[0] in fields]
 
 
 def random_cells(experiment: Experiment, cells: Sequence[Cell], claims: Sequence[Claim]) -> frozenset[str]:
@@ -133,8 +89,9 @@ def find_overflows(runs: Runs) -> dict[str, str]:
 def labels_of(claim: Claim, runs: Runs, rounds: np.ndarray, num_components: int) -> list[str]:
     """Names of the components, or of the recorded `rounds`. Raises: DeclarationError where there are not as many."""
     labels = ["mean"] if num_components == 1 else [f"component {index + 1}" for index in range(num_components)]
-    if claim.abscissa is not None and len(claim.abscissa) == num_components:
-        labels = [f"x = {place:.3g}" for place in claim.abscissa]
+    abscissa = claim.criterion.abscissa
+    if abscissa is not None and len(abscissa) == num_components:
+        labels = [f"x = {place:.3g}" for place in abscissa]
     elif len(rounds) == num_components:
         labels = [f"t = {time}" for time in rounds]
     labels = list(_call(claim.labels, labels, runs))

@@ -19,9 +19,10 @@ from moe_theory.core.errors import (
     unknown_name,
 )
 from moe_theory.runs import Run
-from moe_theory.verification import evidence, judgement
+from moe_theory.verification import evidence
 from moe_theory.verification.claim import Claim, Runs
-from moe_theory.verification.evidence import Samples
+from moe_theory.verification.criteria import Identity, Samples
+from moe_theory.verification.intervals import is_dependent
 from moe_theory.verification.verdict import Look, Status, Stop, Verdict
 
 FIRST_SHARE = 32  # of an experiment's replicates are its first look,
@@ -43,6 +44,49 @@ def look_sizes(replicates: int, limit: int | None = None) -> tuple[int, ...]:
 def alpha_spent(error: float, number: int) -> float:
     """Share of a verdict's error that look `number`, from 1 on, may spend."""
     return error / (number * (number + 1))
+
+
+def examine(claim: Claim, samples: Samples, labels: list[str], error: float, blank: Verdict) -> tuple[Verdict, Look]:
+    """Return the verdict `blank`, filled in from a look at these samples, and the look.
+
+    Intervals that hold at all looks together have the error of `blank`, others have `error`, what this look may spend.
+
+    Raises: DeclarationError where the samples have no verdict, such as means without a logarithm.
+    """
+    criterion = claim.criterion
+    compared = criterion.compared(claim, samples, blank.error)
+    outcome = criterion.outcome(compared, labels, error)
+    decision = outcome.decision
+    worst = decision.worst
+    interval = float(decision.low[worst]), float(decision.high[worst])
+    verdict = dataclasses.replace(
+        blank,
+        status=decision.status,
+        at=outcome.at,
+        predicted=outcome.predicted,
+        observed=outcome.observed,
+        standard_error=outcome.standard_error,
+        interval=interval,
+        interval_kind=f"{'exact' if decision.is_exact else 'asymptotic'} ({decision.method})",
+        is_exact=decision.is_exact,
+        margin=float(decision.margin),
+        smallest_discrepancy=float(decision.smallest_discrepancy),
+        doubt=decision.doubt,
+        curve=outcome.curve,
+        trend=outcome.trend,
+    )
+    if verdict.status is Status.SUPPORTED and compared.trivial is not None and criterion.is_vacuous(compared):
+        trivial = float(compared.trivial.mean(axis=0)[worst])
+        verdict = dataclasses.replace(verdict, status=Status.VACUOUS, trivial=trivial)
+    estimate = outcome.observed - outcome.predicted
+    look = Look(samples.num_replicates, outcome.at, estimate, *interval, decision.error or error)
+    is_decided = verdict.status in {Status.SUPPORTED, Status.REFUTED, Status.VACUOUS}
+    is_of_means = not criterion.is_of_instances and not claim.is_computed
+    differences = compared.observed - compared.predicted
+    if is_decided and is_of_means and any(map(is_dependent, differences.T)):
+        doubt = "replicates depend on one another, as those of a shared seed do"
+        verdict = dataclasses.replace(verdict, status=Status.INCONCLUSIVE, doubt=doubt)
+    return verdict, look
 
 
 class Taken(NamedTuple):
@@ -113,13 +157,13 @@ class SequentialTest:
         error = self.blank.error if self.is_single_look else alpha_spent(self.blank.error, len(self.looks) + 1)
         try:
             samples = self.samples.rows(slice(count))
-            verdict, look = judgement.examine(self.claim, samples, self.labels, error, self.blank)
+            verdict, look = examine(self.claim, samples, self.labels, error, self.blank)
         except OWN_CODE as failure:
             self.fail(failure, count)
             return
         self.looks.append(look)
         self.latest = dataclasses.replace(self._repeatable(verdict, count), looks=list(self.looks))
-        is_early = self.claim.kind == "identity" and verdict.status is not Status.REFUTED
+        is_early = self.claim.kind == Identity.kind and verdict.status is not Status.REFUTED
         if verdict.status is not Status.INCONCLUSIVE and (not is_early or count >= self.least_replicates):
             self.latest = dataclasses.replace(self.latest, stopped=Stop.DECIDED)
             self.has_ended = True
@@ -127,7 +171,7 @@ class SequentialTest:
     def stop(self, why: Stop) -> None:
         reason = self.latest.reason or "not looked at: the budget was spent before"
         self.latest = dataclasses.replace(self.latest, reason=reason, stopped=why)
-        if self.claim.kind == "identity":  # fewer replicates than its experiment's own would support it
+        if self.claim.kind == Identity.kind:  # fewer replicates than its experiment's own would support it
             self.latest = dataclasses.replace(self.latest, status=Status.INCONCLUSIVE, command=self.blank.command)
         self.has_ended = True
 

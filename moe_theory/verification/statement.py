@@ -20,25 +20,20 @@ import numpy as np
 from moe_theory.core.errors import DeclarationError, shortened, unknown_name
 from moe_theory.core.papers import find_paper, paper_names, paper_of
 from moe_theory.runs import Run
-from moe_theory.verification.claim import (
-    CLAIMED,
-    LIMITS,
-    Claim,
-    Experiment,
-    Kind,
-    Runs,
-    Selection,
-    Side,
-    range_of,
-    register,
-    registered,
-)
-from moe_theory.verification.claim import (
-    constant as constant,
-)
-from moe_theory.verification.claim import (
-    ranged as ranged,
-)
+from moe_theory.verification.claim import Claim, Experiment, Runs, Selection, register, registered
+from moe_theory.verification.criteria import Criterion
+from moe_theory.verification.criteria import bound as bound
+from moe_theory.verification.criteria import counterexample as counterexample
+from moe_theory.verification.criteria import equality as equality
+from moe_theory.verification.criteria import identity as identity
+from moe_theory.verification.criteria import limit_probability as limit_probability
+from moe_theory.verification.criteria import limit_rate as limit_rate
+from moe_theory.verification.criteria import ordering as ordering
+from moe_theory.verification.criteria import probability as probability
+from moe_theory.verification.criteria import rate as rate
+from moe_theory.verification.ranges import CLAIMED, range_of
+from moe_theory.verification.ranges import constant as constant
+from moe_theory.verification.ranges import ranged as ranged
 from moe_theory.verification.region import FreeAxis, described, require_varies, varies
 from moe_theory.verification.status import DECIDING, deciding
 from moe_theory.verification.texts import (
@@ -66,80 +61,6 @@ class Hypothesis:
 
     def __fingerprint__(self) -> Any:
         return self.holds
-
-
-@dataclasses.dataclass(frozen=True)
-class Criterion:
-    """The test that a claim is put to: its kind, what is claimed, and by how much it may be missed."""
-
-    kind: Kind
-    value: Any = None  # a number, one a component, or a function of what the measuring function gets
-    margin: float = 0.0
-    side: Side | None = None
-    scale: Any = None  # what the margin is a fraction of; |value| unless given
-    trivial: Any = None  # what holds anyway
-
-
-def equality(value: Any, *, margin: float, scale: Any = None) -> Criterion:
-    """The mean equals `value` within a margin, a fraction of `scale`, or of |value|."""
-    return Criterion("equality", value, margin, scale=scale)
-
-
-def bound(
-    *, at_most: Any = None, at_least: Any = None, margin: float = 0.0, scale: Any = None, trivial: Any = None
-) -> Criterion:
-    """The mean is at most, or at least, a bound."""
-    side, value = _side(at_most=at_most, at_least=at_least)
-    return Criterion("upper_bound" if side == "at_most" else "lower_bound", value, margin, None, scale, trivial)
-
-
-def ordering(*, below: Any, margin: float = 0.0, scale: Any = None) -> Criterion:
-    """The mean is below that of another measurement, on common random numbers."""
-    return Criterion("ordering", below, margin, scale=scale)
-
-
-def identity(*, within: float) -> Criterion:
-    """The largest size over all replicates is within a tolerance."""
-    return Criterion("identity", None, within)
-
-
-def probability(*, at_most: Any = None, at_least: Any = None, margin: float = 0.0, trivial: Any = None) -> Criterion:
-    """The event measured happens with at most, or at least, this probability."""
-    side, value = _side(at_most=at_most, at_least=at_least)
-    return Criterion("probability", value, margin, side, trivial=trivial)
-
-
-def rate(
-    *, at_most: float | None = None, at_least: float | None = None, equal: float | None = None, margin: float = 0.1
-) -> Criterion:
-    """The slope of log means over the logarithm of the selection's abscissa."""
-    side, value = _side(at_most=at_most, at_least=at_least, equal=equal)
-    return Criterion("rate", value, margin, side)
-
-
-def counterexample(*, allowed: Any = None, margin: float = 0.0) -> Criterion:
-    """Instances violate the statement more often than it allows, which is never unless given."""
-    return Criterion("counterexample", allowed, margin)
-
-
-def limit_probability(*, to: int, margin: float) -> Criterion:
-    """The event's probability tends to 0, or to 1, along the abscissa; up to `margin` a failure counts as rare."""
-    return Criterion("limit_probability", None, margin, "at_least" if to else "at_most")
-
-
-def limit_rate(
-    *, at_most: float | None = None, at_least: float | None = None, equal: float | None = None, margin: float = 0.1
-) -> Criterion:
-    """The slope of log means over the logarithm of the abscissa at its end, where it bends by at most `margin`."""
-    side, value = _side(at_most=at_most, at_least=at_least, equal=equal)
-    return Criterion("limit_rate", value, margin, side)
-
-
-def _side(**sides: Any) -> tuple[Side, Any]:
-    given = [(side, value) for side, value in sides.items() if value is not None]
-    if len(given) != 1:
-        raise DeclarationError(f"name exactly one of {', '.join(sides)}, not {len(given)} of them.")
-    return given[0]  # pyright: ignore[reportReturnType]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -238,26 +159,18 @@ class Declared(Statement):
         of_settings = role in VARIED - {Role.FIGURE}  # a figure's are the figure's
         chosen = selection.experiment, selection.cells
         shared = [axis for axis in self.shared_axes if of_settings and varies(axis, *chosen)]
-        calls = {name: getattr(criterion, name) for name in ("value", "scale", "trivial")}
         ranges = {"predicted": range_of(criterion.value), "scale": range_of(criterion.scale)}
-        its = {name: None if value is None else selection.values(value) for name, value in calls.items()}
         words = self._claim_texts(self._whole(id), says, formula, where)
         checks = (*self.checks, *(self._hypothesis(each) for each in hypotheses))
         about = {
             "id": self._whole(id),
             "paper": self.judged_under,
             **claim_words(words, self, self.judged_under, role),
-            "kind": criterion.kind,
-            "margin": criterion.margin,
             "experiment": selection.experiment,
-            "predict": its["value"],
-            "scale": its["scale"],
-            "trivial": its["trivial"],
+            "criterion": selection.bind(criterion),
             "labels": _names(selection, labels),
             "hypotheses": _checked(checks, selection) if checks else None,
             "replaced_by": instead and self._whole(instead),
-            "side": criterion.side,
-            "abscissa": selection.abscissa if criterion.kind in _OVER_A_GRID else None,
             "is_computed": exact or selection.is_computed,
             "ranges": {name: known for name, known in ranges.items() if known is not None},
             "free": (*self.axes, *shared) if role in VARIED else (),
@@ -318,7 +231,6 @@ class Declaration:
         return function
 
 
-_OVER_A_GRID = {"rate", *LIMITS}
 VARIED = {Role.CHARITABLE, Role.LITERAL, Role.FIGURE}  # that a statement's free quantities are varied in
 _DECLARED: dict[tuple[str, str], Declared] = {}
 

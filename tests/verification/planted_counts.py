@@ -14,9 +14,9 @@ from typing import Literal
 
 import numpy as np
 
-from moe_theory.verification.claim import LIMITS, Kind, Side
+from moe_theory.verification.criteria import Side
 from moe_theory.verification.intervals import clopper_pearson
-from moe_theory.verification.verdict import Status
+from moe_theory.verification.verdict import LIMITS, Status
 
 from .planted import (
     BOUNDED,

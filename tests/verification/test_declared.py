@@ -15,9 +15,11 @@ import pytest
 from moe_theory.core.papers import Reading
 from moe_theory.core.system import System
 from moe_theory.verification import Status, session
-from moe_theory.verification.claim import Range, constant, range_of, ranged, registered
-from moe_theory.verification.evidence import Samples, random_cells
+from moe_theory.verification.claim import registered
+from moe_theory.verification.criteria import Samples
+from moe_theory.verification.evidence import random_cells
 from moe_theory.verification.interim import SequentialTest
+from moe_theory.verification.ranges import Range, constant, range_of, ranged
 from moe_theory.verification.request import blank_verdict, resolve
 from moe_theory.verification.statement import bound, equality, ordering, statement
 

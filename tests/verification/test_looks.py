@@ -14,9 +14,9 @@ from moe_theory.core.errors import InvalidValueError
 from moe_theory.runs import Run
 from moe_theory.verification import Status, session
 from moe_theory.verification.archive import Archive, clear_samples
-from moe_theory.verification.claim import Range
-from moe_theory.verification.evidence import Samples
+from moe_theory.verification.criteria import Identity, Samples
 from moe_theory.verification.interim import SequentialTest, alpha_spent, look_sizes
+from moe_theory.verification.ranges import Range
 from moe_theory.verification.request import blank_verdict, resolve
 from moe_theory.verification.verdict import Report, Stop
 
@@ -145,7 +145,7 @@ def test_an_identity_waits_for_its_replicates_and_is_refuted_at_once(ran):
     def errors(runs):
         return np.zeros(len(runs["M=1"].replicates))
 
-    holds = dataclasses.replace(TRUE, id="test.holds", kind="identity", predict=None, observe=errors)
+    holds = dataclasses.replace(TRUE, id="test.holds", criterion=Identity(margin=0.1), observe=errors)
     fails = dataclasses.replace(holds, id="test.fails", observe=lambda runs: errors(runs) + 1.0)
     verdicts = session.carry_out(request_for(holds, fails)).verdicts
     assert [(each.status, each.replicates) for each in verdicts] == [(Status.SUPPORTED, 1024), (Status.REFUTED, 64)]
@@ -261,7 +261,10 @@ def test_the_command_of_an_identity_cut_short_asks_for_all_its_replicates(ran, m
     clock = itertools.count(0, 2)
     monkeypatch.setattr(session.time, "monotonic", lambda: float(next(clock)))
     holds = dataclasses.replace(
-        TRUE, id="test.holds", kind="identity", predict=None, observe=lambda runs: 0 * NOISE[runs["M=1"].replicates]
+        TRUE,
+        id="test.holds",
+        criterion=Identity(margin=0.1),
+        observe=lambda runs: 0 * NOISE[runs["M=1"].replicates],
     )
     (verdict,) = session.carry_out(request_for(holds, budget=12.0)).verdicts
     assert (verdict.status, verdict.stopped) == (Status.INCONCLUSIVE, Stop.BUDGET)

@@ -8,7 +8,7 @@ import pytest
 
 from moe_theory.core.errors import DeclarationError
 from moe_theory.runs import Run
-from moe_theory.verification import Status, evidence, judgement, session, statement
+from moe_theory.verification import Status, evidence, session, statement
 from moe_theory.verification.claim import registered
 from moe_theory.verification.statement import Hypothesis, alike, bound, identity, ordering, probability, rate
 from moe_theory.verification.verdict import Role
@@ -124,7 +124,8 @@ def test_what_is_claimed_may_be_a_function_of_the_same_run(value, expected):
     found = samples(PAIR, bound(at_most=value, margin=0.5, scale=value, trivial=value), first)
     for part in (found.predicted, found.scale, found.trivial):
         np.testing.assert_array_equal(part, expected)
-    allowed = judgement.compared(registered()["mine.claim"], found).allowed
+    claim = registered()["mine.claim"]
+    allowed = claim.criterion.compared(claim, found).allowed
     np.testing.assert_array_equal(allowed, 0.5 * np.asarray(expected))
 
 
