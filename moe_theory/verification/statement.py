@@ -127,8 +127,8 @@ class Declared(Statement):
         hypotheses: Iterable[str | Hypothesis] = (),
         instead: str | None = None,
         exact: bool = False,
-    ) -> "Declaration":
-        """Decorates the function that measures what a claim is about, and registers the claim.
+    ) -> Callable[[F], F]:
+        """Return a decorator of the function that measures what a claim is about, which registers the claim.
 
         The function gets one run of a selection at a time, or all runs by name where `runs` is an experiment, and
         gives one number a replicate (B,), or components (V, B): replicates come last, as in states and records. Each
@@ -149,34 +149,49 @@ class Declared(Statement):
             instead: id of the claim that holds where this one does not, written likewise.
             exact: whether nothing random enters: algebra, enumeration, a constructed instance; as the selection has it
                 unless given.
-        Raises: DeclarationError for another role, or a claim without a sentence.
+        Raises: DeclarationError for another role, or a claim without a sentence; on decoration, for an incomplete
+            declaration, or an id that is taken.
         """
         if role not in list(Role):
             raise DeclarationError(f"claim {id}: role={role!r} must be one of {', '.join(Role)}.")
         selection = runs if isinstance(runs, Selection) else Selection(runs, None)
-        for axis in self.axes if role in VARIED else ():
-            require_varies(axis, selection.experiment)
-        of_settings = role in VARIED - {Role.FIGURE}  # a figure's are the figure's
-        chosen = selection.experiment, selection.cells
-        shared = [axis for axis in self.shared_axes if of_settings and varies(axis, *chosen)]
-        ranges = {"predicted": range_of(criterion.value), "scale": range_of(criterion.scale)}
-        words = self._claim_texts(self._whole(id), says, formula, where)
-        checks = (*self.checks, *(self._hypothesis(each) for each in hypotheses))
-        about = {
-            "id": self._whole(id),
-            "paper": self.judged_under,
-            **claim_words(words, self, self.judged_under, role),
-            "experiment": selection.experiment,
-            "criterion": selection.bind(criterion),
-            "labels": _names(selection, labels),
-            "hypotheses": _checked(checks, selection) if checks else None,
-            "replaced_by": instead and self._whole(instead),
-            "is_computed": exact or selection.is_computed,
-            "ranges": {name: known for name, known in ranges.items() if known is not None},
-            "free": (*self.axes, *shared) if role in VARIED else (),
-            "cells": selection.cells,
-        }
-        return Declaration(self, Role(role), selection, about)
+        free = self._free_of(selection, Role(role))
+        texts = self._claim_texts(self._whole(id), says, formula, where)
+        words = claim_words(texts, self, self.judged_under, role)
+        checks = (*self.checks, *(_hypothesis(asked, self.module, self.holds) for asked in hypotheses))
+
+        def declare(function: F) -> F:
+            ranges = {
+                "predicted": range_of(criterion.value),
+                "scale": range_of(criterion.scale),
+                "observed": range_of(function),
+            }
+            claim = Claim(
+                id=self._whole(id),
+                paper=self.judged_under,
+                where=words.where,
+                statement=words.statement,
+                formula=words.formula,
+                experiment=selection.experiment,
+                observe=selection.measured(function),
+                criterion=selection.bind(criterion),
+                labels=_names(selection, labels),
+                hypotheses=_checked(checks, selection) if checks else None,
+                replaced_by=instead and self._whole(instead),
+                module=self.module or function.__module__,
+                function=function,
+                is_computed=exact or selection.is_computed,
+                ranges={name: values for name, values in ranges.items() if values is not None},
+                free=free,
+                cells=selection.cells,
+            )
+            register(claim)
+            self.roles[claim.id] = Role(role)
+            if hasattr(function, "__dict__"):
+                setattr(function, CLAIMED, True)
+            return function
+
+        return declare
 
     charitable = functools.partialmethod(claim, role=Role.CHARITABLE)
     literal = functools.partialmethod(claim, role=Role.LITERAL)
@@ -197,8 +212,16 @@ class Declared(Statement):
             raise DeclarationError(f'claim {id}: the file of the texts lacks [{self.id}.claims."{id}"]. Add it.')
         return self.texts.claims[id]
 
-    def _hypothesis(self, asked: str | Hypothesis) -> Hypothesis:
-        return _hypothesis(asked, self.module, self.holds)
+    def _free_of(self, selection: Selection, role: Role) -> tuple[FreeAxis, ...]:
+        """What the statement leaves free of a claim's runs. Raises: DeclarationError for runs that cannot vary it."""
+        if role not in VARIED:
+            return ()
+        for axis in self.axes:
+            require_varies(axis, selection.experiment)
+        if role is Role.FIGURE:  # whose settings are the figure's
+            return self.axes
+        chosen = selection.experiment, selection.cells
+        return (*self.axes, *(axis for axis in self.shared_axes if varies(axis, *chosen)))
 
     def also(self, *ids: str, role: str) -> None:
         """Counts claims of other statements among its own, in this role."""
@@ -207,28 +230,6 @@ class Declared(Statement):
     def _whole(self, id: str) -> str:
         is_whole = not self.is_of_a_paper or id.startswith(f"{self.judged_under}.")
         return id if is_whole else f"{self.judged_under}.{id}"
-
-
-@dataclasses.dataclass(frozen=True)
-class Declaration:
-    """A claim that lacks what measures it: it decorates the function that does."""
-
-    statement: Declared
-    role: Role
-    selection: Selection
-    about: Mapping[str, Any]  # fields of the `Claim`
-
-    def __call__(self, function: F) -> F:
-        """Registers the claim. Raises: DeclarationError for an incomplete declaration, or an id that is taken."""
-        observe = self.selection.measured(function)
-        own = {} if (known := range_of(function)) is None else {"observed": known}
-        about = {**self.about, "ranges": {**self.about["ranges"], **own}}
-        module = self.statement.module or function.__module__
-        made = register(Claim(**about, module=module, observe=observe, function=function))
-        self.statement.roles[made.id] = self.role
-        if hasattr(function, "__dict__"):
-            setattr(function, CLAIMED, True)
-        return function
 
 
 VARIED = {Role.CHARITABLE, Role.LITERAL, Role.FIGURE}  # that a statement's free quantities are varied in
