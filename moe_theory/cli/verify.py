@@ -122,7 +122,8 @@ def request_of(
     system: str | None,
 ) -> "Request":
     from moe_theory.verification.registry import load_claims
-    from moe_theory.verification.request import check_request, parsed
+    from moe_theory.verification.request import check_request
+    from moe_theory.verification.settings import parsed
 
     own = [] if module is None else load_claims(module)
     source = None if module is None else str(module)

@@ -28,8 +28,9 @@ from moe_theory.verification.catalog import matching, statements
 from moe_theory.verification.challenged import Challenge, Clause, ClauseBound, Flip, Looked
 from moe_theory.verification.claim import Claim, Experiment, ReadingLike, registered
 from moe_theory.verification.region import FreeAxis, described
-from moe_theory.verification.request import FAMILY_ERROR, at_setting, check_request, resolve
+from moe_theory.verification.request import FAMILY_ERROR, check_request, resolve
 from moe_theory.verification.session import StudyMonitor, take_looks
+from moe_theory.verification.settings import Group, at_setting
 from moe_theory.verification.statement import declared, free_of
 from moe_theory.verification.status import deciding
 from moe_theory.verification.verdict import Statement, Status, Verdict
@@ -53,7 +54,7 @@ _UNFIT = {Status.INAPPLICABLE, Status.ERROR}
 
 Point = tuple[tuple[FreeAxis, Any], ...]  # the axes that a setting changes, in their order
 Bounds = list[tuple[FreeAxis, ClauseBound]]
-Group = tuple[Experiment, list[Claim]]  # an experiment, and the claims that read it
+ClaimGroup = tuple[Experiment, list[Claim]]  # an experiment, and the claims that read it
 
 
 def challenge(
@@ -174,7 +175,7 @@ class RegionSearch:
 
     def __init__(
         self,
-        groups: Sequence[Group],
+        groups: Sequence[ClaimGroup],
         axes: Sequence[FreeAxis],
         seed: int,
         error: float,
@@ -380,7 +381,7 @@ class RegionSearch:
         for point in points:
             try:
                 groups = [
-                    at_setting((experiment, reading or self.reading, claims), dict(point))
+                    at_setting(Group(experiment, reading or self.reading, claims), dict(point))
                     for experiment, claims in self.groups
                 ]
             except MoeTheoryError as refusal:

@@ -119,7 +119,7 @@ class Experiment(Shown):
 
     def at_setting(self, setting: Setting) -> "Experiment":
         """The same with the sizes and choices of a setting, built by `of`; itself where there are none. Parameters are
-        changed in the reading that cells are run under, `request.at_setting`. Raises: DeclarationError for an
+        changed in the reading that cells are run under, `settings.at_setting`. Raises: DeclarationError for an
         `of` that builds another experiment; else as `of`.
         """
         if not setting:

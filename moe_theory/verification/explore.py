@@ -24,17 +24,9 @@ from moe_theory.runs.provenance import is_x64, versions
 from moe_theory.verification import registry
 from moe_theory.verification.claim import Claim, ReadingLike
 from moe_theory.verification.region import Choice, FreeAxis, Span, tidy
-from moe_theory.verification.request import (
-    FAMILY_ERROR,
-    Request,
-    Study,
-    check_request,
-    require_free,
-    require_one,
-    resolve,
-    set_to,
-)
+from moe_theory.verification.request import FAMILY_ERROR, Request, Study, check_request, require_one, resolve
 from moe_theory.verification.session import carry_out
+from moe_theory.verification.settings import Group, require_free, set_to
 from moe_theory.verification.verdict import Status, Verdict
 
 POINTS, REFINEMENTS = 5, 2  # unless the caller asks for others
@@ -114,7 +106,7 @@ class Search:
 
     def study(self, coordinates: Coordinates) -> Study:
         """Return the study at one point. Raises: InvalidValueError for a point that its system refuses."""
-        groups = set_to((self.claim.experiment, self.reading, [self.claim]), self.settings(coordinates))
+        groups = set_to(Group(self.claim.experiment, self.reading, [self.claim]), self.settings(coordinates))
         (study,) = resolve(groups, self.replicates, self.seed, self.point_error, module=self.module).studies
         return study
 

@@ -28,7 +28,8 @@ from moe_theory.verification.archive import Keys
 from moe_theory.verification.claim import Claim, Experiment, ReadingLike
 from moe_theory.verification.evidence import find_overflows
 from moe_theory.verification.interim import SequentialTest, Taken, is_of_study, reason_of, taken
-from moe_theory.verification.request import AdjustedReading, Study, asked_of, set_to
+from moe_theory.verification.request import Study
+from moe_theory.verification.settings import AdjustedReading, Group, asked_of, set_to
 from moe_theory.verification.verdict import Status
 
 Outcome = tuple[dict[str, Taken], float]  # by claim, and the seconds that it took
@@ -228,7 +229,7 @@ def _found(
             f"the worker on {platform.node()} lacks what it should compute ({failure}) Install the same papers where "
             "the workers run, and start these again."
         ) from None
-    ((experiment, chosen, claims),) = set_to((claims[0].experiment, chosen, claims), dict(settings))
+    ((experiment, chosen, claims),) = set_to(Group(claims[0].experiment, chosen, claims), dict(settings))
     return experiment, chosen, claims
 
 

@@ -138,7 +138,7 @@ def carry_out(
         budget = None if request.budget is None else request.budget - request.reserve
         take_looks(monitors, progress, tell, budget, remote)
     order = {id: place for place, id in enumerate(request.claims)}
-    verdicts = [*request.known, *(test.latest for monitor in monitors for test in monitor.tests)]
+    verdicts = [*request.inapplicable, *(test.latest for monitor in monitors for test in monitor.tests)]
     return Report(
         verdicts=sorted(verdicts, key=lambda verdict: order[verdict.claim]),
         command=command,

@@ -18,6 +18,7 @@ from moe_theory.verification.criteria import Identity, Samples
 from moe_theory.verification.interim import SequentialTest, alpha_spent, look_sizes
 from moe_theory.verification.ranges import Range
 from moe_theory.verification.request import blank_verdict, resolve
+from moe_theory.verification.settings import Group
 from moe_theory.verification.verdict import Report, Stop
 
 from .declarations import experiment, make
@@ -62,7 +63,7 @@ def ran(monkeypatch):
 
 
 def request_for(*claims, replicates=None, budget=None, error=1e-3, seed=5):
-    group = (claims[0].experiment, continual.reading("unit-signal"), claims)
+    group = Group(claims[0].experiment, continual.reading("unit-signal"), claims)
     return resolve([group], replicates, seed, error, budget)
 
 

@@ -15,6 +15,7 @@ from moe_theory.runs.workers import WorkerPool, device_pool
 from moe_theory.verification import Status, session
 from moe_theory.verification.archive import Archive
 from moe_theory.verification.request import resolve
+from moe_theory.verification.settings import Group
 
 from .declarations import experiment, make
 
@@ -52,7 +53,7 @@ def studies(*lengths):
             observe=lambda runs: runs["a"].records.T,
             predict=lambda runs: 1e-3,
         )
-        groups.append((walks, READING, [claim]))
+        groups.append(Group(walks, READING, [claim]))
     return resolve(groups, None, 5, 1e-3)
 
 
