@@ -6,8 +6,8 @@ are functions of `verification.judgement`.
 
 import dataclasses
 import math
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
@@ -40,10 +40,8 @@ from moe_theory.verification.judgement import (
     judge_probability,
     judge_slopes,
 )
+from moe_theory.verification.ranges import Range
 from moe_theory.verification.verdict import Curve, Trend
-
-if TYPE_CHECKING:
-    from moe_theory.verification.claim import Claim
 
 Side = Literal["at_most", "at_least", "equal"]
 ONE_SIDED = ("at_most", "at_least")
@@ -86,6 +84,13 @@ class Samples(NamedTuple):
         return Samples(*parts)
 
 
+class Prior(NamedTuple):
+    """What a claim declares of its samples before there are any."""
+
+    ranges: Mapping[str, Range] = {}  # of what is "observed", "predicted" and "scale"
+    is_computed: bool = False  # whether nothing random enters
+
+
 class Compared(NamedTuple):
     """Values that a criterion compares: samples, completed by its kind, its side and its margin."""
 
@@ -97,7 +102,7 @@ class Compared(NamedTuple):
     is_computed: bool = False  # whether nothing random enters
 
 
-class Outcome(NamedTuple):
+class InterimResult(NamedTuple):
     """What a look has found, as numbers of the component that decides, or comes nearest to deciding otherwise."""
 
     decision: Decision
@@ -176,7 +181,7 @@ class Criterion:
         }
         return [(field, *every[field]) for field in self.fields]
 
-    def compared(self, claim: "Claim", samples: Samples, error: float | None = None) -> Compared:
+    def compared(self, samples: Samples, prior: Prior, error: float | None = None) -> Compared:
         """Return the values to compare of a claim's samples, at this error of all looks together.
 
         Raises: DeclarationError where they are not what the claim declares.
@@ -187,33 +192,33 @@ class Criterion:
         allowed = self._allowed(samples, predicted)
         if trivial is None and self.is_of_events and not self.is_over_grid:
             trivial = np.full_like(observed, self.side != "at_least")
-        if claim.is_computed and any(varies(part).any() for part in (observed, predicted, allowed)):
+        if prior.is_computed and any(varies(part).any() for part in (observed, predicted, allowed)):
             raise DeclarationError("it is declared exact, and its replicates differ: something random enters")
-        known = self._known(claim, observed, predicted, allowed)._replace(error=error)
-        return Compared(observed, predicted, allowed, trivial, known, claim.is_computed)
+        known = self._known(prior, observed, predicted, allowed)._replace(error=error)
+        return Compared(observed, predicted, allowed, trivial, known, prior.is_computed)
 
     def _allowed(self, samples: Samples, predicted: Values) -> Values:
         """The margin in the difference's own unit."""
         del samples
         return np.full_like(predicted, self.margin)
 
-    def _known(self, claim: "Claim", observed: Values, predicted: Values, allowed: Values) -> Known:
+    def _known(self, prior: Prior, observed: Values, predicted: Values, allowed: Values) -> Known:
         """Prior knowledge of the differences."""
-        del claim, observed, predicted, allowed
+        del prior, observed, predicted, allowed
         return Known()
 
     def decide(self, samples: Compared, error: float) -> Decision:
         """Decide at an error, which this look may spend. Raises: DeclarationError for samples without a verdict."""
         raise NotImplementedError
 
-    def outcome(self, samples: Compared, labels: list[str], error: float) -> Outcome:
+    def outcome(self, samples: Compared, labels: list[str], error: float) -> InterimResult:
         """Decide, and return the numbers of the component that does."""
         decision = self.decide(samples, error)
         worst = decision.worst
         predicted = samples.predicted.mean(axis=0)
         observed, standard_errors = self._measured(samples)
         margins = samples.allowed.mean(axis=0)
-        return Outcome(
+        return InterimResult(
             decision=decision,
             at=labels[worst],
             predicted=float(predicted[worst]),
@@ -244,16 +249,18 @@ class _OfMeans(Criterion):
     def _allowed(self, samples: Samples, predicted: Values) -> Values:
         return (np.abs(predicted) if samples.scale is None else samples.scale) * self.margin
 
-    def _known(self, claim: "Claim", observed: Values, predicted: Values, allowed: Values) -> Known:
-        its, their = _declared(claim, "observed", observed), _declared(claim, "predicted", predicted)
+    def _known(self, prior: Prior, observed: Values, predicted: Values, allowed: Values) -> Known:
+        observed_bounds = _declared_bounds(prior, "observed", observed)
+        predicted_bounds = _declared_bounds(prior, "predicted", predicted)
+        difference = observed_bounds.less(predicted_bounds)
         if self.margin == 0:
-            return Known(its.less(their), Bounds(0.0, 0.0))
-        scale = _declared(claim, "scale", allowed / self.margin)
+            return Known(difference, Bounds(0.0, 0.0))
+        scale = _declared_bounds(prior, "scale", allowed / self.margin)
         if self.scale is None:  # |predicted|
-            is_apart = np.sign(their.low) == np.sign(their.high)
-            least, most = np.sort(np.abs(np.broadcast_arrays(*their)), axis=0)
+            is_apart = np.sign(predicted_bounds.low) == np.sign(predicted_bounds.high)
+            least, most = np.sort(np.abs(np.broadcast_arrays(*predicted_bounds)), axis=0)
             scale = Bounds(np.where(is_apart, least, 0.0), most)
-        return Known(its.less(their), scale.times(self.margin))
+        return Known(difference, scale.times(self.margin))
 
     def decide(self, samples: Compared, error: float) -> Decision:
         difference = samples.observed - samples.predicted
@@ -328,7 +335,7 @@ class Probability(_OfEvents):
         return judge_probability(samples.observed, claimed, self.margin, error, at_most=at_most)
 
 
-class Counterexample(_OfEvents):
+class ConstructedCounterexample(_OfEvents):
     """A constructed instance violates the statement more often than it allows."""
 
     kind = "counterexample"
@@ -373,7 +380,7 @@ class LimitProbability(_Limit, _OfEvents):
         at_most = self.side == "at_most"
         return judge_limit_probability(samples.observed, self._places, self.margin, error, at_most=at_most)
 
-    def outcome(self, samples: Compared, labels: list[str], error: float) -> Outcome:
+    def outcome(self, samples: Compared, labels: list[str], error: float) -> InterimResult:
         found = super().outcome(samples, labels, error)
         return found._replace(trend=self._failures_before(samples.observed, found.decision, labels))
 
@@ -407,7 +414,7 @@ class Rate(Criterion):
         if self.side == "equal":
             _require_positive_margin(self, claim)
 
-    def outcome(self, samples: Compared, labels: list[str], error: float) -> Outcome:
+    def outcome(self, samples: Compared, labels: list[str], error: float) -> InterimResult:
         """Decide by slopes; the curve has the means, around the law of the claimed exponent."""
         abscissa = np.asarray(self.abscissa, np.float64)
         around = student_intervals(samples.observed, scheme_for(samples.observed, error))
@@ -424,7 +431,7 @@ class Rate(Criterion):
         means = samples.observed.mean(axis=0)
         law = np.exp(np.mean(np.log(means)) + exponent * (np.log(abscissa) - np.mean(np.log(abscissa))))
         curve = _curve(labels, law, means, around.low - law, around.high - law, np.zeros_like(means))
-        return Outcome(
+        return InterimResult(
             decision=decision,
             at=names[decision.worst],
             predicted=exponent,
@@ -502,7 +509,7 @@ KINDS: dict[str, type[Criterion]] = {
         Identity,
         Probability,
         Rate,
-        Counterexample,
+        ConstructedCounterexample,
         LimitProbability,
         LimitRate,
     )
@@ -549,7 +556,7 @@ def rate(
 
 def counterexample(*, allowed: Any = None, margin: float = 0.0) -> Criterion:
     """Instances violate the statement more often than it allows, which is never unless given."""
-    return Counterexample(allowed, margin)
+    return ConstructedCounterexample(allowed, margin)
 
 
 def limit_probability(*, to: int, margin: float) -> Criterion:
@@ -579,11 +586,11 @@ def _require_positive_margin(criterion: Criterion, claim: str) -> None:
         )
 
 
-def _declared(claim: "Claim", name: str, values: Values) -> Bounds:
+def _declared_bounds(prior: Prior, name: str, values: Values) -> Bounds:
     """Where values lie as the claim declares it. Raises: DeclarationError for values that do not."""
-    if claim.is_computed:
+    if prior.is_computed:
         return Bounds(values[0], values[0])
-    declared = claim.ranges.get(name)
+    declared = prior.ranges.get(name)
     if declared is None:
         return Bounds()
     if declared.is_constant:

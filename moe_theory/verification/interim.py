@@ -21,7 +21,7 @@ from moe_theory.core.errors import (
 from moe_theory.runs import Run
 from moe_theory.verification import evidence
 from moe_theory.verification.claim import Claim, Runs
-from moe_theory.verification.criteria import Identity, Samples
+from moe_theory.verification.criteria import Identity, Prior, Samples
 from moe_theory.verification.intervals import is_dependent
 from moe_theory.verification.verdict import Look, Status, Stop, Verdict
 
@@ -54,7 +54,7 @@ def examine(claim: Claim, samples: Samples, labels: list[str], error: float, bla
     Raises: DeclarationError where the samples have no verdict, such as means without a logarithm.
     """
     criterion = claim.criterion
-    compared = criterion.compared(claim, samples, blank.error)
+    compared = criterion.compared(samples, Prior(claim.ranges, claim.is_computed), blank.error)
     outcome = criterion.outcome(compared, labels, error)
     decision = outcome.decision
     worst = decision.worst

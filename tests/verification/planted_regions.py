@@ -41,7 +41,7 @@ class PlantedRegion(NamedTuple):
     name: str
     is_broken: Truth
     is_found: bool | None = None  # whether a search has to find it, or may not flip anything; None: it may miss it
-    kind: Kind = "upper_bound"
+    kind: str = "upper_bound"
 
 
 REGIONS = (

@@ -14,7 +14,7 @@ from moe_theory.core.errors import InvalidValueError
 from moe_theory.runs import Run
 from moe_theory.verification import Status, session
 from moe_theory.verification.archive import Archive, clear_samples
-from moe_theory.verification.criteria import Identity, Samples
+from moe_theory.verification.criteria import Identity, Samples, UpperBound
 from moe_theory.verification.interim import SequentialTest, alpha_spent, look_sizes
 from moe_theory.verification.ranges import Range
 from moe_theory.verification.request import blank_verdict, resolve
@@ -70,11 +70,11 @@ def request_for(*claims, replicates=None, budget=None, error=1e-3, seed=5):
 SHARED = experiment(cells=CELLS, replicates=1024)
 TRUE = make(id="test.true", experiment=SHARED, observe=noise_of(0.0), predict=lambda runs: 0.0, kind="upper_bound")
 # This one takes more replicates than the first look has.
-NEAR = dataclasses.replace(TRUE, id="test.near", predict=lambda runs: 0.3, margin=0.0)
+NEAR = dataclasses.replace(TRUE, id="test.near", criterion=UpperBound(lambda runs: 0.3))
 # Of a declared range, so that it is decided at the first look.
 RANGES = {"observed": Range(-9, 9), "predicted": Range(is_constant=True)}
-FAR = dataclasses.replace(TRUE, id="test.far", predict=lambda runs: 5.0, margin=0.0, ranges=RANGES)
-OPEN = dataclasses.replace(TRUE, id="test.open", predict=lambda runs: NOISE[:1024].mean(axis=0), margin=0.0)
+FAR = dataclasses.replace(TRUE, id="test.far", criterion=UpperBound(lambda runs: 5.0), ranges=RANGES)
+OPEN = dataclasses.replace(TRUE, id="test.open", criterion=UpperBound(lambda runs: NOISE[:1024].mean(axis=0)))
 
 
 def test_replicates_double_up_to_the_limit():
@@ -159,7 +159,7 @@ def test_a_failing_claim_stops_nothing_else(ran):
         id="test.late",
         observe=lambda runs: np.where(runs["M=1"].replicates[:, None] > 100, np.nan, 0 * NOISE[runs["M=1"].replicates]),
     )
-    late = dataclasses.replace(late, predict=lambda runs: 5.0, ranges=RANGES)
+    late = dataclasses.replace(late, criterion=UpperBound(lambda runs: 5.0), ranges=RANGES)
     verdicts = session.carry_out(request_for(broken, late, FAR)).verdicts
     assert [each.status for each in verdicts] == [Status.ERROR, Status.SUPPORTED, Status.SUPPORTED]
     assert "ZeroDivisionError" in verdicts[0].reason
