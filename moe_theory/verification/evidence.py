@@ -1,19 +1,129 @@
-"""Evidence: runs of an experiment, and the samples that claims take from them."""
+"""Evidence: samples of claims from the runs of an experiment."""
 
+import difflib
 import functools
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
 from jax.interpreters import partial_eval
 
-from moe_theory.core.errors import OWN_CODE, DeclarationError
+from moe_theory.core.errors import (
+    OWN_CODE,
+    DeclarationError,
+    InvalidValueError,
+    MoeTheoryError,
+    described,
+    frames,
+    unknown_name,
+)
 from moe_theory.core.random import root_key
 from moe_theory.core.system import Observe, System
-from moe_theory.runs import Cell
+from moe_theory.runs import Cell, Run
 from moe_theory.verification.claim import Claim, Experiment, Runs, require_replicates_last
 from moe_theory.verification.criteria import Samples
+from moe_theory.verification.verdict import Status
+
+
+class ClaimSample(NamedTuple):
+    """Samples of a claim from the runs of replicates `first` to `last` - 1."""
+
+    first: int
+    last: int
+    samples: Samples | None = None
+    labels: Sequence[str] = ()  # names of the components, in the first sample of a claim
+    cells: frozenset[str] = frozenset()  # cells whose runs the claim has read
+    end: tuple[Status, str] | None = None  # a verdict and its reason, where these runs alone decide it
+
+
+def collect_sample(
+    claim: Claim, runs: Runs, overflows: Mapping[str, str], random: Set[str], is_first: bool
+) -> ClaimSample:
+    """Return the sample of a claim from runs of some replicates; an end where its own code fails.
+
+    Args:
+        overflows: what is wrong with runs, by name. Reading one of these is an error.
+        random: runs of which a claim that is declared exact may read parameters alone.
+        is_first: whether hypotheses are checked and components get their names.
+    """
+    replicates = next(iter(runs.values())).replicates
+    first = int(replicates[0])
+    last = int(replicates[-1]) + 1
+    read_runs = _ReadRuns(runs)
+    try:
+        broken = failed_hypotheses(claim, read_runs) if is_first else []
+        if broken:
+            return ClaimSample(first, last, end=(Status.INAPPLICABLE, f"fails here: {'; '.join(broken)}"))
+        exact_runs = _ReadRuns(read_runs, random)
+        samples = collect(claim, exact_runs, len(replicates))
+        for name in sorted(read_runs.read & overflows.keys()):
+            raise InvalidValueError(overflows[name])
+        rounds = next(iter(runs.values())).rounds
+        labels = labels_of(claim, read_runs, rounds, samples.observed.shape[1]) if is_first else []
+    except OWN_CODE as failure:
+        return ClaimSample(first, last, end=(Status.ERROR, reason_of(failure)))
+    return ClaimSample(first, last, samples, labels, frozenset(read_runs.read))
+
+
+def is_of_study(failure: BaseException) -> bool:
+    """Return whether an error of a study's runs is an ERROR of its claims, and ends no other study."""
+    return not isinstance(failure, MoeTheoryError) or isinstance(failure, DeclarationError)
+
+
+def reason_of(failure: BaseException) -> str:
+    """Return the reason of an ERROR, with the line of the user's code that raised it."""
+    return f"{described(failure)}{_nearest(failure)}{frames(failure)}"
+
+
+def _nearest(failure: BaseException) -> str:
+    """Suggestion for a mistyped attribute."""
+    if not isinstance(failure, AttributeError) or failure.name is None:
+        return ""
+    fields = getattr(failure.obj, "_fields", ())
+    names = fields or [name for name in dir(failure.obj) if not name.startswith("_")]
+    near = difflib.get_close_matches(failure.name, names, n=1)
+    if near:
+        return f". Did you mean {near[0]!r}?"
+    return f". Known: {', '.join(fields)}." if fields else ""
+
+
+class _ReadRuns(Mapping[str, Run]):
+    """Runs by name that remember which of them were read, and give parameters alone of those that are `random`."""
+
+    def __init__(self, runs: Runs, random: Set[str] = frozenset()) -> None:
+        self._runs = runs
+        self._random = random
+        self.read: set[str] = set()
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._runs:
+            raise unknown_name("cell", name, self._runs)
+        self.read.add(name)
+        run = self._runs[name]
+        return _Parameters(name, run) if name in self._random else run
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._runs)
+
+    def __len__(self) -> int:
+        return len(self._runs)
+
+
+class _Parameters:
+    """A run whose random numbers are an error to read."""
+
+    def __init__(self, name: str, run: Run) -> None:
+        self._name = name
+        self.params = run.params
+        self.rounds = run.rounds
+        self.replicates = run.replicates
+        self.dims = run.dims
+
+    def __getattr__(self, field: str) -> Any:
+        raise DeclarationError(
+            f"it reads {field} of {self._name!r}, which random numbers enter, and is declared exact. Leave out `exact`."
+        )
 
 
 def failed_hypotheses(claim: Claim, runs: Runs) -> list[str]:

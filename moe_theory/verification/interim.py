@@ -5,23 +5,14 @@ many looks there are, so that a verdict does not depend on when its last look wa
 """
 
 import dataclasses
-import difflib
-from collections.abc import Iterator, Mapping, Sequence, Set
-from typing import Any, NamedTuple
+from collections.abc import Mapping, Sequence, Set
 
 from moe_theory.core.errors import (
     OWN_CODE,
-    DeclarationError,
-    InvalidValueError,
-    MoeTheoryError,
-    described,
-    frames,
-    unknown_name,
 )
-from moe_theory.runs import Run
-from moe_theory.verification import evidence
 from moe_theory.verification.claim import Claim, Runs
 from moe_theory.verification.criteria import Identity, Prior, Samples
+from moe_theory.verification.evidence import ClaimSample, collect_sample, reason_of
 from moe_theory.verification.intervals import is_dependent
 from moe_theory.verification.verdict import Look, Status, Stop, Verdict
 
@@ -89,17 +80,6 @@ def examine(claim: Claim, samples: Samples, labels: list[str], error: float, bla
     return verdict, look
 
 
-class Taken(NamedTuple):
-    """What a claim took from the runs of replicates `first` to `last` - 1."""
-
-    first: int
-    last: int
-    samples: Samples | None = None
-    labels: Sequence[str] = ()  # of the components, where it is the first that was taken
-    cells: frozenset[str] = frozenset()  # whose runs it has read
-    end: tuple[Status, str] | None = None  # a verdict and its reason, where these runs alone decide it
-
-
 class SequentialTest:
     """The test of one claim under one reading: its samples so far, and the looks at them.
 
@@ -133,15 +113,15 @@ class SequentialTest:
         """Take samples from the runs of further replicates; those known already are passed over. `overflows` says what
         is wrong with runs, by name: reading one of these is an error.
         """
-        self.add([taken(self.claim, runs, overflows, self.random, self.samples is None)])
+        self.add([collect_sample(self.claim, runs, overflows, self.random, self.samples is None)])
 
-    def add(self, parts: Sequence[Taken]) -> None:
-        """Add what was taken from parts of further replicates, which follow one another."""
+    def add(self, parts: Sequence[ClaimSample]) -> None:
+        """Add samples of parts of further replicates, which follow one another."""
         last = parts[-1].last
-        ends = [part.end for part in parts if part.end is not None]
-        if ends:
-            self._end(*ends[0], last)
-            return
+        for part in parts:
+            if part.end is not None:
+                self._end(*part.end, last)
+                return
         try:
             for part in parts:
                 if part.samples is not None and self.count < part.last:
@@ -189,89 +169,4 @@ class SequentialTest:
             verdict,
             replicates=count,
             command=f"{self.blank.command} --replicates {count}",
-        )
-
-
-def taken(claim: Claim, runs: Runs, overflows: Mapping[str, str], random: Set[str], is_first: bool) -> Taken:
-    """What a claim takes from runs of some replicates, with arguments as of `SequentialTest`; an end where its own code
-    fails. Its hypotheses and the names of its components are those of the first.
-    """
-    try:
-        return take(claim, runs, overflows, random, is_first)
-    except OWN_CODE as failure:
-        return Taken(*_span(runs), end=(Status.ERROR, reason_of(failure)))
-
-
-def take(claim: Claim, runs: Runs, overflows: Mapping[str, str], random: Set[str], is_first: bool) -> Taken:
-    """As `taken`. Raises: what the claim's own code does; InvalidValueError for a run that it reads and that is
-    wrong.
-    """
-    anyone, span, runs = next(iter(runs.values())), _span(runs), _ReadRuns(runs)
-    failed = evidence.failed_hypotheses(claim, runs) if is_first else []
-    if failed:
-        return Taken(*span, end=(Status.INAPPLICABLE, f"fails here: {'; '.join(failed)}"))
-    samples = evidence.collect(claim, _ReadRuns(runs, random), len(anyone.replicates))
-    for name in sorted(runs.read & overflows.keys()):
-        raise InvalidValueError(overflows[name])
-    labels = evidence.labels_of(claim, runs, anyone.rounds, samples.observed.shape[1]) if is_first else []
-    return Taken(*span, samples, labels, frozenset(runs.read))
-
-
-def _span(runs: Runs) -> tuple[int, int]:
-    """The first of the runs' replicates, and the one after the last."""
-    replicates = next(iter(runs.values())).replicates
-    return int(replicates[0]), int(replicates[-1]) + 1
-
-
-def is_of_study(failure: BaseException) -> bool:
-    """Whether what running a study has raised is an ERROR of its claims, and ends no other."""
-    return not isinstance(failure, MoeTheoryError) or isinstance(failure, DeclarationError)
-
-
-def reason_of(failure: BaseException) -> str:
-    """The reason of an ERROR, with the line of the user's code that raised it."""
-    return f"{described(failure)}{_nearest(failure)}{frames(failure)}"
-
-
-def _nearest(failure: BaseException) -> str:
-    """Suggestion for a mistyped attribute."""
-    if not isinstance(failure, AttributeError) or failure.name is None:
-        return ""
-    fields = getattr(failure.obj, "_fields", ())
-    known = fields or [name for name in dir(failure.obj) if not name.startswith("_")]
-    near = difflib.get_close_matches(failure.name, known, n=1)
-    listed = f". Known: {', '.join(known)}." if fields else ""
-    return f". Did you mean {near[0]!r}?" if near else listed
-
-
-class _ReadRuns(Mapping[str, Run]):
-    """Runs by name that remember which of them were read, and give parameters alone of those that are `random`."""
-
-    def __init__(self, runs: Runs, random: Set[str] = frozenset()) -> None:
-        self._runs, self._random = runs, random
-        self.read: set[str] = set()
-
-    def __getitem__(self, name: str) -> Any:
-        if name not in self._runs:
-            raise unknown_name("cell", name, self._runs)
-        self.read.add(name)
-        return _Parameters(name, self._runs[name]) if name in self._random else self._runs[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._runs)
-
-    def __len__(self) -> int:
-        return len(self._runs)
-
-
-class _Parameters:
-    """A run of which what random numbers enter is an error to read."""
-
-    def __init__(self, name: str, run: Run) -> None:
-        self._name = name
-        self.params, self.rounds, self.replicates, self.dims = run.params, run.rounds, run.replicates, run.dims
-
-    def __getattr__(self, field: str) -> Any:
-        raise DeclarationError(
-            f"it reads {field} of {self._name!r}, which random numbers enter, and is declared exact. Leave out `exact`."
         )

@@ -24,8 +24,8 @@ from moe_theory.runs.runner import Result, Runner
 from moe_theory.runs.workers import WorkerPool, num_device_workers
 from moe_theory.verification.archive import Archive
 from moe_theory.verification.claim import Claim, Experiment, Runs
-from moe_theory.verification.evidence import find_overflows
-from moe_theory.verification.interim import SequentialTest, is_of_study
+from moe_theory.verification.evidence import find_overflows, is_of_study
+from moe_theory.verification.interim import SequentialTest
 from moe_theory.verification.proofs import require_proofs
 from moe_theory.verification.remote import RemoteSampler, SampleBatch, remote_pool, remote_sampler
 from moe_theory.verification.request import Request, Study, blank_verdict, check_request
