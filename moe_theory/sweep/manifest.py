@@ -27,15 +27,13 @@ def read_manifest(folder: Path) -> Manifest:
     """Return the manifest of a folder. Raises: InvalidValueError where there is none, or one that is damaged."""
     require_version(folder)
     path = folder / MANIFEST
+    if not path.exists():
+        raise InvalidValueError(f"{folder} holds no sweep: there is no {MANIFEST} in it. Name another folder.")
     try:
         document = read_json(path)
         if document["schema"] != SCHEMA:
             raise ValueError(f"its schema is not {SCHEMA}")
         return Manifest(document["specification"], document["fingerprint"])
-    except FileNotFoundError:
-        raise InvalidValueError(
-            f"{folder} holds no sweep: there is no {MANIFEST} in it. Name another folder."
-        ) from None
     except (OSError, ValueError, KeyError, TypeError) as failure:
         reason = getattr(failure, "strerror", None) or failure
         raise InvalidValueError(

@@ -5,7 +5,7 @@ import dataclasses
 import functools
 import itertools
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import NamedTuple, Self
 
 from moe_theory.core.errors import InvalidValueError
@@ -45,10 +45,6 @@ class Part(NamedTuple):
     def suffix(self) -> str:
         """The end of the part's file name, before the ending."""
         return f"-{self.number}-of-{self.num_parts}"
-
-    def chunks(self, chunks: Sequence[PlannedChunk]) -> Sequence[PlannedChunk]:
-        """Return the part's chunks of all."""
-        return chunks[self.number - 1 :: self.num_parts]
 
 
 @dataclasses.dataclass
@@ -109,14 +105,18 @@ def run(
         plan = SweepPlan(sweep, pool.fingerprint(functools.partial(planning.fingerprint, sweep.system)))
         plan.require_memory(pool.num_local)
         write_manifest(path, Manifest(sweep.to_json(), plan.fingerprint), is_part=part is not None)
-        store = Store(path, "" if part is None else part.suffix, WAY_OUT)
-        chunks = plan.chunks if part is None else part.chunks(plan.chunks)
+        chunks = plan.chunks
+        suffix = ""
+        if part is not None:
+            chunks = chunks[part.number - 1 :: part.num_parts]
+            suffix = part.suffix
+        store = Store(path, suffix, WAY_OUT)
         saved = store.intact(chunk.name for chunk in chunks)
         missing = [chunk for chunk in chunks if chunk.name not in saved]
         counts = ChunkCounts(len(chunks), len(saved), dict(store.damaged))
         runner = Runner(pool, progress)
         tasks = _tasks(missing, pool.num_workers, keeps_going)
-        runner.add(store, tasks, sum(chunk.replicate_rounds for chunk in missing), f"on {pool.description}")
+        runner.add(store, iter(tasks), sum(chunk.replicate_rounds for chunk in missing), f"on {pool.description}")
         progress.at(counts.line)
         try:
             while runner.is_busy:
@@ -131,26 +131,22 @@ def run(
     return Outcome(plan, store, counts)
 
 
-def _tasks(missing: Sequence[PlannedChunk], num_workers: int, keeps_going: bool) -> Iterator[Task]:
-    """Yield tasks of some chunks each: the first task of each program first."""
+def _tasks(missing: Sequence[PlannedChunk], num_workers: int, keeps_going: bool) -> list[Task]:
+    """Return tasks of some chunks each: the first task of each program first."""
     most = max(1, min(MOST_A_TASK, len(missing) // (TASKS_A_WORKER * num_workers)))
-    firsts: list[Task] = []
-    others: list[list[PlannedChunk]] = []
+    firsts: dict[Hashable, Task] = {}
+    others = []
     for program, alike in itertools.groupby(missing, lambda chunk: chunk.task.program):
-        chunks = list(alike)
-        size = max(1, min(most, WORK_A_TASK // chunks[0].replicate_rounds))
-        batches = [chunks[start : start + size] for start in range(0, len(chunks), size)]
-        if all(task.program != program for task in firsts):
-            firsts.append(_task(batches.pop(0), keeps_going))
-        others += batches
-    yield from firsts
-    for batch in others:
-        yield _task(batch, keeps_going)
-
-
-def _task(chunks: Sequence[PlannedChunk], keeps_going: bool) -> Task:
-    call = functools.partial(planning.compute, chunks, keeps_going)
-    return Task(call, sum(chunk.replicate_rounds for chunk in chunks), chunks[0].task.program, tuple(chunks))
+        chunks = tuple(alike)
+        work = chunks[0].replicate_rounds
+        size = max(1, min(most, WORK_A_TASK // work))
+        for start in range(0, len(chunks), size):
+            batch = chunks[start : start + size]
+            call = functools.partial(planning.compute, batch, keeps_going)
+            task = Task(call, work * len(batch), program, batch)
+            if firsts.setdefault(program, task) is not task:
+                others.append(task)
+    return [*firsts.values(), *others]
 
 
 def _save(results: Sequence[Result], store: Store, counts: ChunkCounts) -> None:
