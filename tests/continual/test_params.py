@@ -1,4 +1,4 @@
-"""What the continual system refuses, in words that name the value and the way out; its readings; a router of one's own."""
+"""What the continual system refuses, in words that name the value and the way out; its readings; an own loss."""
 
 import math
 

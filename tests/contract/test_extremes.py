@@ -126,7 +126,7 @@ def test_a_parameter_at_its_extremes_is_right_or_refused(case: Case) -> None:
     assert len(accepted) > len(case.params)  # not all is refused
 
 
-# All others that decide numbers are in the fingerprint of what is kept: `tests/runs/test_provenance.py`.
+# All others that decide numbers are in the fingerprint of what is kept: `tests/runs/test_key.py`.
 OPTIONS = {"jax_debug_nans": True, "jax_default_prng_impl": "rbg", "jax_disable_jit": True}
 
 
