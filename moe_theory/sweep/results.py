@@ -200,7 +200,7 @@ class Results(Shown):
         if self.sweep.keep == "replicates":
             last = xr.Variable(REPLICATE, np.arange(self.sweep.replicates))
             for place in places if self.partial else ():  # a damaged chunk changes the type of whole numbers
-                self._read(self.plan.by_cell[place])
+                self._read(place)
             cells = map(self.replicates_of, places)
         else:
             last = xr.Variable(STATISTIC, np.array(self.statistics))
@@ -252,22 +252,12 @@ class Results(Shown):
             )
         return self.run_of(places[0])
 
-    def runs(self, first: int = 0, count: int | None = None) -> Mapping[str, Run]:
+    def runs(self) -> Mapping[str, Run]:
         """The cells' runs by their names, such as "num_experts = 5, truth_scale = 0.4"; each is read when asked for.
 
         The only cell of a sweep without axes has the name of the system.
-
-        Args:
-            count: of the replicates from `first` on; None takes all there are.
-        Raises: InvalidValueError for replicates that the sweep does not have.
         """
-        last = self.sweep.replicates if count is None else first + count
-        if not 0 <= first < last <= self.sweep.replicates:
-            raise InvalidValueError(
-                f"replicates {first} to {last - 1} are asked for, and the sweep has {self.sweep.replicates}: raise "
-                "`replicates` in its specification and run it again, which computes only what is new."
-            )
-        return _Runs(self.names, lambda place: self.run_of(place, first, last))
+        return _Runs(self.names, self.run_of)
 
     @functools.cached_property
     def names(self) -> tuple[str, ...]:
@@ -286,29 +276,20 @@ class Results(Shown):
             texts |= {name: _texts(values) for name, values in axis.columns.items()}
         return texts
 
-    def run_of(self, place: int, first: int = 0, last: int | None = None) -> Run:
-        """Replicates `first` to `last` - 1 of the cell at this place. Raises: MissingError; InvalidValueError where
-        they were not kept.
-        """
-        self._require_replicates()
-        last = self.sweep.replicates if last is None else last
-        chunks = [
-            chunk for chunk in self.plan.by_cell[place] if chunk.first < last and chunk.first + chunk.num_kept > first
-        ]
-        pieces = [arrays for _, arrays in self._read(chunks)]
-        if len(pieces) < len(chunks):
-            raise self._incomplete(f"replicates {first} to {last - 1} of {self.names[place]}")
-        start = first - chunks[0].first
-        joined = {name: _joined(pieces, name)[..., start : start + last - first] for name in self.kept}
-        records = _records(self.kept)(**joined)
-        return Run(self.sweep.grid.cells[place].params, self.rounds, np.arange(first, last), None, records)
+    def run_of(self, place: int) -> Run:
+        """All replicates of the cell at this place. Raises: MissingError; InvalidValueError where they were not kept."""
+        numbers, arrays = self.replicates_of(place)
+        if len(numbers) < self.sweep.replicates:
+            raise self._incomplete(f"not all replicates of {self.names[place]}")
+        records = _records(self.kept)(**arrays)
+        return Run(self.sweep.grid.cells[place].params, self.rounds, numbers, None, records)
 
     def statistics_of(self, place: int) -> dict[str, Float[np.ndarray, "..."]] | None:
         """Statistics (R, *own axes, statistics) of the cell at this place, by observable; None without replicates.
 
         Moments merge in the order of chunks; quantiles are exact.
         """
-        pieces = [arrays for _, arrays in self._read(self.plan.by_cell[place])]
+        pieces = [arrays for _, arrays in self._read(place)]
         if not pieces:
             return None
         if self.sweep.keep == ONLY:
@@ -319,26 +300,24 @@ class Results(Shown):
         """Numbers of the replicates of the cell at this place, and (R, *own axes, B) by observable where there are any.
         Raises: InvalidValueError where they were not kept.
         """
-        self._require_replicates()
-        read = self._read(self.plan.by_cell[place])
-        if not read:
-            return np.arange(0), {}
-        numbers = np.concatenate([chunk.first + np.arange(chunk.num_kept) for chunk, _ in read])
-        return numbers, {name: _joined([arrays for _, arrays in read], name) for name in self.kept}
-
-    def _require_replicates(self) -> None:
         if self.sweep.keep == ONLY:
             raise InvalidValueError(
                 f"{self.folder} has statistics only, and no replicates: set keep = 'statistics' in its "
                 "specification and run it again."
             )
+        read = self._read(place)
+        if not read:
+            return np.arange(0), {}
+        numbers = np.concatenate([chunk.first + np.arange(chunk.num_kept) for chunk, _ in read])
+        pieces = [arrays for _, arrays in read]
+        return numbers, {name: np.concatenate([piece[name] for piece in pieces], axis=-1) for name in self.kept}
 
-    def _read(self, chunks: Sequence[PlannedChunk]) -> list[tuple[PlannedChunk, Arrays]]:
-        """The chunks that are there and whole, with their replicates that count. Raises: MissingError where one is not,
-        unless partial results are accepted.
+    def _read(self, place: int) -> list[tuple[PlannedChunk, Arrays]]:
+        """A cell's chunks that are there and whole, with their replicates that count. Raises: MissingError where one is
+        not, unless partial results are accepted.
         """
         pieces = []
-        for chunk in chunks:
+        for chunk in self.plan.by_cell[place]:
             data = self.store.get(chunk.name)
             if data is None:
                 self._present[chunk.cell] = [other for other in self._present[chunk.cell] if other is not chunk]
@@ -380,10 +359,6 @@ class _Runs(Mapping[str, Run]):
 @functools.cache
 def _records(names: tuple[str, ...]) -> Any:
     return collections.namedtuple("Records", names)
-
-
-def _joined(pieces: Sequence[Arrays], name: str) -> np.ndarray:
-    return np.concatenate([piece[name] for piece in pieces], axis=-1)
 
 
 def _is_same(asked: Any, value: Any) -> bool:
