@@ -26,7 +26,6 @@ from moe_theory.runs.progress import Progress, automatic
 from moe_theory.runs.progress import shown as shown_progress
 from moe_theory.runs.store import Store, unpack
 from moe_theory.sweep import runner
-from moe_theory.sweep.manifest import read_manifest
 from moe_theory.sweep.plan import Coverage, PlannedChunk, SweepPlan, chunk_shapes
 from moe_theory.sweep.specification import Specification
 from moe_theory.sweep.statistics import ONLY, Arrays, over_replicates
@@ -122,7 +121,7 @@ class Results(Shown):
             address in place of a folder.
         """
         folder = local(path)
-        manifest = read_manifest(folder)
+        manifest = runner.read_manifest(folder)
         plan = SweepPlan(Sweep.from_json(manifest.specification), manifest.fingerprint)
         return cls(plan, Store(folder), partial)
 
@@ -162,11 +161,6 @@ class Results(Shown):
     def rounds(self) -> Int[np.ndarray, " R"]:
         """The recorded rounds, 1-based."""
         return recorded_rounds(self.sweep.rounds, self.sweep.stride)
-
-    @property
-    def stride(self) -> int:
-        """Rounds from one record to the next."""
-        return self.sweep.stride
 
     @property
     def digest(self) -> str:
@@ -277,7 +271,7 @@ class Results(Shown):
         return texts
 
     def run_of(self, place: int) -> Run:
-        """All replicates of the cell at this place. Raises: MissingError; InvalidValueError where they were not kept."""
+        """All replicates of the cell at this place. Raises: MissingError, InvalidValueError where they are not."""
         numbers, arrays = self.replicates_of(place)
         if len(numbers) < self.sweep.replicates:
             raise self._incomplete(f"not all replicates of {self.names[place]}")
