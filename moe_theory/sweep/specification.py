@@ -68,8 +68,7 @@ class Specification(Shown):
     precision: Literal["float32", "float64"] = "float32"
 
     def __post_init__(self) -> None:
-        values = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
-        for name, value in checked(_fields(), values):
+        for name, value in checked(_FIELDS, dict(vars(self))):
             object.__setattr__(self, name, value)
         for name, value in self._completed().items():
             object.__setattr__(self, name, value)
@@ -142,9 +141,9 @@ class Specification(Shown):
     @classmethod
     def _of(cls, entries: Mapping[str, Any]) -> Self:
         for name in entries:
-            if name not in _names():
+            if name not in cls.__dataclass_fields__:
                 with about(name):
-                    raise unknown_name("key", name, _names())
+                    raise unknown_name("key", name, cls.__dataclass_fields__)
         for name in ("system", "rounds"):
             if name not in entries:
                 with about(name):
@@ -153,7 +152,7 @@ class Specification(Shown):
 
     def to_json(self) -> dict[str, Any]:
         """Return the specification as plain data, the same for equal ones: lists where the order counts."""
-        data = {name: value for name, value in vars(self).items() if name in _names() and value is not None}
+        data = {name: getattr(self, name) for name in self.__dataclass_fields__ if getattr(self, name) is not None}
         data["axes"] = [{"name": name, "values": list(values)} for name, values in self.axes.items()]
         data["zips"] = [
             {"name": name, "columns": {member: list(values) for member, values in columns.items()}}
@@ -260,17 +259,9 @@ def example() -> str:
 
 
 _DISTINCT = TypeAdapter(Annotated[Any, AfterValidator(distinct)])
-
-
-@functools.cache
-def _fields() -> TypeAdapter:
-    kinds = get_type_hints(Specification, include_extras=True)
-    return TypeAdapter(create_model("Fields", **{name: (kind, ...) for name, kind in kinds.items()}))  # pyright: ignore
-
-
-@functools.cache
-def _names() -> tuple[str, ...]:
-    return tuple(field.name for field in dataclasses.fields(Specification))
+_HINTS = get_type_hints(Specification, include_extras=True)
+_KINDS: dict[str, Any] = {name: (kind, ...) for name, kind in _HINTS.items()}
+_FIELDS = TypeAdapter(create_model("Fields", **_KINDS))
 
 
 def _dotted(key: Sequence[str]) -> str:

@@ -10,7 +10,7 @@ import dataclasses
 import chex
 import numpy as np
 import pytest
-from written_down import check_written_down
+from samples import check_written_down
 
 import moe_theory as mt
 from moe_theory import System

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from written_down import check_written_down
+from samples import check_written_down
 
 import moe_theory as mt
 from moe_theory.core import baseline
@@ -33,7 +33,7 @@ from moe_theory.runs import Run
 from moe_theory.verification import Status, registry
 from moe_theory.verification.session import judge
 
-from .pictures import corners
+from .dataset_files import corners
 
 REPLICATES, ROUNDS = 256, np.arange(1, 4)
 CLAIMS = registry.select_claims(["deep"])

@@ -20,7 +20,7 @@ from moe_theory.deep.datasets import Images
 from moe_theory.deep.tasks import OTHER, inputs_of, on_device, pool_of, sample_rows
 
 from . import dataset_files as files
-from .pictures import corners
+from .dataset_files import corners
 
 RED, BLUE = (250, 10, 20), (10, 20, 250)
 COLOURS = {"cat": RED, "dog": BLUE}

@@ -12,7 +12,7 @@ import pytest
 import xarray as xr
 from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
-from written_down import check_written_down
+from samples import check_written_down
 
 from moe_theory.core.system import recorded_rounds
 from moe_theory.merging import corrected, policies, reading
