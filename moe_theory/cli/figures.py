@@ -69,8 +69,8 @@ def figures(
     if only_list:
         _list(paper)
         return
+    from moe_theory.plot.document import of_paths
     from moe_theory.report import plots
-    from moe_theory.report.document import of_paths
     from moe_theory.runs import terminal_progress
     from moe_theory.runs.compilation import keep_programs
     from moe_theory.verification.settings import parsed
@@ -94,9 +94,10 @@ def figures(
 
 def _list(paper: str | None) -> None:
     from moe_theory.plot.document import Document
+    from moe_theory.plot.markdown import paragraphs
     from moe_theory.report import plots
 
     titles = plots.all_titles() if paper is None else plots.titles_of(paper)
     of_papers = {"": titles} if paper is not None else {f"{of} ": each for of, each in plots.all_titles().items()}
     lines = [f"{of}{name}: {title}" for of, each in of_papers.items() for name, title in each.items()]
-    show_document(Document(lambda: titles, lambda _: lines))
+    show_document(Document(lambda: titles, lambda _: paragraphs(lines)))

@@ -6,7 +6,7 @@ import inspect
 import math
 import types
 import typing
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,7 @@ from moe_theory.cli.output import (
 )
 from moe_theory.core.commands import Interruption, Terminal, option_of
 from moe_theory.core.errors import DeclarationError, InvalidValueError, shortened
-from moe_theory.plot.document import Document, VerdictTable
+from moe_theory.plot.document import Content, Document
 from moe_theory.runs.files import whole_set
 
 
@@ -80,10 +80,11 @@ def command_of(paper: str, name: str, function: Callable[..., Any]) -> click.Com
                 document = function(*positional, **given)
                 if not isinstance(document, Document):
                     raise DeclarationError(f"{place} returned {shortened(document)}. Return a Document.")
-                if out is not None:
-                    paths = [f"wrote {out / file}" for file in document.files]
-                    document = dataclasses.replace(document, folder=out, beside=[*document.beside, *paths])
-                _write(document)
+                folder = document.folder if out is None else out
+                if folder is not None:
+                    _write(document.files, folder)
+                    paths = [f"wrote {folder / file}" for file in document.files]
+                    document = dataclasses.replace(document, beside=[*document.beside, *paths])
             except Interruption as interruption:
                 stop_at_once(f"interrupted; {interruption}")
             show_document(document)
@@ -99,18 +100,16 @@ def command_of(paper: str, name: str, function: Callable[..., Any]) -> click.Com
     return json_option(option_of(hints.get("return")).help)(command)
 
 
-def _write(document: Document) -> None:
-    """Write the files of a document into its folder, all or none. Raises: OutputError."""
-    if document.folder is None:
-        return
-    with whole_set(document.folder, document.files) as paths:
-        for path, content in zip(paths.values(), document.files.values(), strict=True):
-            if isinstance(content, VerdictTable):
+def _write(files: Mapping[str, Content], folder: Path) -> None:
+    """Write files into a folder, all or none. Raises: OutputError."""
+    with whole_set(folder, files) as paths:
+        for path, content in zip(paths.values(), files.values(), strict=True):
+            if callable(content):
+                content(path)
+            else:
                 from moe_theory.report import pages  # which few documents need
 
-                path.write_text(pages.to_json(content.report))
-            else:
-                content(path)
+                path.write_text(pages.to_json(content))
 
 
 def _parameter(place: str, parameter: inspect.Parameter, hint: Any) -> click.Parameter:

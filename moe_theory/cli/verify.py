@@ -136,6 +136,7 @@ def request_of(
 
 def _list(request: "Request", replicates: int | None) -> None:
     from moe_theory.plot.document import Document
+    from moe_theory.plot.markdown import paragraphs
 
     rows = [
         {
@@ -149,8 +150,8 @@ def _list(request: "Request", replicates: int | None) -> None:
         for blank in study.blanks
     ]
     line = "{claim} under {readings}: {replicates} replicates of {experiment}"
-    told = (line.format(readings=" and ".join([row["reading"], *row["also"]]), **row) for row in rows)
-    show_document(Document(lambda: rows, lambda _: told))
+    lines = [line.format(readings=" and ".join([row["reading"], *row["also"]]), **row) for row in rows]
+    show_document(Document(lambda: rows, lambda _: paragraphs(lines)))
 
 
 def _judge(request: "Request", out: Path, dask: str | None, fresh: bool, has_page: bool) -> None:

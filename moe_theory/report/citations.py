@@ -17,7 +17,9 @@ def document(report: Report) -> Document:
     papers = cited_papers((verdict.paper, verdict.claim) for verdict in report.verdicts)
     version = report.versions.get("moe-theory", moe_theory.__version__)
     entries = bibtex(papers, version)
-    return Document(lambda: {"papers": papers, "version": version, "bibtex": entries}, lambda _: (entries,), SCHEMA)
+    return Document(
+        lambda: {"papers": papers, "version": version, "bibtex": entries}, lambda _: f"```\n{entries}\n```", SCHEMA
+    )
 
 
 def bibtex(papers: Sequence[str], version: str) -> str:

@@ -39,7 +39,7 @@ def measure(
     """
     values = {"place": str(place), "count": count, "factor": factor, "is_fast": is_fast}
     terminal.say("measuring")
-    return Document(lambda: values | {"sizes": sizes, "names": names, "rounds": rounds}, lambda width: [])
+    return Document(lambda: values | {"sizes": sizes, "names": names, "rounds": rounds}, lambda width: "")
 
 
 def run(*words: str) -> None:

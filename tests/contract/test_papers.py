@@ -295,8 +295,8 @@ def test_a_paper_brings_a_command(outside, tmp_path):
     assert "'laods'" in misspelt[1]
     assert "'loads'" in misspelt[1]
     assert broken[1] == "moe-theory: paper 'queues': the command 'broken' is of type type. Make it a function.\n"
-    *_, broken = outside('{"broken": "queues_loads:ruled"}')
-    assert "the command 'broken': columns: collections.abc.Iterable[str] has a type that no option has" in broken[1]
+    *_, broken = outside('{"broken": "queues_loads:table"}')
+    assert "the command 'broken': columns: collections.abc.Sequence[str] has a type that no option has" in broken[1]
     *_, broken = outside('{"broken": "queues_loads:none"}')
     assert re.fullmatch(r"moe-theory: paper 'queues': commands\['broken'\]=.* cannot be imported .*\n", broken[1])
 
