@@ -3,7 +3,6 @@
 import dataclasses
 import functools
 import inspect
-import math
 import types
 import typing
 from collections.abc import Callable, Mapping
@@ -13,7 +12,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from moe_theory.cli.options import PATH, Listed, WholeNumbers, examples, json_option, out_option
+from moe_theory.cli.options import PATH, Listed, WholeNumber, examples, json_option, out_option
 from moe_theory.cli.output import (
     command_line,
     open_console,
@@ -23,34 +22,13 @@ from moe_theory.cli.output import (
     stoppable,
 )
 from moe_theory.core.commands import Interruption, Terminal, option_of
-from moe_theory.core.errors import DeclarationError, InvalidValueError, shortened
+from moe_theory.core.errors import DeclarationError, shortened
 from moe_theory.plot.document import Content, Document
 from moe_theory.runs.files import whole_set
 
-
-class _Count(click.ParamType):
-    """A whole number, also written as 60_000 or 1e6. Raises: InvalidValueError for anything else."""
-
-    name = "integer"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        try:
-            return int(value)
-        except ValueError:
-            pass
-        try:
-            number = float(value)
-            if math.isfinite(number) and number == int(number):
-                return int(number)
-        except ValueError:
-            pass
-        option = param.opts[0] if param else ""
-        raise InvalidValueError(f"{option} {shortened(value)} must be a whole number, such as 8 or 1e6.")
-
-
 _UNSET = (ParameterSource.DEFAULT, ParameterSource.DEFAULT_MAP)
-_TYPES: dict[Any, click.ParamType] = {int: _Count(), float: click.FLOAT, str: click.STRING, Path: PATH}  # Click's
-_LISTS = {tuple[int, ...]: WholeNumbers, tuple[str, ...]: Listed}
+_TYPES: dict[Any, click.ParamType] = {int: WholeNumber(), float: click.FLOAT, str: click.STRING, Path: PATH}  # Click's
+_ITEMS: dict[Any, click.ParamType] = {tuple[int, ...]: WholeNumber(), tuple[str, ...]: click.STRING}  # of lists
 
 
 def command_of(paper: str, name: str, function: Callable[..., Any]) -> click.Command:
@@ -119,7 +97,7 @@ def _parameter(place: str, parameter: inspect.Parameter, hint: Any) -> click.Par
     is_union = typing.get_origin(hint) in (types.UnionType, typing.Union)
     kinds = [part for part in typing.get_args(hint) if part is not types.NoneType] if is_union else [hint]
     is_several = parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
-    if is_several or len(kinds) != 1 or kinds[0] not in (bool, *_TYPES, *_LISTS):
+    if is_several or len(kinds) != 1 or kinds[0] not in (bool, *_TYPES, *_ITEMS):
         raise DeclarationError(
             f"{place}: {parameter} has a type that no option has. Make it bool, int, float, str, Path, "
             "tuple[int, ...] or tuple[str, ...], or one of these or None."
@@ -128,9 +106,10 @@ def _parameter(place: str, parameter: inspect.Parameter, hint: Any) -> click.Par
     is_required = parameter.default is parameter.empty
     if parameter.kind is parameter.POSITIONAL_ONLY:
         return click.Argument([parameter.name], type=_TYPES.get(kind), required=is_required, metavar=option.metavar)
-    return _LISTS.get(kind, click.Option)(
+    made = Listed if kind in _ITEMS else click.Option
+    return made(
         [*option.names_of(parameter.name), parameter.name],
-        type=_TYPES.get(kind),
+        type=(_TYPES | _ITEMS).get(kind),
         is_flag=kind is bool,
         default=option.default if is_required or parameter.default is None else parameter.default,
         required=is_required,

@@ -3,6 +3,7 @@
 import io
 import itertools
 import re
+import textwrap
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +19,8 @@ from matplotlib.ticker import MaxNLocator, NullFormatter
 if TYPE_CHECKING:
     from moe_theory.plot.spec import FigureSpec
 
-WORD = re.compile(r"(?:\$[^$]*\$|\S)+")  # what a line does not break in
+FORMULA = re.compile(r"\$[^$]*\$")  # no line breaks in one
+HELD = "\N{WORD JOINER}"  # in place of a space
 GAP = 3  # pixels at least between words
 LEAST_FONT = 5  # points
 NARROWER = 0.4  # the height falls as this power of the width
@@ -62,7 +64,6 @@ def fit(figure: Figure) -> None:
     for legend in list(figure.legends):
         _fit_legend(figure, legend)
     figure.draw_without_rendering()
-    _repeat_labels(figure)
     before = [axes.bbox.height for axes in figure.axes]
     for axes in figure.axes:
         _fit_titles(figure, axes)
@@ -108,16 +109,6 @@ def _fit_legend(figure: Figure, legend: Legend) -> None:
     figure.set_figheight(figure.get_figheight() + max(grown, 0.0))
 
 
-def _repeat_labels(figure: Figure) -> None:
-    """A row's label, which stands at its first panel alone, at each panel of a row that has become a column."""
-    columns: dict[int, list[Axes]] = {}
-    for axes in _visible(figure):
-        columns.setdefault(round(axes.bbox.x0), []).append(axes)
-    for axes in columns.get(min(columns, default=0), []):
-        if not axes.get_ylabel():
-            axes.set_ylabel(columns[min(columns)][0].get_ylabel())
-
-
 def _fit_titles(figure: Figure, axes: Axes) -> None:
     """Titles and the label below in lines that end before the next panel begins."""
     left, right = _slot(figure, axes)
@@ -145,25 +136,18 @@ def _slot(figure: Figure, axes: Axes) -> tuple[float, float]:
 
 def _wrap(text: Text, room: float, is_upright: bool = False) -> None:
     """Break a text's lines where they are longer than `room` pixels."""
-
-    def length(line: str) -> float:
+    lines = []
+    for line in text.get_text().split("\n"):
         text.set_text(line)
         box = text.get_window_extent()
-        return box.height if is_upright else box.width
-
-    whole, lines = text.get_text(), []
-    for line in whole.split("\n"):
-        words = WORD.findall(line)
-        if length(line) <= room or len(words) < 2:
+        length = max(box.height if is_upright else box.width, 1.0)
+        if length <= room:
             lines.append(line)
             continue
-        lines.append(words[0])
-        for word in words[1:]:
-            if length(f"{lines[-1]} {word}") <= room:
-                lines[-1] += f" {word}"
-            else:
-                lines.append(word)
-    text.set_text("\n".join(lines))
+        words = FORMULA.sub(lambda formula: formula[0].replace(" ", HELD), line)
+        letters = max(int(len(line) * room / length), 1)
+        lines += textwrap.wrap(words, letters, break_long_words=False, break_on_hyphens=False)
+    text.set_text("\n".join(lines).replace(HELD, " "))
 
 
 def _fit_ticks(axis: Axis) -> None:

@@ -24,7 +24,7 @@ def document(report: Report) -> Document:
 
 def bibtex(papers: Sequence[str], version: str) -> str:
     """BibTeX entries of this software, at the version that ran, and of papers. Those without an entry are left out."""
-    entries = [software().of_version(version), *filter(None, map(entry_of, papers))]
+    entries = [software(version), *filter(None, map(entry_of, papers))]
     return "\n\n".join(entry.text for entry in entries)
 
 

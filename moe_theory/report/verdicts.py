@@ -103,7 +103,7 @@ def verdicts_text(report: Report, width: int, folder: Path | None = None) -> str
         report=report,
         known=known,
         whole=whole,
-        false=[each for each in whole if each.finding and each.finding.status is StatementStatus.FALSE],
+        failing=[each for each in whole if each.finding and each.finding.status is StatementStatus.FALSE],
         slowest=sorted(report.seconds.items(), key=lambda item: -item[1])[:MOST_NAMED],
         source=f" --from {shlex.quote(str(folder))}" if folder else "",
         MOST_SURPRISING=MOST_SURPRISING,

@@ -108,11 +108,6 @@ def test_the_version(printed):
         ("explore", "Missing argument 'CLAIM'"),
         ("sweep show", "Missing argument 'FOLDER'"),
         ("deep a b", "unexpected extra argument (b)"),
-        ("claims 'a*'", "the command 'claims' was removed. In its place: moe-theory statements --claims"),
-        ("cite runs", "'cite' was removed. In its place: moe-theory report --cite"),
-        ("tour", "'tour' was removed. In its place: the notebooks"),
-        ("data photographs", "'data' was removed. In its place: moe-theory deep --data DIR --list"),
-        ("completion bash", "'completion' was removed. In its place: Click's own completion"),
     ],
 )
 def test_what_cannot_be_parsed_is_explained(arguments, said, capsys):

@@ -53,7 +53,7 @@ def broken(runs):
         (["figures", "continual", "figure-22"], ["unknown figure", "Did you mean 'figure-2'"]),
         (["figures", "contnual"], ["unknown paper", "Did you mean 'continual'"]),
         (["figures"], ["name a paper to draw: continual, ", "--list"]),
-        (["figures", "continual", "figure-2", "--experts", "2;4"], ["--experts 2;4", "such as 2,4,8"]),
+        (["figures", "continual", "figure-2", "--experts", "2;4"], ["--experts '2;4'", "must be a whole number"]),
         (["figures", "continual", "figure-2", "--dims", "20"], ["--dims 20 sets nothing"]),
         (["figures", "continual", "figure-2", "--reading", "week-signal"], ["Did you mean 'weak-signal'"]),
         *(
