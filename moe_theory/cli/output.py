@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import re
 import shlex
 import signal
 import sys
@@ -109,10 +110,12 @@ def _print_markdown(console: "Console", text: str) -> None:
 
     from moe_theory.plot.markdown import terminal
 
-    for part in terminal(text):
-        # Lines of a pipe, and those with a path or a command, stay whole: a terminal wraps them.
-        is_whole = isinstance(part, Text) and (part.no_wrap or not console.is_terminal)
-        console.print(part, highlight=False, soft_wrap=is_whole)
+    with console.capture() as captured:
+        for part in terminal(text):
+            # Lines of a pipe, and those with a path or a command, stay whole: a terminal wraps them.
+            is_whole = isinstance(part, Text) and (part.no_wrap or not console.is_terminal)
+            console.print(part, highlight=False, soft_wrap=is_whole)
+    click.echo(re.sub(r" +(?=\n)", "", captured.get()), nl=False)
 
 
 def command_line() -> str:

@@ -91,8 +91,7 @@ def document(setting: Setting, bounds: Sequence[EvaluatedBound], notes: Sequence
 def _text(setting: Setting, bounds: Sequence[EvaluatedBound], notes: Sequence[str]) -> str:
     return filled(
         Path(__file__).with_name("bound.md"),
-        facts=facts(setting),
-        notes=notes,
+        sentences=[*facts(setting), *notes],
         bounded=[BOUNDED[name] for name in sorted({bound.form.bounds for bound in bounds})],
         rows=[
             (WORDS[bound.form.name].title, _dimension(bound), _value(bound.value), _least(bound), status(bound))

@@ -197,11 +197,11 @@ def tick_labels(curve: Curve) -> TickLabels:
         if len(columns) == 1 and len(set(names)) == 1 and names[0]:
             shared, columns = [names[0], *shared], [values]
         rows = [list(row) for row in zip(*columns, strict=True)]
-    fewest = -(-len(rows) // MAX_LABELS)
-    tried = (_wrapped(rows[::step], _letters(curve, step)) for step in range(fewest, len(rows)))
-    found = next(((fewest + tries, words) for tries, words in enumerate(tried) if words), None)
-    step, words = found or (len(rows), _wrapped(rows[:1], _letters(curve, len(rows))) or [", ".join(rows[0])])
-    return TickLabels(step, words, ", ".join(shared))
+    room = _letters(curve, min(len(rows), MAX_LABELS))
+    labels = [_wrapped(row, room) for row in rows]
+    longest = max(map(len, "\n".join(labels).split("\n")))
+    step = min(max(-(-len(rows) // MAX_LABELS), -(-longest // _letters(curve, len(rows)))), len(rows))
+    return TickLabels(step, labels[::step], ", ".join(shared))
 
 
 def _in_symbols(label: str) -> str:
@@ -210,28 +210,18 @@ def _in_symbols(label: str) -> str:
     return label
 
 
-def _letters(curve: Curve, step: int) -> int:
-    """How many letters have room under every `step`-th component."""
+def _letters(curve: Curve, count: int) -> int:
+    """How many letters have room under one of `count` components, which are taken to be evenly spread."""
     across = 72 * (_plot_width(curve) - PLOT_EDGES["left"] - PLOT_EDGES["right"])
-    if curve.abscissa is None:
-        return int(across / len(curve.labels) * step / LETTER) - 1
-    places = np.log(np.maximum(curve.abscissa, 1 / LARGEST_DRAWN))
-    gaps, span = np.diff(np.sort(places)[::step]), np.ptp(places) * (1 + 2 * SIDE_ROOM)
-    beside = 2 * (72 * PLOT_EDGES["right"] + across * SIDE_ROOM / (1 + 2 * SIDE_ROOM))  # of the last, to either side
-    nearest = across * gaps.min() / span if len(gaps) and span > 0 else across
-    return int(min(nearest, beside) / LETTER) - 1
+    return max(int(across / count / LETTER) - 1, 1)
 
 
-def _wrapped(rows: list[list[str]], letters: int) -> list[str]:
-    """Each row in a line of at most `letters` letters, or its parts in lines of their own; none if a word is longer."""
-    joined = [", ".join(row) for row in rows]
-    if max(map(len, joined)) <= letters:
-        return joined
-    kept = [[part.replace(" = ", HELD) for part in row] for row in rows]
-    room = max(letters, 1)
-    lines = [[line for part in row for line in textwrap.wrap(part, room, break_long_words=False)] for row in kept]
-    has_room = max(len(line) for each in lines for line in each) <= letters
-    return ["\n".join(each).replace(HELD, " = ") for each in lines] if has_room else []
+def _wrapped(parts: list[str], room: int) -> str:
+    """The parts of a label in lines of their own, broken between words; a number stays beside its name."""
+    lines = []
+    for part in parts:
+        lines += textwrap.wrap(part.replace(" = ", HELD), room, break_long_words=False)
+    return "\n".join(lines).replace(HELD, " = ")
 
 
 def picture_words(verdict: Verdict, curve: Curve) -> str:

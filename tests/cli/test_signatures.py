@@ -72,7 +72,7 @@ def test_what_is_not_given_is_left_to_the_function(capsys):
 def test_no_numbers_are_none():
     """Would catch figures that are refused as if numbers of experts were asked for."""
     figures = cli.command("figures")
-    assert figures.make_context("figures", ["continual"]).params["experts"] is None
+    assert figures.make_context("figures", ["continual"]).params["experts"] == ()
     assert figures.make_context("figures", ["continual", "--experts", "2,4"]).params["experts"] == (2, 4)
 
 

@@ -164,7 +164,7 @@ def test_a_statement_of_one_s_own_stands_as_its_run_found(ran, tmp_path, monkeyp
     for name in ("fair", "continual.fair", "mine.fair"):
         assert f"{words}, by the run in runs/verify" in ran("why", name).out
     assert f"{words}, by the run in mine" in ran("why", "fair", "--from", "mine").out
-    assert ran("statements", "--from", "mine").out.startswith(f"{words}  continual.fair  ")
+    assert f"\n {words}  continual.fair  " in ran("statements", "--from", "mine").out
     (known,) = json.loads(ran("statements", "fair", "--json").out)
     assert known["from"] == "runs/verify"
 
@@ -173,7 +173,7 @@ def test_a_statement_of_one_s_own_stands_as_its_run_found(ran, tmp_path, monkeyp
     ("words", "told"),
     [
         (["why", "fair"], r"status +not judged\n.*There is no verdict on mine\.fair\."),
-        (["statements"], r"^not judged  continual\.fair  Loads are fair\.\n1 statement: 1 not judged"),
+        (["statements"], r"\n not judged  continual\.fair  Loads are fair\.\n+1 statement: 1 not judged"),
     ],
 )
 def test_a_statement_of_one_s_own_that_was_not_judged_is_not_open(ran, tmp_path, monkeypatch, forgotten, words, told):
@@ -234,10 +234,10 @@ def test_what_is_not_there_is_one_line(refused):
 def test_the_tree_shows_every_failing_statement_once_below_what_fails_with_it(ran):
     printed = ran("statements", "--tree").out
     for each in recorded.judged_statements():
-        lines = re.findall(rf"── {re.escape(each.statement.id)}  .*", printed)
+        lines = re.findall(rf"^ +{re.escape(each.statement.id)}: .*", printed, re.MULTILINE)
         assert not each.fails or lines, each.statement.name
     rows = printed.splitlines()
-    above = next(place for place, row in enumerate(rows) if "── equation-31  false" in row)
-    assert rows[above + 1].index("lemma-5  false") > rows[above].index("equation-31")
+    above = next(place for place, row in enumerate(rows) if "  equation-31: false" in row)
+    assert rows[above + 1].index("lemma-5: false") > rows[above].index("equation-31")
     known = json.loads(ran("statements", "generalization.lemma-5", "--tree", "--json").out)
     assert known[0]["rests_on"][0] == "generalization.equation-31"
