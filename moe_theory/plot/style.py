@@ -108,13 +108,10 @@ def style_of(width: float | str | None, style: str | Path | None) -> PictureStyl
 
 def inches(width: float | str) -> float:
     """A width in inches, from a number of them or a text such as "3.25in", "8cm" or "80mm"."""
-    found = re.fullmatch(r"\s*([0-9.]+)\s*(in|cm|mm)?\s*", str(width))
-    try:
-        number = float(found[1]) / UNITS[found[2] or "in"] if found else 0.0
-    except ValueError:
-        number = 0.0
-    if number == 0:
+    found = re.fullmatch(r"\s*(\d+\.?\d*|\.\d+)\s*(in|cm|mm)?\s*", str(width))
+    if found is None:
         raise InvalidValueError(f"width={width} is not a width. Write it as 3.25in, 8cm or 80mm.", argument="width")
+    number = float(found[1]) / UNITS[found[2] or "in"]
     least, most = WIDTHS
     if not least <= number <= most:
         raise InvalidValueError(

@@ -219,7 +219,7 @@ def test_a_new_paper_has_everything(tmp_path):
     assert recorded.startswith(f"{tmp_path / 'queues' / 'recorded.json'}: 6 verdicts, 6 of them new\n")
     assert "false (proved)" in why
     assert "both of its draws are that expert. Objection. draws are meant to differ." in " ".join(why.split())
-    lines = [line.split(maxsplit=3) for line in stated.splitlines()]
+    lines = [line.split(maxsplit=3) for line in stated.splitlines()[3:]]
     assert lines[0][2:] == [
         "queues.theorem-1",
         "holds / open: Of M tasks some expert gets log2(log(M)) + O(1) at most.",
