@@ -115,7 +115,7 @@ def _print_markdown(console: "Console", text: str) -> None:
             # Lines of a pipe, and those with a path or a command, stay whole: a terminal wraps them.
             is_whole = isinstance(part, Text) and (part.no_wrap or not console.is_terminal)
             console.print(part, highlight=False, soft_wrap=is_whole)
-    print(re.sub(r" +(?=\n)", "", captured.get()), end="")
+    console.file.write(re.sub(r" +(?=\n)", "", captured.get()))
 
 
 def command_line() -> str:
