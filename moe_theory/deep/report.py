@@ -16,7 +16,7 @@ from moe_theory.deep.presets import CONTINUAL, EDGE, PRESETS
 from moe_theory.deep.runs import Plan, Stored
 from moe_theory.deep.summary import LEAST_CHANGE, Estimate, Summary
 from moe_theory.plot.document import Document, Picture
-from moe_theory.plot.markdown import Markup, paragraphs, table
+from moe_theory.plot.markdown import Markup, filled, paragraphs, table
 from moe_theory.runs.files import plain, sealed
 from moe_theory.sweep.dataset import to_netcdf
 from moe_theory.verification.claim import Runs
@@ -128,13 +128,6 @@ def _differences(summary: Summary) -> list[dict[str, str]]:
     return rows
 
 
-def closing_lines(summary: Summary) -> list[str]:
-    """What the columns mean, the magnitudes that decide what a router can learn, and warnings."""
-    meaning = [text for name, text in MEANING.items() if name in summary.cells[0].measures]
-    meaning += ["±: standard error over seeds", "κ: median over rounds and seeds"]
-    return ["; ".join(meaning), sigma_line(summary), drive_line(summary), *warnings_of(summary)]
-
-
 def sigma_line(summary: Summary) -> str:
     return (
         f"sigma_0, of an element of the normalised mean images across tasks: variance {summary.variance:.3g}, "
@@ -197,8 +190,13 @@ def document(judgement: Judgement, folder: Path) -> Document:
 
     def text(_: int) -> str:
         is_judged = bool(claims_for(plan.preset, plan.data.title))
-        warnings = verdict_warnings(summary) if is_judged else []
-        return paragraphs([*tables(summary), *closing_lines(summary), *warnings])
+        return filled(
+            Path(__file__).with_name("deep.md"),
+            tables=tables(summary),
+            meaning=[text for name, text in MEANING.items() if name in summary.cells[0].measures],
+            magnitudes=[sigma_line(summary), drive_line(summary)],
+            warnings=[*warnings_of(summary), *(verdict_warnings(summary) if is_judged else ())],
+        )
 
     contents = (
         lambda path: to_netcdf(judgement.to_xarray(), path),
