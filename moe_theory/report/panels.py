@@ -114,32 +114,18 @@ OBSERVED: dict[str, Any] = {"color": "C0", "linewidth": 1, "marker": "o", "marke
 ALLOWED: dict[str, Any] = {"color": "C1", "alpha": 0.12, "linewidth": 0}
 
 
-class Pictures:
-    """The curves of verdicts as SVG documents, each drawn on first use: pages that are written at the end need not
-    wait for pictures that were asked for before.
+def svg_of(verdict: Verdict, figure: "Figure") -> str | None:
+    """The curve of a verdict as SVG, drawn on this figure: making one takes longer than drawing. None without a curve;
+    letters stay text, which keeps documents small.
     """
+    from moe_theory.plot import svg
 
-    def __init__(self) -> None:
-        from matplotlib.figure import Figure
-
-        self._figure = Figure()  # one for all: making another for each takes longer than drawing
-        self._drawn: dict[int, tuple[Verdict, str | None]] = {}
-
-    def of(self, verdict: Verdict) -> str | None:
-        """None for a verdict without a curve; letters stay text, which keeps documents small."""
-        if id(verdict) not in self._drawn:
-            drawn = None if verdict.curve is None or not verdict.curve.labels else self._draw(verdict, verdict.curve)
-            self._drawn[id(verdict)] = verdict, drawn
-        return self._drawn[id(verdict)][1]
-
-    def _draw(self, verdict: Verdict, curve: Curve) -> str:
-        from moe_theory.plot import svg
-
-        figure = self._figure
-        with our_style():
-            figure.clear()
-            _fill(figure, verdict, curve)
-            return svg.written(figure, {"Date": None, "Creator": None, "Type": None})
+    if verdict.curve is None or not verdict.curve.labels:
+        return None
+    with our_style():
+        figure.clear()
+        _fill(figure, verdict, verdict.curve)
+        return svg.written(figure, {"Date": None, "Creator": None, "Type": None})
 
 
 def figure_of(verdict: Verdict) -> "Figure":

@@ -27,6 +27,7 @@ if typing.TYPE_CHECKING:
     from xml.etree.ElementTree import Element
 
     import jinja2
+    from matplotlib.figure import Figure
 
 LONGEST_FORMULA = 4000  # characters that are typeset: longer ones take long
 # What a typeset formula is made of. What else LaTeX can ask for, such as links and styles, is left out.
@@ -62,8 +63,10 @@ class Target(NamedTuple):
     is_short: bool = False
 
 
-def to_html(report: Report, pictures: panels.Pictures | None = None) -> str:
-    drawn = panels.Pictures() if pictures is None else pictures
+def to_html(report: Report) -> str:
+    from matplotlib.figure import Figure  # takes longer to import than all the rest
+
+    figure = Figure()
     counts = Counter(verdict.status for verdict in report.verdicts)
     facets = []  # with how many verdicts have each value, statuses in their own order
     for facet in FACETS:
@@ -71,7 +74,7 @@ def to_html(report: Report, pictures: panels.Pictures | None = None) -> str:
         order = [status for status in Status if found[status]] if facet == "status" else found
         facets.append((facet, [(str(value), found[value]) for value in order]))
     page = templates().get_template("page.html")
-    return _rendered(page, report, counts=counts, facets=facets, picture=lambda verdict: picture_of(verdict, drawn))
+    return _rendered(page, report, counts=counts, facets=facets, picture=lambda verdict: picture_of(verdict, figure))
 
 
 def _facet_of(verdict: Verdict, facet: str) -> list[str]:
@@ -242,9 +245,9 @@ def _digest(text: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
-def picture_of(verdict: Verdict, pictures: panels.Pictures) -> dict[str, str] | None:
+def picture_of(verdict: Verdict, figure: "Figure") -> dict[str, str] | None:
     """Source, words and size in pixels of a verdict's curve, for an image; None for a verdict without one."""
-    svg = pictures.of(verdict)
+    svg = panels.svg_of(verdict, figure)
     if svg is None or verdict.curve is None:
         return None
     source = "data:image/svg+xml;base64," + base64.b64encode(svg.encode()).decode()
