@@ -194,10 +194,7 @@ def _judge(request: "Request", out: Path, dask: str | None, fresh: bool, has_pag
             report = carry_out(request, archive=archive, progress=progress, on_verdict=add, **about)
     except KeyboardInterrupt:
         stop("interrupted; the samples taken so far are saved: the same command resumes from them")
-    if has_page:
-        paths = pages.write_report(report, folder, pages.NUMBERS)
-    else:
-        paths = pages.write_numbers(report, folder)
+    paths = pages.write_report(report, folder, pages.NUMBERS) if has_page else pages.write_numbers(report, folder)
     lines = [*damaged_lines(archive.damaged), verdicts.samples_line(archive.written, archive.found)]
     if request.own is not None:
         show_document(comparison.comparison(report, paths=paths))
