@@ -102,7 +102,6 @@ def show_document(document: "Document") -> None:
             from moe_theory.report.verdicts import verdicts_text  # which few documents need
 
             _print_markdown(console, verdicts_text(document.verdicts, console.width))
-    print_lines(console, *document.beside)
 
 
 def _print_markdown(console: "Console", text: str) -> None:

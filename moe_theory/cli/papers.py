@@ -1,6 +1,5 @@
 """Click commands of the functions that papers bring, made from their signatures."""
 
-import dataclasses
 import functools
 import inspect
 import types
@@ -61,13 +60,11 @@ def command_of(paper: str, name: str, function: Callable[..., Any]) -> click.Com
                 folder = document.folder if out is None else out
                 if folder is not None:
                     _write(document.files, folder)
-                    paths = [f"wrote {folder / file}" for file in document.files]
-                    document = dataclasses.replace(document, beside=[*document.beside, *paths])
             except Interruption as interruption:
                 stop_at_once(f"interrupted; {interruption}")
             show_document(document)
-        if document.is_interrupted:
-            raise KeyboardInterrupt
+            if folder is not None:
+                print_lines(console, *(f"wrote {folder / file}" for file in document.files))
 
     text, _, lines = (inspect.getdoc(function) or "").partition("\n\nExamples:\n")
     options = [_parameter(place, each, hints.get(key)) for key, each in parameters.items() if key not in terminals]

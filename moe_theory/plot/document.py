@@ -31,11 +31,9 @@ class Document:
     body: Callable[[], Any]  # the JSON document, in which numbers that do not exist are null
     text: Callable[[int], str]  # Markdown, for so many columns
     schema: str = ""  # name and version of the JSON document, which it begins with
-    beside: Sequence[str] = ()  # last lines, on standard error where standard output has JSON
     verdicts: "Report | None" = None  # printed below the text as `verify` prints them
     folder: Path | None = None  # of the files
     files: Mapping[str, Content] = dataclasses.field(default_factory=dict)  # contents by name, written all or none
-    is_interrupted: bool = False  # whether an interrupt ended the run early
 
     def to_json(self) -> Any:
         body = plain(self.body())
