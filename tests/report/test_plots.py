@@ -278,7 +278,6 @@ def test_a_figure_of_python_is_drawn_and_shows_itself(drawing, keeps_its_words):
     data, drawn = mt.figure("continual.line", width=3.25, rounds=4)
     assert data.sizes["round"] == 4
     assert drawn.get_figwidth() == 3.25
-    assert "\n" in drawn.axes[0].get_title("left")
     assert drawn._repr_png_().startswith(b"\x89PNG")
     keeps_its_words(line, data)
     own, whole = mt.figure("continual.line")
