@@ -172,21 +172,14 @@ def _planned(
     planned = []
     for spec in chosen:
         count = replicates or spec.replicates
-        _require_taken(paper, spec, asked)
+        for option in asked:
+            if not spec.takes(option):
+                raise InvalidValueError(
+                    f"the figure {paper} {spec.name} decides its {option} itself. Leave {option} out, or draw another."
+                )
         spec.setup(choice, count, seed, **asked)  # refuses sizes that cannot be
         planned.append((spec, functools.partial(spec.compute, choice, count, seed, **asked)))
     return planned
-
-
-def _require_taken(paper: str, spec: FigureSpec, asked: Mapping[str, Any]) -> None:
-    for option in asked:
-        if not spec.takes(option):
-            every = [(name, other) for name in (paper, *paper_names()) for other in figures_of(name).values()]
-            able = dict.fromkeys(f"{name} {other.name}" for name, other in every if other.takes(option))
-            raise InvalidValueError(
-                f"the figure {paper} {spec.name} decides its {option} itself. Leave them out; "
-                f"{', '.join(list(able)[:4])} take {option}."
-            )
 
 
 def _reading_of(paper: str, name: str | None, settings: Mapping[str, Any] | None) -> ReadingLike:
