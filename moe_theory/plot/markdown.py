@@ -86,7 +86,7 @@ def escaped(text: str) -> Markup:
     """Return words of HTML in one line, where nothing is Markdown."""
     line = _one_line(text)
     # Escapes, code, emphasis, cells, fences, mathematics and links; then what makes a block where it begins a line.
-    line = re.sub(r"[\\`*|~$]|(?<!\w)_|_(?!\w)|(?<=\])[(:]", r"\\\g<0>", line)
+    line = re.sub(r"[\\`*|~$]|(?<![^\W_])_|_(?![^\W_])|(?<=\])[(:]", r"\\\g<0>", line)
     line = re.sub(r"^(?:[#>]|[-+=](?=[-+= ]|$))", r"\\\g<0>", line)
     return Markup(re.sub(r"^(\d{1,9})(?=[.)](?: |$))", r"\1\\", line))
 

@@ -7,7 +7,17 @@ from rich.table import Table
 from moe_theory.plot.document import Document
 from moe_theory.plot.markdown import code, filled, paragraphs, table, terminal
 
-STRANGE = ["runs/a_b/*c*", "<b> & &amp; | $x$", "- no list", "1. no list", "# no heading", "a  b", "`x``y", "[a](b)"]
+STRANGE = [
+    "runs/a_b/*c*",
+    "a/__init__.py",
+    "<b> & &amp; | $x$",
+    "- no list",
+    "1. no list",
+    "# no heading",
+    "a  b",
+    "`x``y",
+    "[a](b)",
+]
 
 
 def shown(text: str, width: int = 80) -> str:
