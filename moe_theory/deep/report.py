@@ -3,12 +3,9 @@
 import dataclasses
 import json
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
-
-from rich.console import RenderableType
-from rich.table import Table
 
 from moe_theory.deep.datasets import DATASETS
 from moe_theory.deep.experiments import claims_for
@@ -18,7 +15,8 @@ from moe_theory.deep.judging import FILES, Judgement
 from moe_theory.deep.presets import CONTINUAL, EDGE, PRESETS
 from moe_theory.deep.runs import Plan, Stored
 from moe_theory.deep.summary import LEAST_CHANGE, Estimate, Summary
-from moe_theory.plot.document import Document, Picture, VerdictTable, ruled
+from moe_theory.plot.document import Document, Picture
+from moe_theory.plot.markdown import Markup, filled, paragraphs, table
 from moe_theory.runs.files import plain, sealed
 from moe_theory.sweep.dataset import to_netcdf
 from moe_theory.verification.claim import Runs
@@ -27,8 +25,10 @@ from moe_theory.verification.verdict import Verdict
 
 HEIGHTS = {CONTINUAL: 5.2, EDGE: 3.0}  # of the picture, inches
 SCHEMA = "moe-theory/deep/1"
-BEGIN = """M: experts, T: rounds; digits are embedded, other data needs --data DIR
-to begin: moe-theory deep continual-mnist-small"""
+BEGIN = (
+    "M: experts, T: rounds; digits are embedded, other data needs --data DIR",
+    "to begin: moe-theory deep continual-mnist-small",
+)
 # Column titles of measures, in this order; those in `COMPARED` have a column of differences too.
 TITLES = {
     "generalization_error": "error G_T",
@@ -71,8 +71,8 @@ def presets() -> Document:
         (preset.name, preset.where, preset.data, ", ".join(map(str, preset.experts)), str(preset.num_rounds))
         for preset in PRESETS.values()
     ]
-    table = ruled(("preset", "figure", "data", "M", "T"), rows, numbers=("T",), whole=("preset",))
-    return Document(lambda: facts, lambda _: (table, BEGIN))
+    text = paragraphs([table(("preset", "figure", "data", "M", "T"), rows, ("T",)), *BEGIN])
+    return Document(lambda: facts, lambda _: text)
 
 
 def heading(plan: Plan) -> str:
@@ -83,7 +83,7 @@ def heading(plan: Plan) -> str:
     )
 
 
-def tables(summary: Summary) -> list[Table]:
+def tables(summary: Summary) -> list[Markup]:
     """Return tables of the cells: measures, paired differences to a baseline, and tests that are routed.
 
     Numbers are mean ± standard error.
@@ -93,7 +93,7 @@ def tables(summary: Summary) -> list[Table]:
     for block in blocks:
         titles = list(block[0])
         rows = [[cell.name, *row.values()] for cell, row in zip(summary.cells, block, strict=True)]
-        made.append(ruled(("cell", *titles), rows, numbers=titles, whole=("cell",), folded=titles))
+        made.append(table(("cell", *titles), rows, titles))
     return made
 
 
@@ -126,13 +126,6 @@ def _differences(summary: Summary) -> list[dict[str, str]]:
             row["dropped"] = f"{cell.measures['dropped'].mean:.1f}"
         rows.append(row)
     return rows
-
-
-def closing_lines(summary: Summary) -> list[str]:
-    """What the columns mean, the magnitudes that decide what a router can learn, and warnings."""
-    meaning = [text for name, text in MEANING.items() if name in summary.cells[0].measures]
-    meaning += ["±: standard error over seeds", "κ: median over rounds and seeds"]
-    return ["; ".join(meaning), sigma_line(summary), drive_line(summary), *warnings_of(summary)]
 
 
 def sigma_line(summary: Summary) -> str:
@@ -191,18 +184,19 @@ def picture(plan: Plan, runs: Runs, summary: Summary) -> Picture:
 def document(judgement: Judgement, folder: Path) -> Document:
     """Each cell's errors, how they differ, and the verdicts on the figure's claims, with files for the folder."""
     plan, summary = judgement.plan, judgement.summary
-    verdicts = VerdictTable(judgement.verdicts.source)
+    verdicts = judgement.verdicts.source
     paths = [folder / name for name in FILES]
     numbers = sealed(summary_json(plan, summary, judgement.verdicts, paths))
 
-    def parts(_: int) -> Iterator[VerdictTable | RenderableType]:
-        yield from tables(summary)
-        yield from closing_lines(summary)
-        if claims_for(plan.preset, plan.data.title):
-            yield from verdict_warnings(summary)
-        if judgement.verdicts:
-            yield verdicts
-        yield from (f"wrote {path}" for path in paths)
+    def text(_: int) -> str:
+        is_judged = bool(claims_for(plan.preset, plan.data.title))
+        return filled(
+            Path(__file__).with_name("deep.md"),
+            tables=tables(summary),
+            meaning=[text for name, text in MEANING.items() if name in summary.cells[0].measures],
+            magnitudes=[sigma_line(summary), drive_line(summary)],
+            warnings=[*warnings_of(summary), *(verdict_warnings(summary) if is_judged else ())],
+        )
 
     contents = (
         lambda path: to_netcdf(judgement.to_xarray(), path),
@@ -210,7 +204,13 @@ def document(judgement: Judgement, folder: Path) -> Document:
         verdicts,
         picture(plan, judgement.runs, summary).write,
     )
-    return Document(lambda: json.loads(numbers), parts, folder=folder, files=dict(zip(FILES, contents, strict=True)))
+    return Document(
+        lambda: json.loads(numbers),
+        text,
+        verdicts=verdicts if judgement.verdicts else None,
+        folder=folder,
+        files=dict(zip(FILES, contents, strict=True)),
+    )
 
 
 def verdict_warnings(summary: Summary) -> list[str]:

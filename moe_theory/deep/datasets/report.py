@@ -8,7 +8,8 @@ import numpy as np
 from moe_theory.deep import datasets
 from moe_theory.deep.datasets import DataSet
 from moe_theory.deep.runs import digest_of
-from moe_theory.plot.document import Document, ruled
+from moe_theory.plot.document import Document
+from moe_theory.plot.markdown import paragraphs, table
 
 SCHEMA = "moe-theory/data/2"
 
@@ -32,7 +33,8 @@ def folder_document(folder: Path) -> Document:
     data = datasets.load(names[0], folder)
     classes = _classes(data)
     rows = ((str(row["number"]), row["class"], f"{row['training']:,}", f"{row['test']:,}") for row in classes)
-    table = ruled(("number", "class", "training", "test"), rows, numbers=("number", "training", "test"))
+    columns = ("number", "class", "training", "test")
+    text = paragraphs([*lines(data), table(columns, rows, ("number", "training", "test"))])
     body = {
         "title": data.title,
         "source": data.source,
@@ -42,7 +44,7 @@ def folder_document(folder: Path) -> Document:
         "classes": classes,
         "digest": digest_of(data),
     }
-    return Document(lambda: body, lambda _: (*lines(data), table), SCHEMA)
+    return Document(lambda: body, lambda _: text, SCHEMA)
 
 
 def _classes(data: DataSet) -> list[dict[str, Any]]:
