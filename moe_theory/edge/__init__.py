@@ -58,7 +58,12 @@ PAPER = Paper(
     figures="moe_theory.edge.figures:FIGURES",
     overview="moe_theory.edge.figures.figure_3:OVERVIEW",
     systems={"edge": "moe_theory.edge.sweeps:SWEEPABLE"},
-    first_look=("edge.figure-3.*", "edge.proposition-4.*", "edge.exact.*", "edge.theorem-1.*"),
+    first_look={
+        "edge.lemma-1.least-change": "a server takes the least-norm solution",
+        "edge.lemma-3.sum": "a probability's derivatives sum to zero",
+        "edge.lemma-5.lower": "probabilities differ by pi |h - h'| or more",
+        "edge.proposition-1.normal-quantile": "(16) bounds how often a task type comes",
+    },
     rank=1,
 )
 reading = PAPER.reading  # a reading by its name, as `reading("independent-signal")`

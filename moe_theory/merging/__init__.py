@@ -61,7 +61,14 @@ PAPER = Paper(
     overview="moe_theory.merging.figures.regret:OVERVIEW",
     systems={"merging": "moe_theory.merging.sweeps:SWEEPABLE"},
     commands={"merge": "moe_theory.merging.command:merge"},
-    first_look=("merging:exact",),
+    first_look={
+        "merging.figure-3.printed": "Tanbr saves at least 65 % of the time",
+        "merging.table-1.one-expert": "routing by task saves 35 % of the time",
+        "merging.lemma-1.candidates": "no more candidates than (5)",
+        "merging.assumption-1.diameter": "a leaf's diameter is at most nu_1 rho^h",
+        "merging.equation-3.parameters": "(3) has the printed number of parameters",
+        "merging.remark.neural-part": "corrected: (6) is O(sqrt(T) log T)",
+    },
     rank=3,
 )
 reading = PAPER.reading  # a reading by its name, as `reading("warm-start")`

@@ -2,7 +2,7 @@
 
 import dataclasses
 import shlex
-from collections.abc import Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,7 +32,7 @@ from moe_theory.verification.premises import footings, premises_of
 from moe_theory.verification.recorded import judged_statements as recorded
 from moe_theory.verification.recorded import on_other_data
 from moe_theory.verification.status import Judged, StatementStatus
-from moe_theory.verification.verdict import Report, Statement, Verdict
+from moe_theory.verification.verdict import Report, Statement, Status, Verdict
 
 if TYPE_CHECKING:
     from moe_theory.verification.claim import Claim
@@ -109,6 +109,32 @@ def verdicts_text(report: Report, width: int, folder: Path | None = None) -> str
         MOST_SURPRISING=MOST_SURPRISING,
     )
     return f"{verdict_table(report.verdicts, width)}\n\n{lines}"
+
+
+def first_look_document(report: Report, paths: Sequence[Path], claims: Mapping[str, str]) -> Document:
+    """A first look at all papers, written to these paths: a row a claim, the published statuses, and what to do next.
+
+    Args:
+        claims: what claims say in a few words, by id.
+    """
+    names = {id: statement.name for statement in reversed(report.statements) for id in statement.roles}
+    rows = [
+        (names.get(verdict.claim, verdict.claim), claims[verdict.claim], measured(verdict), verdict.status)
+        for verdict in report.verdicts
+    ]
+    refuted = [names[verdict.claim] for verdict in report.verdicts if verdict.status is Status.REFUTED]
+    return Document(
+        lambda: read_written(paths[-1]),
+        lambda _: document_text(
+            "first_look.md",
+            verdicts=table(("statement", "what it says", "measured", "verdict"), rows),
+            report=report,
+            published=recorded(),
+            page=paths[0] if len(paths) > 1 else None,
+            folder=paths[-1].parent,
+            example=refuted[0] if refuted else report.statements[0].name,
+        ),
+    )
 
 
 def claims_document(claims: "Sequence[Claim]") -> Document:
