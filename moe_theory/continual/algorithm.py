@@ -15,7 +15,6 @@ from moe_theory.continual.theory import exploration_rounds
 from moe_theory.core import gating, metrics
 from moe_theory.core.constraints import AT_LEAST_0, SHARE, IndexOf
 from moe_theory.core.errors import InvalidValueError
-from moe_theory.core.fields import documented
 from moe_theory.core.linear import Fit, fitted, minimum_norm
 from moe_theory.core.locality import Locality, Move, charged, check_locality, distance_moved
 from moe_theory.core.metrics import Metrics
@@ -34,7 +33,6 @@ Router = Callable[[Float[Array, " M"], Float[Array, " M"], Any, Arrival, Params]
 Stream = Callable[[Key[Array, ""], Dims, Any, Params], tuple[Pool, Arrival, Float[Array, " M"]]]
 
 
-@documented
 class State(NamedTuple):
     """Carried from round to round; the checkpoint."""
 
@@ -51,7 +49,6 @@ class State(NamedTuple):
     memory: PyTree = None  # what the locality loss remembers; the paper's own nothing
 
 
-@documented
 class Info(NamedTuple):
     """Observables of one round."""
 
@@ -66,7 +63,6 @@ class Info(NamedTuple):
     generalization_error: Float[Array, ""]  # G_t, (16)
 
 
-@documented
 class Routing(NamedTuple):
     """Route of an arrival: outputs and probabilities of the gates, the router's scores, and the chosen experts."""
 
@@ -77,7 +73,6 @@ class Routing(NamedTuple):
     masks: Bool[Array, "k M"]  # the same as one-hot rows, empty where unused
 
 
-@documented
 class Learned(NamedTuple):
     """The experts after a round, and how far those that learned have moved."""
 

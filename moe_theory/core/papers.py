@@ -28,10 +28,8 @@ from moe_theory.core.errors import (
     shortened,
     unknown_name,
 )
-from moe_theory.core.fields import documented
 
 
-@documented
 @dataclasses.dataclass(frozen=True)
 class Reading:
     """A named set of choices; everything else is as in the paper's own experiment.
@@ -67,7 +65,6 @@ NONE_INSTALLED = (
 )
 
 
-@documented
 @dataclasses.dataclass(frozen=True)
 class Paper:
     """One paper, declared as `PAPER` in the `__init__.py` of its folder, or in its only file. Figures and systems that

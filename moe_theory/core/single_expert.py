@@ -60,7 +60,6 @@ from scipy import special
 
 from moe_theory.core import programs
 from moe_theory.core.errors import InvalidValueError
-from moe_theory.core.fields import documented
 from moe_theory.core.linear import require_overparameterized
 from moe_theory.core.numerics import Numbers
 
@@ -68,7 +67,6 @@ from moe_theory.core.numerics import Numbers
 CERTAIN_POISSON_MEAN = 1e6
 
 
-@documented
 class Exact(NamedTuple):
     """Expected metrics; entry t - 1 belongs to round t."""
 

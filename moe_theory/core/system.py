@@ -20,7 +20,6 @@ from moe_theory.core import engine, lineage, threefry, vmap
 from moe_theory.core.ahead import require_same_start
 from moe_theory.core.constraints import is_known
 from moe_theory.core.errors import DeclarationError, InvalidValueError, shortened
-from moe_theory.core.fields import documented
 from moe_theory.core.machine import machine_memory
 from moe_theory.core.random import replicate_keys, typed_key
 
@@ -34,7 +33,6 @@ State = Any
 Info = Any  # a NamedTuple of arrays: what a round shows
 
 
-@documented
 class System(NamedTuple):
     """A paper's algorithm as two pure functions of one replicate.
 

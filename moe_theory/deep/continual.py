@@ -9,7 +9,6 @@ import optax
 from jaxtyping import Array, Bool, Float, Int, Key, PyTree
 
 from moe_theory.continual.algorithm import Learned, Optimizer, Router, Routing, advance, perturbed
-from moe_theory.core.fields import documented
 from moe_theory.core.locality import Locality, check_locality, distance_moved
 from moe_theory.core.system import System
 from moe_theory.core.tasks import streamed
@@ -22,7 +21,6 @@ from moe_theory.deep.params import Dims, Params, check_params
 from moe_theory.deep.tasks import Arrival, Pool, Source, Stream, draw, on_device, pool_of
 
 
-@documented
 class State(NamedTuple):
     """Carried from round to round; the checkpoint."""
 
@@ -47,7 +45,6 @@ class State(NamedTuple):
         return self.past.max_rounds
 
 
-@documented
 class Info(NamedTuple):
     """Observables of one round."""
 

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from moe_theory.core.errors import InvalidValueError, shortened, unknown_name
-from moe_theory.core.fields import documented
 from moe_theory.core.machine import available_cores
 from moe_theory.deep import datasets, fitting, own, presets, runs
 from moe_theory.deep.datasets import DataSet
@@ -34,7 +33,6 @@ THREADS = 2  # seeds that run at once on a CPU
 FILES = ("results.nc", "summary.json", "verdicts.json", "deep.svg")  # of a judgement, in its folder
 
 
-@documented
 @dataclasses.dataclass(frozen=True)
 class Judgement:
     """Runs of a preset, and the verdicts on its figure's claims.

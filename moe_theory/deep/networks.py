@@ -18,7 +18,6 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, Key, PyTree
 
 from moe_theory.core.errors import DeclarationError, InvalidValueError, described
-from moe_theory.core.fields import documented
 from moe_theory.deep.layers import (
     Affine,
     Normalization,
@@ -36,7 +35,6 @@ _KERNEL_SIDE = 3
 _POOL_SIDE = 2
 
 
-@documented
 class Weights(NamedTuple):
     """The weights of one network, or with leaves (M, ...) of a stack of M."""
 
@@ -44,7 +42,6 @@ class Weights(NamedTuple):
     statistics: PyTree  # running means and variances of BatchNorm; () where a network has none
 
 
-@documented
 @dataclass(frozen=True)
 class Network:
     """Two pure functions and a name; hashable.

@@ -33,7 +33,6 @@ from moe_theory.core.constraints import (
     Within,
 )
 from moe_theory.core.errors import InvalidValueError, unknown_name
-from moe_theory.core.fields import documented
 from moe_theory.core.papers import Reading
 from moe_theory.deep.networks import NETWORKS
 from moe_theory.edge.params import Delay, GateLag
@@ -47,7 +46,6 @@ Part = Annotated[Real, Within(0, 1, why="1 is the whole baseline")]
 BETWEEN = "a delay is between them"
 
 
-@documented
 @dataclasses.dataclass(frozen=True)
 class Dims:
     """Static shapes: what a program is compiled for.
@@ -110,7 +108,6 @@ class Dims:
         return self.num_epochs * (self.num_samples // self.batch_size)
 
 
-@documented
 class Params(NamedTuple):
     """Everything a user sweeps; every leaf may be traced. Those of mobile edge computing alone come last.
 

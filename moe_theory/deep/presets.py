@@ -8,7 +8,6 @@ import numpy as np
 from jaxtyping import Float
 
 from moe_theory.core.errors import InvalidValueError, unknown_name
-from moe_theory.core.fields import documented
 from moe_theory.core.system import System
 from moe_theory.deep import continual, edge
 from moe_theory.deep.params import ADAM, Dims
@@ -19,7 +18,6 @@ CONTINUAL, EDGE = "continual", "edge"
 SMALL = "-small"  # suffix of the small versions
 
 
-@documented
 @dataclasses.dataclass(frozen=True)
 class Preset:
     """One experiment of a paper: data, sizes, and the cells that its figure compares."""

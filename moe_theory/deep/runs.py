@@ -24,7 +24,6 @@ from jaxtyping import Array, Key, PyTree, Shaped
 from moe_theory.core import engine, programs
 from moe_theory.core.constraints import typed
 from moe_theory.core.errors import InvalidValueError, unknown_name
-from moe_theory.core.fields import documented
 from moe_theory.core.machine import available_cores, machine_memory
 from moe_theory.core.programs import compiled_once
 from moe_theory.core.random import replicate_keys, root_key, step_key
@@ -78,7 +77,6 @@ class Stored(enum.StrEnum):
     DAMAGED = "damaged"
 
 
-@documented
 @dataclasses.dataclass(frozen=True)
 class Plan:
     """A request to run a preset, as `deep.plan` makes it.

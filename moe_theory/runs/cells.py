@@ -20,7 +20,6 @@ from jaxtyping import Int
 from moe_theory.core import engine, programs
 from moe_theory.core.engine import BLOCK_WIDTH, width_for
 from moe_theory.core.errors import InvalidValueError
-from moe_theory.core.fields import documented
 from moe_theory.core.machine import machine_memory
 from moe_theory.core.random import replicate_keys, root_key
 from moe_theory.core.system import (
@@ -43,7 +42,6 @@ Place = tuple[str, int]  # a cell's name and a chunk's number
 Outcome = tuple[Any, Any]  # final states and records of a chunk
 
 
-@documented
 @dataclasses.dataclass(frozen=True)
 class Cell:
     """One setting of a system's parameters, and what to record of it."""
@@ -71,7 +69,6 @@ class Cell:
         return rounds if self.keep is None else rounds[list(self.keep)]
 
 
-@documented
 class Run(NamedTuple):
     """A cell's replicates, on the host; every leaf of state and records ends in the replicate axis B."""
 

@@ -12,7 +12,6 @@ import numpy as np
 
 from moe_theory.core.constraints import shown
 from moe_theory.core.errors import DeclarationError, InvalidValueError, shortened, unknown_name
-from moe_theory.core.fields import documented
 from moe_theory.core.notebook import Shown
 from moe_theory.core.system import Observe, System, observe_info
 from moe_theory.runs import Run
@@ -81,7 +80,6 @@ class ReadingLike(Protocol):
     def params(self, **overrides: Any) -> Any: ...
 
 
-@documented
 @dataclasses.dataclass(frozen=True, repr=False)
 class Experiment(Shown):
     """Runs that claims share: the cells of one system, by name, each with its overrides of a reading's parameters."""
@@ -391,7 +389,6 @@ def _with_range(declared: Range) -> Callable[[F], F]:
 _RANGE, CLAIMED = "__moe_theory_range__", "__moe_theory_claimed__"  # attributes of functions
 
 
-@documented
 @dataclasses.dataclass(frozen=True, repr=False)
 class Claim(Shown):
     """One numbered statement of a paper, or one sentence about a figure, under a kind of test.

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from moe_theory.continual import Pool, corrected, solvable, theory
+from examples import solvable
+from moe_theory.continual import Pool, corrected, theory
 
 
 def agree(samples, value):

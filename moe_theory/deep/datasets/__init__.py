@@ -10,7 +10,6 @@ import numpy as np
 
 from moe_theory.core.digits import handwritten_digits
 from moe_theory.core.errors import MissingError, unknown_name
-from moe_theory.core.fields import documented
 from moe_theory.deep.datasets import cifar, folders, mnist, own, tiny_imagenet
 from moe_theory.deep.datasets.files import DataSet as DataSet
 from moe_theory.deep.datasets.files import Images as Images
@@ -20,7 +19,6 @@ from moe_theory.deep.datasets.own import from_arrays as from_arrays
 _GREY_SCALE = 15  # scikit-learn's grey levels end at 16, and 16 * 15 = 240 fits into a byte
 
 
-@documented
 class Loader(NamedTuple):
     """Reader of a data set.
 

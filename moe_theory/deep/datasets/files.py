@@ -13,10 +13,8 @@ import numpy as np
 from jaxtyping import Int, Int32, Num
 
 from moe_theory.core.errors import DataError, MissingError
-from moe_theory.core.fields import documented
 
 
-@documented
 class Images(NamedTuple):
     """One split of a data set."""
 
@@ -24,7 +22,6 @@ class Images(NamedTuple):
     labels: Int32[np.ndarray, " n"]  # 0 .. num_classes - 1
 
 
-@documented
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class DataSet:
     """Labelled images, split as their publisher did. Compared by identity: programs are kept for each."""
