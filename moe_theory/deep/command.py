@@ -1,6 +1,5 @@
 """`moe-theory deep`."""
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -129,7 +128,12 @@ def deep(
         "replicates": replicates,
     }
     if only_list or (preset is None and data is None):
-        _refuse(sizes | {"reading": reading, "settings": settings, "seed": seed, "out": out})
+        run_options = sizes | {"reading": reading, "settings": settings, "seed": seed, "out": out}
+        for name, value in run_options.items():
+            if value is not None and value is not False and value != ():
+                raise InvalidValueError(
+                    f"{option_names(deep)[name]} is for a run of a preset. Name PRESET, which --list shows."
+                )
         return report.presets() if data is None else data_report.folder_document(data)
 
     chosen = judging.preset_for(preset, data)
@@ -146,7 +150,7 @@ def deep(
         tell=terminal.say,
     )
     prepare_folder(folder, judging.FILES)
-    terminal.say(report.heading(plan), *report.stored_lines(plan))
+    terminal.say(report.heading(plan))
     try:
         with terminal_progress(terminal.console) as progress:
             judgement = judging.judge(plan, progress=progress, command=terminal.command)
@@ -155,12 +159,6 @@ def deep(
             f"rounds up to each run's last checkpoint, every {plan.every}, are kept in {folder}: the same command "
             "resumes from them"
         ) from None
+    if plan.store is not None and plan.store.damaged:
+        terminal.say(f"{len(plan.store.damaged)} saved runs were damaged, and are computed again")
     return report.document(judgement, folder)
-
-
-def _refuse(run_options: Mapping[str, Any]) -> None:
-    """Raise InvalidValueError for an option that only a run reads."""
-    for name, value in run_options.items():
-        if value is not None and value is not False and value != ():
-            option = option_names(deep)[name]
-            raise InvalidValueError(f"{option} is for a run of a preset. Name PRESET, which --list shows.")

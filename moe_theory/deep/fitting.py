@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 import numpy as np
 
+from moe_theory.core.constraints import Positive, require
 from moe_theory.core.errors import InvalidValueError
 from moe_theory.deep.datasets import DataSet, Images
 from moe_theory.deep.gate import mean_image
@@ -51,15 +52,21 @@ def resized(
     )
 
 
-def thinned(data: DataSet, test_images: int | None) -> DataSet:
-    """The data set with `test_images` test images, evenly spread over all. Raises: InvalidValueError for none."""
-    if test_images is None or test_images >= len(data.test.labels):
-        return data
-    if test_images < 1:
+def thinned(data: DataSet, default: int | None, test_images: int | None) -> DataSet:
+    """The data set with `test_images` test images, or the default number, evenly spread; None takes all.
+
+    Raises: InvalidValueError for none, or for more than there are.
+    """
+    total = len(data.test.labels)
+    if test_images is not None and not 1 <= test_images <= total:
         raise InvalidValueError(
-            f"test_images={test_images} must be at least 1. Raise test_images.", argument="test_images"
+            f"test_images={test_images} must be in 1..{total}, as many as {data.title} has. Change test_images.",
+            argument="test_images",
         )
-    rows = np.linspace(0, len(data.test.labels) - 1, test_images).round().astype(int)
+    number = min(test_images or default or total, total)
+    if number == total:
+        return data
+    rows = np.linspace(0, total - 1, number).round().astype(int)
     return dataclasses.replace(data, test=Images(data.test.pixels[rows], data.test.labels[rows]))
 
 
@@ -69,15 +76,13 @@ def check(plan: Plan, kappa: float | None, is_literal: bool = False) -> None:
     Raises: InvalidValueError for a gate drive that is not above 0, or where gate_scale is set as well or differs
         between the cells.
     """
-    compares_scales = "gate_scale" in set_by(plan.preset)
-    if kappa is not None and not 0 < kappa < math.inf:
-        raise InvalidValueError(f"kappa={kappa} must be above 0. Raise kappa.", argument="kappa")
-    if kappa is not None and "gate_scale" in plan.settings:
-        raise InvalidValueError("gate_scale and kappa decide the same: drop one of both.")
-    if is_literal and (kappa is not None or compares_scales):
-        raise InvalidValueError("--literal leaves the gate's input as it is: drop it, or what scales that input.")
-    if kappa is not None and compares_scales:
-        raise InvalidValueError(f"{plan.preset.name} compares scales of the gate's input: drop kappa.")
+    has_scale = "gate_scale" in set_by(plan.preset) or "gate_scale" in plan.settings
+    if kappa is not None:
+        require(Positive, kappa=kappa)
+        if has_scale or is_literal:
+            raise InvalidValueError("kappa, gate_scale and literal decide the gate's scale: drop one of both.")
+    if is_literal and "gate_scale" in set_by(plan.preset):
+        raise InvalidValueError(f"{plan.preset.name} compares scales of the gate's input: drop literal.")
 
 
 def literal(plan: Plan) -> FittedPlan:
@@ -142,12 +147,3 @@ def at_drive(plan: Plan, target: float) -> FittedPlan:
         f"taken, for {target:g}"
     )
     return FittedPlan(dataclasses.replace(plan, settings={**plan.settings, "gate_scale": scale}), told)
-
-
-def words(plan: Plan) -> str:
-    """The sizes that a fit may change."""
-    dims = plan.preset.dims
-    return (
-        f"network {dims.network}, {dims.num_epochs} epochs of {dims.num_samples} images in batches of "
-        f"{dims.batch_size}, {len(plan.data.test.labels):,} test images"
-    )

@@ -126,9 +126,8 @@ def plan(
             "`deep.datasets.from_arrays`."
         )
     place = None if data is None or isinstance(data, DataSet) else Path(data)
-    chosen = preset if isinstance(preset, Preset) else preset_for(preset, place)
     chosen = fitting.resized(
-        chosen,
+        preset if isinstance(preset, Preset) else preset_for(preset, place),
         _numbers("experts", experts),
         _numbers("classes", classes),
         network=own.network_named(network),
@@ -140,15 +139,9 @@ def plan(
     if isinstance(reading, str) and reading not in READINGS:
         raise unknown_name("reading", reading, READINGS)
     report = tell or (lambda *lines: None)
-    read = data if isinstance(data, DataSet) else datasets.load(chosen.data, place)  # last: it may take long
-    if test_images is not None and test_images > len(read.test.labels):
-        raise InvalidValueError(
-            f"test_images={test_images} must be at most {len(read.test.labels)}, as many as {read.title} has. Lower "
-            "test_images, or leave it out for all.",
-            argument="test_images",
-        )
+    images = data if isinstance(data, DataSet) else datasets.load(chosen.data, place)  # last: it may take long
     if place is not None:
-        report(*data_report.lines(read))
+        report(*data_report.lines(images))
     request = Plan(
         preset=chosen,
         reading=READINGS[reading] if isinstance(reading, str) else reading,
@@ -157,7 +150,7 @@ def plan(
         every=every,
         folder=None if folder is None else Path(folder) / "runs",
         settings=settings or {},
-        data=fitting.thinned(read, chosen.test_images if test_images is None else test_images),
+        data=fitting.thinned(images, chosen.test_images, test_images),
     )
     fitting.check(request, kappa, literal)
     if literal:
@@ -269,10 +262,10 @@ def _recorder(plan: Plan, progress: Progress) -> Callable[[RunProgress], None]:
     def record(step: RunProgress) -> None:
         with lock:
             progress.at(f"{step.cell}, seed {step.replicate}, round {step.done} of {num_rounds}")
-            if step.stored is None:
+            if step.is_begin:  # rounds that an earlier run has saved are no work of this one
+                progress.add_work(-step.rounds)
+            else:
                 progress.advance(step.rounds)
                 progress.running("rounds")
-            else:  # rounds that an earlier run has saved are no work of this one
-                progress.add_work(-step.rounds)
 
     return record

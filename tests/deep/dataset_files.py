@@ -100,7 +100,6 @@ def tiny_imagenet(folder: Path, per_class: int = 3) -> dict[str, list[tuple[str,
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(jpeg(value, "L" if number % 3 == 2 else "RGB"))
     (folder / "wnids.txt").write_text("\n".join(WNIDS) + "\n")
-    (folder / "words.txt").write_text("n00001740\tentity\nn01443537\tgoldfish, Carassius auratus\n")
     (folder / "val" / "val_annotations.txt").write_text("".join(annotations))
     for wnid in WNIDS:
         (folder / "train" / wnid / f"{wnid}_boxes.txt").write_text("a box\n")

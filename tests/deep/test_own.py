@@ -234,7 +234,7 @@ def test_the_theorems_parameters_follow_from_sigma_0():
     assert "sigma_0" in told
     with pytest.raises(InvalidValueError, match="drop one of both"):
         fitting.literal(dataclasses.replace(plan, settings={"learning_rate": 0.1}))
-    with pytest.raises(InvalidValueError, match="--literal"):
+    with pytest.raises(InvalidValueError, match="literal decide"):
         fitting.check(plan, 3.0, is_literal=True)
 
 
@@ -259,8 +259,8 @@ def test_a_network_that_does_not_fit_is_told_in_a_line(apply, said):
     [
         ({"y_train": np.arange(6) / 2}, InvalidValueError, "labels of type float64"),
         ({"y_train": np.array(list("abcdef"))}, InvalidValueError, "labels of type <U1 must be whole numbers"),
-        ({"y_train": np.arange(4)}, InvalidValueError, "y_train of shape (4,)"),
-        ({"y_train": np.int64(3)}, InvalidValueError, "y_train of shape ()"),
+        ({"y_train": np.arange(4)}, InvalidValueError, "labels of shape (4,)"),
+        ({"y_train": np.int64(3)}, InvalidValueError, "labels of shape ()"),
         ({"x_test": np.zeros((2, 5))}, DataError, "it has no y_test"),
         ({"x_test": np.zeros((2, 4)), "y_test": np.arange(2)}, InvalidValueError, "test data (1, 1, 4)"),
     ],

@@ -13,7 +13,7 @@ from moe_theory.core.errors import MissingError, unknown_name
 from moe_theory.deep.datasets import cifar, folders, mnist, own, tiny_imagenet
 from moe_theory.deep.datasets.files import DataSet as DataSet
 from moe_theory.deep.datasets.files import Images as Images
-from moe_theory.deep.datasets.files import changed_files, is_system, matching, reading
+from moe_theory.deep.datasets.files import changed_files, is_system, locate, matching, reading
 from moe_theory.deep.datasets.own import from_arrays as from_arrays
 
 _GREY_SCALE = 15  # scikit-learn's grey levels end at 16, and 16 * 15 = 240 fits into a byte
@@ -30,7 +30,7 @@ class Loader(NamedTuple):
     """
 
     title: str
-    read: Callable[[Path], DataSet]
+    read: Callable[[list[Path]], DataSet]  # of the first file or folder for each pattern
     files: tuple[str, ...] = ()  # glob patterns of its files; none for data that are in memory
     md5: tuple[str, ...] = ()  # of what these hold as published, where that tells data sets apart
 
@@ -65,7 +65,9 @@ DATASETS: dict[str, Loader] = {
         for version in (mnist.MNIST, mnist.FASHION_MNIST)
     },
     **{
-        version.name: Loader(version.title, functools.partial(cifar.load_cifar, version), version.files)
+        version.name: Loader(
+            f"{version.title} (binary version)", functools.partial(cifar.load_cifar, version), version.files
+        )
         for version in (cifar.CIFAR10, cifar.CIFAR100)
     },
     "tiny-imagenet": Loader(tiny_imagenet.TITLE, tiny_imagenet.load_tiny_imagenet, tiny_imagenet.FILES),
@@ -154,4 +156,4 @@ def load(name: str, folder: Path | str | None = None) -> DataSet:
             f"{name} needs a folder (--data DIR): {loader.title} is neither embedded nor downloaded. Name the folder "
             f"that has {', '.join(loader.files)}."
         )
-    return loader.read(Path(folder or "."))
+    return loader.read(locate(loader.title, Path(folder or "."), loader.files))

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from moe_theory.core.errors import DataError
-from moe_theory.deep.datasets.files import DataSet, Images, check_labels, locate, read_whole
+from moe_theory.deep.datasets.files import DataSet, Images, check_labels, read_whole
 
 _SIDE = 32
 _CHANNELS = 3
@@ -48,12 +48,12 @@ CIFAR100 = Cifar(
 )
 
 
-def load_cifar(cifar: Cifar, folder: Path) -> DataSet:
+def load_cifar(cifar: Cifar, paths: list[Path]) -> DataSet:
     """Return images (n, 32, 32, 3) and their labels."""
-    parts = [_read(cifar, path) for path in locate(f"{cifar.title} (binary version)", folder, cifar.files)]
+    parts = [_read(cifar, path) for path in paths]
     pixels = np.concatenate([part.pixels for part in parts[:-1]])
     labels = np.concatenate([part.labels for part in parts[:-1]])
-    source = f"files of the binary version in {folder}"
+    source = f"files of the binary version in {paths[0].parent}"
     return DataSet(cifar.name, cifar.title, Images(pixels, labels), parts[-1], cifar.class_names, source)
 
 

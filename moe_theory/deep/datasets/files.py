@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Int, Int32, Num
 
-from moe_theory.core.errors import DataError, MissingError
+from moe_theory.core.errors import DataError, MissingError, described
 
 
 class Images(NamedTuple):
@@ -49,13 +49,11 @@ def locate(title: str, folder: Path, patterns: Sequence[str]) -> list[Path]:
     Raises: MissingError, with the patterns that the folder lacks.
     """
     folder = folder.expanduser().absolute()
-    way_out = f"Name the folder that has {', '.join(patterns)}."
-    if not folder.is_dir():
-        raise MissingError(f"no {title} in {folder}, which is not a folder. {way_out}")
     paths = {pattern: matching(folder, pattern) for pattern in patterns}
     lacking = [pattern for pattern in patterns if not paths[pattern]]
     if lacking:
-        raise MissingError(f"no {title} in {folder}, which has no {', '.join(lacking)}. {way_out}")
+        fault = f"has no {', '.join(lacking)}" if folder.is_dir() else "is not a folder"
+        raise MissingError(f"no {title} in {folder}, which {fault}. Name the folder that has {', '.join(patterns)}.")
     return [paths[pattern][0] for pattern in patterns]
 
 
@@ -78,11 +76,9 @@ def reading(path: Path) -> Iterator[None]:
         yield
     except (gzip.BadGzipFile, EOFError, zlib.error) as failure:
         raise DataError(path, f"it cannot be decompressed ({failure})") from None
-    except OSError as failure:
-        reason = f"it cannot be read ({failure.strerror or failure})"
-        raise DataError(path, reason, "Fix its permissions or the disk, or get it again.") from None
-    except MemoryError:
-        raise DataError(path, "it does not fit into memory", "Use a smaller one, or more memory.") from None
+    except (OSError, MemoryError) as failure:
+        reason = f"it cannot be read ({described(failure)})"
+        raise DataError(path, reason, "Fix its permissions, the disk or the memory, or get it again.") from None
 
 
 def read_whole(path: Path) -> bytes:

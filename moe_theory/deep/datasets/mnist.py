@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import UInt8
 
 from moe_theory.core.errors import DataError
-from moe_theory.deep.datasets.files import DataSet, Images, changed_files, check_labels, locate, read_whole
+from moe_theory.deep.datasets.files import DataSet, Images, changed_files, check_labels, read_whole
 
 FILES = (
     "train-images[-.]idx3-ubyte*",
@@ -54,16 +54,15 @@ FASHION_MNIST = Idx(
 )
 
 
-def load_mnist(version: Idx, folder: Path) -> DataSet:
+def load_mnist(version: Idx, paths: list[Path]) -> DataSet:
     """Return images (n, 28, 28, 1). The title says where they are not as published, by their MD5."""
-    paths = locate(version.title, folder, FILES)
     num_classes = len(version.class_names)
     train = _read_split(paths[0], paths[1], num_classes)
     test = _read_split(paths[2], paths[3], num_classes)
     changed = changed_files(paths, version.md5)
     title = f"{version.title} (not as published)" if changed else version.title
     notes = (f"not as {version.title} was published (by MD5): {', '.join(changed)}",) if changed else ()
-    return DataSet(version.name, title, train, test, version.class_names, f"files of MNIST in {folder}", notes)
+    return DataSet(version.name, title, train, test, version.class_names, f"files of MNIST in {paths[0].parent}", notes)
 
 
 def _read_split(image_file: Path, label_file: Path, num_classes: int) -> Images:
@@ -78,18 +77,14 @@ def _read_split(image_file: Path, label_file: Path, num_classes: int) -> Images:
 
 def _read(path: Path, shape: tuple[int, ...]) -> UInt8[np.ndarray, "n ..."]:
     """Return the numbers of an IDX file, whose items have this shape."""
-    magic = bytes([0, 0, _BYTES, 1 + len(shape)])
     data = read_whole(path)
-    if data[:4] != magic:
-        begins = data[:4].hex(" ") or "nothing"
-        wanted = f"{magic.hex(' ')} as an IDX file of bytes"
-        raise DataError(path, f"it begins with {begins}, not with {wanted} in {magic[3]} dimensions")
-    start = len(magic) + 4 * (1 + len(shape))
-    if len(data) < start:
-        raise DataError(path, f"it ends after {len(data)} bytes, within its header")
-    count, *sides = np.frombuffer(data[len(magic) : start], ">u4").tolist()
-    if tuple(sides) != shape:
-        raise DataError(path, f"its images have shape {tuple(sides)}, not {shape} as in MNIST")
+    start = 8 + 4 * len(shape)
+    begin = bytes([0, 0, _BYTES, 1 + len(shape)])
+    end = np.array(shape, ">u4").tobytes()
+    if data[:4] != begin or data[8:start] != end:
+        expected = f"{begin.hex(' ')}, a count and the shape {shape} of its items"
+        raise DataError(path, f"its header is {data[:start].hex(' ') or 'empty'}, not {expected}")
+    count = int.from_bytes(data[4:8], "big")
     size = count * math.prod(shape)
     if not count or len(data) - start != size:
         raise DataError(path, f"its header promises {size:,} bytes after it; there are {len(data) - start:,}")
