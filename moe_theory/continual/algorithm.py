@@ -10,14 +10,15 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Bool, Float, Int, Key, PyTree
 
+from moe_theory.continual import metrics
+from moe_theory.continual.metrics import Metrics
 from moe_theory.continual.params import Dims, Params, check_params
 from moe_theory.continual.theory import exploration_rounds
-from moe_theory.core import gating, metrics
+from moe_theory.core import gating
 from moe_theory.core.constraints import AT_LEAST_0, SHARE, IndexOf
 from moe_theory.core.errors import InvalidValueError
 from moe_theory.core.linear import Fit, fitted, minimum_norm
 from moe_theory.core.locality import Locality, Move, charged, check_locality, distance_moved
-from moe_theory.core.metrics import Metrics
 from moe_theory.core.numerics import rounded_positive
 from moe_theory.core.parts import of_parts
 from moe_theory.core.random import draws

@@ -29,7 +29,7 @@ def after_fork(function: Callable[[], object]) -> None:
 def _note_parent() -> None:
     global _parent
     bridge = sys.modules.get("jax._src.xla_bridge")
-    if bridge is not None and getattr(bridge, "backends_are_initialized", lambda: True)():
+    if bridge is not None and bridge.backends_are_initialized():
         _parent = os.getppid()
 
 

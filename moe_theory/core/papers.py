@@ -103,11 +103,11 @@ class Paper:
                 f"paper {self.name!r}: most_verdicts={self.most_verdicts} must be at least 1: the error is split over "
                 "as many verdicts. Raise most_verdicts."
             )
-        for each in self.readings:
-            if shlex.quote(each) != each:
+        for name in self.readings:
+            if shlex.quote(name) != name:
                 raise DeclarationError(
-                    f"paper {self.name!r}: the reading {each!r} must be one word of a command line, such as "
-                    f"{'-'.join(each.split())!r}. Rename it."
+                    f"paper {self.name!r}: the reading {name!r} must be one word of a command line, such as "
+                    f"{'-'.join(name.split())!r}. Rename it."
                 )
 
     def reading_names(self, group: str) -> tuple[str, ...]:
@@ -315,12 +315,7 @@ def all_papers() -> dict[str, Paper]:
     """The installed papers, in the order of reports. Raises: DeclarationError for none, or one that is broken."""
     if not paper_names():
         raise DeclarationError(NONE_INSTALLED)
-    return {name: _imported(name) for name in sorted(paper_names(), key=paper_place)}
-
-
-def paper_place(name: str) -> tuple:
-    """Sorts papers in the order of reports: by rank, then by name; those that are not installed come last."""
-    return (0, _imported(name).rank, name) if name in _entry_points() else (1,)
+    return {name: _imported(name) for name in ordered_names()}
 
 
 @functools.cache

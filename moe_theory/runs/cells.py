@@ -27,7 +27,6 @@ from moe_theory.core.system import (
     Params,
     State,
     System,
-    check_memory,
     check_run,
     check_system,
     observe_info,
@@ -262,8 +261,7 @@ def width_of(cell: Cell, num_replicates: int, width: int | None = None) -> int:
     """
     check_run(cell.num_rounds, cell.record_every)
     with cell.precision():
-        state = check_system(cell.system, cell.params, 0 if cell.start else cell.num_rounds)
-        check_memory(None, state, cell.num_rounds)
+        state = check_system(cell.system, cell.params, cell.num_rounds)
     # No wider than there are replicates, but a core's block at least, so that few share the program of many.
     least = max(BLOCK_WIDTH, 1 << (num_replicates - 1).bit_length())
     return width or min(width_for(state, jax.default_backend()), least)

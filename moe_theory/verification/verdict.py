@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from moe_theory.core.errors import DeclarationError, shortened
-from moe_theory.core.notebook import Listing, Shown, shortest
-from moe_theory.core.pages import pages
+from moe_theory.core.notebook import Listing, Shown, pages, shortest
 from moe_theory.core.papers import find_spec
 from moe_theory.runs.files import plain
 from moe_theory.verification.records import Count, Flag, JsonRecord, Number, read_record

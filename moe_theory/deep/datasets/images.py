@@ -25,7 +25,7 @@ _ORIENTATION = 0x0112  # the tag of EXIF
 _UPRIGHT = (None, 1)
 
 
-class Split(NamedTuple):
+class DecodedImages(NamedTuple):
     """Images for training and for tests, and what is to be said of them."""
 
     train: Images
@@ -38,11 +38,11 @@ def read_split(
     train_labels: Int32[np.ndarray, " n"],
     test: Sequence[Path],
     test_labels: Int32[np.ndarray, " m"],
-) -> Split:
+) -> DecodedImages:
     """Return the images in these files, all of one size. Raises: as `read_images`."""
     pixels, num_grey = read_images([*train, *test])
     notes = (f"{num_grey:,} grey images have three equal channels",) if num_grey else ()
-    return Split(Images(pixels[: len(train)], train_labels), Images(pixels[len(train) :], test_labels), notes)
+    return DecodedImages(Images(pixels[: len(train)], train_labels), Images(pixels[len(train) :], test_labels), notes)
 
 
 def read_images(paths: Sequence[Path]) -> tuple[UInt8[np.ndarray, "n h w 3"], int]:

@@ -97,7 +97,7 @@ def load_arrays(paths: list[Path]) -> DataSet:
             test = [values[is_test], labels[is_test]]
             values, labels = values[~is_test], labels[~is_test]
             notes.append(f"every {TESTED}th of a class is held out, as there is no test split")
-        data = from_arrays(path.stem, values, labels, *test)
+        data = from_arrays(path.stem, values, labels, test[0], test[1])
         _check_scales(data)
     except InvalidValueError as failure:
         raise type(failure)(f"{path}: {failure}") from None
