@@ -22,8 +22,8 @@ from moe_theory.cli.output import (
     stop_at_once,
     stoppable,
 )
-from moe_theory.core.commands import Interruption, Terminal, option_of
 from moe_theory.core.errors import DeclarationError, InvalidValueError, shortened
+from moe_theory.plot.commands import Interruption, Terminal, option_of
 from moe_theory.plot.document import Document, VerdictTable
 from moe_theory.runs.files import whole_set
 

@@ -1,4 +1,4 @@
-"""What the comments beside a class's fields say: which symbol of the paper a field is, and what an axis shows."""
+"""What the comments beside a class's fields say, such as which symbol of the paper a field is."""
 
 import ast
 import inspect
@@ -50,8 +50,7 @@ def fields_of(cls: type) -> list[Field]:
 def named_by(symbol: str, cls: type) -> list[Field]:
     """The fields that a paper's symbol stands for, such as sigma_0, σ₀ or \\sigma_0, by the comments beside them.
 
-    Those whose comment begins with it, or else all that speak of it. Looked through are the fields of `cls` and of the
-    `Params` and `Dims` declared beside it.
+    Those whose comment begins with it, or else all that speak of it, among `fields_beside`.
 
     Examples:
         >>> from moe_theory import continual
@@ -59,7 +58,7 @@ def named_by(symbol: str, cls: type) -> list[Field]:
         >>> [field.name for field in named_by("σ₀", continual.Params)]
         ['truth_scale']
     """
-    fields, wanted = _fields_beside(cls), _letters(symbol)
+    fields, wanted = fields_beside(cls), _letters(symbol)
     if found := [field for field in fields if begins_with(symbol, field)]:
         return found[:1]
     said = ((field, map(_letters, _MENTIONED.findall(field.comment))) for field in fields)
@@ -72,20 +71,6 @@ def begins_with(symbol: str, field: Field) -> bool:
     return head is not None and _letters(head[1]) == _letters(symbol)
 
 
-def long_name(name: str, cls: type) -> str:
-    """Axis label of a parameter or size: its name in words, and the comment beside it.
-
-    Examples:
-        >>> from moe_theory import continual
-        >>> from moe_theory.core.fields import long_name
-        >>> long_name("num_experts", continual.Params), long_name("truth_scale", continual.Params)
-        ('number of experts, M', 'truth scale, sigma_0 of N(0, sigma_0)')
-    """
-    comment = next((field.comment for field in _fields_beside(cls) if field.name == name), "")
-    words = name.replace("num_", "number of ").replace("_", " ")
-    return f"{words}, {comment}" if comment else words
-
-
 def _comment(lines: list[str], field: ast.AnnAssign) -> str:
     """The comment behind a field, or else the one on the lines above it."""
     behind = _COMMENT.search(lines[(field.end_lineno or field.lineno) - 1])
@@ -95,7 +80,8 @@ def _comment(lines: list[str], field: ast.AnnAssign) -> str:
     return " ".join(reversed([line.strip("# ") for line in above]))
 
 
-def _fields_beside(cls: type) -> list[Field]:
+def fields_beside(cls: type) -> list[Field]:
+    """The fields of a class, and of the `Params` and `Dims` that are declared beside it."""
     beside = vars(inspect.getmodule(cls))
     classes = dict.fromkeys([cls, *(beside[name] for name in ("Params", "Dims") if name in beside)])
     return [field for each in classes for field in fields_of(each)]

@@ -124,9 +124,8 @@ def simulate(
     """Run one replicate for `num_rounds` rounds. Runs of other lengths and settings mostly share a compiled program.
 
     Rounds `record_every`, 2 `record_every`, ... and always the last are recorded (`recorded_rounds` names them).
-    With `state`, the run goes on from that checkpoint; the same key continues the same replicate. A checkpoint does not
-    hold its key: a state that this process returned is refused under another one, while of a state that was copied or
-    read from a file nothing is known. Stores and sweeps have the seed in the name of what they keep.
+    With `state`, the run goes on from that checkpoint; the same key continues the same replicate. A state that this
+    process returned is refused under another key. Of one that was copied or read from a file nothing is known.
 
     Args:
         observe: what a recorded round keeps, (state, info) -> PyTree; a module-level function compiles once.
@@ -185,10 +184,9 @@ def simulate_batch(
 
     A replicate is named by an integer and draws the same numbers in any batch. `replicates` is those integers, or a
     count B for 0, ..., B - 1. A batch beyond the width that suits its state and the device (`engine.width_for`, mostly
-    64 on a CPU, what fits into its memory elsewhere) runs in blocks of that width, unless it is reduced or part of
-    another program: a replicate of it comes out the same, to the last bit, whatever B, and as in a sweep. In smaller
-    batches, and alone in `simulate`, the draws of its keys are the same and last bits of what is computed may differ:
-    XLA computes some functions, such as `sin`, otherwise where it takes several numbers at once.
+    64 on a CPU) runs in blocks of that width, unless it is reduced or part of another program: a replicate of it comes
+    out the same, to the last bit, whatever B, and as in a sweep. In smaller batches, and alone in `simulate`, last bits
+    may differ: XLA computes some functions, such as `sin`, otherwise where it takes several numbers at once.
 
     Args:
         observe: what a recorded round keeps of one replicate.

@@ -34,9 +34,9 @@ def _done(function: Callable[[Any], Any], argument: Any) -> Any:
 
 
 def _are_ours() -> bool:
-    if threading.current_thread() is not threading.main_thread() or multiprocessing.parent_process() is not None:
-        return False
-    if jax.default_backend() != "cpu" or len(jax.local_devices()) > 1 or available_cores() == 1:
+    is_main = threading.current_thread() is threading.main_thread() and multiprocessing.parent_process() is None
+    is_one_cpu = jax.default_backend() == "cpu" and len(jax.local_devices()) == 1
+    if not is_main or not is_one_cpu or available_cores() == 1:
         return False
     return _threads().submit(_settings).result() == _settings()
 

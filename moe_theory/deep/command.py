@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import Annotated, Any
 
-from moe_theory.core.commands import Interruption, Option, Terminal, option_names
 from moe_theory.core.errors import InvalidValueError
+from moe_theory.plot.commands import Interruption, Option, Terminal, option_names
 from moe_theory.plot.document import Document
 
 READING = "balanced"

@@ -10,10 +10,11 @@ import numpy as np
 from jaxtyping import PyTree, Shaped
 
 from moe_theory.core.errors import InvalidValueError, unknown_name
-from moe_theory.core.fields import fields_of, long_name
+from moe_theory.core.fields import fields_of
 from moe_theory.core.system import Observe, Params, System, check_replicates, observe_info, recorded_rounds
 from moe_theory.runs.cells import Cell, run_cells
 from moe_theory.runs.progress import Progress, automatic, shown
+from moe_theory.sweep.dataset import long_name
 
 if TYPE_CHECKING:
     import xarray as xr
