@@ -158,20 +158,15 @@ def _mlp(rounds: int) -> Dims:
     return Dims(10, 6, rounds, 96, 100, 5, 32, "mlp", ADAM)
 
 
-# One network and what it is given against forgetting, on classes that arrive one after the other.
-_AMONG = {"positive_share": 1.0, "multi_class": True, "incremental": True, "replay_weight": 0.0, "ewc_strength": 0.0}
 _PLAIN = {"baseline_weight": 0.0}
 
 # Algorithm 1 against a baseline in its locality loss.
-_BASELINE = {"M = 4, baseline": {"num_experts": 4, "terminate": False, "baseline_weight": 1.0}}
-_AGAINST = _BASELINE | {
+_AGAINST = {
+    "M = 4, baseline": {"num_experts": 4, "terminate": False, "baseline_weight": 1.0},
     "M = 4, baseline and termination": {"num_experts": 4, "baseline_weight": 1.0},
     "M = 4, larger gate": {"num_experts": 4, "gate_scale": STRONG},
 }
 _SERVERS_AGAINST = {"M = 5, baseline": {"baseline_weight": 1.0}}
-# Searched on `baselines-small` at root seed 1000, by mean accuracy: strengths from 0.1 to 10^6, of which 2000 was best;
-# weights from 0.01 to 30, of which those from 1 to 3 were best, within an error of each other.
-_BASELINES = {"M = 1, replay": {"replay_weight": 1.0}, "M = 1, EWC": {"ewc_strength": 2000.0}} | _BASELINE
 
 _ALL = (
     Preset("continual-mnist", "Fig. 5", CONTINUAL, "mnist", _DIGITS, (1, 4, 7), _five_layer(7, 60), _GATE | _SGD),
@@ -190,11 +185,6 @@ _ALL = (
     Preset("edge-mnist", "Fig. 4", EDGE, "mnist", _DIGITS, (5, 10), _five_layer(10, 100), _EDGE | _SGD),
     Preset(
         "gate-drive", "Sec. 6", CONTINUAL, "mnist", _DIGITS, (4,), _five_layer(4, 60), _SGD, scales=(WEAK, STRONG)
-    ),
-    Preset(
-        "baselines", "beside Sec. 6", CONTINUAL, "mnist", _DIGITS, (1, 4),
-        dataclasses.replace(_five_layer(4, 60), num_kept=10, consolidates=True, compares=True),
-        _GATE | _SGD | _AMONG | _PLAIN, others=_BASELINES,
     ),
     Preset(
         "continual-baseline", "beside Fig. 5", CONTINUAL, "mnist", _DIGITS, (1, 4),
@@ -222,10 +212,6 @@ _ALL = (
         _mlp(100), _SMALL_ADAM,
     ),
     Preset("edge-mnist-small", "Fig. 4", EDGE, "digits", _DIGITS, (5, 10), Dims(10, 3, 100), _EDGE),
-    Preset(
-        "baselines-small", "beside Sec. 6", CONTINUAL, "digits", _DIGITS, (1, 4),
-        Dims(4, 3, 60, num_kept=10, consolidates=True, compares=True), _GATE | _AMONG | _PLAIN, others=_BASELINES,
-    ),
     Preset(
         "continual-baseline-small", "beside Fig. 5", CONTINUAL, "digits", _DIGITS, (1, 4),
         Dims(4, 3, 60, compares=True), _GATE | _PLAIN, others=_AGAINST,

@@ -50,10 +50,7 @@ EVERY = 10  # rounds between checkpoints
 # Parameters that a paper's system ignores.
 WITHOUT_EFFECT = {
     CONTINUAL: Params._fields[Params._fields.index("policy") :],
-    EDGE: (
-        *("balance_weight", "termination_threshold", "terminate", "accumulate_flags", "locality_power"),
-        *("replay_weight", "ewc_strength"),
-    ),
+    EDGE: ("balance_weight", "termination_threshold", "terminate", "accumulate_flags", "locality_power"),
 }
 PADDED_ROUNDS = 60  # arrays of arrivals are for a multiple of these
 # Dimensions of records with one entry for each expert, and for each class that is a task.
