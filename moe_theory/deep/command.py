@@ -8,6 +8,7 @@ from moe_theory.plot.commands import Interruption, Option, Terminal, option_name
 from moe_theory.plot.document import Document
 
 READING = "balanced"
+OWN = "the preset's"
 
 
 def deep(
@@ -15,50 +16,29 @@ def deep(
     /,
     *,
     data: Annotated[
-        Path | None,
-        Option(
-            "Folder of a data set's files or of images of your own; without PRESET the first one on these data.",
-            metavar="DIR",
-        ),
+        Path | None, Option("Folder of a data set or of your images; names PRESET if that is left out.", metavar="DIR")
     ] = None,
     only_list: Annotated[bool, Option("Only list the presets, or with --data what DIR holds.", ("--list",))] = False,
-    kappa: Annotated[
-        float | None,
-        Option(
-            "Gate drive to reach, by the gate's scale, as a pilot of ten rounds finds it.", default_words="no pilot"
-        ),
-    ] = None,
-    literal: Annotated[
-        bool,
-        Option(
-            "Set eta, alpha, lambda and Gamma from the measured sigma_0 as the theorems do, and leave the gate's input "
-            "as it is."
-        ),
-    ] = False,
+    kappa: Annotated[float | None, Option("Gate drive to reach by the gate's scale.", default_words="no pilot")] = None,
+    literal: Annotated[bool, Option("Set eta, alpha, lambda and Gamma from sigma_0 as the theorems do.")] = False,
     network: Annotated[
         str | None,
         Option("Of the experts: mlp, five-layer-small, resnet18-small, or PACKAGE.MODULE:NAME.", metavar="NAME"),
     ] = None,
-    epochs: Annotated[int | None, Option("Of an expert on a task.", default_words="the preset's")] = None,
-    samples: Annotated[int | None, Option("Training images of a task.", default_words="the preset's")] = None,
-    rounds: Annotated[int | None, Option("T, tasks that arrive.", default_words="the preset's")] = None,
+    epochs: Annotated[int | None, Option("Of an expert on a task.", default_words=OWN)] = None,
+    samples: Annotated[int | None, Option("Training images of a task.", default_words=OWN)] = None,
+    rounds: Annotated[int | None, Option("T, tasks that arrive.", default_words=OWN)] = None,
     experts: Annotated[
-        tuple[int, ...] | None,
-        Option("Numbers of experts to compare.", metavar="M,...", default_words="the preset's"),
+        tuple[int, ...] | None, Option("Numbers of experts to compare.", metavar="M,...", default_words=OWN)
     ] = None,
     classes: Annotated[
-        tuple[int, ...] | None,
-        Option("Numbers of the data set's classes that are tasks.", metavar="K,...", default_words="the preset's"),
+        tuple[int, ...] | None, Option("Numbers of the classes that are tasks.", metavar="K,...", default_words=OWN)
     ] = None,
-    test_images: Annotated[
-        int | None,
-        Option("Of the data set, to evaluate on.", default_words="all; a part for ResNet-18"),
-    ] = None,
+    test_images: Annotated[int | None, Option("To evaluate on.", default_words="all; a part for ResNet-18")] = None,
     replicates: Annotated[
         int | None,
         Option(
-            "Seeds that each cell is run with. Of 60 or more the claims are looked at after halves of them too, and no "
-            "more are run once all claims are decided.",
+            "Seeds of each cell. Of 60 or more, halves are looked at too, and no more run once all claims are decided.",
             default_words="12, and 32 of a small preset",
         ),
     ] = None,
@@ -72,11 +52,7 @@ def deep(
     ] = None,
     settings: Annotated[
         tuple[str, ...],
-        Option(
-            "Override a parameter of the preset, such as gate_scale=5; repeat it for more.",
-            ("--set",),
-            metavar="NAME=VALUE",
-        ),
+        Option("Override a parameter, such as gate_scale=5; repeat it for more.", ("--set",), metavar="NAME=VALUE"),
     ] = (),
     seed: Annotated[int | None, Option("Seed of all random numbers.", default=0)] = None,
     out: Annotated[Path | None, Option("Folder for checkpoints and results.", default_words="runs/deep/PRESET")] = None,
@@ -103,7 +79,6 @@ def deep(
         moe-theory deep continual-mnist-small --kappa 3 --network mlp
     """
     from moe_theory.deep import datasets, judging, report
-    from moe_theory.deep.datasets import report as data_report
     from moe_theory.runs import terminal_progress
     from moe_theory.runs.compilation import keep_programs
     from moe_theory.runs.files import prepare_folder
@@ -134,7 +109,7 @@ def deep(
                 raise InvalidValueError(
                     f"{option_names(deep)[name]} is for a run of a preset. Name PRESET, which --list shows."
                 )
-        return report.presets() if data is None else data_report.folder_document(data)
+        return report.presets() if data is None else report.folder_document(data)
 
     chosen = judging.preset_for(preset, data)
     folder = out or Path("runs/deep") / chosen.name

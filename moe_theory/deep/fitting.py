@@ -5,7 +5,7 @@ A gate drive is measured in the first rounds of one run, the pilot.
 
 import dataclasses
 import math
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -20,13 +20,6 @@ from moe_theory.deep.tasks import pool_of, sample_rows
 
 PILOT_ROUNDS = 10
 MEASURED_TASKS = 200  # whose mean images give sigma_0
-
-
-class FittedPlan(NamedTuple):
-    """A plan with settings that were found by measuring, and a line on how."""
-
-    plan: Plan
-    told: str
 
 
 def resized(
@@ -85,9 +78,10 @@ def check(plan: Plan, kappa: float | None, is_literal: bool = False) -> None:
         raise InvalidValueError(f"{plan.preset.name} compares scales of the gate's input: drop literal.")
 
 
-def literal(plan: Plan) -> FittedPlan:
-    """The parameters that the theorems ask for, at the measured sigma_0 of an element of the mean images across tasks,
-    and these images as they are: eta = alpha = sigma_0^.5 and lambda = Gamma = sigma_0^1.25; of servers eta and lambda.
+def literal(plan: Plan) -> tuple[Plan, str]:
+    """The plan with the parameters that the theorems ask for, at the measured sigma_0, and a line on them.
+
+    The mean images stay as they are: eta = alpha = sigma_0^.5 and lambda = Gamma = sigma_0^1.25.
 
     Source: Section 3.2 and Theorem 1 of `continual`, Section VI of `edge`.
     Raises: InvalidValueError where one of them is set as well.
@@ -108,7 +102,7 @@ def literal(plan: Plan) -> FittedPlan:
         raise InvalidValueError(f"--literal sets {both[0]}: drop one of both.")
     listed = ", ".join(f"{name}={value}" for name, value in settings.items())
     told = f"sigma_0 of the mean images of {MEASURED_TASKS} tasks is {deviation:.3g}: {listed}"
-    return FittedPlan(dataclasses.replace(plan, settings={**plan.settings, **settings}), told)
+    return dataclasses.replace(plan, settings={**plan.settings, **settings}), told
 
 
 def deviation_of(plan: Plan) -> float:
@@ -126,9 +120,10 @@ def deviation_of(plan: Plan) -> float:
     return float(np.sqrt(np.mean(np.var(means, axis=0))))
 
 
-def at_drive(plan: Plan, target: float) -> FittedPlan:
-    """The scale of the gate's input at which the pilot's median kappa is the target: kappa goes as its square. The plan
-    has passed `check`. Raises: InvalidValueError for a pilot without a gate drive.
+def at_drive(plan: Plan, target: float) -> tuple[Plan, str]:
+    """The plan with the gate's scale at which the pilot's median kappa is the target, and a line on it.
+
+    Kappa goes as the square of the scale. The plan has passed `check`. Raises: InvalidValueError without a gate drive.
     """
     cell, params = max(plan.params().items(), key=lambda item: int(item[1].num_experts))
     # All where classes arrive one after the other: the first rounds of those are of one class alone.
@@ -146,4 +141,4 @@ def at_drive(plan: Plan, target: float) -> FittedPlan:
         f"gate_scale {before:g} has a median kappa of {drive:.2g} in {num_rounds} pilot rounds of {cell}: {scale:g} is "
         f"taken, for {target:g}"
     )
-    return FittedPlan(dataclasses.replace(plan, settings={**plan.settings, "gate_scale": scale}), told)
+    return dataclasses.replace(plan, settings={**plan.settings, "gate_scale": scale}), told

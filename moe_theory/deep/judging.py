@@ -13,7 +13,6 @@ from moe_theory.core.errors import InvalidValueError, shortened, unknown_name
 from moe_theory.core.machine import available_cores
 from moe_theory.deep import datasets, fitting, own, presets, runs
 from moe_theory.deep.datasets import DataSet
-from moe_theory.deep.datasets import report as data_report
 from moe_theory.deep.experiments import claims_for
 from moe_theory.deep.params import READINGS
 from moe_theory.deep.presets import Preset
@@ -141,7 +140,7 @@ def plan(
     report = tell or (lambda *lines: None)
     images = data if isinstance(data, DataSet) else datasets.load(chosen.data, place)  # last: it may take long
     if place is not None:
-        report(*data_report.lines(images))
+        report(*images.lines)
     request = Plan(
         preset=chosen,
         reading=READINGS[reading] if isinstance(reading, str) else reading,

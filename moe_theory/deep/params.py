@@ -190,32 +190,22 @@ def check_params(dims: Dims, params: Params, num_classes: int | None = None) -> 
         raise InvalidValueError("multi_class needs num_classes above 1. Raise Dims.num_classes.")
 
 
+_AMONG = {"positive_share": 1.0, "multi_class": True}
 # The readings by name; the first has the defaults of `Params`.
 READINGS: dict[str, Reading] = {
-    reading.name: reading
-    for reading in (
-        Reading("balanced", "half of a task's images show its class, cross entropy, delays of 4 rounds", Params()),
-        Reading(
-            "multi-class",
-            "all images show the task's class, which experts tell from the K - 1 others",
-            Params(),
-            {"positive_share": 1.0, "multi_class": True},
-        ),
-        Reading("all-positive", "all images show the task's class: one label", Params(), {"positive_share": 1.0}),
-        Reading(
+    name: Reading(name, summary, Params(), choices)
+    for name, summary, choices in (
+        ("balanced", "half of a task's images show its class, cross entropy, delays of 4 rounds", {}),
+        ("multi-class", "all images show the task's class, which experts tell from the K - 1 others", _AMONG),
+        ("all-positive", "all images show the task's class: one label", {"positive_share": 1.0}),
+        (
             "class-incremental",
             "as multi-class, the classes arrive one after the other, T / K rounds each",
-            Params(),
-            {"positive_share": 1.0, "multi_class": True, "incremental": True},
+            _AMONG | {"incremental": True},
         ),
-        Reading("squared-loss", "as balanced, experts minimise the squared error", Params(), {"squared_loss": True}),
-        Reading("uncentred", "as balanced, the gate reads the mean image itself", Params(), {"centre": False}),
-        Reading("per-parameter", "as balanced, the locality norm per parameter", Params(), {"per_parameter": True}),
-        Reading(
-            "uniform-delay",
-            "as balanced, execution delays uniform on 1 to 4 rounds",
-            Params(),
-            {"min_execution_delay": 1},
-        ),
+        ("squared-loss", "as balanced, experts minimise the squared error", {"squared_loss": True}),
+        ("uncentred", "as balanced, the gate reads the mean image itself", {"centre": False}),
+        ("per-parameter", "as balanced, the locality norm per parameter", {"per_parameter": True}),
+        ("uniform-delay", "as balanced, execution delays uniform on 1 to 4 rounds", {"min_execution_delay": 1}),
     )
 }

@@ -53,24 +53,22 @@ class Preset:
         Experts with and without termination (a single expert needs no router), at each scale of the gate's input, or
         servers under every policy.
         """
-        fixed, others = {**self.choices, "num_rounds": self.num_rounds}, self.others.items()
+        fixed = {**self.choices, "num_rounds": self.num_rounds}
+        cells = {}
         if self.paper == EDGE:
-            return {
-                server_cell(number, policy): {**fixed, "num_experts": number, "policy": place}
-                for number in self.experts
-                for place, policy in enumerate(POLICIES)
-            } | {name: {**fixed, "num_experts": self.experts[0], "policy": 0, **own} for name, own in others}
-        return {
-            expert_cell(number, terminate, scale): {
-                **fixed,
-                **({} if scale is None else {"gate_scale": scale}),
-                "num_experts": number,
-                "terminate": terminate,
-            }
-            for scale in self.scales or (None,)
-            for number in self.experts
-            for terminate in ((True,) if number == 1 else (True, False))
-        } | {name: {**fixed, "num_experts": 1, "terminate": True, **own} for name, own in others}
+            first = {"num_experts": self.experts[0], "policy": 0}
+            for number in self.experts:
+                for place, policy in enumerate(POLICIES):
+                    cells[server_cell(number, policy)] = {**fixed, "num_experts": number, "policy": place}
+        else:
+            first = {"num_experts": 1, "terminate": True}
+            for scale in self.scales or (None,):
+                scaled = fixed if scale is None else {**fixed, "gate_scale": scale}
+                for number in self.experts:
+                    for terminate in (True,) if number == 1 else (True, False):
+                        name = expert_cell(number, terminate, scale)
+                        cells[name] = {**scaled, "num_experts": number, "terminate": terminate}
+        return cells | {name: {**fixed, **first, **changes} for name, changes in self.others.items()}
 
     def system(self, source: Source) -> System:
         """The system that all cells run, on a data set or a function that reads it.
@@ -112,19 +110,18 @@ def on_data(name: str | None, found: Sequence[str] | None) -> Preset:
     Raises: UnknownNameError for an unknown name; InvalidValueError where neither names a preset.
     """
     if name is None:
-        like = [ALIKE.get(data, data) for data in found or ()]
-        name = next((each.name for each in _ALL if each.data in like), None)
+        alike = [ALIKE.get(data, data) for data in found or ()]
+        name = next((one.name for one in _ALL if one.data in alike), None)
         if name is None:
             raise InvalidValueError(
                 "the folder has no data set of a preset. Name PRESET, such as continual-mnist-small, and by classes "
                 "(--classes) the numbers of the classes that are tasks, such as 0,1, beside what you have typed."
             )
-    own = preset(name)
+    named = preset(name)
     if found is None:
-        return own
-    original = PRESETS.get(name.removesuffix(SMALL), own).data
-    data = original if original in found or not found else found[0]
-    return dataclasses.replace(own, data=data)
+        return named
+    original = PRESETS.get(name.removesuffix(SMALL), named).data
+    return dataclasses.replace(named, data=original if original in found or not found else found[0])
 
 
 # Data sets that take the place of a paper's.

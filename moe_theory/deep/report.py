@@ -7,15 +7,17 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from rich.console import RenderableType
 from rich.table import Table
 
+from moe_theory.deep import datasets
 from moe_theory.deep.datasets import DATASETS
 from moe_theory.deep.experiments import claims_for
 from moe_theory.deep.figures import draw_runs
 from moe_theory.deep.judging import FILES, Judgement
 from moe_theory.deep.presets import CONTINUAL, EDGE, PRESETS
-from moe_theory.deep.runs import Plan
+from moe_theory.deep.runs import Plan, digest_of
 from moe_theory.deep.summary import LEAST_CHANGE, CellSummary, Estimate, Summary
 from moe_theory.plot.document import Document, Picture, VerdictTable, ruled
 from moe_theory.runs.files import plain, sealed
@@ -26,6 +28,7 @@ from moe_theory.verification.verdict import Verdict
 
 HEIGHTS = {CONTINUAL: 5.2, EDGE: 3.0}  # of the picture, inches
 SCHEMA = "moe-theory/deep/1"
+DATA_SCHEMA = "moe-theory/data/2"
 BEGIN = """M: experts, T: rounds; digits are embedded, other data needs --data DIR
 to begin: moe-theory deep continual-mnist-small"""
 # Column titles of measures, in this order; those in `COMPARED` have a column of differences too.
@@ -72,6 +75,31 @@ def presets() -> Document:
     ]
     table = ruled(("preset", "figure", "data", "M", "T"), rows, numbers=("T",), whole=("preset",))
     return Document(lambda: facts, lambda _: (table, BEGIN))
+
+
+def folder_document(folder: Path) -> Document:
+    """Return what a folder holds, and what `--data` reads of it. Raises: MissingError; DataError."""
+    names = datasets.found_in(folder)
+    if not names:
+        raise datasets.missing(folder)
+    data = datasets.load(names[0], folder)
+    counts = [np.bincount(split.labels, minlength=len(data.class_names)).tolist() for split in (data.train, data.test)]
+    classes = [
+        {"number": number, "class": name, "training": training, "test": test}
+        for number, (name, training, test) in enumerate(zip(data.class_names, *counts, strict=True))
+    ]
+    rows = ((str(row["number"]), row["class"], f"{row['training']:,}", f"{row['test']:,}") for row in classes)
+    table = ruled(("number", "class", "training", "test"), rows, numbers=("number", "training", "test"))
+    body = {
+        "title": data.title,
+        "source": data.source,
+        "notes": list(data.notes),
+        "shape": list(data.train.pixels.shape[1:]),
+        "type": str(data.train.pixels.dtype),
+        "classes": classes,
+        "digest": digest_of(data),
+    }
+    return Document(lambda: body, lambda _: (*data.lines, table), DATA_SCHEMA)
 
 
 def heading(plan: Plan) -> str:

@@ -39,6 +39,17 @@ class DataSet:
         shape = " x ".join(map(str, self.train.pixels.shape[1:]))
         return f"<DataSet {self.name}: {sizes} images of {shape}, {len(self.class_names)} classes>"
 
+    @property
+    def lines(self) -> list[str]:
+        """What was read from where, and every note on it."""
+        shape = " x ".join(map(str, self.train.pixels.shape[1:]))
+        return [
+            f"data: {self.title}: {self.source}",
+            f"  {len(self.train.labels):,} training and {len(self.test.labels):,} test images of "
+            f"{len(self.class_names)} classes, {shape} (height, width, channels), {self.train.pixels.dtype}",
+            *(f"  note: {note}" for note in self.notes),
+        ]
+
 
 _SYSTEM = {"__macosx", "thumbs.db", "desktop.ini", "@eadir"}
 

@@ -5,6 +5,7 @@ Pillow decodes them. It is told which formats to try, because some others start 
 
 import io
 import warnings
+from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -53,26 +54,19 @@ def read_images(paths: Sequence[Path]) -> tuple[UInt8[np.ndarray, "n h w 3"], in
         InvalidValueError: For an image that is not 8-bit grey or RGB, or that its EXIF data turn.
         InvalidValueError: For images of more than one size.
     """
-    pixels = np.empty(0, np.uint8)
-    num_grey = 0
-    sizes: dict[tuple[int, ...], list[Path]] = {}
     with warnings.catch_warnings(), ThreadPoolExecutor(available_cores()) as threads:
         warnings.simplefilter("ignore")  # Pillow's, of metadata
-        for row, (image, is_grey) in enumerate(threads.map(_decode, paths)):
-            if row == 0:
-                pixels = np.empty((len(paths), *image.shape), np.uint8)
-            if image.shape == pixels.shape[1:]:
-                pixels[row] = image
-            num_grey += is_grey
-            sizes.setdefault(image.shape, []).append(paths[row])
-    if len(sizes) > 1:
-        (height, width, _), *_ = ordered = sorted(sizes, key=lambda shape: -len(sizes[shape]))
-        listed = ", ".join(f"{len(sizes[shape]):,} of {shape[0]} x {shape[1]}" for shape in ordered[:4])
+        images = list(threads.map(_decode, paths))
+    counts = Counter(pixels.shape for pixels, _ in images)
+    if len(counts) > 1:
+        (height, width, _), *_ = shapes = [shape for shape, _ in counts.most_common()]
+        odd = next(path for path, (pixels, _) in zip(paths, images, strict=True) if pixels.shape == shapes[-1])
+        listed = ", ".join(f"{counts[shape]:,} of {shape[0]} x {shape[1]}" for shape in shapes[:4])
         raise InvalidValueError(
-            f"the images have {len(sizes)} sizes, and must have one: {listed} pixels, such as "
-            f"{sizes[ordered[-1]][0]}. Resize them, as by PIL.Image.open(path).resize(({width}, {height})).save(path)."
+            f"the images have {len(counts)} sizes, and must have one: {listed} pixels, such as {odd}. Resize them, as "
+            f"by PIL.Image.open(path).resize(({width}, {height})).save(path)."
         )
-    return pixels, num_grey
+    return np.stack([pixels for pixels, _ in images]), sum(is_grey for _, is_grey in images)
 
 
 def _decode(path: Path) -> tuple[UInt8[np.ndarray, "h w 3"], bool]:
