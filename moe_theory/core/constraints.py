@@ -263,21 +263,18 @@ def require_ordered(values: Mapping[str, Any], lower: str, upper: str, why: str)
 
 def require_representable(name: str, value: float, dtype: Any) -> None:
     """Raise InvalidValueError unless a run can hold a number, in reals of this `dtype` or integers of as many bits."""
-    if isinstance(value, bool):
+    if isinstance(value, bool) or value == 0:
         return
     if isinstance(value, int):
-        largest = np.iinfo(f"int{8 * np.dtype(dtype).itemsize}").max
-        if abs(value) > largest:
-            raise InvalidValueError(
-                f"{name}={shortened(value)} must be at most {largest} in size, as a run counts. Lower {name}.",
-                argument=name,
-            )
-        return
-    smallest, largest = (float(limit) for limit in (np.finfo(dtype).tiny, np.finfo(dtype).max))
-    if value != 0 and not smallest <= abs(value) <= largest:
+        kind = f"int{8 * np.dtype(dtype).itemsize}"
+        smallest, largest = 1, np.iinfo(kind).max
+    else:
+        kind = np.dtype(dtype).name
+        smallest, largest = float(np.finfo(dtype).tiny), float(np.finfo(dtype).max)
+    if not smallest <= abs(value) <= largest:
         raise InvalidValueError(
-            f"{name}={value!r} is outside what {np.dtype(dtype)} can hold, {smallest:.3g} to {largest:.3g} in "
-            "size. Change it, or run in float64.",
+            f"{name}={shortened(value)} is outside what {kind} can hold, {smallest:.4g} to {largest:.10g} in size. "
+            "Change it, or run in float64.",
             argument=name,
         )
 
@@ -313,9 +310,7 @@ def _constraints(kind: type) -> dict[str, tuple[Any, ...]]:
 
 def _scalar(name: str, given: Any) -> np.ndarray:
     value = np.asarray(given)
-    if value.dtype.kind == "O" and isinstance(given, int):
-        raise InvalidValueError(f"{name}={shortened(given)} is too large for a run. Lower {name}.", argument=name)
-    if value.dtype.kind not in "biuf":
+    if value.dtype.kind not in "biuf":  # an object, where a whole number is too large
         raise InvalidValueError(f"{name}={shortened(given)} must be a real number. Change {name}.", argument=name)
     if value.ndim != 0:
         raise InvalidValueError(

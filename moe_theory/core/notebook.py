@@ -1,7 +1,7 @@
 """Display in an interpreter or a notebook: lists as tables, objects in a line, and pages made by reports."""
 
 import types
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -38,15 +38,11 @@ class Shown:
         return pages().html(self)
 
 
-class HasRow(Protocol):
-    def row(self) -> dict[str, Any]: ...
-
-
-Item = TypeVar("Item", bound=HasRow)
+Item = TypeVar("Item")
 
 
 class Listing(list[Item]):
-    """A list that an interpreter shows a line an item, and a notebook as a table."""
+    """A list of things with a `row`, that an interpreter shows a line an item, and a notebook as a table."""
 
     def __getitem__(self, key: Any) -> Any:
         found = super().__getitem__(key)
@@ -62,7 +58,8 @@ class Listing(list[Item]):
         """
         import pandas as pd
 
-        return pd.DataFrame([item.row() for item in self])
+        items: list[Any] = [*self]
+        return pd.DataFrame([item.row() for item in items])
 
     def __repr__(self) -> str:
         lines = [f"{type(self).__name__} of {len(self)}", *map(repr, self[:MOST_LINES])]

@@ -128,9 +128,7 @@ class Paper:
         return self.readings[name]
 
     def import_claims(self) -> None:
-        """Import the module that declares its statements and their claims, unless that is its own. Raises:
-        DeclarationError where it cannot be imported.
-        """
+        """Import the module that declares its statements and their claims, unless that is its own."""
         if self.statements:
             self._import("statements", f"{self.statements}:")
 
@@ -183,9 +181,7 @@ def ordered_names() -> list[str]:
 
 
 def paper_folder(name: str) -> Path:
-    """The folder of a paper's records: that which its module is or is in, or one of its name beside a module alone. The
-    paper is not imported.
-    """
+    """The folder that a paper's module is or is in, or one of its name beside a module alone; it is not imported."""
     module = paper_package(name)
     spec = find_spec(module)
     if spec is not None and spec.submodule_search_locations:
@@ -211,8 +207,8 @@ def declared_commands() -> dict[str, tuple[str, str]]:
 
 
 def import_command(command: str) -> Any:
-    """The function of a paper's command. Its module is imported by itself and not the package that it is in, so that
-    help, and whatever needs no more, is there at once. Raises: DeclarationError where it cannot be imported.
+    """The function of a paper's command, whose module is imported without its package: help is there at once. Raises:
+    DeclarationError where it cannot be imported.
     """
     paper, place = declared_commands()[command]
     name, _, function = place.partition(":")
@@ -276,11 +272,8 @@ def find_spec(module: str) -> importlib.machinery.ModuleSpec | None:
 
 
 def undeclared(kind: str, name: str, known: Iterable[str], full: str = "") -> UnknownNameError:
-    """The error for a figure, a statement or a claim that is not among the `known` names: where a file of the paper's
-    folder is called so and not imported, that it is there, else the nearest name.
-
-    Args:
-        full: PAPER.NAME, where `name` leaves the paper out.
+    """The error for a figure, a statement or a claim that is not among the `known` names, with the nearest one, or with
+    the file of that name that is not imported. `full` is PAPER.NAME, where `name` leaves the paper out.
     """
     paper, _, own = (full or name).partition(".")
     field = "figures" if kind == "figure" else "statements"

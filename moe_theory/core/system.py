@@ -75,8 +75,7 @@ def fields(*paths: str | Observe, **named: str | Observe) -> Observe:
     """An observer that records some fields of a round as a named tuple; the same function for the same fields.
 
     Args:
-        paths: such as "info.task" or "state.pool.truths", which a record has by their last names; or an observer whose
-            record's fields are taken over.
+        paths: such as "info.task", which a record has by its last name; or an observer, whose fields are taken over.
         named: the same by the name that the record has for it; an observer gives the field itself.
 
     Examples:

@@ -15,8 +15,7 @@ from moe_theory.core.machine import available_cores
 
 def on_all_cores(function: Callable[[Any], Any], arguments: Iterable[Any]) -> list[Any]:
     """Map `function` over the arguments, on all cores if this is the main thread of a process that is no worker, on a
-    CPU, and under JAX's global settings: other threads do not inherit those of a `with` block, such as
-    `jax.enable_x64`.
+    CPU, and outside of a `with` block of JAX's settings, which other threads do not inherit.
     """
     arguments = list(arguments)
     if len(arguments) < 2 or not _are_ours():

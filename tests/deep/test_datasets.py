@@ -17,7 +17,7 @@ from sklearn.datasets import load_digits
 from moe_theory import deep
 from moe_theory.core.errors import DataError, InvalidValueError, MissingError, UnknownNameError
 from moe_theory.deep import fitting, presets, runs
-from moe_theory.deep.datasets import DATASETS, DataSet, cifar, found_in, load, mnist
+from moe_theory.deep.datasets import DATASETS, DataSet, found_in, load, published
 from moe_theory.deep.datasets.files import locate
 
 from . import dataset_files as files
@@ -88,15 +88,15 @@ def test_files_that_are_not_as_published_are_named(tmp_path, monkeypatch):
     (note,) = data.notes
     assert all(path.name in note for path in tmp_path.iterdir())
     assert data.title == "MNIST (not as published)"  # which reports and verdicts say
-    paths = locate("", tmp_path, mnist.FILES)
+    paths = locate("", tmp_path, published.MNIST.files)
     held = [gzip.decompress(path.read_bytes()) for path in paths]
-    published = mnist.MNIST._replace(md5=tuple(hashlib.md5(data).hexdigest() for data in held))
-    data = mnist.load_mnist(published, paths)
+    as_here = published.MNIST._replace(md5=tuple(hashlib.md5(data).hexdigest() for data in held))
+    data = published.load_mnist(as_here, paths)
     assert (data.title, data.notes) == ("MNIST", ())
-    monkeypatch.setitem(DATASETS, "fashion-mnist", DATASETS["fashion-mnist"]._replace(md5=published.md5))
+    monkeypatch.setitem(DATASETS, "fashion-mnist", DATASETS["fashion-mnist"]._replace(md5=as_here.md5))
     assert found_in(tmp_path) == ["fashion-mnist"]  # which has the same names of files
     files.mnist(tmp_path, compressed=True, count=21)
-    assert mnist.load_mnist(published, paths).notes
+    assert published.load_mnist(as_here, paths).notes
 
 
 @pytest.mark.skipif(not FASHION.is_dir(), reason="needs Debian's package dataset-fashion-mnist")
@@ -322,8 +322,8 @@ def test_tiny_imagenet_without_its_annotations(tmp_path):
 
 def test_the_published_names_are_all_there():
     """Would catch a name that is lost or written twice."""
-    assert len(set(cifar.CIFAR10.class_names)) == 10
-    assert len(set(cifar.CIFAR100.class_names)) == 100
+    assert len(set(published.CIFAR10.class_names)) == 10
+    assert len(set(published.CIFAR100.class_names)) == 100
 
 
 def test_the_classes_of_cifar100_are_those_that_the_paper_names(tmp_path):
