@@ -62,12 +62,10 @@ def preset_for(name: str | None, folder: Path | str | None) -> Preset:
     Raises: UnknownNameError for an unknown name; MissingError for a folder that holds something else;
         DataError; InvalidValueError where neither names a preset.
     """
-    if folder is None:
-        return presets.on_data(name, None)
-    names = datasets.found_in(folder)
-    if not names and name is None:
+    found = None if folder is None else datasets.found_in(folder)
+    if folder is not None and not found and name is None:
         raise datasets.missing(folder)
-    return presets.on_data(name, names)
+    return presets.on_data(name, found)
 
 
 def plan(
@@ -101,17 +99,14 @@ def plan(
         epochs, samples, batch: of an expert on a task: passes, training images, images of a gradient step.
         rounds, experts, classes: T, the numbers M that are compared, and the classes of the data that are tasks.
         test_images: of the data, evenly spread, that experts are evaluated on.
-        reading: where the papers are silent.
-        settings: parameters by name, in place of the preset's; values or their texts.
+        reading, settings: where the papers are silent; parameters by name in place of the preset's, values or texts.
         replicates: seeds that each cell is run with.
         kappa: gate drive to reach by the gate's scale, by a pilot.
         literal: set eta, alpha, lambda and Gamma from the measured sigma_0, as the theorems do.
-        folder: where runs are kept from checkpoint to checkpoint, and resumed from; None keeps nothing.
-        every: rounds between checkpoints.
-        tell: called with lines about what was read and measured, and what follows.
-    Raises: UnknownNameError and InvalidValueError for what cannot be run, or does
-        not go together; MissingError and DataError for the folder of the data; DeclarationError for a
-        network that cannot be imported; OutputError for a folder that cannot be written.
+        folder, every: where runs are kept, to resume from; rounds between checkpoints. None keeps nothing.
+        tell: called with lines about what was read and measured.
+    Raises: UnknownNameError, InvalidValueError, MissingError, DataError, DeclarationError or OutputError for what is
+        unknown or not allowed, or cannot be read, imported or written.
 
     Examples:
         >>> from moe_theory import deep
@@ -211,14 +206,12 @@ def _numbers(name: str, given: Sequence[int] | None) -> tuple[int, ...] | None:
 def _tests(plan: Plan) -> list[SequentialTest]:
     """The tests of the preset's claims, which share one error; none of a single seed, which decides nothing."""
     claims = claims_for(plan.preset, plan.data.title) if plan.replicates > 1 else []
+    errors = FAMILY_ERROR / max(len(claims), 1)
+    verdicts = [blank_verdict(claim, plan.setting, plan.seed, errors) for claim in claims]
+    is_single_look = len(plan.looks) == 1
     return [
-        SequentialTest(
-            claim,
-            blank_verdict(claim, plan.setting, plan.seed, FAMILY_ERROR / len(claims)),
-            plan.replicates,
-            is_single_look=len(plan.looks) == 1,
-        )
-        for claim in claims
+        SequentialTest(claim, verdict, plan.replicates, is_single_look=is_single_look)
+        for claim, verdict in zip(claims, verdicts, strict=True)
     ]
 
 

@@ -65,7 +65,7 @@ DATASETS: dict[str, Loader] = {
         for kind in (published.MNIST, published.FASHION_MNIST)
     },
     **{
-        kind.name: Loader(f"{kind.title} (binary version)", functools.partial(published.load_cifar, kind), kind.files)
+        kind.name: Loader(kind.title, functools.partial(published.load_cifar, kind), kind.files)
         for kind in (published.CIFAR10, published.CIFAR100)
     },
     "tiny-imagenet": Loader(tiny_imagenet.TITLE, tiny_imagenet.load_tiny_imagenet, tiny_imagenet.FILES),
