@@ -11,6 +11,7 @@ import importlib
 import io
 import os
 import sys
+import time
 import types
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -49,6 +50,7 @@ NEXT = {  # command: what it does, and its time on two cores
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Entry point of `moe-theory`: run a command, sys.argv's unless given; exits with a code where it is not 0."""
+    start_time = time.monotonic()
     if isinstance(sys.stdout, io.TextIOWrapper):  # of a terminal that knows fewer letters, or a folder with odd ones
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
@@ -59,7 +61,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     gc.set_threshold(100_000, 20, 20)  # imports make objects by the million that last: to look them through takes .5 s
     try:
         with insistent():
-            app.main(None if arguments is None else list(arguments), "moe-theory", standalone_mode=False)
+            words = None if arguments is None else list(arguments)
+            app.main(words, "moe-theory", standalone_mode=False, obj=start_time)
         with _told():
             if sys.stdout is not None:  # it is None where the caller has closed it
                 sys.stdout.flush()
@@ -75,6 +78,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if not _is_of_environment(failure):
             raise
         refuse(InvalidValueError(f"the environment: {failure}"))
+    runner = sys.modules.get("moe_theory.runs.runner")
+    if runner is not None and runner.has_abandoned():  # at the deadline of a budget, with everything written
+        os._exit(0)
 
 
 def _require_date() -> None:

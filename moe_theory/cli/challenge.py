@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from moe_theory.cli.options import cluster_option, examples, json_option, module_option, seed_option
+from moe_theory.cli.options import examples, json_option, module_option, seed_option
 from moe_theory.cli.output import open_console, show_document
 
 
@@ -29,7 +29,6 @@ from moe_theory.cli.output import open_console, show_document
     type=click.Path(file_okay=False, path_type=Path),
     help="Folder that keeps each search, to resume from, and for `moe-theory record`.",
 )
-@cluster_option("Search a statement a worker, with all its cores,")
 @module_option
 @json_option(
     "a list of the searches, each with schema, statement, sought (break or rescue), free, flips (each with its "
@@ -42,7 +41,6 @@ def challenge(
     seed: int,
     error: float | None,
     out: Path | None,
-    dask: str | None,
     module: Path | None,
 ) -> None:
     """Search what statements leave free.
@@ -65,5 +63,5 @@ def challenge(
     keep_programs()
     about = {"reading": reading, "seed": seed, "error": error, "module": None if module is None else str(module)}
     with terminal_progress(open_console()) as progress:
-        found = search_each(patterns, seconds, **about, folder=out, dask=dask, progress=progress)
+        found = search_each(patterns, seconds, **about, folder=out, progress=progress)
     show_document(document(found))

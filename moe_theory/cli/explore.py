@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from moe_theory.cli.options import cluster_option, examples, json_option, module_option, out_option, seed_option
+from moe_theory.cli.options import examples, json_option, module_option, out_option, seed_option
 from moe_theory.cli.output import command_line, open_console, show_document
 
 
@@ -31,7 +31,6 @@ from moe_theory.cli.output import command_line, open_console, show_document
     help="Probability that any status of the map is wrong, split evenly over its points.",
 )
 @module_option
-@cluster_option("Take samples")
 @out_option("Folder for the picture, the numbers and the verdicts.", "runs/explore")
 @json_option(
     "what CLAIM.json in OUT holds, with schema, claim, axes, summary and points, each with its place "
@@ -40,7 +39,6 @@ from moe_theory.cli.output import command_line, open_console, show_document
 def explore(
     claim: str,
     module: Path | None,
-    dask: str | None,
     out: Path,
     **asked: Any,
 ) -> None:
@@ -59,15 +57,11 @@ def explore(
     if module is not None:
         load_claims(module)
     plan = plan_search(claim, **asked, module=None if module is None else str(module))
-    if dask is not None:
-        from moe_theory.runs.dask import check_address
-
-        check_address(dask)
     folder = prepare_folder(out, [path.name for path in exploration.paths_of(out, plan.claim.id)])
     keep_programs(fallback=folder / "programs")
     judged: list = []
     with terminal_progress(
         open_console(), header=lambda _: exploration.live_counts(judged, plan.most_points)
     ) as progress:
-        found = carry_out_search(plan, dask=dask, progress=progress, on_point=judged.append, command=command_line())
+        found = carry_out_search(plan, progress=progress, on_point=judged.append, command=command_line())
     show_document(exploration.document(found, exploration.write_exploration(found, folder)))

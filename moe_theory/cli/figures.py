@@ -73,7 +73,7 @@ def figures(
     from moe_theory.report.document import of_paths
     from moe_theory.runs import terminal_progress
     from moe_theory.runs.compilation import keep_programs
-    from moe_theory.verification.request import parsed
+    from moe_theory.verification.settings import parsed
 
     if paper is None:
         raise InvalidValueError(f"name a paper to draw: {', '.join(plots.all_titles())}; --list shows their figures.")

@@ -1,6 +1,7 @@
 """`moe-theory verify`."""
 
 import dataclasses
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from moe_theory.verification.verdict import Verdict
 
 PAGE_SECONDS, PAGE_SHARE = 0.06, 0.25  # of a budget, for the report: seconds a verdict, and at most this share of it
+END_SECONDS = 2.0  # of a budget, for the verdicts
 _UNITS = {"s": 1, "m": 60, "h": 3600}
 _JSON = (
     "what verdicts.json holds, with schema, summary (verdicts by status), command, seed, error, versions and verdicts; "
@@ -122,7 +124,8 @@ def request_of(
     system: str | None,
 ) -> "Request":
     from moe_theory.verification.registry import load_claims
-    from moe_theory.verification.request import check_request, parsed
+    from moe_theory.verification.request import check_request
+    from moe_theory.verification.settings import parsed
 
     own = [] if module is None else load_claims(module)
     source = None if module is None else str(module)
@@ -158,9 +161,11 @@ def _judge(request: "Request", out: Path, dask: str | None, fresh: bool, has_pag
     from moe_theory.verification.archive import Archive, clear_samples
     from moe_theory.verification.session import SAMPLES, carry_out
 
-    if request.budget is not None and has_page:
-        reserve = min(PAGE_SECONDS * request.num_verdicts, PAGE_SHARE * request.budget)
-        request = dataclasses.replace(request, reserve=reserve)
+    if request.budget is not None:
+        start_time = click.get_current_context().obj or time.monotonic()
+        page_seconds = min(PAGE_SECONDS * request.num_verdicts, PAGE_SHARE * request.budget) if has_page else 0.0
+        reserve = END_SECONDS + page_seconds + time.monotonic() - start_time
+        request = dataclasses.replace(request, reserve=min(reserve, request.budget))
     pool = None
     if dask is not None:
         from moe_theory.verification.remote import remote_pool

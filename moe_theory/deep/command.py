@@ -82,7 +82,7 @@ def deep(
     from moe_theory.runs import terminal_progress
     from moe_theory.runs.compilation import keep_programs
     from moe_theory.runs.files import prepare_folder
-    from moe_theory.verification.request import parsed
+    from moe_theory.verification.settings import parsed
 
     if preset == "":
         raise InvalidValueError("preset='' names no preset. Leave it out for a list of them.", argument="preset")

@@ -15,7 +15,8 @@ from moe_theory.edge import corrected, delays, policies, theory
 from moe_theory.edge.algorithm import Info, State, generalization_error, generalization_error_flushed, system
 from moe_theory.edge.params import CLUSTER_SPREAD, FIGURE_3_FEATURES, ORTHOGONAL, PROPORTIONAL, SIGMA_0, Dims, Params
 from moe_theory.runs import Cell, Run, run_cells
-from moe_theory.verification.claim import Experiment, Measured, ranged
+from moe_theory.verification.claim import Experiment, Measured
+from moe_theory.verification.ranges import ranged
 from moe_theory.verification.region import Choice, Order, Scale
 
 FAILURE = 0.05  # delta of Propositions 1 and 2, which the paper leaves at o(1)
@@ -215,8 +216,8 @@ def past_exploration(cells: Sequence[Cell], first: int, count: int, seed: int) -
 
 
 def _limit(name, dims, cells, observe) -> Experiment:
-    source = Measured(past_exploration, runs_systems=True)
-    return dataclasses.replace(_experiment(name, dims, cells, 1, observe, 2048), source=source, is_double=True)
+    measured = Measured(past_exploration, runs_systems=True)
+    return dataclasses.replace(_experiment(name, dims, cells, 1, observe, 2048), measured=measured, is_double=True)
 
 
 QUIET = 1e-3  # of `noise_scale`, beside signals of length 1
@@ -331,7 +332,7 @@ def history(setting: Mapping[str, Any]) -> Experiment:
     """The first arrivals under uniform routing: simulated, or exactly with the sizes of a setting, s, p and N."""
     dims, cells = dataclasses.replace(HISTORY_DIMS, **setting), _servers(HISTORY_EXPERTS)
     made = _experiment("history", dims, cells, 60, observe_assignments, 8192, policy=policies.uniform)
-    return dataclasses.replace(made, of=history, source=Measured(expected_history) if setting else None)
+    return dataclasses.replace(made, of=history, measured=Measured(expected_history) if setting else None)
 
 
 HISTORY = history({})

@@ -284,7 +284,7 @@ def _testbed(name: str, setting: Recipe, mix: Mapping[str, Any], beside: tuple[s
         replicates=STREAMS,
         tier=TESTBED_TIER,
         keeps_state=False,
-        source=Measured(evaluation.slot_accuracies(dims, TESTBED_POLICIES, SLOT_SIZE, LAST_SLOTS, setting)),
+        measured=Measured(evaluation.slot_accuracies(dims, TESTBED_POLICIES, SLOT_SIZE, LAST_SLOTS, setting)),
     )
 
 
@@ -321,11 +321,13 @@ TIMES = Experiment(
     replicates=128,
     tier=CLOCKS_TIER,
     keeps_state=False,
-    source=Measured(costs.latencies([MERGED, *TIMED], LAYER)),
+    measured=Measured(costs.latencies([MERGED, *TIMED], LAYER)),
 )
 SERVING = TIMES.at(BATCH)
 STEPPED = ("token-top-1-capacity", "smear-example-linear", "smear-token-linear")
-STEP_TIMES = dataclasses.replace(TIMES, name="step-times", source=Measured(costs.step_times([MERGED, *STEPPED], LAYER)))
+STEP_TIMES = dataclasses.replace(
+    TIMES, name="step-times", measured=Measured(costs.step_times([MERGED, *STEPPED], LAYER))
+)
 STEPPING = STEP_TIMES.at(BATCH)
 ROUTED_EXPERTS = (4, 64, 192)
 ROUTED_DIMS = Dims(max_experts=ROUTED_EXPERTS[-1])
@@ -353,7 +355,7 @@ ROUTING = Experiment(
     replicates=128,
     tier=CLOCKS_TIER,
     keeps_state=False,
-    source=Measured(costs.choice_times({cell: form for cell, (_, form) in ROUTED.items()})),
+    measured=Measured(costs.choice_times({cell: form for cell, (_, form) in ROUTED.items()})),
 )
 
 # What statements measure.

@@ -15,7 +15,7 @@ from moe_theory.core.random import root_key
 from moe_theory.core.system import check_replicates, check_run
 from moe_theory.runs import Cell, Progress, Run, quiet, run_cells
 from moe_theory.verification.claim import ReadingLike
-from moe_theory.verification.request import asked_of, options_of
+from moe_theory.verification.settings import asked_of, options_of
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -26,7 +26,7 @@ def to_json(report: Report) -> str:
     counts = {status: sum(verdict.status is status for verdict in report.verdicts) for status in Status}
     summary = {str(status): count for status, count in counts.items() if count}
     document = {"schema": SCHEMA, "summary": summary, **report.to_json()}
-    for statement, known in zip(document["statements"], wording.judged_statements(report), strict=True):
+    for statement, known in zip(document["statements"], wording.tested_statements(report), strict=True):
         statement |= wording.status_json(known)
     return sealed(document)
 

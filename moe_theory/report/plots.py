@@ -16,7 +16,7 @@ from moe_theory.runs import Progress, automatic, quiet, shown
 from moe_theory.runs.files import prepare_folder, write_together
 from moe_theory.verification.claim import ReadingLike
 from moe_theory.verification.registry import SPECIAL_NAMES, select_readings
-from moe_theory.verification.request import with_settings
+from moe_theory.verification.settings import with_settings
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

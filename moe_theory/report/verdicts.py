@@ -27,6 +27,7 @@ from moe_theory.report.wording import (
     status_counts,
     status_json,
     summary,
+    tested_statements,
 )
 from moe_theory.verification.premises import footings, premises_of
 from moe_theory.verification.recorded import judged_statements as recorded
@@ -90,7 +91,7 @@ def verdicts_document(report: Report, paths: Sequence[Path], kept: Sequence[str]
     """A verification that was written to these paths, statements first, with lines on the samples that are kept."""
 
     def parts(width: int) -> Iterator[RenderableType]:
-        yield from statement_lines(_whole(judged_statements(report)), width)
+        yield from statement_lines(_whole(tested_statements(report)), width)
         yield live_table(report.verdicts, width)
         yield from (*closing_lines(report, paths[-1].parent), *kept, f"numbers: {paths[-1]}")
         if len(paths) > 1:
@@ -208,7 +209,7 @@ def closing_lines(report: Report, folder: Path | None = None) -> list[str]:
     """Closing lines of a verification, written to `folder`: statuses, surprises, errors, time, and how to repeat any of
     it.
     """
-    verdicts, known = report.verdicts, judged_statements(report)
+    verdicts, known = report.verdicts, tested_statements(report)
     whole = _whole(known)
     failed = [verdict for verdict in verdicts if verdict.status is Status.ERROR]
     sure = f", any of them wrong with probability at most {report.error:.4g}"
@@ -217,7 +218,7 @@ def closing_lines(report: Report, folder: Path | None = None) -> list[str]:
     false = [each for each in whole if each.finding and each.finding.status is StatementStatus.FALSE]
     lines = [
         *(f"ERROR in {verdict.claim} under {verdict.setting}: {verdict.reason}" for verdict in failed),
-        f"statements: {'; '.join(filter(None, parts))}" if known else "",
+        f"statements, at the settings tested: {'; '.join(filter(None, parts))}" if known else "",
         f"claims: {summary(verdicts)}{sure if len(failed) < len(verdicts) else ''}",
         *(_false_line(each, verdicts) for each in false[:MOST_SURPRISING]),
         f"  and {len(false) - MOST_SURPRISING} more that are false" if len(false) > MOST_SURPRISING else "",

@@ -9,7 +9,16 @@ from urllib.parse import quote
 
 from moe_theory.report.numbers import number, percentage, with_error
 from moe_theory.verification.recorded import judged_with_searches
-from moe_theory.verification.status import CAVEATED, PROVED, Cause, Judged, StatementStatus, deciding, listed
+from moe_theory.verification.status import (
+    CAVEATED,
+    PROVED,
+    Cause,
+    Judged,
+    StatementStatus,
+    deciding,
+    judged,
+    listed,
+)
 from moe_theory.verification.verdict import LIMITS, SLOWEST_FALL, Report, Role, Statement, Status, Stop, Trend, Verdict
 
 STATEMENT_MEANINGS: dict[str, str] = {
@@ -438,8 +447,13 @@ def arranged(report: Report) -> list[Chapter]:
 
 
 def judged_statements(report: Report) -> list[Judged]:
-    """The report's statements with their statuses."""
+    """The report's statements with their statuses, over the regions that were searched."""
     return judged_with_searches(report.statements, report.verdicts)
+
+
+def tested_statements(report: Report) -> list[Judged]:
+    """The report's statements with their statuses at the settings tested: no recorded search is read."""
+    return [judged(statement, report.verdicts) for statement in report.statements]
 
 
 def statement_counts(known: Sequence[Judged]) -> dict[str, int]:

@@ -7,6 +7,7 @@ may round differently.
 import contextlib
 import dataclasses
 import functools
+import itertools
 import math
 import time
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
@@ -208,6 +209,20 @@ class CellBatch:
             runs[name] = _joined(cell, parts, self._first, self._num_replicates)
         return runs
 
+    def runs_so_far(self) -> Mapping[str, Run] | None:
+        """Return the runs of the first replicates that are computed in all cells; None where there are none."""
+        count = self._num_replicates
+        for name, num_chunks in self._counts.items():
+            chunks = itertools.takewhile(lambda index, name=name: (name, index) in self._outcomes, range(num_chunks))
+            count = min(count, sum(1 for _ in chunks) * self._widths[name])
+        if count == 0:
+            return None
+        runs = {}
+        for name, cell in self._cells.items():
+            parts = [self._outcomes[name, index] for index in range(math.ceil(count / self._widths[name]))]
+            runs[name] = _joined(cell, parts, self._first, count)
+        return runs
+
     @functools.cached_property
     def _firsts(self) -> dict[Hashable, Place]:
         """The first chunk of each program."""
@@ -292,5 +307,5 @@ def compute_chunk(chunk: Chunk, seed: int) -> Outcome:
 
 
 def _joined(cell: Cell, parts: list[Outcome], first: int, count: int) -> Run:
-    state, records = jax.tree.map(lambda *leaves: np.concatenate(leaves, axis=-1), *parts)
+    state, records = jax.tree.map(lambda *leaves: np.concatenate(leaves, axis=-1)[..., :count], *parts)
     return Run(cell.params, cell.rounds, np.arange(first, first + count), state, records, cell.dims)

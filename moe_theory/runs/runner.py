@@ -2,7 +2,7 @@
 
 import contextlib
 import dataclasses
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Future, wait
 from typing import Any, NamedTuple
 
@@ -53,6 +53,14 @@ class _Queue:
         self.next_task = next(self.tasks, None)
         self.work -= task.work
         return task
+
+
+_ABANDONED: list[Future[Any]] = []
+
+
+def has_abandoned() -> bool:
+    """Return whether abandoned tasks are running. A thread cannot be stopped, and Python waits for it at its end."""
+    return any(not future.done() for future in _ABANDONED)
 
 
 class Runner:
@@ -134,6 +142,12 @@ class Runner:
             # A thread cannot be stopped, and its process could not end before it does.
             wait(running, None if self.pool.are_threads else GRACE)
         return [Result(queue.job, task, future) for future, (queue, task) in running.items() if future.done()]
+
+    def abandon(self, others: Iterable[Future[Any]] = ()) -> None:
+        """Cancel what waits, and leave the tasks that are running, and others, to themselves."""
+        self._queues.clear()
+        _ABANDONED.extend(future for future in [*self._pending, *others] if not future.cancel())
+        self._pending.clear()
 
     def _submit(self) -> None:
         while len(self._pending) < self._most_pending and (queue := self._next_queue()) is not None:

@@ -13,17 +13,9 @@ from moe_theory.runs.key import Digests
 from moe_theory.runs.provenance import fingerprint, is_x64, versions
 from moe_theory.runs.store import PATTERN, Store, pack, require_no_0_1, unpack
 from moe_theory.verification.claim import Claim, Experiment, ReadingLike
-from moe_theory.verification.evidence import (
-    EVENTS,
-    EXPONENTS,
-    Samples,
-    asked,
-    collect,
-    failed_hypotheses,
-    find_overflows,
-    labels_of,
-)
-from moe_theory.verification.interim import SequentialTest, take
+from moe_theory.verification.criteria import Samples
+from moe_theory.verification.evidence import collect_sample
+from moe_theory.verification.interim import SequentialTest
 
 _OF_0_1 = "*@*.npz"
 
@@ -118,18 +110,20 @@ class Keys:
 
 
 def _functions(claim: Claim) -> Any:
-    functions = [claim.observe, *(function for *_, function in asked(claim)), claim.labels, claim.hypotheses]
-    return functions, claim.abscissa, claim.kind in EXPONENTS, claim.kind in EVENTS, claim.function is None
+    criterion = claim.criterion
+    functions = [claim.observe, *(function for *_, function in criterion.asked()), claim.labels, claim.hypotheses]
+    shape = criterion.abscissa, criterion.is_of_slopes, criterion.is_of_events
+    return functions, *shape, claim.function is None
 
 
 def _code(experiment: Experiment) -> Any:
     """Code that makes an experiment's runs and takes samples of them, without the parameters."""
-    takes = (SequentialTest.add, take, collect, failed_hypotheses, labels_of, find_overflows, compute_chunk, chunk_of)
+    sampling = (SequentialTest.add, collect_sample, compute_chunk, chunk_of)
     run = (experiment.num_rounds, experiment.record_every, experiment.keeps_state, experiment.width)
     run = (*run, experiment.lengths, experiment.is_double)
     functions = (experiment.observe, experiment.start, experiment.measured and experiment.measured.make)
     systems = {name: experiment.system_of(name) for name in experiment.cells}
-    return takes, run, functions, systems, experiment.dims, experiment.stored and experiment.stored.digest
+    return sampling, run, functions, systems, experiment.dims
 
 
 def _params(experiment: Experiment, reading: ReadingLike) -> Any:

@@ -13,7 +13,7 @@ from moe_theory.core.system import check_system
 from moe_theory.runs import Cell, Progress, quiet, run_cells
 from moe_theory.verification import registry
 from moe_theory.verification.claim import Claim
-from moe_theory.verification.evidence import collect, failed_hypotheses, labels_of, sourced_runs
+from moe_theory.verification.evidence import collect, failed_hypotheses, labels_of
 from moe_theory.verification.request import require_one
 
 REPLICATES = 8
@@ -27,7 +27,7 @@ class Check:
     claim: str
     reading: str
     replicates: int  # B
-    shapes: Mapping[str, Shapes]  # of the arrays of each run, replicates last; empty where runs are measured or stored
+    shapes: Mapping[str, Shapes]  # of the arrays of each run, replicates last; empty where runs are measured
     labels: list[str]  # of the components
     observed: list[float]  # their means
     predicted: list[float]  # and of what they are compared with; one number for all of a rate
@@ -81,13 +81,12 @@ def check(
     experiment = chosen.experiment
     choice = registry.select_readings(chosen.paper, None if reading is None else [reading])[0]
     cells = experiment.cells_under(choice)
-    is_simulated = experiment.source is None
     try:
-        shapes = {cell.name: _shapes(cell, replicates) for cell in cells} if is_simulated else {}
-        if is_simulated:
+        shapes = {cell.name: _shapes(cell, replicates) for cell in cells} if experiment.measured is None else {}
+        if experiment.measured is None:
             runs = run_cells(cells, replicates, seed=seed, width=replicates, progress=progress)
         else:
-            runs = sourced_runs(experiment, cells, 0, replicates, seed)
+            runs = experiment.measured.make(cells, 0, replicates, seed)
         samples = collect(chosen, runs, replicates)
         rounds = next(iter(runs.values())).rounds
         return Check(

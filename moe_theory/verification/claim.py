@@ -3,59 +3,22 @@
 import dataclasses
 import functools
 import math
-import os
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
 from moe_theory.core.constraints import shown
-from moe_theory.core.errors import DeclarationError, InvalidValueError, shortened, unknown_name
+from moe_theory.core.errors import DeclarationError, shortened, unknown_name
 from moe_theory.core.notebook import Shown
 from moe_theory.core.system import Observe, System, observe_info
 from moe_theory.runs import Run
 from moe_theory.runs.cells import Cell, Start
+from moe_theory.verification.criteria import Criterion, Side
+from moe_theory.verification.ranges import Range
 from moe_theory.verification.region import Choice, FreeAxis, Setting
 from moe_theory.verification.verdict import ID_WORDS, is_id
-from moe_theory.verification.verdict import LIMITS as LIMITS
 
-if TYPE_CHECKING:
-    from moe_theory.sweep.results import Results
-
-Kind = Literal[
-    "equality",
-    "upper_bound",
-    "lower_bound",
-    "ordering",
-    "identity",
-    "probability",
-    "rate",
-    "counterexample",
-    "limit_probability",
-    "limit_rate",
-]
-Side = Literal["at_most", "at_least", "equal"]
-SIDES: dict[Kind, tuple[Side, ...]] = {  # of the kinds that have one
-    "probability": ("at_most", "at_least"),
-    "rate": ("at_most", "at_least", "equal"),
-    "limit_probability": ("at_most", "at_least"),
-    "limit_rate": ("at_most", "at_least", "equal"),
-}
-# What each kind of claim says.
-KINDS: dict[Kind, str] = {
-    "equality": "the means agree within a margin declared beforehand",
-    "upper_bound": "the mean stays below the bound at every recorded round",
-    "lower_bound": "the mean stays above the bound at every recorded round",
-    "ordering": "one mean is below another, on common random numbers",
-    "identity": "the largest error over all replicates stays below a numerical tolerance",
-    "probability": "an event's probability is at most (or at least) what is claimed, by exact binomial intervals",
-    "rate": "the slope of log means over a logarithmic grid is at least (at most, close to) the exponent claimed",
-    "counterexample": "a constructed instance violates the statement more often than it allows",
-    "limit_probability": "an event's probability tends to 0 (at most) or to 1 (at least) along a grid",
-    "limit_rate": "the slope of log means at the end of a grid, where it no longer bends, is that of the limit claimed",
-}
-LEAST_POINTS, LEAST_DECADES = 4, 2  # of the grid of a limit
 Runs = Mapping[str, Run]  # by the experiment's cell names
 F = TypeVar("F", bound=Callable[..., Any])
 Measure = Callable[[Sequence[Cell], int, int, int], Runs]  # (cells, first replicate, their number, seed)
@@ -93,7 +56,7 @@ class Experiment(Shown):
     observe: Observe = observe_info
     replicates: int = 1024  # limit, unless the caller names another or gives a budget of time
     start: Start | None = None  # initial states other than the system's own
-    source: "Results | Measured | None" = None  # what the runs come from; None: a simulation
+    measured: Measured | None = None  # what makes its runs in place of a simulation
     tier: str = "simulated"  # what its runs cost: PAPER:TIER names the claims of a tier
     systems: Mapping[str, System] = dataclasses.field(default_factory=dict)  # of cells that have one of their own
     lengths: Mapping[str, int] = dataclasses.field(default_factory=dict)  # rounds, where a cell has its own number
@@ -108,9 +71,8 @@ class Experiment(Shown):
         return id(self)
 
     def __fingerprint__(self) -> Any:
-        kept = {"source": self.source if self.stored is None else self.stored.digest}
         return (
-            {**vars(self), **kept, "of": None, "length_of": None},
+            {**vars(self), "of": None, "length_of": None},
             Experiment.cells_under,
             Experiment.over,
             Experiment.at,
@@ -121,16 +83,6 @@ class Experiment(Shown):
         """Its facts by name, as a table of many has them."""
         cells = ", ".join(self.cells)
         return {"experiment": self.name, "rounds": self.num_rounds, "replicates": self.replicates, "cells": cells}
-
-    @property
-    def measured(self) -> "Measured | None":
-        """What makes its runs, where they are measured."""
-        return self.source if isinstance(self.source, Measured) else None
-
-    @property
-    def stored(self) -> "Results | None":
-        """The sweep that its runs are read from, where they are."""
-        return None if isinstance(self.source, Measured) else self.source
 
     def system_of(self, cell: str) -> System:
         """The system that a cell runs."""
@@ -165,7 +117,7 @@ class Experiment(Shown):
 
     def at_setting(self, setting: Setting) -> "Experiment":
         """The same with the sizes and choices of a setting, built by `of`; itself where there are none. Parameters are
-        changed in the reading that cells are run under, `request.at_setting`. Raises: DeclarationError for an
+        changed in the reading that cells are run under, `settings.at_setting`. Raises: DeclarationError for an
         `of` that builds another experiment; else as `of`.
         """
         if not setting:
@@ -221,52 +173,6 @@ class Experiment(Shown):
     def together(self, *cells: str) -> "Selection":
         """Runs that a claim's functions get at once, as so many arguments. Raises: DeclarationError for no cell."""
         return Selection(self, cells, is_joint=True)
-
-    @property
-    def origin(self) -> str:
-        """Origin of the replicates in a verdict's reason; empty if they are simulated."""
-        if self.stored is None:
-            return ""
-        has_readings = "reading" in self.stored.sweep.grid.cells[0].settings
-        under = ", whose cells have readings of their own" if has_readings else " under its own reading"
-        return f"; replicates of the sweep {self.name}{under}"
-
-    @classmethod
-    def from_sweep(cls, sweep: "Results | str | os.PathLike[str]", name: str | None = None) -> "Experiment":
-        """An experiment whose runs are those of a stored sweep: nothing is simulated.
-
-        Claims get `runs` by the sweep's cells, such as runs["num_experts = 5, truth_scale = 0.4"], each with the
-        observables kept as `records`, (R, ..., B), and no `state`. They are judged under the sweep's reading, from
-        its seed, in looks at no more replicates than it has: 64 times a power of two wastes none.
-
-        Args:
-            sweep: its results or its folder.
-            name: the folder's unless given.
-        Raises: InvalidValueError or MissingError where the sweep is not there or not complete.
-        """
-        from moe_theory.sweep.results import Results  # which takes a second to import, and few claims need it
-
-        results = sweep if isinstance(sweep, Results) else Results.open(sweep)
-        if not results.coverage.is_complete:
-            raise InvalidValueError(
-                f"{results.folder}: a verdict needs every replicate, and some are missing. Run the same "
-                "`moe-theory sweep` command again, which computes only what is missing."
-            )
-        spec, cells = results.sweep, results.sweep.grid.cells
-        sizes = {cell.dims for cell in cells}
-        return cls(
-            name=name or Path(results.folder).resolve().name,
-            dims=sizes.pop()
-            if len(sizes) == 1
-            else {n: cell.dims for n, cell in zip(results.names, cells, strict=True)},
-            system=results.kind.system(cells[0].dims, cells[0].choices),
-            cells={n: cell.params._asdict() for n, cell in zip(results.names, cells, strict=True)},
-            num_rounds=spec.rounds,
-            record_every=results.stride,
-            observe=results.kind.observe(results.kept),
-            replicates=spec.replicates,
-            source=results,
-        )
 
 
 @functools.lru_cache(maxsize=256)  # a system that is built again is compiled again
@@ -335,80 +241,29 @@ class Selection:
 
         return of
 
-
-class Range(NamedTuple):
-    """Range of an observable's values for all draws; infinite where there is no bound."""
-
-    low: float = -math.inf
-    high: float = math.inf
-    is_constant: bool = False  # whether it is the same number, or numbers (V,), for all replicates of a cell
-
-
-def ranged(low: float, high: float = math.inf) -> Callable[[F], F]:
-    """Decorates a function that measures, or that says what is claimed, with the range that its values never leave,
-    such as 0 to 1 for a share. Its mean then has an interval that is exact; a value outside is an ERROR.
-
-    Raises: DeclarationError unless `low` is below `high` and one of them is finite, and for a function that is a
-        claim already, which would not see it.
-
-    Examples:
-        >>> from moe_theory.verification.claim import range_of, ranged
-        >>> @ranged(0, 1)
-        ... def share_of_first_expert(run):
-        ...     return (run.records.expert == 0).mean(axis=0)
-        >>> range_of(share_of_first_expert)
-        Range(low=0.0, high=1.0, is_constant=False)
-    """
-    if not low < high or (math.isinf(low) and math.isinf(high)):
-        raise DeclarationError(f"a range from {low} to {high} declares nothing: name a lower end, and one above it.")
-    return _with_range(Range(float(low), float(high)))
-
-
-def constant(function: F) -> F:
-    """Decorates a function of parameters alone, whose value all replicates of a cell share."""
-    return _with_range(Range(is_constant=True))(function)
-
-
-def range_of(value: Any) -> Range | None:
-    """The range that a function declares, or that a number has by itself; None where there is none."""
-    if value is None or callable(value):
-        return getattr(value, _RANGE, None)
-    return Range(is_constant=True)
-
-
-def _with_range(declared: Range) -> Callable[[F], F]:
-    def decorate(function: F) -> F:
-        if hasattr(function, CLAIMED):
-            raise DeclarationError(f"{function.__name__} is a claim already: declare its range below the claim.")
-        setattr(function, _RANGE, declared)
-        return function
-
-    return decorate
-
-
-_RANGE, CLAIMED = "__moe_theory_range__", "__moe_theory_claimed__"  # attributes of functions
+    def bind(self, criterion: Criterion) -> Criterion:
+        """The criterion with functions of runs in place of its numbers and functions."""
+        functions = {
+            name: self.values(value)
+            for name in ("value", "scale", "trivial")
+            if (value := getattr(criterion, name)) is not None
+        }
+        abscissa = self.abscissa if criterion.is_over_grid else None
+        return dataclasses.replace(criterion, **functions, abscissa=abscissa)
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
 class Claim(Shown):
-    """One numbered statement of a paper, or one sentence about a figure, under a kind of test.
+    """One testable consequence of a statement, under a criterion.
 
-    `observe` gives one number a replicate, or a short vector of components, from the experiment's runs; `predict`
-    what the statement says of its mean, as a constant or, for replicates with pools of their own, one a replicate.
-    For an ordering, `predict` is the larger side, measured too. For a probability, `observe` says of each replicate
-    whether the event happened. For a rate, its components are positive quantities at the grid points `abscissa`, and
-    `predict` is the exponent: a quantity that is O(x^e) for small x has a slope of at least e, one that is O(n^-e) for
-    large n a slope of at most -e, and one that is Theta(x^e) a slope `equal` to e within the margin; `side` says which.
-    The slope over the whole grid and that between the two points nearest to the limit must both show it, and only the
-    latter refutes it; the limit is 0 on a grid that reaches no higher than 1, else infinity. Margins are of a
-    probability and of an exponent themselves. For a counterexample, `observe` says of each replicate whether its
-    instance violates the statement, and `predict` how often the statement allows that: 0 unless given. An instance
-    that does not violate it shows nothing, so a counterexample refutes or leaves open.
-
-    Limits are judged over a grid `abscissa` of at least four points over at least two decades, by what happens nearest
-    to the limit; what supports them, refutes them and leaves them open is said by `judge_limit_probability` and
-    `judge_limit_rate`. A probability that tends to 0 is `at_most`, one that tends to 1 `at_least`; it has no `predict`,
-    and its margin is the failure probability that counts as small. A rate is declared as any rate is.
+    `observe` gives one number a replicate, or a short vector of components, from the experiment's runs. The criterion
+    compares them with what is claimed of their mean, as a constant or, for replicates with pools of their own, one a
+    replicate. For an ordering that is the larger side, measured too. For a probability `observe` says of each replicate
+    whether the event happened. For a rate its components are positive quantities at the grid points, and the value is
+    the exponent: a quantity that is O(x^e) for small x has a slope of at least e, one that is O(n^-e) for large n a
+    slope of at most -e, and one that is Theta(x^e) a slope `equal` to e within the margin. For a counterexample
+    `observe` says of each replicate whether its instance violates the statement, and the value how often the statement
+    allows that: an instance that does not violate it shows nothing.
 
     Functions treat each replicate by itself: a claim is judged in looks, and each look adds replicates. `ranges` says,
     by the names "observed", "predicted" and "scale", what their values never leave: see `ranged`.
@@ -420,25 +275,34 @@ class Claim(Shown):
     paper: str
     where: str  # "Proposition 4, Eq. (18)"
     statement: str  # one sentence, in our words
-    kind: Kind
-    margin: float  # of `scale`; for an identity the tolerance itself
     experiment: Experiment
     observe: Callable[[Runs], np.ndarray]  # (B,) or (B, V)
-    predict: Callable[[Runs], Any] | None = None  # broadcasts to what `observe` gives
-    scale: Callable[[Runs], Any] | None = None  # what the margin is a fraction of; |predict| unless given
+    criterion: Criterion  # whose value, scale and trivial are functions of runs, and broadcast to what `observe` gives
     labels: Callable[[Runs], Sequence[str]] | None = None  # names of the V components
     hypotheses: Callable[[Any, Runs], Sequence[tuple[str, bool]]] | None = None  # (dims, runs) -> what must hold
-    trivial: Callable[[Runs], Any] | None = None  # what holds anyway, of a probability 1 (0) unless given; see `Status`
     formula: str = ""  # the statement in LaTeX
     replaced_by: str | None = None  # the right statement, where this one is wrong
-    side: Side | None = None  # of a probability or a rate, also in a limit
-    abscissa: Sequence[float] | None = None  # of a rate or a limit: x at the components
     module: str = ""  # that declares it
     function: Callable[..., Any] | None = None  # that measures it, as its file has it
     is_computed: bool = False  # whether nothing random enters
     ranges: Mapping[str, Range] = dataclasses.field(default_factory=dict)  # of what is observed, predicted, and scale
     free: tuple[FreeAxis, ...] = ()  # what its statement leaves open
     cells: tuple[str, ...] | None = None  # of the experiment that it reads, where that is known without a run
+
+    @property
+    def kind(self) -> str:
+        """The kind of its test, such as "upper_bound"."""
+        return self.criterion.kind
+
+    @property
+    def side(self) -> Side | None:
+        """The side of a probability or a rate, also in a limit."""
+        return self.criterion.side
+
+    @property
+    def margin(self) -> float:
+        """The margin of its test."""
+        return self.criterion.margin
 
     def row(self) -> dict[str, Any]:
         """Its facts by name, as a table of many has them."""
@@ -448,51 +312,7 @@ class Claim(Shown):
         for name, id in {"id": self.id, "replaced_by": self.replaced_by}.items():
             if id is not None and not is_id(id):
                 raise DeclarationError(f"claim {shortened(self.id)}: {name}={shortened(id)} must be {ID_WORDS}.")
-        if self.kind not in KINDS:
-            raise DeclarationError(f"claim {self.id}: kind={self.kind!r} must be one of {', '.join(KINDS)}.")
-        if not self.margin >= 0:
-            raise DeclarationError(f"claim {self.id}: margin={self.margin} must be a number of at least 0.")
-        if (self.kind == "equality" or self.side == "equal") and self.margin == 0:
-            raise DeclarationError(
-                f"claim {self.id}: an equality needs a margin above 0: no sample shows that two numbers are the same."
-            )
-        if self.kind == "limit_rate" and self.margin == 0:
-            raise DeclarationError(
-                f"claim {self.id}: margin=0.0 must be above 0: no sample shows that a slope does not bend at all. Say "
-                "how much it may."
-            )
-        if self.kind == "limit_probability" and (not 0 < self.margin < 1 or self.predict is not None):
-            raise DeclarationError(
-                f"claim {self.id}: margin={self.margin} must be between 0 and 1, the failure probability that counts "
-                "as small; the limit is 0 or 1, as the side says: leave out `predict`."
-            )
-        if self.trivial is not None and self.kind not in {"upper_bound", "lower_bound", "probability"}:
-            raise DeclarationError(
-                f"claim {self.id}: only a bound, or a probability, can be trivial, not one of kind {self.kind}."
-            )
-        if self.kind not in {"identity", "counterexample", "limit_probability"} and self.predict is None:
-            raise DeclarationError(f"claim {self.id}: a claim of kind {self.kind} needs `predict`.")
-        if self.side not in SIDES.get(self.kind, (None,)):
-            raise DeclarationError(
-                f"claim {self.id}: side={self.side!r} does not go with kind {self.kind}: a probability is at_most or "
-                "at_least what is claimed, a rate at_most, at_least or equal, and no other kind has a side."
-            )
-        if (self.kind in {"rate", *LIMITS}) != (self.abscissa is not None):
-            raise DeclarationError(
-                f"claim {self.id}: `abscissa` is what a rate or a limit, and no other kind, must declare."
-            )
-        places = (1, 2) if self.abscissa is None else self.abscissa
-        if len(set(places)) < 2 or not all(0 < place < math.inf for place in places):
-            raise DeclarationError(
-                f"claim {self.id}: abscissa={list(places)} must be at least two different positive numbers: "
-                "a slope is one over their logarithms."
-            )
-        is_long = len(set(places)) >= LEAST_POINTS and math.log10(max(places) / min(places)) > LEAST_DECADES - 1e-9
-        if self.kind in LIMITS and not (is_long and len(set(places)) == len(places)):
-            raise DeclarationError(
-                f"claim {self.id}: abscissa={list(places)} must be at least {LEAST_POINTS} different numbers over at "
-                f"least {LEAST_DECADES} decades: fewer do not show a limit. Add points nearer to it."
-            )
+        self.criterion.require_valid(self.id)
         if not self.statement:
             raise DeclarationError(f"claim {self.id}: say in one sentence, as the docstring, what is claimed.")
 

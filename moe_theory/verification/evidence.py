@@ -1,62 +1,129 @@
-"""Evidence: runs of an experiment, and the samples that claims take from them."""
+"""Evidence: samples of claims from the runs of an experiment."""
 
+import difflib
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from typing import Any, NamedTuple
 
 import jax
 import numpy as np
 from jax.interpreters import partial_eval
-from jaxtyping import Float
 
-from moe_theory.core.errors import OWN_CODE, DeclarationError
+from moe_theory.core.errors import (
+    OWN_CODE,
+    DeclarationError,
+    InvalidValueError,
+    MoeTheoryError,
+    described,
+    frames,
+    unknown_name,
+)
 from moe_theory.core.random import root_key
 from moe_theory.core.system import Observe, System
-from moe_theory.runs import Cell
-from moe_theory.verification.claim import LIMITS, Claim, Experiment, Runs, require_replicates_last
-
-EXPONENTS = {"rate", "limit_rate"}  # kinds of claims whose prediction is one number for all components
-EVENTS = {"probability", "counterexample", "limit_probability"}  # whose components happen or do not
-
-
-def sourced_runs(experiment: Experiment, cells: Sequence[Cell], first: int, count: int, seed: int) -> Runs:
-    """Runs of an experiment that has a source: measured, or read from a stored sweep."""
-    if experiment.measured is not None:
-        return experiment.measured.make(cells, first, count, seed)
-    assert experiment.stored is not None  # callers have looked
-    found = experiment.stored.runs(first, count)
-    return {cell.name: found[cell.name] for cell in cells}
+from moe_theory.runs import Cell, Run
+from moe_theory.verification.claim import Claim, Experiment, Runs, require_replicates_last
+from moe_theory.verification.criteria import Samples
+from moe_theory.verification.verdict import Status
 
 
-class Samples(NamedTuple):
-    """Samples of a claim, in float64: one row a replicate, one column a component. Its kind, side and margin enter in
-    the judgement.
+class ClaimSample(NamedTuple):
+    """Samples of a claim from the runs of replicates `first` to `last` - 1."""
+
+    first: int
+    last: int
+    samples: Samples | None = None
+    labels: Sequence[str] = ()  # names of the components, in the first sample of a claim
+    cells: frozenset[str] = frozenset()  # cells whose runs the claim has read
+    end: tuple[Status, str] | None = None  # a verdict and its reason, where these runs alone decide it
+
+
+def collect_sample(
+    claim: Claim, runs: Runs, overflows: Mapping[str, str], random: Set[str], is_first: bool
+) -> ClaimSample:
+    """Return the sample of a claim from runs of some replicates; an end where its own code fails.
+
+    Args:
+        overflows: what is wrong with runs, by name. Reading one of these is an error.
+        random: runs of which a claim that is declared exact may read parameters alone.
+        is_first: whether hypotheses are checked and components get their names.
     """
+    replicates = next(iter(runs.values())).replicates
+    first = int(replicates[0])
+    last = int(replicates[-1]) + 1
+    read_runs = _ReadRuns(runs)
+    try:
+        broken = failed_hypotheses(claim, read_runs) if is_first else []
+        if broken:
+            return ClaimSample(first, last, end=(Status.INAPPLICABLE, f"fails here: {'; '.join(broken)}"))
+        exact_runs = _ReadRuns(read_runs, random)
+        samples = collect(claim, exact_runs, len(replicates))
+        for name in sorted(read_runs.read & overflows.keys()):
+            raise InvalidValueError(overflows[name])
+        rounds = next(iter(runs.values())).rounds
+        labels = labels_of(claim, read_runs, rounds, samples.observed.shape[1]) if is_first else []
+    except OWN_CODE as failure:
+        return ClaimSample(first, last, end=(Status.ERROR, reason_of(failure)))
+    return ClaimSample(first, last, samples, labels, frozenset(read_runs.read))
 
-    observed: Float[np.ndarray, "B V"]
-    predicted: Float[np.ndarray, "B V"] | None = None  # of a rate (B, 1), its exponent
-    scale: Float[np.ndarray, "B V"] | None = None  # what the margin is a fraction of
-    trivial: Float[np.ndarray, "B V"] | None = None  # the bound that holds anyway
 
-    @property
-    def num_replicates(self) -> int:
-        return len(self.observed)
+def is_of_study(failure: BaseException) -> bool:
+    """Return whether an error of a study's runs is an ERROR of its claims, and ends no other study."""
+    return not isinstance(failure, MoeTheoryError) or isinstance(failure, DeclarationError)
 
-    def rows(self, rows: slice) -> "Samples":
-        return Samples(*(None if part is None else part[rows] for part in self))  # pyright: ignore[reportArgumentType]
 
-    def after(self, earlier: "Samples | None") -> "Samples":
-        """These replicates behind earlier ones. Raises: DeclarationError where the two have different components."""
-        if earlier is None:
-            return self
-        if earlier.observed.shape[1] != self.observed.shape[1]:
-            raise DeclarationError(
-                f"observe gave {self.observed.shape[1]} components, and {earlier.observed.shape[1]} for the "
-                "replicates before"
-            )
-        pairs: Any = zip(earlier, self, strict=True)
-        parts: Any = (None if now is None else np.concatenate([before, now]) for before, now in pairs)
-        return Samples(*parts)
+def reason_of(failure: BaseException) -> str:
+    """Return the reason of an ERROR, with the line of the user's code that raised it."""
+    return f"{described(failure)}{_nearest(failure)}{frames(failure)}"
+
+
+def _nearest(failure: BaseException) -> str:
+    """Suggestion for a mistyped attribute."""
+    if not isinstance(failure, AttributeError) or failure.name is None:
+        return ""
+    fields = getattr(failure.obj, "_fields", ())
+    names = fields or [name for name in dir(failure.obj) if not name.startswith("_")]
+    near = difflib.get_close_matches(failure.name, names, n=1)
+    if near:
+        return f". Did you mean {near[0]!r}?"
+    return f". Known: {', '.join(fields)}." if fields else ""
+
+
+class _ReadRuns(Mapping[str, Run]):
+    """Runs by name that remember which of them were read, and give parameters alone of those that are `random`."""
+
+    def __init__(self, runs: Runs, random: Set[str] = frozenset()) -> None:
+        self._runs = runs
+        self._random = random
+        self.read: set[str] = set()
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._runs:
+            raise unknown_name("cell", name, self._runs)
+        self.read.add(name)
+        run = self._runs[name]
+        return _Parameters(name, run) if name in self._random else run
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._runs)
+
+    def __len__(self) -> int:
+        return len(self._runs)
+
+
+class _Parameters:
+    """A run whose random numbers are an error to read."""
+
+    def __init__(self, name: str, run: Run) -> None:
+        self._name = name
+        self.params = run.params
+        self.rounds = run.rounds
+        self.replicates = run.replicates
+        self.dims = run.dims
+
+    def __getattr__(self, field: str) -> Any:
+        raise DeclarationError(
+            f"it reads {field} of {self._name!r}, which random numbers enter, and is declared exact. Leave out `exact`."
+        )
 
 
 def failed_hypotheses(claim: Claim, runs: Runs) -> list[str]:
@@ -66,37 +133,27 @@ def failed_hypotheses(claim: Claim, runs: Runs) -> list[str]:
 def collect(claim: Claim, runs: Runs, num_replicates: int) -> Samples:
     """The samples of a batch of replicates. Raises: DeclarationError for shapes or values that cannot be judged."""
     observed = _observed(claim, runs, num_replicates)
-    if claim.abscissa is not None and len(claim.abscissa) != observed.shape[1]:
-        raise DeclarationError(f"{len(claim.abscissa)} grid points for {observed.shape[1]} components")
-    like, parts = observed[:, :1] if claim.kind in EXPONENTS else observed, {}
-    for field, name, function in asked(claim):
+    criterion = claim.criterion
+    if criterion.abscissa is not None and len(criterion.abscissa) != observed.shape[1]:
+        raise DeclarationError(f"{len(criterion.abscissa)} grid points for {observed.shape[1]} components")
+    like = observed[:, :1] if criterion.is_of_slopes else observed
+    parts = {}
+    for field, name, function in criterion.asked():
         parts[field] = None if function is None else _broadcast(claim, name, function(runs), like)
-    if claim.kind in EVENTS and not np.all((observed == 0) | (observed == 1)):
+    if criterion.is_of_events and not np.all((observed == 0) | (observed == 1)):
         raise DeclarationError("observe gave values other than True and False, and an event happens or does not")
     return Samples(observed, **parts)
 
 
-def asked(claim: Claim) -> list[tuple[str, str, Callable[[Runs], Any] | None]]:
-    """Further fields of samples of a claim's kind: field, name and function."""
-    every = (
-        ("predicted", "predict", claim.predict),
-        ("scale", "scale", claim.scale),
-        ("trivial", "trivial", claim.trivial),
-    )
-    taken = {"identity": (), "probability": ("predicted", "trivial"), "counterexample": ("predicted", "trivial")}
-    fields = taken.get(claim.kind, ("predicted",) if claim.kind in {"rate", *LIMITS} else Samples._fields)
-    return [each for each in every if each[0] in fields]
-
-
 def random_cells(experiment: Experiment, cells: Sequence[Cell], claims: Sequence[Claim]) -> frozenset[str]:
-    """The cells whose states or records a replicate's key changes; not asked unless a claim is declared exact. Stored
-    runs, and those that begin with states of their own, are taken to be random. Of measured ones it cannot be known:
-    replicates of a claim on them must agree, as of any exact one.
+    """The cells whose states or records a replicate's key changes; not asked unless a claim is declared exact. Runs
+    that begin with states of their own are taken to be random. Of measured ones it cannot be known: replicates of a
+    claim on them must agree, as of any exact one.
     """
     if experiment.measured is not None or not any(claim.is_computed for claim in claims):
         return frozenset()
-    is_traced = experiment.start is None and experiment.stored is None
-    return frozenset(cell.name for cell in cells if not is_traced or _is_random(cell))
+    has_own_start = experiment.start is not None
+    return frozenset(cell.name for cell in cells if has_own_start or _is_random(cell))
 
 
 def _is_random(cell: Cell) -> bool:
@@ -142,8 +199,9 @@ def find_overflows(runs: Runs) -> dict[str, str]:
 def labels_of(claim: Claim, runs: Runs, rounds: np.ndarray, num_components: int) -> list[str]:
     """Names of the components, or of the recorded `rounds`. Raises: DeclarationError where there are not as many."""
     labels = ["mean"] if num_components == 1 else [f"component {index + 1}" for index in range(num_components)]
-    if claim.abscissa is not None and len(claim.abscissa) == num_components:
-        labels = [f"x = {place:.3g}" for place in claim.abscissa]
+    abscissa = claim.criterion.abscissa
+    if abscissa is not None and len(abscissa) == num_components:
+        labels = [f"x = {place:.3g}" for place in abscissa]
     elif len(rounds) == num_components:
         labels = [f"t = {time}" for time in rounds]
     labels = list(_call(claim.labels, labels, runs))

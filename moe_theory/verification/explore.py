@@ -11,7 +11,6 @@ import itertools
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Executor
 from itertools import pairwise
 from typing import Any
 
@@ -25,18 +24,9 @@ from moe_theory.runs.provenance import is_x64, versions
 from moe_theory.verification import registry
 from moe_theory.verification.claim import Claim, ReadingLike
 from moe_theory.verification.region import Choice, FreeAxis, Span, tidy
-from moe_theory.verification.remote import remote_pool
-from moe_theory.verification.request import (
-    FAMILY_ERROR,
-    Request,
-    Study,
-    check_request,
-    require_free,
-    require_one,
-    resolve,
-    set_to,
-)
+from moe_theory.verification.request import FAMILY_ERROR, Request, Study, check_request, require_one, resolve
 from moe_theory.verification.session import carry_out
+from moe_theory.verification.settings import Group, require_free, set_to
 from moe_theory.verification.verdict import Status, Verdict
 
 POINTS, REFINEMENTS = 5, 2  # unless the caller asks for others
@@ -116,7 +106,7 @@ class Search:
 
     def study(self, coordinates: Coordinates) -> Study:
         """Return the study at one point. Raises: InvalidValueError for a point that its system refuses."""
-        groups = set_to((self.claim.experiment, self.reading, [self.claim]), self.settings(coordinates))
+        groups = set_to(Group(self.claim.experiment, self.reading, [self.claim]), self.settings(coordinates))
         (study,) = resolve(groups, self.replicates, self.seed, self.point_error, module=self.module).studies
         return study
 
@@ -237,8 +227,6 @@ def explore(
     replicates: int | None = None,
     seed: int = 0,
     error: float = FAMILY_ERROR,
-    executor: Executor | None = None,
-    dask: str | None = None,
     progress: Progress = automatic,
     on_point: OnPoint = lambda point: None,
 ) -> Exploration:
@@ -253,12 +241,9 @@ def explore(
         refine: how often neighbouring points with different statuses are halved.
         replicates: at most, at every point; None takes the experiment's own number.
         error: probability that any status of the map is wrong.
-        executor: takes the samples, as of `verify`.
-        dask: or the address of a Dask cluster.
         progress: where it is reported; by default a line in a notebook, else standard error.
         on_point: called with each point as soon as its verdict stands.
-    Raises: UnknownNameError, InvalidValueError or DeclarationError before anything runs;
-        WorkersError for workers that cannot be reached, or are lost.
+    Raises: UnknownNameError, InvalidValueError or DeclarationError before anything runs.
 
     Examples:
         >>> import moe_theory as mt
@@ -269,7 +254,7 @@ def explore(
     """
     search = plan_search(claim, over, reading, points, refine, replicates, seed, error)
     with shown_progress(progress) as listener:
-        return carry_out_search(search, executor=executor, dask=dask, progress=listener, on_point=on_point)
+        return carry_out_search(search, progress=listener, on_point=on_point)
 
 
 def plan_search(
@@ -364,8 +349,6 @@ def _typed(name: str, defaults: Any, text: str) -> Any:
 def carry_out_search(
     search: Search,
     *,
-    executor: Executor | None = None,
-    dask: str | None = None,
     progress: Progress = quiet,
     on_point: OnPoint = lambda point: None,
     command: str = "",
@@ -386,11 +369,8 @@ def carry_out_search(
             points[point.coordinates] = point
             on_point(point)
 
-        pool = None
-        if executor is not None or dask is not None:
-            pool = remote_pool([*studies.values()], executor, dask)
         request = Request(tuple(studies.values()), (search.claim.id,), {}, search.seed, search.error)
-        carry_out(request, pool=pool, progress=progress, on_verdict=note)
+        carry_out(request, progress=progress, on_verdict=note)
         boxes = [part for box in boxes for part in _parts(search, box, points)]
         corners = {corner for box in boxes for corner in itertools.product(*box)}
         asked = sorted(corners - points.keys(), key=search.places)

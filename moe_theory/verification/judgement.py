@@ -11,7 +11,6 @@ two: where its own samples do not show that t may be trusted, that of the means 
 wrong has at most half of the error by either, and all of it together.
 """
 
-import dataclasses
 import functools
 from typing import Any, NamedTuple
 
@@ -19,49 +18,21 @@ import numpy as np
 import scipy
 from jaxtyping import Float
 
-from moe_theory.core.errors import DeclarationError
-from moe_theory.verification.claim import Claim
-from moe_theory.verification.evidence import Samples
 from moe_theory.verification.intervals import (
     POWER,
     Intervals,
     Scheme,
-    asymptotic_end,
     betting_intervals,
     clopper_pearson,
-    contrast_limits,
-    contrast_samples,
-    doubt_of_logs,
-    is_dependent,
     last_decades,
     mean_and_error,
-    rounding_of,
     scheme_for,
-    slope_weights,
     student_intervals,
     student_tail,
-    varies,
 )
-from moe_theory.verification.verdict import SLOWEST_FALL, Curve, Look, Status, Trend, Verdict
+from moe_theory.verification.verdict import SLOWEST_FALL, Status
 
 Values = Float[np.ndarray, "B V"]  # a row a replicate, a column a component
-SCALED = {"equality", "upper_bound", "lower_bound", "ordering"}  # kinds whose margin is a fraction of a scale
-INSTANCES = {"identity", "counterexample"}  # kinds that are about single replicates
-
-
-def examine(claim: Claim, samples: Samples, labels: list[str], error: float, blank: Verdict) -> tuple[Verdict, Look]:
-    """The verdict `blank`, filled in from a look at these samples, and the look. Intervals that hold at all looks
-    together have the error of `blank`, others have `error`, what this look may spend. Raises: DeclarationError where
-    the samples have no verdict, such as means without a logarithm.
-    """
-    own = compared(claim, samples, blank.error)
-    verdict, look = _examine(claim, own, labels, error, blank)
-    is_decided = verdict.status in {Status.SUPPORTED, Status.REFUTED, Status.VACUOUS}
-    is_of_means = claim.kind not in INSTANCES and not claim.is_computed
-    if is_decided and is_of_means and any(map(is_dependent, (own.observed - own.predicted).T)):
-        doubt = "replicates depend on one another, as those of a shared seed do"
-        verdict = dataclasses.replace(verdict, status=Status.INCONCLUSIVE, doubt=doubt)
-    return verdict, look
 
 
 class Bounds(NamedTuple):
@@ -90,98 +61,6 @@ class Known(NamedTuple):
 
 
 NOTHING = Known()
-
-
-class Compared(NamedTuple):
-    """Values that a claim's test compares: its samples, completed by its kind, its side and its margin."""
-
-    observed: Values
-    predicted: Values  # of a rate (B, 1), its exponent
-    allowed: Values  # the margin in the difference's own unit
-    trivial: Values | None = None  # the bound that holds anyway
-    known: Known = NOTHING
-
-
-def compared(claim: Claim, samples: Samples, error: float | None = None) -> Compared:
-    """Values to compare of a claim's samples, at this error of all looks together. Raises: DeclarationError where they
-    are not what the claim declares.
-    """
-    observed, predicted, scale, trivial = samples
-    if predicted is None:  # of an identity or a counterexample 0, of a limit what the probability tends to
-        predicted = np.full_like(observed, claim.side == "at_least")
-    allowed = np.full_like(predicted, claim.margin)
-    if claim.kind in SCALED:
-        allowed = (np.abs(predicted) if scale is None else scale) * claim.margin
-    if trivial is None and claim.kind in {"probability", "counterexample"}:
-        trivial = np.full_like(observed, claim.side != "at_least")
-    if claim.is_computed and any(varies(part).any() for part in (observed, predicted, allowed)):
-        raise DeclarationError("it is declared exact, and its replicates differ: something random enters")
-    known = Known(error=error)
-    if claim.kind in SCALED:
-        known = Known(*_bounds(claim, observed, predicted, allowed), error)
-    return Compared(observed, predicted, allowed, trivial, known)
-
-
-def _bounds(claim: Claim, observed: Values, predicted: Values, allowed: Values) -> tuple[Bounds, Bounds]:
-    """Of observed - predicted, and of what is allowed."""
-    its, their = _declared(claim, "observed", observed), _declared(claim, "predicted", predicted)
-    if claim.margin == 0:
-        return its.less(their), Bounds(0.0, 0.0)
-    scale = _declared(claim, "scale", allowed / claim.margin)
-    if claim.scale is None:  # |predicted|
-        is_apart = np.sign(their.low) == np.sign(their.high)
-        least, most = np.sort(np.abs(np.broadcast_arrays(*their)), axis=0)
-        scale = Bounds(np.where(is_apart, least, 0.0), most)
-    return its.less(their), scale.times(claim.margin)
-
-
-def _declared(claim: Claim, name: str, values: Values) -> Bounds:
-    """Where values lie as the claim declares it. Raises: DeclarationError for values that do not."""
-    if claim.is_computed:
-        return Bounds(values[0], values[0])
-    declared = claim.ranges.get(name)
-    if declared is None:
-        return Bounds()
-    if declared.is_constant:
-        if varies(values).any():
-            raise DeclarationError(f"what is {name} is declared the same for all replicates, and differs")
-        return Bounds(values[0], values[0])
-    low, high, _ = declared
-    slack = rounding_of(values, low, high)
-    outside = (values < low - slack) | (values > high + slack)
-    if outside.any():
-        raise DeclarationError(
-            f"what is {name} is declared to be in [{low:g}, {high:g}], and is not in "
-            f"{np.count_nonzero(outside.any(axis=1)):,} of {len(values):,} replicates, such as {values[outside][0]:g}. "
-            "Declare the range that it has."
-        )
-    return Bounds(low, high)
-
-
-def _examine(claim: Claim, samples: Compared, labels: list[str], error: float, blank: Verdict) -> tuple[Verdict, Look]:
-    if claim.kind in {"rate", "limit_rate"}:
-        return _examine_rate(claim, samples, labels, error, blank)
-    judgement = _test(claim, samples, error)
-    worst, status = judgement.worst, judgement.status
-    predicted, observed = samples.predicted.mean(axis=0), samples.observed.mean(axis=0)
-    if claim.kind == "identity":
-        observed = np.abs(samples.observed).max(axis=0)
-    is_count = claim.kind in {"probability", "counterexample", "limit_probability"}
-    spread = samples.observed if is_count else samples.observed - samples.predicted
-    verdict = dataclasses.replace(
-        blank,
-        status=status,
-        at=labels[worst],
-        predicted=float(predicted[worst]),
-        observed=float(observed[worst]),
-        standard_error=float("nan") if claim.kind == "identity" else float(mean_and_error(spread)[1][worst]),
-        **_numbers(judgement),
-        curve=_curve(labels, predicted, observed, judgement.low, judgement.high, samples.allowed.mean(axis=0)),
-    )
-    if claim.kind == "limit_probability":
-        verdict = dataclasses.replace(verdict, trend=_failures_before(claim, samples.observed, judgement, labels))
-    verdict = _vacuous(claim, samples, verdict, worst)
-    return verdict, _look(verdict, samples, float(observed[worst] - predicted[worst]), judgement.error or error)
 
 
 class Decision(NamedTuple):
@@ -423,121 +302,3 @@ def _decide(excess: np.ndarray, beyond: np.ndarray) -> Status:
     if np.any(beyond > 0):
         return Status.REFUTED
     return Status.SUPPORTED if np.all(excess <= 0) else Status.INCONCLUSIVE
-
-
-def _test(claim: Claim, samples: Compared, error: float) -> Decision:
-    observed, predicted, allowed, _, known = samples
-    match claim.kind:
-        case "identity":
-            return judge_identity(observed, claim.margin, error)
-        case "probability":
-            at_most = claim.side == "at_most"
-            return judge_probability(observed, predicted.mean(axis=0), claim.margin, error, at_most=at_most)
-        case "limit_probability":
-            at_most, places = claim.side == "at_most", np.asarray(claim.abscissa, np.float64)
-            return judge_limit_probability(observed, places, claim.margin, error, at_most=at_most)
-        case "counterexample":
-            return judge_counterexample(observed, predicted.mean(axis=0) + claim.margin, error)
-        case _:
-            return judge_means(observed - predicted, allowed, error, claim.kind, known)
-
-
-def _examine_rate(
-    claim: Claim, samples: Compared, labels: list[str], error: float, blank: Verdict
-) -> tuple[Verdict, Look]:
-    """Test the slope over the whole grid and that at its asymptotic end; the curve has the means. An exponent is of a
-    limit: a grid that shows it at both supports it, and only the end nearest the limit refutes it. Of a limit itself,
-    test how the slope bends before the end, and that at the end.
-    """
-    abscissa, values, side = np.asarray(claim.abscissa, np.float64), samples.observed, claim.side or "equal"
-    end, end_name = asymptotic_end(abscissa)
-    around = student_intervals(values, scheme_for(values, error))
-    is_limit = claim.kind == "limit_rate"
-    if is_limit:
-        window, last = last_decades(abscissa, 2), last_decades(abscissa, 1)
-        before, at_end = (slope_weights(abscissa, places) for places in (window[: 1 - len(last)], last))
-        weights, names = np.stack([at_end - before, at_end]), ["bending", f"slope at the {end_name} end"]
-        claimed = np.hstack([np.zeros_like(samples.predicted), samples.predicted])
-    else:
-        weights = np.stack([slope_weights(abscissa, places) for places in (slice(None), end)])
-        names, claimed = ["slope", f"slope at the {end_name} end"], samples.predicted
-        if len(abscissa) == 2:
-            weights, names = weights[:1], names[:1]
-    slopes = contrast_samples(values, weights)
-    exponents, allowed = (np.broadcast_to(part, slopes.shape) for part in (claimed, samples.allowed))
-    known = _known_of_logs(claim, slopes, weights, exponents, samples, around)
-    judge = judge_limit_rate if is_limit else judge_slopes
-    judgement = judge(slopes, exponents, allowed, error, side, known)
-    worst, exponent = judgement.worst, float((samples.predicted if is_limit else exponents).mean())
-    measured = slopes.mean(axis=0)
-    means = values.mean(axis=0)
-    law = np.exp(np.mean(np.log(means)) + exponent * (np.log(abscissa) - np.mean(np.log(abscissa))))
-    curve = _curve(labels, law, means, around.low - law, around.high - law, np.zeros_like(means))
-    numbers = _numbers(judgement)
-    numbers["interval_kind"] = numbers["interval_kind"].replace("Student's t", "delta method, Student's t")
-    trend = Trend("", *map(float, (measured[0], judgement.low[0], judgement.high[0]))) if is_limit else None
-    verdict = dataclasses.replace(
-        blank,
-        status=judgement.status,
-        at=names[worst],
-        predicted=exponent,
-        observed=float(measured[worst]),
-        standard_error=float(mean_and_error(slopes - exponents)[1][worst]),
-        **numbers,
-        curve=dataclasses.replace(curve, abscissa=abscissa.tolist()),
-        trend=trend,
-    )
-    return verdict, _look(verdict, samples, float(measured[worst]) - exponent, error)
-
-
-def _known_of_logs(
-    claim: Claim, contrasts: Values, weights: np.ndarray, claimed: Values, samples: Compared, means: Intervals
-) -> Known:
-    """Knowledge of contrasts of log means beside their samples; complete for computed claims."""
-    if claim.is_computed:
-        allowed = Bounds(samples.allowed[0, 0], samples.allowed[0, 0])
-        return Known(Bounds(*[(contrasts - claimed)[0]] * 2), allowed, samples.known.error)
-    low, high = contrast_limits(means, weights)
-    exponents = claimed.mean(axis=0)  # the same for all replicates
-    return Known(doubt=doubt_of_logs(samples.observed), from_means=Bounds(low - exponents, high - exponents))
-
-
-def _vacuous(claim: Claim, samples: Compared, verdict: Verdict, worst: int) -> Verdict:
-    """VACUOUS in place of SUPPORTED, for a bound that holds anyway."""
-    if verdict.status is not Status.SUPPORTED or samples.trivial is None:
-        return verdict
-    predicted, trivial = samples.predicted.mean(axis=0), samples.trivial.mean(axis=0)
-    is_upper = claim.kind == "upper_bound" or claim.side == "at_most"
-    if not np.all(predicted >= trivial if is_upper else predicted <= trivial):
-        return verdict
-    return dataclasses.replace(verdict, status=Status.VACUOUS, trivial=float(trivial[worst]))
-
-
-def _numbers(judgement: Decision) -> dict:
-    worst = judgement.worst
-    return {
-        "interval": (float(judgement.low[worst]), float(judgement.high[worst])),
-        "interval_kind": f"{'exact' if judgement.is_exact else 'asymptotic'} ({judgement.method})",
-        "is_exact": judgement.is_exact,
-        "margin": float(judgement.margin),
-        "smallest_discrepancy": float(judgement.smallest_discrepancy),
-        "doubt": judgement.doubt,
-    }
-
-
-def _look(verdict: Verdict, samples: Compared, estimate: float, error: float) -> Look:
-    low, high = verdict.interval
-    return Look(len(samples.observed), verdict.at, estimate, low, high, error)
-
-
-def _curve(labels: list[str], *parts: np.ndarray) -> Curve:
-    return Curve(labels, *(part.tolist() for part in parts))
-
-
-def _failures_before(claim: Claim, happened: np.ndarray, judgement: Decision, labels: list[str]) -> Trend:
-    """The frequency of failures two decades before the end of the limit."""
-    first = int(last_decades(np.asarray(claim.abscissa, np.float64), 2)[0])
-    share, low, high = map(float, (happened[:, first].mean(), judgement.low[first], judgement.high[first]))
-    if claim.side == "at_most":
-        return Trend(labels[first], share, low, high)
-    return Trend(labels[first], 1 - share, -high, -low)

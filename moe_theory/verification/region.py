@@ -257,7 +257,7 @@ def varies(axis: FreeAxis, experiment: Any, cells: Sequence[str] | None = None) 
     """Whether an axis that a whole paper declares is one of these cells of an experiment, or of all: of a parameter
     that they do not have at values of their own.
     """
-    if experiment.stored is not None or axis.is_built(experiment) or not isinstance(axis, Order | Scale):
+    if axis.is_built(experiment) or not isinstance(axis, Order | Scale):
         return False
     if isinstance(axis, Order):
         return True
@@ -270,11 +270,6 @@ def varies(axis: FreeAxis, experiment: Any, cells: Sequence[str] | None = None) 
 
 def require_varies(axis: FreeAxis, experiment: Any) -> None:
     """Raise DeclarationError unless an experiment's runs can be had at other values of an axis."""
-    if experiment.stored is not None:
-        raise DeclarationError(
-            f"free {axis.name}: the experiment {experiment.name} reads a stored sweep, which has what it has. Declare "
-            f"the claim on an experiment that is simulated, or leave {axis.name} out."
-        )
     if axis.is_built(experiment) and experiment.of is None:
         own = getattr(experiment.dims, axis.name, axis.ends[0])
         raise DeclarationError(

@@ -104,8 +104,7 @@ def tier_of(claim: Claim) -> str:
 def load_claims(path: Path) -> list[str]:
     """Run a Python file; the ids of the claims that it declares, in order.
 
-    A claim is judged under the readings of its paper. A paper of the user's own is the file's `PAPER`, a `Paper`;
-    claims on a stored sweep need none, as the sweep has readings of its own.
+    A claim is judged under the readings of its paper. A paper of the user's own is the file's `PAPER`, a `Paper`.
 
     Raises: DeclarationError for a file that cannot be read or run, that declares no claim, or one of a paper that has
         no readings.
@@ -124,7 +123,7 @@ def load_claims(path: Path) -> list[str]:
             f"--module {path} declares no claim: decorate a function with @moe_theory.statement(...).claim(...)."
         )
     for claim in own:
-        if claim.experiment.stored is None and not readings_of(claim.paper):
+        if not readings_of(claim.paper):
             raise DeclarationError(
                 f"--module {path}: claim {claim.id} is of paper={claim.paper!r}, which has no readings. Name one of "
                 f"{', '.join(paper_names())}, or give the file PAPER = moe_theory.Paper({claim.paper!r}, ...)."

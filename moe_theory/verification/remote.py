@@ -25,13 +25,14 @@ from moe_theory.runs.runner import Result, Task
 from moe_theory.runs.workers import WorkerPool
 from moe_theory.verification import registry
 from moe_theory.verification.archive import Keys
-from moe_theory.verification.claim import Claim, Experiment, ReadingLike
-from moe_theory.verification.evidence import find_overflows
-from moe_theory.verification.interim import SequentialTest, Taken, is_of_study, reason_of, taken
-from moe_theory.verification.request import AdjustedReading, Study, asked_of, set_to
+from moe_theory.verification.claim import Claim, ReadingLike
+from moe_theory.verification.evidence import ClaimSample, collect_sample, find_overflows, is_of_study, reason_of
+from moe_theory.verification.interim import SequentialTest
+from moe_theory.verification.request import Study
+from moe_theory.verification.settings import AdjustedReading, Group, asked_of, set_to
 from moe_theory.verification.verdict import Status
 
-Outcome = tuple[dict[str, Taken], float]  # by claim, and the seconds that it took
+Outcome = tuple[dict[str, ClaimSample], float]  # by claim, and the seconds that it took
 
 
 class SampleTask(NamedTuple):
@@ -54,55 +55,60 @@ def take_samples(task: SampleTask) -> Outcome:
     """What a worker does. Raises: InvalidValueError where its samples would be others, or it lacks the claims; else as
     `run_cells`.
     """
-    began = time.monotonic()
+    start_time = time.monotonic()
     with jax.enable_x64(task.is_x64):
-        experiment, reading, claims = _found(tuple(task.claims), task.reading, task.settings)
-        _require_same(task, claims, reading)
-        cells = [cell for cell in experiment.cells_under(reading) if cell.name in task.cells]
-        about: Any = {"first": task.first, "seed": task.seed, "width": experiment.width, "num_threads": 1}
-        try:
-            runs = run_cells(cells, task.num_replicates, **about)
-        except OWN_CODE as failure:
-            if not is_of_study(failure):
-                raise
-            end = Status.ERROR, reason_of(failure)
-            kept = {claim.id: Taken(task.first, task.first + task.num_replicates, end=end) for claim in claims}
-        else:
-            overflows, random = find_overflows(runs), frozenset(task.random)
-            kept = {
-                claim.id: taken(claim, runs, overflows, random if claim.is_computed else frozenset(), task.is_first)
-                for claim in claims
-            }
-    return kept, time.monotonic() - began
+        study = _study_of(tuple(task.claims), task.reading, task.settings)
+        _require_same(task, study.claims, study.reading)
+        samples = _samples(task, study)
+    return samples, time.monotonic() - start_time
+
+
+def _samples(task: SampleTask, study: Group) -> dict[str, ClaimSample]:
+    """The samples of each claim, from runs of the task's replicates."""
+    experiment, reading, claims = study
+    cells = [cell for cell in experiment.cells_under(reading) if cell.name in task.cells]
+    try:
+        runs = run_cells(
+            cells, task.num_replicates, first=task.first, seed=task.seed, width=experiment.width, num_threads=1
+        )
+    except OWN_CODE as failure:
+        if not is_of_study(failure):
+            raise
+        end = Status.ERROR, reason_of(failure)
+        return {claim.id: ClaimSample(task.first, task.first + task.num_replicates, end=end) for claim in claims}
+    overflows = find_overflows(runs)
+    samples = {}
+    for claim in claims:
+        random = frozenset(task.random) if claim.is_computed else frozenset[str]()
+        samples[claim.id] = collect_sample(claim, runs, overflows, random, task.is_first)
+    return samples
 
 
 def remote_pool(
     studies: Sequence[Study], executor: Executor | None = None, dask: str | None = None
 ) -> WorkerPool | None:
-    """The workers of an executor or a Dask cluster, for samples of these studies; None for this process's own. Raises:
-    InvalidValueError for both, for an address that is none, or for what workers could not import.
+    """The workers of an executor or a Dask cluster, for samples of these studies; None for this process's own.
+
+    Raises: InvalidValueError for both, for an address that is none, or for what workers could not import.
     """
-    simulated = [study for study in studies if study.experiment.source is None]
-    pool = pool_for([claim for study in simulated for claim in study.claims], executor, dask)
-    if pool is not None and any(isinstance(each.reading, AdjustedReading) and each.reading.own for each in simulated):
+    if executor is None and dask is None:
+        return None
+    simulated = [study for study in studies if study.experiment.measured is None]
+    for study in simulated:
+        for claim in study.claims:
+            if not registry.is_of_a_paper(claim):
+                raise InvalidValueError(
+                    f"claim {claim.id} is of a file of your own, and workers elsewhere import installed papers alone. "
+                    "Leave out --dask (executor), or install the file as a paper, by an entry point of the group "
+                    "moe_theory.papers."
+                )
+    pool = pool_of(executor, dask)
+    if any(isinstance(study.reading, AdjustedReading) and study.reading.own for study in simulated):
         raise InvalidValueError(
             "an algorithm of your own (--system) is of a file of this machine, and workers elsewhere import installed "
             "papers alone. Leave out --dask (executor)."
         )
     return pool
-
-
-def pool_for(claims: Sequence[Claim], executor: Executor | None = None, dask: str | None = None) -> WorkerPool | None:
-    """As `remote_pool`, for work on these claims."""
-    if executor is None and dask is None:
-        return None
-    own = [claim.id for claim in claims if not registry.is_of_a_paper(claim)]
-    if own:
-        raise InvalidValueError(
-            f"claim {own[0]} is of a file of your own, and workers elsewhere import installed papers alone. Leave out "
-            "--dask (executor), or install the file as a paper, by an entry point of the group moe_theory.papers."
-        )
-    return pool_of(executor, dask)
 
 
 @contextlib.contextmanager
@@ -170,7 +176,7 @@ class SampleBatch:
 
     def __init__(self) -> None:
         self._tasks: list[Task] = []
-        self._done: list[dict[str, Taken]] = []
+        self._done: list[dict[str, ClaimSample]] = []
         self.seconds = 0.0  # that workers have spent
 
     def add(self, task: SampleTask, work: int) -> None:
@@ -192,9 +198,9 @@ class SampleBatch:
         self._done.append(samples)
         self.seconds += seconds
 
-    def taken(self) -> Mapping[str, Sequence[Taken]]:
+    def taken(self) -> Mapping[str, Sequence[ClaimSample]]:
         """Return what each claim has taken, by its id, once all tasks are done."""
-        parts: dict[str, list[Taken]] = {}
+        parts: dict[str, list[ClaimSample]] = {}
         for done in self._done:
             for claim, part in done.items():
                 parts.setdefault(claim, []).append(part)
@@ -216,22 +222,21 @@ def _apart(
 
 
 @functools.lru_cache(256)
-def _found(
-    ids: tuple[str, ...], reading: str, settings: tuple[tuple[str, Any], ...]
-) -> tuple[Experiment, ReadingLike, Sequence[Claim]]:
-    """The claims of these ids, with their experiment and reading. Raises: InvalidValueError where they are not
-    there.
+def _study_of(ids: tuple[str, ...], reading: str, settings: tuple[tuple[str, Any], ...]) -> Group:
+    """Return the claims of these ids, with their experiment and reading.
+
+    Raises: InvalidValueError where they are not there.
     """
     try:
         claims = registry.select_claims(ids)
-        (chosen,) = registry.select_readings(claims[0].paper, [reading])
+        (paper_reading,) = registry.select_readings(claims[0].paper, [reading])
     except UnknownNameError as failure:
         raise InvalidValueError(
             f"the worker on {platform.node()} lacks what it should compute ({failure}) Install the same papers where "
             "the workers run, and start these again."
         ) from None
-    ((experiment, chosen, claims),) = set_to((claims[0].experiment, chosen, claims), dict(settings))
-    return experiment, chosen, claims
+    (study,) = set_to(Group(claims[0].experiment, paper_reading, claims), dict(settings))
+    return study
 
 
 def _require_same(task: SampleTask, claims: Sequence[Claim], reading: ReadingLike) -> None:

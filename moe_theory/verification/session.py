@@ -9,9 +9,10 @@ import functools
 import heapq
 import math
 import os
+import threading
 import time
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
-from concurrent.futures import Executor
+from concurrent.futures import Executor, Future, wait
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +25,8 @@ from moe_theory.runs.runner import Result, Runner
 from moe_theory.runs.workers import WorkerPool, num_device_workers
 from moe_theory.verification.archive import Archive
 from moe_theory.verification.claim import Claim, Experiment, Runs
-from moe_theory.verification.evidence import find_overflows, sourced_runs
-from moe_theory.verification.interim import SequentialTest, is_of_study
+from moe_theory.verification.evidence import find_overflows, is_of_study
+from moe_theory.verification.interim import SequentialTest
 from moe_theory.verification.proofs import require_proofs
 from moe_theory.verification.remote import RemoteSampler, SampleBatch, remote_pool, remote_sampler
 from moe_theory.verification.request import Request, Study, blank_verdict, check_request
@@ -60,8 +61,7 @@ def verify(
 ) -> Verdicts:
     """Judge claims, by ids or globs, under readings.
 
-    Replicates double until a claim is decided, beginning with a part of its experiment's number. Claims on stored
-    sweeps take their reading, seed and replicates from there.
+    Replicates double until a claim is decided, beginning with a part of its experiment's number.
 
     Args:
         patterns: ids, globs or papers' names.
@@ -77,7 +77,7 @@ def verify(
             enter no record; a claim that does not apply to it is INAPPLICABLE, with the reason.
         folder: where samples are kept, which a later call, or `moe-theory verify --out FOLDER`, resumes from.
         executor: any `concurrent.futures.Executor` whose workers can import this package and the papers; it is left
-            open. Runs that are measured or stored stay in this process.
+            open. Runs that are measured stay in this process.
         dask: or a Dask cluster: the address of its scheduler, or "local:N" for N processes. Whoever controls the
             scheduler can run any code here and on its workers.
         progress: where to tell; unless given a line in a notebook, else standard error.
@@ -133,13 +133,13 @@ def carry_out(
         if on_verdict is not None:
             on_verdict(test.latest)
 
+    deadline = math.inf if request.budget is None else time.monotonic() + request.budget - request.reserve
     pace: dict[Experiment, float] = {}
     with contextlib.nullcontext() if pool is None else remote_sampler(pool, archive and archive.keys) as remote:
         monitors = [StudyMonitor(study, archive, pace, remote) for study in request.studies]
-        budget = None if request.budget is None else request.budget - request.reserve
-        take_looks(monitors, progress, tell, budget, remote)
+        take_looks(monitors, progress, tell, deadline, remote)
     order = {id: place for place, id in enumerate(request.claims)}
-    verdicts = [*request.known, *(test.latest for monitor in monitors for test in monitor.tests)]
+    verdicts = [*request.inapplicable, *(test.latest for monitor in monitors for test in monitor.tests)]
     return Report(
         verdicts=sorted(verdicts, key=lambda verdict: order[verdict.claim]),
         command=command,
@@ -159,10 +159,12 @@ def take_looks(
     monitors: Sequence["StudyMonitor"],
     progress: Progress,
     on_end: "OnEnd",
-    budget: float | None = None,
+    deadline: float = math.inf,
     remote: RemoteSampler | None = None,
 ) -> None:
-    """Look at studies until all their tests have ended, or the seconds of the budget.
+    """Look at studies until all their tests have ended, or until a time of the monotonic clock.
+
+    What still runs at the deadline is left to itself.
 
     Several are under way at once, and one is looked at while the runs of others are made. Earlier looks come first.
     Which of them is done first changes no number. Runs that are measured, some of them by clocks, have the machine
@@ -173,24 +175,25 @@ def take_looks(
         def make_runner() -> Runner:
             return stack.enter_context(Runner(None if remote is None else remote.pool, progress))
 
-        _Looks(monitors, make_runner, on_end, budget).take()
+        _Looks(monitors, make_runner, on_end, deadline).take()
 
 
 class _Looks:
-    """The looks at several studies under way."""
+    """The looks at several studies under way, until a deadline."""
 
     def __init__(
         self,
         monitors: Sequence["StudyMonitor"],
         make_runner: Callable[[], Runner],
         on_end: "OnEnd",
-        budget: float | None,
+        deadline: float,
     ) -> None:
         self._make_runner = make_runner
         self._on_end = on_end
-        self._deadline = math.inf if budget is None else time.monotonic() + budget
+        self._deadline = deadline
         self._waiting = [(*monitor.rank, place) for place, monitor in enumerate(monitors)]
         self._monitors = monitors
+        self._too_long: list[int] = []  # studies whose next look would end after the deadline
         self._under_way: dict[int, StudyMonitor] = {}
         heapq.heapify(self._waiting)
 
@@ -199,32 +202,65 @@ class _Looks:
         """The runner, made when something is to be run."""
         return self._make_runner()
 
+    @property
+    def _seconds_left(self) -> float:
+        return self._deadline - time.monotonic()
+
     def take(self) -> None:
-        """Take all looks."""
-        while self._waiting or self._under_way:
+        """Take all looks, or as many as there is time for."""
+        while self._seconds_left > 0:
             self._begin()
+            if not self._under_way:
+                break
             if not any(monitor.is_ready for monitor in self._under_way.values()):
-                for result in self._runner.wait() if self._runner.is_busy else ():
-                    self._take(result)
+                self._wait()
             for place, monitor in list(self._under_way.items()):
                 if monitor.is_ready:
-                    self._finish(place, monitor.look())
+                    self._look(place, monitor)
+        self._leave()
+
+    def _look(self, place: int, monitor: "StudyMonitor") -> None:
+        try:
+            ended = monitor.look()
+        except OWN_CODE as failure:  # of a measurement
+            self._fail(place, failure)
+        else:
+            self._finish(place, ended)
+
+    def _wait(self) -> None:
+        """Wait for results, no longer than to the deadline."""
+        seconds = None if self._deadline == math.inf else max(self._seconds_left, 0.0)
+        measured = [monitor for monitor in self._under_way.values() if monitor.is_alone]
+        if measured and seconds is not None:
+            measured[0].wait(seconds)
+            return
+        for result in self._runner.wait(seconds):
+            self._take(result)
 
     def _begin(self) -> None:
         """Begin the runs of as many studies as there is room for."""
         while self._waiting and (not self._under_way or self._has_room()):
-            *rank, place = heapq.heappop(self._waiting)
+            *_, place = heapq.heappop(self._waiting)
             monitor = self._monitors[place]
             monitor.load()
-            if not self._has_time(monitor):
-                self._end(monitor, monitor.stop(Stop.BUDGET))
-                continue
-            self._under_way[place] = monitor
-            try:
-                if monitor.needs_runs:
-                    monitor.begin(self._runner, (*rank, place))
-            except OWN_CODE as failure:
-                self._fail(place, failure)
+            if self._has_time(monitor):
+                self._start(place)
+            else:
+                self._too_long.append(place)
+        if not self._under_way and self._too_long:
+            # Nothing else fits. What the shortest of them takes until the deadline is saved, for the next run.
+            place = min(self._too_long, key=lambda place: self._monitors[place].expected_seconds())
+            self._too_long.remove(place)
+            self._start(place)
+
+    def _start(self, place: int) -> None:
+        monitor = self._monitors[place]
+        self._under_way[place] = monitor
+        try:
+            if monitor.needs_runs:
+                monitor.begin(self._runner, (*monitor.rank, place), self._deadline < math.inf)
+        except OWN_CODE as failure:
+            self._fail(place, failure)
 
     def _take(self, result: Result) -> None:
         """Hand a result to its study, unless that has failed meanwhile."""
@@ -250,12 +286,25 @@ class _Looks:
         if monitor.undecided:
             heapq.heappush(self._waiting, (*monitor.rank, place))
 
+    def _leave(self) -> None:
+        """At the deadline, save the samples of the runs under way and stop all studies that are not decided."""
+        measurements = []
+        for monitor in self._under_way.values():
+            monitor.save_part()
+            measurements += monitor.measurements
+        if self._under_way:
+            self._runner.abandon(measurements)
+        places = [*self._under_way, *self._too_long, *(place for *_, place in self._waiting)]
+        for place in sorted(places):
+            monitor = self._monitors[place]
+            self._end(monitor, monitor.stop(Stop.BUDGET))
+
     def _end(self, monitor: "StudyMonitor", tests: Sequence[SequentialTest]) -> None:
         for test in tests:
             self._on_end(monitor, test)
 
     def _has_time(self, *monitors: "StudyMonitor") -> bool:
-        return time.monotonic() + sum(monitor.expected_seconds() for monitor in monitors) < self._deadline
+        return sum(monitor.expected_seconds() for monitor in monitors) < self._seconds_left
 
     def _has_room(self) -> bool:
         """Whether the next study can be under way beside the others."""
@@ -276,6 +325,46 @@ def judge(claim: Claim, reading: str, runs: Mapping[str, Run], seed: int, error:
     return test.latest
 
 
+class MeasuredBatch:
+    """Runs that are measured and not simulated. They have the machine alone."""
+
+    num_bytes = 0  # not known
+
+    def __init__(self, make: Callable[[], Runs], in_thread: bool) -> None:
+        """Begin the measurement, in a thread where a deadline may pass it."""
+        self.seconds = 0.0
+        self._make = make
+        self.future: Future[Runs] = Future()
+        if in_thread:
+            threading.Thread(target=self._measure, daemon=True).start()
+        else:
+            self._measure()
+
+    def _measure(self) -> None:
+        self.future.set_running_or_notify_cancel()
+        start_time = time.monotonic()
+        try:
+            runs = self._make()
+        except BaseException as failure:
+            self.future.set_exception(failure)
+        else:
+            self.seconds = time.monotonic() - start_time
+            self.future.set_result(runs)
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether the runs are there."""
+        return self.future.done()
+
+    def wait(self, seconds: float) -> None:
+        """Wait for the runs, no longer than so many seconds."""
+        wait([self.future], seconds)
+
+    def runs(self) -> Runs:
+        """Return the runs. Raises: what the measurement raised."""
+        return self.future.result()
+
+
 class StudyMonitor:
     """A study under way: the tests of its claims, and the next look at them."""
 
@@ -291,9 +380,7 @@ class StudyMonitor:
         self.pace = {} if pace is None else pace  # seconds a replicate, shared by studies
         self._looks = iter(study.looks)
         self._num_looks = 0
-        self._batch: CellBatch | SampleBatch | None = None  # of the runs that are being made
-        self._sourced: Runs | None = None  # runs that are measured, or read from a stored sweep
-        self._sourced_seconds = 0.0
+        self._batch: CellBatch | SampleBatch | MeasuredBatch | None = None  # of the runs that are being made
         self._is_loaded = False
         if archive is not None:  # before anything runs: code may have a value that has no key
             for claim in study.claims:
@@ -352,19 +439,19 @@ class StudyMonitor:
         """Whether the next look needs more runs than there are samples of."""
         return self._known < self._part_end
 
-    def begin(self, runner: Runner, rank: tuple[int, ...]) -> None:
+    def begin(self, runner: Runner, rank: tuple[int, ...], has_deadline: bool) -> None:
         """Begin the runs that the next look needs: give results to `take` until it `is_ready`."""
-        study, first, last = self.study, self._known, self._part_end
+        study = self.study
+        first = self._known
+        last = self._part_end
         cells = self._needed_cells
         work = replicate_rounds(cells, last - first)
         what = f"{study.name}, replicates {first} to {last - 1}"
-        if study.experiment.source is not None:
-            start_time = time.monotonic()
-            runner.progress.add_work(work)
+        measured = study.experiment.measured
+        if measured is not None:
             runner.progress.running(what)
-            self._sourced = sourced_runs(study.experiment, cells, first, last - first, study.seed)
-            runner.progress.advance(work)
-            self._sourced_seconds = time.monotonic() - start_time
+            make = functools.partial(measured.make, cells, first, last - first, study.seed)
+            self._batch = MeasuredBatch(make, in_thread=has_deadline)
             return
         if self.remote is None:
             width = study.experiment.width
@@ -376,8 +463,25 @@ class StudyMonitor:
 
     def take(self, result: Result) -> None:
         """Keep what a task of its runs has computed. Raises: what the task raised."""
-        assert self._batch is not None  # it has begun
+        assert isinstance(self._batch, CellBatch | SampleBatch)  # it has begun
         self._batch.take(result)
+
+    def wait(self, seconds: float) -> None:
+        """Wait for measured runs, no longer than so many seconds."""
+        assert isinstance(self._batch, MeasuredBatch)
+        self._batch.wait(seconds)
+
+    @property
+    def measurements(self) -> list[Future[Runs]]:
+        """The measurement under way, where there is one."""
+        return [self._batch.future] if isinstance(self._batch, MeasuredBatch) else []
+
+    def save_part(self) -> None:
+        """Save the samples of the replicates that are complete, of runs that will not end."""
+        if isinstance(self._batch, CellBatch):
+            runs = self._batch.runs_so_far()
+            if runs is not None:
+                self._sample(self.undecided, runs)
 
     def look(self) -> list[SequentialTest]:
         """Take the next look, once there are all samples for it; the tests that it ends."""
@@ -389,13 +493,13 @@ class StudyMonitor:
         for test in undecided:
             if is_whole and not test.has_ended:
                 test.look(self._target)
-        spent = time.monotonic() - start_time + self._sourced_seconds
+        spent = time.monotonic() - start_time
         if self._batch is not None:
-            spent += self._batch.seconds / self.num_workers
+            spent += self._batch.seconds / (1 if self.is_alone else self.num_workers)
             self._bytes_each = self._batch.num_bytes / (last - known)
         if known < last:
             self.pace[self.study.experiment] = spent / (last - known) / cell_share
-        self._batch, self._sourced, self._sourced_seconds = None, None, 0.0
+        self._batch = None
         self.seconds += spent
         if not is_whole:
             return [test for test in undecided if test.has_ended]
@@ -448,9 +552,10 @@ class StudyMonitor:
                 test.add(parts[test.claim.id])
                 self._keep(test)
             return
-        runs = self._sourced if self._batch is None else self._batch.runs()
-        if runs is None:
-            return
+        if self._batch is not None:
+            self._sample(tests, self._batch.runs())
+
+    def _sample(self, tests: Sequence[SequentialTest], runs: Runs) -> None:
         overflows = find_overflows(runs)
         for test in tests:
             test.extend(runs, overflows)

@@ -20,25 +20,20 @@ import numpy as np
 from moe_theory.core.errors import DeclarationError, shortened, unknown_name
 from moe_theory.core.papers import find_paper, paper_names, paper_of
 from moe_theory.runs import Run
-from moe_theory.verification.claim import (
-    CLAIMED,
-    LIMITS,
-    Claim,
-    Experiment,
-    Kind,
-    Runs,
-    Selection,
-    Side,
-    range_of,
-    register,
-    registered,
-)
-from moe_theory.verification.claim import (
-    constant as constant,
-)
-from moe_theory.verification.claim import (
-    ranged as ranged,
-)
+from moe_theory.verification.claim import Claim, Experiment, Runs, Selection, register, registered
+from moe_theory.verification.criteria import Criterion
+from moe_theory.verification.criteria import bound as bound
+from moe_theory.verification.criteria import counterexample as counterexample
+from moe_theory.verification.criteria import equality as equality
+from moe_theory.verification.criteria import identity as identity
+from moe_theory.verification.criteria import limit_probability as limit_probability
+from moe_theory.verification.criteria import limit_rate as limit_rate
+from moe_theory.verification.criteria import ordering as ordering
+from moe_theory.verification.criteria import probability as probability
+from moe_theory.verification.criteria import rate as rate
+from moe_theory.verification.ranges import CLAIMED, range_of
+from moe_theory.verification.ranges import constant as constant
+from moe_theory.verification.ranges import ranged as ranged
 from moe_theory.verification.region import FreeAxis, described, require_varies, varies
 from moe_theory.verification.status import DECIDING, deciding
 from moe_theory.verification.texts import (
@@ -66,80 +61,6 @@ class Hypothesis:
 
     def __fingerprint__(self) -> Any:
         return self.holds
-
-
-@dataclasses.dataclass(frozen=True)
-class Criterion:
-    """The test that a claim is put to: its kind, what is claimed, and by how much it may be missed."""
-
-    kind: Kind
-    value: Any = None  # a number, one a component, or a function of what the measuring function gets
-    margin: float = 0.0
-    side: Side | None = None
-    scale: Any = None  # what the margin is a fraction of; |value| unless given
-    trivial: Any = None  # what holds anyway
-
-
-def equality(value: Any, *, margin: float, scale: Any = None) -> Criterion:
-    """The mean equals `value` within a margin, a fraction of `scale`, or of |value|."""
-    return Criterion("equality", value, margin, scale=scale)
-
-
-def bound(
-    *, at_most: Any = None, at_least: Any = None, margin: float = 0.0, scale: Any = None, trivial: Any = None
-) -> Criterion:
-    """The mean is at most, or at least, a bound."""
-    side, value = _side(at_most=at_most, at_least=at_least)
-    return Criterion("upper_bound" if side == "at_most" else "lower_bound", value, margin, None, scale, trivial)
-
-
-def ordering(*, below: Any, margin: float = 0.0, scale: Any = None) -> Criterion:
-    """The mean is below that of another measurement, on common random numbers."""
-    return Criterion("ordering", below, margin, scale=scale)
-
-
-def identity(*, within: float) -> Criterion:
-    """The largest size over all replicates is within a tolerance."""
-    return Criterion("identity", None, within)
-
-
-def probability(*, at_most: Any = None, at_least: Any = None, margin: float = 0.0, trivial: Any = None) -> Criterion:
-    """The event measured happens with at most, or at least, this probability."""
-    side, value = _side(at_most=at_most, at_least=at_least)
-    return Criterion("probability", value, margin, side, trivial=trivial)
-
-
-def rate(
-    *, at_most: float | None = None, at_least: float | None = None, equal: float | None = None, margin: float = 0.1
-) -> Criterion:
-    """The slope of log means over the logarithm of the selection's abscissa."""
-    side, value = _side(at_most=at_most, at_least=at_least, equal=equal)
-    return Criterion("rate", value, margin, side)
-
-
-def counterexample(*, allowed: Any = None, margin: float = 0.0) -> Criterion:
-    """Instances violate the statement more often than it allows, which is never unless given."""
-    return Criterion("counterexample", allowed, margin)
-
-
-def limit_probability(*, to: int, margin: float) -> Criterion:
-    """The event's probability tends to 0, or to 1, along the abscissa; up to `margin` a failure counts as rare."""
-    return Criterion("limit_probability", None, margin, "at_least" if to else "at_most")
-
-
-def limit_rate(
-    *, at_most: float | None = None, at_least: float | None = None, equal: float | None = None, margin: float = 0.1
-) -> Criterion:
-    """The slope of log means over the logarithm of the abscissa at its end, where it bends by at most `margin`."""
-    side, value = _side(at_most=at_most, at_least=at_least, equal=equal)
-    return Criterion("limit_rate", value, margin, side)
-
-
-def _side(**sides: Any) -> tuple[Side, Any]:
-    given = [(side, value) for side, value in sides.items() if value is not None]
-    if len(given) != 1:
-        raise DeclarationError(f"name exactly one of {', '.join(sides)}, not {len(given)} of them.")
-    return given[0]  # pyright: ignore[reportReturnType]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -206,8 +127,8 @@ class Declared(Statement):
         hypotheses: Iterable[str | Hypothesis] = (),
         instead: str | None = None,
         exact: bool = False,
-    ) -> "Declaration":
-        """Decorates the function that measures what a claim is about, and registers the claim.
+    ) -> Callable[[F], F]:
+        """Return a decorator of the function that measures what a claim is about, which registers the claim.
 
         The function gets one run of a selection at a time, or all runs by name where `runs` is an experiment, and
         gives one number a replicate (B,), or components (V, B): replicates come last, as in states and records. Each
@@ -228,42 +149,49 @@ class Declared(Statement):
             instead: id of the claim that holds where this one does not, written likewise.
             exact: whether nothing random enters: algebra, enumeration, a constructed instance; as the selection has it
                 unless given.
-        Raises: DeclarationError for another role, or a claim without a sentence.
+        Raises: DeclarationError for another role, or a claim without a sentence; on decoration, for an incomplete
+            declaration, or an id that is taken.
         """
         if role not in list(Role):
             raise DeclarationError(f"claim {id}: role={role!r} must be one of {', '.join(Role)}.")
         selection = runs if isinstance(runs, Selection) else Selection(runs, None)
-        for axis in self.axes if role in VARIED else ():
-            require_varies(axis, selection.experiment)
-        of_settings = role in VARIED - {Role.FIGURE}  # a figure's are the figure's
-        chosen = selection.experiment, selection.cells
-        shared = [axis for axis in self.shared_axes if of_settings and varies(axis, *chosen)]
-        calls = {name: getattr(criterion, name) for name in ("value", "scale", "trivial")}
-        ranges = {"predicted": range_of(criterion.value), "scale": range_of(criterion.scale)}
-        its = {name: None if value is None else selection.values(value) for name, value in calls.items()}
-        words = self._claim_texts(self._whole(id), says, formula, where)
-        checks = (*self.checks, *(self._hypothesis(each) for each in hypotheses))
-        about = {
-            "id": self._whole(id),
-            "paper": self.judged_under,
-            **claim_words(words, self, self.judged_under, role),
-            "kind": criterion.kind,
-            "margin": criterion.margin,
-            "experiment": selection.experiment,
-            "predict": its["value"],
-            "scale": its["scale"],
-            "trivial": its["trivial"],
-            "labels": _names(selection, labels),
-            "hypotheses": _checked(checks, selection) if checks else None,
-            "replaced_by": instead and self._whole(instead),
-            "side": criterion.side,
-            "abscissa": selection.abscissa if criterion.kind in _OVER_A_GRID else None,
-            "is_computed": exact or selection.is_computed,
-            "ranges": {name: known for name, known in ranges.items() if known is not None},
-            "free": (*self.axes, *shared) if role in VARIED else (),
-            "cells": selection.cells,
-        }
-        return Declaration(self, Role(role), selection, about)
+        free = self._free_of(selection, Role(role))
+        texts = self._claim_texts(self._whole(id), says, formula, where)
+        words = claim_words(texts, self, self.judged_under, role)
+        checks = (*self.checks, *(_hypothesis(asked, self.module, self.holds) for asked in hypotheses))
+
+        def declare(function: F) -> F:
+            ranges = {
+                "predicted": range_of(criterion.value),
+                "scale": range_of(criterion.scale),
+                "observed": range_of(function),
+            }
+            claim = Claim(
+                id=self._whole(id),
+                paper=self.judged_under,
+                where=words.where,
+                statement=words.statement,
+                formula=words.formula,
+                experiment=selection.experiment,
+                observe=selection.measured(function),
+                criterion=selection.bind(criterion),
+                labels=_names(selection, labels),
+                hypotheses=_checked(checks, selection) if checks else None,
+                replaced_by=instead and self._whole(instead),
+                module=self.module or function.__module__,
+                function=function,
+                is_computed=exact or selection.is_computed,
+                ranges={name: values for name, values in ranges.items() if values is not None},
+                free=free,
+                cells=selection.cells,
+            )
+            register(claim)
+            self.roles[claim.id] = Role(role)
+            if hasattr(function, "__dict__"):
+                setattr(function, CLAIMED, True)
+            return function
+
+        return declare
 
     charitable = functools.partialmethod(claim, role=Role.CHARITABLE)
     literal = functools.partialmethod(claim, role=Role.LITERAL)
@@ -284,8 +212,16 @@ class Declared(Statement):
             raise DeclarationError(f'claim {id}: the file of the texts lacks [{self.id}.claims."{id}"]. Add it.')
         return self.texts.claims[id]
 
-    def _hypothesis(self, asked: str | Hypothesis) -> Hypothesis:
-        return _hypothesis(asked, self.module, self.holds)
+    def _free_of(self, selection: Selection, role: Role) -> tuple[FreeAxis, ...]:
+        """What the statement leaves free of a claim's runs. Raises: DeclarationError for runs that cannot vary it."""
+        if role not in VARIED:
+            return ()
+        for axis in self.axes:
+            require_varies(axis, selection.experiment)
+        if role is Role.FIGURE:  # whose settings are the figure's
+            return self.axes
+        chosen = selection.experiment, selection.cells
+        return (*self.axes, *(axis for axis in self.shared_axes if varies(axis, *chosen)))
 
     def also(self, *ids: str, role: str) -> None:
         """Counts claims of other statements among its own, in this role."""
@@ -296,29 +232,6 @@ class Declared(Statement):
         return id if is_whole else f"{self.judged_under}.{id}"
 
 
-@dataclasses.dataclass(frozen=True)
-class Declaration:
-    """A claim that lacks what measures it: it decorates the function that does."""
-
-    statement: Declared
-    role: Role
-    selection: Selection
-    about: Mapping[str, Any]  # fields of the `Claim`
-
-    def __call__(self, function: F) -> F:
-        """Registers the claim. Raises: DeclarationError for an incomplete declaration, or an id that is taken."""
-        observe = self.selection.measured(function)
-        own = {} if (known := range_of(function)) is None else {"observed": known}
-        about = {**self.about, "ranges": {**self.about["ranges"], **own}}
-        module = self.statement.module or function.__module__
-        made = register(Claim(**about, module=module, observe=observe, function=function))
-        self.statement.roles[made.id] = self.role
-        if hasattr(function, "__dict__"):
-            setattr(function, CLAIMED, True)
-        return function
-
-
-_OVER_A_GRID = {"rate", *LIMITS}
 VARIED = {Role.CHARITABLE, Role.LITERAL, Role.FIGURE}  # that a statement's free quantities are varied in
 _DECLARED: dict[tuple[str, str], Declared] = {}
 

@@ -51,16 +51,16 @@ class StatementStatus(enum.StrEnum):
     """Status of a statement."""
 
     HOLDS = "holds"
-    AMENDED = "holds amended"  # but for a slip, or a hypothesis that the paper leaves out
+    AMENDED = "holds amended"  # with a correction, or a hypothesis that the paper leaves out
     FALSE = "false"
     VACUOUS = "vacuous"  # true of anything
-    OPEN = "open"  # not decided by what was run
+    OPEN = "open"  # not decided by the runs
     NOT_JUDGED = "not judged"  # a claim that decides it was not run to a verdict
     NOT_TESTABLE = "not testable"
 
 
 class Cause(enum.StrEnum):
-    """What is known of the cause that a false statement's `why` names."""
+    """Evidence on the cause that a false statement's `why` names, the strongest first."""
 
     REFUTED = "not the cause"  # without it the statement fails as well
     ISOLATED = "isolated"  # without it the statement holds, and without others it does not
@@ -70,13 +70,13 @@ class Cause(enum.StrEnum):
 
 @dataclasses.dataclass(frozen=True)
 class Finding:
-    """The status of a statement under a reading."""
+    """Status of a statement under one reading."""
 
     status: StatementStatus
     known: str = ""  # proved, exact or simulated; nothing where it is open, not judged or not testable
     decided_by: tuple[str, ...] = ()  # ids of the claims
-    judged: tuple[str, ...] = ()  # those of the statement that have a verdict
-    cause: "Cause | None" = None  # of a false statement
+    judged: tuple[str, ...] = ()  # ids of its claims that have a verdict
+    cause: Cause | None = None  # of a false statement
 
     @property
     def words(self) -> str:
@@ -85,10 +85,12 @@ class Finding:
 
 
 RECORDED = "as recorded"
+PROVED, CAVEATED = "proved", "proved, with a caveat"
+_TRUE = {StatementStatus.HOLDS, StatementStatus.AMENDED}
 
 
 class Region(NamedTuple):
-    """A part of what a statement leaves free, and its status there."""
+    """Part of a statement's free parameters, and the status there."""
 
     reading: str
     where: str
@@ -98,7 +100,7 @@ class Region(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Judged:
-    """A statement with what is known of it."""
+    """A statement with its status under each reading."""
 
     statement: Statement
     by_reading: dict[str, Finding]  # by the setting of its verdicts; none where no claim of it was judged
@@ -107,21 +109,21 @@ class Judged:
     recorded: dict[str, Finding] = dataclasses.field(default_factory=dict)  # at the recorded settings, by setting
 
     @property
-    def regions(self) -> list["Region"]:
-        """Where of what it leaves free it has which status: as recorded, at each setting that flips, and under the
-        clause; the first alone where its region was not searched.
-        """
-        found = [Region(reading, RECORDED, str(each.status), each.known) for reading, each in self.recorded.items()]
+    def regions(self) -> list[Region]:
+        """Statuses as recorded, at each setting that flips, and under the clause."""
+        regions = [
+            Region(reading, RECORDED, str(finding.status), finding.known) for reading, finding in self.recorded.items()
+        ]
         search = self.search
         if search is None:
-            return found
+            return regions
         status = StatementStatus.FALSE if search.sought == "break" else StatementStatus.HOLDS
         for reading in self.recorded:
             flips = search.flips_under(reading)
-            found += [Region(reading, placed(flip.setting), str(status), "simulated") for flip in flips]
+            regions += [Region(reading, placed(flip.setting), str(status), "simulated") for flip in flips]
             if flips and search.clause and search.restores(reading):
-                found.append(Region(reading, search.clause.words, str(StatementStatus.HOLDS), "searched"))
-        return found
+                regions.append(Region(reading, search.clause.words, str(StatementStatus.HOLDS), "searched"))
+        return regions
 
     @property
     def fails(self) -> bool:
@@ -131,156 +133,172 @@ class Judged:
     @property
     def missing(self) -> list[str]:
         """The claims that decide and that were not judged under any reading."""
-        judged = {id for each in self.by_reading.values() for id in each.judged}
+        judged = {id for finding in self.by_reading.values() for id in finding.judged}
         return [id for id in deciding(self.statement) if id not in judged]
 
     @property
     def finding(self) -> Finding | None:
         """The one finding of all readings; None where they differ, or where all of them break its hypotheses."""
-        found = list(self.by_reading.values())
-        if not found:
+        findings = list(self.by_reading.values())
+        if not findings:
             if self.statement.untestable:
                 return Finding(StatementStatus.NOT_TESTABLE)
             return None if self.broken else Finding(StatementStatus.NOT_JUDGED)
-        if len({each.status for each in found}) > 1:
+        if len({finding.status for finding in findings}) > 1:
             return None
-        known = {each.known for each in found}
-        ids = dict.fromkeys(id for each in found for id in each.decided_by)
-        return Finding(found[0].status, known.pop() if len(known) == 1 else "simulated", tuple(ids))
+        evidence = {finding.known for finding in findings}
+        ids = dict.fromkeys(id for finding in findings for id in finding.decided_by)
+        return Finding(findings[0].status, evidence.pop() if len(evidence) == 1 else "simulated", tuple(ids))
 
     @property
     def cause(self) -> Cause | None:
-        """What is known of its cause where it is false, under the reading that says most."""
-        found = {each.cause for each in self.by_reading.values()}
-        return next((each for each in Cause if each in found), None)
+        """Evidence on its cause where it is false, under the reading with the strongest."""
+        causes = {finding.cause for finding in self.by_reading.values()}
+        return next((cause for cause in Cause if cause in causes), None)
 
     @property
     def words(self) -> str:
         """ "false (exact)", or "false under unit-signal, holds under strong-signal"."""
-        named = {
-            status: [name for name, each in self.by_reading.items() if each.status is status]
-            for status in StatementStatus
-        }
-        said = [f"{status} under {listed(names)}" for status, names in named.items() if names]
+        parts = []
+        for status in StatementStatus:
+            readings = [reading for reading, finding in self.by_reading.items() if finding.status is status]
+            if readings:
+                parts.append(f"{status} under {listed(readings)}")
         if self.finding is not None:
-            said = [self.finding.words]
-        return ", ".join([*said, *([f"not applicable under {listed(list(self.broken))}"] if self.broken else [])])
+            parts = [self.finding.words]
+        if self.broken:
+            parts.append(f"not applicable under {listed(list(self.broken))}")
+        return ", ".join(parts)
 
 
 def judged(statement: Statement, verdicts: Iterable[Verdict], search: Challenge | None = None) -> Judged:
-    """The statement's status by reading, from those of the verdicts that are on its claims, and over the region that
-    was searched.
-    """
+    """Return the statement's status by reading, from the verdicts on its claims and over the region searched."""
     by_reading: dict[str, dict[str, Verdict]] = {}
     for verdict in verdicts:
-        for setting in verdict.settings if verdict.claim in statement.roles else ():
-            by_reading.setdefault(setting, {})[verdict.claim] = verdict
-    point = {reading: find(statement, own) for reading, own in by_reading.items()}
-    found = point
+        if verdict.claim in statement.roles:
+            for setting in verdict.settings:
+                by_reading.setdefault(setting, {})[verdict.claim] = verdict
+    recorded = {reading: find(statement, by_claim) for reading, by_claim in by_reading.items()}
+    findings = recorded
     if search is not None:
-        found = {reading: find(statement, own, search, reading) for reading, own in by_reading.items()}
-    known, point = ({name: each for name, each in of.items() if each is not None} for of in (found, point))
-    return Judged(statement, known, tuple(reading for reading in found if reading not in known), search, point)
+        findings = {reading: find(statement, by_claim, search, reading) for reading, by_claim in by_reading.items()}
+    broken = tuple(reading for reading, finding in findings.items() if finding is None)
+    return Judged(statement, _applicable(findings), broken, search, _applicable(recorded))
+
+
+def _applicable(findings: Mapping[str, Finding | None]) -> dict[str, Finding]:
+    return {reading: finding for reading, finding in findings.items() if finding is not None}
 
 
 def deciding(statement: Statement) -> list[str]:
-    """Ids of the claims that decide a statement: its charitable ones and sentences about figures, else literal ones."""
-    chosen = [id for id, role in statement.roles.items() if role in DECIDING]
-    return chosen or [id for id, role in statement.roles.items() if role is Role.LITERAL]
+    """Return the ids of the claims that decide a statement.
+
+    These are its charitable ones and sentences about figures, else literal ones.
+    """
+    ids = [id for id, role in statement.roles.items() if role in DECIDING]
+    return ids or [id for id, role in statement.roles.items() if role is Role.LITERAL]
 
 
 def find(
     statement: Statement, verdicts: Mapping[str, Verdict], search: Challenge | None = None, reading: str = ""
 ) -> Finding | None:
-    """The status under one reading, from its verdicts by claim, and over the region that a search looked at under it;
+    """Return the status under one reading, from its verdicts by claim and from a search under it.
+
     None where the hypotheses fail.
     """
-    found = _find(statement, verdicts)
-    if found is not None and search is not None:
-        found = _over_region(found, search, reading, search.restores(reading) or bool(statement.amendment))
-    found = _broken(statement, found)
-    if found is None:
+    finding = _find(statement, verdicts)
+    if finding is not None and search is not None:
+        finding = _over_region(finding, search, reading, search.restores(reading) or bool(statement.amendment))
+    finding = _broken(statement, finding)
+    if finding is None:
         return None
-    cause = _cause(statement, verdicts) if found.status is StatementStatus.FALSE else None
-    return dataclasses.replace(_proved(statement, found), judged=tuple(verdicts), cause=cause)
+    cause = _cause(statement, verdicts) if finding.status is StatementStatus.FALSE else None
+    return dataclasses.replace(_proved(statement, finding), judged=tuple(verdicts), cause=cause)
 
 
-def _over_region(found: Finding, search: Challenge, reading: str, is_restored: bool) -> Finding:
-    """The finding at the recorded point, once what the search has flipped under the reading is known."""
-    is_flipped = bool(search.flips_under(reading))
-    if search.sought == "break" and found.status in _STANDS and is_flipped:
+def _over_region(finding: Finding, search: Challenge, reading: str, is_restored: bool) -> Finding:
+    """Return the finding at the recorded setting, changed by the flips of the search under the reading."""
+    if not search.flips_under(reading):
+        return finding
+    if search.sought == "break" and finding.status in _TRUE:
         status = StatementStatus.AMENDED if is_restored else StatementStatus.FALSE
-        return dataclasses.replace(found, status=status, known="simulated")
-    if search.sought == "rescue" and found.status is StatementStatus.FALSE and is_flipped and search.restores(reading):
-        return dataclasses.replace(found, status=StatementStatus.AMENDED, known="simulated")
-    return found
+        return dataclasses.replace(finding, status=status, known="simulated")
+    if search.sought == "rescue" and finding.status is StatementStatus.FALSE and search.restores(reading):
+        return dataclasses.replace(finding, status=StatementStatus.AMENDED, known="simulated")
+    return finding
 
 
-_STANDS = {StatementStatus.HOLDS, StatementStatus.AMENDED}
-PROVED, CAVEATED = "proved", "proved, with a caveat"
-
-
-def _broken(statement: Statement, found: Finding | None) -> Finding | None:
-    """The finding where a disproof breaks what is printed: false, or amended where a clause restores it."""
-    if not statement.disproof or (found is not None and found.status not in _STANDS):
-        return found
+def _broken(statement: Statement, finding: Finding | None) -> Finding | None:
+    """Return the finding where a disproof breaks the print: false, or amended where a clause restores it."""
+    if not statement.disproof or (finding is not None and finding.status not in _TRUE):
+        return finding
     if not statement.amendment:
-        return dataclasses.replace(found or Finding(StatementStatus.FALSE), status=StatementStatus.FALSE)
-    return found and dataclasses.replace(found, status=StatementStatus.AMENDED)
+        finding = finding or Finding(StatementStatus.FALSE)
+        return dataclasses.replace(finding, status=StatementStatus.FALSE)
+    return finding and dataclasses.replace(finding, status=StatementStatus.AMENDED)
 
 
-def _proved(statement: Statement, found: Finding) -> Finding:
-    """The finding, known by a proof where there is one of its status."""
-    shown = {
+def _proved(statement: Statement, finding: Finding) -> Finding:
+    """Return the finding, known by a proof where there is one of its status."""
+    proofs = {
         StatementStatus.FALSE: statement.disproof,
         StatementStatus.HOLDS: statement.proof,
         StatementStatus.AMENDED: statement.proof,
         StatementStatus.VACUOUS: statement.proof,
-    }.get(found.status)
-    return found if shown is None else dataclasses.replace(found, known=CAVEATED if shown.caveat else PROVED)
+    }
+    proof = proofs.get(finding.status)
+    if proof is None:
+        return finding
+    return dataclasses.replace(finding, known=CAVEATED if proof.caveat else PROVED)
 
 
 def _find(statement: Statement, verdicts: Mapping[str, Verdict]) -> Finding | None:
-    asked = deciding(statement)
-    if statement.untestable or not asked:
-        return Finding(StatementStatus.NOT_TESTABLE if statement.untestable else StatementStatus.NOT_JUDGED)
-    papers = {id.partition(".")[0] for id in verdicts}  # another paper's claims have other readings
-    missing = [id for id in asked if id not in verdicts and id.partition(".")[0] in papers]
-    found = [verdicts[id] for id in asked if id in verdicts]
-    known = [each for each in found if each.status is not Status.INAPPLICABLE and not _shows_nothing(each)]
-    refuted = [each for each in known if each.status is Status.REFUTED]
-    if refuted and statement.roles[asked[0]] in DECIDING:
-        return _finding(StatementStatus.FALSE, refuted, any)
-    if missing or any(each.status is Status.ERROR for each in known):
+    """Return the status by the rules 1 to 6 above; None where the hypotheses of all deciding claims fail."""
+    ids = deciding(statement)
+    if statement.untestable:
+        return Finding(StatementStatus.NOT_TESTABLE)
+    if not ids:
         return Finding(StatementStatus.NOT_JUDGED)
-    if not all(each.status in _MET for each in known):
+    papers = {id.partition(".")[0] for id in verdicts}  # another paper's claims have other readings
+    missing = [id for id in ids if id not in verdicts and id.partition(".")[0] in papers]
+    deciders = [verdicts[id] for id in ids if id in verdicts]
+    telling = [
+        verdict for verdict in deciders if verdict.status is not Status.INAPPLICABLE and not _shows_nothing(verdict)
+    ]
+    refuted = [verdict for verdict in telling if verdict.status is Status.REFUTED]
+    if refuted and statement.roles[ids[0]] in DECIDING:
+        return _finding(StatementStatus.FALSE, refuted, any)
+    if missing or any(verdict.status is Status.ERROR for verdict in telling):
+        return Finding(StatementStatus.NOT_JUDGED)
+    if not all(verdict.status in _MET for verdict in telling):
         return Finding(StatementStatus.OPEN)
-    if not known:
-        is_broken = found and all(each.status is Status.INAPPLICABLE for each in found)
+    if not telling:
+        is_broken = deciders and all(verdict.status is Status.INAPPLICABLE for verdict in deciders)
         return None if is_broken else Finding(StatementStatus.OPEN)
-    if all(each.status is Status.VACUOUS for each in known):
-        return _finding(StatementStatus.VACUOUS, known, all)
-    asked = [id for id, role in statement.roles.items() if role is Role.COMPETITOR]
+    if all(verdict.status is Status.VACUOUS for verdict in telling):
+        return _finding(StatementStatus.VACUOUS, telling, all)
+    competitors = [id for id, role in statement.roles.items() if role is Role.COMPETITOR]
     rivals = _in_role(statement, Role.COMPETITOR, verdicts)
-    if asked and len(rivals) == len(asked) and all(each.status in _MET for each in rivals):
-        return _finding(StatementStatus.VACUOUS, [*known, *rivals], all)
+    if competitors and len(rivals) == len(competitors) and all(verdict.status in _MET for verdict in rivals):
+        return _finding(StatementStatus.VACUOUS, [*telling, *rivals], all)
     literal = [verdicts[id] for id, role in statement.roles.items() if role is Role.LITERAL and id in verdicts]
-    slips = [each for each in literal if each.status is Status.REFUTED]
-    return _finding(StatementStatus.AMENDED if slips else StatementStatus.HOLDS, [*known, *slips], all)
+    slips = [verdict for verdict in literal if verdict.status is Status.REFUTED]
+    return _finding(StatementStatus.AMENDED if slips else StatementStatus.HOLDS, [*telling, *slips], all)
 
 
 def _in_role(statement: Statement, role: Role, verdicts: Mapping[str, Verdict]) -> list[Verdict]:
-    """The verdicts of a statement's claims in a role that apply, in the order of declaration."""
-    found = [verdicts[id] for id, own in statement.roles.items() if own is role and id in verdicts]
-    return [each for each in found if each.status is not Status.INAPPLICABLE]
+    """Return the verdicts of a statement's claims in a role that apply, in the order of declaration."""
+    in_role = [verdicts[id] for id, own_role in statement.roles.items() if own_role is role and id in verdicts]
+    return [verdict for verdict in in_role if verdict.status is not Status.INAPPLICABLE]
 
 
 def _cause(statement: Statement, verdicts: Mapping[str, Verdict]) -> Cause:
-    without, others = (_in_role(statement, role, verdicts) for role in (Role.INTERVENTION, Role.SUSPECT))
-    if any(each.status is Status.REFUTED for each in without):
+    interventions = _in_role(statement, Role.INTERVENTION, verdicts)
+    suspects = _in_role(statement, Role.SUSPECT, verdicts)
+    if any(verdict.status is Status.REFUTED for verdict in interventions):
         return Cause.REFUTED
-    is_back = without and all(each.status is Status.SUPPORTED for each in without)
-    if is_back and not any(each.status is Status.SUPPORTED for each in others):
+    is_restored = interventions and all(verdict.status is Status.SUPPORTED for verdict in interventions)
+    if is_restored and not any(verdict.status is Status.SUPPORTED for verdict in suspects):
         return Cause.ISOLATED
     return Cause.EXHIBITED if statement.disproof else Cause.NOT_ISOLATED
 

@@ -12,7 +12,7 @@ import tomllib
 from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import pydantic
 
@@ -148,15 +148,23 @@ def plain_statement(id: str, paper: str, module: str, texts: StatementTexts, hyp
     )
 
 
-def claim_words(texts: ClaimTexts, of: Statement, judged_under: str, role: str) -> dict[str, str]:
-    """Return `where`, `statement` and `formula` of a claim in a role for a statement, with the readings of a paper."""
-    is_corrected = role == Role.CORRECTED
+class ClaimWords(NamedTuple):
+    """What a reader reads of a claim."""
+
+    where: str
+    statement: str
+    formula: str
+
+
+def claim_words(texts: ClaimTexts, of: Statement, judged_under: str, role: str) -> ClaimWords:
+    """Return the words of a claim in a role for a statement, judged under the readings of a paper."""
     place = of.where if of.paper == judged_under else f"{of.paper}, {of.where}"
-    return {
-        "where": texts.where or (f"replaces {place}" if is_corrected else place),
-        "statement": "\n\n".join(filter(None, (texts.claim, texts.note))),
-        "formula": _in_one_line(texts.formula) or (of.corrected_formula if is_corrected else of.formula),
-    }
+    formula = of.formula
+    if role == Role.CORRECTED:
+        place = f"replaces {place}"
+        formula = of.corrected_formula
+    statement = "\n\n".join(filter(None, (texts.claim, texts.note)))
+    return ClaimWords(texts.where or place, statement, _in_one_line(texts.formula) or formula)
 
 
 def import_statements(package: str) -> None:

@@ -86,8 +86,6 @@ def of_own(claim: Claim, variant: Variant) -> Experiment:
         raise DeclarationError(f"as {min(roles)} it takes something away from the printed algorithm")
     if claim.is_computed:
         raise DeclarationError("it is computed, and not run")
-    if experiment.stored is not None:
-        raise DeclarationError("its runs are those of a stored sweep")
     if experiment.start is not None:
         raise DeclarationError("its runs begin at states of the printed algorithm")
     if experiment.measured is not None and not experiment.measured.runs_systems:

@@ -273,17 +273,41 @@ class Verdict(Shown, JsonRecord):
 
 def whole_verdict(claim: Any, known: Mapping[str, Any]) -> Verdict:
     """A verdict of a record, with what its claim says: a `Claim`, or the facts that a catalog has of it."""
-    shared = ("paper", "where", "statement", "formula", "kind", "replaced_by", "side", "is_computed")
-    numbers = {name: math.nan if value is None else value for name, value in known.items()}
-    low, high = (math.nan if end is None else end for end in known["interval"])
-    about: dict[str, Any] = {
-        "interval": (low, high),
-        "status": Status(known["status"]),
-        "stopped": Stop(known["stopped"]),
-    }
-    if "trend" in known:
-        about["trend"] = read_record(Trend, known["trend"])
-    return Verdict(**{**{name: getattr(claim, name) for name in shared}, **numbers, **about})
+    low, high = known["interval"]
+    trend = known.get("trend")
+    return Verdict(
+        claim=known["claim"],
+        paper=claim.paper,
+        where=claim.where,
+        statement=claim.statement,
+        formula=claim.formula,
+        kind=claim.kind,
+        side=claim.side,
+        replaced_by=claim.replaced_by,
+        is_computed=claim.is_computed,
+        reading=known["reading"],
+        data=known["data"],
+        status=Status(known["status"]),
+        reason=known["reason"],
+        replicates=known["replicates"],
+        at=known["at"],
+        predicted=_number(known["predicted"]),
+        observed=_number(known["observed"]),
+        standard_error=_number(known["standard_error"]),
+        interval=(_number(low), _number(high)),
+        margin=_number(known["margin"]),
+        error=_number(known["error"]),
+        is_exact=known["is_exact"],
+        stopped=Stop(known["stopped"]),
+        command=known["command"],
+        doubt=known.get("doubt", ""),
+        trend=None if trend is None else read_record(Trend, trend),
+    )
+
+
+def _number(value: float | None) -> float:
+    """A number of a record, where null is not a number."""
+    return math.nan if value is None else value
 
 
 @dataclasses.dataclass(frozen=True)

@@ -18,7 +18,8 @@ from moe_theory.report import wording
 from moe_theory.verification.catalog import statements
 from moe_theory.verification.explore import plan_search
 from moe_theory.verification.recorded import judged_statements
-from moe_theory.verification.request import check_request, parsed
+from moe_theory.verification.request import check_request
+from moe_theory.verification.settings import parsed
 
 README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
 TABLE = README.partition("## What you can do")[2].partition("\n## ")[0]

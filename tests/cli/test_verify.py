@@ -69,7 +69,6 @@ def broken(runs):
         ),
         (["verify", "continual.lemma-4", "--set", "noise_scale=1", "--set", "noise_scale=2"], ["Set it once"]),
         (["verify", "continual.lemma-4", "--dask", "host"], ["dask='host' is no address of a cluster"]),
-        (["explore", "continual.lemma-4", "--over", "noise_scale=0..1", "--dask", "host"], ["no address of a cluster"]),
         *(
             (["explore", claim, "--over", *over.split()], parts)
             for claim, over, parts in (

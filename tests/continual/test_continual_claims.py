@@ -18,7 +18,8 @@ from moe_theory.continual.statements import (
     proposition_3,
 )
 from moe_theory.runs import Cell, Run, run_cells
-from moe_theory.verification.request import at_setting, check_request
+from moe_theory.verification.request import check_request
+from moe_theory.verification.settings import at_setting
 
 LEMMAS = [f"continual.{name}" for name in ("corollary-1.*", "lemma-[125-79].*", "lemma-10.*")]
 LONG = ["continual.lemma-8.*"]  # 19,000 rounds

@@ -16,7 +16,7 @@ from moe_theory.plot import drives
 from moe_theory.plot.numbers import STRIDE
 from moe_theory.plot.spec import chosen_experts, provenance, resized
 from moe_theory.runs import Cell, run_cells
-from moe_theory.verification.request import with_settings
+from moe_theory.verification.settings import with_settings
 
 READING = continual.reading("unit-signal")
 REPLICATES, SEED, NUM_ROUNDS = 6, 3, 100  # past the dense records

@@ -14,7 +14,7 @@ import moe_theory as mt
 from moe_theory.core.errors import MoeTheoryError
 from moe_theory.core.papers import all_papers
 from moe_theory.plot.spec import resized
-from moe_theory.verification.request import with_settings
+from moe_theory.verification.settings import with_settings
 
 Counted = collections.namedtuple("Counted", "round")
 # As the papers write them.

@@ -13,7 +13,7 @@ from samples import panel_of
 
 from moe_theory.report import panels
 from moe_theory.report.panels import INSET, WIDTH, number_line
-from moe_theory.verification.claim import KINDS
+from moe_theory.verification import KINDS
 from moe_theory.verification.verdict import Curve
 
 NOTHING = {"curve": None, "reason": "because & so", "interval": (math.nan, math.nan), "looks": []}

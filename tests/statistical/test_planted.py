@@ -13,6 +13,7 @@ from moe_theory.continual.experiments import observe_metrics, pools_of
 from moe_theory.core import random
 from moe_theory.runs import Cell, run_cells
 from moe_theory.verification import Claim, Experiment, Status, session
+from moe_theory.verification.criteria import Equality
 from moe_theory.verification.judgement import judge_means
 
 pytestmark = pytest.mark.usefixtures("compiled_to_run")
@@ -78,11 +79,9 @@ def test_the_true_ratio_is_supported_and_a_wrong_one_refuted(runs, shift, status
         paper="continual",
         where="Eq. (18), planted",
         statement="The ratio is 1 - s/d.",
-        kind="equality",
-        margin=0.05,
         experiment=EXPERIMENT,
         observe=lambda runs: runs["M=1"].records.generalization_error.T,
-        predict=error_with_ratio(shift),
+        criterion=Equality(error_with_ratio(shift), 0.05),
     )
     verdict = session.judge(claim, "unit-signal", runs, seed=11, error=ERROR)
     assert verdict.status is status, verdict.reason

@@ -3,7 +3,7 @@
 import numpy as np
 
 from moe_theory import continual
-from moe_theory.verification import Claim, Experiment
+from moe_theory.verification import KINDS, Claim, Experiment
 
 DIMS = continual.Dims(max_experts=1, num_tasks=2, num_features=3, num_samples=1)
 
@@ -22,16 +22,16 @@ def experiment(**changes) -> Experiment:
     return Experiment(**{**settings, **changes})
 
 
-def make(**changes) -> Claim:
+def make(kind="equality", margin=0.1, predict=lambda runs: 1.0, **changes) -> Claim:
+    """Return a claim with a criterion of this kind, value and margin, and whatever else is changed."""
+    parts = {name: changes.pop(name) for name in ("side", "scale", "trivial", "abscissa") if name in changes}
     settings = {
         "id": "test.claim",
         "paper": "continual",
         "where": "here",
         "statement": "One equals one.",
-        "kind": "equality",
-        "margin": 0.1,
         "experiment": experiment(),
         "observe": lambda runs: np.ones(40),
-        "predict": lambda runs: 1.0,
+        "criterion": KINDS[kind](predict, margin, **parts),
     }
     return Claim(**{**settings, **changes})

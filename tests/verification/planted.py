@@ -37,10 +37,12 @@ from jaxtyping import Float
 
 from moe_theory.core.system import System
 from moe_theory.runs import Run
-from moe_theory.verification.claim import LIMITS, Claim, Experiment, Kind, Range, Side
+from moe_theory.verification.claim import Claim, Experiment
+from moe_theory.verification.criteria import KINDS, Side
 from moe_theory.verification.interim import SequentialTest, look_sizes
+from moe_theory.verification.ranges import Range
 from moe_theory.verification.request import blank_verdict
-from moe_theory.verification.verdict import Stop, Verdict
+from moe_theory.verification.verdict import LIMITS, Stop, Verdict
 
 REPLICATES = 512  # of a claim at most: four looks, of which t is trusted at two
 CORRELATION = 0.7  # between the components of a mean
@@ -127,7 +129,7 @@ BOUNDED: dict[Law, tuple[Draw, float]] = {
 class Planted:
     """Claims of one condition, which differ in their samples only."""
 
-    kind: Kind
+    kind: str
     side: Side | None
     margin: float
     distance: float
@@ -244,14 +246,15 @@ class Planted:
             paper="planted",
             where="planted",
             statement="A statement whose truth is known.",
-            kind=self.kind,
-            margin=margin,
             experiment=EXPERIMENT,
             observe=lambda runs: runs["planted"].records["observed"].T,
-            predict=None if self.kind in {"identity", "counterexample", "limit_probability"} else predict,
-            scale=lambda runs: 1.0,
-            side=self.side,
-            abscissa=LIMIT_GRID if self.kind in LIMITS else GRID if self.kind == "rate" else None,
+            criterion=KINDS[self.kind](
+                value=predict if KINDS[self.kind].needs_value else None,
+                margin=margin,
+                side=self.side,
+                scale=lambda runs: 1.0,
+                abscissa=LIMIT_GRID if self.kind in LIMITS else GRID if self.kind == "rate" else None,
+            ),
             ranges=ranges,
         )
 

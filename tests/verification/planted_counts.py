@@ -14,9 +14,9 @@ from typing import Literal
 
 import numpy as np
 
-from moe_theory.verification.claim import LIMITS, Kind, Side
+from moe_theory.verification.criteria import Side
 from moe_theory.verification.intervals import clopper_pearson
-from moe_theory.verification.verdict import Status
+from moe_theory.verification.verdict import LIMITS, Status
 
 from .planted import (
     BOUNDED,
@@ -44,7 +44,7 @@ CONDITIONS = {"true": 0.0, "half": 0.5, "edge": 1.0, "false by 1": 2.0, "false b
 OUTRIGHT = ("true", "edge", "false by 1", "false by 2", "false by 4")
 
 # Margins are such that powers lie between a fifth and 1, near 1 where a claim takes long to judge.
-MARGINS: dict[tuple[Kind, Side | None], float] = {
+MARGINS: dict[tuple[str, Side | None], float] = {
     ("equality", None): 0.175,
     ("upper_bound", None): 0.15,
     ("lower_bound", None): 0.115,
@@ -57,19 +57,19 @@ MARGINS: dict[tuple[Kind, Side | None], float] = {
     ("rate", "equal"): 0.225,
     ("counterexample", None): 0.03,
 }
-SEVERAL: tuple[tuple[Kind, Side | None, int, float], ...] = (
+SEVERAL: tuple[tuple[str, Side | None, int, float], ...] = (
     ("upper_bound", None, 8, 0.15),
     ("equality", None, 4, 0.25),
     ("probability", "at_least", 4, 0.075),
 )
-STRICT: tuple[tuple[Kind, Side | None, float], ...] = (  # at the error of a report
+STRICT: tuple[tuple[str, Side | None, float], ...] = (  # at the error of a report
     ("equality", None, 0.3),
     ("upper_bound", None, 0.225),
     ("probability", "at_least", 0.13),
 )
 # Of limits, how far they are from what is stated, and where the grid is on its way there: at the edge of where a slope
 # bends by too much to decide, and falling as slowly as counts as falling.
-APPROACHES: dict[Kind, dict[str, tuple[float, tuple[float, ...]]]] = {
+APPROACHES: dict[str, dict[str, tuple[float, tuple[float, ...]]]] = {
     "limit_probability": {
         "true": (0.0, (6.0, 3.0, 1.2, 0.4)),
         "small all along": (0.3, ()),
@@ -86,7 +86,7 @@ APPROACHES: dict[Kind, dict[str, tuple[float, tuple[float, ...]]]] = {
         "bends to false": (2.0, (-2.0, -1.0, 0.0)),
     },
 }
-IN_LIMITS: tuple[tuple[Kind, Side | None, float, tuple[str, ...]], ...] = (  # with the conditions, all unless named
+IN_LIMITS: tuple[tuple[str, Side | None, float, tuple[str, ...]], ...] = (  # with the conditions, all unless named
     ("limit_probability", "at_most", 0.15, ()),
     ("limit_probability", "at_least", 0.15, ("edge", "falls to a floor", "falls slowly")),
     ("limit_rate", "at_most", 0.38, ()),
@@ -94,7 +94,7 @@ IN_LIMITS: tuple[tuple[Kind, Side | None, float, tuple[str, ...]], ...] = (  # w
     ("limit_rate", "equal", 0.38, ("edge", "false by 1", "bends to false")),
 )
 HOSTILE = (*BOUNDED, *(law for law in LAWS if law != NORMAL))
-SIDES: tuple[Kind, ...] = ("upper_bound", "lower_bound")  # of which a skewed law is hostile to one
+SIDES: tuple[str, ...] = ("upper_bound", "lower_bound")  # of which a skewed law is hostile to one
 SIZES = (REPLICATES, 4096)  # replicates at most, of hostile laws
 FEW = 400  # claims on them
 
@@ -103,7 +103,7 @@ FEW = 400  # claims on them
 class PlantedRow:
     """Frequency of one decision on planted claims of one condition."""
 
-    kind: Kind
+    kind: str
     side: Side | None
     law: Law
     num_components: int

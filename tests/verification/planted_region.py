@@ -10,6 +10,7 @@ from moe_theory import System
 from moe_theory.core.errors import InvalidValueError
 from moe_theory.core.papers import Paper, Reading
 from moe_theory.verification import Claim, Experiment
+from moe_theory.verification.criteria import UpperBound
 
 BOUND, NOISE = 3.0, 0.1  # the noise is uniform and of this width
 
@@ -67,10 +68,8 @@ CLAIM = Claim(
     paper="planted",
     where="here",
     statement="The value is below three.",
-    kind="upper_bound",
-    margin=0.0,
     experiment=EXPERIMENT,
     observe=lambda runs: runs["only"].records[-1],
-    predict=lambda runs: np.float64(BOUND),
+    criterion=UpperBound(lambda runs: np.float64(BOUND)),
     module=__name__,
 )

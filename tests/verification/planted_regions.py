@@ -11,7 +11,8 @@ from moe_theory.core.papers import Reading
 from moe_theory.core.system import System
 from moe_theory.runs import Cell, Run
 from moe_theory.verification.challenge import RegionSearch
-from moe_theory.verification.claim import Claim, Experiment, Kind, Measured
+from moe_theory.verification.claim import Claim, Experiment, Measured
+from moe_theory.verification.criteria import LimitProbability, UpperBound
 from moe_theory.verification.intervals import clopper_pearson
 from moe_theory.verification.region import Scale, Size
 
@@ -40,7 +41,7 @@ class PlantedRegion(NamedTuple):
     name: str
     is_broken: Truth
     is_found: bool | None = None  # whether a search has to find it, or may not flip anything; None: it may miss it
-    kind: Kind = "upper_bound"
+    kind: str = "upper_bound"
 
 
 REGIONS = (
@@ -113,7 +114,7 @@ def _experiment(region: PlantedRegion) -> Experiment:
         cells=cells,
         num_rounds=1,
         replicates=512,
-        source=Measured(functools.partial(_measure, region)),
+        measured=Measured(functools.partial(_measure, region)),
         of=lambda setting: _sized(region, setting),
     )
 
@@ -136,6 +137,10 @@ def _measure(region: PlantedRegion, cells: Sequence[Cell], first: int, count: in
     return runs
 
 
+_LIMIT = LimitProbability(margin=0.15, side="at_most", scale=lambda runs: 1.0, abscissa=GRID)
+_BOUND = UpperBound(lambda runs: 0.0, scale=lambda runs: 1.0)
+
+
 def _claim(region: PlantedRegion, experiment: Experiment) -> Claim:
     is_limit = region.kind == "limit_probability"
     return Claim(
@@ -143,13 +148,8 @@ def _claim(region: PlantedRegion, experiment: Experiment) -> Claim:
         paper="planted",
         where="planted",
         statement="A statement whose truth is known everywhere.",
-        kind=region.kind,
-        margin=0.15 if is_limit else 0.0,
         experiment=experiment,
         observe=lambda runs: np.stack([run.records[-1] for run in runs.values()], axis=-1),
-        predict=None if is_limit else lambda runs: 0.0,
-        scale=lambda runs: 1.0,
-        side="at_most" if is_limit else None,
-        abscissa=GRID if is_limit else None,
+        criterion=_LIMIT if is_limit else _BOUND,
         free=AXES,
     )

@@ -9,7 +9,6 @@ import json
 import shlex
 import sqlite3
 from collections.abc import Callable, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
 from types import MappingProxyType, SimpleNamespace
 from typing import Any
 
@@ -57,7 +56,7 @@ def experiment(truth: Truth, setting: Mapping[str, Any] = MappingProxyType({})) 
         planted_region.EXPERIMENT,
         name="planted region",
         cells={"only": {"fixed": 1.0, "count": setting.get("count", 3)}},
-        source=Measured(measure),
+        measured=Measured(measure),
         of=functools.partial(experiment, truth),
     )
 
@@ -255,42 +254,6 @@ def test_searches_of_version_0_1_are_refused_in_one_line(tmp_path):
     (tmp_path / challenges.FOLDER / "edge.lemma-6.json").write_text("{}")
     with pytest.raises(InvalidValueError, match=r"written by version 0\.1.*another --out"):
         challenges.kept(tmp_path)
-
-
-def test_workers_elsewhere_search_a_statement_each(declare, tmp_path, monkeypatch):
-    """Would catch searches of other code, of a file that workers lack, and those that are lost when workers are."""
-    with ThreadPoolExecutor(1) as executor:
-        about = {"executor": executor, "folder": tmp_path, "progress": quiet}
-        (found,) = challenges.search_each(["generalization.lemma-6"], 0.01, **about)
-        assert [each.statement for each in challenges.kept(tmp_path)] == ["generalization.lemma-6"]
-        asked = challenges.SearchTask("generalization.lemma-6", 0.01, None, 0, None, "of other code")
-        with pytest.raises(InvalidValueError, match="has other code of generalization"):
-            challenges.search(asked)
-        monkeypatch.setattr(challenges, "challenge", lambda *_, **__: 1 / 0)
-        (again,) = challenges.search_each(["generalization.lemma-6"], 0.01, **about)
-        assert again.to_json() == found.to_json(), "it is kept"
-        declare(where(lambda p: p.tilt > 0.6))
-        with pytest.raises(
-            InvalidValueError, match=r"planted\S+ is of a file of your own, and workers elsewhere import"
-        ):
-            challenges.search_each(["planted.region"], 0.01, **about)
-
-
-def test_an_executor_is_left_with_nothing_to_do_where_a_search_fails(monkeypatch):
-    """Would catch searches that go on for hours on somebody's workers after the command has ended."""
-    monkeypatch.setattr(challenges, "challenge", lambda *_, **__: 1 / 0)
-    begun = []
-
-    class Waiting(ThreadPoolExecutor):
-        def submit(self, function, /, *arguments, **options):
-            is_first = len(begun) < 2  # what workers have is asked before
-            begun.append(super().submit(function, *arguments) if is_first else Future())
-            return begun[-1]
-
-    with Waiting(1) as executor, pytest.raises(ZeroDivisionError):
-        challenges.search_each(["generalization.*"], 0.01, executor=executor, progress=quiet)
-    assert len(begun) > 2
-    assert all(future.cancelled() for future in begun[2:])
 
 
 def test_settings_that_break_a_hypothesis_are_inadmissible_and_not_unbroken(declare):

@@ -12,11 +12,10 @@ from .declarations import make
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"kind": "equalty"}, "kind='equalty' must be one of"),
         ({"margin": -0.1}, "margin=-0.1"),
         ({"margin": float("nan")}, "margin=nan"),
         ({"margin": 0.0}, "an equality needs a margin"),
-        ({"predict": None}, "needs `predict`"),
+        ({"predict": None}, "needs a value"),
         ({"statement": ""}, "say in one sentence"),
         *(
             ({name: id}, f"{name}=.* must be of lower-case")

@@ -15,10 +15,13 @@ import pytest
 from moe_theory.core.papers import Reading
 from moe_theory.core.system import System
 from moe_theory.verification import Status, session
-from moe_theory.verification.claim import Range, constant, range_of, ranged, registered
-from moe_theory.verification.evidence import Samples, random_cells
+from moe_theory.verification.claim import registered
+from moe_theory.verification.criteria import Samples
+from moe_theory.verification.evidence import random_cells
 from moe_theory.verification.interim import SequentialTest
+from moe_theory.verification.ranges import Range, constant, range_of, ranged
 from moe_theory.verification.request import blank_verdict, resolve
+from moe_theory.verification.settings import Group
 from moe_theory.verification.statement import bound, equality, ordering, statement
 
 from .declarations import experiment, make
@@ -72,7 +75,7 @@ def judged(field="cost", seed=0, **changes):
         "ranges": {"predicted": Range(is_constant=True)},
     }
     claim = make(experiment=RUNS[field], **{**own, **changes})
-    request = resolve([(claim.experiment, READING, [claim])], None, seed, 0.01, None)
+    request = resolve([Group(claim.experiment, READING, [claim])], None, seed, 0.01, None)
     return session.carry_out(request).verdicts[0]
 
 

@@ -377,7 +377,7 @@ def test_a_probability_bounded_below_what_always_holds_is_not_vacuous(side):
         ({"kind": "rate", "side": "at_least", "abscissa": (2.0, 2.0)}, "at least two different positive numbers"),
         ({"kind": "rate", "side": "at_least", "abscissa": (0.0, 1.0)}, r"abscissa=\[0.0, 1.0\] must be"),
         ({"kind": "rate", "side": "at_least", "abscissa": (1.0, np.nan)}, "at least two different positive numbers"),
-        ({"kind": "probability", "side": "at_most", "predict": None}, "needs `predict`"),
+        ({"kind": "probability", "side": "at_most", "predict": None}, "needs a value"),
         ({"kind": "limit_rate", "side": "equal"}, "`abscissa` is what a rate or a limit"),
         (
             {"kind": "limit_rate", "side": "equal", "abscissa": (1.0, 0.1, 0.01)},
@@ -388,7 +388,7 @@ def test_a_probability_bounded_below_what_always_holds_is_not_vacuous(side):
         ({"kind": "limit_rate", "abscissa": LIMIT}, "side=None does not go with kind limit_rate"),
         ({"kind": "limit_rate", "side": "at_most", "abscissa": LIMIT, "margin": 0.0}, "must be above 0"),
         ({"kind": "limit_probability", "side": "equal", "abscissa": LIMIT, "predict": None}, "side='equal' does not"),
-        ({"kind": "limit_probability", "side": "at_most", "abscissa": LIMIT}, "leave out `predict`"),
+        ({"kind": "limit_probability", "side": "at_most", "abscissa": LIMIT}, "leave out the value"),
         ({"kind": "limit_probability", "side": "at_most", "abscissa": LIMIT, "predict": None, "margin": 0.0}, "betwe"),
         ({"kind": "ordering", "trivial": len}, "only a bound, or a probability, can be trivial"),
     ],

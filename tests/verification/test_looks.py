@@ -14,10 +14,11 @@ from moe_theory.core.errors import InvalidValueError
 from moe_theory.runs import Run
 from moe_theory.verification import Status, session
 from moe_theory.verification.archive import Archive, clear_samples
-from moe_theory.verification.claim import Range
-from moe_theory.verification.evidence import Samples
+from moe_theory.verification.criteria import Identity, Samples, UpperBound
 from moe_theory.verification.interim import SequentialTest, alpha_spent, look_sizes
+from moe_theory.verification.ranges import Range
 from moe_theory.verification.request import blank_verdict, resolve
+from moe_theory.verification.settings import Group
 from moe_theory.verification.verdict import Report, Stop
 
 from .declarations import experiment, make
@@ -62,18 +63,18 @@ def ran(monkeypatch):
 
 
 def request_for(*claims, replicates=None, budget=None, error=1e-3, seed=5):
-    group = (claims[0].experiment, continual.reading("unit-signal"), claims)
+    group = Group(claims[0].experiment, continual.reading("unit-signal"), claims)
     return resolve([group], replicates, seed, error, budget)
 
 
 SHARED = experiment(cells=CELLS, replicates=1024)
 TRUE = make(id="test.true", experiment=SHARED, observe=noise_of(0.0), predict=lambda runs: 0.0, kind="upper_bound")
 # This one takes more replicates than the first look has.
-NEAR = dataclasses.replace(TRUE, id="test.near", predict=lambda runs: 0.3, margin=0.0)
+NEAR = dataclasses.replace(TRUE, id="test.near", criterion=UpperBound(lambda runs: 0.3))
 # Of a declared range, so that it is decided at the first look.
 RANGES = {"observed": Range(-9, 9), "predicted": Range(is_constant=True)}
-FAR = dataclasses.replace(TRUE, id="test.far", predict=lambda runs: 5.0, margin=0.0, ranges=RANGES)
-OPEN = dataclasses.replace(TRUE, id="test.open", predict=lambda runs: NOISE[:1024].mean(axis=0), margin=0.0)
+FAR = dataclasses.replace(TRUE, id="test.far", criterion=UpperBound(lambda runs: 5.0), ranges=RANGES)
+OPEN = dataclasses.replace(TRUE, id="test.open", criterion=UpperBound(lambda runs: NOISE[:1024].mean(axis=0)))
 
 
 def test_replicates_double_up_to_the_limit():
@@ -145,7 +146,7 @@ def test_an_identity_waits_for_its_replicates_and_is_refuted_at_once(ran):
     def errors(runs):
         return np.zeros(len(runs["M=1"].replicates))
 
-    holds = dataclasses.replace(TRUE, id="test.holds", kind="identity", predict=None, observe=errors)
+    holds = dataclasses.replace(TRUE, id="test.holds", criterion=Identity(margin=0.1), observe=errors)
     fails = dataclasses.replace(holds, id="test.fails", observe=lambda runs: errors(runs) + 1.0)
     verdicts = session.carry_out(request_for(holds, fails)).verdicts
     assert [(each.status, each.replicates) for each in verdicts] == [(Status.SUPPORTED, 1024), (Status.REFUTED, 64)]
@@ -158,7 +159,7 @@ def test_a_failing_claim_stops_nothing_else(ran):
         id="test.late",
         observe=lambda runs: np.where(runs["M=1"].replicates[:, None] > 100, np.nan, 0 * NOISE[runs["M=1"].replicates]),
     )
-    late = dataclasses.replace(late, predict=lambda runs: 5.0, ranges=RANGES)
+    late = dataclasses.replace(late, criterion=UpperBound(lambda runs: 5.0), ranges=RANGES)
     verdicts = session.carry_out(request_for(broken, late, FAR)).verdicts
     assert [each.status for each in verdicts] == [Status.ERROR, Status.SUPPORTED, Status.SUPPORTED]
     assert "ZeroDivisionError" in verdicts[0].reason
@@ -261,7 +262,10 @@ def test_the_command_of_an_identity_cut_short_asks_for_all_its_replicates(ran, m
     clock = itertools.count(0, 2)
     monkeypatch.setattr(session.time, "monotonic", lambda: float(next(clock)))
     holds = dataclasses.replace(
-        TRUE, id="test.holds", kind="identity", predict=None, observe=lambda runs: 0 * NOISE[runs["M=1"].replicates]
+        TRUE,
+        id="test.holds",
+        criterion=Identity(margin=0.1),
+        observe=lambda runs: 0 * NOISE[runs["M=1"].replicates],
     )
     (verdict,) = session.carry_out(request_for(holds, budget=12.0)).verdicts
     assert (verdict.status, verdict.stopped) == (Status.INCONCLUSIVE, Stop.BUDGET)

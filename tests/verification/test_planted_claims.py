@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from moe_theory.verification import KINDS, interim, intervals, judgement
+from moe_theory.verification import KINDS, criteria, interim, intervals, judgement
 
 from . import planted_counts
 from .planted import EXPERIMENT, REPLICATES
@@ -138,9 +138,9 @@ def defects():
     yield "discrepancy at half the power", judgement, "POWER", 0.5, chosen("lower_bound", planted_counts.SMALLEST), 200
     yield (
         "bending ignored",
-        judgement,
-        "judge_limit_rate",
-        slopes,
+        criteria.LimitRate,
+        "_judge",
+        staticmethod(slopes),
         chosen("limit_rate", "bends to true", side="at_most"),
         60,
     )
@@ -155,7 +155,7 @@ def defects():
     trusted = lambda samples, critical: (np.zeros(samples.shape[1]), [""] * samples.shape[1])  # noqa: E731
     for law in ("Pareto 2.1", "1 in 100", "zero but 1 in 20"):
         yield f"t always trusted, {law}", intervals, "_trust_in_t", trusted, small(law), 200
-    yield "copies taken for replicates", judgement, "is_dependent", lambda column: False, small("64 share a part"), 100
+    yield "copies taken for replicates", interim, "is_dependent", lambda column: False, small("64 share a part"), 100
     late = lambda samples, low, high, error: bet(samples, low, high, 200 * error)  # noqa: E731
     yield "a bet won too soon", judgement, "betting_intervals", late, small("in [0, 1]: uniform"), 200
 

@@ -134,11 +134,6 @@ def test_claims_without_a_common_cell_are_tasks_apart():
     assert apart("d", None, "a") == {(0, 1, 2): "abcd"}
 
 
-def test_a_map_may_be_made_elsewhere(executor, nothing_here):
-    found = mt.explore(CLAIM, "signal_scale=1,2", replicates=64, refine=0, executor=executor, progress=quiet)
-    assert [point.verdict.replicates for point in found.points] == [64, 64]
-
-
 def test_what_workers_cannot_import_is_refused(executor, nothing_here):
     with pytest.raises(InvalidValueError, match=r"an algorithm of your own .*Leave out --dask"):
         mt.verify(

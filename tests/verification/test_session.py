@@ -14,6 +14,7 @@ from moe_theory.runs.cells import CellBatch
 from moe_theory.verification import Status, registry, session
 from moe_theory.verification.archive import Archive
 from moe_theory.verification.request import check_request, resolve
+from moe_theory.verification.settings import Group
 
 from .declarations import experiment, make
 
@@ -197,7 +198,9 @@ def test_readings_that_give_the_same_parameters_are_judged_once():
         "in the same": {"learning_rate": 0.1, "num_experts": 2},
         "as an array": {"signal_scale": np.float32(scale)},
     }
-    groups = {name: (of, Reading(name, "", continual.Params(), choice), [claim]) for name, choice in choices.items()}
+    groups = {
+        name: Group(of, Reading(name, "", continual.Params(), choice), [claim]) for name, choice in choices.items()
+    }
     verdicts = session.carry_out(resolve(list(groups.values()), None, 5, 3e-3)).verdicts
     assert [verdict.settings for verdict in verdicts] == [[*choices][:2], [*choices][2:4], [*choices][4:]]
     assert {verdict.error for verdict in verdicts} == {1e-3}

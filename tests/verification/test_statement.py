@@ -8,8 +8,9 @@ import pytest
 
 from moe_theory.core.errors import DeclarationError
 from moe_theory.runs import Run
-from moe_theory.verification import Status, evidence, judgement, session, statement
+from moe_theory.verification import Status, evidence, session, statement
 from moe_theory.verification.claim import registered
+from moe_theory.verification.criteria import Prior
 from moe_theory.verification.statement import Hypothesis, alike, bound, identity, ordering, probability, rate
 from moe_theory.verification.verdict import Role
 
@@ -124,7 +125,8 @@ def test_what_is_claimed_may_be_a_function_of_the_same_run(value, expected):
     found = samples(PAIR, bound(at_most=value, margin=0.5, scale=value, trivial=value), first)
     for part in (found.predicted, found.scale, found.trivial):
         np.testing.assert_array_equal(part, expected)
-    allowed = judgement.compared(registered()["mine.claim"], found).allowed
+    claim = registered()["mine.claim"]
+    allowed = claim.criterion.compared(found, Prior()).allowed
     np.testing.assert_array_equal(allowed, 0.5 * np.asarray(expected))
 
 
@@ -152,7 +154,7 @@ def test_components_have_names(runs, labels, expected):
 def test_a_rate_is_over_the_selection_s_abscissa():
     rising = rate(at_least=1, margin=0.2)
     found = claimed(RUNS.over({"two": 2, "four": 4}), rising, first)
-    assert (found.abscissa, found.kind, found.side, found.margin) == ((2.0, 4.0), "rate", "at_least", 0.2)
+    assert (found.criterion.abscissa, found.kind, found.side, found.margin) == ((2.0, 4.0), "rate", "at_least", 0.2)
 
 
 @pytest.mark.parametrize(

@@ -26,10 +26,8 @@ from moe_theory.verification.archive import Archive
 from moe_theory.verification.registry import load_claims
 from moe_theory.verification.request import check_request
 from moe_theory.verification.statement import probability, statement
-from moe_theory.verification.variant import of_own, variant_of
+from moe_theory.verification.variant import variant_of
 from moe_theory.verification.verdict import Role
-
-from .declarations import experiment, make
 
 QUICK = {"readings": "quick", "replicates": 64}
 OWN = """
@@ -162,18 +160,13 @@ def test_what_does_not_apply_is_said(parts, reasons, no_work):
     """Would catch a claim that is judged with the printed algorithm, or left out."""
     request = check_request(["continual", "edge", "merging"], "quick", system=parts)
     judged = {each.claim for study in request.studies for each in study.blanks}
-    apart = {each.claim: each for each in request.known}
+    apart = {each.claim: each for each in request.inapplicable}
     assert judged | apart.keys() == set(request.claims)
     assert not judged & apart.keys()
-    assert len(apart) == len(request.known)
+    assert len(apart) == len(request.inapplicable)
     for claim, reason in reasons.items():
         assert apart[claim].status is Status.INAPPLICABLE
         assert reason in apart[claim].reason
-
-
-def test_a_stored_sweep_stays_as_it_is():
-    with pytest.raises(DeclarationError, match="a stored sweep"):
-        of_own(make(experiment=experiment(source=object())), variant_of({"router": interventions.by_kind}))
 
 
 def test_every_study_runs_the_own_parts(no_work):
@@ -191,7 +184,7 @@ def test_a_competitor_stays_as_recorded(no_work):
     """Would catch a statement that one's own is said to meet where what lacks all it credits meets it as well."""
     request = check_request("continual.figure-2*", "quick", system={"router": interventions.by_kind})
     roles = {id: role for each in mt.statements("continual") for id, role in each.roles.items()}
-    competitors = [each for each in request.known if roles[each.claim] is Role.COMPETITOR]
+    competitors = [each for each in request.inapplicable if roles[each.claim] is Role.COMPETITOR]
     assert competitors
     assert all(each.replicates and each.reason.endswith("as recorded") for each in competitors)
     assert all(each.own_system == "router" and "--system" not in each.command for each in competitors)

@@ -1,0 +1,626 @@
+"""Criteria: the tests that claims are put to. A new kind is one class here, and its words in `report.wording`.
+
+A criterion says which samples it takes of a claim, what it compares, and what a look at these decides. The statistics
+are functions of `verification.judgement`.
+"""
+
+import dataclasses
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar, Literal, NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+
+from moe_theory.core.errors import DeclarationError
+from moe_theory.verification.intervals import (
+    Intervals,
+    asymptotic_end,
+    contrast_limits,
+    contrast_samples,
+    doubt_of_logs,
+    last_decades,
+    mean_and_error,
+    rounding_of,
+    scheme_for,
+    slope_weights,
+    student_intervals,
+    varies,
+)
+from moe_theory.verification.judgement import (
+    Bounds,
+    Decision,
+    Known,
+    Values,
+    judge_counterexample,
+    judge_identity,
+    judge_limit_probability,
+    judge_limit_rate,
+    judge_means,
+    judge_probability,
+    judge_slopes,
+)
+from moe_theory.verification.ranges import Range
+from moe_theory.verification.verdict import Curve, Trend
+
+Side = Literal["at_most", "at_least", "equal"]
+ONE_SIDED = ("at_most", "at_least")
+LEAST_POINTS = 4  # of the grid of a limit,
+LEAST_DECADES = 2  # and how far it reaches at least
+
+
+class Samples(NamedTuple):
+    """Samples of a claim, in float64: one row a replicate, one column a component.
+
+    Kind, side and margin do not enter: they are the judgement's.
+    """
+
+    observed: Float[np.ndarray, "B V"]
+    predicted: Float[np.ndarray, "B V"] | None = None  # of a rate (B, 1), its exponent
+    scale: Float[np.ndarray, "B V"] | None = None  # what the margin is a fraction of
+    trivial: Float[np.ndarray, "B V"] | None = None  # the bound that holds anyway
+
+    @property
+    def num_replicates(self) -> int:
+        return len(self.observed)
+
+    def rows(self, rows: slice) -> "Samples":
+        return Samples(*(None if part is None else part[rows] for part in self))  # pyright: ignore[reportArgumentType]
+
+    def after(self, earlier: "Samples | None") -> "Samples":
+        """Return these replicates behind earlier ones.
+
+        Raises: DeclarationError where the two have different components.
+        """
+        if earlier is None:
+            return self
+        if earlier.observed.shape[1] != self.observed.shape[1]:
+            raise DeclarationError(
+                f"observe gave {self.observed.shape[1]} components, and {earlier.observed.shape[1]} for the "
+                "replicates before"
+            )
+        pairs: Any = zip(earlier, self, strict=True)
+        parts: Any = (None if now is None else np.concatenate([before, now]) for before, now in pairs)
+        return Samples(*parts)
+
+
+class Prior(NamedTuple):
+    """What a claim declares of its samples before there are any."""
+
+    ranges: Mapping[str, Range] = {}  # of what is "observed", "predicted" and "scale"
+    is_computed: bool = False  # whether nothing random enters
+
+
+class Compared(NamedTuple):
+    """Values that a criterion compares: samples, completed by its kind, its side and its margin."""
+
+    observed: Values
+    predicted: Values  # of a rate (B, 1), its exponent
+    allowed: Values  # the margin in the difference's own unit
+    trivial: Values | None = None  # the bound that holds anyway
+    known: Known = Known()
+    is_computed: bool = False  # whether nothing random enters
+
+
+class InterimResult(NamedTuple):
+    """What a look has found, as numbers of the component that decides, or comes nearest to deciding otherwise."""
+
+    decision: Decision
+    at: str  # the component
+    predicted: float
+    observed: float
+    standard_error: float
+    curve: Curve
+    trend: Trend | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Criterion:
+    """The test that a claim is put to: what is claimed, and by how much it may be missed.
+
+    `value`, `scale` and `trivial` are numbers, one a component, or functions of what the measuring function gets. In a
+    `Claim` they are functions of its runs.
+    """
+
+    value: Any = None  # what is claimed
+    margin: float = 0.0  # of `scale`; for an identity the tolerance itself
+    side: Side | None = None
+    scale: Any = None  # what the margin is a fraction of; |value| unless given
+    trivial: Any = None  # what holds anyway
+    abscissa: Sequence[float] | None = None  # x at the components, where these are over a grid
+
+    kind: ClassVar[str]
+    sides: ClassVar[tuple[Side | None, ...]] = (None,)
+    fields: ClassVar[tuple[str, ...]] = ("predicted",)  # of samples, beside what is observed
+    needs_value: ClassVar[bool] = True
+    may_be_trivial: ClassVar[bool] = False
+    is_over_grid: ClassVar[bool] = False
+    is_of_events: ClassVar[bool] = False  # whether a component happens or does not
+    is_of_slopes: ClassVar[bool] = False  # whether the value is one exponent for all components
+    is_of_instances: ClassVar[bool] = False  # whether single replicates decide
+
+    def require_valid(self, claim: str) -> None:
+        """Raise DeclarationError, with the claim's id, for a criterion that decides nothing."""
+        if not self.margin >= 0:
+            raise DeclarationError(f"claim {claim}: margin={self.margin} must be a number of at least 0.")
+        self._require_margin(claim)
+        if self.trivial is not None and not self.may_be_trivial:
+            raise DeclarationError(
+                f"claim {claim}: only a bound, or a probability, can be trivial, not one of kind {self.kind}."
+            )
+        if self.needs_value and self.value is None:
+            raise DeclarationError(f"claim {claim}: a claim of kind {self.kind} needs a value.")
+        if self.side not in self.sides:
+            raise DeclarationError(
+                f"claim {claim}: side={self.side!r} does not go with kind {self.kind}: a probability is at_most or "
+                "at_least what is claimed, a rate at_most, at_least or equal, and no other kind has a side."
+            )
+        if self.is_over_grid != (self.abscissa is not None):
+            raise DeclarationError(
+                f"claim {claim}: `abscissa` is what a rate or a limit, and no other kind, must declare."
+            )
+        if self.abscissa is not None:
+            self._require_grid(claim, self.abscissa)
+
+    def _require_margin(self, claim: str) -> None:
+        """Raise DeclarationError for a margin that this kind cannot have."""
+
+    def _require_grid(self, claim: str, places: Sequence[float]) -> None:
+        if len(set(places)) < 2 or not all(0 < place < math.inf for place in places):
+            raise DeclarationError(
+                f"claim {claim}: abscissa={list(places)} must be at least two different positive numbers: "
+                "a slope is one over their logarithms."
+            )
+
+    def asked(self) -> list[tuple[str, str, Callable[..., Any] | None]]:
+        """Return the further fields of the samples that it takes: field, name in messages, and function of the runs."""
+        every = {
+            "predicted": ("predict", self.value),
+            "scale": ("scale", self.scale),
+            "trivial": ("trivial", self.trivial),
+        }
+        return [(field, *every[field]) for field in self.fields]
+
+    def compared(self, samples: Samples, prior: Prior, error: float | None = None) -> Compared:
+        """Return the values to compare of a claim's samples, at this error of all looks together.
+
+        Raises: DeclarationError where they are not what the claim declares.
+        """
+        observed, predicted, _, trivial = samples
+        if predicted is None:  # of an identity or a counterexample 0, of a limit what the probability tends to
+            predicted = np.full_like(observed, self.side == "at_least")
+        allowed = self._allowed(samples, predicted)
+        if trivial is None and self.is_of_events and not self.is_over_grid:
+            trivial = np.full_like(observed, self.side != "at_least")
+        if prior.is_computed and any(varies(part).any() for part in (observed, predicted, allowed)):
+            raise DeclarationError("it is declared exact, and its replicates differ: something random enters")
+        known = self._known(prior, observed, predicted, allowed)._replace(error=error)
+        return Compared(observed, predicted, allowed, trivial, known, prior.is_computed)
+
+    def _allowed(self, samples: Samples, predicted: Values) -> Values:
+        """The margin in the difference's own unit."""
+        del samples
+        return np.full_like(predicted, self.margin)
+
+    def _known(self, prior: Prior, observed: Values, predicted: Values, allowed: Values) -> Known:
+        """Prior knowledge of the differences."""
+        del prior, observed, predicted, allowed
+        return Known()
+
+    def decide(self, samples: Compared, error: float) -> Decision:
+        """Decide at an error, which this look may spend. Raises: DeclarationError for samples without a verdict."""
+        raise NotImplementedError
+
+    def outcome(self, samples: Compared, labels: list[str], error: float) -> InterimResult:
+        """Decide, and return the numbers of the component that does."""
+        decision = self.decide(samples, error)
+        worst = decision.worst
+        predicted = samples.predicted.mean(axis=0)
+        observed, standard_errors = self._measured(samples)
+        margins = samples.allowed.mean(axis=0)
+        return InterimResult(
+            decision=decision,
+            at=labels[worst],
+            predicted=float(predicted[worst]),
+            observed=float(observed[worst]),
+            standard_error=float(standard_errors[worst]),
+            curve=_curve(labels, predicted, observed, decision.low, decision.high, margins),
+        )
+
+    def _measured(self, samples: Compared) -> tuple[Float[np.ndarray, " V"], Float[np.ndarray, " V"]]:
+        """What is shown as observed, and its standard error: that of the difference."""
+        _, standard_errors = mean_and_error(samples.observed - samples.predicted)
+        return samples.observed.mean(axis=0), standard_errors
+
+    def is_vacuous(self, samples: Compared) -> bool:
+        """Whether what is claimed holds anyway."""
+        if samples.trivial is None:
+            return False
+        predicted, trivial = samples.predicted.mean(axis=0), samples.trivial.mean(axis=0)
+        is_upper = self.kind == UpperBound.kind or self.side == "at_most"
+        return bool(np.all(predicted >= trivial if is_upper else predicted <= trivial))
+
+
+class _OfMeans(Criterion):
+    """The mean of observed - predicted, against a margin that is a fraction of a scale."""
+
+    fields = ("predicted", "scale", "trivial")
+
+    def _allowed(self, samples: Samples, predicted: Values) -> Values:
+        return (np.abs(predicted) if samples.scale is None else samples.scale) * self.margin
+
+    def _known(self, prior: Prior, observed: Values, predicted: Values, allowed: Values) -> Known:
+        observed_bounds = _declared_bounds(prior, "observed", observed)
+        predicted_bounds = _declared_bounds(prior, "predicted", predicted)
+        difference = observed_bounds.less(predicted_bounds)
+        if self.margin == 0:
+            return Known(difference, Bounds(0.0, 0.0))
+        scale = _declared_bounds(prior, "scale", allowed / self.margin)
+        if self.scale is None:  # |predicted|
+            is_apart = np.sign(predicted_bounds.low) == np.sign(predicted_bounds.high)
+            least, most = np.sort(np.abs(np.broadcast_arrays(*predicted_bounds)), axis=0)
+            scale = Bounds(np.where(is_apart, least, 0.0), most)
+        return Known(difference, scale.times(self.margin))
+
+    def decide(self, samples: Compared, error: float) -> Decision:
+        difference = samples.observed - samples.predicted
+        return judge_means(difference, samples.allowed, error, self.kind, samples.known)
+
+
+class Equality(_OfMeans):
+    """The means agree within a margin declared beforehand."""
+
+    kind = "equality"
+
+    def _require_margin(self, claim: str) -> None:
+        _require_positive_margin(self, claim)
+
+
+class UpperBound(_OfMeans):
+    """The mean stays below the bound at every recorded round."""
+
+    kind = "upper_bound"
+    may_be_trivial = True
+
+
+class LowerBound(_OfMeans):
+    """The mean stays above the bound at every recorded round."""
+
+    kind = "lower_bound"
+    may_be_trivial = True
+
+
+class Ordering(_OfMeans):
+    """One mean is below another, on common random numbers."""
+
+    kind = "ordering"
+
+
+class Identity(Criterion):
+    """The largest error over all replicates stays below a numerical tolerance."""
+
+    kind = "identity"
+    fields = ()
+    needs_value = False
+    is_of_instances = True
+
+    def decide(self, samples: Compared, error: float) -> Decision:
+        return judge_identity(samples.observed, self.margin, error)
+
+    def _measured(self, samples: Compared) -> tuple[Float[np.ndarray, " V"], Float[np.ndarray, " V"]]:
+        largest = np.abs(samples.observed).max(axis=0)
+        return largest, np.full_like(largest, np.nan)
+
+
+class _OfEvents(Criterion):
+    """The frequency of an event."""
+
+    is_of_events = True
+
+    def _measured(self, samples: Compared) -> tuple[Float[np.ndarray, " V"], Float[np.ndarray, " V"]]:
+        return samples.observed.mean(axis=0), mean_and_error(samples.observed)[1]
+
+
+class Probability(_OfEvents):
+    """An event's probability is at most (or at least) what is claimed, by exact binomial intervals."""
+
+    kind = "probability"
+    sides = ONE_SIDED
+    fields = ("predicted", "trivial")
+    may_be_trivial = True
+
+    def decide(self, samples: Compared, error: float) -> Decision:
+        at_most = self.side == "at_most"
+        claimed = samples.predicted.mean(axis=0)
+        return judge_probability(samples.observed, claimed, self.margin, error, at_most=at_most)
+
+
+class ConstructedCounterexample(_OfEvents):
+    """A constructed instance violates the statement more often than it allows."""
+
+    kind = "counterexample"
+    fields = ("predicted", "trivial")
+    needs_value = False
+    is_of_instances = True
+
+    def decide(self, samples: Compared, error: float) -> Decision:
+        return judge_counterexample(samples.observed, samples.predicted.mean(axis=0) + self.margin, error)
+
+
+class _Limit(Criterion):
+    """What happens nearest to the limit of a grid decides."""
+
+    is_over_grid = True
+
+    def _require_grid(self, claim: str, places: Sequence[float]) -> None:
+        super()._require_grid(claim, places)
+        is_long = len(places) >= LEAST_POINTS and math.log10(max(places) / min(places)) > LEAST_DECADES - 1e-9
+        if not is_long or len(set(places)) < len(places):
+            raise DeclarationError(
+                f"claim {claim}: abscissa={list(places)} must be at least {LEAST_POINTS} different numbers over at "
+                f"least {LEAST_DECADES} decades: fewer do not show a limit. Add points nearer to it."
+            )
+
+
+class LimitProbability(_Limit, _OfEvents):
+    """An event's probability tends to 0 (at most) or to 1 (at least) along a grid."""
+
+    kind = "limit_probability"
+    sides = ONE_SIDED
+    needs_value = False
+
+    def _require_margin(self, claim: str) -> None:
+        if not 0 < self.margin < 1 or self.value is not None:
+            raise DeclarationError(
+                f"claim {claim}: margin={self.margin} must be between 0 and 1, the failure probability that counts "
+                "as small; the limit is 0 or 1, as the side says: leave out the value."
+            )
+
+    def decide(self, samples: Compared, error: float) -> Decision:
+        at_most = self.side == "at_most"
+        return judge_limit_probability(samples.observed, self._places, self.margin, error, at_most=at_most)
+
+    def outcome(self, samples: Compared, labels: list[str], error: float) -> InterimResult:
+        found = super().outcome(samples, labels, error)
+        return found._replace(trend=self._failures_before(samples.observed, found.decision, labels))
+
+    @property
+    def _places(self) -> Float[np.ndarray, " V"]:
+        return np.asarray(self.abscissa, np.float64)
+
+    def _failures_before(self, happened: Values, decision: Decision, labels: list[str]) -> Trend:
+        """The frequency of failures two decades before the end of the limit."""
+        first = int(last_decades(self._places, 2)[0])
+        share = float(happened[:, first].mean())
+        low, high = float(decision.low[first]), float(decision.high[first])
+        if self.side == "at_most":
+            return Trend(labels[first], share, low, high)
+        return Trend(labels[first], 1 - share, -high, -low)
+
+
+class Rate(Criterion):
+    """The slope of log means over a logarithmic grid is at least (at most, close to) the exponent claimed.
+
+    An exponent is of a limit: a grid that shows it over its whole and at the end nearest to the limit supports it, and
+    only that end refutes it.
+    """
+
+    kind = "rate"
+    sides = ("at_most", "at_least", "equal")
+    is_over_grid = True
+    is_of_slopes = True
+
+    def _require_margin(self, claim: str) -> None:
+        if self.side == "equal":
+            _require_positive_margin(self, claim)
+
+    def outcome(self, samples: Compared, labels: list[str], error: float) -> InterimResult:
+        """Decide by slopes; the curve has the means, around the law of the claimed exponent."""
+        abscissa = np.asarray(self.abscissa, np.float64)
+        around = student_intervals(samples.observed, scheme_for(samples.observed, error))
+        weights, names = self._contrasts(abscissa)
+        slopes = contrast_samples(samples.observed, weights)
+        exponents = np.broadcast_to(self._exponents(samples), slopes.shape)
+        allowed = np.broadcast_to(samples.allowed, slopes.shape)
+        known = _known_of_logs(slopes, weights, exponents, samples, around)
+        decision = self._judge(slopes, exponents, allowed, error, self.side or "equal", known)
+        method = decision.method.replace("Student's t", "delta method, Student's t")
+        decision = decision._replace(method=method, error=None)
+        measured = slopes.mean(axis=0)
+        exponent = self._exponent(samples, exponents)
+        means = samples.observed.mean(axis=0)
+        law = np.exp(np.mean(np.log(means)) + exponent * (np.log(abscissa) - np.mean(np.log(abscissa))))
+        curve = _curve(labels, law, means, around.low - law, around.high - law, np.zeros_like(means))
+        return InterimResult(
+            decision=decision,
+            at=names[decision.worst],
+            predicted=exponent,
+            observed=float(measured[decision.worst]),
+            standard_error=float(mean_and_error(slopes - exponents)[1][decision.worst]),
+            curve=dataclasses.replace(curve, abscissa=abscissa.tolist()),
+            trend=self._trend(measured, decision),
+        )
+
+    def _contrasts(self, abscissa: Float[np.ndarray, " V"]) -> tuple[Float[np.ndarray, "C V"], list[str]]:
+        """Weights of the log means in each slope, and the slopes' names."""
+        end, end_name = asymptotic_end(abscissa)
+        weights = np.stack([slope_weights(abscissa, places) for places in (slice(None), end)])
+        names = ["slope", f"slope at the {end_name} end"]
+        if len(abscissa) == 2:
+            return weights[:1], names[:1]
+        return weights, names
+
+    def _exponents(self, samples: Compared) -> Values:
+        """What is claimed of each slope."""
+        return samples.predicted
+
+    def _exponent(self, samples: Compared, exponents: Values) -> float:
+        """What is claimed, as one number."""
+        del samples
+        return float(exponents.mean())
+
+    _judge: ClassVar[Callable[..., Decision]] = staticmethod(judge_slopes)
+
+    def _trend(self, measured: Float[np.ndarray, " C"], decision: Decision) -> Trend | None:
+        """A number before the end of the grid."""
+        del measured, decision
+
+
+class LimitRate(_Limit, Rate):
+    """The slope of log means at the end of a grid, where it no longer bends, is that of the limit claimed."""
+
+    kind = "limit_rate"
+
+    def _require_margin(self, claim: str) -> None:
+        if self.margin == 0:
+            raise DeclarationError(
+                f"claim {claim}: margin=0.0 must be above 0: no sample shows that a slope does not bend at all. Say "
+                "how much it may."
+            )
+
+    def _contrasts(self, abscissa: Float[np.ndarray, " V"]) -> tuple[Float[np.ndarray, "C V"], list[str]]:
+        _, end_name = asymptotic_end(abscissa)
+        window, last = last_decades(abscissa, 2), last_decades(abscissa, 1)
+        before = slope_weights(abscissa, window[: 1 - len(last)])
+        at_end = slope_weights(abscissa, last)
+        return np.stack([at_end - before, at_end]), ["bending", f"slope at the {end_name} end"]
+
+    def _exponents(self, samples: Compared) -> Values:
+        return np.hstack([np.zeros_like(samples.predicted), samples.predicted])
+
+    def _exponent(self, samples: Compared, exponents: Values) -> float:
+        del exponents
+        return float(samples.predicted.mean())
+
+    _judge = staticmethod(judge_limit_rate)
+
+    def _trend(self, measured: Float[np.ndarray, " C"], decision: Decision) -> Trend:
+        """How the slope changes from the decade before to the last one."""
+        return Trend("", float(measured[0]), float(decision.low[0]), float(decision.high[0]))
+
+
+KINDS: dict[str, type[Criterion]] = {
+    criterion.kind: criterion
+    for criterion in (
+        Equality,
+        UpperBound,
+        LowerBound,
+        Ordering,
+        Identity,
+        Probability,
+        Rate,
+        ConstructedCounterexample,
+        LimitProbability,
+        LimitRate,
+    )
+}
+
+
+def equality(value: Any, *, margin: float, scale: Any = None) -> Criterion:
+    """The mean equals `value` within a margin, a fraction of `scale`, or of |value|."""
+    return Equality(value, margin, scale=scale)
+
+
+def bound(
+    *, at_most: Any = None, at_least: Any = None, margin: float = 0.0, scale: Any = None, trivial: Any = None
+) -> Criterion:
+    """The mean is at most, or at least, a bound."""
+    side, value = _side(at_most=at_most, at_least=at_least)
+    kind = UpperBound if side == "at_most" else LowerBound
+    return kind(value, margin, scale=scale, trivial=trivial)
+
+
+def ordering(*, below: Any, margin: float = 0.0, scale: Any = None) -> Criterion:
+    """The mean is below that of another measurement, on common random numbers."""
+    return Ordering(below, margin, scale=scale)
+
+
+def identity(*, within: float) -> Criterion:
+    """The largest size over all replicates is within a tolerance."""
+    return Identity(margin=within)
+
+
+def probability(*, at_most: Any = None, at_least: Any = None, margin: float = 0.0, trivial: Any = None) -> Criterion:
+    """The event measured happens with at most, or at least, this probability."""
+    side, value = _side(at_most=at_most, at_least=at_least)
+    return Probability(value, margin, side, trivial=trivial)
+
+
+def rate(
+    *, at_most: float | None = None, at_least: float | None = None, equal: float | None = None, margin: float = 0.1
+) -> Criterion:
+    """The slope of log means over the logarithm of the selection's abscissa."""
+    side, value = _side(at_most=at_most, at_least=at_least, equal=equal)
+    return Rate(value, margin, side)
+
+
+def counterexample(*, allowed: Any = None, margin: float = 0.0) -> Criterion:
+    """Instances violate the statement more often than it allows, which is never unless given."""
+    return ConstructedCounterexample(allowed, margin)
+
+
+def limit_probability(*, to: int, margin: float) -> Criterion:
+    """The event's probability tends to 0, or to 1, along the abscissa; up to `margin` a failure counts as rare."""
+    return LimitProbability(margin=margin, side="at_least" if to else "at_most")
+
+
+def limit_rate(
+    *, at_most: float | None = None, at_least: float | None = None, equal: float | None = None, margin: float = 0.1
+) -> Criterion:
+    """The slope of log means over the logarithm of the abscissa at its end, where it bends by at most `margin`."""
+    side, value = _side(at_most=at_most, at_least=at_least, equal=equal)
+    return LimitRate(value, margin, side)
+
+
+def _side(**sides: Any) -> tuple[Side, Any]:
+    given = [(side, value) for side, value in sides.items() if value is not None]
+    if len(given) != 1:
+        raise DeclarationError(f"name exactly one of {', '.join(sides)}, not {len(given)} of them.")
+    return given[0]  # pyright: ignore[reportReturnType]
+
+
+def _require_positive_margin(criterion: Criterion, claim: str) -> None:
+    if criterion.margin == 0:
+        raise DeclarationError(
+            f"claim {claim}: an equality needs a margin above 0: no sample shows that two numbers are the same."
+        )
+
+
+def _declared_bounds(prior: Prior, name: str, values: Values) -> Bounds:
+    """Where values lie as the claim declares it. Raises: DeclarationError for values that do not."""
+    if prior.is_computed:
+        return Bounds(values[0], values[0])
+    declared = prior.ranges.get(name)
+    if declared is None:
+        return Bounds()
+    if declared.is_constant:
+        if varies(values).any():
+            raise DeclarationError(f"what is {name} is declared the same for all replicates, and differs")
+        return Bounds(values[0], values[0])
+    low, high, _ = declared
+    slack = rounding_of(values, low, high)
+    outside = (values < low - slack) | (values > high + slack)
+    if outside.any():
+        raise DeclarationError(
+            f"what is {name} is declared to be in [{low:g}, {high:g}], and is not in "
+            f"{np.count_nonzero(outside.any(axis=1)):,} of {len(values):,} replicates, such as {values[outside][0]:g}. "
+            "Declare the range that it has."
+        )
+    return Bounds(low, high)
+
+
+def _known_of_logs(
+    contrasts: Values, weights: np.ndarray, claimed: Values, samples: Compared, means: Intervals
+) -> Known:
+    """Knowledge of contrasts of log means beside their samples; complete for computed claims."""
+    if samples.is_computed:
+        difference = (contrasts - claimed)[0]
+        margin = samples.allowed[0, 0]
+        return Known(Bounds(difference, difference), Bounds(margin, margin), samples.known.error)
+    low, high = contrast_limits(means, weights)
+    exponents = claimed.mean(axis=0)  # the same for all replicates
+    return Known(doubt=doubt_of_logs(samples.observed), from_means=Bounds(low - exponents, high - exponents))
+
+
+def _curve(labels: list[str], *parts: np.ndarray) -> Curve:
+    return Curve(labels, *(part.tolist() for part in parts))

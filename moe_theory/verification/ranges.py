@@ -1,0 +1,62 @@
+"""Ranges that the values of an observable never leave: with one, its mean has an exact interval."""
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeVar
+
+from moe_theory.core.errors import DeclarationError
+
+F = TypeVar("F", bound=Callable[..., Any])
+CLAIMED = "__moe_theory_claimed__"  # attribute of a function that is a claim
+_RANGE = "__moe_theory_range__"  # attribute of a function whose range is declared
+
+
+class Range(NamedTuple):
+    """Range of an observable's values for all draws; infinite where there is no bound."""
+
+    low: float = -math.inf
+    high: float = math.inf
+    is_constant: bool = False  # whether it is the same number, or numbers (V,), for all replicates of a cell
+
+
+def ranged(low: float, high: float = math.inf) -> Callable[[F], F]:
+    """Decorate a function that measures, or that gives the claimed value, with the range of its values, such as 0 to 1.
+
+    The mean then has an exact interval, and a value outside is an ERROR.
+
+    Raises: DeclarationError unless `low` is below `high` and one of them is finite, and for a function that is a
+        claim already, which would not see it.
+
+    Examples:
+        >>> from moe_theory.verification.ranges import range_of, ranged
+        >>> @ranged(0, 1)
+        ... def share_of_first_expert(run):
+        ...     return (run.records.expert == 0).mean(axis=0)
+        >>> range_of(share_of_first_expert)
+        Range(low=0.0, high=1.0, is_constant=False)
+    """
+    if not low < high or (math.isinf(low) and math.isinf(high)):
+        raise DeclarationError(f"a range from {low} to {high} declares nothing: name a lower end, and one above it.")
+    return _with_range(Range(float(low), float(high)))
+
+
+def constant(function: F) -> F:
+    """Decorate a function of parameters alone, whose value all replicates of a cell share."""
+    return _with_range(Range(is_constant=True))(function)
+
+
+def range_of(value: Any) -> Range | None:
+    """Return the range that a function declares, or that a number has by itself; None where there is none."""
+    if value is None or callable(value):
+        return getattr(value, _RANGE, None)
+    return Range(is_constant=True)
+
+
+def _with_range(declared: Range) -> Callable[[F], F]:
+    def decorate(function: F) -> F:
+        if hasattr(function, CLAIMED):
+            raise DeclarationError(f"{function.__name__} is a claim already: declare its range below the claim.")
+        setattr(function, _RANGE, declared)
+        return function
+
+    return decorate

@@ -1,0 +1,183 @@
+"""Settings beside a reading: parameters that a user sets, and values of what statements leave free."""
+
+import contextlib
+import dataclasses
+import shlex
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from moe_theory.core.constraints import shown, typed
+from moe_theory.core.errors import DeclarationError, InvalidValueError, unknown_name
+from moe_theory.core.system import check_system
+from moe_theory.verification.claim import Claim, Experiment, ReadingLike
+from moe_theory.verification.region import FreeAxis, Setting, assigned
+from moe_theory.verification.variant import Variant
+from moe_theory.verification.verdict import OWN_SYSTEM
+
+
+class Group(NamedTuple):
+    """Claims that share an experiment's runs under a reading."""
+
+    experiment: Experiment
+    reading: ReadingLike
+    claims: Sequence[Claim]
+
+
+@dataclasses.dataclass(frozen=True)
+class AdjustedReading:
+    """A reading with some parameters set, and with values of what statements leave free.
+
+    A cell's own overrides go before `settings`, and `free` goes before both. What an experiment is built with is only
+    named, and so is an algorithm of the user's own.
+    """
+
+    base: ReadingLike
+    settings: Mapping[str, Any]
+    free: Mapping[Any, Any] = dataclasses.field(default_factory=dict)
+    built: Setting = dataclasses.field(default_factory=dict)
+    own: Variant | None = None
+
+    @property
+    def name(self) -> str:
+        """The reading's name and its settings: "unit-signal, signal_scale=5"."""
+        return ", ".join([self.base.name, *self._assignments, *self._system])
+
+    @property
+    def summary(self) -> str:
+        """The reading's summary and its settings."""
+        return "; ".join([self.base.summary, *self._assignments, *self._system])
+
+    @property
+    def options(self) -> str:
+        """The options of a command that give this reading."""
+        words = [f"--reading {self.base.name}"]
+        words += [f"--set {shlex.quote(assignment)}" for assignment in self._assignments]
+        if self.own is not None:
+            words.append(f"--system {shlex.quote(self.own.place)}")
+        return " ".join(words)
+
+    @property
+    def _system(self) -> list[str]:
+        return [] if self.own is None else [f"{OWN_SYSTEM}{self.own.name}"]
+
+    @property
+    def _assignments(self) -> list[str]:
+        assignments = [f"{name}={shown(value)}" for name, value in self.settings.items()]
+        return [*assignments, *assigned({**self.built, **self.free})]
+
+    def params(self, **overrides: Any) -> Any:
+        """Return the parameters of a cell with these overrides."""
+        params = self.base.params(**{**self.settings, **overrides})
+        for axis, value in self.free.items():
+            params = axis.into(params, value)
+        return params
+
+
+def adjusted(reading: ReadingLike) -> AdjustedReading:
+    """Return the reading as one that settings can be added to."""
+    return reading if isinstance(reading, AdjustedReading) else AdjustedReading(reading, {})
+
+
+def options_of(reading: ReadingLike) -> str:
+    """Return the options of a command that give a reading."""
+    return reading.options if isinstance(reading, AdjustedReading) else f"--reading {reading.name}"
+
+
+def asked_of(reading: ReadingLike) -> tuple[str, dict[str, Any]]:
+    """Return the name of a paper's reading and the settings beside it, from which `set_to` makes this one."""
+    if not isinstance(reading, AdjustedReading):
+        return reading.name, {}
+    name, settings = asked_of(reading.base)
+    free = {axis.name: value for axis, value in {**reading.built, **reading.free}.items()}
+    return name, {**settings, **reading.settings, **free}
+
+
+def set_to(group: Group, settings: Mapping[str, Any]) -> list[Group]:
+    """Return the group with settings of free parameters or others, in parts where its claims' statements differ.
+
+    Args:
+        settings: numbers or their texts.
+    Raises: InvalidValueError for a parameter that does not exist or that the experiment decides itself, and for a value
+        that its system, or the statement's region, refuses.
+    """
+    experiment, reading, claims = group
+    by_axes: dict[tuple[FreeAxis, ...], list[Claim]] = {}
+    for claim in claims:
+        axes = tuple(axis for axis in claim.free if axis.name in settings)
+        by_axes.setdefault(axes, []).append(claim)
+    groups = []
+    for axes, axis_claims in by_axes.items():
+        free = {axis: axis.parsed(settings[axis.name]) for axis in axes}
+        names = {axis.name for axis in axes}
+        parameters = {name: value for name, value in settings.items() if name not in names}
+        for name in parameters:
+            require_free(name, reading, experiment)
+        set_reading = with_settings(reading, parameters)
+        if parameters:
+            check_cells(experiment, set_reading)
+        groups.append(at_setting(Group(experiment, set_reading, axis_claims), free))
+    return groups
+
+
+def at_setting(group: Group, setting: Setting) -> Group:
+    """Return the group at a setting of its claims' free parameters.
+
+    Raises: InvalidValueError or DeclarationError for a setting that the systems refuse.
+    """
+    experiment, reading, claims = group
+    if not setting:
+        return group
+    built = {axis: value for axis, value in setting.items() if axis.is_built(experiment)}
+    free = {axis: value for axis, value in setting.items() if axis not in built}
+    built_experiment = experiment.at_setting(built)
+    set_reading = dataclasses.replace(adjusted(reading), free=free, built=built)
+    check_cells(built_experiment, set_reading)
+    built_claims = [dataclasses.replace(claim, experiment=built_experiment) for claim in claims]
+    return Group(built_experiment, set_reading, built_claims)
+
+
+def check_cells(experiment: Experiment, reading: ReadingLike) -> None:
+    """Let the systems of an experiment refuse the parameters of its cells, in the precision that these run in."""
+    for cell in experiment.cells_under(reading):
+        with contextlib.suppress(DeclarationError), cell.precision():
+            check_system(cell.system, cell.params)
+
+
+def with_settings(reading: ReadingLike, settings: Mapping[str, Any]) -> ReadingLike:
+    """Return the reading with `settings`, numbers or their texts; itself where there are none.
+
+    Raises: InvalidValueError for a parameter that does not exist, or for a value that it cannot have.
+    """
+    defaults = reading.params()
+    for name in settings:
+        if name not in defaults._fields:
+            raise InvalidValueError(str(unknown_name("parameter", name, defaults._fields, type(defaults))))
+    values = {name: typed(name, value, defaults) for name, value in settings.items()}
+    return AdjustedReading(reading, values) if values else reading
+
+
+def parsed(texts: Sequence[str], option: str = "--set") -> dict[str, str]:
+    """Return the values of texts such as "signal_scale=5", by parameter. Raises: InvalidValueError for any other."""
+    settings = {}
+    for text in texts:
+        name, equals, value = (part.strip() for part in text.partition("="))
+        if not (name and equals and value):
+            raise InvalidValueError(f"{option} {text} sets nothing: write it as {option} {name or 'NAME'}=5.")
+        if name in settings:
+            raise InvalidValueError(f"{option} {text}: {name} is set already, to {settings[name]}. Set it once.")
+        settings[name] = value
+    return settings
+
+
+def require_free(name: str, reading: ReadingLike, experiment: Experiment) -> None:
+    """Raise InvalidValueError for a parameter that does not exist, or that the experiment's runs have decided."""
+    fields = reading.params()._fields
+    if name not in fields:
+        raise InvalidValueError(str(unknown_name("parameter", name, fields, type(reading.params()))))
+    values = {cell: overrides[name] for cell, overrides in experiment.cells.items() if name in overrides}
+    if len(values) == len(experiment.cells):
+        cells = ", ".join(f"{cell!r} sets {shown(value)}" for cell, value in values.items())
+        raise InvalidValueError(
+            f"{name} cannot be set: the experiment {experiment.name} decides it in every cell ({cells}), which goes "
+            "before any other choice. Set another parameter, or declare it free in the statement."
+        )
