@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from moe_theory.deep import datasets
+
 MNIST_FILES = {
     ("train", "images"): "train-images{}idx3-ubyte",
     ("train", "labels"): "train-labels{}idx1-ubyte",
@@ -104,3 +106,11 @@ def tiny_imagenet(folder: Path, per_class: int = 3) -> dict[str, list[tuple[str,
     for wnid in WNIDS:
         (folder / "train" / wnid / f"{wnid}_boxes.txt").write_text("a box\n")
     return held
+
+
+def load_first(folder: Path) -> datasets.DataSet:
+    """The data set that a folder has, as `--data` reads it."""
+    names = datasets.found_in(folder)
+    if not names:
+        raise datasets.missing(folder)
+    return datasets.load(names[0], folder)

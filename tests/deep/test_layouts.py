@@ -13,6 +13,7 @@ from moe_theory.core.errors import InvalidValueError, MoeTheoryError
 from moe_theory.deep import datasets
 
 from . import dataset_files as files
+from .dataset_files import load_first
 
 RED, BLUE = (250, 10, 20), (10, 20, 250)
 COLOURS = {"cat": RED, "dog": BLUE}
@@ -153,13 +154,6 @@ REFUSED = {
         lambda f: archive(f / "a.npz", **(ARRAYS | {"y_train": np.eye(2, dtype=int)[Y]})), "with labels of shape (10, 2"
     ),
 }  # fmt: skip
-
-
-def load_first(folder):
-    names = datasets.found_in(folder)
-    if not names:
-        raise datasets.missing(folder)
-    return datasets.load(names[0], folder)
 
 
 @pytest.mark.parametrize("name", REFUSED)

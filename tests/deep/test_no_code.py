@@ -10,6 +10,7 @@ from moe_theory.deep import datasets
 from moe_theory.deep.datasets.images import FORMATS
 
 from . import dataset_files as files
+from .dataset_files import load_first
 
 
 class Writes:
@@ -31,13 +32,6 @@ def payload(tmp_path):
     assert sentinel.exists()
     sentinel.unlink()
     return data, sentinel
-
-
-def load_first(folder):
-    names = datasets.found_in(folder)
-    if not names:
-        raise datasets.missing(folder)
-    return datasets.load(names[0], folder)
 
 
 @pytest.mark.parametrize("name", ["cifar10", "cifar100"])

@@ -9,7 +9,6 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 import pytest
-from PIL import Image
 
 import moe_theory as mt
 from moe_theory import deep, edge
@@ -93,21 +92,6 @@ def test_an_npz_file_is_found_and_split_where_it_has_no_test_data(tmp_path):
     (tmp_path / "mine.npz").write_bytes(b"nothing")
     with pytest.raises(DataError, match="cannot be read as arrays"):
         datasets.load("arrays", tmp_path)
-
-
-def test_folders_of_images_are_classes(tmp_path):
-    for split in ("train", "test"):
-        for place, name in enumerate(("cat", "dog")):
-            (tmp_path / "pets" / split / name).mkdir(parents=True)
-            for number in range(2):
-                pixels = np.full((8, 6, 3), 100 * place + number, np.uint8)
-                Image.fromarray(pixels).save(tmp_path / "pets" / split / name / f"{number}.png")
-    assert datasets.found_in(tmp_path / "pets") == ["folders"]
-    found = datasets.load("folders", tmp_path / "pets")
-    assert (found.title, found.class_names) == ("pets", ("cat", "dog"))
-    assert found.train.pixels.shape == (4, 8, 6, 3)
-    assert found.train.labels.tolist() == [0, 0, 1, 1]
-    assert found.train.pixels[:, 0, 0, 0].tolist() == [0, 1, 100, 101]
 
 
 def test_published_files_come_before_ones_own(tmp_path):
