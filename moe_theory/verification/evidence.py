@@ -182,18 +182,32 @@ def _depends_on_key(system: System, observe: Observe, keeps_state: bool, structu
     return partial_eval.dce_jaxpr(program, [True] * len(program.outvars))[1][0]
 
 
-def find_overflows(runs: Runs) -> dict[str, str]:
-    """Error messages by name of the runs in which the final state of a replicate is NaN somewhere."""
-    found = {}
+def find_nan_runs(runs: Runs) -> dict[str, str]:
+    """Return error messages by name of the runs in which the final state of a replicate is NaN somewhere."""
+    messages = {}
     for name, run in runs.items():
-        leaves = [leaf for leaf in map(np.asarray, jax.tree.leaves(run.state)) if leaf.dtype.kind == "f"]
-        lost = [np.isnan(leaf).any(axis=tuple(range(leaf.ndim - 1))) for leaf in leaves]
-        if count := int(np.sum(np.any(lost, axis=0))) if lost else 0:
-            found[name] = (
-                f"{count} of {len(run.replicates)} replicates of {name!r} are NaN after {run.rounds[-1]} rounds: they "
-                "have overflowed. Change the parameters."
+        is_lost = np.zeros(len(run.replicates), bool)
+        for leaf in map(np.asarray, jax.tree.leaves(run.state)):
+            if leaf.dtype.kind == "f":
+                is_lost |= np.isnan(leaf).any(axis=tuple(range(leaf.ndim - 1)))
+        if is_lost.any():
+            messages[name] = (
+                f"{np.count_nonzero(is_lost)} of {len(is_lost)} replicates of {name!r} are NaN {_when_nan(run)}. "
+                "`simulate(..., debug=True)` names the operation that gives the first NaN. Change the parameters, or "
+                "the part of the system that divides by zero or overflows."
             )
-    return found
+    return messages
+
+
+def _when_nan(run: Run) -> str:
+    """From which recorded round on a run is NaN, as far as its records show it."""
+    is_nan = np.zeros(len(run.rounds), bool)
+    for leaf in map(np.asarray, jax.tree.leaves(run.records)):
+        if leaf.dtype.kind == "f":
+            is_nan |= np.isnan(leaf).any(axis=tuple(range(1, leaf.ndim)))
+    if not is_nan.any():
+        return f"after {run.rounds[-1]} rounds"
+    return f"from round {run.rounds[np.argmax(is_nan)]} on"
 
 
 def labels_of(claim: Claim, runs: Runs, rounds: np.ndarray, num_components: int) -> list[str]:

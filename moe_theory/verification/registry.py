@@ -10,9 +10,18 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 
-from moe_theory.core.errors import OWN_CODE, DeclarationError, UnknownNameError, described, frames, unknown_name
+from moe_theory.core.errors import (
+    OWN_CODE,
+    DeclarationError,
+    InvalidValueError,
+    UnknownNameError,
+    described,
+    frames,
+    unknown_name,
+)
 from moe_theory.core.notebook import Listing
 from moe_theory.core.papers import Paper, all_papers, find_paper, ordered_names, paper_names, paper_of, undeclared
+from moe_theory.verification import catalog
 from moe_theory.verification import statement as declarations
 from moe_theory.verification.claim import Claim, ReadingLike, registered
 from moe_theory.verification.statement import declared
@@ -64,7 +73,8 @@ def select_claims(patterns: Sequence[str] = ("*",)) -> list[Claim]:
 
     Only papers that a pattern can name are imported.
 
-    Raises: UnknownNameError for a pattern that matches nothing, with the nearest id suggested.
+    Raises: UnknownNameError for a pattern that matches nothing, with the nearest id suggested; InvalidValueError for a
+        statement without a claim, with the reason.
 
     Examples:
         >>> from moe_theory import verify
@@ -85,10 +95,21 @@ def select_claims(patterns: Sequence[str] = ("*",)) -> list[Claim]:
                 f"with ids that begin with '{pattern}.'."
             )
         if not matches:
+            _require_no_statement(pattern)
             tiers = {tier_of(claim) for claim in claims()}
             raise undeclared("claim", pattern, [*all_claims(), *paper_names(), *tiers])
         chosen.update(matches)
     return [claim for id, claim in declared_claims().items() if id in chosen]
+
+
+def _require_no_statement(pattern: str) -> None:
+    """Raise InvalidValueError, with the reason, for the name of a statement that has no claim."""
+    for statement in catalog.matching(pattern, declared()):
+        reason = statement.untestable or "no claim tests it."
+        raise InvalidValueError(
+            f"{statement.name} is not testable: {reason} Read `moe-theory why {statement.name}`, or name another "
+            "statement."
+        )
 
 
 def is_of_a_paper(claim: Claim) -> bool:
@@ -221,4 +242,7 @@ def _known_paper(name: str) -> Paper | None:
 def _matching(pattern: str, claims: Mapping[str, Claim]) -> list[str]:
     tier = [id for id, claim in claims.items() if tier_of(claim) == pattern]
     found = tier or fnmatch.filter(claims, f"{pattern}.*" if pattern in paper_names() else pattern)
-    return found or [id for each in declared() if each.name == pattern for id in each.roles if id in claims]
+    if found:
+        return found
+    statements = catalog.matching(pattern, declared())
+    return list(dict.fromkeys(id for statement in statements for id in statement.roles if id in claims))

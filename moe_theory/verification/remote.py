@@ -26,7 +26,7 @@ from moe_theory.runs.workers import WorkerPool
 from moe_theory.verification import registry
 from moe_theory.verification.archive import Keys
 from moe_theory.verification.claim import Claim, ReadingLike
-from moe_theory.verification.evidence import ClaimSample, collect_sample, find_overflows, is_of_study, reason_of
+from moe_theory.verification.evidence import ClaimSample, collect_sample, find_nan_runs, is_of_study, reason_of
 from moe_theory.verification.interim import SequentialTest
 from moe_theory.verification.request import Study
 from moe_theory.verification.settings import AdjustedReading, Group, asked_of, set_to
@@ -76,7 +76,7 @@ def _samples(task: SampleTask, study: Group) -> dict[str, ClaimSample]:
             raise
         end = Status.ERROR, reason_of(failure)
         return {claim.id: ClaimSample(task.first, task.first + task.num_replicates, end=end) for claim in claims}
-    overflows = find_overflows(runs)
+    overflows = find_nan_runs(runs)
     samples = {}
     for claim in claims:
         random = frozenset(task.random) if claim.is_computed else frozenset[str]()

@@ -25,7 +25,7 @@ from moe_theory.runs.runner import Result, Runner
 from moe_theory.runs.workers import WorkerPool, num_device_workers
 from moe_theory.verification.archive import Archive
 from moe_theory.verification.claim import Claim, Experiment, Runs
-from moe_theory.verification.evidence import find_overflows, is_of_study
+from moe_theory.verification.evidence import find_nan_runs, is_of_study
 from moe_theory.verification.interim import SequentialTest
 from moe_theory.verification.proofs import require_proofs
 from moe_theory.verification.remote import RemoteSampler, SampleBatch, remote_pool, remote_sampler
@@ -319,7 +319,7 @@ def judge(claim: Claim, reading: str, runs: Mapping[str, Run], seed: int, error:
     """The verdict on one claim from a single look at its experiment's runs, with the whole error."""
     num_replicates = len(next(iter(runs.values())).replicates)
     test = SequentialTest(claim, blank_verdict(claim, reading, seed, error), num_replicates, is_single_look=True)
-    test.extend(runs, find_overflows(runs))
+    test.extend(runs, find_nan_runs(runs))
     if not test.has_ended:
         test.look(num_replicates)
     return test.latest
@@ -556,7 +556,7 @@ class StudyMonitor:
             self._sample(tests, self._batch.runs())
 
     def _sample(self, tests: Sequence[SequentialTest], runs: Runs) -> None:
-        overflows = find_overflows(runs)
+        overflows = find_nan_runs(runs)
         for test in tests:
             test.extend(runs, overflows)
             self._keep(test)

@@ -3,7 +3,7 @@
 import pytest
 
 from moe_theory import continual
-from moe_theory.core.errors import DeclarationError, UnknownNameError
+from moe_theory.core.errors import DeclarationError, InvalidValueError, UnknownNameError
 from moe_theory.verification import registry
 
 from .declarations import make
@@ -48,6 +48,16 @@ def test_selection_takes_ids_globs_and_papers():
     assert [one.id for one in chosen] == theorems
     with pytest.raises(UnknownNameError, match=r"Did you mean 'continual\.lemma-4'"):
         registry.select_claims(["continual.lema-4"])
+
+
+def test_select_claims_of_a_number_takes_all_its_cases():
+    ids = {claim.id for claim in registry.select_claims(["edge.lemma-9"])}
+    assert ids >= {"edge.lemma-9.settled", "edge.lemma-9.history"}
+
+
+def test_select_claims_of_a_statement_without_a_claim_says_why():
+    with pytest.raises(InvalidValueError, match=r"merging\.equation-1 is not testable: A reduction"):
+        registry.select_claims(["merging.equation-1"])
 
 
 def test_readings_are_selected_by_name_with_the_nearest_suggested():
