@@ -36,6 +36,7 @@ autodoc_member_order = "bysource"
 autodoc_preserve_defaults = True
 autodoc_typehints_format = "short"
 napoleon_use_ivar = True
+napoleon_attr_annotations = False  # the signature of a class has them
 python_maximum_signature_line_length = 90
 myst_heading_anchors = 3
 html_theme = "pydata_sphinx_theme"
