@@ -63,15 +63,15 @@ _TITLED = re.compile(r'(?m)^```(\w+) title="(.+)"$')
 
 def pages() -> Iterator[tuple[str, str]]:
     """Paths below `docs/pages` and texts of the pages that are generated whole."""
-    yield "papers/index.md", render("papers.md")
+    yield "papers/index.md", render("papers")
     yield from ((f"papers/{paper}.md", paper_page(paper)) for paper in all_papers())
-    yield "api/index.rst", render("api-index.rst", names=[name for name, _ in listed()])
-    yield from ((f"api/{name}.rst", render("api.rst", name=name, modules=modules)) for name, modules in listed())
+    yield "api/index.rst", render("api_index", names=[name for name, _ in listed()])
+    yield from ((f"api/{name}.rst", render("api", name=name, modules=modules)) for name, modules in listed())
 
 
 def with_fragments(markdown: str) -> str:
     """A page with the parts that its marks name, and with captions of code as Sphinx writes them."""
-    markdown = _MARK.sub(lambda mark: render(f"{mark[1]}.md"), markdown)
+    markdown = _MARK.sub(lambda mark: render(mark[1].replace("-", "_")), markdown)
     return _TITLED.sub(r"```{code-block} \1\n:caption: \2\n", markdown)
 
 
@@ -106,7 +106,7 @@ def paper_page(paper: str) -> str:
     entry = bibliography.entry_of(paper)
     url = entry.fields.get("url", "") if entry else ""
     figures = [entry for entry in gallery.entries() if entry.paper == paper]
-    return render("paper.md", paper=of, about=about, source=source, url=url, record=record, readings=readings,
+    return render("paper", paper=of, about=about, source=source, url=url, record=record, readings=readings,
                   counts=counts, cards=cards, left=left, figures=figures)  # fmt: skip
 
 
@@ -394,9 +394,10 @@ def fallen() -> str:
     return "\n".join(line.rstrip() for line in console.file.getvalue().splitlines())  # pyright: ignore
 
 
-def render(template: str, **values: Any) -> str:
-    """A template with everything here at hand."""
-    return templates().get_template(template).render(**values)
+def render(block: str, **values: Any) -> str:
+    """Return a block of `docs/templates/pages.md`, with everything here at hand."""
+    template = templates().get_template("pages.md")
+    return "".join(template.blocks[block](template.new_context(values)))
 
 
 @functools.cache

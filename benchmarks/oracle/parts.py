@@ -8,9 +8,8 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from benchmarks.oracle import commands, datasets, systems
-from benchmarks.oracle.figures import Drawing, figures
 from benchmarks.oracle.records import Record
-from benchmarks.oracle.verdicts import Request, verdicts
+from benchmarks.oracle.results import Drawing, Request, figures, verdicts
 
 Part = Callable[[Path], Iterable[Record]]  # takes an empty folder
 

@@ -8,8 +8,8 @@ import jax
 import numpy as np
 
 import moe_theory as mt
-from benchmarks.oracle.figures import variables_of
 from benchmarks.oracle.records import Record, number_or_array
+from benchmarks.oracle.results import variables_of
 from moe_theory import continual, deep, edge, generalization, merging
 
 SEED = 7

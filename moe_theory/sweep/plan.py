@@ -116,29 +116,16 @@ class SweepPlan:
                 f"{width * math.ceil(count / MAX_CHUNKS)} or more, or split the sweep."
             )
 
-    @functools.cached_property
-    def chunks(self) -> tuple[PlannedChunk, ...]:
-        """All chunks, cell by cell."""
-        return tuple(itertools.chain.from_iterable(self.by_cell))
-
-    @functools.cached_property
-    def by_cell(self) -> tuple[Sequence[PlannedChunk], ...]:
-        """The chunks of each cell, in the order of replicates."""
-        replicates = self.sweep.replicates
-        chunks = []
-        for index, cell in enumerate(self.sweep.grid.cells):
+        self.by_cell: list[list[PlannedChunk]] = []  # in the order of replicates
+        self.programs: dict[Hashable, CellTask] = {}  # the first task of each program to compile
+        for index, cell in enumerate(sweep.grid.cells):
             task = self._task_of(cell)
-            firsts = range(0, replicates, task.width)
-            chunks.append([PlannedChunk(task, index, first, min(task.width, replicates - first)) for first in firsts])
-        return tuple(chunks)
-
-    @functools.cached_property
-    def programs(self) -> dict[Hashable, CellTask]:
-        """The first task of each program to compile."""
-        programs: dict[Hashable, CellTask] = {}
-        for first, *_ in self.by_cell:
-            programs.setdefault(first.task.program, first.task)
-        return programs
+            firsts = range(0, sweep.replicates, task.width)
+            self.by_cell.append(
+                [PlannedChunk(task, index, first, min(task.width, sweep.replicates - first)) for first in firsts]
+            )
+            self.programs.setdefault(task.program, task)
+        self.chunks: list[PlannedChunk] = list(itertools.chain.from_iterable(self.by_cell))
 
     def require_memory(self, num_workers: int) -> None:
         """Raise InvalidValueError, with the widest chunk that fits, for chunks that do not fit in memory."""
@@ -188,15 +175,12 @@ class SweepPlan:
         return self._widths[shape]
 
 
+_code_digest = functools.cache(code_digest)
+
+
 def fingerprint(system: str) -> dict[str, str]:
     """Return everything besides a task that decides its numbers on this machine."""
-    return provenance.fingerprint(_code(sweepable(system).code))
-
-
-@functools.cache
-def _code(system: str) -> str:
-    """Return a digest of a system's code, which is given as one, and of what is made of its runs."""
-    return code_digest(system, compute_chunk)
+    return provenance.fingerprint(_code_digest(sweepable(system).code, compute_chunk))
 
 
 def compute(chunks: Sequence[PlannedChunk], keeps_going: bool = False) -> list[bytes | str]:

@@ -2,6 +2,7 @@
 
 import collections
 import functools
+import json
 import math
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -25,8 +26,7 @@ from moe_theory.runs.progress import Progress, automatic
 from moe_theory.runs.progress import shown as shown_progress
 from moe_theory.runs.store import Store, unpack
 from moe_theory.sweep import runner
-from moe_theory.sweep.manifest import read_manifest
-from moe_theory.sweep.plan import Coverage, PlannedChunk, SweepPlan
+from moe_theory.sweep.plan import Coverage, PlannedChunk, SweepPlan, chunk_shapes
 from moe_theory.sweep.specification import Specification
 from moe_theory.sweep.statistics import ONLY, Arrays, over_replicates
 from moe_theory.sweep.systems import Sweepable, sweepable
@@ -106,7 +106,6 @@ class Results(Shown):
         self.sweep: Specification = plan.sweep
         saved = store.keys()
         self._present = [[chunk for chunk in chunks if chunk.name in saved] for chunks in plan.by_cell]
-        self._statistics: dict[int, Arrays | None] = {}
         self.failed: dict[str, str] = {}  # errors of cells in the run that these are of, by the cells' names
         if not (partial or self.coverage.is_complete):
             raise self._incomplete()
@@ -122,7 +121,7 @@ class Results(Shown):
             address in place of a folder.
         """
         folder = local(path)
-        manifest = read_manifest(folder)
+        manifest = runner.read_manifest(folder)
         plan = SweepPlan(Sweep.from_json(manifest.specification), manifest.fingerprint)
         return cls(plan, Store(folder), partial)
 
@@ -164,11 +163,6 @@ class Results(Shown):
         return recorded_rounds(self.sweep.rounds, self.sweep.stride)
 
     @property
-    def stride(self) -> int:
-        """Rounds from one record to the next."""
-        return self.sweep.stride
-
-    @property
     def digest(self) -> str:
         """SHA-256 of everything that decides the numbers."""
         return digest({"specification": self.sweep.to_json(), "fingerprint": self.plan.fingerprint})
@@ -192,15 +186,31 @@ class Results(Shown):
         (float64) or, of a sweep that keeps replicates, `replicate` (in the run's precision; whole numbers of which
         some are missing are float64 with nan). Of a zip, whose axis counts from 0, each name is a coordinate.
         """
-        from moe_theory.sweep.dataset import dataset
+        import xarray as xr
 
-        if self.sweep.keep != "replicates":
+        from moe_theory.sweep.dataset import REPLICATE, STATISTIC, dataset
+
+        places = range(len(self.sweep.grid))
+        if self.sweep.keep == "replicates":
+            last = xr.Variable(REPLICATE, np.arange(self.sweep.replicates))
+            for place in places if self.partial else ():  # a damaged chunk changes the type of whole numbers
+                self._read(place)
+            cells = map(self.replicates_of, places)
+        else:
+            last = xr.Variable(STATISTIC, np.array(self.statistics))
             with ThreadPoolExecutor(available_cores()) as threads:
-                collections.deque(threads.map(self.statistics_of, range(len(self.sweep.grid))), 0)
-        elif self.partial:  # whole numbers have another type where a chunk turns out to be damaged
-            for place in range(len(self.sweep.grid)):
-                self._readable(place)
-        return dataset(self)
+                cells = [(slice(None), arrays or {}) for arrays in threads.map(self.statistics_of, places)]
+        records = [chunk_shapes(task)[1] for task in self.plan.programs.values()]
+        coverage = self.coverage
+        data = dataset(self.sweep, cells, records, last, coverage.is_complete)
+        return data.assign_attrs(
+            title=f"{self.sweep.system}: {self.kind.about}",
+            specification=json.dumps(self.sweep.to_json(), sort_keys=True),
+            digest=self.digest,
+            chunks=f"{coverage.chunks} of {coverage.of_chunks}",
+            moe_theory=self.plan.fingerprint["moe-theory"],
+            fingerprint=json.dumps(self.plan.fingerprint, sort_keys=True),
+        )
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write everything as netCDF 3 (.nc), Zarr (.zarr) or a Parquet table (.parquet), by the suffix.
@@ -230,108 +240,87 @@ class Results(Shown):
             if all(_is_same(value, cell.settings.get(name)) for name, value in settings.items())
         ]
         if len(places) != 1:
-            columns = [
-                f"{name} = {', '.join(dict.fromkeys(_texts([cell.settings[name] for cell in cells]).values()))}"
-                for name in cells[0].settings
-            ]
+            columns = [f"{name} = {', '.join(texts.values())}" for name, texts in self._texts.items()]
             raise InvalidValueError(
                 f"{len(places)} cells have {settings}, and one is wanted. The cells are {'; '.join(columns)}. Name one."
             )
         return self.run_of(places[0])
 
-    def runs(self, first: int = 0, count: int | None = None) -> Mapping[str, Run]:
+    def runs(self) -> Mapping[str, Run]:
         """The cells' runs by their names, such as "num_experts = 5, truth_scale = 0.4"; each is read when asked for.
 
         The only cell of a sweep without axes has the name of the system.
-
-        Args:
-            count: of the replicates from `first` on; None takes all there are.
-        Raises: InvalidValueError for replicates that the sweep does not have.
         """
-        last = self.sweep.replicates if count is None else first + count
-        if not 0 <= first < last <= self.sweep.replicates:
-            raise InvalidValueError(
-                f"replicates {first} to {last - 1} are asked for, and the sweep has {self.sweep.replicates}: raise "
-                "`replicates` in its specification and run it again, which computes only what is new."
-            )
-        return _Runs(self.names, lambda place: self.run_of(place, first, last))
+        return _Runs(self.names, self.run_of)
 
     @functools.cached_property
     def names(self) -> tuple[str, ...]:
         """Names of the cells, in the grid's order."""
-        texts = {name: _texts(values) for axis in self.sweep.grid.axes for name, values in axis.columns.items()}
+        texts = self._texts
         return tuple(
             ", ".join(f"{name} = {texts[name][value]}" for name, value in cell.settings.items()) or self.sweep.system
             for cell in self.sweep.grid.cells
         )
 
-    def run_of(self, place: int, first: int = 0, last: int | None = None) -> Run:
-        """Replicates `first` to `last` - 1 of the cell at this place. Raises: MissingError; InvalidValueError where
-        they were not kept.
-        """
-        self._require_replicates()
-        last = self.sweep.replicates if last is None else last
-        chunks = [
-            chunk for chunk in self.plan.by_cell[place] if chunk.first < last and chunk.first + chunk.num_kept > first
-        ]
-        pieces = [self._read(chunk) for chunk in chunks]
-        if None in pieces:
-            raise self._incomplete(f"replicates {first} to {last - 1} of {self.names[place]}")
-        start = first - chunks[0].first
-        joined = {name: _joined(pieces, name)[..., start : start + last - first] for name in self.kept}
-        records = _records(self.kept)(**joined)
-        return Run(self.sweep.grid.cells[place].params, self.rounds, np.arange(first, last), None, records)
+    @property
+    def _texts(self) -> dict[str, dict[Any, str]]:
+        """The values on the axes as text, by name."""
+        texts = {}
+        for axis in self.sweep.grid.axes:
+            texts |= {name: _texts(values) for name, values in axis.columns.items()}
+        return texts
+
+    def run_of(self, place: int) -> Run:
+        """All replicates of the cell at this place. Raises: MissingError, InvalidValueError where they are not."""
+        numbers, arrays = self.replicates_of(place)
+        if len(numbers) < self.sweep.replicates:
+            raise self._incomplete(f"not all replicates of {self.names[place]}")
+        records = _records(self.kept)(**arrays)
+        return Run(self.sweep.grid.cells[place].params, self.rounds, numbers, None, records)
 
     def statistics_of(self, place: int) -> dict[str, Float[np.ndarray, "..."]] | None:
         """Statistics (R, *own axes, statistics) of the cell at this place, by observable; None without replicates.
 
         Moments merge in the order of chunks; quantiles are exact.
         """
-        if place not in self._statistics:
-            pieces = [arrays for _, arrays in self._readable(place)]
-            if not pieces:
-                self._statistics[place] = None
-            elif self.sweep.keep == ONLY:
-                self._statistics[place] = {name: pieces[0][name] for name in self.kept}
-            else:
-                self._statistics[place] = over_replicates(pieces, self.kept, self.sweep.quantiles)
-        return self._statistics[place]
-
-    def replicates_of(self, place: int) -> tuple[Int[np.ndarray, " B"], Arrays] | None:
-        """Numbers of the replicates of the cell at this place, and (R, *own axes, B) by observable; or None. Raises:
-        InvalidValueError where they were not kept.
-        """
-        self._require_replicates()
-        read = self._readable(place)
-        if not read:
+        pieces = [arrays for _, arrays in self._read(place)]
+        if not pieces:
             return None
-        numbers = np.concatenate([chunk.first + np.arange(chunk.num_kept) for chunk, _ in read])
-        return numbers, {name: _joined([arrays for _, arrays in read], name) for name in self.kept}
+        if self.sweep.keep == ONLY:
+            return {name: pieces[0][name] for name in self.kept}
+        return over_replicates(pieces, self.kept, self.sweep.quantiles)
 
-    def _require_replicates(self) -> None:
+    def replicates_of(self, place: int) -> tuple[Int[np.ndarray, " B"], Arrays]:
+        """Numbers of the replicates of the cell at this place, and (R, *own axes, B) by observable where there are any.
+        Raises: InvalidValueError where they were not kept.
+        """
         if self.sweep.keep == ONLY:
             raise InvalidValueError(
                 f"{self.folder} has statistics only, and no replicates: set keep = 'statistics' in its "
                 "specification and run it again."
             )
+        read = self._read(place)
+        if not read:
+            return np.arange(0), {}
+        numbers = np.concatenate([chunk.first + np.arange(chunk.num_kept) for chunk, _ in read])
+        pieces = [arrays for _, arrays in read]
+        return numbers, {name: np.concatenate([piece[name] for piece in pieces], axis=-1) for name in self.kept}
 
-    def _readable(self, place: int) -> list[tuple[PlannedChunk, Arrays]]:
-        """The chunks of a cell that are there and whole, in the order of replicates."""
-        chunks = list(self._present[place]) if self.partial else self.plan.by_cell[place]
-        read = [(chunk, self._read(chunk)) for chunk in chunks]
-        return [(chunk, arrays) for chunk, arrays in read if arrays is not None]
-
-    def _read(self, chunk: PlannedChunk) -> Arrays | None:
-        """A chunk's replicates that count; None if it is missing or damaged, where that is allowed."""
-        data = self.store.get(chunk.name)
-        if data is None:
-            self._present[chunk.cell] = [other for other in self._present[chunk.cell] if other.name != chunk.name]
-            if self.partial:
-                return None
-            raise self._incomplete(self.damaged.get(chunk.name, ""))
-        arrays = unpack(data)
-        whole = self.sweep.keep == ONLY
-        return {name: array if whole else array[..., : chunk.num_kept] for name, array in arrays.items()}
+    def _read(self, place: int) -> list[tuple[PlannedChunk, Arrays]]:
+        """A cell's chunks that are there and whole, with their replicates that count. Raises: MissingError where one is
+        not, unless partial results are accepted.
+        """
+        pieces = []
+        for chunk in self.plan.by_cell[place]:
+            data = self.store.get(chunk.name)
+            if data is None:
+                self._present[chunk.cell] = [other for other in self._present[chunk.cell] if other is not chunk]
+                if not self.partial:
+                    raise self._incomplete(self.damaged.get(chunk.name, ""))
+            else:
+                last = None if self.sweep.keep == ONLY else chunk.num_kept
+                pieces.append((chunk, {name: array[..., :last] for name, array in unpack(data).items()}))
+        return pieces
 
     def _incomplete(self, what: str = "") -> MissingError:
         coverage = self.coverage
@@ -364,10 +353,6 @@ class _Runs(Mapping[str, Run]):
 @functools.cache
 def _records(names: tuple[str, ...]) -> Any:
     return collections.namedtuple("Records", names)
-
-
-def _joined(pieces: Sequence[Arrays | None], name: str) -> np.ndarray:
-    return np.concatenate([piece[name] for piece in pieces if piece is not None], axis=-1)
 
 
 def _is_same(asked: Any, value: Any) -> bool:

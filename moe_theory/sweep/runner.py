@@ -4,21 +4,27 @@ import contextlib
 import dataclasses
 import functools
 import itertools
+import json
 import os
-from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple, Self
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, Self
 
 from moe_theory.core.errors import InvalidValueError
-from moe_theory.runs.files import made_folder
+from moe_theory.runs.files import made_folder, read_json, write_whole
 from moe_theory.runs.progress import Progress, quiet
+from moe_theory.runs.provenance import difference
 from moe_theory.runs.runner import Result, Runner, Task
-from moe_theory.runs.store import Store
+from moe_theory.runs.store import Store, require_no_0_1
 from moe_theory.runs.workers import WorkerPool, device_pool
 from moe_theory.sweep import plan as planning
-from moe_theory.sweep.manifest import WAY_OUT, Manifest, require_version, write_manifest
 from moe_theory.sweep.plan import PlannedChunk, SweepPlan
 from moe_theory.sweep.specification import Specification
 
+SCHEMA = "moe-theory/sweep/3"
+MANIFEST = "sweep.json"
+WAY_OUT = "name a folder that you may write to, with room in it"
+_OF_0_1 = ("manifest.json", "packs")  # what version 0.1 wrote
 LOOK = 1.0  # seconds between looks at whether the run is stopped
 MOST_A_TASK = 16  # chunks
 WORK_A_TASK = 1 << 20  # replicate-rounds, about: a fraction of a second
@@ -45,10 +51,6 @@ class Part(NamedTuple):
     def suffix(self) -> str:
         """The end of the part's file name, before the ending."""
         return f"-{self.number}-of-{self.num_parts}"
-
-    def chunks(self, chunks: Sequence[PlannedChunk]) -> Sequence[PlannedChunk]:
-        """Return the part's chunks of all."""
-        return chunks[self.number - 1 :: self.num_parts]
 
 
 @dataclasses.dataclass
@@ -109,14 +111,18 @@ def run(
         plan = SweepPlan(sweep, pool.fingerprint(functools.partial(planning.fingerprint, sweep.system)))
         plan.require_memory(pool.num_local)
         write_manifest(path, Manifest(sweep.to_json(), plan.fingerprint), is_part=part is not None)
-        store = Store(path, "" if part is None else part.suffix, WAY_OUT)
-        chunks = plan.chunks if part is None else part.chunks(plan.chunks)
+        chunks = plan.chunks
+        suffix = ""
+        if part is not None:
+            chunks = chunks[part.number - 1 :: part.num_parts]
+            suffix = part.suffix
+        store = Store(path, suffix, WAY_OUT)
         saved = store.intact(chunk.name for chunk in chunks)
         missing = [chunk for chunk in chunks if chunk.name not in saved]
         counts = ChunkCounts(len(chunks), len(saved), dict(store.damaged))
         runner = Runner(pool, progress)
         tasks = _tasks(missing, pool.num_workers, keeps_going)
-        runner.add(store, tasks, sum(chunk.replicate_rounds for chunk in missing), f"on {pool.description}")
+        runner.add(store, iter(tasks), sum(chunk.replicate_rounds for chunk in missing), f"on {pool.description}")
         progress.at(counts.line)
         try:
             while runner.is_busy:
@@ -131,26 +137,22 @@ def run(
     return Outcome(plan, store, counts)
 
 
-def _tasks(missing: Sequence[PlannedChunk], num_workers: int, keeps_going: bool) -> Iterator[Task]:
-    """Yield tasks of some chunks each: the first task of each program first."""
+def _tasks(missing: Sequence[PlannedChunk], num_workers: int, keeps_going: bool) -> list[Task]:
+    """Return tasks of some chunks each: the first task of each program first."""
     most = max(1, min(MOST_A_TASK, len(missing) // (TASKS_A_WORKER * num_workers)))
-    firsts: list[Task] = []
-    others: list[list[PlannedChunk]] = []
+    firsts: dict[Hashable, Task] = {}
+    others = []
     for program, alike in itertools.groupby(missing, lambda chunk: chunk.task.program):
-        chunks = list(alike)
-        size = max(1, min(most, WORK_A_TASK // chunks[0].replicate_rounds))
-        batches = [chunks[start : start + size] for start in range(0, len(chunks), size)]
-        if all(task.program != program for task in firsts):
-            firsts.append(_task(batches.pop(0), keeps_going))
-        others += batches
-    yield from firsts
-    for batch in others:
-        yield _task(batch, keeps_going)
-
-
-def _task(chunks: Sequence[PlannedChunk], keeps_going: bool) -> Task:
-    call = functools.partial(planning.compute, chunks, keeps_going)
-    return Task(call, sum(chunk.replicate_rounds for chunk in chunks), chunks[0].task.program, tuple(chunks))
+        chunks = tuple(alike)
+        work = chunks[0].replicate_rounds
+        size = max(1, min(most, WORK_A_TASK // work))
+        for start in range(0, len(chunks), size):
+            batch = chunks[start : start + size]
+            call = functools.partial(planning.compute, batch, keeps_going)
+            task = Task(call, work * len(batch), program, batch)
+            if firsts.setdefault(program, task) is not task:
+                others.append(task)
+    return [*firsts.values(), *others]
 
 
 def _save(results: Sequence[Result], store: Store, counts: ChunkCounts) -> None:
@@ -173,3 +175,50 @@ def _save(results: Sequence[Result], store: Store, counts: ChunkCounts) -> None:
         counts.computed += len(computed)
     if failure is not None:
         raise failure
+
+
+class Manifest(NamedTuple):
+    """What decides all numbers of a sweep."""
+
+    specification: Mapping[str, Any]
+    fingerprint: Mapping[str, str]
+
+
+def read_manifest(folder: Path) -> Manifest:
+    """Return the manifest of a folder. Raises: InvalidValueError where there is none, or one that is damaged."""
+    require_version(folder)
+    path = folder / MANIFEST
+    if not path.exists():
+        raise InvalidValueError(f"{folder} holds no sweep: there is no {MANIFEST} in it. Name another folder.")
+    try:
+        document = read_json(path)
+        if document["schema"] != SCHEMA:
+            raise ValueError(f"its schema is not {SCHEMA}")
+        return Manifest(document["specification"], document["fingerprint"])
+    except (OSError, ValueError, KeyError, TypeError) as failure:
+        reason = getattr(failure, "strerror", None) or failure
+        raise InvalidValueError(
+            f"{path} cannot be read ({reason}): run the sweep again, which computes nothing twice."
+        ) from None
+
+
+def write_manifest(folder: Path, manifest: Manifest, is_part: bool) -> None:
+    """Write the manifest of a run that begins.
+
+    Raises: OutputError; InvalidValueError for a part whose numbers would not fit those of the other parts.
+    """
+    if is_part and (folder / MANIFEST).exists():
+        before = read_manifest(folder)
+        if before.specification == manifest.specification and before.fingerprint != manifest.fingerprint:
+            raise InvalidValueError(
+                f"{folder} has parts of another machine or of other code: this one has "
+                f"{difference(manifest.fingerprint, before.fingerprint)}. Run all parts on machines that are alike."
+            )
+    document = {"schema": SCHEMA, **manifest._asdict()}
+    write_whole(folder / MANIFEST, json.dumps(document, indent=1) + "\n", WAY_OUT)
+
+
+def require_version(folder: Path) -> None:
+    """Raise InvalidValueError for a folder that version 0.1 wrote."""
+    if not (folder / MANIFEST).exists():
+        require_no_0_1(folder, *_OF_0_1)

@@ -19,24 +19,13 @@ from pydantic import AfterValidator, BeforeValidator, Field, TypeAdapter, create
 
 from moe_theory.core.errors import DeclarationError, MoeTheoryError, about, shortened, unknown_name
 from moe_theory.core.notebook import Shown
-from moe_theory.sweep.grid import Fixed, Grid, GridAxis, build_grid, require_few_cells
+from moe_theory.sweep import vocabulary
+from moe_theory.sweep.grid import Grid, GridAxis, build_grid
 from moe_theory.sweep.statistics import ONLY
 from moe_theory.sweep.systems import sweepable
-from moe_theory.sweep.vocabulary import (
-    READING,
-    Real,
-    Table,
-    Text,
-    Value,
-    Vocabulary,
-    Whole,
-    checked,
-    distinct,
-    one_of,
-    plain,
-    vocabulary_of,
-)
+from moe_theory.sweep.vocabulary import READING, Real, Table, Text, Whole, checked, distinct, plain
 
+MOST_CELLS = 1_000_000
 MAX_RECORDS = 100_000  # recorded rounds
 RECORDS = 50  # recorded rounds unless `record_every` is given
 # Words that label something else in the results, and so cannot name a zip.
@@ -79,8 +68,7 @@ class Specification(Shown):
     precision: Literal["float32", "float64"] = "float32"
 
     def __post_init__(self) -> None:
-        values = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
-        for name, value in checked(_fields(), values):
+        for name, value in checked(_FIELDS, dict(vars(self))):
             object.__setattr__(self, name, value)
         for name, value in self._completed().items():
             object.__setattr__(self, name, value)
@@ -102,8 +90,10 @@ class Specification(Shown):
         """The axes and the cells, in C order. Raises: as the sweep itself, for what cannot be run."""
         axes = [GridAxis(name, {name: values}) for name, values in self.axes.items()]
         axes += [GridAxis(name, columns) for name, columns in self.zips.items()]
+        fixed: dict[str, dict[str, Any]] = {table: getattr(self, table) for table in TABLES}
+        fixed[READING] = {} if self.reading is None else {READING: self.reading}
         keys = {key[-1]: key for key, _ in self._settings()}
-        return build_grid(axes, Fixed(self._vocabulary, self.reading, self.dims, self.choices, self.params, keys))
+        return build_grid(axes, fixed, self._vocabulary, keys)
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Self:
@@ -136,24 +126,24 @@ class Specification(Shown):
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
         """Return the specification that `to_json` wrote. Raises: MoeTheoryError for other data."""
-        entries = checked(_TABLE, data, "specification")
-        try:
-            axes = {axis["name"]: axis["values"] for axis in entries.get("axes", [])}
-            zips = {axis["name"]: axis["columns"] for axis in entries.get("zips", [])}
-        except (LookupError, TypeError):
-            raise DeclarationError(f"axes or zips of {shortened(entries)} are damaged. Run the sweep again.") from None
-        for name, axes_by_name in (("axes", axes), ("zips", zips)):
-            if len(axes_by_name) < len(entries.get(name, [])):
-                raise DeclarationError(f"{name} of {shortened(entries)} has a name twice. Run the sweep again.")
-        return cls._of({**entries, "axes": axes, "zips": zips})
+        entries = checked(TypeAdapter(Table), data, "specification")
+        tables: dict[str, dict[str, Any]] = {}
+        for table, entry in (("axes", "values"), ("zips", "columns")):
+            try:
+                pairs = [(axis["name"], axis[entry]) for axis in entries.get(table, [])]
+                tables[table] = dict(pairs)
+            except (LookupError, TypeError):
+                raise DeclarationError(f"{table} of {shortened(entries)} are damaged. Run the sweep again.") from None
+            if len(tables[table]) < len(pairs):
+                raise DeclarationError(f"{table} of {shortened(entries)} has a name twice. Run the sweep again.")
+        return cls._of({**entries, **tables})
 
     @classmethod
     def _of(cls, entries: Mapping[str, Any]) -> Self:
-        fields = [field.name for field in dataclasses.fields(cls)]
         for name in entries:
-            if name not in fields:
+            if name not in cls.__dataclass_fields__:
                 with about(name):
-                    raise unknown_name("key", name, fields)
+                    raise unknown_name("key", name, cls.__dataclass_fields__)
         for name in ("system", "rounds"):
             if name not in entries:
                 with about(name):
@@ -162,7 +152,7 @@ class Specification(Shown):
 
     def to_json(self) -> dict[str, Any]:
         """Return the specification as plain data, the same for equal ones: lists where the order counts."""
-        data = {name: value for name, value in vars(self).items() if name in _names() and value is not None}
+        data = {name: getattr(self, name) for name in self.__dataclass_fields__ if getattr(self, name) is not None}
         data["axes"] = [{"name": name, "values": list(values)} for name, values in self.axes.items()]
         data["zips"] = [
             {"name": name, "columns": {member: list(values) for member, values in columns.items()}}
@@ -172,14 +162,14 @@ class Specification(Shown):
         return data | {name: list(data[name]) for name in ("observables", "quantiles")}
 
     def __eq__(self, other: object) -> bool:
-        return self.to_json() == other.to_json() if isinstance(other, Specification) else NotImplemented
+        return isinstance(other, Specification) and self.to_json() == other.to_json()
 
     def __hash__(self) -> int:
         return hash(json.dumps(self.to_json(), sort_keys=True))
 
     @property
-    def _vocabulary(self) -> Vocabulary:
-        return vocabulary_of(self.system, self.precision)
+    def _vocabulary(self) -> vocabulary.Vocabulary:
+        return vocabulary.vocabulary_of(self.system, self.precision)
 
     def _settings(self) -> Iterator[tuple[tuple[str, ...], Any]]:
         """Yield each entry that sets a name: its key, which ends with the name, and its value."""
@@ -197,47 +187,70 @@ class Specification(Shown):
 
         Raises: MoeTheoryError, whose `key` says which entry is wrong.
         """
-        vocabulary = self._vocabulary
-        for name, columns in self.zips.items():
-            with about("zips", name):
-                _check_zip(vocabulary, name, columns)
-        values: dict[tuple[str, ...], Any] = {}
+        known = self._vocabulary.known
+        fields: dict[str, Any] = {table: {} for table in (*TABLES, "axes")}
+        fields["zips"] = {name: {} for name in self.zips}
         tables: dict[str, str] = {}  # where each name is set
         for key, value in self._settings():
-            name = key[-1]
+            *path, name = key
             with about(*key):
-                vocabulary.check_table(name, key[0])
+                kind = self._vocabulary.kind(key[0], name)
                 if name in tables:
                     raise DeclarationError(f"{name} is set twice, here and in {tables[name]}. Take one away.")
-            kind: Any = vocabulary.kinds[name]
-            tables[name] = _dotted(key[:-1]) or "the top level"
-            values[key] = checked(kind.column if key[0] in ("axes", "zips") else kind.value, value, *key)
-        fields: dict[str, Any] = {
-            table: {name: values[table, name] for name in getattr(self, table)} for table in TABLES
-        }
-        axes = {name: checked(_DISTINCT, values["axes", name], "axes", name) for name in self.axes}
-        zips = {axis: {name: values["zips", axis, name] for name in columns} for axis, columns in self.zips.items()}
-        rows = {axis: _rows(axis, columns) for axis, columns in zips.items()}
-        with about("axes" if axes else "zips"):
-            require_few_cells([len(column) for column in (*axes.values(), *rows.values())])
-        known = vocabulary.known
-        observables = self.observables or known.default_observables
-        kind = TypeAdapter(tuple[Annotated[Text, one_of("observable", known.observables)], ...])
-        record_every = math.ceil(self.rounds / RECORDS) if self.record_every is None else self.record_every
-        _check_recording(self.rounds, record_every)
-        if self.keep == ONLY and self.chunk_width is not None:
-            with about("chunk_width"):
+            tables[name] = _dotted(path) or "the top level"
+            place = functools.reduce(dict.__getitem__, path, fields)
+            place[name] = checked(kind, value, *key)
+        for name, values in fields["axes"].items():
+            fields["axes"][name] = checked(_DISTINCT, values, "axes", name)
+        lengths = [len(values) for values in fields["axes"].values()]
+        for name, columns in fields["zips"].items():
+            with about("zips", name):
+                self._check_zip(name, columns)
+            checked(_DISTINCT, list(zip(*columns.values(), strict=True)), "zips", name)
+            lengths.append(len(next(iter(columns.values()))))
+        with about("axes" if self.axes else "zips"):
+            if math.prod(lengths) > MOST_CELLS:
+                raise DeclarationError(
+                    f"the axes span {shortened(math.prod(lengths))} cells, above {MOST_CELLS}. Shorten or zip axes, or "
+                    "split the sweep."
+                )
+        fields["record_every"] = math.ceil(self.rounds / RECORDS) if self.record_every is None else self.record_every
+        with about("record_every"):
+            least = math.ceil(self.rounds / MAX_RECORDS)
+            if not least <= fields["record_every"] <= self.rounds:
+                raise DeclarationError(
+                    f"record_every={shortened(fields['record_every'])} must be from {least} to {self.rounds}, the "
+                    f"number of rounds, of which at most {MAX_RECORDS} are recorded. Change it."
+                )
+        with about("chunk_width"):
+            if self.keep == ONLY and self.chunk_width is not None:
                 raise DeclarationError(
                     f"chunk_width={self.chunk_width} is for sweeps that keep replicates: with keep = {ONLY!r} a cell "
                     "is one chunk. Take it away."
                 )
-        return fields | {
-            "axes": axes,
-            "zips": zips,
-            READING: self.reading if READING in tables else known.default_reading,
-            "observables": checked(kind, tuple(observables), "observables"),
-            "record_every": record_every,
-        }
+        kind = TypeAdapter(tuple[Annotated[Text, vocabulary.one_of("observable", known.observables)], ...])
+        observables = tuple(self.observables or known.default_observables)
+        fields["observables"] = checked(kind, observables, "observables")
+        fields[READING] = self.reading if READING in tables else known.default_reading
+        return fields
+
+    def _check_zip(self, name: str, columns: Mapping[str, Sequence[Any]]) -> None:
+        known = self._vocabulary.known
+        dims = {dim for observable in known.observables.values() for dim in observable.axes}
+        if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]{0,49}", name):
+            raise DeclarationError(
+                f"the zip {shortened(name)} labels an axis of the results: name it by a letter and up to 49 letters, "
+                "digits and underscores."
+            )
+        if name in {*self._vocabulary.columns, *RESERVED, *known.observables, *dims}:
+            raise DeclarationError(f"the zip {name} has the name of something else in the results. Rename it.")
+        if not columns:
+            raise DeclarationError(f"the zip {name} has no names. Put in lists of equal length, or drop it.")
+        lengths = [f"{member} has {len(values)} values" for member, values in columns.items()]
+        if len(set(map(len, columns.values()))) > 1:
+            raise DeclarationError(
+                f"the names of the zip {name} vary together, but {', '.join(lengths)}. Make them equally long."
+            )
 
 
 def example() -> str:
@@ -245,57 +258,10 @@ def example() -> str:
     return resources.files("moe_theory.sweep").joinpath("example.toml").read_text(encoding="utf-8")
 
 
-_TABLE = TypeAdapter(Table)
 _DISTINCT = TypeAdapter(Annotated[Any, AfterValidator(distinct)])
-
-
-@functools.cache
-def _fields() -> TypeAdapter:
-    kinds = get_type_hints(Specification, include_extras=True)
-    return TypeAdapter(create_model("Fields", **{name: (kind, ...) for name, kind in kinds.items()}))  # pyright: ignore
-
-
-@functools.cache
-def _names() -> tuple[str, ...]:
-    return tuple(field.name for field in dataclasses.fields(Specification))
-
-
-def _check_zip(vocabulary: Vocabulary, name: str, columns: Mapping[str, Any]) -> None:
-    observables = vocabulary.known.observables
-    dims = {dim for observable in observables.values() for dim in observable.axes}
-    if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]{0,49}", name):
-        raise DeclarationError(
-            f"the zip {shortened(name)} labels an axis of the results: name it by a letter and up to 49 letters, "
-            "digits and underscores."
-        )
-    if name in {*vocabulary.kinds, *RESERVED, *observables, *dims}:
-        raise DeclarationError(f"the zip {name} has the name of something else in the results. Rename it.")
-    if not columns:
-        raise DeclarationError(f"the zip {name} has no names. Put in lists of equal length, or drop it.")
-
-
-def _rows(zip_name: str, columns: Mapping[str, tuple[Value, ...]]) -> tuple[Any, ...]:
-    lengths = {name: len(values) for name, values in columns.items()}
-    with about("zips", zip_name):
-        if len(set(lengths.values())) > 1:
-            listed = ", ".join(f"{name} has {length} values" for name, length in lengths.items())
-            raise DeclarationError(
-                f"the names of the zip {zip_name} vary together, but {listed}. Make them equally long."
-            )
-    return checked(_DISTINCT, tuple(zip(*columns.values(), strict=True)), "zips", zip_name)
-
-
-def _check_recording(rounds: int, record_every: int) -> None:
-    with about("record_every"):
-        if not 1 <= record_every <= rounds:
-            raise DeclarationError(
-                f"record_every={shortened(record_every)} must be from 1 to {rounds}, the number of rounds. Change it."
-            )
-        if rounds / record_every > MAX_RECORDS:
-            raise DeclarationError(
-                f"record_every={record_every} keeps {math.ceil(rounds / record_every)} rounds, above {MAX_RECORDS}. "
-                "Raise record_every."
-            )
+_HINTS = get_type_hints(Specification, include_extras=True)
+_KINDS: dict[str, Any] = {name: (kind, ...) for name, kind in _HINTS.items()}
+_FIELDS = TypeAdapter(create_model("Fields", **_KINDS))
 
 
 def _dotted(key: Sequence[str]) -> str:

@@ -19,14 +19,7 @@ def over_replicates(cell: Sequence[Arrays], names: Sequence[str], quantiles: Seq
     """Statistics (R, *own axes, S) of a cell's chunks (R, *own axes, B), in float64. Moments merge in the order of
     chunks; quantiles are exact.
     """
-    alike: dict[Any, list[str]] = {}  # observables of one shape, whose statistics are taken at once
-    for name in names:
-        alike.setdefault((cell[0][name].shape[:-1], cell[0][name].dtype), []).append(name)
-    found = {}
-    for own in alike.values():
-        stacked = [np.stack([chunk[name] for name in own], axis=1) for chunk in cell]
-        found |= dict(zip(own, np.moveaxis(_statistics(stacked, quantiles), 1, 0), strict=True))
-    return {name: found[name] for name in names}
+    return {name: _statistics([chunk[name] for chunk in cell], quantiles) for name in names}
 
 
 def _statistics(pieces: Sequence[np.ndarray], quantiles: Sequence[float]) -> Float[np.ndarray, "R ... S"]:
@@ -41,7 +34,7 @@ def _statistics(pieces: Sequence[np.ndarray], quantiles: Sequence[float]) -> Flo
 
 
 def _rows(pieces: Sequence[np.ndarray], quantiles: Sequence[float]) -> Float[np.ndarray, "... S"]:
-    wide: list[Any] = [piece.astype(np.float64) for piece in pieces]
+    wide: list[Any] = [piece.astype(np.float64, order="C") for piece in pieces]
     merged: Moments = moments.merge([moments.over_replicates(piece) for piece in wide])
     columns = [merged.count, merged.mean, merged.standard_error, merged.minimum, merged.maximum]
     return np.stack([*columns, *np.quantile(np.concatenate(wide, axis=-1), quantiles, axis=-1)], axis=-1)

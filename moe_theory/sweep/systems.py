@@ -53,7 +53,7 @@ class Sweepable:
     @functools.cached_property
     def code(self) -> str:
         """A digest of what decides the numbers of its runs besides a task."""
-        reads = {name: each.read for name, each in self.observables.items()}
+        reads = {name: observable.read for name, observable in self.observables.items()}
         return code_digest(self.build, self.dims, self.params, self.choices, reads, compute_chunk)
 
     @property
@@ -76,13 +76,13 @@ class Sweepable:
 
     def system(self, dims: Any, choices: Mapping[str, str]) -> System:
         """The system of these sizes and named choices. Raises: UnknownNameError for a choice there is not."""
-        chosen = {}
-        for kind, known in self.choices.items():
-            name = choices.get(kind, next(iter(known)))
-            if name not in known:
-                raise unknown_name(kind, name, known)
-            chosen[kind] = known[name]
-        return _built(self.build, dims, tuple(chosen.items()))
+        parts = []
+        for kind, by_name in self.choices.items():
+            name = choices.get(kind, next(iter(by_name)))
+            if name not in by_name:
+                raise unknown_name(kind, name, by_name)
+            parts.append((kind, by_name[name]))
+        return _built(self.build, dims, tuple(parts))
 
     def observe(self, names: Sequence[str]) -> Observe:
         """A function of (state, info) that keeps the named observables; the same object for the same names."""
@@ -105,22 +105,22 @@ def system_names() -> list[str]:
 
 def observables(*members: Observable | Callable[[State, Info], Array]) -> dict[str, Observable]:
     """Observables by name; a function (state, info) -> scalar is one by its own name, about what its docstring says."""
-    every = (each if isinstance(each, Observable) else _observable(each) for each in members)
-    return {each.name: each for each in every}
-
-
-def _observable(read: Callable[[State, Info], Array]) -> Observable:
-    return Observable(read.__name__, " ".join((read.__doc__ or "").split()).rstrip("."), read)
-
-
-@functools.lru_cache
-def _built(build: Callable[..., System], dims: Any, chosen: tuple[tuple[str, Any], ...]) -> System:
-    return build(dims, **dict(chosen))
+    by_name = {}
+    for member in members:
+        if not isinstance(member, Observable):
+            member = Observable(member.__name__, " ".join((member.__doc__ or "").split()).rstrip("."), member)
+        by_name[member.name] = member
+    return by_name
 
 
 @functools.lru_cache
-def _observe(kept: tuple[tuple[str, Callable[[State, Info], Array]], ...]) -> Observe:
+def _built(build: Callable[..., System], dims: Any, parts: tuple[tuple[str, Any], ...]) -> System:
+    return build(dims, **dict(parts))
+
+
+@functools.lru_cache
+def _observe(reads: tuple[tuple[str, Callable[[State, Info], Array]], ...]) -> Observe:
     def observe(state: State, info: Info) -> dict[str, Array]:
-        return {name: read(state, info) for name, read in kept}
+        return {name: read(state, info) for name, read in reads}
 
     return observe

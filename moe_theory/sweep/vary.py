@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import PyTree, Shaped
 
 from moe_theory.core.errors import InvalidValueError, unknown_name
-from moe_theory.core.fields import fields_of
+from moe_theory.core.fields import Field, fields_of
 from moe_theory.core.system import Observe, Params, System, check_replicates, observe_info, recorded_rounds
 from moe_theory.runs.cells import Cell, run_cells
 from moe_theory.runs.progress import Progress, automatic, shown
@@ -80,10 +80,9 @@ def vary(
     for name, first in records[0].items():
         array = np.stack([arrays[name] for arrays in records])
         array = array.reshape(*map(len, values.values()), *first.shape)
-        annotation = fields[name].annotation if name in fields else ""
-        own_dims = _own_dims(name, annotation, first.shape[1:-1], sizes)
-        comment = fields[name].comment if name in fields else ""
-        attributes = {"long_name": comment} if comment else {}
+        field = fields.get(name, Field(name, annotation="", comment="", default=""))
+        own_dims = _own_dims(name, field.annotation, first.shape[1:-1], sizes)
+        attributes = {"long_name": field.comment} if field.comment else {}
         variables[name] = ((*values, ROUND, *own_dims, REPLICATE), array, attributes)
     coordinates: dict[str, Any] = {
         name: (name, column, {"long_name": long_name(name, type(params))}) for name, column in values.items()

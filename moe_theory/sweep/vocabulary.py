@@ -3,7 +3,6 @@
 pydantic checks them. Its errors become one line that names the entry, the value, the bound and the way out.
 """
 
-import dataclasses
 import functools
 import math
 from collections import Counter
@@ -116,6 +115,55 @@ class Spacing(BaseModel):
         return [ends[0], *(float(f"{value:.12g}") for value in values[1:-1]), ends[1]]
 
 
+class Vocabulary(NamedTuple):
+    """What the names that a specification of one system may set can be."""
+
+    known: Sweepable
+    precision: str
+    fixed: Mapping[str, Mapping[str, TypeAdapter]]  # by table and name; `reading` stands by itself
+    columns: Mapping[str, TypeAdapter]  # values on an axis, by name
+
+    def home(self, name: str) -> str:
+        """Return the table that a fixed value of `name` belongs to. Raises: UnknownNameError."""
+        for table, names in self.fixed.items():
+            if name in names:
+                return table
+        raise unknown_name("parameter, size or choice", name, self.columns, self.known.params)
+
+    def kind(self, table: str, name: str) -> TypeAdapter:
+        """Return what a name may be set to in a table. Raises: UnknownNameError; DeclarationError for another's."""
+        home = self.home(name)
+        if table not in self.fixed:
+            return self.columns[name]
+        if table != home:
+            place = "the top level" if home == READING else f"the table {home}"
+            raise DeclarationError(f"{name} does not belong in {table}. Move it to {place}.")
+        return self.fixed[table][name]
+
+
+@functools.cache
+def vocabulary_of(system: str, precision: str) -> Vocabulary:
+    """Return the vocabulary of a system. Raises: UnknownNameError for a system that is not registered."""
+    known = sweepable(system)
+    hints = get_type_hints(known.dims)
+    defaults = known.readings[known.default_reading].defaults._asdict()
+    size = Annotated[Whole, Field(ge=0, le=LARGEST_SIZE)]
+    types: dict[str, dict[str, Any]] = {
+        "params": {name: _parameter(name, default, precision) for name, default in defaults.items()},
+        "dims": {name: Text if hints[name] is str else size for name in known.sizes},
+        "choices": {name: Annotated[Text, one_of(name, names)] for name, names in known.choices.items()},
+        READING: {READING: Annotated[Text, one_of(READING, known.readings)]},
+    }
+    fixed = {table: {name: TypeAdapter(kind) for name, kind in kinds.items()} for table, kinds in types.items()}
+    columns = {}
+    for name, kind in {**types["params"], **types["dims"], **types["choices"], **types[READING]}.items():
+        read = functools.partial(_column, name in known.sizes or type(defaults.get(name)) is int)
+        length = Field(min_length=1, max_length=MOST_VALUES)
+        column: Any = Annotated[list[kind], Strict(), length, BeforeValidator(read), AfterValidator(tuple)]
+        columns[name] = TypeAdapter(column)
+    return Vocabulary(known, precision, fixed, columns)
+
+
 def _column(is_whole: bool, values: Any) -> Any:
     """Return the list that a column is given as, or that {"linspace": [a, b], "num": n} stands for."""
     if not isinstance(values, Mapping):
@@ -126,80 +174,13 @@ def _column(is_whole: bool, values: Any) -> Any:
     return numbers
 
 
-@functools.cache
-def vocabulary_of(system: str, precision: str) -> "Vocabulary":
-    """Return the vocabulary of a system. Raises: UnknownNameError for a system that is not registered."""
-    return Vocabulary(sweepable(system), precision)
+def _parameter(name: str, default: Any, precision: str) -> Any:
+    def check(value: float) -> float:
+        require_representable(name, value, precision if isinstance(value, float) else "float32")
+        return value
 
-
-class NameKind(NamedTuple):
-    """What a name may be set to."""
-
-    value: TypeAdapter[Value]
-    column: TypeAdapter[tuple[Value, ...]]  # its values on an axis
-
-
-@dataclasses.dataclass(frozen=True)
-class Vocabulary:
-    """The names that a specification of one system may set, and what to."""
-
-    known: Sweepable
-    precision: str  # of the run: parameters must be numbers in it
-
-    @functools.cached_property
-    def tables(self) -> dict[str, tuple[str, ...]]:
-        """The names by the table that holds their fixed values; `reading` has no table, and stands by itself."""
-        return {
-            "params": self.known.parameters,
-            "dims": self.known.sizes,
-            "choices": tuple(self.known.choices),
-            READING: (READING,),
-        }
-
-    def home(self, name: str) -> str:
-        """Return the table that a fixed value of `name` belongs to. Raises: UnknownNameError."""
-        for table, names in self.tables.items():
-            if name in names:
-                return table
-        raise unknown_name("parameter, size or choice", name, self.kinds, self.known.params)
-
-    def check_table(self, name: str, table: str) -> None:
-        """Raise UnknownNameError or DeclarationError for a name that does not belong in a table."""
-        home = self.home(name)
-        if table in self.tables and table != home:
-            place = "the top level" if home == READING else f"the table {home}"
-            raise DeclarationError(f"{name} does not belong in {table}. Move it to {place}.")
-
-    @functools.cached_property
-    def kinds(self) -> dict[str, NameKind]:
-        """What each name may be set to."""
-        defaults = self.known.readings[self.known.default_reading].defaults
-        are_text = {name: hint is str for name, hint in get_type_hints(self.known.dims).items()}
-        size = Annotated[Whole, Field(ge=0, le=LARGEST_SIZE)]
-        types: dict[str, Any] = {READING: Annotated[Text, one_of(READING, self.known.readings)]}
-        types |= {name: Annotated[Text, one_of(name, names)] for name, names in self.known.choices.items()}
-        types |= {name: Text if are_text.get(name) else size for name in self.known.sizes}
-        types |= {name: self._parameter(name, getattr(defaults, name)) for name in self.known.parameters}
-        kinds = {}
-        for name, value in types.items():
-            is_whole = name in self.known.sizes or type(getattr(defaults, name, None)) is int
-            column: Any = Annotated[
-                list[value],
-                Strict(),
-                Field(min_length=1, max_length=MOST_VALUES),
-                BeforeValidator(functools.partial(_column, is_whole)),
-                AfterValidator(tuple),
-            ]
-            kinds[name] = NameKind(TypeAdapter(value), TypeAdapter(column))
-        return kinds
-
-    def _parameter(self, name: str, default: Any) -> Any:
-        def check(value: float) -> float:
-            require_representable(name, value, self.precision if isinstance(value, float) else "float32")
-            return value
-
-        if isinstance(default, bool):
-            return Boolean
-        if isinstance(default, int):
-            return Annotated[Real, AfterValidator(_whole), AfterValidator(check)]
-        return Annotated[Real, AfterValidator(check)]
+    if isinstance(default, bool):
+        return Boolean
+    if isinstance(default, int):
+        return Annotated[Real, AfterValidator(_whole), AfterValidator(check)]
+    return Annotated[Real, AfterValidator(check)]

@@ -1,18 +1,28 @@
-"""Registered claims from end to end, with few replicates: catches one that raises, or cannot be written down.
+"""Registered claims from end to end: catches one that raises, is not written down, compiles twice or is not found.
 
-In `make test` those on the runs that many claims share, in `make thorough` all others; see also
-tests/statistical/test_seeds.py.
+With few replicates, in `make test` those on the runs that many claims share, in `make thorough` all others; see also
+tests/statistical/test_seeds.py. The command that a card prints gives the verdict that the card shows. Fig. 2's eight
+cells are one program.
 """
 
 import dataclasses
 
+import chex
+import numpy as np
 import pytest
-from written_down import check_written_down
+from samples import check_written_down
 
+import moe_theory as mt
+from moe_theory import System
+from moe_theory.continual import READINGS
+from moe_theory.continual.experiments import FIGURE_2
 from moe_theory.core.papers import find_paper
 from moe_theory.runs import Cell, run_cells
+from moe_theory.verification import recorded
+from moe_theory.verification.registry import declared_claims
 from moe_theory.verification.request import check_request
 from moe_theory.verification.session import judge
+from moe_theory.verification.verdict import Status, Verdict
 
 FEW = 6  # as in tests/continual/test_continual_claims.py, which has the same programs
 SHARED = {
@@ -41,3 +51,46 @@ def test_claims_are_judged_and_written_down(paper, is_shared):
         judged += [judge(claim, reading, runs, 0, 1e-4) for claim in study.claims]
     check_written_down(judged, [claim for study in studies for claim in study.claims])
     assert len({study.experiment.name for study in studies} & SHARED[paper]) == is_shared * len(SHARED[paper])
+
+
+MOST_ROUNDS, NUMBER = 3e6, 8  # replicate-rounds of a verdict, which take seconds, and verdicts of a paper
+PAPERS = ["continual", "edge", "generalization", "merging"]
+
+
+def spread_over(paper: str) -> list[Verdict]:
+    """Decided verdicts on runs that are simulated, and not too long."""
+
+    def is_short(verdict: Verdict) -> bool:
+        runs = declared_claims()[verdict.claim].experiment
+        return runs.source is None and runs.num_rounds * len(runs.cells) * verdict.replicates <= MOST_ROUNDS
+
+    decided = [each for each in recorded.read()[paper].whole() if each.status in {Status.SUPPORTED, Status.REFUTED}]
+    short = [each for each in decided if is_short(each)]
+    assert short
+    return short[:: -(-len(short) // NUMBER)]
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("paper", PAPERS)
+def test_a_recorded_verdict_is_found_again(paper):
+    """Catches rules of judging, draws or systems that changed after the record was made."""
+    for known in spread_over(paper):
+        (again,) = mt.verify(
+            known.claim, readings=known.reading, seed=1, error=known.error, replicates=known.replicates
+        )
+        assert again.status is known.status, (known.claim, known.reason, again.reason)
+        rounding = 1e-9 + np.nan_to_num(known.standard_error)  # of long runs in float32, whose routes may part
+        np.testing.assert_allclose(again.observed, known.observed, rtol=1e-4, atol=rounding, err_msg=known.claim)
+
+
+def test_eight_cells_under_every_reading_are_traced_once():
+    system = System(FIGURE_2.system.init, chex.assert_max_traces(FIGURE_2.system.step, n=1))
+    experiment = dataclasses.replace(FIGURE_2, system=system, num_rounds=30, record_every=10)
+    ends = set()
+    for reading in READINGS.values():
+        cells = experiment.cells_under(reading)
+        assert len(cells) == 8
+        for run in run_cells(cells, 5, width=5).values():
+            ends.add(float(np.mean(run.records.generalization_error[-1])))
+    # The cells do differ: of 48, those of M = 1 coincide where only the gates' setting changes.
+    assert len(ends) > 12

@@ -1,7 +1,9 @@
 """Parameters, options and sizes at their extremes: a run in float32 gives what float64 gives, says that it has none, or
-is refused."""
+is refused. What has overflowed is seen: no system gives a finite number for a run that has stopped to be one.
+"""
 
 import contextlib
+import functools
 import sys
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -16,11 +18,63 @@ import pytest
 import moe_theory as mt
 from moe_theory.core import random
 from moe_theory.core.errors import InvalidValueError
+from moe_theory.core.papers import all_papers
 from moe_theory.core.system import check_system
 from moe_theory.sweep.systems import sweepable
 
 from .cases import CASES, Case, papers_own
-from .test_nonfinite import half, shown_rounds
+
+
+def headline(name: str) -> Any:
+    """Of (state, info), what the paper is about: what a sweep keeps by default."""
+    systems = {name: paper for paper in all_papers().values() for name in paper.systems}
+    if name not in systems:
+        return lambda state, info: {"generalization_error": info.generalization_error, "accuracy": info.accuracy}
+    sweepable = systems[name].import_system(name)
+    return sweepable.observe(sweepable.default_observables)
+
+
+def half(case: Case) -> int:
+    """Half of the rounds that there is memory for."""
+    shapes = jax.eval_shape(case.build().init, mt.root_key(0), case.params)
+    return min(getattr(shapes, "max_rounds", 8), 8) // 2
+
+
+def shown_rounds(case: Case) -> Callable[[Any, Any, Any], Any]:
+    """(key, state, params) -> the headline of each round, by the system's own step."""
+    system, observe = case.build(), headline(case.name)
+
+    def run(key: Any, state: Any, params: Any) -> Any:
+        def one(state: Any, time: Any) -> Any:
+            state, info = system.step(jax.random.fold_in(key, time), state, params)
+            return state, observe(state, info)
+
+        return jax.lax.scan(one, state, jnp.arange(1, half(case) + 1))[1]
+
+    return run
+
+
+@pytest.mark.parametrize(
+    "case",
+    [pytest.param(case, id=case.name, marks=[pytest.mark.thorough] * (True not in case.batched)) for case in CASES],
+)
+def test_a_state_that_is_no_number_gives_no_number(case):
+    """Would catch a NaN gate that sends every task nowhere, or to the first expert, under an error that looks sound."""
+    run = jax.jit(functools.partial(shown_rounds(case), mt.root_key(1)))
+    state, _ = mt.simulate(case.build(), mt.root_key(0), case.params, half(case))
+    sound = jax.device_get(run(state, case.params))
+    leaves, structure = jax.tree.flatten_with_path(state)
+    wrong = []
+    for place, (path, leaf) in enumerate(leaves):
+        if not jnp.issubdtype(leaf.dtype, jnp.floating):
+            continue
+        ruined = [np.full_like(each, np.nan) if index == place else each for index, (_, each) in enumerate(leaves)]
+        seen = jax.device_get(run(jax.tree.unflatten(structure, ruined), case.params))
+        for name, values in seen.items():
+            if not np.all(np.isnan(values) | (values == sound[name])):
+                wrong.append(f"{jax.tree_util.keystr(path)}: {name} = {values}, not {sound[name]}")
+    assert not wrong, "\n".join(wrong)
+
 
 REPLICATES = 16
 MOST_OFF = 0.2  # share of replicates whose roundings may send a task elsewhere
@@ -126,7 +180,7 @@ def test_a_parameter_at_its_extremes_is_right_or_refused(case: Case) -> None:
     assert len(accepted) > len(case.params)  # not all is refused
 
 
-# All others that decide numbers are in the fingerprint of what is kept: `tests/runs/test_provenance.py`.
+# All others that decide numbers are in the fingerprint of what is kept: `tests/runs/test_key.py`.
 OPTIONS = {"jax_debug_nans": True, "jax_default_prng_impl": "rbg", "jax_disable_jit": True}
 
 

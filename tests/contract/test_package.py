@@ -1,14 +1,21 @@
-"""The package as imported and as a command: catches an eager import, a changed configuration, a missing name."""
+"""The package as imported, as a command and as released: catches an eager import, a changed configuration, a lost name.
 
+One version, metadata in step, workflows that call what there is, names that end.
+"""
+
+import ast
 import inspect
 import json
+import re
 import shutil
 import subprocess
 import sys
+import textwrap
 import warnings
 from pathlib import Path
 
 import pytest
+import yaml
 
 import moe_theory
 from moe_theory.core.papers import paper_names
@@ -82,3 +89,118 @@ def test_what_is_released_runs_the_first_steps(tmp_path, version, kind):
         done = subprocess.run([*ask, "--lend"], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["megabytes of its own"] < 20
+
+
+sys.path.append(str(ROOT / ".ci"))
+
+import metadata  # noqa: E402
+
+ENDS = re.compile(r"goes in (\d+)\.(\d+): use \S")
+WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+
+
+def test_the_version_stands_in_one_place():
+    """Would catch a version raised without running `.ci/metadata.py`, and a changelog that does not know it."""
+    assert metadata.version() == moe_theory.__version__
+    cff = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert metadata.citation(cff) == cff
+    assert metadata.codemeta() == (ROOT / "codemeta.json").read_text(encoding="utf-8")
+    assert json.loads(metadata.codemeta())["version"] == yaml.safe_load(cff)["version"] == moe_theory.__version__
+    latest = re.search(r"^## (\S+?),? ", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert latest
+    assert latest[1] == moe_theory.__version__
+
+
+def commands(node):
+    """Every command that a workflow runs."""
+    if isinstance(node, dict):
+        for key, part in node.items():
+            yield from [part] if key == "run" and isinstance(part, str) else commands(part)
+    elif isinstance(node, list):
+        yield from (each for part in node for each in commands(part))
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
+def test_a_workflow_calls_what_there_is(path):
+    """Would catch a target or a script that was renamed, and a Python that `pyproject.toml` does not allow."""
+    workflow = yaml.safe_load(path.read_text(encoding="utf-8"))
+    matrices = [job.get("strategy", {}).get("matrix", {}) for job in workflow["jobs"].values()]
+    listed = [entry for matrix in matrices for entry in matrix.get("include", [])]
+    called = [each for each in commands(workflow) if isinstance(each, str)]
+    called += [entry["command"] for entry in listed if "command" in entry]
+    targets = set(re.findall(r"^([\w.-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+    for command in called:
+        if command.startswith("make "):
+            assert set(command.partition(" && ")[0].split()[1:]) <= targets | {".venv/.ready"}
+        assert all((ROOT / name).exists() for name in re.findall(r"\.ci/\S+", command))
+    pythons = {entry["python"] for entry in listed if "python" in entry}
+    pythons |= {version for matrix in matrices for version in matrix.get("python", [])}
+    assert all(re.fullmatch(r"3\.1[1-9]", version) for version in pythons)
+    assert len(called) > 0
+
+
+def test_every_python_that_is_allowed_is_tested():
+    lowest = re.search(r'requires-python = ">=(3\.\d+)"', (ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    assert lowest
+    tests = yaml.safe_load((ROOT / ".github" / "workflows" / "tests.yml").read_text(encoding="utf-8"))
+    assert tests["jobs"]["run"]["strategy"]["matrix"]["python"][0] == lowest[1]
+
+
+def endings(source: str) -> list[str]:
+    """The sentences that a deprecated name of a source says: of a decorator, or of a warning that it gives itself."""
+    found = []
+    is_about_it = "eprecat" in source  # else there is nothing to be parsed
+    for node in ast.walk(ast.parse(source)) if is_about_it else ():
+        if isinstance(node, ast.Call):
+            name = ast.unparse(node.func).rpartition(".")[2]
+            is_warning = name == "warn" and any("DeprecationWarning" in ast.unparse(each) for each in node.args[1:])
+            is_warning |= any("DeprecationWarning" in ast.unparse(each.value) for each in node.keywords)
+            if name == "deprecated" or (name == "warn" and is_warning):
+                found.append(ast.unparse(node.args[0]) if node.args else "")
+    return found
+
+
+def overdue(source: str, version: str) -> list[str]:
+    """Of these the ones that do not say when the name goes and what to use, or whose time has come."""
+    now = tuple(map(int, version.split(".")[:2]))
+    ends = ((said, ENDS.search(said)) for said in endings(source))
+    return [said for said, end in ends if end is None or now >= (int(end[1]), int(end[2]))]
+
+
+def test_a_deprecated_name_says_when_it_goes_and_is_gone_by_then():
+    """Would catch a warning that stays for ever, and one that does not say what to use instead."""
+    for path in sorted((ROOT / "moe_theory").rglob("*.py")):
+        assert overdue(path.read_text(encoding="utf-8"), moe_theory.__version__) == [], path
+
+
+PLANTED = textwrap.dedent(
+    """
+    @deprecated("moe_theory.old goes in 0.3: use moe_theory.new")
+    def old(): ...
+    def older():
+        warnings.warn("older goes in 0.2: use new", DeprecationWarning, stacklevel=2)
+    def oldest():
+        warnings.warn("oldest is deprecated", category=DeprecationWarning)
+    """
+)
+
+
+@pytest.mark.parametrize(("version", "count"), [("0.1.0", 1), ("0.2.0", 2), ("0.3.1", 3), ("1.0.0", 3)])
+def test_overdue_names_are_found(version, count):
+    assert len(endings(PLANTED)) == 3
+    assert len(overdue(PLANTED, version)) == count
+
+
+def test_the_paper_has_what_its_journal_asks_for():
+    """Would catch a section or a reference that is missing, and a paper that is too long."""
+    text = (ROOT / "paper" / "paper.md").read_text(encoding="utf-8")
+    _, head, body = text.split("---\n", 2)
+    about = yaml.safe_load(head)
+    assert {"title", "tags", "authors", "affiliations", "date", "bibliography"} <= about.keys()
+    sections = re.findall(r"^# (.+)$", body, re.MULTILINE)
+    wanted = ["Summary", "Statement of need", "State of the field", "Software design", "Research impact statement"]
+    assert sections == [*wanted, "AI usage disclosure", "Acknowledgements", "References"]
+    assert 750 <= len(re.sub(r"<!--.*?-->|^\|.*$", "", body, flags=re.MULTILINE | re.DOTALL).split()) <= 1750
+    cited = set(re.findall(r"@(\w+)", body))
+    known = set(re.findall(r"^@\w+\{(\w+),", (ROOT / "paper" / "paper.bib").read_text(encoding="utf-8"), re.MULTILINE))
+    assert cited == known

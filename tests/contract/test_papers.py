@@ -169,9 +169,9 @@ from moe_theory.core.papers import all_papers
 
 assert mt.queues.PAPER is all_papers()["queues"]
 said = {}
-said["docs"] = {"papers/queues.md": content.paper_page("queues"), "papers/index.md": content.render("papers.md")}
+said["docs"] = {"papers/queues.md": content.paper_page("queues"), "papers/index.md": content.render("papers")}
 modules = dict(content.listed())["queues"]
-said["docs"]["api/queues.rst"] = content.render("api.rst", name="queues", modules=modules)
+said["docs"]["api/queues.rst"] = content.render("api", name="queues", modules=modules)
 said["docs"] |= {name: content.with_fragments(f"<!-- generated: {name} -->") for name in ("gallery", "counts")}
 for command in sys.argv[1:]:
     with contextlib.redirect_stdout(io.StringIO()) as text, contextlib.suppress(SystemExit):

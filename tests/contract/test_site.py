@@ -183,7 +183,7 @@ def test_a_claim_leads_to_the_functions_that_compute_it():
 )
 def test_every_schema_of_a_command_is_shown(cell):
     """Would catch a document of an option that is left out."""
-    assert f"</a> | {cell} |" in content.render("documents.md")
+    assert f"</a> | {cell} |" in content.render("documents")
 
 
 def test_text_comes_out_of_markdown_as_it_was():

@@ -1,5 +1,6 @@
-"""Small files in the formats in which the data sets are published, with what they hold."""
+"""Small files in the formats in which the data sets are published, with what they hold, and small made-up images."""
 
+import functools
 import gzip
 import io
 import struct
@@ -9,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from moe_theory.deep import datasets
+from moe_theory.deep.datasets import DataSet, Images
 
 MNIST_FILES = {
     ("train", "images"): "train-images{}idx3-ubyte",
@@ -106,6 +108,21 @@ def tiny_imagenet(folder: Path, per_class: int = 3) -> dict[str, list[tuple[str,
     for wnid in WNIDS:
         (folder / "train" / wnid / f"{wnid}_boxes.txt").write_text("a box\n")
     return held
+
+
+@functools.cache
+def corners(num_train: int = 40, num_test: int = 30) -> DataSet:
+    """Bytes of 4 x 4 pixels, brighter in a class's own place, of five classes."""
+    generator = np.random.default_rng(7)
+
+    def split(count: int) -> Images:
+        labels = generator.permutation(np.arange(count) % 5).astype(np.int32)
+        pixels = generator.integers(0, 120, (count, 4, 4, 1))
+        for row, label in enumerate(labels):
+            pixels[row, label % 4, label // 4 :, :] += 100
+        return Images(pixels.astype(np.uint8), labels)
+
+    return DataSet("corners", "corners", split(num_train), split(num_test), tuple("01234"))
 
 
 def load_first(folder: Path) -> datasets.DataSet:

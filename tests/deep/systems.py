@@ -7,7 +7,7 @@ of the edge run in a batch too; those of `continual` run in a plain batch here.
 from moe_theory.deep import Dims, Params, continual, edge
 
 from ..contract.cases import Case
-from .pictures import corners
+from .dataset_files import corners
 
 DIMS = Dims(3, 2, max_rounds=2, num_samples=2, num_tests=2, num_epochs=1, batch_size=2)
 CASES = [

@@ -1,22 +1,39 @@
-"""Claims on the deep experiments, on numbers made up here: catches one that raises, mixes up its sides, or looks away.
+"""Claims on the deep experiments on numbers made up here, and the experiments around their rounds.
 
-Their own runs take minutes: that the systems give such records at all is tested beside them, and in the contract.
+Catches a claim that raises, mixes up its sides, or looks away; policies, laws and parameters that are not refused,
+draws and padding, what the gate sees, and gates that ran off. Own runs take minutes: that the systems give such records
+at all is tested beside them, and in the contract. Rounds are compared with a NumPy loop in `test_deep_parity.py`.
 """
 
+import dataclasses
 import functools
 import types
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
-from written_down import check_written_down
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from samples import check_written_down
 
-from moe_theory.deep import continual, edge, reading
+import moe_theory as mt
+from moe_theory.core import baseline
+from moe_theory.core.errors import InvalidValueError, UnknownNameError
+from moe_theory.core.locality import Locality, distance_moved
+from moe_theory.core.random import uniforms
+from moe_theory.core.system import check_system, fields
+from moe_theory.deep import continual, edge, gate, reading, tasks, training
 from moe_theory.deep.experiments import DRIVE, claims_for
-from moe_theory.deep.params import Params
+from moe_theory.deep.params import Dims, Params, check_params
 from moe_theory.deep.presets import EDGE, PRESETS, STRONG, expert_cell, preset
+from moe_theory.deep.tasks import on_device, pool_of
+from moe_theory.edge import delays, policies
 from moe_theory.runs import Run
 from moe_theory.verification import Status, registry
 from moe_theory.verification.session import judge
+
+from .dataset_files import corners
 
 REPLICATES, ROUNDS = 256, np.arange(1, 4)
 CLAIMS = registry.select_claims(["deep"])
@@ -112,3 +129,205 @@ def test_a_figure_s_claims_go_with_its_preset_and_name_its_data(name):
 
 def test_the_small_presets_name_the_digits():
     assert {verdict.setting for verdict in judged().values()} == {"balanced on digits"}
+
+
+CLASSES = (1, 3, 0)
+DIMS = Dims(max_experts=3, num_classes=3, max_rounds=5, num_samples=4, num_tests=4, num_epochs=2, batch_size=4)
+PARAMS = Params(num_experts=3, min_execution_delay=1, max_transfer_delay=2, gate_scale=3.0)
+ROOT = mt.root_key(4)
+
+
+def test_padding_changes_no_draw():
+    """Of tasks, images, batches, noise, delays and experts; `test_deep_parity.py` sees that it changes no round."""
+    dims = dataclasses.replace(DIMS, batch_size=2)
+    wider = dataclasses.replace(dims, max_experts=5, max_rounds=8)
+    drawn = [jax.device_get(draws(dims)) for dims in (dims, wider)]
+    for one, other in zip(*map(jax.tree.leaves, drawn), strict=True):
+        np.testing.assert_array_equal(one, other if one.shape == other.shape else other[: DIMS.max_experts])
+
+
+def draws(dims):
+    pool = on_device(pool_of(corners(), CLASSES))
+
+    @jax.jit
+    def drawn(key):
+        arrival, place = tasks.draw(key, dims, pool, PARAMS)
+        positions = jnp.asarray(delays.even_map(dims.max_experts), jnp.float32)
+        sent = edge.sent(jax.random.fold_in(key, 2), arrival, place, positions, PARAMS, delays.by_distance)
+        return sent, edge.begin(key, dims, PARAMS, pool).execution_delay, training.initial_experts(key, dims, pool)
+
+    return drawn(ROOT)
+
+
+def test_execution_delays_are_no_function_of_the_experts_weights():
+    """Experts are drawn with a key each, folded from the state's; a delay drawn with one of those would tell."""
+    params = PARAMS._replace(min_execution_delay=1, max_execution_delay=2**20)
+    key = jax.random.key(9)
+    found = jax.jit(lambda key: edge.system(DIMS, corners(), CLASSES).init(key, params).execution_delay)(key)
+    for number in range(50):
+        units = uniforms(jax.random.fold_in(key, number), 3, jnp.float32)
+        assert not np.any(np.abs(np.asarray(units) - np.asarray(found) / 2**20) < 1e-4)
+
+
+def lopsided(gate_outputs, state, arrival, params):
+    return gate_outputs[:2]
+
+
+@pytest.mark.parametrize(
+    ("message", "kind", "changes", "choices"),
+    [
+        ("policy=4 must be below 4, the number of policies", InvalidValueError, {"policy": 4}, {}),
+        ("policy=1 must be below 1", InvalidValueError, {"policy": 1}, {"policies": (policies.nearest,)}),
+        ("policy='nearest' must be a function", InvalidValueError, {}, {"policies": ("nearest",)}),
+        ("by_distance is a law of transfers", InvalidValueError, {}, {"execution": delays.by_distance}),
+    ],
+)
+def test_policies_and_laws_that_do_not_fit_are_refused(message, kind, changes, choices):
+    """Each would else be cut to the nearest that does, without a word."""
+    with pytest.raises(kind, match=message):
+        check_system(edge.system(DIMS, corners(), CLASSES, **choices), PARAMS._replace(**changes))
+
+
+def test_a_policy_without_a_score_for_every_server_is_refused():
+    system = edge.system(DIMS, corners(), CLASSES, (lopsided,))
+    state = jax.eval_shape(system.init, ROOT, PARAMS)
+    with pytest.raises(InvalidValueError, match=r"scores of shape \(2,\), not one an expert: \(3,\)"):
+        jax.eval_shape(system.step, ROOT, state, PARAMS)
+
+
+def test_servers_are_charged_as_a_locality_loss_of_ones_own_says():
+    """Would catch a loss that is charged at routing, twice or to another server, or changes the printed run."""
+    dims = dataclasses.replace(DIMS, max_rounds=12)
+    none = Locality(lambda move, memory, arrival, params: (0 * move.costs, memory))
+    seen = ("info.expert", "info.locality", "info.num_busy", "state.gates")
+    runs = {}
+    for name, locality in {"default": None, "printed": distance_moved, "none": none, "own": baseline.last_move}.items():
+        system = edge.system(dims, corners(), CLASSES, locality=locality)
+        runs[name] = jax.device_get(mt.simulate(system, ROOT, PARAMS, 12, observe=fields(*seen)))
+    for one, other in zip(runs["default"][1], runs["printed"][1], strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-7)
+    assert abs(runs["default"][1].gates).max() > 0
+    assert (runs["none"][1].gates == 0).all()
+    state, records = runs["own"]
+    begun = records.expert >= 0
+    in_progress = int((state.pending_server >= 0).sum())
+    assert int(state.memory.num_moves) == begun.sum() - in_progress
+    for server in range(3):  # its last move that is done
+        moves = records.locality[begun & (records.expert == server)]
+        done = moves[:-1] if state.pending_server[server] >= 0 else moves
+        np.testing.assert_allclose(state.memory.last[server], done[-1] if len(done) else 0, rtol=1e-6)
+    with pytest.raises(InvalidValueError, match="must be a Locality"):
+        edge.system(dims, corners(), CLASSES, locality=abs)
+
+
+TASK_DIMS = Dims(max_experts=3, num_classes=3, max_rounds=4, num_samples=4, num_tests=4, num_epochs=1, batch_size=4)
+KEY = jax.random.key(1)
+
+REFUSED = {
+    "num_experts=4 must be at most max_experts=3": {"num_experts": 4},
+    "num_experts=0 must be a whole number of at least 1": {"num_experts": 0},
+    "num_experts=2.5 must be a whole number": {"num_experts": 2.5},
+    "learning_rate=0 must be above 0": {"learning_rate": 0},
+    "locality_power=0.0 must be above 0": {"locality_power": 0.0},
+    "gate_scale=0.0 must be above 0": {"gate_scale": 0.0},
+    "balance_weight=-1 must not be negative": {"balance_weight": -1},
+    "perturbation_scale=-1 must not be negative": {"perturbation_scale": -1},
+    "termination_threshold=-1 must not be negative": {"termination_threshold": -1},
+    "expert_rate=-1 must not be negative": {"expert_rate": -1},
+    "final_rate=-1 must not be negative": {"final_rate": -1},
+    "weight_decay=-1 must not be negative": {"weight_decay": -1},
+    "terminate=2 must be True or False": {"terminate": 2},
+    "multi_class=0.5 must be True or False": {"multi_class": 0.5},
+    "num_rounds=0 must be a whole number": {"num_rounds": 0},
+    "policy=-1 must be a whole number of at least 0": {"policy": -1},
+    "gate_lag=2 must be 0 or 1": {"gate_lag": 2},
+    "min_execution_delay=5 must be at most max_execution_delay=4": {"min_execution_delay": 5},
+    "min_transfer_delay=1 must be at most max_transfer_delay=0": {"min_transfer_delay": 1},
+    "min_transfer_delay=-1 must be a whole number of at least 0": {"min_transfer_delay": -1},
+    "max_execution_delay=1048577 must be at most 1048576": {"max_execution_delay": 2**20 + 1},
+    "min_execution_delay=0 allow a delay of 0 rounds": {"min_execution_delay": 0},
+    r"positive_share=0.0 must be in \(0, 1\]": {"positive_share": 0.0},
+    r"positive_share=1.5 must be in \(0, 1\]": {"positive_share": 1.5},
+    "positive_share=0.1 of num_samples=4 leaves no image": {"positive_share": 0.1},
+    "multi_class needs positive_share=1, not 0.5": {"multi_class": True},
+}
+
+
+@pytest.mark.parametrize(("message", "changes"), REFUSED.items())
+def test_parameters_out_of_range_are_refused(message, changes):
+    with pytest.raises(InvalidValueError, match=message):
+        check_params(TASK_DIMS, Params(num_experts=3)._replace(**changes))
+
+
+def test_one_class_has_none_to_be_told_from():
+    dims = Dims(1, 1, 1, 4, 4, 1, 4)
+    with pytest.raises(InvalidValueError, match="multi_class needs num_classes above 1"):
+        check_params(dims, Params(num_experts=1, multi_class=True, positive_share=1.0))
+
+
+@pytest.mark.parametrize(
+    ("message", "kind", "changes"),
+    [
+        ("batch_size=3 must divide num_samples=4", InvalidValueError, {"batch_size": 3}),
+        ("batch_size=8 must divide num_samples=4", InvalidValueError, {"batch_size": 8}),
+        ("num_epochs=0 must be a whole number of at least 1", InvalidValueError, {"num_epochs": 0}),
+        ("max_rounds=2.0 must be a whole number", InvalidValueError, {"max_rounds": 2.0}),
+        ("resnet", UnknownNameError, {"network": "resnet"}),
+        ("sdg", UnknownNameError, {"optimizer": "sdg"}),
+    ],
+)
+def test_sizes_that_make_no_program_are_refused(message, kind, changes):
+    with pytest.raises(kind, match=message):
+        Dims(**{"max_experts": 3, "num_classes": 3, "max_rounds": 4, "num_samples": 4, "batch_size": 4, **changes})
+
+
+def test_what_a_system_is_run_with_is_checked_before_anything_is_compiled():
+    system = continual.system(TASK_DIMS, corners(), CLASSES)
+    with pytest.raises(InvalidValueError, match="num_experts=4"):
+        check_system(system, Params())
+    with pytest.raises(InvalidValueError, match=r"num_classes=3 must be the number of classes.*, 2"):
+        check_system(continual.system(TASK_DIMS, corners(), (0, 1)), Params(num_experts=3))
+
+
+def test_rounds_beyond_those_remembered_are_refused():
+    """Would else be lost without a word: an update beyond the end of an array is none."""
+    system, params = continual.system(TASK_DIMS, corners(), CLASSES), Params(num_experts=3)
+    message = "after {} rounds must be at most max_rounds=4 in all.*raise Dims.max_rounds"
+    with pytest.raises(InvalidValueError, match="num_rounds=5 " + message.format(0)):
+        mt.simulate(system, KEY, params, 5)
+    for shape, run in (((), mt.simulate), ((2,), functools.partial(mt.simulate_batch, replicates=2))):
+        like = jax.eval_shape(system.init, KEY, params)
+        state = jax.tree.map(lambda leaf, shape=shape: np.zeros(leaf.shape + shape, leaf.dtype), like)
+        with pytest.raises(InvalidValueError, match="num_rounds=2 " + message.format(3)):
+            run(system, KEY, params=params, num_rounds=2, state=state._replace(round=np.full(shape, 3, np.int32)))
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(1, 6), st.sampled_from(["any", "one pixel", "dark"]))
+@settings(max_examples=30, deadline=None, derandomize=True)
+def test_elements_of_mean_images_vary_by_1_over_their_number_at_most(seed, num_tasks, kind):
+    """sigma_0 = 0.1 at 784 pixels (Section VI of `edge`) cannot be: |x| = 1 leaves E|x|^2 - |E x|^2 <= 1 to share.
+
+    Images of a single bright pixel, one elsewhere for each task, come as near as it gets: (1 - 1/T) / p.
+    """
+    generator = np.random.default_rng(seed)
+    images = generator.integers(0, 256, (num_tasks, 2, 3, 3, 1)).astype(np.uint8)
+    if kind == "one pixel":
+        images = np.broadcast_to(np.eye(9, dtype=np.uint8)[:num_tasks, None], (num_tasks, 2, 9)) * 255
+        images = images.reshape(num_tasks, 2, 3, 3, 1)
+    if kind == "dark":
+        images = np.zeros_like(images)
+    moments, seen = gate.initial_moments(9), []
+    for time, pixels in enumerate(images, start=1):
+        moments, image = observed(moments, pixels, np.int32(time))
+        seen.append(np.asarray(image, float))
+    variance = float(gate.variance(moments, num_tasks))
+    assert variance == pytest.approx(np.var(seen, axis=0).mean(), abs=1e-6)
+    assert variance <= 1 / 9 + 1e-6
+    if kind == "one pixel":
+        assert variance == pytest.approx((1 - 1 / num_tasks) / 9, abs=1e-6)
+
+
+@jax.jit
+def observed(moments, pixels, time):
+    image = gate.mean_image(pixels)
+    return gate.updated(moments, image, time), image

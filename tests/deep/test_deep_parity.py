@@ -18,7 +18,7 @@ from moe_theory.deep.tasks import Arrival, pool_of
 from moe_theory.edge.policies import POLICIES
 
 from . import deep_loop as loop
-from .pictures import corners
+from .dataset_files import corners
 
 ROUNDS, MOST = 12, 4
 TOLERANCE = 1e-8  # absolute plus relative to an array's largest entry

@@ -1,13 +1,26 @@
-"""The theorems of `docs/pages/derivations/solvable.md` under delays: servers of different speed, tasks under way."""
+"""The theorems of `docs/pages/derivations/solvable.md` under delays: servers of different speed, tasks under way.
+
+Servers reduced to their gates: one task against its mean over features and truths, and Algorithm 1's own routes.
+"""
 
 import functools
+import itertools
+from pathlib import Path
 
 import jax
+import jax.numpy as jnp
 import numpy as np
+import pandas as pd
 import pytest
 
 import moe_theory as mt
 from examples import solvable
+from moe_theory import edge
+from moe_theory.core.errors import InvalidValueError
+from moe_theory.core.expected import taught
+from moe_theory.core.routes import last_tasks, own_share
+from moe_theory.edge import reduced
+from tests.continual.designs import complement_basis, draw_pool, residual_projectors
 
 M, ROUNDS, RUNS, SCALE = 4, 90, 4, 1e-3
 SPEEDS = (1, 1, 3, 6)
@@ -73,3 +86,77 @@ def test_every_server_meets_every_kind():
                 np.testing.assert_allclose(outputs[fresh[task]], outputs.max(), rtol=1e-12, atol=1e-18)
             if route >= 0:
                 fresh[task, route] = False
+
+
+P, S, N, NUM_SERVERS = 4, 2, 3, 5
+FIGURES = Path(__file__).parents[2] / "figures"
+DIMS = edge.Dims(max_experts=6, num_tasks=N, num_features=P, num_samples=S, max_delay=10)
+
+
+def test_a_task_with_a_truth_of_its_own_leaves_distances_as_expected():
+    """Mean over the lines of a design and truths around the kind's, with mean 0 and covariance tau^2, from a known
+    model that another task has left."""
+    pool, spread = draw_pool(N, P, "independent"), 0.3
+    units = pool.signals / np.linalg.norm(pool.signals, axis=1, keepdims=True)
+    model, task = pool.truths[1] - 0.2, 2
+    lines = residual_projectors(complement_basis(pool.signals[task]), P - S)
+    truths = [
+        pool.truths[task] + spread * np.sqrt(P) * sign * axis for sign, axis in itertools.product((1, -1), np.eye(P))
+    ]
+    after = np.array([truth + (model - truth) @ line for truth in truths for line in lines])
+    before = np.sum((model - pool.truths) ** 2, axis=1), units @ model
+    errors, projections, squared_move = taught(
+        edge.Pool(*map(jnp.asarray, pool)), jnp.asarray(task), *map(jnp.asarray, before), (P - S) / (P - 1), spread
+    )
+    np.testing.assert_allclose(errors, np.mean(np.sum((after[:, None] - pool.truths) ** 2, axis=2), axis=0), rtol=2e-5)
+    np.testing.assert_allclose(projections, np.mean(after @ units.T, axis=0), rtol=2e-5, atol=2e-6)
+    assert float(squared_move) == pytest.approx(np.mean(np.sum((after - model) ** 2, axis=1)), rel=2e-5)
+
+
+@pytest.mark.parametrize("policy", ["adaptive", "nearest"])
+def test_routes_are_algorithm_1s_where_gates_do_not_decide_them(policy):
+    """The same servers, tasks, delays and drops for the same key; a drawn number more or less would part them."""
+    params = edge.Params(num_experts=NUM_SERVERS, perturbation_scale=1e4)
+    systems = (each.system(DIMS, edge.policies.POLICIES[policy]) for each in (edge, reduced))
+    (state, full), (other, small) = (
+        mt.simulate_batch(each, mt.root_key(0), 8, params, num_rounds=60) for each in systems
+    )
+    np.testing.assert_array_equal(full.task, small.task)
+    np.testing.assert_array_equal(full.expert, small.expert)
+    np.testing.assert_array_equal(state.busy_until, other.busy_until)
+    assert int(state.dropped.sum()) > 0
+
+
+def test_the_gates_step_by_the_expected_move_and_in_algorithm_1s_round():
+    """With all samples but one hidden (s = 1) and no spread the move is known: gates are Algorithm 1's to the digit."""
+    dims = edge.Dims(max_experts=4, num_tasks=2, num_features=6, num_samples=1, max_delay=10)
+    params = edge.Params(num_experts=4, cluster_spread=0.0, signal_scale=2.0)
+    (state, full), (other, small) = (
+        mt.simulate_batch(each.system(dims), mt.root_key(1), 4, params, num_rounds=80) for each in (edge, reduced)
+    )
+    np.testing.assert_array_equal(full.expert, small.expert)
+    np.testing.assert_allclose(state.gates, other.gates, rtol=1e-3, atol=1e-5)
+    np.testing.assert_allclose(
+        full.generalization_error_flushed, small.generalization_error_flushed, rtol=1e-3, atol=1e-5
+    )
+
+
+@pytest.mark.parametrize("choices", [{"max_capacity": 2}, {"when_busy": "soonest", "max_waiting": 3}])
+def test_servers_that_hold_several_tasks_are_refused(choices):
+    with pytest.raises(InvalidValueError, match="holds one task"):
+        reduced.system(edge.Dims(4, N, P, S, **choices))
+
+
+def test_own_tasks_are_counted_among_those_that_went_to_a_server():
+    tasks, experts = np.array([[0, 1, 1, 0, 0, 1, 0, 1]]).T, np.array([[0, 1, 1, -1, 0, 0, 0, -1]]).T
+    np.testing.assert_array_equal(last_tasks(tasks, experts)[:, 0], [-1, -1, 1, -1, 0, 0, 1, -1])
+    assert own_share(tasks, experts, np.array([[0], [1]])).tolist() == [0.0]  # of the last two, one went to server 0
+    assert own_share(tasks, experts, np.array([[7], [7]])).tolist() == [1.0]  # two tasks of one cluster
+    assert np.isnan(own_share(tasks[:4], experts[:4], np.array([[0], [1]]))[0])
+
+
+@pytest.mark.parametrize(("paper", "off"), [("continual", 0.08), ("edge", 0.06)])
+def test_the_page_on_gates_says_how_far_the_reduced_models_are_off(paper, off):
+    """Of the maps as recorded, rounded up."""
+    table = pd.read_csv(FIGURES / paper / "regimes.csv")
+    assert off - 0.01 < (table.own - table.own_reduced).abs().max() <= off

@@ -1,16 +1,21 @@
 """Claims whose runs take minutes, on numbers made up here: catches one that raises, mixes up its sides, or looks away.
 
-The exact ones are judged by tests/statistical/test_seeds.py, on their own runs.
+The exact ones are judged by tests/statistical/test_seeds.py, on their own runs. Pictures of the tree: polygons against
+areas and vertices found another way, numbers against the tree's own.
 """
 
 import functools
+import itertools
 
 import numpy as np
 import pytest
-from written_down import check_written_down
+import xarray as xr
+from matplotlib.collections import PolyCollection
+from matplotlib.figure import Figure
+from samples import check_written_down
 
 from moe_theory.core.system import recorded_rounds
-from moe_theory.merging import policies, reading
+from moe_theory.merging import corrected, policies, reading
 from moe_theory.merging.costs import ChoiceCosts, MethodCosts, StepCosts
 from moe_theory.merging.evaluation import SlotAccuracy
 from moe_theory.merging.experiments import (
@@ -27,7 +32,10 @@ from moe_theory.merging.experiments import (
     Record,
     final_accuracy,
 )
+from moe_theory.merging.figures import FIGURES, leaves, scaling, simplex, tradeoff
+from moe_theory.merging.params import Dims, Params
 from moe_theory.merging.serving.methods import MERGED
+from moe_theory.report.plots import to_csv
 from moe_theory.runs import Run
 from moe_theory.verification import Status, registry
 from moe_theory.verification.session import judge
@@ -141,3 +149,158 @@ def test_every_method_of_the_testbed_has_its_claims():
         compared[mix] |= {MONITORED} if claim.id.endswith(".monitored") else set()
     assert compared == {mix: set(experiment.cells) - {policies.TANBR} for mix, experiment in TESTBEDS.items()}
     assert min(experiment.num_rounds for experiment in TESTBEDS.values()) >= 512
+
+
+NUM_ROUNDS = 300
+
+
+class Reading:
+    name = "paper"
+    summary = "as the paper has it"
+
+    def params(self, **overrides):
+        return Params(**overrides)
+
+
+def vertices(lower, upper):
+    """Of a box cut with x_1 + x_2 + x_3 = 1: two coordinates at ends of their sides, the third between its own."""
+    found = set()
+    for k, ends in itertools.product(range(3), itertools.product((0, 1), repeat=2)):
+        point = np.zeros(3)
+        others = [j for j in range(3) if j != k]
+        point[others] = [(lower, upper)[end][j] for j, end in zip(others, ends, strict=True)]
+        point[k] = 1 - point.sum()
+        if lower[k] <= point[k] <= upper[k]:
+            found.add(tuple(point))
+    return found
+
+
+def test_a_leaf_is_drawn_as_the_convex_hull_of_its_vertices():
+    rng = np.random.default_rng(0)
+    for _ in range(60):
+        ends = np.sort(rng.integers(0, 9, (2, 3)), axis=0) / 8
+        drawn = {tuple(corner) for corner in np.round(simplex.polygon(*ends), 12) + 0.0}
+        expected = vertices(*ends)
+        if len(expected) > 2:  # of a box that touches the simplex in a point or a line nothing is drawn
+            assert drawn == expected
+
+
+@pytest.fixture(scope="module")
+def data():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(leaves, "DIMS", Dims(max_experts=3, max_leaves=128))
+        patch.setattr(simplex, "DIMS", Dims(max_experts=3, max_leaves=128))
+        yield {name: FIGURES[name].compute(Reading(), 1, 2, rounds=NUM_ROUNDS) for name in ("leaves", "simplex")}
+
+
+def test_leaves_fill_the_simplex_at_every_time(data):
+    here = data["simplex"]
+    assert list(here.time) == [30, NUM_ROUNDS, NUM_ROUNDS]
+    assert not here.left_out.any()
+    for place in range(3):
+        panel = here.isel(panel=place)
+        held = panel.depth.notnull().values
+        shapes = [simplex.polygon(*box) for box in zip(panel.lower.values[held], panel.upper.values[held], strict=True)]
+        assert sum(simplex.area(shape) for shape in shapes if len(shape) > 2) == pytest.approx(1, abs=1e-6)
+
+
+def test_the_deepest_leaf_reaches_the_bound_and_nothing_exceeds_it(data):
+    here = data["leaves"]
+    assert not here.left_out.any()
+    np.testing.assert_array_equal(here.depth.sel(rule="deepest"), here.repaired_depth)
+    assert bool((here.leaves <= here.repaired_leaves).all())
+    assert bool((here.leaves.sel(case="large", rule="deepest") > here.printed_leaves.sel(case="large")).any())
+    params = leaves.params_of(Reading(), leaves.CASES["usual"])
+    assert float(here.repaired_leaves.sel(case="usual", time=NUM_ROUNDS)) == corrected.leaf_bound(NUM_ROUNDS, params)
+
+
+def test_all_leaves_are_drawn_and_captions_say_what_is(data):
+    figure = Figure(layout="constrained")
+    FIGURES["simplex"].draw(data["simplex"], figure)
+    drawn = [panel.collections[0] for panel in figure.axes[:3]]
+    assert all(isinstance(part, PolyCollection) for part in drawn)
+    assert len(drawn[0].get_paths()) > 10
+    other = Figure(layout="constrained")
+    FIGURES["leaves"].draw(data["leaves"], other)
+    assert [len(panel.lines) for panel in other.axes] == [4, 4, 4, 5, 5, 5]
+    for name, figure in FIGURES.items():
+        if name in data:
+            assert "Reading paper" in figure.caption(data[name])
+
+
+def test_labels_keep_their_distance_and_their_order():
+    """Would catch labels on top of each other, off the axis, or moved though there is room."""
+    np.testing.assert_allclose(tradeoff.spread([0.2, 0.5, 0.8], 0.1, 0, 1), [0.2, 0.5, 0.8])
+    crowded = tradeoff.spread([0.5, 0.5, 0.51, 0.9], 0.1, 0, 1)
+    assert np.all(np.diff(crowded) >= 0.1 - 1e-9)
+    np.testing.assert_allclose(np.mean(crowded[:3]), np.mean([0.5, 0.5, 0.51]))  # moved as little as can be
+    top = tradeoff.spread([0.95, 0.97, 0.99], 0.1, 0, 1)
+    np.testing.assert_allclose(top, [0.8, 0.9, 1.0])
+
+
+def table():
+    names = ["average", "token-top-1-capacity", "token-top-1-dense", "task-top-1-dense", "smear-token-linear", "mix"]
+    names.append("best-merge")
+    sizes = ("model", "mix", "approach")
+    accuracy = np.linspace(0.3, 0.9, len(names))[None, None].repeat(2, axis=1)
+    ratio = np.array([[0.9, 1.3, 12.0, 11.0, 5.0, 1.0, 1.0]])
+    return xr.Dataset(
+        {
+            "accuracy": (sizes, accuracy),
+            "accuracy_error": (sizes, np.full(accuracy.shape, 0.01)),
+            "ratio": (("model", "approach"), ratio),
+            "serving": (("model", "approach"), ratio / 1000),
+            "merging": (("model", "approach"), ratio / 10_000),
+            "loaded_bytes": (("model", "approach"), np.where(ratio > 1, 880_000, 180_000)),
+        },
+        {"model": ["digits"], "mix": ["fixed", "drifting"], "approach": names},
+        {
+            "slot_size": 128,
+            "num_slots": 100,
+            "device": "cpu",
+            "reading": "any",
+            "reading_summary": "",
+            "replicates": 2,
+            "seed": 0,
+            "num_rounds": 100,
+            "command": "",
+        },
+    )
+
+
+def test_the_tradeoff_shows_every_approach(monkeypatch):
+    """Would catch points that are left out or drawn elsewhere, and builds that are not joined."""
+    monkeypatch.setattr(tradeoff, "POLICIES", {"mix": ("mix", {})})
+    data = table()
+    figure = Figure()
+    tradeoff.picture.draw(data, figure)
+    assert len(figure.axes) == 2
+    words = {text.get_text().strip() for text in figure.axes[0].texts}
+    assert {"average", "mix", "token-top-1", "task-top-1", "smear-token"} <= words
+    lines = [line.get_xydata() for line in figure.axes[0].lines]
+    for name in data.approach.values[:-1]:
+        here = data.isel(model=0).sel(mix="fixed", approach=name)
+        assert any(np.allclose(line, [[here.ratio, here.accuracy]]) for line in lines if len(line) == 1), name
+    joined = data.isel(model=0).sel(mix="fixed", approach=["token-top-1-capacity", "token-top-1-dense"])
+    pairs = np.stack([joined.ratio, joined.accuracy], axis=1)
+    assert any(np.allclose(line, pairs) for line in lines if line.shape == pairs.shape)
+    assert "0.90 ms" not in tradeoff.picture.caption(data)
+    assert "1.00 ms" in tradeoff.picture.caption(data)
+    assert len(to_csv(data).splitlines()) == 1 + 2 * 7
+
+
+def test_the_scaling_shows_medians_and_the_claim():
+    """Would catch quantiles in another order, and a bound in seconds on an axis of milliseconds."""
+    slots = np.array([[10.0, 20, 30], [15, 25, 40]])
+    data = xr.Dataset(
+        {"slots": (("experts", "quantile"), slots), "milliseconds": (("experts", "quantile"), slots / 100)},
+        {"experts": [4, 8], "quantile": list(scaling.BAND)},
+        table().attrs,
+    )
+    figure = Figure()
+    scaling.picture.draw(data, figure)
+    left, right = figure.axes
+    np.testing.assert_allclose(left.lines[0].get_ydata(), [20, 25])
+    np.testing.assert_allclose(right.lines[0].get_ydata(), [0.2, 0.25])
+    assert right.lines[1].get_ydata()[0] == pytest.approx(0.4)
+    assert "count as" not in scaling.picture.caption(data)

@@ -1,6 +1,10 @@
-"""Reports as `moe_theory verify` makes them, without the runs: every kind, every status, every way to stop."""
+"""Reports as `moe_theory verify` makes them, without the runs: every kind, every status, every way to stop.
+
+What must be true of verdicts on claims, however they came about: each is complete and is in every report.
+"""
 
 import dataclasses
+import json
 import math
 from collections.abc import Sequence
 from html.parser import HTMLParser
@@ -9,7 +13,9 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from moe_theory.plot import style
-from moe_theory.report import panels
+from moe_theory.report import pages, panels
+from moe_theory.report.rendering import to_markdown
+from moe_theory.verification import Claim
 from moe_theory.verification.registry import all_claims
 from moe_theory.verification.statement import bearing
 from moe_theory.verification.verdict import Curve, Look, Report, Status, Stop, Verdict
@@ -249,3 +255,17 @@ def _special(verdicts: list[Verdict]) -> list[Verdict]:
     return [
         dataclasses.replace(each, **changes[place]) if place in changes else each for place, each in enumerate(verdicts)
     ]
+
+
+def check_written_down(judged: Sequence[Verdict], claims: Sequence[Claim]) -> None:
+    """Every claim has its verdict, with a curve and a place in it, and stands in the JSON document and on the page."""
+    assert sorted(verdict.claim for verdict in judged) == sorted(claim.id for claim in claims)
+    for verdict in judged:
+        assert verdict.status not in (Status.ERROR, Status.INAPPLICABLE), f"{verdict.claim}: {verdict.reason}"
+        assert verdict.curve is not None
+        assert verdict.at in verdict.curve.labels or verdict.kind in ("rate", "limit_rate")
+    report = Report(list(judged), "a command", 0, 0.01, {}, False, {})
+    document = json.loads(pages.to_json(report))
+    assert len(document["verdicts"]) == len(judged)
+    page = to_markdown(report)
+    assert all(f"</a>`{claim.id}`\n" in page for claim in claims)

@@ -1,4 +1,4 @@
-"""Keys of results: catches an edit of code or a value that goes unnoticed, and a text that counts."""
+"""Keys of results, and the fingerprint: catches an edit of code or a value that goes unnoticed, a text that counts."""
 
 import functools
 import importlib
@@ -20,6 +20,7 @@ from moe_theory import deep
 from moe_theory.core.errors import InvalidValueError
 from moe_theory.runs.imports import Texts
 from moe_theory.runs.key import Digests, code_digest
+from moe_theory.runs.provenance import fingerprint
 
 PACKAGE = Path(mt.__file__).parent
 USES = {  # a user's function, a file that it reaches through the names of a package, and one that it does not
@@ -449,3 +450,41 @@ def test_objects_may_say_what_counts_of_them():
             return self.number
 
     assert code_digest(Named(1, "one")) == code_digest(Named(1, "two"))
+
+
+OPTIONS = {
+    "jax_threefry_partitionable": False,
+    "jax_default_matmul_precision": "highest",
+    "jax_numpy_dtype_promotion": "strict",
+    "jax_random_seed_offset": 5,
+    "jax_default_prng_impl": "rbg",
+    "jax_disable_jit": True,
+    "jax_optimization_level": "O0",
+}
+
+
+@pytest.fixture(params=OPTIONS)
+def option(request):
+    name, before = request.param, jax.config.values[request.param]
+    yield name
+    jax.config.update(name, before)
+
+
+def test_a_changed_option_is_a_changed_fingerprint_and_the_same_root_key(option):
+    """Would catch kept samples that another configuration of JAX would not have given, and seeds that are shifted."""
+    before, key = fingerprint(), jax.random.key_data(mt.root_key(3))
+    jax.config.update(option, OPTIONS[option])
+    assert fingerprint() != before
+    np.testing.assert_array_equal(jax.random.key_data(mt.root_key(3)), key)
+
+
+def test_the_order_of_compiler_flags_counts(monkeypatch):
+    """Would catch samples of one instruction set taken for those of another: of two flags the later one wins."""
+    flags = [f"--xla_cpu_max_isa={name}" for name in ("AVX2", "SSE4_2")]
+    known = []
+    for given in (flags, flags[::-1]):
+        monkeypatch.setenv("XLA_FLAGS", " ".join(["--xla_dump_to=/nowhere", *given]))
+        known.append(fingerprint())
+    assert known[0]["processor"] != known[1]["processor"]
+    assert known[0]["configuration"] != known[1]["configuration"]
+    assert "xla_dump" not in str(known)

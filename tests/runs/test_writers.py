@@ -1,4 +1,4 @@
-"""Every file that the package writes is written whole and durably: by `runs.files`, under a temporary name."""
+"""Files are written whole and durably, by `runs.files`, under a temporary name: catches others, or an address."""
 
 import ast
 from pathlib import Path
@@ -6,6 +6,9 @@ from pathlib import Path
 import pytest
 
 import moe_theory
+from moe_theory.core.errors import OutputError
+from moe_theory.runs import files
+from moe_theory.runs.store import Store
 
 ROOT = Path(moe_theory.__file__).parent
 WRITING = {
@@ -83,3 +86,17 @@ def test_a_writer_is_found(line):
     """Would catch a search that finds nothing."""
     assert writers(ast.parse(f"def mine():\n    {line}\n")) == {"mine"}
     assert not writers(ast.parse(f"def mine():\n    with whole(path) as temporary:\n        {line}\n"))
+
+
+@pytest.mark.parametrize("address", ["s3://bucket/x", "gs://bucket", "abfs://x@y/z", "hdfs:/x"])
+@pytest.mark.parametrize("use", [Store, files.made_folder, files.prepare_folder, files.local])
+def test_an_address_is_no_folder(address, use, tmp_path, monkeypatch):
+    """Would catch results in a local folder that is called `s3:`, which its user looks for in vain."""
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(OutputError, match="address"):
+        use(address)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_drive_is_no_address():
+    assert files.local("C:/x") == Path("C:/x")

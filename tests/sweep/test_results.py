@@ -8,11 +8,11 @@ import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
-from stored import harm, leave_out
+from stored import harm, leave_out, rows
 
 import moe_theory as mt
 from moe_theory import root_key, simulate_batch
-from moe_theory.core.errors import InvalidValueError, MissingError, OutputError
+from moe_theory.core.errors import DeclarationError, InvalidValueError, MissingError, OutputError
 from moe_theory.runs.store import Store, pack
 from moe_theory.runs.workers import device_pool
 from moe_theory.sweep import runner
@@ -200,7 +200,7 @@ def test_what_is_missing_is_told_or_left_out(tmp_path):
     assert partial.statistics_of(5) is None
     with pytest.raises(MissingError):
         partial.run_of(2)
-    assert partial.run_of(2, 0, 16).records.forgetting.shape == (3, 16)
+    assert partial.run_of(1).records.forgetting.shape == (3, 40)
 
 
 def test_partial_statistics_say_of_how_many(tmp_path):
@@ -277,22 +277,20 @@ def test_cells_of_computed_axes_have_short_names(tmp_path):
     assert none.to_xarray()["forgetting"].dims == ("round", "statistic")
 
 
-def test_runs_are_read_by_name_and_only_the_replicates_asked_for(statistics):
+def test_runs_are_read_by_name(statistics):
     results = mt.Results.open(statistics)
-    runs = results.runs(10, 10)
+    runs = results.runs()
     name = "num_experts = 3, reading = unit-signal, truth_scale = 0.2, noise_scale = 0.3"
     assert len(runs) == 8
     run = runs[name]
     assert run is runs[name]
     plain = simulated(cell_at(results, num_experts=3, reading="unit-signal", truth_scale=0.2), results.sweep)
     for observable, values in plain.items():
-        np.testing.assert_allclose(getattr(run.records, observable), values[..., 10:20], rtol=2e-5)
-    assert (run.replicates.tolist(), run.rounds.tolist()) == ([*range(10, 20)], [10, 20, 25])
+        np.testing.assert_allclose(getattr(run.records, observable), values, rtol=2e-5)
+    assert (run.replicates.tolist(), run.rounds.tolist()) == ([*range(40)], [10, 20, 25])
     assert run.params.truth_scale == 0.2
     with pytest.raises(KeyError, match="Did you mean"):
         runs["num_experts = 3"]
-    with pytest.raises(InvalidValueError, match="replicates"):
-        results.runs(0, 41)
 
 
 def test_statistics_are_those_of_numpy_at_the_labels_of_their_cell(tmp_path):
@@ -343,3 +341,46 @@ def test_cells_of_different_sizes_stand_side_by_side(tmp_path):
     assert np.isnan(small.sel(statistic="mean", expert_index=3)).all()
     assert small.sel(statistic="min", round=25, expert_index=2) == 8 * 16
     assert data.sel(max_experts=4, statistic="max", round=25, expert_index=3) == 12 * 16 - 1
+
+
+SUMMARISED = {
+    "system": "continual",
+    "rounds": 30,
+    "record_every": 10,
+    "axes": {"num_experts": [2, 3]},
+    "replicates": 300,  # four full batches of a core's cache, and one that is not
+    "observables": ["forgetting", "loads"],
+}
+
+
+@pytest.fixture(scope="module")
+def both(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("both")
+    return [mt.Sweep(**SUMMARISED, keep=keep).run(folder / keep) for keep in ("statistics", "statistics only")]
+
+
+def test_the_statistics_are_the_same_to_the_last_digit(both):
+    whole, only = (results.to_xarray().load() for results in both)
+    assert whole.equals(only)
+    assert int(whole["forgetting"].sel(statistic="count").min()) == 300
+
+
+def test_no_replicate_is_kept_and_none_is_made_up(both):
+    whole, only = both
+    sizes = [sum(map(len, rows(results.folder).values())) for results in both]
+    assert sizes[1] < sizes[0] / 2
+    for ask in (only.run_of, only.replicates_of, only.cell):
+        with pytest.raises(InvalidValueError, match=r"statistics only, and no replicates: set keep = 'statistics'"):
+            ask(0)
+    assert whole.run_of(0).records.forgetting.shape == (3, 300)
+
+
+def test_a_width_of_chunks_is_refused():
+    with pytest.raises(DeclarationError, match=r"chunk_width=32 is for sweeps that keep replicates.*Take it away"):
+        mt.Sweep(**SUMMARISED, keep="statistics only", chunk_width=32)
+
+
+def test_a_cell_that_does_not_fit_says_how_many_replicates_do(tmp_path):
+    sweep = mt.Sweep(**{**SUMMARISED, "replicates": 2**31, "record_every": 1}, keep="statistics only")
+    with pytest.raises(InvalidValueError, match=r"Set replicates to \d+ or less"):
+        runner.run(sweep, tmp_path)

@@ -1,4 +1,7 @@
-"""Running sweeps: catches numbers that depend on how they were computed, and work done twice or refused too late."""
+"""Running sweeps: catches numbers that depend on how they were computed, and work done twice or refused too late.
+
+`mt.vary`: every setting is what `simulate_batch` gives alone, under labels that say what it is.
+"""
 
 import dataclasses
 import multiprocessing
@@ -9,20 +12,23 @@ import re
 import subprocess
 import sys
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from typing import NamedTuple
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
+from jaxtyping import Array, Float
 from stored import files, harm, leave_out, rows
 
-from moe_theory import root_key, simulate_batch
+import moe_theory as mt
+from moe_theory import continual, root_key, simulate_batch
 from moe_theory.core.errors import InvalidValueError, UnknownNameError, WorkersError
 from moe_theory.runs import Progress
 from moe_theory.runs.store import unpack
 from moe_theory.runs.workers import device_pool, executor_pool
 from moe_theory.sweep import plan as planning
 from moe_theory.sweep import runner
-from moe_theory.sweep.manifest import MANIFEST
 from moe_theory.sweep.results import Results, Sweep, results_of
 from moe_theory.sweep.systems import sweepable
 
@@ -140,8 +146,8 @@ def test_a_damaged_chunk_is_named_and_computed_again(undisturbed, tmp_path):
 def test_a_damaged_manifest_is_written_anew_and_costs_nothing(tmp_path, text):
     sweep = Sweep(**{**ARGUMENTS, "axes": {}, "replicates": 16})
     runner.run(sweep, tmp_path)
-    (tmp_path / MANIFEST).write_text(text)
-    with pytest.raises(InvalidValueError, match=MANIFEST):
+    (tmp_path / runner.MANIFEST).write_text(text)
+    with pytest.raises(InvalidValueError, match=runner.MANIFEST):
         Results.open(tmp_path)
     assert runner.run(sweep, tmp_path).counts.computed == 0
     assert Results.open(tmp_path).sweep == sweep
@@ -336,3 +342,56 @@ def test_what_is_missing_is_computed_alone(undisturbed, tmp_path):
     counts = runner.run(SWEEP, tmp_path).counts
     assert (counts.present, counts.computed) == (13, 5)
     assert rows(tmp_path) == undisturbed
+
+
+DIMS = continual.Dims(max_experts=4, num_tasks=3, num_features=6, num_samples=2)
+SYSTEM, PARAMS = continual.system(DIMS), continual.Params(num_experts=2)
+
+
+def test_a_setting_has_the_numbers_that_it_has_alone():
+    data = mt.vary(SYSTEM, PARAMS, 7, 96, 3, seed=5, num_experts=[4, 1], learning_rate=(0.1, 0.5))
+    assert data.generalization_error.dims == ("num_experts", "learning_rate", "round", "replicate")
+    assert data["round"].values.tolist() == [3, 6, 7]
+    for size in (1, 4):
+        for rate in (0.1, 0.5):
+            params = PARAMS._replace(num_experts=size, learning_rate=rate)
+            _, info = mt.simulate_batch(SYSTEM, mt.root_key(5), 96, params, 7, 3)
+            here = data.sel(num_experts=size, learning_rate=rate)
+            for name, expected in info._asdict().items():
+                np.testing.assert_array_equal(here[name], expected)
+
+
+class Kept(NamedTuple):
+    loads: Float[Array, " M"]  # how often each expert was chosen
+    pair: Float[Array, " M"]
+    other: Float[Array, " M"]
+    round: Float[Array, ""]  # a name that a coordinate has
+
+
+def kept(state, info):
+    return Kept(state.visits * 1.0, jnp.zeros(2), jnp.zeros(4), state.round * 1.0)
+
+
+def test_labels_are_those_of_the_record_where_they_fit():
+    data = mt.vary(SYSTEM, PARAMS, 2, 8, observe=kept)
+    assert data.loads.dims == ("round", "M", "replicate")
+    assert data.loads.long_name == "how often each expert was chosen"
+    assert data.pair.dims == ("round", "pair_0", "replicate")  # M has another size there
+    assert data.other.dims == ("round", "M", "replicate")
+    assert data.round_.values[:, 0].tolist() == [1, 2]
+    single = mt.vary(SYSTEM, PARAMS, 2, 8, observe=lambda state, info: info.error, num_experts=range(1, 4))
+    assert single.value.dims == ("num_experts", "round", "replicate")
+    by_name = mt.vary(SYSTEM, PARAMS, 2, 8, observe=lambda state, info: {"loads": state.visits}, num_experts=[2])
+    assert by_name.loads.dims == ("num_experts", "round", "loads_0", "replicate")
+
+
+def test_what_cannot_be_run_is_refused_at_once():
+    with pytest.raises(UnknownNameError, match="unknown parameter 'num_expert'"):
+        mt.vary(SYSTEM, PARAMS, 10**9, 8, num_expert=[1])
+    for values in ([], [[1, 2]], [2, 2], 3):
+        with pytest.raises(InvalidValueError, match="must be a list of values that are different"):
+            mt.vary(SYSTEM, PARAMS, 10**9, 8, num_experts=values)
+    with pytest.raises(InvalidValueError, match="num_experts=9 must be at most max_experts=4"):
+        mt.vary(SYSTEM, PARAMS, 10**9, 8, num_experts=[1, 9])
+    with pytest.raises(InvalidValueError, match="observe keeps nothing"):
+        mt.vary(SYSTEM, PARAMS, 2, 8, observe=lambda state, info: ())

@@ -1,16 +1,19 @@
-"""Statements and records read from files: catches an index that is not that of the Python files, and a command that
-imports JAX, SciPy or a paper to print a recorded result.
+"""Statements and records read from files: catches an index that is not that of the Python files, a text that is lost,
+misspelt, or read from another file; and a command that imports JAX, SciPy or a paper to print a recorded result.
 """
 
 import json
 import subprocess
 import sys
+import types
 
 import pytest
 
 from moe_theory.core.errors import DeclarationError
 from moe_theory.core.papers import all_papers, ordered_names, paper_folder
-from moe_theory.verification import catalog
+from moe_theory.verification import catalog, texts
+from moe_theory.verification import statement as declarations
+from moe_theory.verification.texts import paper_texts, statement_texts
 from moe_theory.verification.verdict import Statement
 
 SLOW = ("jax", "scipy", "matplotlib", "pandas")
@@ -89,3 +92,105 @@ def test_an_index_that_lacks_a_part_is_none(tmp_path, monkeypatch):
     (tmp_path / catalog.NAME).write_text(json.dumps({"schema": catalog.SCHEMA, "digest": "a"}))
     monkeypatch.setattr(catalog, "paper_folder", lambda paper: tmp_path)
     assert catalog._index_of("edge", "a") is None
+
+
+STATEMENT = """
+[lemma-1]
+paper = "continual"
+where = "Lemma 1"
+claim = '''It falls
+slowly.'''
+formula = '''y <= 1'''
+hypotheses = ["small"]
+paper_numbers = [74.95]
+
+[lemma-1.decides]
+condition = '''where x is small'''
+
+[lemma-1.claims."mine.lemma-1.slope"]
+claim = '''It falls.'''
+note = '''The slope is ours.'''
+"""
+PAPER = """
+all = ["finite"]
+
+[hypotheses]
+finite = '''x is finite'''
+small = '''x is small'''
+"""
+
+
+@pytest.fixture
+def module(tmp_path, monkeypatch):
+    """A module in a folder, by its name, with texts beside it."""
+    made = types.ModuleType("texts_of_a_test")
+    made.__file__ = str(tmp_path / "lemma_1.py")
+    monkeypatch.setitem(sys.modules, made.__name__, made)
+    monkeypatch.setattr(declarations, "_DECLARED", {})
+    (tmp_path / "lemma_1.toml").write_text(STATEMENT)
+    (tmp_path / "paper.toml").write_text(PAPER)
+    return made.__name__
+
+
+HOLDS = {"finite": lambda dims, run: True, "small": lambda dims, run: False}
+
+
+def test_a_statement_has_the_texts_beside_its_module(module):
+    declared = declarations.statement("lemma-1", module=module, holds=HOLDS)
+    assert (declared.where, declared.says, declared.formula) == ("Lemma 1", "It falls\nslowly.", "y <= 1")
+    assert (declared.hypotheses, declared.amendment) == (["x is finite", "x is small"], "where x is small")
+    assert declared.paper_numbers == (74.95,)
+    assert [hypothesis.holds for hypothesis in declared.checks] == [HOLDS["finite"], HOLDS["small"]]
+
+
+def test_a_package_has_its_texts_in_one_file(module, tmp_path):
+    sys.modules[module].__file__ = str(tmp_path / "__init__.py")
+    (tmp_path / "statements.toml").write_text(STATEMENT)
+    assert statement_texts(module, "lemma-1").where == "Lemma 1"
+
+
+@pytest.mark.parametrize(
+    ("line", "replacement", "names"),
+    [
+        ("where =", "were =", "lemma_1.toml: lemma-1.where: Field required"),
+        ("paper_numbers = [74.95]", "paper_numbers = 74.95", "lemma-1.paper_numbers: Input should be a valid list"),
+        ("note =", "notes =", "lemma-1.claims.mine.lemma-1.slope.notes: Extra inputs are not permitted"),
+        ("[lemma-1.decides]", "[lemma-1.decides", "lemma_1.toml: .*line 11"),
+        ("lemma-1", "lemma-2", "unknown statement 'lemma-1'. Did you mean 'lemma-2'"),
+    ],
+    ids=["missing", "type", "misspelt", "no TOML", "id"],
+)
+def test_an_error_in_a_text_names_file_and_key(module, tmp_path, line, replacement, names):
+    (tmp_path / "lemma_1.toml").write_text(STATEMENT.replace(line, replacement))
+    with pytest.raises(DeclarationError, match=names):
+        statement_texts(module, "lemma-1")
+
+
+def test_a_claim_without_texts_is_refused(module):
+    from .declarations import experiment
+
+    declared = declarations.statement("lemma-1", module=module, holds=HOLDS)
+    with pytest.raises(DeclarationError, match=r'lacks \[lemma-1.claims."mine.other"\]'):
+        declared.ours("mine.other", experiment().at("M=1"), declarations.bound(at_most=1))
+
+
+def test_a_file_that_is_not_there_is_named(module, tmp_path):
+    (tmp_path / "lemma_1.toml").unlink()
+    with pytest.raises(DeclarationError, match=r"lemma_1\.toml is missing"):
+        statement_texts(module, "lemma-1")
+
+
+def test_a_hypothesis_without_a_sentence_or_a_test_is_refused(module, tmp_path):
+    with pytest.raises(DeclarationError, match="unknown hypothesis 'small'"):
+        declarations.statement("lemma-1", module=module, holds={"finite": HOLDS["finite"]})
+    paper = tmp_path / "paper.toml"
+    paper.write_text(PAPER.replace("small =", "tiny ="))
+    texts._shared.cache_clear()
+    with pytest.raises(DeclarationError, match=r"paper\.toml .* unknown hypothesis 'small'"):
+        declarations.statement("lemma-1", module=module, holds=HOLDS)
+
+
+def test_premises_in_a_circle_are_refused(module, tmp_path):
+    (tmp_path / "paper.toml").write_text('[premises]\na = ["b"]\nb = ["c"]\nc = ["a"]\n')
+    with pytest.raises(DeclarationError, match="rests on itself"):
+        paper_texts(module)

@@ -2,7 +2,7 @@
 
 Seeds are fixed. With 200 claims a condition, or 60 where one takes long, and powers held to 20 points, a right engine
 fails with a probability below 1e-6. Each planted defect is one that a change could bring in, and makes the count
-fail.
+fail. Searches of planted regions: catches a search that misses a flip, or finds one where there is none.
 """
 
 import dataclasses
@@ -13,7 +13,7 @@ from scipy import stats
 
 from moe_theory.verification import KINDS, criteria, interim, intervals, judgement
 
-from . import planted_counts
+from . import planted_counts, planted_regions
 from .planted import EXPERIMENT, REPLICATES
 
 CONDITIONS = list(planted_counts.planted_conditions())
@@ -190,3 +190,24 @@ def test_a_predicted_power_is_that_of_the_t_test():
     critical = stats.t.isf(errors[place] / 2, looks[place] - 1)
     power = stats.nct.sf(critical, looks[place] - 1, 4 * condition.margin * np.sqrt(looks[place]))
     assert planted_counts.expected_shares(condition).refuted == pytest.approx(1, abs=1 - power + 0.005)
+
+
+def test_what_has_to_be_found_is_found_and_nothing_else():
+    rows = {row.region: row for row in planted_regions.search_planted(1, seed=40)}
+    assert all(row.is_ok for row in rows.values())
+    assert rows["false in a corner"].flipped == rows["true at one point"].flipped == 1
+    assert rows["fading in the limit"].flipped == rows["true everywhere"].flipped == 0
+
+
+@pytest.mark.thorough
+def test_every_region_is_searched_twenty_times():
+    rows = planted_regions.search_planted()
+    assert [row for row in rows if not row.is_ok] == []
+
+
+@pytest.mark.thorough
+def test_a_search_that_takes_its_looks_for_verdicts_is_seen(monkeypatch):
+    monkeypatch.setattr(planted_regions.RegionSearch, "_is_flip", lambda self, verdicts: True)
+    (row,) = [row for row in planted_regions.search_planted(8) if row.region == "at its margin everywhere"]
+    assert row.false > 0
+    assert not row.is_ok

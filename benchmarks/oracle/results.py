@@ -1,9 +1,14 @@
-"""Verdicts and their intervals, at a fixed seed and at fixed numbers of replicates: no clock decides anything."""
+"""Verdicts with their intervals, and numbers behind figures, at a fixed seed: no clock decides anything.
+
+Of a figure: the variables that its CSV file shows to six digits, here to the last one.
+"""
 
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
+import matplotlib.pyplot as plt
 import numpy as np
+import xarray as xr
 
 import moe_theory as mt
 from benchmarks.oracle.records import Record, number_or_array
@@ -54,3 +59,29 @@ def _fields(verdict: mt.Verdict) -> dict[str, Any]:
 
 def _column(rows: Sequence[Any], name: str) -> Any:
     return number_or_array(np.array([getattr(row, name) for row in rows]))
+
+
+NUMERIC = "biufc"  # kinds of NumPy's types that are numbers
+
+
+class Drawing(NamedTuple):
+    """A figure at small sizes."""
+
+    name: str  # "PAPER.FIGURE"
+    options: dict[str, Any]  # of `mt.figure`
+    clocked: tuple[str, ...] = ()  # variables that a clock measures, which are left out
+
+
+def figures(drawings: Sequence[Drawing]) -> Iterator[Record]:
+    """Compute each figure and yield a record with its variables."""
+    for drawing in drawings:
+        data, picture = mt.figure(drawing.name, seed=SEED, **drawing.options)
+        plt.close(picture)
+        numbers = variables_of(data.drop_vars(drawing.clocked))
+        yield Record(f"figures/{drawing.name}", numbers)
+
+
+def variables_of(data: xr.Dataset) -> dict[str, Any]:
+    """Return the numbers of a dataset's variables and coordinates by name. Texts are left out."""
+    arrays = {str(name): data[name].values for name in data.variables}
+    return {name: number_or_array(values) for name, values in arrays.items() if values.dtype.kind in NUMERIC}
