@@ -80,7 +80,7 @@ def vary(
     for name, first in records[0].items():
         array = np.stack([arrays[name] for arrays in records])
         array = array.reshape(*map(len, values.values()), *first.shape)
-        field = fields.get(name, Field(name, annotation="", comment="", default=""))
+        field = fields.get(name, Field(name, annotation="", comment=""))
         own_dims = _own_dims(name, field.annotation, first.shape[1:-1], sizes)
         attributes = {"long_name": field.comment} if field.comment else {}
         variables[name] = ((*values, ROUND, *own_dims, REPLICATE), array, attributes)
