@@ -28,7 +28,6 @@ from public import constant, listed, public_names, tree
 from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
-from rich.console import Console
 
 from moe_theory import cli
 from moe_theory.cli import new
@@ -37,6 +36,8 @@ from moe_theory.core.papers import all_papers, find_paper
 from moe_theory.deep import report as deep
 from moe_theory.generalization import report as bounds
 from moe_theory.plot import symbols
+from moe_theory.plot.document import NOTEBOOK_WIDTH
+from moe_theory.plot.markdown import terminal
 from moe_theory.report import bibliography, citations, rendering, roots, sweeps, wording
 from moe_theory.report import pages as reports
 from moe_theory.report.standing import standing
@@ -389,9 +390,7 @@ def excerpt(text: str) -> Markup:
 
 def fallen() -> str:
     """What fails with what, as `moe-theory statements --tree` prints it."""
-    console = Console(file=io.StringIO(), width=10_000)  # pages scroll, as no line is to be broken
-    console.print(*roots.tree_document(standing()).parts(console.width), sep="\n")
-    return "\n".join(line.rstrip() for line in console.file.getvalue().splitlines())  # pyright: ignore
+    return "\n".join(map(str, terminal(roots.tree_document(standing()).text(NOTEBOOK_WIDTH))))
 
 
 def render(block: str, **values: Any) -> str:

@@ -136,6 +136,7 @@ def request_of(
 
 def _list(request: "Request", replicates: int | None) -> None:
     from moe_theory.plot.document import Document
+    from moe_theory.plot.markdown import paragraphs
 
     rows = [
         {
@@ -149,12 +150,12 @@ def _list(request: "Request", replicates: int | None) -> None:
         for blank in study.blanks
     ]
     line = "{claim} under {readings}: {replicates} replicates of {experiment}"
-    told = (line.format(readings=" and ".join([row["reading"], *row["also"]]), **row) for row in rows)
-    show_document(Document(lambda: rows, lambda _: told))
+    lines = [line.format(readings=" and ".join([row["reading"], *row["also"]]), **row) for row in rows]
+    show_document(Document(lambda: rows, lambda _: paragraphs(lines)))
 
 
 def _judge(request: "Request", out: Path, dask: str | None, fresh: bool, has_page: bool) -> None:
-    from moe_theory.report import comparison, pages, panels, verdicts
+    from moe_theory.report import comparison, pages, verdicts
     from moe_theory.runs import terminal_progress
     from moe_theory.runs.compilation import keep_programs
     from moe_theory.runs.files import prepare_folder
@@ -178,7 +179,6 @@ def _judge(request: "Request", out: Path, dask: str | None, fresh: bool, has_pag
     archive = Archive(folder / SAMPLES)
     about: Any = {"pool": pool, "command": command_line()}
     verdicts_so_far: list[Verdict] = []
-    pictures = panels.Pictures() if has_page else None
     try:
         with terminal_progress(
             open_console(),
@@ -189,17 +189,12 @@ def _judge(request: "Request", out: Path, dask: str | None, fresh: bool, has_pag
             def add(verdict: "Verdict") -> None:
                 verdicts_so_far.append(verdict)
                 progress.at(f"{len(verdicts_so_far)} of {request.num_verdicts} decided")
-                if pictures is not None:
-                    pictures.of(verdict)  # now, while others are computed
 
             progress.at(f"0 of {request.num_verdicts} decided")
             report = carry_out(request, archive=archive, progress=progress, on_verdict=add, **about)
     except KeyboardInterrupt:
         stop("interrupted; the samples taken so far are saved: the same command resumes from them")
-    if has_page:
-        paths = pages.write_report(report, folder, pages.NUMBERS, pictures)
-    else:
-        paths = pages.write_numbers(report, folder)
+    paths = pages.write_report(report, folder, pages.NUMBERS) if has_page else pages.write_numbers(report, folder)
     lines = [*damaged_lines(archive.damaged), verdicts.samples_line(archive.written, archive.found)]
     if request.own is not None:
         show_document(comparison.comparison(report, paths=paths))

@@ -3,13 +3,11 @@
 import dataclasses
 import json
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from rich.console import RenderableType
-from rich.table import Table
 
 from moe_theory.deep import datasets
 from moe_theory.deep.datasets import DATASETS
@@ -19,7 +17,8 @@ from moe_theory.deep.judging import FILES, Judgement
 from moe_theory.deep.presets import CONTINUAL, EDGE, PRESETS
 from moe_theory.deep.runs import Plan, digest_of
 from moe_theory.deep.summary import LEAST_CHANGE, CellSummary, Estimate, Summary
-from moe_theory.plot.document import Document, Picture, VerdictTable, ruled
+from moe_theory.plot.document import Document, Picture
+from moe_theory.plot.markdown import Markup, filled, paragraphs, table
 from moe_theory.runs.files import plain, sealed
 from moe_theory.sweep.dataset import to_netcdf
 from moe_theory.verification.claim import Runs
@@ -29,8 +28,10 @@ from moe_theory.verification.verdict import Verdict
 HEIGHTS = {CONTINUAL: 5.2, EDGE: 3.0}  # of the picture, inches
 SCHEMA = "moe-theory/deep/1"
 DATA_SCHEMA = "moe-theory/data/2"
-BEGIN = """M: experts, T: rounds; digits are embedded, other data needs --data DIR
-to begin: moe-theory deep continual-mnist-small"""
+BEGIN = (
+    "M: experts, T: rounds; digits are embedded, other data needs --data DIR",
+    "to begin: moe-theory deep continual-mnist-small",
+)
 # Column titles of measures, in this order; those in `COMPARED` have a column of differences too.
 TITLES = {
     "generalization_error": "error G_T",
@@ -73,8 +74,8 @@ def presets() -> Document:
         (fact["preset"], fact["where"], fact["data"], ", ".join(map(str, fact["experts"])), str(fact["rounds"]))
         for fact in facts
     ]
-    table = ruled(("preset", "figure", "data", "M", "T"), rows, numbers=("T",), whole=("preset",))
-    return Document(lambda: facts, lambda _: (table, BEGIN))
+    text = paragraphs([table(("preset", "figure", "data", "M", "T"), rows, ("T",)), *BEGIN])
+    return Document(lambda: facts, lambda _: text)
 
 
 def folder_document(folder: Path) -> Document:
@@ -89,7 +90,8 @@ def folder_document(folder: Path) -> Document:
         for number, (name, training, test) in enumerate(zip(data.class_names, *counts, strict=True))
     ]
     rows = ((str(row["number"]), row["class"], f"{row['training']:,}", f"{row['test']:,}") for row in classes)
-    table = ruled(("number", "class", "training", "test"), rows, numbers=("number", "training", "test"))
+    columns = ("number", "class", "training", "test")
+    text = paragraphs([*data.lines, table(columns, rows, ("number", "training", "test"))])
     body = {
         "title": data.title,
         "source": data.source,
@@ -99,7 +101,7 @@ def folder_document(folder: Path) -> Document:
         "classes": classes,
         "digest": digest_of(data),
     }
-    return Document(lambda: body, lambda _: (*data.lines, table), DATA_SCHEMA)
+    return Document(lambda: body, lambda _: text, DATA_SCHEMA)
 
 
 def heading(plan: Plan) -> str:
@@ -112,7 +114,7 @@ def heading(plan: Plan) -> str:
     )
 
 
-def tables(summary: Summary) -> list[Table]:
+def tables(summary: Summary) -> list[Markup]:
     """Return tables of the cells: measures, paired differences to a baseline, and tests that are routed.
 
     Numbers are mean ± standard error.
@@ -126,7 +128,7 @@ def tables(summary: Summary) -> list[Table]:
     for block in blocks:
         rows = [[cell.name, *row.values()] for cell, row in zip(summary.cells, block, strict=True)]
         titles = list(block[0])
-        made.append(ruled(("cell", *titles), rows, numbers=titles, whole=("cell",), folded=titles))
+        made.append(table(("cell", *titles), rows, titles))
     return made
 
 
@@ -228,21 +230,20 @@ def picture(plan: Plan, runs: Runs, summary: Summary) -> Picture:
 def document(judgement: Judgement, folder: Path) -> Document:
     """Each cell's errors, how they differ, and the verdicts on the figure's claims, with files for the folder."""
     plan, summary = judgement.plan, judgement.summary
-    verdicts = VerdictTable(judgement.verdicts.source)
+    verdicts = judgement.verdicts.source
     paths = [folder / name for name in FILES]
     numbers = sealed(summary_json(plan, summary, judgement.verdicts, paths))
     meaning = [text for name, text in MEANING.items() if name in summary.cells[0].measures]
 
-    def parts(_: int) -> Iterator[VerdictTable | RenderableType]:
-        yield from tables(summary)
-        yield "; ".join([*meaning, "±: standard error over seeds", "κ: median over rounds and seeds"])
-        yield from magnitudes(summary)
-        yield from warnings_of(summary)
-        if claims_for(plan.preset, plan.data.title):
-            yield from verdict_warnings(summary)
-        if judgement.verdicts:
-            yield verdicts
-        yield from (f"wrote {path}" for path in paths)
+    def text(_: int) -> str:
+        is_judged = bool(claims_for(plan.preset, plan.data.title))
+        return filled(
+            Path(__file__).with_name("deep.md"),
+            tables=tables(summary),
+            meaning=meaning,
+            magnitudes=[*magnitudes(summary)],
+            warnings=[*warnings_of(summary), *(verdict_warnings(summary) if is_judged else ())],
+        )
 
     contents = (
         lambda path: to_netcdf(judgement.to_xarray(), path),
@@ -250,7 +251,13 @@ def document(judgement: Judgement, folder: Path) -> Document:
         verdicts,
         picture(plan, judgement.runs, summary).write,
     )
-    return Document(lambda: json.loads(numbers), parts, folder=folder, files=dict(zip(FILES, contents, strict=True)))
+    return Document(
+        lambda: json.loads(numbers),
+        text,
+        verdicts=verdicts if judgement.verdicts else None,
+        folder=folder,
+        files=dict(zip(FILES, contents, strict=True)),
+    )
 
 
 def summary_json(plan: Plan, summary: Summary, judged: Sequence[Verdict], paths: Sequence[Path]) -> dict[str, Any]:

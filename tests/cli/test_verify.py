@@ -53,7 +53,7 @@ def broken(runs):
         (["figures", "continual", "figure-22"], ["unknown figure", "Did you mean 'figure-2'"]),
         (["figures", "contnual"], ["unknown paper", "Did you mean 'continual'"]),
         (["figures"], ["name a paper to draw: continual, ", "--list"]),
-        (["figures", "continual", "figure-2", "--experts", "2;4"], ["--experts 2;4", "such as 2,4,8"]),
+        (["figures", "continual", "figure-2", "--experts", "2;4"], ["--experts '2;4'", "must be a whole number"]),
         (["figures", "continual", "figure-2", "--dims", "20"], ["--dims 20 sets nothing"]),
         (["figures", "continual", "figure-2", "--reading", "week-signal"], ["Did you mean 'weak-signal'"]),
         *(
@@ -149,7 +149,7 @@ def test_it_ends_with_statuses_what_is_false_and_how_to_repeat_it(ran, tmp_path)
     few = ("--reading", "unit-signal", "--replicates", "32")
     printed = ran("verify", "continual.lemma-3", *few, "--out", tmp_path).out
     command = "moe-theory verify continual.lemma-3 --reading unit-signal --seed 0 --error 1e-05 --replicates 32"
-    assert "statements: 1 false\n" in printed
+    assert "statements, at the settings tested: 1 false\n" in printed
     assert "  continual.lemma-3 is false: " in printed
     assert f"repeat any of it: {command}\n" in printed
     (known,) = json.loads((tmp_path / "verdicts.json").read_text())["statements"]

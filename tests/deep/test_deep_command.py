@@ -157,7 +157,7 @@ def test_data_that_are_not_there_are_one_line(tmp_path, refused):
         ([NAME, "--set", "terminate=false"], "terminate cannot be set"),
         ([NAME, "--replicates", "0"], "replicates=0"),
         ([NAME, "--out", "/proc/nowhere"], "cannot be written"),
-        ([NAME, "--experts", "4,x"], "--experts 4,x must be"),
+        ([NAME, "--experts", "4,x"], "--experts 'x' must be"),
         ([NAME, "--network", "mpl"], "Did you mean 'mlp'?"),
         ([NAME, "--kappa", "3", "--set", "gate_scale=3"], "drop one of both"),
     ],
