@@ -34,7 +34,6 @@ from moe_theory.cli import new
 from moe_theory.cli.output import EXITS
 from moe_theory.core.papers import all_papers, find_paper
 from moe_theory.deep import report as deep
-from moe_theory.deep.datasets import report as data
 from moe_theory.generalization import report as bounds
 from moe_theory.plot import symbols
 from moe_theory.plot.document import NOTEBOOK_WIDTH
@@ -56,7 +55,7 @@ SCHEMAS = {  # of the documents that say their own, by command and by options th
     "explore": explore.SCHEMA,
     "report --cite": citations.SCHEMA,
     "deep": deep.SCHEMA,
-    "deep --data DIR --list": data.SCHEMA,
+    "deep --data DIR --list": deep.DATA_SCHEMA,
     "bound": bounds.SCHEMA,
 }
 _MARK = re.compile(r"<!-- generated: ([a-z-]+) -->")

@@ -20,8 +20,8 @@ from moe_theory.cli.output import (
     stop_at_once,
     stoppable,
 )
-from moe_theory.core.commands import Interruption, Terminal, option_of
 from moe_theory.core.errors import DeclarationError, shortened
+from moe_theory.plot.commands import Interruption, Terminal, option_of
 from moe_theory.plot.document import Content, Document
 from moe_theory.runs.files import whole_set
 

@@ -6,7 +6,6 @@ Source: H. Li, S. Lin, L. Duan, Y. Liang, N. B. Shroff, "Theory on Mixture-of-Ex
 from moe_theory.continual import corrected as corrected
 from moe_theory.continual import corrected as exact  # noqa: F401  # an earlier name
 from moe_theory.continual import reduced as reduced
-from moe_theory.continual import solvable as solvable
 from moe_theory.continual import theory as theory
 from moe_theory.continual.algorithm import Info as Info
 from moe_theory.continual.algorithm import State as State

@@ -8,6 +8,7 @@ from jaxtyping import Array, ArrayLike, Float, Int, Real
 
 from moe_theory.continual import theory
 from moe_theory.core import single_expert as recursion
+from moe_theory.core.constraints import Count, require
 from moe_theory.core.critical import critical_drive as critical_drive
 from moe_theory.core.errors import InvalidValueError
 from moe_theory.core.linear import (
@@ -22,7 +23,7 @@ from moe_theory.core.linear import (
 )
 from moe_theory.core.numerics import Numbers, array_namespace
 from moe_theory.core.single_expert import Exact as Exact
-from moe_theory.core.single_expert import _projection_moments, require_rounds
+from moe_theory.core.single_expert import _projection_moments
 from moe_theory.core.tasks import Pool
 
 
@@ -69,7 +70,7 @@ def single_expert_gaussian(pool: Pool, num_samples: int, num_rounds: int) -> Exa
     truths = np.asarray(pool.truths, np.float64)
     num_features = truths.shape[1]
     ratio = overparameterization_ratio(num_features, num_samples)
-    require_rounds(num_rounds)
+    require(Count, num_rounds=num_rounds)
     pool_gaps = gaps(pool._replace(truths=truths, clusters=np.asarray(pool.clusters)))
     rounds = np.arange(1, num_rounds + 1)
     powers = ratio**rounds

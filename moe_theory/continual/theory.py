@@ -10,7 +10,6 @@ import numpy as np
 from jaxtyping import ArrayLike, Float, Int, Real
 
 from moe_theory.core.errors import unknown_name
-from moe_theory.core.fields import documented
 from moe_theory.core.linear import MAX_ROUNDS as MAX_ROUNDS
 from moe_theory.core.linear import Gaps as Gaps
 from moe_theory.core.linear import Numbers, ceil_to_rounds, one_expert_a_round, power, power_complement, power_drop_sum
@@ -23,7 +22,6 @@ from moe_theory.core.numerics import array_namespace
 FORMS = ("printed", "appendix")  # of `theorem_2`
 
 
-@documented
 class Bound(NamedTuple):
     """A statement's values of the two metrics after a round."""
 

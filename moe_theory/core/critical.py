@@ -13,9 +13,11 @@ which is gradient descent of pi_m |dw|, (27) of `continual` and (25) of `edge`, 
 import numpy as np
 from scipy import optimize
 
+from moe_theory.core.constraints import NonNegative, Whole, Within, require
 from moe_theory.core.errors import InvalidValueError
 
 SETTLED = 1e-12  # a payment that moves nothing any more, in units of the first
+OTHERS = Whole(2)  # experts, as a lone one leads nobody
 DRIVES = (1e-3, 1e3)  # between which the critical one is looked for
 
 
@@ -37,7 +39,7 @@ def lead_after_turns(num_experts: int, drive: float, contraction: float = 0.0) -
         >>> math.isclose(lead_after_turns(2, 0.4), 0.4 * math.tanh(0.2) ** 2)
         True
     """
-    _require_others(num_experts)
+    require(OTHERS, num_experts=num_experts)
     outputs = np.zeros(num_experts)
 
     def pay(expert: int, cost: float) -> None:
@@ -53,13 +55,6 @@ def lead_after_turns(num_experts: int, drive: float, contraction: float = 0.0) -
         pay(num_experts - 1, cost)
         least, cost = min(least, outputs[-1] - outputs[:-1].max()), cost * contraction
     return float(least)
-
-
-def _require_others(num_experts: int) -> None:
-    if num_experts < 2:
-        raise InvalidValueError(
-            f"num_experts={num_experts} must be at least 2: a lone expert leads nobody.", argument="num_experts"
-        )
 
 
 def critical_drive(num_experts: int, contraction: float, perturbation: float | None = None) -> float:
@@ -87,17 +82,10 @@ def critical_drive(num_experts: int, contraction: float, perturbation: float | N
         >>> round(corrected.critical_drive(2, 0, perturbation=1e-6) / 4e-6 ** (1 / 3), 3)
         1.0
     """
-    _require_others(num_experts)
-    if not 0 <= contraction < 1:
-        raise InvalidValueError(
-            f"contraction={contraction} must be in [0, 1): with 1 an expert never learns its task. "
-            "Give ((d - s)/(d - 1))^0.5.",
-            argument="contraction",
-        )
-    if perturbation is not None and not (np.isfinite(perturbation) and perturbation >= 0):
-        raise InvalidValueError(
-            f"perturbation={perturbation} must be finite and not negative. Give lambda.", argument="perturbation"
-        )
+    require(OTHERS, num_experts=num_experts)
+    require(Within(0, 1, open_high=True, why="with 1 an expert never learns its task"), contraction=contraction)
+    if perturbation is not None:
+        require(NonNegative, perturbation=perturbation)
     has_none = num_experts == 2 or (num_experts == 3 and contraction == 0)
     if perturbation is None and has_none:
         raise InvalidValueError(

@@ -18,7 +18,6 @@ from moe_theory.edge import corrected as corrected
 from moe_theory.edge import delays as delays
 from moe_theory.edge import policies as policies
 from moe_theory.edge import reduced as reduced
-from moe_theory.edge import solvable as solvable
 from moe_theory.edge import theory as theory
 from moe_theory.edge.algorithm import Info as Info
 from moe_theory.edge.algorithm import State as State

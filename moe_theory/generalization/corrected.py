@@ -18,7 +18,6 @@ import numpy as np
 import scipy
 
 from moe_theory.core.constraints import Count, NonNegative, OpenProbability, require, require_active
-from moe_theory.core.fields import documented
 from moe_theory.core.numerics import plain
 from moe_theory.generalization.theory import Real, log_masks
 
@@ -365,7 +364,6 @@ def covering(
     return float(min(found.fun, value(bounds[0]), value(bounds[1])))  # a bound at every eps
 
 
-@documented
 class LinearBounds(NamedTuple):
     """Each form of the bound for linear experts and a linear router, and the smallest of them."""
 

@@ -16,7 +16,6 @@ from jaxtyping import Float, Real
 
 from moe_theory.core.constraints import OpenProbability, Positive, require
 from moe_theory.core.errors import InvalidValueError
-from moe_theory.core.fields import documented
 from moe_theory.core.numerics import Numbers, array_namespace
 from moe_theory.merging.params import Params
 
@@ -107,7 +106,6 @@ def intermediate_depth_bound(time: Amounts, params: Params) -> Amounts:
     return _log_room(time, params) / (2 * np.log(1 / _ratio(params)))
 
 
-@documented
 class RegretBound(NamedTuple):
     """The parts of Theorem 1's right side, which add up to `total`."""
 

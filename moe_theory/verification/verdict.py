@@ -13,9 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from moe_theory.core.errors import DeclarationError, shortened
-from moe_theory.core.fields import documented
-from moe_theory.core.notebook import Listing, Shown, shortest
-from moe_theory.core.pages import pages
+from moe_theory.core.notebook import Listing, Shown, pages, shortest
 from moe_theory.core.papers import find_spec
 from moe_theory.runs.files import plain
 from moe_theory.verification.records import Count, Flag, JsonRecord, Number, read_record
@@ -132,7 +130,6 @@ class Trend(JsonRecord):
     high: Number
 
 
-@documented
 @dataclasses.dataclass(frozen=True, repr=False)
 class Verdict(Shown, JsonRecord):
     """The answer to one claim under one reading, or several that cannot change it, with all that is needed to check and
@@ -389,7 +386,6 @@ class FreeQuantity(JsonRecord):
     labels: list[str] = dataclasses.field(default_factory=list)  # of a choice
 
 
-@documented
 @dataclasses.dataclass(frozen=True, repr=False)
 class Statement(Shown, JsonRecord):
     """A numbered statement of a paper, or a sentence about one of its figures, as plain data."""

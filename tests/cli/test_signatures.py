@@ -10,10 +10,10 @@ import pytest
 
 from moe_theory import cli
 from moe_theory.cli.papers import command_of
-from moe_theory.core.commands import Option, Terminal, option_names
 from moe_theory.core.errors import DeclarationError, InvalidValueError
 from moe_theory.generalization.calculator import Setting
 from moe_theory.generalization.command import bound
+from moe_theory.plot.commands import Option, Terminal, option_names
 from moe_theory.plot.document import Document
 
 if TYPE_CHECKING:

@@ -78,5 +78,6 @@ def test_what_cannot_be_read_is_a_line(photographs, refused, tmp_path):
     assert "Name PRESET" in refused("deep", "--data", "photographs")
     Image.fromarray(np.zeros((8, 12), np.uint16)).save("photographs/cars/0.png")
     assert "0.png has depth 16B a channel, not 8" in refused("deep", "--data", "photographs", "--list")
+    Path("photographs", "cars", "0.png").unlink()
     Path("photographs", "apples", "0.jpg").write_bytes(b"text")
     assert "0.jpg is damaged" in refused("deep", "--data", "photographs", "--list")
