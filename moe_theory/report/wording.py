@@ -108,11 +108,12 @@ def allowed_sides(verdict: Verdict) -> tuple[bool, bool]:
     return is_below, side in {"lower_bound", "at_least"}
 
 
-def allowed_ends(verdict: Verdict, margin: float) -> list[float]:
-    """The ends of the values of observed - predicted that the claim allows with this margin."""
+def allowed_range(verdict: Verdict, margin: float) -> tuple[float, float]:
+    """Where the claim allows observed - predicted to be with this margin."""
     is_below, is_above = allowed_sides(verdict)
-    ends = [] if is_below else [-margin]
-    return ends if is_above else [*ends, margin]
+    low = -math.inf if is_below else -margin
+    high = math.inf if is_above else margin
+    return low, high
 
 
 def claimed(verdict: Verdict) -> str:
@@ -321,7 +322,7 @@ def replicates_needed(verdict: Verdict) -> int | None:
     low, high = verdict.interval
     half = (high - low) / 2
     estimate = verdict.observed - verdict.predicted
-    distance = min((abs(estimate - edge) for edge in allowed_ends(verdict, verdict.margin)), default=0.0)
+    distance = min(abs(estimate - end) for end in allowed_range(verdict, verdict.margin))
     if not (distance > 0 and math.isfinite(half)):
         return None
     needed = verdict.replicates * (half / distance) ** 2
