@@ -33,8 +33,10 @@ def percentage(share: float) -> str:
 
 def setting(value: Any) -> str:
     """A parameter's value in at most four digits, whole numbers in all of theirs."""
+    if isinstance(value, str):
+        return value
     is_real = isinstance(value, (float, np.floating)) and not (float(value).is_integer() and abs(value) < 1e6)
-    return value if isinstance(value, str) else f"{value:.4g}" if is_real else shown(value)
+    return f"{value:.4g}" if is_real else shown(value)
 
 
 def size(number_of_bytes: float) -> str:
