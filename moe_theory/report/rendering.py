@@ -83,10 +83,7 @@ def to_markdown(report: Report) -> str:
     """The report as one Markdown page, without pictures: summary, matrix, then each claim with what decided it."""
     page = markdown_templates().get_template("report.md")
 
-    def file_card(judgement: Judged, verdicts: Sequence[Verdict]) -> Markup:
-        return Markup(card(judgement, verdicts, target=FILE))
-
-    text = _rendered(page, report, card=file_card, **FILE._asdict())
+    text = _rendered(page, report, card=functools.partial(card, target=FILE), **FILE._asdict())
     return re.sub(r"\n{3,}", "\n\n", text)
 
 
@@ -178,8 +175,8 @@ def _rendered(template: "jinja2.Template", report: Report, **further: Any) -> st
 def _titles(report: Report) -> list[tuple[str, str]]:
     """Of the published papers whose statements a report has: authors, year and title, and the address."""
     names = dict.fromkeys(statement.paper for statement in report.statements)
-    entries = {name: entry for name in names if (entry := bibliography.entry_of(name))}
-    urls = {name: entry.fields.get("url", "") for name, entry in entries.items()}
+    works = {name: bibliography.entry_of(name) for name in names}
+    urls = {name: work.fields.get("url", "") for name, work in works.items() if work}
     return [(bibliography.title_of(name), url if url.startswith("https://") else "") for name, url in urls.items()]
 
 
@@ -192,8 +189,10 @@ def templates() -> "jinja2.Environment":
     shared: dict[str, Any] = {name: value for name, value in vars(wording).items() if not name.startswith("_")}
     shared |= {name: getattr(challenge, name) for name in SEARCH_WORDS}
     environment.globals.update(shared, WIDTH=panels.WIDTH, mathml=mathml, number_line=panels.number_line)
-    environment.globals.update(card=_page_card, page_text=_page_text)
-    environment.filters.update(cell=_cell, formula=_formula, digest=_digest, math=_math)
+    environment.globals["card"] = lambda judgement, verdicts: page_of(card(judgement, verdicts, target=PAGE))
+    environment.globals["page_text"] = _page_text
+    environment.filters.update(formula=_formula, digest=_digest, math=_math)
+    environment.filters["cell"] = lambda code: Markup(str(code).replace("|", r"\|"))  # of a table in Markdown
     return environment
 
 
@@ -201,10 +200,6 @@ def templates() -> "jinja2.Environment":
 def markdown_templates() -> "jinja2.Environment":
     """The same, for templates of Markdown."""
     return templates().overlay(finalize=markdown.words)
-
-
-def _page_card(judgement: Judged, verdicts: Sequence[Verdict]) -> Markup:
-    return page_of(card(judgement, verdicts, target=PAGE))
 
 
 def _page_text(name: str, **values: Any) -> Markup:
@@ -260,11 +255,6 @@ def _formula(latex: str) -> Markup:
     return Markup(f"${' '.join(latex.split())}$")
 
 
-def _cell(code: Markup) -> Markup:
-    """Code in a cell of a table in Markdown."""
-    return Markup(str(code).replace("|", r"\|"))
-
-
 def _math(words: str) -> Markup:
     """Words as HTML, with what is between dollars as MathML."""
     parts = re.split(r"(\$[^$]+\$)", words)
@@ -287,10 +277,6 @@ def _parts() -> Any:
     return templates().get_template("parts.html").module
 
 
-def _status_mark(status: str) -> Markup:
-    return Markup('<span class="status t-{}">{}</span>').format(status.replace(" ", "-"), status)
-
-
 def _bold(words: str) -> Markup:
     return Markup(f"**{markdown.words(words)}**:")
 
@@ -301,6 +287,6 @@ PAGE = Target(
     words=lambda words: markdown.escaped(_math(words)),
     formula=lambda latex: _in_a_block(_parts().typeset(latex)),
     picture=_page_picture,
-    status_mark=_status_mark,
+    status_mark=lambda status: Markup('<span class="status t-{}">{}</span>').format(status.replace(" ", "-"), status),
     verdict_mark=lambda status: Markup(_parts().badge(status).strip()),
 )
