@@ -145,15 +145,9 @@ def comparison(report: Report, patterns: Sequence[str] = (), paths: Sequence[Pat
     differing = [pair.name for pair in pairs if pair.differs]
 
     def body() -> dict[str, Any]:
-        return {
-            "system": report.own_system,
-            "command": report.command,
-            "seed": report.seed,
-            "error": report.error,
-            "differ": differing,
-            "statements": [pair.to_json() for pair in pairs],
-            "files": [*map(str, paths)],
-        }
+        run = {"system": report.own_system, "command": report.command, "seed": report.seed, "error": report.error}
+        rows = [pair.to_json() for pair in pairs]
+        return run | {"differ": differing, "statements": rows, "files": [*map(str, paths)]}
 
     def text(_: int) -> str:
         inapplicable: dict[str, list[str]] = {}  # claims by why they do not apply
@@ -165,7 +159,6 @@ def comparison(report: Report, patterns: Sequence[str] = (), paths: Sequence[Pat
             rows=[(pair.name, pair.printed, pair.own, *map(numbers_of, pair.verdicts)) for pair in pairs],
             inapplicable=inapplicable,
             report=report,
-            own=report.own_system,
             paths=paths,
             differing=differing,
         )
