@@ -525,9 +525,7 @@ def beside(judgement: Judged, verdicts: Sequence[Verdict]) -> list[tuple[str, st
 
 
 def _in_role(judgement: Judged, role: Role, verdicts: Sequence[Verdict]) -> Iterator[str]:
-    """What a statement's claims in a role say and what was found, each under the reading that says most: where an
-    intervention does not bring the statement back, or another does, and then where it is decided.
-    """
+    """What a statement's claims in a role say and what was found, under the reading that says most."""
     telling = Status.REFUTED if role is Role.INTERVENTION else Status.SUPPORTED
     for id, role_of_claim in judgement.statement.roles.items():
         candidates = [verdict for verdict in verdicts if verdict.claim == id and verdict.status in _IN_A_WORD]
@@ -593,10 +591,8 @@ def gist(chapters: Sequence[Chapter]) -> str:
     if not claims:
         return ""
     counts = Counter(_everywhere({verdict.status for verdict in claim.verdicts}) for claim in claims)
-    phrases = []
-    for words, words_of_one in _ENDS.items():
-        if counts[words]:
-            phrases.append(f"{counts[words]} {words if counts[words] > 1 else words_of_one}")
+    occurring = [(words, counts[words]) for words in _ENDS if counts[words]]
+    phrases = [f"{count} {words if count > 1 else _ENDS[words]}" for words, count in occurring]
     noun = "claim" if len(claims) == 1 else "claims"
     return f"Of {len(claims)} {noun}, {listed(phrases)}."
 
