@@ -122,7 +122,7 @@ def first_look_document(report: Report, paths: Sequence[Path], claims: Mapping[s
     rows = []
     for verdict in report.verdicts:
         statement = statements[verdict.claim]
-        place = re.split(r",| \(| and | of | on ", statement.where)[0]
+        place = re.split(r",|(?<!Eq\.) \(| and | of | on ", statement.where)[0]
         rows.append((f"{statement.paper}, {place}", claims[verdict.claim], measured(verdict), verdict.status))
     refuted = [statements[verdict.claim].name for verdict in report.verdicts if verdict.status is Status.REFUTED]
     return Document(

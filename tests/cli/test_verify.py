@@ -5,10 +5,13 @@ import contextlib
 import json
 import os
 import sqlite3
+import subprocess
+import sys
 
 import pytest
 
 from moe_theory.cli import verify
+from moe_theory.core.papers import all_papers
 from moe_theory.report import plots
 from moe_theory.verification import session
 
@@ -215,3 +218,20 @@ def test_an_interrupt_is_one_line(refused, monkeypatch, tmp_path):
     monkeypatch.setattr(session, "CellBatch", interrupt)
     assert "the same command resumes" in refused(*VERIFY, "--out", tmp_path, code=130)
     assert list(tmp_path.glob("*.*")) == []
+
+
+def test_without_a_pattern_it_takes_a_first_look(ran):
+    listed = json.loads(ran("verify", "--list", "--json").out)
+    assert {row["claim"] for row in listed} == {id for paper in all_papers().values() for id in paper.first_look}
+    assert {row["replicates"] for row in listed} == {512}
+    every = json.loads(ran("verify", "*", "--list", "--json").out)
+    assert len(every) > 10 * len(listed)
+
+
+@pytest.mark.thorough
+def test_a_first_look_decides_everything_in_few_lines(tmp_path):
+    command = [sys.executable, "-m", "moe_theory", "verify", "--out", tmp_path]
+    printed = subprocess.run(command, capture_output=True, text=True, check=True, env={**os.environ, "COLUMNS": "100"})
+    assert len(printed.stdout.splitlines()) <= 45
+    assert "REFUTED" in printed.stdout
+    assert "INCONCLUSIVE" not in printed.stdout
