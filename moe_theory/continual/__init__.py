@@ -54,12 +54,12 @@ PAPER = Paper(
     systems={"continual": "moe_theory.continual.sweeps:SWEEPABLE"},
     orders=ORDERS,
     first_look={
-        "continual.lemma-4": "gate gradients sum to zero over experts",
-        "continual.lemma-3": "an expert whose last task repeats stays",
-        "continual.lemma-8.hoeffding": "shares are within Hoeffding's bound of 1/M",
-        "continual.lemma-11.product": "experts fill sets like independent ones",
-        "continual.proposition-1.contraction": "corrected: repeats leave (d-s)/(d-1) of it",
-        "continual.proposition-3.inside-tasks-quiet": "with small alpha, tasks keep to their set",
+        "continual.lemma-4": "gate gradients sum to zero",
+        "continual.lemma-3": "a repeated task moves no expert",
+        "continual.lemma-8.hoeffding": "shares obey Hoeffding's bound",
+        "continual.lemma-11.product": "experts fill sets independently",
+        "continual.proposition-1.contraction": "corrected: repeats shrink errors",
+        "continual.proposition-3.inside-tasks-quiet": "small alpha: tasks keep to their set",
     },
     rank=0,
 )

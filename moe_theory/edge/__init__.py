@@ -58,10 +58,10 @@ PAPER = Paper(
     overview="moe_theory.edge.figures.figure_3:OVERVIEW",
     systems={"edge": "moe_theory.edge.sweeps:SWEEPABLE"},
     first_look={
-        "edge.lemma-1.least-change": "a server takes the least-norm solution",
-        "edge.lemma-3.sum": "a probability's derivatives sum to zero",
-        "edge.lemma-5.lower": "probabilities differ by pi |h - h'| or more",
-        "edge.proposition-1.normal-quantile": "(16) bounds how often a task type comes",
+        "edge.lemma-1.least-change": "updates take least-norm solutions",
+        "edge.lemma-3.sum": "derivatives of probabilities sum to 0",
+        "edge.lemma-5.lower": "probabilities differ by pi |h - h'|",
+        "edge.proposition-1.normal-quantile": "(16) bounds arrivals of a task type",
     },
     rank=1,
 )

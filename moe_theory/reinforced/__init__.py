@@ -19,7 +19,7 @@ PAPER = Paper(
     readings=READINGS,
     statements="moe_theory.reinforced.statements",
     first_look={
-        "reinforced.conservation.sums": "ours: sums over experts are conserved",
+        "reinforced.conservation.sums": "ours: sums are conserved",
         "reinforced.settling.happens": "ours: routing settles in time",
     },
     most_verdicts=100,

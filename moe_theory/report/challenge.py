@@ -81,7 +81,7 @@ def _bar(search: Challenge, axis: FreeQuantity) -> str:
     cells = ["─"] * CELLS
 
     def cell(value: float) -> int:
-        return min(max(int(float(span.place(value)) * CELLS), 0), CELLS - 1)
+        return min(max(int(span.place(value) * CELLS), 0), CELLS - 1)
 
     for flip in flips:
         value = flip.setting[axis.name]

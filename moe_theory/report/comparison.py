@@ -21,7 +21,7 @@ from moe_theory.verification.recorded import recorded_searches, recorded_verdict
 from moe_theory.verification.statement import declared
 from moe_theory.verification.status import Judged, StatementStatus, deciding, judged
 from moe_theory.verification.variant import Variant
-from moe_theory.verification.verdict import OWN_SYSTEM, Report, Statement, Status, Verdict
+from moe_theory.verification.verdict import AS_RECORDED, OWN_SYSTEM, Report, Statement, Status, Verdict
 
 SCHEMA = "moe-theory/system/2"
 _UNDECIDED = {StatementStatus.OPEN, StatementStatus.NOT_JUDGED, StatementStatus.NOT_TESTABLE}
@@ -154,11 +154,14 @@ def comparison(report: Report, patterns: Sequence[str] = (), paths: Sequence[Pat
         for pair in pairs:
             for id, why in pair.inapplicable.items():
                 inapplicable.setdefault(why, []).append(id)
+        rows = [(pair.name, pair.printed, pair.own, *map(numbers_of, pair.verdicts)) for pair in pairs]
+        published = [verdict for verdict in report.verdicts if verdict.reason.endswith(AS_RECORDED)]
         return document_text(
             "comparison.md",
-            rows=[(pair.name, pair.printed, pair.own, *map(numbers_of, pair.verdicts)) for pair in pairs],
+            rows=rows,
             inapplicable=inapplicable,
             report=report,
+            published_error=sum(verdict.error for verdict in published),
             paths=paths,
             differing=differing,
         )

@@ -9,7 +9,7 @@ import numpy as np
 
 from moe_theory.core.errors import InvalidValueError
 from moe_theory.plot.style import our_style
-from moe_theory.report.numbers import number
+from moe_theory.report.numbers import WIDTH, number
 from moe_theory.report.wording import allowed_range, allowed_sides
 from moe_theory.runs.files import plain
 from moe_theory.verification.verdict import Curve, Verdict
@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure, FigureBase
 
-WIDTH = 320.0  # of the picture, in its own units
-INSET = 12.0  # on either side of it
+INSET = 12.0  # of the picture, in its own units
 _LABEL_ROOM = 34.0  # what a number takes on it
 _ROOM = 0.08  # of the span, beyond the outermost number
 

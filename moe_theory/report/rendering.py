@@ -19,7 +19,8 @@ from markdown_it import MarkdownIt
 from markupsafe import Markup
 
 from moe_theory.plot import markdown, symbols
-from moe_theory.report import bibliography, challenge, panels, wording
+from moe_theory.report import bibliography, challenge, wording
+from moe_theory.report.numbers import WIDTH
 from moe_theory.verification.status import Judged, listed
 from moe_theory.verification.verdict import Report, Status, Verdict
 
@@ -188,7 +189,7 @@ def templates() -> "jinja2.Environment":
     environment = markdown.environment(loader=jinja2.PackageLoader("moe_theory.report"))
     shared: dict[str, Any] = {name: value for name, value in vars(wording).items() if not name.startswith("_")}
     shared |= {name: getattr(challenge, name) for name in SEARCH_WORDS}
-    environment.globals.update(shared, WIDTH=panels.WIDTH, mathml=mathml, number_line=panels.number_line)
+    environment.globals.update(shared, WIDTH=WIDTH, mathml=mathml, number_line=_number_line)
     environment.globals["card"] = lambda judgement, verdicts: page_of(card(judgement, verdicts, target=PAGE))
     environment.globals["page_text"] = _page_text
     environment.filters.update(formula=_formula, digest=_digest, math=_math)
@@ -237,8 +238,16 @@ def _digest(text: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
+def _number_line(verdict: Verdict) -> Any:
+    from moe_theory.report import panels  # which needs NumPy, as cards do not
+
+    return panels.number_line(verdict)
+
+
 def picture_of(verdict: Verdict, figure: "Figure") -> dict[str, str] | None:
     """Source, words and size in pixels of a verdict's curve, for an image; None for a verdict without one."""
+    from moe_theory.report import panels
+
     svg = panels.svg_of(verdict, figure)
     if svg is None or verdict.curve is None:
         return None

@@ -1,6 +1,7 @@
 """Documents of statements, claims and verdicts: tables, what a verification says at its end, and why."""
 
 import dataclasses
+import re
 import shlex
 from collections.abc import Mapping, Sequence, Set
 from pathlib import Path
@@ -118,14 +119,15 @@ def first_look_document(report: Report, paths: Sequence[Path], claims: Mapping[s
     Args:
         claims: what claims say in a few words, by id.
     """
-    names: dict[str, str] = {}
+    statements: dict[str, Statement] = {}
     for statement in reversed(report.statements):
-        names |= dict.fromkeys(statement.roles, statement.name)
-    rows = [
-        (names.get(verdict.claim, verdict.claim), claims[verdict.claim], measured(verdict), verdict.status)
-        for verdict in report.verdicts
-    ]
-    refuted = [names[verdict.claim] for verdict in report.verdicts if verdict.status is Status.REFUTED]
+        statements |= dict.fromkeys(statement.roles, statement)
+    rows = []
+    for verdict in report.verdicts:
+        statement = statements[verdict.claim]
+        place = re.split(r",|(?<!Eq\.) \(| and | of | on ", statement.where)[0]
+        rows.append((f"{statement.paper}, {place}", claims[verdict.claim], measured(verdict), verdict.status))
+    refuted = [statements[verdict.claim].name for verdict in report.verdicts if verdict.status is Status.REFUTED]
     page = paths[0] if len(paths) > 1 else None
     return Document(
         lambda: read_written(paths[-1]),

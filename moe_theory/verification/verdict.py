@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 SLOWEST_FALL = 0.05  # exponent of decay below which a probability does not tend to 0: a fifth in two decades
+AS_RECORDED = "as recorded"  # at the end of the reason of a published verdict among new ones
 OWN_SYSTEM = "system="  # in the name of a reading, before an algorithm of one's own
 LONGEST_ID = 120  # characters
 ID_WORDS = (

@@ -23,7 +23,7 @@ from moe_theory.cli import main
 from moe_theory.core import papers
 from moe_theory.core.errors import DeclarationError, InvalidValueError, UnknownNameError
 from moe_theory.core.papers import all_papers, declared_commands, find_paper, paper_names
-from moe_theory.verification import statement, status
+from moe_theory.verification import KINDS, registry, statement, status
 from moe_theory.verification.verdict import Role
 
 from .strangers import install, printed
@@ -63,6 +63,17 @@ def test_the_package_s_own_papers_are_complete():
         assert paper.import_figures() or not paper.citation
         assert paper.statements
         assert set(paper.answers_for) <= set(papers)
+
+
+def test_a_first_look_has_each_kind_of_claim_and_fits_a_screen():
+    """Would catch a claim that is renamed, and a table that wraps."""
+    first_look = {id: words for paper in all_papers().values() for id, words in paper.first_look.items()}
+    claims = registry.select_claims([*first_look])
+    assert {claim.id for claim in claims} == first_look.keys()
+    assert {claim.kind for claim in claims} == KINDS.keys()
+    assert {claim.paper for claim in claims} >= {"continual", "edge", "generalization", "merging"}
+    assert len(first_look) <= 30
+    assert max(map(len, first_look.values())) <= 37
 
 
 @pytest.mark.parametrize("place", ["nothing:x", "moe_theory:nothing", "moe_theory.continual:system", "a b", ":"])
