@@ -70,14 +70,18 @@ def figures(
     if only_list:
         _list(paper)
         return
+    from moe_theory.core.papers import paper_names
     from moe_theory.plot.document import of_paths
     from moe_theory.report import plots
     from moe_theory.runs import terminal_progress
     from moe_theory.runs.compilation import keep_programs
+    from moe_theory.verification.catalog import OVERVIEW
     from moe_theory.verification.settings import parsed
 
     if paper is None:
-        raise InvalidValueError(f"name a paper to draw: {', '.join(plots.all_titles())}; --list shows their figures.")
+        raise InvalidValueError(
+            f"name a paper to draw: {', '.join([*paper_names(), OVERVIEW])}; --list shows their figures."
+        )
     keep_programs()
     with terminal_progress(open_console()) as progress:
         paths = plots.make_figures(
@@ -97,9 +101,12 @@ def figures(
 def _list(paper: str | None) -> None:
     from moe_theory.plot.document import Document
     from moe_theory.plot.markdown import paragraphs
-    from moe_theory.report import plots
+    from moe_theory.verification.catalog import all_figure_titles, figure_titles
 
-    titles = plots.all_titles() if paper is None else plots.titles_of(paper)
-    of_papers = {"": titles} if paper is not None else {f"{of} ": each for of, each in plots.all_titles().items()}
-    lines = [f"{of}{name}: {title}" for of, each in of_papers.items() for name, title in each.items()]
+    if paper is not None:
+        titles = figure_titles(paper)
+        lines = [f"{name}: {title}" for name, title in titles.items()]
+    else:
+        titles = all_figure_titles()
+        lines = [f"{paper} {name}: {title}" for paper, own in titles.items() for name, title in own.items()]
     show_document(Document(lambda: titles, lambda _: paragraphs(lines)))

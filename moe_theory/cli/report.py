@@ -33,7 +33,6 @@ def report(folders: tuple[Path, ...], paper: str | None, proofs: str | None, cit
     from moe_theory.plot.document import Document, read_written
     from moe_theory.plot.markdown import code, paragraphs
     from moe_theory.report import citations, pages
-    from moe_theory.report.proofs import write_page
     from moe_theory.report.verdicts import counted
     from moe_theory.runs.files import prepare_folder
 
@@ -46,6 +45,8 @@ def report(folders: tuple[Path, ...], paper: str | None, proofs: str | None, cit
             raise DamagedError("--proofs makes a page, and --cite prints BibTeX. Leave one out.")
         if wants_json():
             raise DamagedError("--proofs has no JSON: `moe-theory why STATEMENT --json` has each proof.")
+        from moe_theory.report.proofs import write_page  # which needs JAX, as citations do not
+
         print_lines(open_console(), *write_page(proofs, out or Path("runs/papers") / proofs))
         return
     if paper is not None:

@@ -178,7 +178,7 @@ def paper_of(module: str) -> str | None:
 
 def ordered_names() -> list[str]:
     """Names of the installed papers in the order of reports; none of them is imported."""
-    return sorted(paper_names(), key=lambda name: (declaration_of(name).get("rank", Paper.rank), name))
+    return sorted(paper_names(), key=lambda name: (_rank(name), name))
 
 
 def paper_folder(name: str) -> Path:
@@ -200,7 +200,7 @@ def declared_commands() -> dict[str, tuple[str, str]]:
     """
     found: dict[str, tuple[str, str]] = {}
     for name in ordered_names():
-        for command, place in declaration_of(name).get("commands", {}).items():
+        for command, place in (declaration_of(name).get("commands") or {}).items():
             other, _ = found.setdefault(command, (name, place))
             if other != name:
                 raise DeclarationError(f"papers {other!r} and {name!r} have a command {command!r}. Rename one.")
@@ -230,6 +230,8 @@ def import_command(command: str) -> Any:
 def declaration_of(name: str) -> dict[str, Any]:
     """The plain values that an installed paper is declared with, by the names of its fields, read from its source.
 
+    A value that is computed is None there. Nothing where no declaration is found.
+
     Raises: UnknownNameError, with the nearest name suggested.
     """
     if name not in _entry_points():
@@ -241,9 +243,13 @@ def declaration_of(name: str) -> dict[str, Any]:
             and isinstance(node.value, ast.Call)
             and point.attr in map(ast.unparse, node.targets)
         ):
-            values = {keyword.arg: _plain(keyword.value) for keyword in node.value.keywords if keyword.arg}
-            return {name: value for name, value in values.items() if value is not None}
+            return {keyword.arg: _plain(keyword.value) for keyword in node.value.keywords if keyword.arg}
     return {}
+
+
+def _rank(name: str) -> int:
+    rank = declaration_of(name).get("rank")
+    return Paper.rank if rank is None else rank
 
 
 def _plain(node: ast.expr) -> Any:

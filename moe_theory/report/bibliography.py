@@ -45,8 +45,12 @@ def entry_of(paper: str) -> Entry | None:
     """A paper's entry; None for one without a citation, or that is not installed. Raises: DeclarationError for a
     citation that is no BibTeX entry with a title and authors.
     """
-    declared = declaration_of(paper) if paper in paper_names() else {"citation": ""}
-    text = declared["citation"] if "citation" in declared else find_paper(paper).citation
+    if paper not in paper_names():
+        return None
+    declaration = declaration_of(paper)
+    text = declaration.get("citation", "")
+    if not declaration or text is None:  # it is computed
+        text = find_paper(paper).citation
     return _parsed(text.strip()) if text else None
 
 

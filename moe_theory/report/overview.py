@@ -14,10 +14,10 @@ from moe_theory.plot import Axes, Canvas, Curves, FigureSpec, Panel, Setup, curv
 from moe_theory.plot.roles import MEASURED, PRINTED, RIGHT
 from moe_theory.report.wording import BY_READING, statement_status
 from moe_theory.verification import recorded
+from moe_theory.verification.catalog import OVERVIEW, OVERVIEW_TITLE
 from moe_theory.verification.registry import select_readings
 from moe_theory.verification.verdict import Status
 
-NAME = "overview"
 NARROW = (5.0, 4.6)  # inches, with two panels a row, for a phone
 WIDE = (10.4, 3.0)  # with all panels in one row
 FONTS = "system-ui, 'Segoe UI', Helvetica, Arial, 'DejaVu Sans', sans-serif"  # as narrow as what was laid out, or more
@@ -89,7 +89,7 @@ def compute(setup: Setup) -> xr.Dataset:
 
 
 def _command(replicates: Any, seed: Any) -> str:
-    return f"moe-theory figures {NAME} --replicates {replicates} --seed {seed}"
+    return f"moe-theory figures {OVERVIEW} --replicates {replicates} --seed {seed}"
 
 
 def read(path: Path) -> xr.Dataset:
@@ -183,9 +183,9 @@ def figures() -> dict[str, FigureSpec]:
     for _, panel in areas:
         claims += [panel.printed, panel.right]
     spec = FigureSpec(
-        NAME,
-        NAME,
-        title="Theorem over empirics, with statuses",
+        OVERVIEW,
+        OVERVIEW,
+        title=OVERVIEW_TITLE,
         summary="A printed statement of each paper with its status, what holds instead and Monte-Carlo means.",
         data=compute,
         draw=draw,
@@ -198,7 +198,7 @@ def figures() -> dict[str, FigureSpec]:
         size=NARROW,
         claims=tuple(claims),
     )
-    return {NAME: spec}
+    return {OVERVIEW: spec}
 
 
 FIRST_DEFAULTS = Reading("of each paper", "each paper's first default", None)  # panels have their own parameters

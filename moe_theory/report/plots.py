@@ -15,6 +15,7 @@ from moe_theory.plot.style import FORMS, Form, PictureStyle, our_style, saved, s
 from moe_theory.report import overview
 from moe_theory.runs import Progress, automatic, quiet, shown
 from moe_theory.runs.files import prepare_folder, write_together
+from moe_theory.verification.catalog import OVERVIEW
 from moe_theory.verification.claim import ReadingLike
 from moe_theory.verification.registry import SPECIAL_NAMES, select_readings
 from moe_theory.verification.settings import with_settings
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 SUFFIXES = {"csv": ".csv", "netcdf": ".nc"}  # of the numbers behind a figure
-OVERVIEW = overview.NAME  # the figure of all papers, where a paper's name is asked for
 
 
 def figures_of(paper: str) -> Mapping[str, FigureSpec]:
@@ -141,15 +141,6 @@ def make_figures(
         texts[f"{spec.name}{SUFFIXES[data]}"] = to_csv(numbers) if data == "csv" else as_netcdf(numbers)
         paths += write_together(folder, texts)
     return paths
-
-
-def all_titles() -> dict[str, dict[str, str]]:
-    """The figures' titles by name, by paper."""
-    return {paper: titles_of(paper) for paper in (*paper_names(), OVERVIEW)}
-
-
-def titles_of(paper: str) -> dict[str, str]:
-    return {name: spec.title for name, spec in figures_of(paper).items()}
 
 
 def _planned(
