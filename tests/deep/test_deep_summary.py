@@ -13,6 +13,7 @@ from moe_theory.deep import continual, datasets, edge, reading, runs
 from moe_theory.deep import report as deep
 from moe_theory.deep.presets import preset
 from moe_theory.deep.summary import summarize
+from moe_theory.plot.markdown import terminal
 from moe_theory.runs import Run
 
 ROUNDS, REPLICATES = 20, 5
@@ -43,7 +44,8 @@ def printed(tables, width):
     stream = io.StringIO()
     console = Console(file=stream, width=width)
     for table in tables:
-        console.print(table)
+        for part in terminal(table):
+            console.print(part)
     return stream.getvalue()
 
 
