@@ -463,7 +463,8 @@ class StudyMonitor:
 
     def take(self, result: Result) -> None:
         """Keep what a task of its runs has computed. Raises: what the task raised."""
-        assert isinstance(self._batch, CellBatch | SampleBatch)  # it has begun
+        assert self._batch is not None  # it has begun
+        assert not isinstance(self._batch, MeasuredBatch)
         self._batch.take(result)
 
     def wait(self, seconds: float) -> None:
@@ -478,10 +479,11 @@ class StudyMonitor:
 
     def save_part(self) -> None:
         """Save the samples of the replicates that are complete, of runs that will not end."""
-        if isinstance(self._batch, CellBatch):
-            runs = self._batch.runs_so_far()
-            if runs is not None:
-                self._sample(self.undecided, runs)
+        if self._batch is None or isinstance(self._batch, SampleBatch | MeasuredBatch):
+            return
+        runs = self._batch.runs_so_far()
+        if runs is not None:
+            self._sample(self.undecided, runs)
 
     def look(self) -> list[SequentialTest]:
         """Take the next look, once there are all samples for it; the tests that it ends."""

@@ -197,9 +197,11 @@ def test_words_are_no_markup(capsys):
     assert capsys.readouterr().out.count(words) == 4
     for is_terminal in (True, False):
         shown = io.StringIO()
-        with terminal_progress(Console(file=shown, force_terminal=is_terminal, width=160)) as progress:
+        console = Console(file=shown, force_terminal=is_terminal, width=160)
+        with terminal_progress(console) as progress:
             progress.running(words)
             progress.at(words)
+            progress.draw(progress)
         assert "[/b] [k]" in shown.getvalue()
 
 

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 import samples
 from matplotlib.image import imread
+from test_overview import FIGURES
 from test_pages import FORMULAS, HOSTILE
-from test_svg import FIGURES
 
 from moe_theory.plot import style
 from moe_theory.report import pages, rendering, wording
