@@ -10,9 +10,12 @@ to first order all outputs are level again. With kappa = eta c |v|^2 / M, a paym
 which is gradient descent of pi_m |dw|, (27) of `continual` and (25) of `edge`, for one signal.
 """
 
+from typing import Annotated
+
 import numpy as np
 from scipy import optimize
 
+from moe_theory.core.constraints import Whole, Within, checked
 from moe_theory.core.errors import InvalidValueError
 
 SETTLED = 1e-12  # a payment that moves nothing any more, in units of the first
@@ -62,7 +65,12 @@ def _require_others(num_experts: int) -> None:
         )
 
 
-def critical_drive(num_experts: int, contraction: float, perturbation: float | None = None) -> float:
+@checked
+def critical_drive(
+    num_experts: Annotated[int, Whole(2)],
+    contraction: Annotated[float, Within(0, 1, open_high=True, why="with 1 an expert never learns its task")],
+    perturbation: Annotated[float, Within(low=0)] | None = None,
+) -> float:
     """kappa_c(M): the least gate drive at which the last expert to pay for a task is ahead of all others afterwards.
 
     It depends neither on the number of tasks nor on sigma_0, and on lambda little: an expert ahead by lambda has the
@@ -87,17 +95,6 @@ def critical_drive(num_experts: int, contraction: float, perturbation: float | N
         >>> round(corrected.critical_drive(2, 0, perturbation=1e-6) / 4e-6 ** (1 / 3), 3)
         1.0
     """
-    _require_others(num_experts)
-    if not 0 <= contraction < 1:
-        raise InvalidValueError(
-            f"contraction={contraction} must be in [0, 1): with 1 an expert never learns its task. "
-            "Give ((d - s)/(d - 1))^0.5.",
-            argument="contraction",
-        )
-    if perturbation is not None and not (np.isfinite(perturbation) and perturbation >= 0):
-        raise InvalidValueError(
-            f"perturbation={perturbation} must be finite and not negative. Give lambda.", argument="perturbation"
-        )
     has_none = num_experts == 2 or (num_experts == 3 and contraction == 0)
     if perturbation is None and has_none:
         raise InvalidValueError(

@@ -12,20 +12,35 @@ sample.
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 import scipy
 
-from moe_theory.core.constraints import Count, NonNegative, OpenProbability, require, require_active
+from moe_theory.core.constraints import A_PROBABILITY, FEW_ACTIVE, Amount, Size, Whole, Within, checked
 from moe_theory.core.fields import documented
 from moe_theory.core.numerics import plain
-from moe_theory.generalization.theory import Real, log_masks
+from moe_theory.generalization.theory import Active, Amounts, Counts, Deltas, Real, log_masks
+
+__all__ = [
+    "EPSILONS", "LinearBounds", "bounds", "cells_complexity", "covering", "fixed_router_complexity",
+    "lipschitz_complexity", "log_mask_patterns", "log_network_patterns", "network_complexity", "product_complexity",
+    "relu_capacity", "stored", "tail", "uniform",
+]  # fmt: skip
+__dir__ = __all__.copy  # what `dir` shows: no imports
+
+
+ActiveSize = Annotated[int, Whole(1), FEW_ACTIVE]
+Delta = Annotated[float, A_PROBABILITY]
+LayerNorms = Annotated[Sequence[float], Within(low=0)]
 
 EPSILONS = (1e-9, 2.0)  # in units of B c: the range of cover radii that `covering` minimises over
 
 
-def uniform(complexity: Real, log_patterns: Real, num_samples: Real, lipschitz: Real = 1.0, delta: Real = 0.05) -> Real:
+@checked
+def uniform(
+    complexity: Amounts, log_patterns: Amounts, num_samples: Counts, lipschitz: Amounts = 1.0, delta: Deltas = 0.05
+) -> Real:
     """2 C rho + 2 sqrt(log Gamma / (2m)) + sqrt(log(2/delta) / (2m)), a bound on sup_f |L_S(f) - L_D(f)|.
 
     It fails with probability at most delta: McDiarmid's inequality and symmetrization, Massart's lemma over the masks
@@ -44,9 +59,6 @@ def uniform(complexity: Real, log_patterns: Real, num_samples: Real, lipschitz: 
         >>> round(bound, 3)  # 0.1 + sqrt(log(40) / 400)
         0.196
     """
-    require(NonNegative, complexity=complexity, log_patterns=log_patterns, lipschitz=lipschitz)
-    require(Count, num_samples=num_samples)
-    require(OpenProbability, delta=delta)
     return plain(2 * lipschitz * np.asarray(complexity) + _spread(log_patterns, num_samples, delta))
 
 
@@ -56,7 +68,8 @@ def _spread(log_count: Real, num_samples: Real, delta: Real) -> np.ndarray:
     return 2 * np.sqrt(np.asarray(log_count) / twice) + np.sqrt(np.log(2 / np.asarray(delta, float)) / twice)
 
 
-def log_mask_patterns(num_experts: Real, num_active: Real, num_samples: Real, num_features: Real) -> Real:
+@checked
+def log_mask_patterns(num_experts: Counts, num_active: Active, num_samples: Counts, num_features: Counts) -> Real:
     """log Gamma(m): number of top-k mask patterns that linear routers can give m inputs with d features.
 
     (T-1) d log(e m T / (2d)), Sauer and Shelah's count of the signs of the N = m T(T-1)/2 differences of logits, linear
@@ -71,8 +84,6 @@ def log_mask_patterns(num_experts: Real, num_active: Real, num_samples: Real, nu
         >>> corrected.log_mask_patterns(num_experts=8, num_active=8, num_samples=100, num_features=5)
         0.0
     """
-    require_active(num_experts, num_active)
-    require(Count, num_samples=num_samples, num_features=num_features)
     experts, samples = np.asarray(num_experts, float), np.asarray(num_samples, float)
     parameters = (experts - 1) * num_features
     forms = samples * experts * (experts - 1) / 2
@@ -81,12 +92,13 @@ def log_mask_patterns(num_experts: Real, num_active: Real, num_samples: Real, nu
     return plain(np.minimum(sauer, samples * log_masks(num_experts, num_active)))
 
 
+@checked
 def fixed_router_complexity(
-    num_experts: Real,
-    num_samples: Real,
-    mean_square_gate: Real,
-    expert_norm: Real = 1.0,
-    feature_norm: Real = 1.0,
+    num_experts: Counts,
+    num_samples: Counts,
+    mean_square_gate: Amounts,
+    expert_norm: Amounts = 1.0,
+    feature_norm: Amounts = 1.0,
 ) -> Real:
     """Upper bound on R_S(F|a) for a given router a: B c sqrt(T A / m), A the mean of |a(x_i)|^2 over the sample.
 
@@ -101,13 +113,12 @@ def fixed_router_complexity(
         >>> corrected.fixed_router_complexity(num_experts=4, num_samples=100, mean_square_gate=1.0)
         0.2
     """
-    require(Count, num_experts=num_experts, num_samples=num_samples)
-    require(NonNegative, mean_square_gate=mean_square_gate, expert_norm=expert_norm, feature_norm=feature_norm)
     share = np.asarray(num_experts, float) * mean_square_gate / num_samples
     return plain(np.asarray(expert_norm) * feature_norm * np.minimum(np.sqrt(share), 1))
 
 
-def cells_complexity(num_experts: int, num_samples: int) -> float:
+@checked
+def cells_complexity(num_experts: Size, num_samples: Size) -> float:
     """R_m(F|a), exactly, of experts +1 and -1 in T cells, each of which has probability 1/T.
 
     The supremum is (1/m) sum_j |S_j| with S_j a sum of n_j signs, n_j ~ Binomial(m, 1/T), so that its mean is
@@ -121,7 +132,6 @@ def cells_complexity(num_experts: int, num_samples: int) -> float:
         >>> round(corrected.cells_complexity(num_experts=1, num_samples=2), 6)  # E|S_2| / 2
         0.5
     """
-    require(Count, num_experts=num_experts, num_samples=num_samples)
     counts = np.arange(1, num_samples + 1, dtype=float)
     half = np.floor((counts - 1) / 2)
     logs = scipy.special.gammaln(counts) - scipy.special.gammaln(half + 1) - scipy.special.gammaln(counts - half)
@@ -130,7 +140,10 @@ def cells_complexity(num_experts: int, num_samples: int) -> float:
     return float(num_experts / num_samples * np.sum(chances * means))
 
 
-def product_complexity(num_experts: Real, num_samples: Real, expert_norm: Real = 1.0, feature_norm: Real = 1.0) -> Real:
+@checked
+def product_complexity(
+    num_experts: Counts, num_samples: Counts, expert_norm: Amounts = 1.0, feature_norm: Amounts = 1.0
+) -> Real:
     """rho for k = 1: B c sqrt(min(T, m) / m).
 
     Given the mask, F|mu is a product of T balls, each on its own inputs. With orthogonal inputs and as many in each the
@@ -144,19 +157,18 @@ def product_complexity(num_experts: Real, num_samples: Real, expert_norm: Real =
         >>> corrected.product_complexity(num_experts=4, num_samples=100, expert_norm=2.0)
         0.4
     """
-    require(Count, num_experts=num_experts, num_samples=num_samples)
-    require(NonNegative, expert_norm=expert_norm, feature_norm=feature_norm)
     share = np.minimum(num_experts, num_samples) / np.asarray(num_samples, float)
     return plain(np.asarray(expert_norm) * feature_norm * np.sqrt(share))
 
 
+@checked
 def lipschitz_complexity(
-    num_experts: Real,
-    num_active: Real,
-    num_samples: Real,
-    expert_norm: Real = 1.0,
-    feature_norm: Real = 1.0,
-    router_norm: Real = 1.0,
+    num_experts: Counts,
+    num_active: Active,
+    num_samples: Counts,
+    expert_norm: Amounts = 1.0,
+    feature_norm: Amounts = 1.0,
+    router_norm: Amounts = 1.0,
 ) -> Real:
     """rho for any k: sqrt(2) (H^(2/3) + (B c G / sqrt(2))^(2/3))^(3/2) with H = B c sqrt(k T/m), G = W c sqrt(k T/m).
 
@@ -181,9 +193,6 @@ def lipschitz_complexity(
         >>> corrected.lipschitz_complexity(num_experts=4, num_active=1, num_samples=100)
         0.2
     """
-    require_active(num_experts, num_active)
-    require(Count, num_samples=num_samples)
-    require(NonNegative, expert_norm=expert_norm, feature_norm=feature_norm, router_norm=router_norm)
     largest = np.asarray(expert_norm, float) * feature_norm
     logits = np.asarray(router_norm, float) * feature_norm
     return _mixed(num_experts, num_active, num_samples, largest, logits, largest)
@@ -200,7 +209,8 @@ def _mixed(
     return plain(np.minimum(np.where((active == 1) | (np.asarray(logits) == 0), experts * spread, both), largest))
 
 
-def relu_capacity(layer_norms: Sequence[float], feature_norm: float = 1.0) -> float:
+@checked
+def relu_capacity(layer_norms: LayerNorms, feature_norm: Amount = 1.0) -> float:
     """A with R_S <= A / sqrt(n) on any n inputs |x| <= c: c prod_l F_l (sqrt(2 log(2) L) + 1); c F for one layer.
 
     Of networks with ReLU, no biases and one output, whose L layers have Frobenius norms of at most F_l: Theorem 1 of
@@ -213,19 +223,19 @@ def relu_capacity(layer_norms: Sequence[float], feature_norm: float = 1.0) -> fl
         >>> corrected.relu_capacity([2.0], feature_norm=0.5), round(corrected.relu_capacity([1.0, 1.0]), 3)
         (1.0, 2.665)
     """
-    require(NonNegative, layer_norms=layer_norms, feature_norm=feature_norm)
     depth = len(layer_norms)
     growth = math.sqrt(2 * math.log(2) * depth) + 1 if depth > 1 else 1.0
     return feature_norm * math.prod(layer_norms) * growth
 
 
+@checked
 def network_complexity(
-    num_experts: Real,
-    num_active: Real,
-    num_samples: Real,
-    expert_norms: Sequence[float],
-    router_norms: Sequence[float] = (),
-    feature_norm: float = 1.0,
+    num_experts: Counts,
+    num_active: Active,
+    num_samples: Counts,
+    expert_norms: LayerNorms,
+    router_norms: LayerNorms = (),
+    feature_norm: Amount = 1.0,
 ) -> Real:
     """rho for any k and ReLU networks as experts and router, by the Frobenius norms of their layers.
 
@@ -245,16 +255,19 @@ def network_complexity(
         >>> corrected.network_complexity(4, 2, 1000, expert_norms=[2.0], router_norms=[3.0]) == linear
         True
     """
-    require_active(num_experts, num_active)
-    require(Count, num_samples=num_samples)
     experts = relu_capacity(expert_norms, feature_norm)
     logits = relu_capacity(router_norms, feature_norm) if len(router_norms) else 0.0
     largest = feature_norm * math.prod(expert_norms)
     return _mixed(num_experts, num_active, num_samples, experts, logits, largest)
 
 
+@checked
 def log_network_patterns(
-    num_experts: int, num_active: int, num_samples: int, num_features: int, widths: Sequence[int]
+    num_experts: Size,
+    num_active: ActiveSize,
+    num_samples: Size,
+    num_features: Size,
+    widths: Annotated[Sequence[int], Whole(1)],
 ) -> float:
     """log Gamma(m) of a ReLU network as router, without biases and with hidden layers of these widths.
 
@@ -272,8 +285,6 @@ def log_network_patterns(
         >>> few < corrected.log_network_patterns(8, 2, 10**6, num_features=10, widths=[8])
         True
     """
-    require_active(num_experts, num_active)
-    require(Count, num_samples=num_samples, num_features=num_features, widths=widths)
     sizes, total, weights = (num_features, *widths, num_experts), 0.0, 0
     compared = (*widths, num_experts * (num_experts - 1) / 2)
     for degree, (inputs, outputs, count) in enumerate(zip(sizes, sizes[1:], compared, strict=False), start=1):
@@ -287,7 +298,8 @@ def log_network_patterns(
     return min(total, num_samples * float(log_masks(num_experts, num_active)))
 
 
-def stored(num_weights: Real, bits: Real, num_samples: Real, delta: Real = 0.05) -> Real:
+@checked
+def stored(num_weights: Counts, bits: Counts, num_samples: Counts, delta: Deltas = 0.05) -> Real:
     """sqrt((p b log 2 + log(2/delta)) / (2m)), of any classifier whose p weights are stored in b bits each.
 
     There are 2^(p b) of them, and of each Hoeffding's inequality has |L_S - L_D| >= x with probability at most
@@ -302,22 +314,21 @@ def stored(num_weights: Real, bits: Real, num_samples: Real, delta: Real = 0.05)
         >>> corrected.stored(num_weights=1000, bits=16, num_samples=10**6) < 0.08
         True
     """
-    require(Count, num_weights=num_weights, bits=bits, num_samples=num_samples)
-    require(OpenProbability, delta=delta)
     functions = np.asarray(num_weights, float) * bits * np.log(2)
     return plain(np.sqrt((functions + np.log(2 / np.asarray(delta, float))) / (2 * np.asarray(num_samples, float))))
 
 
+@checked
 def covering(
-    num_experts: int,
-    num_active: int,
-    num_samples: int,
-    num_features: int,
-    expert_norm: float = 1.0,
-    feature_norm: float = 1.0,
-    router_norm: float = 1.0,
-    lipschitz: float = 1.0,
-    delta: float = 0.05,
+    num_experts: Size,
+    num_active: ActiveSize,
+    num_samples: Size,
+    num_features: Size,
+    expert_norm: Amount = 1.0,
+    feature_norm: Amount = 1.0,
+    router_norm: Amount = 1.0,
+    lipschitz: Amount = 1.0,
+    delta: Delta = 0.05,
 ) -> float:
     """2 C eps + 2 sqrt((log Gamma + log N(eps)) / (2m)) + sqrt(log(2/delta) / (2m)), at the eps where it is smallest.
 
@@ -343,10 +354,6 @@ def covering(
         True
     """
     patterns = log_mask_patterns(num_experts, num_active, num_samples, num_features)
-    require(
-        NonNegative, expert_norm=expert_norm, feature_norm=feature_norm, router_norm=router_norm, lipschitz=lipschitz
-    )
-    require(OpenProbability, delta=delta)
     largest = expert_norm * feature_norm
 
     def value(log_epsilon: float) -> float:
@@ -375,16 +382,17 @@ class LinearBounds(NamedTuple):
     best: float
 
 
+@checked
 def bounds(
-    num_experts: int,
-    num_active: int,
-    num_samples: int,
-    num_features: int,
-    expert_norm: float = 1.0,
-    feature_norm: float = 1.0,
-    router_norm: float = 1.0,
-    lipschitz: float = 1.0,
-    delta: float = 0.05,
+    num_experts: Size,
+    num_active: ActiveSize,
+    num_samples: Size,
+    num_features: Size,
+    expert_norm: Amount = 1.0,
+    feature_norm: Amount = 1.0,
+    router_norm: Amount = 1.0,
+    lipschitz: Amount = 1.0,
+    delta: Delta = 0.05,
 ) -> LinearBounds:
     """All forms of the bound for this class. Each fails with probability at most delta, and so does the smallest.
 
@@ -413,7 +421,8 @@ def bounds(
     return LinearBounds(product, smooth, cover, float(np.nanmin([product, smooth, cover])))
 
 
-def tail(num_samples: Real, excess: Real) -> Real:
+@checked
+def tail(num_samples: Counts, excess: Amounts) -> Real:
     """exp(-m x^2), a bound on P(phi(S, S') - E phi >= x), of McDiarmid's inequality for 2m samples.
 
     Source: replaces Eq. (20); derivation in `proofs/equation_20.py`.
@@ -424,5 +433,4 @@ def tail(num_samples: Real, excess: Real) -> Real:
         >>> round(corrected.tail(num_samples=100, excess=0.1), 6)  # 1 / e
         0.367879
     """
-    require(Count, num_samples=num_samples)
     return plain(np.exp(-np.asarray(num_samples, float) * np.asarray(excess, float) ** 2))

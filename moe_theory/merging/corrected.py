@@ -8,21 +8,33 @@ A = C^2 / nu_1^2, tau_h(t) = A log(t/delta) rho^(-2h).
 
 import functools
 import math
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 from jaxtyping import Int
 
-from moe_theory.core.constraints import Count, OpenProbability, Whole, require
+from moe_theory.core.constraints import Amount, PositiveAmount, Size, SizeOrZero, Whole, Within, checked
 from moe_theory.core.errors import InvalidValueError
 from moe_theory.merging import theory
 from moe_theory.merging.params import Params
 
+__all__ = [
+    "FINEST", "NEGLIGIBLE", "Diameter", "cyclic_diameter", "cyclic_exponent", "cyclic_leaves", "depth_bound",
+    "discretization_bound", "leaf_bound", "least_ratio", "least_smoothness", "regret_bound", "regret_exponent",
+    "simple_depth_bound", "simple_discretization_bound", "simplex_exponent", "split_times",
+]  # fmt: skip
+__dir__ = __all__.copy  # what `dir` shows: no imports
+
+
 FINEST = 2**20  # parts that `cyclic_leaves` cuts a side of the root into, at most
+Ratio = Annotated[float, Within(0, 1, open_low=True, open_high=True)]
+Experts = Annotated[int, Whole(2)]
+
 NEGLIGIBLE = 1e-15  # relative to what is summed
 
 
-def split_times(num_rounds: int, params: Params) -> Int[np.ndarray, " H"]:
+@checked
+def split_times(num_rounds: Size, params: Params) -> Int[np.ndarray, " H"]:
     """e_0 < e_1 < ... <= T, the first slots in which a leaf at depth h can be split.
 
     e_h is the least whole s > e_{h-1} with s - e_{h-1} >= tau_h(s), and e_{-1} = 0. Proof: a leaf at depth h exists
@@ -39,7 +51,6 @@ def split_times(num_rounds: int, params: Params) -> Int[np.ndarray, " H"]:
         >>> int(times[0]), len(times) == corrected.depth_bound(1000, Params(confidence=1.0))
         (1, True)
     """
-    require(Count, num_rounds=num_rounds)
     times, last = [], 0
     while (found := _first_split(last, len(times), num_rounds, params)) is not None:
         times.append(found)
@@ -47,7 +58,8 @@ def split_times(num_rounds: int, params: Params) -> Int[np.ndarray, " H"]:
     return np.array(times, int)
 
 
-def depth_bound(num_rounds: int, params: Params) -> int:
+@checked
+def depth_bound(num_rounds: Size, params: Params) -> int:
     """The largest depth that the tree can have after T slots, over all ways to pick leaves; it is attained.
 
     It is the number of `split_times` up to T, since a leaf at depth h + 1 exists once one at depth h was split.
@@ -62,7 +74,8 @@ def depth_bound(num_rounds: int, params: Params) -> int:
     return len(split_times(num_rounds, params))
 
 
-def simple_depth_bound(num_rounds: int, params: Params) -> int:
+@checked
+def simple_depth_bound(num_rounds: Size, params: Params) -> int:
     """1 + max(0, floor(log(T / (A log(T/delta))) / (2 log(1/rho)))), which the depth does not exceed; T >= 1.
 
     Let a leaf at depth h >= 1 be split in slot s <= T. It had at most s - 1 pulls, as the root was split in a slot of
@@ -77,14 +90,14 @@ def simple_depth_bound(num_rounds: int, params: Params) -> int:
         >>> corrected.simple_depth_bound(1, Params(confidence=1.0))  # the root is split in the first slot
         1
     """
-    require(Count, num_rounds=num_rounds)
     if num_rounds == 1:  # log(T/delta) may be 0
         return 1
     room = math.log(num_rounds / float(theory.split_threshold(float(num_rounds), 0.0, params)))
     return 1 + max(0, math.floor(room / (2 * math.log(1 / params.smoothness_ratio))))
 
 
-def leaf_bound(num_rounds: int, params: Params) -> int:
+@checked
+def leaf_bound(num_rounds: Size, params: Params) -> int:
     """Upper bound on the number of all leaves, inactive ones included, after T slots.
 
     1 + max{sum_h n_h : n_h <= 2^h, sum_h n_h m_h <= T} with m_h = max(1, ceil(tau_h(e_h))).
@@ -109,7 +122,8 @@ def leaf_bound(num_rounds: int, params: Params) -> int:
     return 1 + splits
 
 
-def discretization_bound(num_rounds: int, params: Params, is_cyclic: bool = False) -> float:
+@checked
+def discretization_bound(num_rounds: Size, params: Params, is_cyclic: bool = False) -> float:
     """Upper bound on the discretization error, sum_t nu_1 rho^(h_t) over T slots, whatever leaves are picked.
 
     nu_1 min_H [T rho^H + sum_{h<H} 2^h m_h (rho^h - rho^H)] with m_h = max(1, ceil(tau_h(T))).
@@ -129,7 +143,6 @@ def discretization_bound(num_rounds: int, params: Params, is_cyclic: bool = Fals
         >>> corrected.discretization_bound(1, Params(smoothness=3.0))  # one pull, of the root
         3.0
     """
-    require(Count, num_rounds=num_rounds)
     total, left, depth, nodes = 0.0, num_rounds, 0, 1
     while left > 0:
         if is_cyclic:
@@ -140,7 +153,8 @@ def discretization_bound(num_rounds: int, params: Params, is_cyclic: bool = Fals
     return float(params.smoothness * total)
 
 
-def simple_discretization_bound(num_rounds: int, params: Params) -> float:
+@checked
+def simple_discretization_bound(num_rounds: Size, params: Params) -> float:
     """nu_1 min_H [sum_{h<H} 2^h (tau_h(T) + 1) rho^h + T rho^H], never below `discretization_bound`.
 
     From it by m_h <= tau_h(T) + 1 (at least 1, as tau_h(T) >= 0) and by leaving out what is taken off. At
@@ -153,7 +167,6 @@ def simple_discretization_bound(num_rounds: int, params: Params) -> float:
         >>> corrected.discretization_bound(1000, Params()) <= corrected.simple_discretization_bound(1000, Params())
         True
     """
-    require(Count, num_rounds=num_rounds)
     ratio, least, shallow, depth = float(params.smoothness_ratio), math.inf, 0.0, 0
     while shallow < least and (deep := num_rounds * ratio**depth) > NEGLIGIBLE * shallow:
         least = min(least, shallow + deep)
@@ -163,7 +176,8 @@ def simple_discretization_bound(num_rounds: int, params: Params) -> float:
     return float(params.smoothness * least)
 
 
-def regret_exponent(smoothness_ratio: float) -> float:
+@checked
+def regret_exponent(smoothness_ratio: Ratio) -> float:
     """a = log(2/rho) / log(2/rho^2) of sum_t nu_1 rho^(h_t) = O(T^a (log T)^(1-a)), in (1/2, 1).
 
     In `simple_discretization_bound` sum_{h<H} 2^h tau_h rho^h is at most A log(T/delta) (2/rho)^H / (2/rho - 1). At the
@@ -179,11 +193,11 @@ def regret_exponent(smoothness_ratio: float) -> float:
         >>> round(corrected.regret_exponent(0.5), 6)  # log(4) / log(8)
         0.666667
     """
-    require(OpenProbability, smoothness_ratio=smoothness_ratio)
     return math.log(2 / smoothness_ratio) / math.log(2 / smoothness_ratio**2)
 
 
-def cyclic_exponent(num_experts: int) -> float:
+@checked
+def cyclic_exponent(num_experts: Experts) -> float:
     """(K+1)/(K+2), `regret_exponent` at rho = 2^(-1/K), the least that cyclic splits of the box allow.
 
     Source: `regret_exponent` and `least_ratio`. Raises: InvalidValueError for fewer than two experts.
@@ -193,11 +207,11 @@ def cyclic_exponent(num_experts: int) -> float:
         >>> corrected.cyclic_exponent(8), corrected.simplex_exponent(9)
         (0.9, 0.9)
     """
-    require(Whole(2), num_experts=num_experts)
     return (num_experts + 1) / (num_experts + 2)
 
 
-def simplex_exponent(num_experts: int) -> float:
+@checked
+def simplex_exponent(num_experts: Experts) -> float:
     """K/(K+1), `cyclic_exponent` where leaves that miss the simplex do not count.
 
     At depth h = mK the boxes are cubes of side 2^-m with corners 2^-m n, and one meets the simplex when
@@ -209,12 +223,12 @@ def simplex_exponent(num_experts: int) -> float:
     Source: sharpens `cyclic_exponent`; its finite form is `discretization_bound` with `is_cyclic`.
     Raises: InvalidValueError for fewer than two experts.
     """
-    require(Whole(2), num_experts=num_experts)
     return num_experts / (num_experts + 1)
 
 
+@checked
 @functools.cache
-def cyclic_leaves(num_experts: int, depth: int) -> int:
+def cyclic_leaves(num_experts: Experts, depth: SizeOrZero) -> int:
     """Exact number of boxes at depth h of cyclic halving that meet the simplex; at most 2^h.
 
     With h = mK + r the first r sides are halved m + 1 times. In units of 2^-(m+1) they are 1 long and begin at whole
@@ -229,7 +243,6 @@ def cyclic_leaves(num_experts: int, depth: int) -> int:
         >>> corrected.cyclic_leaves(num_experts=2, depth=2)  # of four squares two only touch it, at (1/2, 1/2)
         4
     """
-    require(Whole(2), num_experts=num_experts)
     turns, extra = divmod(depth, num_experts)
     side = 2 ** (turns + 1)
     if side > FINEST:
@@ -250,7 +263,8 @@ class Diameter(NamedTuple):
     diagonal: float
 
 
-def cyclic_diameter(num_experts: int, depth: int) -> Diameter:
+@checked
+def cyclic_diameter(num_experts: Experts, depth: SizeOrZero) -> Diameter:
     """Diameters of boxes after h cyclic halvings, h = mK + r: r sides are 2^-(m+1) long and K - r are 2^-m.
 
     So the longest is 2^-floor(h/K), and the diagonal 2^-m sqrt(K - r + r/4).
@@ -264,12 +278,12 @@ def cyclic_diameter(num_experts: int, depth: int) -> Diameter:
         >>> box.side, round(box.diagonal, 6)  # of a square of side 1/2
         (0.5, 0.707107)
     """
-    require(Whole(2), num_experts=num_experts)
     turns, extra = divmod(depth, num_experts)
     return Diameter(2.0**-turns, 2.0**-turns * math.sqrt(num_experts - extra + extra / 4))
 
 
-def least_smoothness(num_experts: int, smoothness_ratio: float) -> Diameter:
+@checked
+def least_smoothness(num_experts: Experts, smoothness_ratio: Ratio) -> Diameter:
     """The least nu_1 for which all boxes of cyclic halving are within nu_1 rho^h, for either distance; or infinity.
 
     sup_h diam(h) rho^-h. From h to h + K, diam halves and rho^-h grows by rho^-K: the supremum is infinite for
@@ -283,7 +297,6 @@ def least_smoothness(num_experts: int, smoothness_ratio: float) -> Diameter:
         >>> corrected.least_smoothness(num_experts=2, smoothness_ratio=0.5)
         Diameter(side=inf, diagonal=inf)
     """
-    require(OpenProbability, smoothness_ratio=smoothness_ratio)
     if smoothness_ratio < least_ratio(num_experts):
         return Diameter(math.inf, math.inf)
     found = [cyclic_diameter(num_experts, depth) for depth in range(num_experts)]
@@ -293,7 +306,8 @@ def least_smoothness(num_experts: int, smoothness_ratio: float) -> Diameter:
     )
 
 
-def least_ratio(num_experts: int, power: float = 1.0, on_simplex: bool = False) -> float:
+@checked
+def least_ratio(num_experts: Experts, power: PositiveAmount = 1.0, on_simplex: bool = False) -> float:
     """2^(-q/K), below which no nu_1 and no way to halve boxes meets Assumption 1 for the distance |x - y|^q.
 
     The 2^h boxes at depth h have the volume 1 between them, so that one has a side of at least 2^(-h/K), and for all h
@@ -310,11 +324,11 @@ def least_ratio(num_experts: int, power: float = 1.0, on_simplex: bool = False) 
         >>> round(corrected.least_ratio(num_experts=2), 6)  # 2^(-1/2)
         0.707107
     """
-    require(Whole(2), num_experts=num_experts)
     return 2.0 ** (-power / (num_experts - on_simplex))
 
 
-def regret_bound(num_rounds: int, neural: float, params: Params, linearization: float = 0.0) -> float:
+@checked
+def regret_bound(num_rounds: Size, neural: Amount, params: Params, linearization: Amount = 0.0) -> float:
     """neural + 2 sum_t Gamma-bar + `discretization_bound`, the regret that Lemma 4 leads to; in units of reward.
 
     (9) summed over T slots is at most 2 sum_t min(u_t, 1) + 2 sum_t Gamma-bar + sum_t nu_1 rho^(h_t), whose first part
