@@ -9,7 +9,7 @@ from jaxtyping import Array, ArrayLike, Float, Int, Real
 
 from moe_theory.continual import theory
 from moe_theory.core import single_expert as recursion
-from moe_theory.core.constraints import AtMost, Size, Whole, Within, checked
+from moe_theory.core.constraints import AtMost, Features, Size, Whole, Within, checked
 from moe_theory.core.critical import critical_drive as critical_drive
 from moe_theory.core.errors import InvalidValueError
 from moe_theory.core.linear import (
@@ -193,7 +193,7 @@ def theorem_1(pool_gaps: theory.Gaps, ratio: Ratio, loads: Loads) -> theory.Boun
 @checked
 def blind_limit(
     num_tasks: Annotated[int, Whole(1), AtMost("num_features", "truths are orthonormal")],
-    num_features: Size,
+    num_features: Features,
     num_samples: Size,
 ) -> float:
     """lim E[G_t] in units of |w|^2 for orthonormal truths along their signals, where routes ignore the tasks.

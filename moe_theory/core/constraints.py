@@ -159,6 +159,7 @@ CountOrZero = Annotated[Int[Scalar, ""], Whole(0)]
 Size = Annotated[int, Whole(1)]  # static
 SizeOrZero = Annotated[int, Whole(0)]
 # Of closed forms, on the host.
+Features = Annotated[int, Whole(2)]
 Amount = Annotated[float, Within(low=0)]
 PositiveAmount = Annotated[float, Within(low=0, open_low=True)]
 
@@ -203,7 +204,7 @@ def check_sizes(dims: Any) -> None:
     for name, constraints in _constraints(type(dims)).items():
         value = getattr(dims, name)
         for constraint in constraints:
-            if value is None and type(None) in get_args(_hints(type(dims))[name]):
+            if value is None and type(None) in get_args(hints_of(type(dims))[name]):
                 continue
             if isinstance(constraint, AtMost):
                 other = getattr(dims, constraint.other)
@@ -249,7 +250,7 @@ def require_active(num_experts: Any, num_active: Any) -> None:
 
 
 @checked
-def require_overparameterized(num_features: Size, num_samples: Size) -> None:
+def require_overparameterized(num_features: Features, num_samples: Size) -> None:
     """Raise InvalidValueError unless 1 <= num_samples < num_features.
 
     Source: Section 3.1 of `continual`.
@@ -310,7 +311,8 @@ def is_known(*leaves: Any) -> bool:
 
 
 @functools.cache
-def _hints(kind: type) -> dict[str, Any]:
+def hints_of(kind: Any) -> dict[str, Any]:
+    """The annotations of a function, or of a class's fields, with what stands beside them."""
     return get_type_hints(kind, include_extras=True)
 
 
@@ -326,7 +328,7 @@ def stated(kind: type) -> dict[str, tuple[Any, ...]]:
 def _constraints(kind: type) -> dict[str, tuple[Any, ...]]:
     kinds = (Within, Whole, OneOf, Squared, PaddedTo, AtMost, IndexOf, Undefined)
     found = {}
-    for name, hint in _hints(kind).items():
+    for name, hint in hints_of(kind).items():
         members = [hint, *(member for member in get_args(hint) if get_args(member))]  # of a union too
         found[name] = tuple(
             c for member in members for c in getattr(member, "__metadata__", ()) if isinstance(c, kinds)
@@ -338,7 +340,7 @@ def _admitted(kind: Any, values: Mapping[str, Any]) -> dict[str, Any]:
     """Arguments of a function, or fields of a named tuple, that break no constraint; lists as arrays."""
     admitted = dict(values)
     for name, value in values.items():
-        hint = _hints(kind)[name]
+        hint = hints_of(kind)[name]
         constraints = _constraints(kind)[name]
         if isinstance(hint, type) and issubclass(hint, tuple):
             if not hasattr(value, "_fields"):
@@ -347,7 +349,9 @@ def _admitted(kind: Any, values: Mapping[str, Any]) -> dict[str, Any]:
                 )
             admitted[name] = value._replace(**_admitted(hint, value._asdict()))
         elif is_known(value) and (constraints or isinstance(kind, type)):
-            admitted[name] = _admitted_argument(name, value, hint, constraints)
+            admitted[name] = _admitted_value(name, value, hint, constraints, isinstance(kind, type))
+    if isinstance(kind, type):  # a closed form needs few of the parameters, and relates none
+        return admitted
     known = {name: value for name, value in admitted.items() if is_known(value)}
     for name, constraints in _constraints(kind).items():
         for constraint in constraints:
@@ -356,22 +360,42 @@ def _admitted(kind: Any, values: Mapping[str, Any]) -> dict[str, Any]:
     return admitted
 
 
-def _admitted_argument(name: str, value: Any, hint: Any, constraints: tuple[Any, ...]) -> Any:
+def _admitted_value(name: str, value: Any, hint: Any, constraints: tuple[Any, ...], is_field: bool) -> Any:
     """A value that breaks no constraint; an array where it was a list."""
     if value is None and type(None) in get_args(hint):
         return None
-    annotated = hint if hasattr(hint, "__metadata__") else next(iter(get_args(hint)), hint)
-    base = getattr(annotated, "__origin__", annotated)
+    base = _base_of(hint)
     if base is str:
         if problem := constraints[0].complaint(name, value):
             raise InvalidValueError(f"{name}={shortened(value)} {problem}", argument=name)
         return value
     _require(constraints, name, value)
+    axes = None if is_field else axes_of(hint)  # fields of a batch have one axis more
     shape = np.asarray(value).shape
-    if base in (int, float) and shape:
-        raise InvalidValueError(f"{name} has shape {shape}, but must be one number. Call once for each.", argument=name)
+    if axes is not None and len(shape) != len(axes):
+        is_open = any(axis.startswith("*") for axis in axes)
+        if not is_open or len(shape) < len(axes) - 1:
+            expected = f"an array ({' '.join(axes)})" if axes else "one number"
+            raise InvalidValueError(f"{name} has shape {shape}, not that of {expected}. Change {name}.", argument=name)
     is_list = isinstance(value, (list, tuple)) and get_origin(base) is not Sequence
     return np.asarray(value) if is_list else value
+
+
+def _base_of(hint: Any) -> Any:
+    """The type of an argument, without what stands beside it and without None."""
+    annotated = hint if hasattr(hint, "__metadata__") else next(iter(get_args(hint)), hint)
+    return getattr(annotated, "__origin__", annotated)
+
+
+def axes_of(hint: Any) -> list[str] | None:
+    """Names of the axes that an argument's type has, as of jaxtyping; None of one that leaves them open."""
+    base = _base_of(hint)
+    if base in (int, float):
+        return []
+    if get_origin(base) is Sequence:
+        return ["n"]
+    shapes = [kind.dim_str for kind in (base, *get_args(base)) if hasattr(kind, "dim_str")]
+    return shapes[0].split() if shapes else None
 
 
 def _require(constraints: tuple[Any, ...], name: str, value: Any) -> None:
@@ -379,7 +403,7 @@ def _require(constraints: tuple[Any, ...], name: str, value: Any) -> None:
     constraints = tuple(constraint for constraint in constraints if hasattr(constraint, "complaint"))
     try:
         kind = np.asarray(value).dtype.kind
-        array = np.asarray(value, float) if kind in "biufOV" else None  # of bfloat16 it is V
+        array = np.asarray(value, None if kind in "iu" else float) if kind in "biufOV" else None  # V: bfloat16
     except OverflowError:
         raise InvalidValueError(f"{name}={shortened(value)} is too large. Lower {name}.", argument=name) from None
     except (TypeError, ValueError):

@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Array, ArrayLike, Float, Int, Real
 
 from moe_theory.core import constraints
-from moe_theory.core.constraints import AtMost, Size, Whole, Within, checked
+from moe_theory.core.constraints import AtMost, Features, Size, Whole, Within, checked
 from moe_theory.core.constraints import require_overparameterized as require_overparameterized
 from moe_theory.core.errors import InvalidValueError
 from moe_theory.core.fields import documented
@@ -83,7 +83,7 @@ def gaps(pool: Pool) -> Gaps:
 
 
 @checked
-def overparameterization_ratio(num_features: Size, num_samples: Size) -> float:
+def overparameterization_ratio(num_features: Features, num_samples: Size) -> float:
     """r = 1 - s/d, dimensionless, in (0, 1).
 
     Source: Section 5 of `continual`, above Proposition 4.
@@ -99,7 +99,7 @@ def overparameterization_ratio(num_features: Size, num_samples: Size) -> float:
 
 
 @checked
-def error_contraction(num_features: Size, num_samples: Size) -> float:
+def error_contraction(num_features: Features, num_samples: Size) -> float:
     """Factor by which one repeat of a task shrinks an expert's expected squared error: (d - s)/(d - 1), in (0, 1].
 
     After its first arrival the error is orthogonal to the task's signal, and the other s - 1 columns span a uniformly

@@ -89,7 +89,7 @@ def leaf_bound_at(time: Slots, num_rounds: Slots, params: Params) -> Amounts:
     """
     with np.errstate(divide="ignore"):
         per_slot = 1 / _scale(num_rounds, params)
-    return _plain(2 ** (1 / (1 - float(params.smoothness_ratio))) * np.asarray(time, float) * per_slot)
+    return _plain(np.float64(2) ** (1 / (1 - float(params.smoothness_ratio))) * np.asarray(time, float) * per_slot)
 
 
 @checked
@@ -205,7 +205,7 @@ def theorem_1(
 def least_width(
     width: PositiveAmount,
     num_rounds: Slot,
-    num_candidates: PositiveAmount,
+    num_candidates: Annotated[float, Within(low=1, why="the root is one")],
     num_layers: Size = 2,
     regularization: PositiveAmount = 1.0,
     confidence: Chance = 0.1,
@@ -222,7 +222,7 @@ def least_width(
         >>> theory.least_width(width=64, num_rounds=2000, num_candidates=100) > 1e29
         True
     """
-    long = (num_rounds / regularization) ** 7 * num_layers**21.0 * np.log(width) ** 3
+    long = np.float64(num_rounds / regularization) ** 7 * num_layers**21.0 * np.log(width) ** 3
     inside = np.log(num_rounds * num_candidates * num_layers**2 / confidence)
     return float(constant * max(long, regularization**-0.5 * num_layers**-1.5 * inside**1.5))
 
