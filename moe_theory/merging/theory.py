@@ -15,18 +15,19 @@ import numpy as np
 from jaxtyping import Float, Real
 
 from moe_theory.core.constraints import Amount, PositiveAmount, Size, Whole, Within, checked
-from moe_theory.core.errors import InvalidValueError
+from moe_theory.core.errors import InvalidValueError, unknown_name
 from moe_theory.core.fields import documented
 from moe_theory.core.numerics import Numbers, array_namespace
 from moe_theory.merging.params import Params
 
 __all__ = [
-    "Amounts", "RegretBound", "depth_bound", "intermediate_depth_bound", "leaf_bound", "leaf_bound_at", "least_width",
-    "neural_tangent_kernel", "split_threshold", "theorem_1",
+    "FORMS", "Amounts", "RegretBound", "depth_bound", "intermediate_depth_bound", "leaf_bound", "leaf_bound_at",
+    "least_width", "neural_tangent_kernel", "split_threshold", "theorem_1",
 ]  # fmt: skip
 __dir__ = __all__.copy  # what `dir` shows: no imports
 
 
+FORMS = ("printed", "appendix")  # of `theorem_1`
 Amounts = float | Real[np.ndarray, "*n"]  # a number, or an array of them
 COUNTED = Within(low=1, why="slots are counted from 1")
 Slots = Annotated[Amounts, COUNTED]
@@ -162,6 +163,7 @@ def theorem_1(
     learning_rate: Amount = 0.0,
     num_steps: Amount = 0.0,
     constant: Amount = 1.0,
+    form: str = "printed",
 ) -> RegretBound:
     """Theorem 1's bound on the regret, part by part; in units of reward.
 
@@ -172,9 +174,12 @@ def theorem_1(
     Args:
         dimension: the effective dimension. num_candidates: N of Lemma 1.
         norm: S, at least sqrt(2 m' M^-1 m). It is printed as 2 sqrt(lambda S), where [29] has 2 sqrt(lambda) S.
-        exploration: v. learning_rate: eta. num_steps: J. constant: C_3.
-    Source: Theorem 1, Eq. (6), which can also be read with -2 log delta beside v's root; under it as in (10) and [29].
-    Raises: InvalidValueError for amounts out of range.
+        exploration: v. confidence: delta, where 1 is the experiments' own. learning_rate: eta. num_steps: J.
+        constant: C_3.
+        form: "printed" for (6), with -2 log delta beside v's root, or "appendix" for (10), with it under the root as
+            in [29].
+    Source: Theorem 1, Eq. (6) and (10).
+    Raises: InvalidValueError for amounts out of range; UnknownNameError for another form.
 
     Examples:
         >>> from moe_theory.merging import theory
@@ -182,6 +187,8 @@ def theorem_1(
         >>> bound.remainder, bound.total > 101
         (101.0, True)
     """
+    if form not in FORMS:
+        raise unknown_name("form", form, FORMS)
     if learning_rate * width * regularization > 1:
         raise InvalidValueError(
             f"learning_rate={learning_rate} must be at most 1 / (width regularization) = "
@@ -190,7 +197,11 @@ def theorem_1(
         )
     information = dimension * np.log1p(num_rounds * num_candidates / regularization) + 2
     outer = 3 * np.sqrt(num_rounds * information)
-    radius = exploration * np.sqrt(information - 2 * np.log(confidence))
+    log_odds = -2 * np.log(confidence)
+    if form == "appendix":
+        radius = exploration * np.sqrt(information + log_odds)
+    else:
+        radius = exploration * np.sqrt(information) + log_odds
     decay = (1 - learning_rate * width * regularization) ** (num_steps / 2)
     steps = (regularization + constant * num_rounds * num_layers) * decay * np.sqrt(num_rounds / regularization)
     return RegretBound(
