@@ -160,6 +160,7 @@ Size = Annotated[int, Whole(1)]  # static
 SizeOrZero = Annotated[int, Whole(0)]
 # Of closed forms, on the host.
 Features = Annotated[int, Whole(2)]
+Switch = Annotated[bool, OneOf((True, False))]
 Amount = Annotated[float, Within(low=0)]
 PositiveAmount = Annotated[float, Within(low=0, open_low=True)]
 
@@ -390,7 +391,7 @@ def _base_of(hint: Any) -> Any:
 def axes_of(hint: Any) -> list[str] | None:
     """Names of the axes that an argument's type has, as of jaxtyping; None of one that leaves them open."""
     base = _base_of(hint)
-    if base in (int, float):
+    if base in (bool, int, float):
         return []
     if get_origin(base) is Sequence:
         return ["n"]

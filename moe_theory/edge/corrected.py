@@ -17,7 +17,7 @@ from typing import Annotated
 import numpy as np
 from jaxtyping import Float, Int, Real
 
-from moe_theory.core.constraints import Size, Whole, Within, checked, is_known
+from moe_theory.core.constraints import Size, Switch, Whole, Within, checked, is_known
 from moe_theory.core.critical import critical_drive as critical_drive
 from moe_theory.core.errors import InvalidValueError
 from moe_theory.core.linear import (
@@ -65,7 +65,7 @@ def generalization_error(
     num_samples: Size,
     max_load: Size,
     cluster_spread: Annotated[float, Within(low=0, why="it is a deviation")],
-    follows_truth: bool,
+    follows_truth: Switch,
 ) -> Float[np.ndarray, " L"]:
     """g(L) for L = 0..`max_load`: the expected mean error of one expert over its own L arrivals; g(0) = 0.
 
@@ -132,7 +132,7 @@ def given_routes(
     num_samples: Size,
     tasks: Annotated[Int[np.ndarray, "T B"], Whole(0)],
     experts: Annotated[Int[np.ndarray, "T B"], Whole(-1)],
-    follows_truth: bool,
+    follows_truth: Switch,
 ) -> Float[np.ndarray, "T B"]:
     """E[G_t | tasks, routes] once pending tasks are completed, after each round, under any policy.
 

@@ -13,7 +13,7 @@ from typing import Annotated, NamedTuple
 import numpy as np
 from jaxtyping import Int
 
-from moe_theory.core.constraints import Amount, PositiveAmount, Size, SizeOrZero, Whole, Within, checked
+from moe_theory.core.constraints import Amount, PositiveAmount, Size, SizeOrZero, Switch, Whole, Within, checked
 from moe_theory.core.errors import InvalidValueError
 from moe_theory.merging import theory
 from moe_theory.merging.params import Params
@@ -123,7 +123,7 @@ def leaf_bound(num_rounds: Size, params: Params) -> int:
 
 
 @checked
-def discretization_bound(num_rounds: Size, params: Params, is_cyclic: bool = False) -> float:
+def discretization_bound(num_rounds: Size, params: Params, is_cyclic: Switch = False) -> float:
     """Upper bound on the discretization error, sum_t nu_1 rho^(h_t) over T slots, whatever leaves are picked.
 
     nu_1 min_H [T rho^H + sum_{h<H} 2^h m_h (rho^h - rho^H)] with m_h = max(1, ceil(tau_h(T))).
@@ -307,7 +307,7 @@ def least_smoothness(num_experts: Experts, smoothness_ratio: Ratio) -> Diameter:
 
 
 @checked
-def least_ratio(num_experts: Experts, power: PositiveAmount = 1.0, on_simplex: bool = False) -> float:
+def least_ratio(num_experts: Experts, power: PositiveAmount = 1.0, on_simplex: Switch = False) -> float:
     """2^(-q/K), below which no nu_1 and no way to halve boxes meets Assumption 1 for the distance |x - y|^q.
 
     The 2^h boxes at depth h have the volume 1 between them, so that one has a side of at least 2^(-h/K), and for all h

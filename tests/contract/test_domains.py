@@ -5,7 +5,7 @@ admissible, and an argument without a domain.
 """
 
 import collections.abc
-import importlib
+import importlib.util
 import inspect
 import math
 from types import ModuleType
@@ -17,7 +17,7 @@ import pytest
 
 from moe_theory import merging
 from moe_theory.continual import Pool, theory
-from moe_theory.core.constraints import AtMost, Whole, Within, axes_of, hints_of, stated
+from moe_theory.core.constraints import AtMost, OneOf, Whole, Within, axes_of, hints_of, stated
 from moe_theory.core.errors import InvalidValueError
 from moe_theory.core.papers import all_papers
 
@@ -82,10 +82,12 @@ def arguments(path: str) -> dict[str, Any]:
     function = FORMS[path]
     values = {}
     for name, parameter in inspect.signature(function).parameters.items():
-        default = parameter.default
-        if default is parameter.empty or default in (None, ()):
-            default = next((middle(each) for each in stated(function).get(name, ())), None)
-        values[name] = VALUES.get(name, default)
+        if name in VALUES:
+            values[name] = VALUES[name]
+        elif parameter.default is not parameter.empty and parameter.default is not None:
+            values[name] = parameter.default
+        else:
+            values[name] = middle(stated(function)[name][0])
     return values | OF_FORM.get(path, {})
 
 
@@ -119,8 +121,9 @@ def places(path: str) -> list[tuple[str, Any, str]]:
     for name, hint in hints_of(FORMS[path]).items():
         is_tuple = isinstance(hint, type) and issubclass(hint, tuple)
         fields = stated(hint) if is_tuple and name != "return" else {name: stated(FORMS[path])[name]}
-        found += [(field, each, name) for field, constraints in fields.items() for each in constraints]
-    return [place for place in found if isinstance(place[1], Within | Whole)]
+        for field, constraints in fields.items():
+            found += [(field, each, name) for each in constraints if isinstance(each, Within | Whole)]
+    return found
 
 
 def changed(values: dict[str, Any], name: str, field: str, value: Any) -> dict[str, Any]:
@@ -149,12 +152,11 @@ every_place = pytest.mark.parametrize(("path", "field", "constraint", "name"), P
 
 @pytest.mark.parametrize("path", FORMS)
 def test_every_argument_has_a_domain(path):
-    plain = (bool, str)
     for name in inspect.signature(FORMS[path]).parameters:
         hint = hints_of(FORMS[path])[name]
         is_tuple = isinstance(hint, type) and issubclass(hint, tuple)
         is_function = get_origin(hint) is collections.abc.Callable
-        assert stated(FORMS[path])[name] or is_tuple or is_function or hint in plain, name
+        assert stated(FORMS[path])[name] or is_tuple or is_function or hint is str, name
 
 
 @every_place
@@ -183,6 +185,13 @@ def test_what_is_just_outside_is_refused(path, field, constraint, name):
 def test_what_is_no_number_is_refused(path, field, constraint, name):
     for value in ("0.5", "one", ["1", "2"], 1j, object(), [[1], [1, 2]], 10**400):
         refused(path, changed(arguments(path), name, field, value), field)
+
+
+@pytest.mark.parametrize("path", FORMS)
+def test_what_is_no_choice_is_refused(path):
+    for name, constraints in stated(FORMS[path]).items():
+        if any(isinstance(constraint, OneOf) for constraint in constraints):
+            refused(path, arguments(path) | {name: "neither"}, name)
 
 
 @pytest.mark.parametrize("path", FORMS)

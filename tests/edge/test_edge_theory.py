@@ -230,19 +230,7 @@ def test_padded_experts_leading_axes_and_traced_loads_change_nothing():
     np.testing.assert_allclose(theory.proposition_4(GAPS, 0.4, loads, rounds), expected[0], rtol=1e-13)
 
 
-@pytest.mark.parametrize("failure", [0.0, 1.0, -0.1, np.nan])
-def test_a_failure_that_is_no_probability_is_refused(failure):
-    """Catches an infinite or undefined number of experts in place of an error."""
-    for function in (
-        lambda: theory.specialists_needed(10, 10, failure),
-        lambda: theory.experts_needed(10, 10, failure),
-        lambda: theory.exploration_rounds(10, 0.2, 0.6, failure, 10),
-    ):
-        with pytest.raises(InvalidValueError, match="failure="):
-            function()
-
-
-def test_what_the_setting_excludes_is_refused():
+def test_unknown_names_are_refused():
     """Catches unknown names that pass silently."""
     with pytest.raises(UnknownNameError, match="binomial"):
         theory.specialists_needed(10, 10, 0.05, "binomal")
