@@ -1,4 +1,7 @@
-"""Corrections of false or approximate statements of `continual`, by their number; also called `continual.exact`."""
+"""Corrections of false or approximate statements of `continual`, by their number; also called `continual.exact`.
+
+Functions refuse arguments outside the domains beside them (InvalidValueError).
+"""
 
 import math
 from typing import Annotated
@@ -8,15 +11,12 @@ import numpy as np
 from jaxtyping import Array, ArrayLike, Float, Int, Real
 
 from moe_theory.continual import theory
+from moe_theory.core import linear
 from moe_theory.core import single_expert as recursion
 from moe_theory.core.constraints import AtMost, Features, Size, Whole, Within, checked
 from moe_theory.core.critical import critical_drive as critical_drive
 from moe_theory.core.errors import InvalidValueError
 from moe_theory.core.linear import (
-    ExploredLoads,
-    Loads,
-    Ratio,
-    Rounds,
     error_contraction,
     gaps,
     one_expert_a_round,
@@ -157,7 +157,7 @@ def route_tilt(
 
 
 @checked
-def theorem_1(pool_gaps: theory.Gaps, ratio: Ratio, loads: Loads) -> theory.Bound:
+def theorem_1(pool_gaps: theory.Gaps, ratio: linear.Ratio, loads: linear.Loads) -> theory.Bound:
     """Expected metrics after t = sum_m L_m rounds, given the whole loads L_m: (19) and (20) as equalities.
 
     For routes that depend on neither tasks nor features, and columns that are all Gaussian. With W = |w_n|^2 and
@@ -226,9 +226,9 @@ def blind_limit(
 @checked
 def random_routing(
     pool_gaps: theory.Gaps,
-    ratio: Ratio,
+    ratio: linear.Ratio,
     num_experts: Annotated[Real[ArrayLike, "*batch"], Whole(1)],
-    rounds: Rounds,
+    rounds: linear.Rounds,
 ) -> theory.Bound:
     """`theorem_1` in the mean over loads where each task goes to any of M experts with equal chance.
 
@@ -266,10 +266,10 @@ def random_routing(
 @checked
 def theorem_2(
     pool_gaps: theory.Gaps,
-    ratio: Ratio,
-    loads: Loads,
-    explored_loads: ExploredLoads,
-    round: Rounds,
+    ratio: linear.Ratio,
+    loads: linear.Loads,
+    explored_loads: linear.ExploredLoads,
+    round: linear.Rounds,
 ) -> theory.Bound:
     """Theorem 2 with r^(L_tau - L_T1) in the third term of (21) in place of r^(L_t - L_T1 - 1).
 

@@ -2,6 +2,7 @@
 
 The arrivals at expert m see the loads 1, 2, ..., L_t(m), so that each sum over rounds is geometric and costs O(M).
 Given NumPy float64 a function computes in float64; given JAX arrays, traced or not, in their precision.
+Functions refuse arguments outside the domains beside them (InvalidValueError).
 """
 
 from typing import Annotated, NamedTuple
@@ -9,23 +10,13 @@ from typing import Annotated, NamedTuple
 import numpy as np
 from jaxtyping import ArrayLike, Float, Int, Real
 
+from moe_theory.core import linear
 from moe_theory.core.constraints import Size, Whole, Within, checked
 from moe_theory.core.errors import unknown_name
 from moe_theory.core.fields import documented
 from moe_theory.core.linear import MAX_ROUNDS as MAX_ROUNDS
-from moe_theory.core.linear import (
-    ExploredLoads,
-    Loads,
-    Numbers,
-    Ratio,
-    Rounds,
-    ceil_to_rounds,
-    one_expert_a_round,
-    power,
-    power_complement,
-    power_drop_sum,
-)
 from moe_theory.core.linear import Gaps as Gaps
+from moe_theory.core.linear import Numbers, ceil_to_rounds, one_expert_a_round, power, power_complement, power_drop_sum
 from moe_theory.core.linear import error_contraction as error_contraction
 from moe_theory.core.linear import gaps as gaps
 from moe_theory.core.linear import overparameterization_ratio as overparameterization_ratio
@@ -91,7 +82,7 @@ def termination_rounds(
 
 
 @checked
-def proposition_4(pool_gaps: Gaps, ratio: Ratio, rounds: Rounds) -> Bound:
+def proposition_4(pool_gaps: Gaps, ratio: linear.Ratio, rounds: linear.Rounds) -> Bound:
     """Expected metrics of one expert (M = 1) as printed, for `ratio` r after `rounds` >= 2.
 
     Source: Proposition 4, (17) and (18) of `continual`.
@@ -115,10 +106,10 @@ def proposition_4(pool_gaps: Gaps, ratio: Ratio, rounds: Rounds) -> Bound:
 @checked
 def theorem_1(
     pool_gaps: Gaps,
-    ratio: Ratio,
-    loads: Loads,
-    explored_loads: ExploredLoads,
-    round: Rounds,
+    ratio: linear.Ratio,
+    loads: linear.Loads,
+    explored_loads: linear.ExploredLoads,
+    round: linear.Rounds,
 ) -> Bound:
     """Upper bounds for more experts than tasks, after round t = `round` with loads L_t(m).
 
@@ -151,10 +142,10 @@ def theorem_1(
 @checked
 def theorem_2(
     pool_gaps: Gaps,
-    ratio: Ratio,
-    loads: Loads,
-    explored_loads: ExploredLoads,
-    round: Rounds,
+    ratio: linear.Ratio,
+    loads: linear.Loads,
+    explored_loads: linear.ExploredLoads,
+    round: linear.Rounds,
     form: str = "printed",
 ) -> Bound:
     """Upper bounds for fewer experts than tasks, after round t = `round` with loads L_t(m).
@@ -225,7 +216,7 @@ def lemma_16(
     tasks: Annotated[Int[np.ndarray, "T B"], Whole(0)],
     experts: Annotated[Int[np.ndarray, "T B"], Whole(0)],
     truths: Annotated[Float[np.ndarray, "N d B"], Within()],
-    ratio: Ratio,
+    ratio: linear.Ratio,
 ) -> Float[np.ndarray, " B"]:
     """The right side of (42), averaged over T arrivals, from their tasks, their experts and the truths of a pool.
 

@@ -9,7 +9,7 @@ got, so an expert with load L has the expected error g(L) of a single expert aft
 with g from the moment recursion of `core/single_expert.py`: `generalization_error` and `by_loads`. Delays do not
 matter: an expert is idle only once it has its new model, so it learns its arrivals one by one. A model still being
 trained counts as learned: this is G with pending tasks completed, one task an expert at a time. T is the number of
-tasks that were not dropped.
+tasks that were not dropped. Functions refuse arguments outside the domains beside them (InvalidValueError).
 """
 
 from typing import Annotated
@@ -17,19 +17,11 @@ from typing import Annotated
 import numpy as np
 from jaxtyping import Float, Int, Real
 
+from moe_theory.core import linear
 from moe_theory.core.constraints import Size, Switch, Whole, Within, checked, is_known
 from moe_theory.core.critical import critical_drive as critical_drive
 from moe_theory.core.errors import InvalidValueError
-from moe_theory.core.linear import (
-    ExploredLoads,
-    Gaps,
-    Loads,
-    Ratio,
-    Rounds,
-    one_expert_a_round,
-    power,
-    power_complement,
-)
+from moe_theory.core.linear import Gaps, one_expert_a_round, power, power_complement
 from moe_theory.core.numerics import Numbers, array_namespace
 from moe_theory.core.single_expert import fixed_signals, given_arrivals, learn_arrivals, signals_along_truths
 from moe_theory.core.tasks import Pool
@@ -49,7 +41,6 @@ def unserved(max_delay: Size, num_tasks: Size, specialists: Specialists) -> floa
     specialists this is at least `theory.tail`. With shorter delays it is an upper bound.
 
     Source: in place of the window of Appendix B in Proposition 1 of `edge`.
-    Raises: InvalidValueError unless max_delay >= 1 and num_tasks >= 1.
 
     Examples:
         >>> from moe_theory.edge import corrected
@@ -163,7 +154,9 @@ def given_routes(
 
 
 @checked
-def proposition_4(pool_gaps: Gaps, ratio: Ratio, loads: Loads, round: Rounds) -> Float[Numbers, "*batch"]:
+def proposition_4(
+    pool_gaps: Gaps, ratio: linear.Ratio, loads: linear.Loads, round: linear.Rounds
+) -> Float[Numbers, "*batch"]:
     """`theory.proposition_4` without the error between a task and its own arrival, which (22) counts but is 0.
 
     This is (34) summed, and exact if every column of X were Gaussian.
@@ -189,10 +182,10 @@ def proposition_4(pool_gaps: Gaps, ratio: Ratio, loads: Loads, round: Rounds) ->
 @checked
 def theorem_1(
     pool_gaps: Gaps,
-    ratio: Ratio,
-    loads: Loads,
-    explored_loads: ExploredLoads,
-    round: Rounds,
+    ratio: linear.Ratio,
+    loads: linear.Loads,
+    explored_loads: linear.ExploredLoads,
+    round: linear.Rounds,
     floor: Floor = 0.0,
 ) -> Float[Numbers, "*batch"]:
     """Upper bound of E[G_T] under Algorithm 1 in which the tasks of the exploration keep their error.

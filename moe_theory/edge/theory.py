@@ -3,6 +3,7 @@
 The sums over tasks in (22) and (23) are taken through the experts' loads: sum_t r^{L_T^{(m_t)}} = sum_m L_m r^{L_m},
 with |w_t|^2 replaced by its mean. Given NumPy float64 these functions compute in float64; given JAX arrays, traced or
 not, in their precision. The expert numbers of Proposition 1 are for the host alone.
+Functions refuse arguments outside the domains beside them (InvalidValueError).
 
 What holds instead is in `corrected`.
 """
@@ -16,18 +17,7 @@ from scipy import special
 from moe_theory.core import linear
 from moe_theory.core.constraints import A_PROBABILITY, Size, Whole, Within, checked
 from moe_theory.core.errors import unknown_name
-from moe_theory.core.linear import (
-    MAX_ROUNDS,
-    ExploredLoads,
-    Loads,
-    Numbers,
-    Ratio,
-    Rounds,
-    ceil_to_rounds,
-    one_expert_a_round,
-    power,
-    power_complement,
-)
+from moe_theory.core.linear import MAX_ROUNDS, Numbers, ceil_to_rounds, one_expert_a_round, power, power_complement
 from moe_theory.core.linear import Gaps as Gaps
 from moe_theory.core.linear import overparameterization_ratio as overparameterization_ratio
 from moe_theory.core.numerics import array_namespace
@@ -60,7 +50,6 @@ def gaps(pool: Pool, cluster_spread: Spread) -> Gaps:
     is the task gap.
 
     Source: Assumption 1, (22) and (23) of `edge`.
-    Raises: InvalidValueError for a negative spread, where it is not traced.
 
     Examples:
         >>> import numpy as np
@@ -97,8 +86,7 @@ def specialists_needed(max_delay: Size, num_tasks: Size, failure: Failure, quant
     arriving task finds no expert, which Proposition 1 speaks of, is larger: `corrected.unserved`.
 
     Source: Proposition 1, (16), and Appendix B of `edge`.
-    Raises: InvalidValueError unless max_delay >= 1 and num_tasks >= 1; InvalidValueError unless 0 < failure < 1;
-        UnknownNameError for another `quantile`.
+    Raises: UnknownNameError for another `quantile`.
 
     Examples:
         >>> from moe_theory.edge import theory
@@ -119,7 +107,6 @@ def tail(max_delay: Size, num_tasks: Size, specialists: Specialists) -> float:
     """P(A_n > specialists), exactly: the event of Appendix B, for A_n ~ Binomial(max_delay, 1/num_tasks).
 
     Source: Appendix B of `edge`.
-    Raises: InvalidValueError unless max_delay >= 1 and num_tasks >= 1.
 
     Examples:
         >>> from moe_theory.edge import theory
@@ -173,7 +160,6 @@ def exploration_rounds(
     Rounded as in `core.linear.ceil_to_rounds`; saturates at `MAX_ROUNDS`.
 
     Source: Proposition 2 and Appendix C of `edge`.
-    Raises: InvalidValueError unless max_delay >= 1 and InvalidValueError unless 0 < failure < 1, where not traced.
 
     Examples:
         >>> from moe_theory.edge import theory
@@ -187,7 +173,9 @@ def exploration_rounds(
 
 
 @checked
-def proposition_4(pool_gaps: Gaps, ratio: Ratio, loads: Loads, round: Rounds) -> Float[Numbers, "*batch"]:
+def proposition_4(
+    pool_gaps: Gaps, ratio: linear.Ratio, loads: linear.Loads, round: linear.Rounds
+) -> Float[Numbers, "*batch"]:
     """E[G_T] of routing that ignores the task, for realised `loads` L_T^(m) after `round` = T tasks.
 
     Tends to the task gap as all loads grow. Experts without arrivals add nothing, so padding is free.
@@ -213,10 +201,10 @@ def proposition_4(pool_gaps: Gaps, ratio: Ratio, loads: Loads, round: Rounds) ->
 @checked
 def theorem_1(
     pool_gaps: Gaps,
-    ratio: Ratio,
-    loads: Loads,
-    explored_loads: ExploredLoads,
-    round: Rounds,
+    ratio: linear.Ratio,
+    loads: linear.Loads,
+    explored_loads: linear.ExploredLoads,
+    round: linear.Rounds,
     floor: Floor = 0.0,
 ) -> Float[Numbers, "*batch"]:
     """Upper bound of E[G_T] under Algorithm 1, for realised `loads` L_T^(m) after `round` = T tasks.

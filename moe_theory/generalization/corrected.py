@@ -3,7 +3,7 @@
 T experts, k active, m i.i.d. samples, a loss in [0, 1] that is C-Lipschitz in the model's output; linear experts
 w_j.x with |w_j| <= B, linear routers with logits v_j.x, |v_j| <= W, inputs with |x| <= c. R_S(F) is the empirical
 Rademacher complexity E_sigma sup_f (1/m) sum_i sigma_i f(x_i). Everything is float64 on the host, dimensionless; sizes
-may be arrays.
+may be arrays. Functions refuse arguments outside the domains beside them (InvalidValueError).
 
 What fails in the paper: Eq. (31) replaces gates that depend on x by one point of the simplex, which loses a factor of
 sqrt(T); Eq. (20) forgets that S and S' are 2m samples; Eqs. (13) to (15) take a union over masks that depend on the
@@ -51,7 +51,6 @@ def uniform(
         log_patterns: log Gamma(m); 0 where the mask cannot change. The mean of log Gamma(S) over samples will do
             (Jensen), as the mean of R_S(F|mu) does for rho where there is but one mask.
     Source: replaces Eq. (8) and (23); derivation in `proofs/theorem_1_instead.py`; dimensionless.
-    Raises: InvalidValueError for a negative number or a delta outside (0, 1).
 
     Examples:
         >>> from moe_theory.generalization import corrected
@@ -77,7 +76,6 @@ def log_mask_patterns(num_experts: Counts, num_active: Active, num_samples: Coun
     the lower index wins, are counted.
 
     Source: replaces Eq. (16); derivation in `proofs/remark_masks.py`.
-    Raises: InvalidValueError for sizes out of range.
 
     Examples:
         >>> from moe_theory.generalization import corrected
@@ -106,7 +104,6 @@ def fixed_router_complexity(
     since a(x) is a convex combination.
 
     Source: replaces Eqs. (29) to (32) for a given router; derivation in `proofs/fixed_router.py`.
-    Raises: InvalidValueError for sizes or norms out of range.
 
     Examples:
         >>> from moe_theory.generalization import corrected
@@ -125,7 +122,6 @@ def cells_complexity(num_experts: Size, num_samples: Size) -> float:
     (T/m) E[|S_n|]. E|S_n| = n binom(n - 1, floor((n - 1)/2)) / 2^(n - 1), of which n = 2j and 2j - 1 have the same.
 
     Source: replaces Eqs. (29) to (32) for a router that is given.
-    Raises: InvalidValueError for sizes out of range.
 
     Examples:
         >>> from moe_theory.generalization import corrected
@@ -150,7 +146,6 @@ def product_complexity(
     bound is reached, so that the factor sqrt(T) is necessary.
 
     Source: replaces Eqs. (29) to (32) at k = 1; derivation in `proofs/fixed_router.py`.
-    Raises: InvalidValueError for sizes or norms out of range.
 
     Examples:
         >>> from moe_theory.generalization import corrected
@@ -186,7 +181,6 @@ def lipschitz_complexity(
     B c, since outputs are convex combinations.
 
     Source: replaces Eqs. (29) to (32) for k >= 2.
-    Raises: InvalidValueError for sizes or norms out of range.
 
     Examples:
         >>> from moe_theory.generalization import corrected
@@ -216,7 +210,7 @@ def relu_capacity(layer_norms: LayerNorms, feature_norm: Amount = 1.0) -> float:
     Of networks with ReLU, no biases and one output, whose L layers have Frobenius norms of at most F_l: Theorem 1 of
     N. Golowich, A. Rakhlin, O. Shamir, "Size-independent sample complexity of neural networks" (2018). No width enters.
 
-    Source: replaces Lemma 3, which has no logarithms. Raises: InvalidValueError for a negative norm.
+    Source: replaces Lemma 3, which has no logarithms.
 
     Examples:
         >>> from moe_theory.generalization import corrected
@@ -245,7 +239,6 @@ def network_complexity(
     in [0, 1] that signs are multiplied by, which does not raise a complexity (contraction): A sqrt(k min(T, k m) / m).
 
     Source: replaces Eqs. (29) to (32) for networks.
-    Raises: InvalidValueError for sizes or norms out of range.
 
     Examples:
         One layer each is what linear experts and routers have:
@@ -277,7 +270,7 @@ def log_network_patterns(
     last layer these are the signs of the m T (T - 1) / 2 differences of logits, which decide the mask. The patterns of
     all layers multiply. At most m log binom(T, k); 0 at k = T.
 
-    Source: replaces Eq. (16) with Lemma 2. Raises: InvalidValueError for sizes out of range.
+    Source: replaces Eq. (16) with Lemma 2.
 
     Examples:
         >>> from moe_theory.generalization import corrected
@@ -307,7 +300,6 @@ def stored(num_weights: Counts, bits: Counts, num_samples: Counts, delta: Deltas
     loss is in [0, 1]. It is what the number of parameters alone can show.
 
     Source: replaces Eq. (8) and (9) for experts and routers of any kind; dimensionless.
-    Raises: InvalidValueError for numbers out of range.
 
     Examples:
         >>> from moe_theory.generalization import corrected
@@ -345,7 +337,6 @@ def covering(
     times the terms in eps and N at m = 10^3, 10^6 and 10^9 T d (k = 1, C B c = 1, the best ratio of radii).
 
     Source: replaces Eq. (8) and (23) for finite dimensions.
-    Raises: InvalidValueError for sizes or norms out of range.
 
     Examples:
         >>> from moe_theory.generalization import corrected
@@ -399,7 +390,6 @@ def bounds(
     (Which one is smallest does not depend on the sample.)
 
     Source: `uniform` with each complexity, and `covering`.
-    Raises: InvalidValueError for sizes or norms out of range, or a delta outside (0, 1).
 
     Examples:
         >>> from moe_theory.generalization import corrected
@@ -426,7 +416,6 @@ def tail(num_samples: Counts, excess: Amounts) -> Real:
     """exp(-m x^2), a bound on P(phi(S, S') - E phi >= x), of McDiarmid's inequality for 2m samples.
 
     Source: replaces Eq. (20); derivation in `proofs/equation_20.py`.
-    Raises: InvalidValueError unless m is whole and at least 1.
 
     Examples:
         >>> from moe_theory.generalization import corrected

@@ -3,6 +3,7 @@
 They are as printed, right or wrong, with the constants of the proof where the paper writes O(); what holds instead is
 in `corrected.py`. T experts, k of them active, m samples, a loss in [0, 1] that is C-Lipschitz in the model's output.
 Everything is float64 on the host, dimensionless; sizes may be arrays, which broadcast.
+Functions refuse arguments outside the domains beside them (InvalidValueError).
 
 Source: J. Zhao, P. Wang, Z. Wang, "Generalization Error Analysis for Sparse Mixture-of-Experts", 2024.
 """
@@ -55,8 +56,7 @@ def theorem_1(
         natarajan: d_N, of the masks or of the whole router.
         form: "printed" for Eq. (23), or "binomial" for Eq. (22), with 2 d_N log binom(T, k) as the first term.
     Source: Eq. (8), (22), (23) and Lemma 5.
-    Raises: InvalidValueError for sizes out of range, a negative complexity, or a delta outside (0, 1);
-        UnknownNameError for another form.
+    Raises: UnknownNameError for another form.
 
     Examples:
         >>> from moe_theory.generalization import theory
@@ -110,7 +110,7 @@ def corollary_4(
 def lemma_2(num_parameters: Amounts, num_outputs: Amounts) -> Real:
     """d p^2: Natarajan dimension of a ReLU network with p parameters and d outputs, with the constant 1 in its O().
 
-    Source: Lemma 2. Raises: InvalidValueError for a negative size.
+    Source: Lemma 2.
 
     Examples:
         >>> from moe_theory.generalization import theory
@@ -151,7 +151,6 @@ def lemma_6(num_points: Counts, num_labels: Counts, natarajan: Amounts) -> Real:
     """log of Natarajan's bound m^d k^(2d) on the number of labelings of m points by a class of dimension d.
 
     Source: Lemma 6, Eq. (33).
-    Raises: InvalidValueError for a negative amount.
 
     Examples:
         >>> import math
@@ -181,7 +180,7 @@ def log_labelings(num_points: Counts, log_labels: Amounts, natarajan: Amounts) -
 def equation_16(num_experts: Counts, num_active: Active, num_samples: Counts, natarajan: Amounts) -> Real:
     """log of the bound binom(T, k)^(2 d_N) (2m)^(d_N) on the mask patterns of 2m points.
 
-    Source: Eq. (16). Raises: as `theorem_1`.
+    Source: Eq. (16).
 
     Examples:
         >>> import math
@@ -215,7 +214,7 @@ def log_masks(num_experts: Counts, num_active: Active, form: Annotated[str, OneO
 def sparsity_term(num_experts: Counts, num_active: Active) -> Real:
     """sqrt(k (1 + log(T/k))), the paper's scaling of the error with sparsity.
 
-    Source: Section 1 and the remark on sparsity awareness. Raises: as `theorem_1`.
+    Source: Section 1 and the remark on sparsity awareness.
 
     Examples:
         >>> from moe_theory.generalization import theory

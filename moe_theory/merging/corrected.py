@@ -4,6 +4,7 @@ Everything holds for Alg. 1 with the threshold (2), however leaves are picked an
 as long as the tree has room. Float64 on the host. A leaf made by the split in slot s can be picked from slot s + 1 on;
 P is the number of its own pulls; it is split in the first slot t in which it is picked and P >= tau_h(t). With
 A = C^2 / nu_1^2, tau_h(t) = A log(t/delta) rho^(-2h).
+Functions refuse arguments outside the domains beside them (InvalidValueError).
 """
 
 import functools
@@ -43,7 +44,7 @@ def split_times(num_rounds: Size, params: Params) -> Int[np.ndarray, " H"]:
     It is reached: pull in every slot the deepest leaf, until it is split. (One of its children meets the simplex.)
     At delta = 1, e_0 = 1.
 
-    Source: replaces the proof of Lemma 2. Raises: InvalidValueError for fewer than one slot.
+    Source: replaces the proof of Lemma 2.
 
     Examples:
         >>> from moe_theory.merging import Params, corrected
@@ -64,7 +65,7 @@ def depth_bound(num_rounds: Size, params: Params) -> int:
 
     It is the number of `split_times` up to T, since a leaf at depth h + 1 exists once one at depth h was split.
 
-    Source: replaces Lemma 2, Eq. (7). Raises: InvalidValueError for fewer than one slot.
+    Source: replaces Lemma 2, Eq. (7).
 
     Examples:
         >>> from moe_theory.merging import Params, corrected
@@ -83,7 +84,7 @@ def simple_depth_bound(num_rounds: Size, params: Params) -> int:
     (s - 1) log(T/delta) <= T log(s/delta), so that rho^(-2h) <= T / (A log(T/delta)). So h is at most the floor, and
     its children are at most one deeper. Against the proof of (7): one more.
 
-    Source: replaces Lemma 2, Eq. (7). Raises: InvalidValueError for fewer than one slot.
+    Source: replaces Lemma 2, Eq. (7).
 
     Examples:
         >>> from moe_theory.merging import Params, corrected
@@ -107,7 +108,7 @@ def leaf_bound(num_rounds: Size, params: Params) -> int:
     most splits are had by filling up the smallest depths first. N_t so grows as T^(log 2 / log(2/rho^2)), up to
     logarithms: less than linearly.
 
-    Source: replaces Lemma 1, Eq. (5). Raises: InvalidValueError for fewer than one slot.
+    Source: replaces Lemma 1, Eq. (5).
 
     Examples:
         >>> from moe_theory.merging import Params, corrected
@@ -136,7 +137,6 @@ def discretization_bound(num_rounds: Size, params: Params, is_cyclic: Switch = F
     Args:
         is_cyclic: use `cyclic_leaves` in place of 2^h, as leaves that miss the simplex are not picked.
     Source: replaces the step to (10), where this sum is taken for less than T.
-    Raises: InvalidValueError for fewer than one slot.
 
     Examples:
         >>> from moe_theory.merging import Params, corrected
@@ -160,7 +160,7 @@ def simple_discretization_bound(num_rounds: Size, params: Params) -> float:
     From it by m_h <= tau_h(T) + 1 (at least 1, as tau_h(T) >= 0) and by leaving out what is taken off. At
     (2/rho^2)^H = T / (A log(T/delta)) both parts are of the order T rho^H, which is `regret_exponent`.
 
-    Source: replaces the step to (10). Raises: InvalidValueError for fewer than one slot.
+    Source: replaces the step to (10).
 
     Examples:
         >>> from moe_theory.merging import Params, corrected
@@ -186,7 +186,6 @@ def regret_exponent(smoothness_ratio: Ratio) -> float:
     meet the simplex, every leaf at depth h is pulled tau_h(t) times. As a > 1/2, sqrt(T) log T does not follow.
 
     Source: replaces the remark after Theorem 1: R = O(d sqrt(T) log T + T^a (log T)^(1-a)), `regret_bound`.
-    Raises: InvalidValueError for a ratio outside (0, 1).
 
     Examples:
         >>> from moe_theory.merging import corrected
@@ -200,7 +199,7 @@ def regret_exponent(smoothness_ratio: Ratio) -> float:
 def cyclic_exponent(num_experts: Experts) -> float:
     """(K+1)/(K+2), `regret_exponent` at rho = 2^(-1/K), the least that cyclic splits of the box allow.
 
-    Source: `regret_exponent` and `least_ratio`. Raises: InvalidValueError for fewer than two experts.
+    Source: `regret_exponent` and `least_ratio`.
 
     Examples:
         >>> from moe_theory.merging import corrected
@@ -221,7 +220,6 @@ def simplex_exponent(num_experts: Experts) -> float:
     is (K-1+1)/(K-1+2). It is that of a space of K - 1 dimensions, D = K - 1 in (D+1)/(D+2), which the simplex is.
 
     Source: sharpens `cyclic_exponent`; its finite form is `discretization_bound` with `is_cyclic`.
-    Raises: InvalidValueError for fewer than two experts.
     """
     return num_experts / (num_experts + 1)
 
@@ -270,7 +268,6 @@ def cyclic_diameter(num_experts: Experts, depth: SizeOrZero) -> Diameter:
     So the longest is 2^-floor(h/K), and the diagonal 2^-m sqrt(K - r + r/4).
 
     Source: Assumption 1, ii a), worked out. Random splits guarantee nothing: one side may never be halved.
-    Raises: InvalidValueError for fewer than two experts.
 
     Examples:
         >>> from moe_theory.merging import corrected
@@ -290,7 +287,6 @@ def least_smoothness(num_experts: Experts, smoothness_ratio: Ratio) -> Diameter:
     2 rho^K < 1, else it is the maximum over h < K: rho^-(K-1) for sides, sqrt(K - 3h/4) rho^-h for diagonals.
 
     Source: Assumption 1, ii a), worked out.
-    Raises: InvalidValueError for fewer than two experts, or a ratio outside (0, 1).
 
     Examples:
         >>> from moe_theory.merging import corrected
@@ -317,7 +313,6 @@ def least_ratio(num_experts: Experts, power: PositiveAmount = 1.0, on_simplex: S
         on_simplex: what is needed of the boxes' parts of the simplex alone: 2^(-q/(K-1)), as 2^h parts of diameter
             nu_1 rho^h have at most 2^h (c nu_1 rho^h)^((K-1)/q) of its volume in K - 1 dimensions.
     Source: Assumption 1, ii a): it rules out all rho of the experiments, 0.3, 0.5, 0.7 and 0.9, at K = 8 and q = 1.
-    Raises: InvalidValueError for fewer than two experts.
 
     Examples:
         >>> from moe_theory.merging import corrected
@@ -338,7 +333,7 @@ def regret_bound(num_rounds: Size, neural: Amount, params: Params, linearization
 
     Args:
         neural: `RegretBound.neural` of Theorem 1. linearization: sum_t Gamma-bar.
-    Source: replaces Theorem 1's T + 1 and the remark after it. Raises: InvalidValueError for fewer than one slot.
+    Source: replaces Theorem 1's T + 1 and the remark after it.
 
     Examples:
         >>> from moe_theory.merging import Params, corrected

@@ -3,6 +3,7 @@
 As printed, right or wrong; constants that the paper leaves open are arguments. What holds instead is in `corrected.py`.
 Functions of the threshold (2) take `Params`. Float64 on the host; the threshold also works inside a scan. T slots, K
 experts, a reward network of L layers and width w.
+Functions refuse arguments outside the domains beside them (InvalidValueError).
 
 Source: Z. Han, X. Liu, R. Zhou, X. Dai, J. C. S. Lui, "Faster, Smaller, and Smarter: Task-Aware Expert Merging for
 Online MoE Inference"; its reference [29] is D. Zhou, L. Li, Q. Gu, "Neural contextual bandits with UCB-based
@@ -65,7 +66,7 @@ def leaf_bound(num_rounds: Slots, params: Params) -> Amounts:
     Its proof takes 2^(a log X) for 2^a X, where it is X^(a log 2), and rests on Lemma 2. For C large it is below 1, the
     number of candidates that the root alone has. It is linear in T up to a logarithm, where N_t grows more slowly.
 
-    Source: Lemma 1, Eq. (5). Raises: InvalidValueError for a slot before 1 or parameters out of range.
+    Source: Lemma 1, Eq. (5).
 
     Examples:
         >>> from moe_theory.merging import Params, theory
@@ -81,7 +82,7 @@ def leaf_bound_at(time: Slots, num_rounds: Slots, params: Params) -> Amounts:
 
     At early t it is below 1, so that it cannot hold.
 
-    Source: Eq. (8), its first inequality. Raises: InvalidValueError for a slot before 1 or parameters out of range.
+    Source: Eq. (8), its first inequality.
 
     Examples:
         >>> from moe_theory.merging import Params, theory
@@ -100,7 +101,7 @@ def depth_bound(num_rounds: Slots, params: Params) -> Amounts:
     Its last step, 1 / (2 log(1/rho)) <= 1 / (1-rho), leaves slack, but turns round where the logarithm is negative: for
     C large the right side is negative while the root has depth 0.
 
-    Source: Lemma 2, Eq. (7). Raises: InvalidValueError for a slot before 1 or parameters out of range.
+    Source: Lemma 2, Eq. (7).
 
     Examples:
         >>> from moe_theory.merging import Params, theory
@@ -118,7 +119,7 @@ def intermediate_depth_bound(time: Slots, params: Params) -> Amounts:
     tree may be one deeper. The next step, to T, is by log(t/delta) >= log(T/delta), which is backwards for t < T; what
     it is for, that t / log(t/delta) <= T / log(T/delta), is true from t = e delta on.
 
-    Source: proof of Lemma 2. Raises: InvalidValueError for a slot before 1 or parameters out of range.
+    Source: proof of Lemma 2.
 
     Examples:
         >>> from moe_theory.merging import Params, theory
@@ -226,7 +227,7 @@ def least_width(
 
     w is on both sides. With a constant of 1 the right side exceeds 1e29 at the sizes of Sec. V, which have w = 64.
 
-    Source: Lemma 3. Raises: InvalidValueError for amounts out of range.
+    Source: Lemma 3.
 
     Examples:
         >>> from moe_theory.merging import theory
@@ -276,7 +277,7 @@ def neural_tangent_kernel(
     Args:
         mixes: psi, one a point; all of them equal to one output if None.
         num_layers: L, matrices of the network, at least 2. output_variance: s.
-    Source: Eq. (3), Definition 1. Raises: InvalidValueError for fewer than 2 layers.
+    Source: Eq. (3), Definition 1.
 
     Examples:
         >>> import numpy as np
