@@ -88,7 +88,8 @@ def generalization_error(
 
 @checked
 def by_loads(
-    errors: Annotated[Float[Numbers, " L"], Within(low=0)], loads: Annotated[Real[Numbers, "*batch M"], Whole(0)]
+    errors: Annotated[Float[Numbers, " L"], Within()],  # computed, and so rounded to either side of 0
+    loads: Annotated[Real[Numbers, "*batch M"], Whole(0)],
 ) -> Float[Numbers, "*batch"]:
     """E[G_T | loads] from `errors` g(0..max_load) and the experts' whole `loads`; 0 where no task has arrived.
 
