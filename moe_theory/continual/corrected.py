@@ -28,7 +28,7 @@ from moe_theory.core.linear import (
 )
 from moe_theory.core.numerics import Numbers, array_namespace
 from moe_theory.core.single_expert import Exact as Exact
-from moe_theory.core.single_expert import _projection_moments, require_rounds
+from moe_theory.core.single_expert import _projection_moments
 from moe_theory.core.tasks import Pool
 
 __all__ = [
@@ -87,7 +87,6 @@ def single_expert_gaussian(pool: Pool, num_samples: Size, num_rounds: Size) -> E
     truths = np.asarray(pool.truths, np.float64)
     num_features = truths.shape[1]
     ratio = overparameterization_ratio(num_features, num_samples)
-    require_rounds(num_rounds)
     pool_gaps = gaps(pool._replace(truths=truths, clusters=np.asarray(pool.clusters)))
     rounds = np.arange(1, num_rounds + 1)
     powers = ratio**rounds
