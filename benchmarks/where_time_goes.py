@@ -59,7 +59,7 @@ def main(arguments: list[str]) -> None:
 def first_look() -> list[str]:
     from moe_theory.core.papers import all_papers
 
-    return [glob for paper in all_papers().values() for glob in paper.first_look]
+    return [claim for paper in all_papers().values() for claim in paper.first_look]
 
 
 def measured(command: list[str]) -> None:

@@ -15,6 +15,7 @@ from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 
+from moe_theory.core.fields import fields_of
 from moe_theory.report.notebook import status_style
 from moe_theory.report.rendering import mathml
 
@@ -35,6 +36,7 @@ autodoc_member_order = "bysource"
 autodoc_preserve_defaults = True
 autodoc_typehints_format = "short"
 napoleon_use_ivar = True
+napoleon_attr_annotations = False  # the signature of a class has them
 python_maximum_signature_line_length = 90
 myst_heading_anchors = 3
 html_theme = "pydata_sphinx_theme"
@@ -66,6 +68,7 @@ def setup(app: Sphinx) -> None:
     app.connect("builder-inited", write_pages)
     app.connect("env-get-outdated", with_generated_parts)
     app.connect("source-read", fill_in)
+    app.connect("autodoc-process-docstring", with_fields, priority=50)
     app.connect("autodoc-process-docstring", in_paragraphs, priority=100)  # before Napoleon
     app.connect("autodoc-process-signature", with_short_types)
     app.connect("doctree-read", without_guesses)
@@ -103,6 +106,13 @@ def with_generated_parts(app: Sphinx, env: BuildEnvironment, *_: object) -> list
 def fill_in(app: Sphinx, name: str, text: list[str]) -> None:
     """Make the parts that a page's marks name."""
     text[0] = content.with_fragments(text[0])
+
+
+def with_fields(app: Sphinx, what: str, name: str, value: Any, options: object, lines: list[str]) -> None:
+    """Add what the comments beside a class's fields say of them."""
+    fields = [field for field in fields_of(value) if field.comment] if what == "class" else []
+    if fields:
+        lines += ["", "Attributes:", *(f"    {field.name}: {field.comment}" for field in fields)]
 
 
 def in_paragraphs(app: Sphinx, what: str, name: str, value: object, options: object, lines: list[str]) -> None:

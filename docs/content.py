@@ -28,16 +28,16 @@ from public import constant, listed, public_names, tree
 from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
-from rich.console import Console
 
 from moe_theory import cli
 from moe_theory.cli import new
 from moe_theory.cli.output import EXITS
 from moe_theory.core.papers import all_papers, find_paper
 from moe_theory.deep import report as deep
-from moe_theory.deep.datasets import report as data
 from moe_theory.generalization import report as bounds
 from moe_theory.plot import symbols
+from moe_theory.plot.document import NOTEBOOK_WIDTH
+from moe_theory.plot.markdown import terminal
 from moe_theory.report import bibliography, citations, rendering, roots, sweeps, wording
 from moe_theory.report import pages as reports
 from moe_theory.report.standing import standing
@@ -55,7 +55,7 @@ SCHEMAS = {  # of the documents that say their own, by command and by options th
     "explore": explore.SCHEMA,
     "report --cite": citations.SCHEMA,
     "deep": deep.SCHEMA,
-    "deep --data DIR --list": data.SCHEMA,
+    "deep --data DIR --list": deep.DATA_SCHEMA,
     "bound": bounds.SCHEMA,
 }
 _MARK = re.compile(r"<!-- generated: ([a-z-]+) -->")
@@ -390,9 +390,7 @@ def excerpt(text: str) -> Markup:
 
 def fallen() -> str:
     """What fails with what, as `moe-theory statements --tree` prints it."""
-    console = Console(file=io.StringIO(), width=10_000)  # pages scroll, as no line is to be broken
-    console.print(*roots.tree_document(standing()).parts(console.width), sep="\n")
-    return "\n".join(line.rstrip() for line in console.file.getvalue().splitlines())  # pyright: ignore
+    return "\n".join(map(str, terminal(roots.tree_document(standing()).text(NOTEBOOK_WIDTH))))
 
 
 def render(block: str, **values: Any) -> str:

@@ -8,7 +8,7 @@ import importlib
 
 import lazy_loader
 
-from moe_theory.core.pages import register_pages as _register_pages
+from moe_theory.core.notebook import register_pages as _register_pages
 
 __version__ = "0.2.0"  # the one place: pyproject.toml reads it here
 

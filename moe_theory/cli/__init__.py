@@ -30,13 +30,6 @@ _GROUPS = {  # this package's commands by heading; "sweep show" is `show` of swe
     "Judge claims": ("verify", "challenge", "explore", "report", "record"),
     _OWN: ("new", "sweep", "sweep show"),
 }
-_REMOVED = {  # commands of earlier versions, and what to type in their place
-    "claims": "moe-theory statements --claims",
-    "cite": "moe-theory report --cite",
-    "tour": "the notebooks in docs/pages/notebooks",
-    "data": "moe-theory deep --data DIR --list",
-    "completion": "Click's own completion: set _MOE_THEORY_COMPLETE=bash_source",
-}
 ABOUT = """moe-theory runs the algorithms of Mixture-of-Experts theory papers by the
 thousand replicates and gives verdicts on their numbered statements."""
 NEXT = {  # command: what it does, and its time on two cores
@@ -125,8 +118,6 @@ class _App(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name in _COMMANDS or cmd_name in commands():
             return command(cmd_name)
-        if cmd_name in _REMOVED:
-            raise InvalidValueError(f"the command {cmd_name!r} was removed. In its place: {_REMOVED[cmd_name]}")
         self.commands.update({name: click.Command(name) for name in commands()})  # one of which Click suggests
         return None
 

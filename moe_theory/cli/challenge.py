@@ -50,7 +50,7 @@ def challenge(
     the clause under which the statement holds. Of several, those that leave nothing free are left out.
     """
     from moe_theory.core.errors import InvalidValueError
-    from moe_theory.report.challenge import document
+    from moe_theory.report.verdicts import searches_document
     from moe_theory.runs import terminal_progress
     from moe_theory.runs.compilation import keep_programs
     from moe_theory.verification.challenges import search_each
@@ -64,4 +64,4 @@ def challenge(
     about = {"reading": reading, "seed": seed, "error": error, "module": None if module is None else str(module)}
     with terminal_progress(open_console()) as progress:
         found = search_each(patterns, seconds, **about, folder=out, progress=progress)
-    show_document(document(found))
+    show_document(searches_document(found))

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from moe_theory.cli.options import Listed, WholeNumbers, examples, json_option, out_option, seed_option, set_option
+from moe_theory.cli.options import Listed, WholeNumber, examples, json_option, out_option, seed_option, set_option
 from moe_theory.cli.output import open_console, show_document
 from moe_theory.core.errors import InvalidValueError
 
@@ -22,7 +22,8 @@ from moe_theory.core.errors import InvalidValueError
 @set_option("the reading's own choices, such as truth_scale=.2")
 @click.option(
     "--experts",
-    cls=WholeNumbers,
+    cls=Listed,
+    type=WholeNumber(),
     metavar="M,...",
     help="Numbers of experts to draw, such as 2,4,8.",
     show_default="the paper's",
@@ -47,7 +48,6 @@ from moe_theory.core.errors import InvalidValueError
     show_default="each figure's own",
 )
 @click.option("--style", metavar="FILE", help="A style sheet of matplotlib's on top of ours, such as mine.mplstyle.")
-@click.option("--tex", is_flag=True, help="Have LaTeX, which must be installed, set the words.")
 @out_option("Folder that gets one folder of figures a paper.", "figures")
 @click.option("--list", "only_list", is_flag=True, help="Only list the figures, without PAPER those of all papers.")
 @json_option("a list of the paths written, or with --list the figures' titles by name, without PAPER by paper.")
@@ -55,6 +55,7 @@ def figures(
     paper: str | None,
     names: tuple[str, ...],
     settings: tuple[str, ...],
+    experts: tuple[int, ...],
     dims: tuple[str, ...],
     forms: str,
     out: Path,
@@ -69,20 +70,25 @@ def figures(
     if only_list:
         _list(paper)
         return
+    from moe_theory.core.papers import paper_names
+    from moe_theory.plot.document import of_paths
     from moe_theory.report import plots
-    from moe_theory.report.document import of_paths
     from moe_theory.runs import terminal_progress
     from moe_theory.runs.compilation import keep_programs
+    from moe_theory.verification.catalog import OVERVIEW
     from moe_theory.verification.settings import parsed
 
     if paper is None:
-        raise InvalidValueError(f"name a paper to draw: {', '.join(plots.all_titles())}; --list shows their figures.")
+        raise InvalidValueError(
+            f"name a paper to draw: {', '.join([*paper_names(), OVERVIEW])}; --list shows their figures."
+        )
     keep_programs()
     with terminal_progress(open_console()) as progress:
         paths = plots.make_figures(
             paper,
             names,
             settings=parsed(settings),
+            experts=experts or None,
             dims=parsed(dims, "--dims"),
             forms=[form.strip() for form in forms.split(",")],  # pyright: ignore[reportArgumentType]
             out=out,
@@ -94,9 +100,13 @@ def figures(
 
 def _list(paper: str | None) -> None:
     from moe_theory.plot.document import Document
-    from moe_theory.report import plots
+    from moe_theory.plot.markdown import paragraphs
+    from moe_theory.verification.catalog import all_figure_titles, figure_titles
 
-    titles = plots.all_titles() if paper is None else plots.titles_of(paper)
-    of_papers = {"": titles} if paper is not None else {f"{of} ": each for of, each in plots.all_titles().items()}
-    lines = [f"{of}{name}: {title}" for of, each in of_papers.items() for name, title in each.items()]
-    show_document(Document(lambda: titles, lambda _: lines))
+    if paper is not None:
+        titles = figure_titles(paper)
+        lines = [f"{name}: {title}" for name, title in titles.items()]
+    else:
+        titles = all_figure_titles()
+        lines = [f"{paper} {name}: {title}" for paper, own in titles.items() for name, title in own.items()]
+    show_document(Document(lambda: titles, lambda _: paragraphs(lines)))

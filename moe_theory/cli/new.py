@@ -3,7 +3,6 @@
 import importlib.util
 import keyword
 import re
-import shlex
 from importlib import resources
 from pathlib import Path
 
@@ -30,7 +29,8 @@ def new(kind: str, name: str, out: Path | None) -> None:
     two claims, a figure), the texts of the statement (NAME/statements.toml), a sweep (sweep.toml) and a test. Nothing
     is overwritten.
     """
-    from moe_theory.report.document import of_paths
+    from moe_theory.plot.document import of_paths
+    from moe_theory.plot.markdown import filled
     from moe_theory.runs.files import prepare_folder, write_whole
 
     require_free(name)
@@ -42,20 +42,8 @@ def new(kind: str, name: str, out: Path | None) -> None:
     paths = [prepare_folder((folder / each).parent, (Path(each).name,)) / Path(each).name for each in texts]
     for path, text in zip(paths, texts.values(), strict=True):
         write_whole(path, text)
-    lines = (
-        f"a {kind} that runs, in {folder}: {', '.join(texts)}",
-        "\nnext:",
-        f"  cd {shlex.quote(str(folder))}",
-        "  pip install -e .: once; edits count at once",
-        f"  moe-theory verify {name} --out run: SUPPORTED for the better of two, REFUTED for one; see run/report.html",
-        f"  moe-theory figures {name}: a picture, and its numbers",
-        "  moe-theory sweep sweep.toml --out swept: a grid of settings",
-        "  moe-theory report run --cite: BibTeX of the papers that it judges",
-        f"  moe-theory record run: puts it into {name}/recorded.json, where `why` reads it",
-        "  pytest: the paper's test",
-        f"then change {name}/__init__.py; proofs go into {name}/proofs/",
-    )
-    show_document(of_paths(paths, lines))
+    text = filled(Path(__file__).with_name("new.md"), name=name, folder=folder, files=texts)
+    show_document(of_paths(paths, text))
 
 
 def template(name: str) -> dict[str, str]:

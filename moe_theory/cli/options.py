@@ -1,6 +1,7 @@
 """Options that several commands have."""
 
 import functools
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -8,7 +9,7 @@ from typing import Any, TypeVar
 import click
 
 from moe_theory.cli.output import JSON
-from moe_theory.core.errors import InvalidValueError, UnknownNameError
+from moe_theory.core.errors import InvalidValueError, UnknownNameError, shortened
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 Decorator = Callable[[Command], Command]
@@ -31,20 +32,24 @@ class Listed(click.Option):
         return super().type_cast_value(ctx, [part.strip() for each in value or () for part in str(each).split(",")])
 
 
-class WholeNumbers(Listed):
-    """Whole numbers, by commas or by repetition; None where there are none."""
+class WholeNumber(click.ParamType):
+    """A whole number, also written as 60_000 or 1e6. Raises: InvalidValueError for anything else."""
 
-    def process_value(self, ctx: click.Context, value: Any) -> tuple[int, ...] | None:
-        return super().process_value(ctx, value) or None
+    name = "integer"
 
-    def type_cast_value(self, ctx: click.Context, value: Any) -> tuple[int, ...]:
-        texts = super().type_cast_value(ctx, value)
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
         try:
-            return tuple(int(text) for text in texts)
+            return int(value)
         except ValueError:
-            raise InvalidValueError(
-                f"{self.opts[0]} {','.join(texts)} must be whole numbers with commas between them, such as 2,4,8."
-            ) from None
+            pass
+        try:
+            number = float(value)
+            if math.isfinite(number) and number == int(number):
+                return int(number)
+        except ValueError:
+            pass
+        option = param.opts[0] if param else ""
+        raise InvalidValueError(f"{option} {shortened(value)} must be a whole number, such as 8 or 1e6.")
 
 
 PATH = _Path(path_type=Path)

@@ -1,7 +1,6 @@
 """Printing and exit codes of all commands."""
 
 import contextlib
-import functools
 import json
 import os
 import re
@@ -9,14 +8,13 @@ import shlex
 import signal
 import sys
 import threading
-import unicodedata
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import IO, TYPE_CHECKING, Any, NoReturn, cast
+from collections.abc import Callable, Iterator, Mapping
+from typing import IO, TYPE_CHECKING, Any, NoReturn
 
 import click
 
 if TYPE_CHECKING:
-    from rich.console import Console, RenderableType
+    from rich.console import Console
     from rich.segment import Segment
 
     from moe_theory.plot.document import Document
@@ -34,13 +32,14 @@ LONGEST_LINE = 2_000  # characters of an error
 MOST_DAMAGED = 5  # files that are named
 _LOG_WIDTH, _MOST_WIDTH = 160, 1_000  # columns of a log or a pipe: unless COLUMNS says, and at most
 _LEAST_WIDTH = 20  # columns that tables can be laid out in
+_BLANKS = "\t\n\N{NO-BREAK SPACE}"
 
 
 def harmless(text: str) -> str:
-    """Text of whoever wrote it, in which no character controls the terminal, turns the direction of a line or is there
-    without being seen: such ones are escaped, but for tabs and ends of lines.
+    """Text of whoever wrote it, in which no character controls the terminal or turns the direction of a line: such ones
+    are escaped, but for tabs and ends of lines.
     """
-    return text if text.isascii() and text.isprintable() else "".join(map(_visible, text))
+    return "".join(letter if letter.isprintable() or letter in _BLANKS else ascii(letter)[1:-1] for letter in text)
 
 
 def brief(text: str) -> str:
@@ -49,30 +48,17 @@ def brief(text: str) -> str:
     return text if len(text) <= LONGEST_LINE else f"{text[: LONGEST_LINE // 2]} ... {text[-LONGEST_LINE // 2 :]}"
 
 
-# Letters and marks that nothing is drawn for: fillers, joiners and selectors of variants.
-_BLANK = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]")
-
-
-@functools.cache
-def _visible(letter: str) -> str:
-    """Return a letter, or its escape where it is not seen."""
-    is_drawn = letter.isprintable() or letter in "\t\n" or unicodedata.category(letter) == "Zs"
-    return letter if is_drawn and not _BLANK.match(letter) else ascii(letter)[1:-1]
-
-
 def wants_json() -> bool:
     """Whether the command was given --json, so that standard output is for the document alone."""
     context = click.get_current_context(silent=True)
     return context is not None and context.meta.get(JSON, False)
 
 
-def open_console(to_stderr: bool | None = None) -> "Console":
+def open_console() -> "Console":
     """A console that takes no words for markup and none for escape codes, as wide as COLUMNS says, or wide enough for
     the tables where it is no terminal; of standard output, unless --json has that.
     """
     from rich.console import Console
-
-    to_stderr = wants_json() if to_stderr is None else to_stderr
 
     class Harmless(Console):
         def render(self, renderable: Any, options: Any = None) -> "Iterator[Segment]":
@@ -82,28 +68,13 @@ def open_console(to_stderr: bool | None = None) -> "Console":
         def on_broken_pipe(self) -> None:
             raise  # the error that it is called for; Rich would end with a code of its own
 
-    console = Harmless(stderr=to_stderr, markup=False, emoji=False)
+    console = Harmless(stderr=wants_json(), markup=False, emoji=False)
     if not console.is_terminal:
         columns = os.environ.get("COLUMNS", "")
         console.width = min(int(columns) if columns.isdecimal() else 0, _MOST_WIDTH) or _LOG_WIDTH
-        if (stream := sys.stderr if to_stderr else sys.stdout) is not None:  # as where it is closed
-            console.file = cast(IO[str], _Unpadded(stream))
     if console.width < _LEAST_WIDTH:  # else it follows the terminal's
         console.width = _LEAST_WIDTH
     return console
-
-
-class _Unpadded:
-    """A stream for a log or a pipe: lines end where their words do, without a table's edge."""
-
-    def __init__(self, stream: IO[str]) -> None:
-        self._stream = stream
-
-    def write(self, text: str) -> int:
-        return self._stream.write(re.sub(r" +(?=\n)", "", text))
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._stream, name)
 
 
 def print_lines(console: "Console", *lines: object) -> None:
@@ -126,25 +97,24 @@ def show_document(document: "Document") -> None:
     if wants_json():
         click.echo(json.dumps(document.to_json(), indent=2))
     else:
-        parts = (drawn for part in document.parts(console.width) for drawn in _renderables(part, console.width))
-        for part in parts:
-            if isinstance(part, str):
-                style = "yellow" if part.startswith("WARNING") else None
-                console.print(part, highlight=False, soft_wrap=True, style=style)
-            else:
-                console.print(part)
-    print_lines(console, *document.beside)
+        _print_markdown(console, document.text(console.width))
+        if document.verdicts is not None:
+            from moe_theory.report.verdicts import verdicts_text  # which few documents need
+
+            _print_markdown(console, verdicts_text(document.verdicts, console.width))
 
 
-def _renderables(part: Any, width: int) -> "Sequence[RenderableType]":
-    """Return a part of a document as Rich prints it."""
-    from moe_theory.plot.document import VerdictTable
+def _print_markdown(console: "Console", text: str) -> None:
+    from rich.text import Text
 
-    if not isinstance(part, VerdictTable):
-        return [part]
-    from moe_theory.report import verdicts  # which few documents need
+    from moe_theory.plot.markdown import terminal
 
-    return [verdicts.live_table(part.report.verdicts, width), *verdicts.closing_lines(part.report)]
+    with console.capture() as captured:
+        for part in terminal(text):
+            # Lines of a pipe, and those with a path or a command, stay whole: a terminal wraps them.
+            is_whole = isinstance(part, Text) and (part.no_wrap or not console.is_terminal)
+            console.print(part, highlight=False, soft_wrap=is_whole)
+    console.file.write(re.sub(r" +(?=\n)", "", captured.get()))
 
 
 def command_line() -> str:

@@ -1,19 +1,17 @@
 """Click commands of the functions that papers bring, made from their signatures."""
 
-import dataclasses
 import functools
 import inspect
-import math
 import types
 import typing
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import click
 from click.core import ParameterSource
 
-from moe_theory.cli.options import PATH, Listed, WholeNumbers, examples, json_option, out_option
+from moe_theory.cli.options import PATH, Listed, WholeNumber, examples, json_option, out_option
 from moe_theory.cli.output import (
     command_line,
     open_console,
@@ -22,35 +20,14 @@ from moe_theory.cli.output import (
     stop_at_once,
     stoppable,
 )
-from moe_theory.core.commands import Interruption, Terminal, option_of
-from moe_theory.core.errors import DeclarationError, InvalidValueError, shortened
-from moe_theory.plot.document import Document, VerdictTable
+from moe_theory.core.errors import DeclarationError, shortened
+from moe_theory.plot.commands import Interruption, Terminal, option_of
+from moe_theory.plot.document import Content, Document
 from moe_theory.runs.files import whole_set
 
-
-class _Count(click.ParamType):
-    """A whole number, also written as 60_000 or 1e6. Raises: InvalidValueError for anything else."""
-
-    name = "integer"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        try:
-            return int(value)
-        except ValueError:
-            pass
-        try:
-            number = float(value)
-            if math.isfinite(number) and number == int(number):
-                return int(number)
-        except ValueError:
-            pass
-        option = param.opts[0] if param else ""
-        raise InvalidValueError(f"{option} {shortened(value)} must be a whole number, such as 8 or 1e6.")
-
-
 _UNSET = (ParameterSource.DEFAULT, ParameterSource.DEFAULT_MAP)
-_TYPES: dict[Any, click.ParamType] = {int: _Count(), float: click.FLOAT, str: click.STRING, Path: PATH}  # Click's
-_LISTS = {tuple[int, ...]: WholeNumbers, tuple[str, ...]: Listed}
+_TYPES: dict[Any, click.ParamType] = {int: WholeNumber(), float: click.FLOAT, str: click.STRING, Path: PATH}  # Click's
+_ITEMS: dict[Any, click.ParamType] = {tuple[int, ...]: WholeNumber(), tuple[str, ...]: click.STRING}  # of lists
 
 
 def command_of(paper: str, name: str, function: Callable[..., Any]) -> click.Command:
@@ -80,15 +57,14 @@ def command_of(paper: str, name: str, function: Callable[..., Any]) -> click.Com
                 document = function(*positional, **given)
                 if not isinstance(document, Document):
                     raise DeclarationError(f"{place} returned {shortened(document)}. Return a Document.")
-                if out is not None:
-                    paths = [f"wrote {out / file}" for file in document.files]
-                    document = dataclasses.replace(document, folder=out, beside=[*document.beside, *paths])
-                _write(document)
+                folder = document.folder if out is None else out
+                if folder is not None:
+                    _write(document.files, folder)
             except Interruption as interruption:
                 stop_at_once(f"interrupted; {interruption}")
             show_document(document)
-        if document.is_interrupted:
-            raise KeyboardInterrupt
+            if folder is not None:
+                print_lines(console, *(f"wrote {folder / file}" for file in document.files))
 
     text, _, lines = (inspect.getdoc(function) or "").partition("\n\nExamples:\n")
     options = [_parameter(place, each, hints.get(key)) for key, each in parameters.items() if key not in terminals]
@@ -99,18 +75,16 @@ def command_of(paper: str, name: str, function: Callable[..., Any]) -> click.Com
     return json_option(option_of(hints.get("return")).help)(command)
 
 
-def _write(document: Document) -> None:
-    """Write the files of a document into its folder, all or none. Raises: OutputError."""
-    if document.folder is None:
-        return
-    with whole_set(document.folder, document.files) as paths:
-        for path, content in zip(paths.values(), document.files.values(), strict=True):
-            if isinstance(content, VerdictTable):
+def _write(files: Mapping[str, Content], folder: Path) -> None:
+    """Write files into a folder, all or none. Raises: OutputError."""
+    with whole_set(folder, files) as paths:
+        for path, content in zip(paths.values(), files.values(), strict=True):
+            if callable(content):
+                content(path)
+            else:
                 from moe_theory.report import pages  # which few documents need
 
-                path.write_text(pages.to_json(content.report))
-            else:
-                content(path)
+                path.write_text(pages.to_json(content))
 
 
 def _parameter(place: str, parameter: inspect.Parameter, hint: Any) -> click.Parameter:
@@ -120,7 +94,7 @@ def _parameter(place: str, parameter: inspect.Parameter, hint: Any) -> click.Par
     is_union = typing.get_origin(hint) in (types.UnionType, typing.Union)
     kinds = [part for part in typing.get_args(hint) if part is not types.NoneType] if is_union else [hint]
     is_several = parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
-    if is_several or len(kinds) != 1 or kinds[0] not in (bool, *_TYPES, *_LISTS):
+    if is_several or len(kinds) != 1 or kinds[0] not in (bool, *_TYPES, *_ITEMS):
         raise DeclarationError(
             f"{place}: {parameter} has a type that no option has. Make it bool, int, float, str, Path, "
             "tuple[int, ...] or tuple[str, ...], or one of these or None."
@@ -129,9 +103,10 @@ def _parameter(place: str, parameter: inspect.Parameter, hint: Any) -> click.Par
     is_required = parameter.default is parameter.empty
     if parameter.kind is parameter.POSITIONAL_ONLY:
         return click.Argument([parameter.name], type=_TYPES.get(kind), required=is_required, metavar=option.metavar)
-    return _LISTS.get(kind, click.Option)(
+    made = Listed if kind in _ITEMS else click.Option
+    return made(
         [*option.names_of(parameter.name), parameter.name],
-        type=_TYPES.get(kind),
+        type=(_TYPES | _ITEMS).get(kind),
         is_flag=kind is bool,
         default=option.default if is_required or parameter.default is None else parameter.default,
         required=is_required,

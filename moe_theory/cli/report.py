@@ -30,10 +30,9 @@ def report(folders: tuple[Path, ...], paper: str | None, proofs: str | None, cit
     report.json, which say the same. Several folders become one report: a later verdict on a claim under a reading
     replaces an earlier one, and their errors add up. With --proofs: proofs.html.
     """
-    from moe_theory.plot.document import Document
+    from moe_theory.plot.document import Document, read_written
+    from moe_theory.plot.markdown import code, paragraphs
     from moe_theory.report import citations, pages
-    from moe_theory.report.document import written
-    from moe_theory.report.proofs import write_page
     from moe_theory.report.verdicts import counted
     from moe_theory.runs.files import prepare_folder
 
@@ -46,6 +45,8 @@ def report(folders: tuple[Path, ...], paper: str | None, proofs: str | None, cit
             raise DamagedError("--proofs makes a page, and --cite prints BibTeX. Leave one out.")
         if wants_json():
             raise DamagedError("--proofs has no JSON: `moe-theory why STATEMENT --json` has each proof.")
+        from moe_theory.report.proofs import write_page  # which needs JAX, as citations do not
+
         print_lines(open_console(), *write_page(proofs, out or Path("runs/papers") / proofs))
         return
     if paper is not None:
@@ -58,4 +59,5 @@ def report(folders: tuple[Path, ...], paper: str | None, proofs: str | None, cit
         show_document(citations.document(merged))
         return
     paths = pages.write_report(merged, prepare_folder(out or first, pages.OWN_NAMES))
-    show_document(Document(lambda: written(paths[-1]), lambda _: (*counted(merged), *map(str, paths))))
+    text = paragraphs([*counted(merged), *(code(str(path)) for path in paths)])
+    show_document(Document(lambda: read_written(paths[-1]), lambda _: text))

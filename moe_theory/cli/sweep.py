@@ -106,6 +106,7 @@ def _run(
     is_stopped: Callable[[], bool],
     keep_going: bool,
 ) -> None:
+    from moe_theory.plot.markdown import Markup, code
     from moe_theory.report import sweeps
     from moe_theory.runs import terminal_progress
     from moe_theory.runs.compilation import keep_programs
@@ -128,18 +129,21 @@ def _run(
             written = _written(results, folder / sweeps.RESULTS)
     except KeyboardInterrupt:
         stop_at_once(f"interrupted; finished chunks are saved in {folder}: the same command resumes from them")
+    look = Markup(f"look: {code(f'moe-theory sweep show {folder}')}")
     lines = [*damaged_lines(outcome.counts.damaged), *sweeps.failures(results), sweeps.closing_line(outcome.counts)]
-    show_document(sweeps.document(results, [*lines, written, f"look: moe-theory sweep show {folder}"]))
+    show_document(sweeps.document(results, [*lines, written, look]))
     if results.failed:
         raise SystemExit(FAILED)
 
 
 def _written(results: "Results", path: Path) -> str:
     """Write the labelled results, and return a line that says where they are."""
+    from moe_theory.plot.markdown import Markup, code
+
     if not results.coverage.is_complete:
         return f"{path.name} is left out: it is written when all is there"
     try:
-        return f"results: {results.save(path)}"
+        return Markup(f"results: {code(str(results.save(path)))}")
     except InvalidValueError as too_large:
         return f"{path.name} is left out: {too_large}"
 
@@ -171,6 +175,7 @@ def show(folder: Path, to: Path | None, picture: Path | None) -> None:
 
     Also while the sweep is still running, or was interrupted.
     """
+    from moe_theory.plot.markdown import code
     from moe_theory.report import sweeps
     from moe_theory.sweep.results import Results
 
@@ -183,12 +188,12 @@ def show(folder: Path, to: Path | None, picture: Path | None) -> None:
             "computes the others"
         )
     if picture is not None:
-        lines.append(str(sweeps.draw(results, picture)))
+        lines.append(code(str(sweeps.draw(results, picture))))
     elif sweeps.scalars(results):
         try:
-            lines.append(str(sweeps.draw(results, folder / "look.svg")))
+            lines.append(code(str(sweeps.draw(results, folder / "look.svg"))))
         except OutputError as failure:  # such as another user's folder
             lines.append(f"no picture: {failure}")
     if to is not None:
-        lines.append(str(results.save(to)))
+        lines.append(code(str(results.save(to))))
     show_document(sweeps.document(results, [*damaged_lines(results.damaged), *lines]))

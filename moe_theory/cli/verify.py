@@ -24,11 +24,14 @@ from moe_theory.cli.output import command_line, damaged_lines, open_console, sho
 from moe_theory.core.errors import InvalidValueError
 
 if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+
     from moe_theory.verification.request import Request
-    from moe_theory.verification.verdict import Verdict
+    from moe_theory.verification.verdict import Report, Verdict
 
 PAGE_SECONDS, PAGE_SHARE = 0.06, 0.25  # of a budget, for the report: seconds a verdict, and at most this share of it
 END_SECONDS = 2.0  # of a budget, for the verdicts
+FIRST_REPLICATES = 512  # of a first look at most
 _UNITS = {"s": 1, "m": 60, "h": 3600}
 _JSON = (
     "what verdicts.json holds, with schema, summary (verdicts by status), command, seed, error, versions and verdicts; "
@@ -87,19 +90,50 @@ def verify(
 ) -> None:
     """Judge claims by Monte Carlo.
 
-    CLAIM is an id, a glob such as 'continual.theorem-*', or a paper's name; by default all are judged, with --module
-    the module's. Replicates double until each claim is decided. Prints a table that grows with each verdict, and saves
-    the samples and verdicts.json, from which rerunning resumes. With --out it also writes pages, report.html and
-    report.md. `moe-theory report` makes them of any saved verdicts. Proofs of a paper of your own are run first, and
-    one that fails is refused. Exits with 0 when it ran, whatever the verdicts.
+    CLAIM is an id, a glob such as 'continual.theorem-*', a statement, or a paper's name. Without one it takes a first
+    look: a few claims of each paper, in a minute. '*' tests all, and so does --budget alone; --module tests the
+    module's. Replicates double until each claim is decided. Prints a table of verdicts, and saves the samples and
+    verdicts.json, from which rerunning resumes. With --out it also writes pages, report.html and report.md.
+    `moe-theory report` makes them of any saved verdicts. Proofs of a paper of your own are run first, and one that
+    fails is refused. Exits with 0 when it ran, whatever the verdicts.
 
     With --system an algorithm of your own is judged instead, and shown beside what is recorded of the printed one.
     """
+    is_first_look = not any(asked[name] for name in ("patterns", "module", "system", "budget"))
+    if is_first_look:
+        asked["patterns"] = tuple(_first_look())
+        asked["readings"] = asked["readings"] or ("quick",)
+        asked["replicates"] = asked["replicates"] or FIRST_REPLICATES
     if only_list:
         _list(request_of(**asked), asked["replicates"])
+        return
+    report, paths, samples = _judge(
+        request_of(**asked),
+        out or Path(OWN_RUN if asked["system"] else LAST_RUN),
+        dask=dask,
+        fresh=fresh,
+        has_page=out is not None,
+        has_table=not is_first_look,
+    )
+    _show(report, paths, samples, is_first_look)
+
+
+def _first_look() -> dict[str, str]:
+    """What each paper's first look says, by the claims' ids."""
+    from moe_theory.core.papers import all_papers
+
+    return {claim: words for paper in all_papers().values() for claim, words in paper.first_look.items()}
+
+
+def _show(report: "Report", paths: list[Path], samples: list[str], is_first_look: bool) -> None:
+    from moe_theory.report import comparison, verdicts
+
+    if is_first_look:
+        show_document(verdicts.first_look_document(report, paths, _first_look()))
+    elif report.own_system:
+        show_document(comparison.comparison(report, paths=paths))
     else:
-        default = Path(OWN_RUN if asked["system"] else LAST_RUN)
-        _judge(request_of(**asked), out or default, dask, fresh, has_page=out is not None)
+        show_document(verdicts.verdicts_document(report, paths, samples))
 
 
 def seconds_of(text: str) -> float:
@@ -136,6 +170,7 @@ def request_of(
 
 def _list(request: "Request", replicates: int | None) -> None:
     from moe_theory.plot.document import Document
+    from moe_theory.plot.markdown import paragraphs
 
     rows = [
         {
@@ -149,12 +184,15 @@ def _list(request: "Request", replicates: int | None) -> None:
         for blank in study.blanks
     ]
     line = "{claim} under {readings}: {replicates} replicates of {experiment}"
-    told = (line.format(readings=" and ".join([row["reading"], *row["also"]]), **row) for row in rows)
-    show_document(Document(lambda: rows, lambda _: told))
+    lines = [line.format(readings=" and ".join([row["reading"], *row["also"]]), **row) for row in rows]
+    show_document(Document(lambda: rows, lambda _: paragraphs(lines)))
 
 
-def _judge(request: "Request", out: Path, dask: str | None, fresh: bool, has_page: bool) -> None:
-    from moe_theory.report import comparison, pages, panels, verdicts
+def _judge(
+    request: "Request", out: Path, *, dask: str | None, fresh: bool, has_page: bool, has_table: bool
+) -> tuple["Report", list[Path], list[str]]:
+    """Judge a request, and return the report, the paths that are written, and lines on the samples."""
+    from moe_theory.report import pages, verdicts
     from moe_theory.runs import terminal_progress
     from moe_theory.runs.compilation import keep_programs
     from moe_theory.runs.files import prepare_folder
@@ -178,30 +216,25 @@ def _judge(request: "Request", out: Path, dask: str | None, fresh: bool, has_pag
     archive = Archive(folder / SAMPLES)
     about: Any = {"pool": pool, "command": command_line()}
     verdicts_so_far: list[Verdict] = []
-    pictures = panels.Pictures() if has_page else None
+
+    def table(console: "Console") -> "RenderableType":
+        return verdicts.live_table(verdicts_so_far, console.width, console.height - 2)
+
     try:
         with terminal_progress(
             open_console(),
-            header=lambda console: verdicts.live_table(verdicts_so_far, console.width, console.height - 2),
+            header=table if has_table else None,
             is_timed=False,
         ) as progress:
 
             def add(verdict: "Verdict") -> None:
                 verdicts_so_far.append(verdict)
                 progress.at(f"{len(verdicts_so_far)} of {request.num_verdicts} decided")
-                if pictures is not None:
-                    pictures.of(verdict)  # now, while others are computed
 
             progress.at(f"0 of {request.num_verdicts} decided")
             report = carry_out(request, archive=archive, progress=progress, on_verdict=add, **about)
     except KeyboardInterrupt:
         stop("interrupted; the samples taken so far are saved: the same command resumes from them")
-    if has_page:
-        paths = pages.write_report(report, folder, pages.NUMBERS, pictures)
-    else:
-        paths = pages.write_numbers(report, folder)
+    paths = pages.write_report(report, folder, pages.NUMBERS) if has_page else pages.write_numbers(report, folder)
     lines = [*damaged_lines(archive.damaged), verdicts.samples_line(archive.written, archive.found)]
-    if request.own is not None:
-        show_document(comparison.comparison(report, paths=paths))
-    else:
-        show_document(verdicts.verdicts_document(report, paths, lines))
+    return report, paths, lines

@@ -6,7 +6,6 @@ Source: H. Li, S. Lin, L. Duan, Y. Liang, N. B. Shroff, "Theory on Mixture-of-Ex
 from moe_theory.continual import corrected as corrected
 from moe_theory.continual import corrected as exact  # noqa: F401  # an earlier name
 from moe_theory.continual import reduced as reduced
-from moe_theory.continual import solvable as solvable
 from moe_theory.continual import theory as theory
 from moe_theory.continual.algorithm import Info as Info
 from moe_theory.continual.algorithm import State as State
@@ -54,7 +53,14 @@ PAPER = Paper(
     overview="moe_theory.continual.figures.figure_2:OVERVIEW",
     systems={"continual": "moe_theory.continual.sweeps:SWEEPABLE"},
     orders=ORDERS,
-    first_look=("continual:simulated",),
+    first_look={
+        "continual.lemma-4": "gate gradients sum to zero",
+        "continual.lemma-3": "a repeated task moves no expert",
+        "continual.lemma-8.hoeffding": "shares obey Hoeffding's bound",
+        "continual.lemma-11.product": "experts fill sets independently",
+        "continual.proposition-1.contraction": "corrected: repeats shrink errors",
+        "continual.proposition-3.inside-tasks-quiet": "small alpha: tasks keep to their set",
+    },
     rank=0,
 )
 reading = PAPER.reading  # a reading by its name, as `reading("weak-signal")`

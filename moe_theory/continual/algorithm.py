@@ -10,15 +10,15 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Bool, Float, Int, Key, PyTree
 
+from moe_theory.continual import metrics
+from moe_theory.continual.metrics import Metrics
 from moe_theory.continual.params import Dims, Params, check_params
 from moe_theory.continual.theory import exploration_rounds
-from moe_theory.core import gating, metrics
+from moe_theory.core import gating
 from moe_theory.core.constraints import AT_LEAST_0, SHARE, IndexOf
 from moe_theory.core.errors import InvalidValueError
-from moe_theory.core.fields import documented
 from moe_theory.core.linear import Fit, fitted, minimum_norm
 from moe_theory.core.locality import Locality, Move, charged, check_locality, distance_moved
-from moe_theory.core.metrics import Metrics
 from moe_theory.core.numerics import rounded_positive
 from moe_theory.core.parts import of_parts
 from moe_theory.core.random import draws
@@ -34,7 +34,6 @@ Router = Callable[[Float[Array, " M"], Float[Array, " M"], Any, Arrival, Params]
 Stream = Callable[[Key[Array, ""], Dims, Any, Params], tuple[Pool, Arrival, Float[Array, " M"]]]
 
 
-@documented
 class State(NamedTuple):
     """Carried from round to round; the checkpoint."""
 
@@ -51,7 +50,6 @@ class State(NamedTuple):
     memory: PyTree = None  # what the locality loss remembers; the paper's own nothing
 
 
-@documented
 class Info(NamedTuple):
     """Observables of one round."""
 
@@ -66,7 +64,6 @@ class Info(NamedTuple):
     generalization_error: Float[Array, ""]  # G_t, (16)
 
 
-@documented
 class Routing(NamedTuple):
     """Route of an arrival: outputs and probabilities of the gates, the router's scores, and the chosen experts."""
 
@@ -77,7 +74,6 @@ class Routing(NamedTuple):
     masks: Bool[Array, "k M"]  # the same as one-hot rows, empty where unused
 
 
-@documented
 class Learned(NamedTuple):
     """The experts after a round, and how far those that learned have moved."""
 

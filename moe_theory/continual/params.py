@@ -33,7 +33,6 @@ from moe_theory.core.constraints import (
     Size,
     Within,
 )
-from moe_theory.core.fields import documented
 from moe_theory.core.papers import Reading
 from moe_theory.core.tasks import (
     INDEPENDENT,
@@ -56,7 +55,6 @@ Power = Annotated[Real, Within(0, open_low=True, why="a distance to the power 0 
 LeastStrength = Annotated[Scale, AtMost("max_strength", "beta_t is uniform between them")]
 
 
-@documented
 @dataclasses.dataclass(frozen=True)
 class Dims:
     """Static shapes: what a program is compiled for.
@@ -99,7 +97,6 @@ def in_order(truth_scale: float) -> dict[str, float]:
     return {name: truth_scale**power for name, (_, power) in ORDERS.items()}
 
 
-@documented
 class Params(NamedTuple):
     """Everything a user sweeps; every leaf may be traced. Defaults: Fig. 2 under the reading `unit-signal`.
 

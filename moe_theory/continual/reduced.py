@@ -16,13 +16,11 @@ from moe_theory.continual.algorithm import Learned, Routing, advance, draw
 from moe_theory.continual.params import Dims, Params, check_params
 from moe_theory.core.errors import InvalidValueError
 from moe_theory.core.expected import taught_to, untaught
-from moe_theory.core.fields import documented
 from moe_theory.core.linear import error_contraction
 from moe_theory.core.system import System
 from moe_theory.core.tasks import Arrival, Pool, draw_pool
 
 
-@documented
 class State(NamedTuple):
     """Carried from round to round; the checkpoint."""
 
@@ -39,7 +37,6 @@ class State(NamedTuple):
     memory: None = None  # of the locality loss: the paper's own remembers nothing
 
 
-@documented
 class Info(NamedTuple):
     """Observables of one round."""
 

@@ -13,7 +13,6 @@ from jaxtyping import ArrayLike, Float, Int, Real
 from moe_theory.core import linear
 from moe_theory.core.constraints import Size, Whole, Within, checked
 from moe_theory.core.errors import unknown_name
-from moe_theory.core.fields import documented
 from moe_theory.core.linear import MAX_ROUNDS as MAX_ROUNDS
 from moe_theory.core.linear import Gaps as Gaps
 from moe_theory.core.linear import Numbers, ceil_to_rounds, one_expert_a_round, power, power_complement, power_drop_sum
@@ -36,7 +35,6 @@ FORMS = ("printed", "appendix")  # of `theorem_2`
 Amount = Annotated[Float[ArrayLike, "*batch"], Within(low=0, open_low=True)]
 
 
-@documented
 class Bound(NamedTuple):
     """A statement's values of the two metrics after a round."""
 

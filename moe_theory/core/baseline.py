@@ -22,13 +22,11 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
 from moe_theory.core.constraints import Within, require
-from moe_theory.core.fields import documented
 from moe_theory.core.locality import Locality, Move, distance_moved
 
 OWN = 0.7  # the share of an expert's own last move in the baseline of `repaired`
 
 
-@documented
 class Baseline(NamedTuple):
     """What moves have cost so far, as (6) charges them."""
 

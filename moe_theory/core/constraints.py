@@ -13,6 +13,7 @@ Everything is checked on the host, before anything is compiled. Traced parameter
 import dataclasses
 import functools
 import inspect
+import itertools
 import math
 import operator
 from collections.abc import Callable, Mapping, Sequence
@@ -171,15 +172,12 @@ def check(params: Any, dims: Any = None) -> Values:
     Returns: the parameters that are not traced, for rules between several of them.
     Raises: InvalidValueError naming the value, the bound and the way out.
     """
-    given, real = params._asdict().items(), jnp.result_type(float)
-    values = {name: _scalar(name, value) for name, value in given if not isinstance(value, Tracer)}
-    for name, constraints in _constraints(type(params)).items():
-        if name not in values:
-            continue
+    real = jnp.result_type(float)
+    values = {name: _scalar(name, value) for name, value in params._asdict().items() if not isinstance(value, Tracer)}
+    stated_by_name = {name: stated for name, stated in _constraints(type(params)).items() if name in values}
+    for name, constraints in stated_by_name.items():
         value = values[name]
         for constraint in constraints:
-            if isinstance(constraint, AtMost):
-                continue
             if isinstance(constraint, PaddedTo):
                 most = getattr(dims, constraint.size, None)
                 if most is not None and value > most:
@@ -188,33 +186,36 @@ def check(params: Any, dims: Any = None) -> Values:
                         f"Lower {name} or raise Dims.{constraint.size}.",
                         argument=name,
                     )
-            elif problem := constraint.complaint(name, value.item()):
-                raise InvalidValueError(f"{name}={value} {problem}", argument=name)
+            elif not isinstance(constraint, AtMost):
+                _require_allowed(constraint, name, value, value.item())
         require_representable(name, value.item(), real)
-    for name, constraints in _constraints(type(params)).items():
+    for name, constraints in stated_by_name.items():
         for constraint in constraints:
             if isinstance(constraint, AtMost):
                 require_ordered(values, name, constraint.other, constraint.why)
     return values
 
 
+def _require_allowed(constraint: Any, name: str, value: Any, number: Any) -> None:
+    if problem := constraint.complaint(name, number):
+        raise InvalidValueError(f"{name}={value} {problem}", argument=name)
+
+
 def check_sizes(dims: Any) -> None:
     """Refuse static sizes that break a constraint of their fields; None stands where the field's type allows it.
     Raises: InvalidValueError naming the value, the bound and the way out.
     """
-    for name, constraints in _constraints(type(dims)).items():
-        value = getattr(dims, name)
-        for constraint in constraints:
-            if value is None and type(None) in get_args(hints_of(type(dims))[name]):
-                continue
+    stated_by_name = _constraints(type(dims))
+    values = {name: getattr(dims, name) for name in stated_by_name}
+    for name, value in values.items():
+        if value is None and type(None) in get_args(hints_of(type(dims))[name]):
+            continue
+        is_static = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+        for constraint in stated_by_name[name]:
             if isinstance(constraint, AtMost):
-                other = getattr(dims, constraint.other)
-                if value > other:
-                    raise InvalidValueError(_above(name, value, constraint.other, other, constraint.why))
-                continue
-            is_static = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
-            if problem := constraint.complaint(name, value if is_static else math.nan):
-                raise InvalidValueError(f"{name}={value!r} {problem}", argument=name)
+                require_ordered(values, name, constraint.other, constraint.why)
+            else:
+                _require_allowed(constraint, name, repr(value), value if is_static else math.nan)
 
 
 def require(constraint: Any, **values: Any) -> None:
@@ -282,26 +283,24 @@ def require_ordered(values: Mapping[str, Any], lower: str, upper: str, why: str)
         raise InvalidValueError(f"{shapes}, which must broadcast. Change {lower}.", argument=lower) from None
     is_above = low > high
     if np.any(is_above):
-        raise InvalidValueError(_above(lower, low[is_above][0], upper, high[is_above][0], why), argument=lower)
+        bounds = f"{lower}={low[is_above][0]} must be at most {upper}={high[is_above][0]}"
+        raise InvalidValueError(f"{bounds}: {why}. Lower {lower} or raise {upper}.", argument=lower)
 
 
 def require_representable(name: str, value: float, dtype: Any) -> None:
     """Raise InvalidValueError unless a run can hold a number, in reals of this `dtype` or integers of as many bits."""
-    if isinstance(value, bool):
+    if isinstance(value, bool) or value == 0:
         return
     if isinstance(value, int):
-        largest = np.iinfo(f"int{8 * np.dtype(dtype).itemsize}").max
-        if abs(value) > largest:
-            raise InvalidValueError(
-                f"{name}={shortened(value)} must be at most {largest} in size, as a run counts. Lower {name}.",
-                argument=name,
-            )
-        return
-    smallest, largest = (float(limit) for limit in (np.finfo(dtype).tiny, np.finfo(dtype).max))
-    if value != 0 and not smallest <= abs(value) <= largest:
+        kind = f"int{8 * np.dtype(dtype).itemsize}"
+        smallest, largest = 1, np.iinfo(kind).max
+    else:
+        kind = np.dtype(dtype).name
+        smallest, largest = float(np.finfo(dtype).tiny), float(np.finfo(dtype).max)
+    if not smallest <= abs(value) <= largest:
         raise InvalidValueError(
-            f"{name}={value!r} is outside what {np.dtype(dtype)} can hold, {smallest:.3g} to {largest:.3g} in "
-            "size. Change it, or run in float64.",
+            f"{name}={shortened(value)} is outside what {kind} can hold, {smallest:.4g} to {largest:.10g} in size. "
+            "Change it, or run in float64.",
             argument=name,
         )
 
@@ -331,9 +330,8 @@ def _constraints(kind: type) -> dict[str, tuple[Any, ...]]:
     found = {}
     for name, hint in hints_of(kind).items():
         members = [hint, *(member for member in get_args(hint) if get_args(member))]  # of a union too
-        found[name] = tuple(
-            c for member in members for c in getattr(member, "__metadata__", ()) if isinstance(c, kinds)
-        )
+        stated = itertools.chain.from_iterable(getattr(member, "__metadata__", ()) for member in members)
+        found[name] = tuple(part for part in stated if isinstance(part, kinds))
     return found
 
 
@@ -367,8 +365,7 @@ def _admitted_value(name: str, value: Any, hint: Any, constraints: tuple[Any, ..
         return None
     base = _base_of(hint)
     if base is str:
-        if problem := constraints[0].complaint(name, value):
-            raise InvalidValueError(f"{name}={shortened(value)} {problem}", argument=name)
+        _require_allowed(constraints[0], name, shortened(value), value)
         return value
     _require(constraints, name, value)
     axes = None if is_field else axes_of(hint)  # fields of a batch have one axis more
@@ -418,22 +415,15 @@ def _require(constraints: tuple[Any, ...], name: str, value: Any) -> None:
     else:
         numbers = np.unique(array).tolist()
     for number in numbers:
-        problem = None if math.isfinite(number) else f"must be a finite number. Change {name}."
+        if not math.isfinite(number):
+            raise InvalidValueError(f"{name}={number} must be a finite number. Change {name}.", argument=name)
         for constraint in constraints:
-            problem = problem or constraint.complaint(name, number)
-        if problem:
-            raise InvalidValueError(f"{name}={number} {problem}", argument=name)
-
-
-def _above(lower: str, low: Any, upper: str, high: Any, why: str) -> str:
-    return f"{lower}={low} must be at most {upper}={high}: {why}. Lower {lower} or raise {upper}."
+            _require_allowed(constraint, name, number, number)
 
 
 def _scalar(name: str, given: Any) -> np.ndarray:
     value = np.asarray(given)
-    if value.dtype.kind == "O" and isinstance(given, int):
-        raise InvalidValueError(f"{name}={shortened(given)} is too large for a run. Lower {name}.", argument=name)
-    if value.dtype.kind not in "biuf":
+    if value.dtype.kind not in "biuf":  # an object, where a whole number is too large
         raise InvalidValueError(f"{name}={shortened(given)} must be a real number. Change {name}.", argument=name)
     if value.ndim != 0:
         raise InvalidValueError(

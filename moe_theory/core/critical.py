@@ -15,10 +15,11 @@ from typing import Annotated
 import numpy as np
 from scipy import optimize
 
-from moe_theory.core.constraints import Whole, Within, checked
+from moe_theory.core.constraints import Whole, Within, checked, require
 from moe_theory.core.errors import InvalidValueError
 
 SETTLED = 1e-12  # a payment that moves nothing any more, in units of the first
+OTHERS = Whole(2)  # experts, as a lone one leads nobody
 DRIVES = (1e-3, 1e3)  # between which the critical one is looked for
 
 
@@ -40,7 +41,7 @@ def lead_after_turns(num_experts: int, drive: float, contraction: float = 0.0) -
         >>> math.isclose(lead_after_turns(2, 0.4), 0.4 * math.tanh(0.2) ** 2)
         True
     """
-    _require_others(num_experts)
+    require(OTHERS, num_experts=num_experts)
     outputs = np.zeros(num_experts)
 
     def pay(expert: int, cost: float) -> None:
@@ -58,16 +59,9 @@ def lead_after_turns(num_experts: int, drive: float, contraction: float = 0.0) -
     return float(least)
 
 
-def _require_others(num_experts: int) -> None:
-    if num_experts < 2:
-        raise InvalidValueError(
-            f"num_experts={num_experts} must be at least 2: a lone expert leads nobody.", argument="num_experts"
-        )
-
-
 @checked
 def critical_drive(
-    num_experts: Annotated[int, Whole(2)],
+    num_experts: Annotated[int, OTHERS],
     contraction: Annotated[float, Within(0, 1, open_high=True, why="with 1 an expert never learns its task")],
     perturbation: Annotated[float, Within(low=0)] | None = None,
 ) -> float:

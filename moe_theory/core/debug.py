@@ -132,16 +132,12 @@ def _assert_all(are_right: Any, seen: Any, leaf: Any, path: str, what: str) -> N
     )
 
 
-def _leaves(
-    tree: Any, path: str = "", stated_of_it: tuple[Any, ...] = ()
-) -> Iterator[tuple[str, Any, tuple[Any, ...]]]:
+def _leaves(tree: Any, path: str = "", beside: tuple[Any, ...] = ()) -> Iterator[tuple[str, Any, tuple[Any, ...]]]:
     """Each array of a tree of named tuples and others, with its path and what is stated beside its field."""
     fields = vars(tree) if isinstance(tree, SimpleNamespace) else getattr(tree, "_asdict", dict)()
-    if fields:
-        beside = {} if isinstance(tree, SimpleNamespace) else stated(type(tree))
-        for name, part in fields.items():
-            yield from _leaves(part, f"{path}.{name}".lstrip("."), beside.get(name, ()))
-        return
-    for inner, leaf in jax.tree_util.tree_leaves_with_path(tree):
+    stated_by_name = stated(type(tree)) if isinstance(tree, tuple) else {}
+    for name, part in fields.items():
+        yield from _leaves(part, f"{path}.{name}".lstrip("."), stated_by_name.get(name, ()))
+    for inner, leaf in jax.tree_util.tree_leaves_with_path(() if fields else tree):
         if hasattr(leaf, "dtype") and not jnp.issubdtype(leaf.dtype, jax.dtypes.extended):
-            yield path + jax.tree_util.keystr(inner), jnp.asarray(leaf), stated_of_it
+            yield path + jax.tree_util.keystr(inner), jnp.asarray(leaf), beside

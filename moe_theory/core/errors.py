@@ -77,29 +77,31 @@ def unknown_name(kind: str, name: str, known: Iterable[str], of: type | None = N
             its field.
     """
     known = sorted(known)
-    if of is not None and (fields := named_by(name[:100], of)):
-        meant = [field.name for field in fields]
-        here = [each for each in meant if each in known]
-        if not begins_with(name[:100], fields[0]):
-            said = "; ".join(f"{field.name} ({field.comment})" for field in fields if field.name in (here or meant))
-            return UnknownNameError(
-                f"unknown {kind} {shortened(name)}. The paper's {name} is spoken of by {said}.", kind
-            )
-        names = " and ".join(here or meant) + ("" if here else f", which is no {kind} here")
-        return UnknownNameError(f"unknown {kind} {shortened(name)}. The paper's {name} is called {names}.", kind)
-    if of is not None and name == "T":
-        return UnknownNameError(
-            f"unknown {kind} 'T'. The number of rounds is `rounds` of a sweep or of a figure.", kind
-        )
+    unknown = f"unknown {kind} {shortened(name)}."
+    if of is not None and (hint := _of_symbol(name[:100], known, kind, of)):
+        return UnknownNameError(f"{unknown} {hint}", kind)
     paper = name[: name.find(".") + 1]  # which is no likeness
-    paper = paper if any(each.startswith(paper) for each in known) else ""
-    among = [each.removeprefix(paper) for each in known if each.startswith(paper)]
-    near = [paper + each for each in difflib.get_close_matches(name.removeprefix(paper)[:100], among, n=3, cutoff=0.5)]
-    near = near or [each for each in known if name and each.startswith(name)][:3]
+    paper = paper if any(other.startswith(paper) for other in known) else ""
+    among = [other.removeprefix(paper) for other in known if other.startswith(paper)]
+    near = difflib.get_close_matches(name.removeprefix(paper)[:100], among, n=3, cutoff=0.5)
+    near = [paper + other for other in near] or [other for other in known if name and other.startswith(name)][:3]
     nearest = f"Did you mean {near[0]!r}? " if near else ""
     more = f" and {len(known) - 12:,} more" if len(known) > 12 else ""
     listed = f"Near it: {', '.join(near)}." if near and more else f"Known: {', '.join(known[:12]) or 'none'}{more}."
-    return UnknownNameError(f"unknown {kind} {shortened(name)}. {nearest}{listed}", kind)
+    return UnknownNameError(f"{unknown} {nearest}{listed}", kind)
+
+
+def _of_symbol(symbol: str, known: list[str], kind: str, of: type) -> str:
+    """What a symbol of the paper is called here; empty for one that no field of `of` is, or is spoken of by."""
+    fields = named_by(symbol, of)
+    if not fields:
+        return "The number of rounds is `rounds` of a sweep or of a figure." if symbol == "T" else ""
+    here = [field for field in fields if field.name in known]
+    if not begins_with(symbol, fields[0]):
+        spoken = "; ".join(f"{field.name} ({field.comment})" for field in here or fields)
+        return f"The paper's {symbol} is spoken of by {spoken}."
+    names = " and ".join(field.name for field in here or fields)
+    return f"The paper's {symbol} is called {names}{'' if here else f', which is no {kind} here'}."
 
 
 def shortened(value: Any) -> str:

@@ -59,7 +59,8 @@ def avoiding() -> dict[str, Any]:
     """Options of XLA's compiler for a CPU that avoid all faults; less what `XLA_FLAGS` decides, or this XLA does not
     know.
     """
-    options = {fault.option: fault.avoiding for fault in FAULTS if not _is_flagged(fault)}
+    flags = os.environ.get("XLA_FLAGS", "")
+    options = {fault.option: fault.avoiding for fault in FAULTS if f"--{fault.option}" not in flags}
     return {name: value for name, value in options.items() if _is_known({name: value})}
 
 
@@ -91,10 +92,6 @@ def warn_of_own_programs() -> None:
 @functools.cache
 def _present(options: tuple[tuple[str, Any], ...]) -> list[Fault]:
     return [fault for fault in FAULTS if fault.probe(dict(options))]
-
-
-def _is_flagged(fault: Fault) -> bool:
-    return f"--{fault.option}" in os.environ.get("XLA_FLAGS", "")
 
 
 def _is_known(options: Options) -> bool:

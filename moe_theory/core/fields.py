@@ -1,4 +1,4 @@
-"""Fields that say what they are to `help()` and a notebook's `?`: the comments beside them join the docstring."""
+"""What the comments beside a class's fields say, such as which symbol of the paper a field is."""
 
 import ast
 import inspect
@@ -6,9 +6,8 @@ import itertools
 import re
 import textwrap
 import unicodedata
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple
 
-Class = TypeVar("Class", bound=type)
 _GREEK = "alpha|beta|gamma|delta|epsilon|eta|theta|kappa|lambda|mu|nu|rho|sigma|tau|phi|chi|psi|omega|Gamma|Theta|Delta"
 _INDEX = r"(?:_\w+)?(?:\^[a-z]+)?"
 _SYMBOL = re.compile(rf"((?:{_GREEK}|[A-Za-z]){_INDEX})(?= of |[,;:]| \(|$)")
@@ -20,9 +19,8 @@ class Field(NamedTuple):
     """A field as the source of its class has it."""
 
     name: str
-    annotation: str  # without what `Annotated` adds to it
-    comment: str  # what the comment beside it says; empty without one
-    default: str  # as it is written; empty without one
+    annotation: str
+    comment: str  # the comment beside it; empty without one
 
 
 def fields_of(cls: type) -> list[Field]:
@@ -32,34 +30,27 @@ def fields_of(cls: type) -> list[Field]:
         >>> from moe_theory import continual
         >>> from moe_theory.core.fields import fields_of
         >>> fields_of(continual.Pool)[0]
-        Field(name='truths', annotation="Float[Numbers, 'N d']", comment='ground truths w_n', default='')
+        Field(name='truths', annotation="Float[Numbers, 'N d']", comment='ground truths w_n')
     """
     try:
         source = textwrap.dedent(inspect.getsource(cls))
     except (OSError, TypeError):  # of a class that an interpreter or a notebook has read and not kept
         return []
-    lines, (node,) = source.splitlines(), ast.parse(source).body
-    found = []
-    for each in node.body if isinstance(node, ast.ClassDef) else ():
-        if isinstance(each, ast.AnnAssign) and isinstance(each.target, ast.Name) and not each.target.id.startswith("_"):
-            default = "" if each.value is None else ast.unparse(each.value)
-            found.append(Field(each.target.id, _plain(each.annotation), _comment(lines, each), default))
-    return found
-
-
-def attributes(cls: type) -> str:
-    """The section of a docstring that describes the fields; empty where none has a comment."""
-    found = fields_of(cls)
-    if not any(field.comment for field in found):
-        return ""
-    return "\n".join(["Attributes:", *(_item(field) for field in found)])
+    lines = source.splitlines()
+    definition = ast.parse(source).body[0]
+    fields = [node for node in ast.iter_child_nodes(definition) if isinstance(node, ast.AnnAssign)]
+    named = [(node, node.target.id) for node in fields if isinstance(node.target, ast.Name)]
+    return [
+        Field(name, ast.unparse(node.annotation), _comment(lines, node))
+        for node, name in named
+        if not name.startswith("_")
+    ]
 
 
 def named_by(symbol: str, cls: type) -> list[Field]:
     """The fields that a paper's symbol stands for, such as sigma_0, σ₀ or \\sigma_0, by the comments beside them.
 
-    Those whose comment begins with it, or else all that speak of it. Looked through are the fields of `cls` and of the
-    `Params` and `Dims` declared beside it.
+    Those whose comment begins with it, or else all that speak of it, among `fields_beside`.
 
     Examples:
         >>> from moe_theory import continual
@@ -67,7 +58,7 @@ def named_by(symbol: str, cls: type) -> list[Field]:
         >>> [field.name for field in named_by("σ₀", continual.Params)]
         ['truth_scale']
     """
-    fields, wanted = _fields_beside(cls), _letters(symbol)
+    fields, wanted = fields_beside(cls), _letters(symbol)
     if found := [field for field in fields if begins_with(symbol, field)]:
         return found[:1]
     said = ((field, map(_letters, _MENTIONED.findall(field.comment))) for field in fields)
@@ -80,43 +71,6 @@ def begins_with(symbol: str, field: Field) -> bool:
     return head is not None and _letters(head[1]) == _letters(symbol)
 
 
-def long_name(name: str, cls: type) -> str:
-    """Axis label of a parameter or size: its name in words, and the comment beside it.
-
-    Examples:
-        >>> from moe_theory import continual
-        >>> from moe_theory.core.fields import long_name
-        >>> long_name("num_experts", continual.Params), long_name("truth_scale", continual.Params)
-        ('number of experts, M', 'truth scale, sigma_0 of N(0, sigma_0)')
-    """
-    comment = next((field.comment for field in _fields_beside(cls) if field.name == name), "")
-    words = name.replace("num_", "number of ").replace("_", " ")
-    return f"{words}, {comment}" if comment else words
-
-
-def documented(cls: Class) -> Class:
-    """Decorates a class whose fields say by comments what they are, so that its docstring says so too."""
-    cls.__doc__ = _Docstring(cls.__doc__ or "")  # pyright: ignore[reportAttributeAccessIssue]
-    return cls
-
-
-class _Docstring:
-    """A class's docstring with its fields, made on first use: reading sources would slow down imports."""
-
-    def __init__(self, text: str) -> None:
-        self.text = text
-
-    def __get__(self, instance: Any, owner: type) -> str:
-        return "\n\n".join(part for part in (inspect.cleandoc(self.text), attributes(owner)) if part)
-
-
-def _item(field: Field) -> str:
-    default = "" if "default_factory" in field.default else field.default
-    stop = "." if default and field.comment and not field.comment.endswith(".") else ""
-    parts = (f"    {field.name} ({field.annotation}):", f"{field.comment}{stop}", default and f"Default: {default}.")
-    return " ".join(part for part in parts if part)
-
-
 def _comment(lines: list[str], field: ast.AnnAssign) -> str:
     """The comment behind a field, or else the one on the lines above it."""
     behind = _COMMENT.search(lines[(field.end_lineno or field.lineno) - 1])
@@ -126,13 +80,8 @@ def _comment(lines: list[str], field: ast.AnnAssign) -> str:
     return " ".join(reversed([line.strip("# ") for line in above]))
 
 
-def _plain(annotation: ast.expr) -> str:
-    if isinstance(annotation, ast.Subscript) and ast.unparse(annotation.value) == "Annotated":
-        annotation = annotation.slice.elts[0] if isinstance(annotation.slice, ast.Tuple) else annotation.slice
-    return ast.unparse(annotation).replace("[Array, ' ", "[Array, '").replace("[Numbers, ' ", "[Numbers, '")
-
-
-def _fields_beside(cls: type) -> list[Field]:
+def fields_beside(cls: type) -> list[Field]:
+    """The fields of a class, and of the `Params` and `Dims` that are declared beside it."""
     beside = vars(inspect.getmodule(cls))
     classes = dict.fromkeys([cls, *(beside[name] for name in ("Params", "Dims") if name in beside)])
     return [field for each in classes for field in fields_of(each)]

@@ -10,9 +10,7 @@ _parent: int | None = None  # the process whose JAX this one has a copy of, with
 
 
 def require_own_jax() -> None:
-    """Raise InvalidValueError in a forked child whose parent has used JAX: it would wait for XLA's threads, which a
-    fork does not copy, for ever.
-    """
+    """Raise InvalidValueError in a forked child whose parent has used JAX: it would wait for XLA's threads for ever."""
     if _parent is not None:
         raise InvalidValueError(
             f"process {os.getpid()} was forked from process {_parent}, which had used JAX: it has none of XLA's "
@@ -29,7 +27,7 @@ def after_fork(function: Callable[[], object]) -> None:
 def _note_parent() -> None:
     global _parent
     bridge = sys.modules.get("jax._src.xla_bridge")
-    if bridge is not None and getattr(bridge, "backends_are_initialized", lambda: True)():
+    if bridge is not None and bridge.backends_are_initialized():
         _parent = os.getppid()
 
 

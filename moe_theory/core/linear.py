@@ -16,7 +16,6 @@ from moe_theory.core import constraints
 from moe_theory.core.constraints import AtMost, Features, Size, Whole, Within, checked
 from moe_theory.core.constraints import require_overparameterized as require_overparameterized
 from moe_theory.core.errors import InvalidValueError
-from moe_theory.core.fields import documented
 from moe_theory.core.numerics import array_namespace
 from moe_theory.core.tasks import Pool, orthonormal_in_loop
 
@@ -37,7 +36,6 @@ MAX_ROUNDS = 2**31 - 128
 CEILING_TOLERANCE = 3 * 2.0**-23
 
 
-@documented
 class Gaps(NamedTuple):
     """The means over a pool's tasks that the closed forms depend on; all have the truths' squared unit."""
 

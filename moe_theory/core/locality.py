@@ -10,11 +10,9 @@ from jaxtyping import Array, Bool, Float, PyTree
 
 from moe_theory.core.constraints import is_known
 from moe_theory.core.errors import InvalidValueError
-from moe_theory.core.fields import documented
 from moe_theory.core.vmap import described_array
 
 
-@documented
 class Move(NamedTuple):
     """How far experts have moved to learn their tasks, in a round.
 
@@ -37,7 +35,6 @@ def no_memory(dims: Any) -> None:
     del dims
 
 
-@documented
 class Locality(NamedTuple):
     """A locality loss: what it charges experts that have learned, and what it remembers of earlier moves.
 

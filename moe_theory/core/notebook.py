@@ -1,14 +1,24 @@
 """Display in an interpreter or a notebook: lists as tables, objects in a line, and pages made by reports."""
 
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
-
-from moe_theory.core.pages import pages
+import types
+from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     import pandas as pd
 
 MOST_LINES = 12  # of a list that are shown in a line each
 LONGEST_LINE = 100  # characters
+_loaders: list[types.FunctionType] = []
+
+
+def register_pages(load: types.FunctionType) -> None:
+    """Let `load` import, on first use, the module that has `html(thing)`, `plot(verdict)` and `report(found, path)`."""
+    _loaders.append(load)
+
+
+def pages() -> types.ModuleType:
+    """The module that makes pages and pictures, of a layer above this one."""
+    return _loaders[-1]()
 
 
 class Shown:
@@ -19,21 +29,20 @@ class Shown:
         raise NotImplementedError
 
     def __repr__(self) -> str:
-        return line_of(type(self).__name__, self.row())
+        row = {name: " ".join(str(value).split()) for name, value in self.row().items() if value not in ("", None)}
+        first, *rest = row.items()
+        facts = [first[1], *(f"{name}: {words}" for name, words in rest)]
+        return f"<{type(self).__name__} {shortest(', '.join(facts))}>"
 
     def _repr_html_(self) -> str:
         return pages().html(self)
 
 
-class HasRow(Protocol):
-    def row(self) -> dict[str, Any]: ...
-
-
-Item = TypeVar("Item", bound=HasRow)
+Item = TypeVar("Item")
 
 
 class Listing(list[Item]):
-    """A list that an interpreter shows a line an item, and a notebook as a table."""
+    """A list of things with a `row`, that an interpreter shows a line an item, and a notebook as a table."""
 
     def __getitem__(self, key: Any) -> Any:
         found = super().__getitem__(key)
@@ -49,7 +58,8 @@ class Listing(list[Item]):
         """
         import pandas as pd
 
-        return pd.DataFrame([item.row() for item in self])
+        items: list[Any] = [*self]
+        return pd.DataFrame([item.row() for item in items])
 
     def __repr__(self) -> str:
         lines = [f"{type(self).__name__} of {len(self)}", *map(repr, self[:MOST_LINES])]
@@ -57,12 +67,6 @@ class Listing(list[Item]):
 
     def _repr_html_(self) -> str:
         return pages().html(self)
-
-
-def line_of(kind: str, row: dict[str, Any]) -> str:
-    """<Claim continual.lemma-4, where: Lemma 4, ...>: what there is of a row, in a line."""
-    first, *rest = ((name, " ".join(str(value).split())) for name, value in row.items() if value not in ("", None))
-    return f"<{kind} {shortest(', '.join([first[1], *(f'{name}: {words}' for name, words in rest)]))}>"
 
 
 def shortest(words: str) -> str:

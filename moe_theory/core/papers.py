@@ -28,10 +28,8 @@ from moe_theory.core.errors import (
     shortened,
     unknown_name,
 )
-from moe_theory.core.fields import documented
 
 
-@documented
 @dataclasses.dataclass(frozen=True)
 class Reading:
     """A named set of choices; everything else is as in the paper's own experiment.
@@ -67,7 +65,6 @@ NONE_INSTALLED = (
 )
 
 
-@documented
 @dataclasses.dataclass(frozen=True)
 class Paper:
     """One paper, declared as `PAPER` in the `__init__.py` of its folder, or in its only file. Figures and systems that
@@ -96,7 +93,8 @@ class Paper:
     # as `moe-theory --help` reads the names here and the functions' docstrings, and imports neither.
     commands: Mapping[str, str] = dataclasses.field(default_factory=dict)
     orders: Mapping[str, tuple[str, float]] = dataclasses.field(default_factory=dict)  # as "O", 0.5 of sigma_0^0.5
-    first_look: tuple[str, ...] = ()  # globs over the ids of the claims, or tiers, that `make verify` judges
+    # What `verify` tests without a pattern: ids of claims, each with what it says in a few words.
+    first_look: Mapping[str, str] = dataclasses.field(default_factory=dict)
     most_verdicts: int = 1_000  # that its error is split over in advance: a claim more moves no other's share
     rank: int = 100  # place among the papers in reports; papers of equal rank stand by name
 
@@ -106,11 +104,11 @@ class Paper:
                 f"paper {self.name!r}: most_verdicts={self.most_verdicts} must be at least 1: the error is split over "
                 "as many verdicts. Raise most_verdicts."
             )
-        for each in self.readings:
-            if shlex.quote(each) != each:
+        for name in self.readings:
+            if shlex.quote(name) != name:
                 raise DeclarationError(
-                    f"paper {self.name!r}: the reading {each!r} must be one word of a command line, such as "
-                    f"{'-'.join(each.split())!r}. Rename it."
+                    f"paper {self.name!r}: the reading {name!r} must be one word of a command line, such as "
+                    f"{'-'.join(name.split())!r}. Rename it."
                 )
 
     def reading_names(self, group: str) -> tuple[str, ...]:
@@ -131,9 +129,7 @@ class Paper:
         return self.readings[name]
 
     def import_claims(self) -> None:
-        """Import the module that declares its statements and their claims, unless that is its own. Raises:
-        DeclarationError where it cannot be imported.
-        """
+        """Import the module that declares its statements and their claims, unless that is its own."""
         if self.statements:
             self._import("statements", f"{self.statements}:")
 
@@ -182,13 +178,11 @@ def paper_of(module: str) -> str | None:
 
 def ordered_names() -> list[str]:
     """Names of the installed papers in the order of reports; none of them is imported."""
-    return sorted(paper_names(), key=lambda name: (declaration_of(name).get("rank", Paper.rank), name))
+    return sorted(paper_names(), key=lambda name: (_rank(name), name))
 
 
 def paper_folder(name: str) -> Path:
-    """The folder of a paper's records: that which its module is or is in, or one of its name beside a module alone. The
-    paper is not imported.
-    """
+    """The folder that a paper's module is or is in, or one of its name beside a module alone; it is not imported."""
     module = paper_package(name)
     spec = find_spec(module)
     if spec is not None and spec.submodule_search_locations:
@@ -206,7 +200,7 @@ def declared_commands() -> dict[str, tuple[str, str]]:
     """
     found: dict[str, tuple[str, str]] = {}
     for name in ordered_names():
-        for command, place in declaration_of(name).get("commands", {}).items():
+        for command, place in (declaration_of(name).get("commands") or {}).items():
             other, _ = found.setdefault(command, (name, place))
             if other != name:
                 raise DeclarationError(f"papers {other!r} and {name!r} have a command {command!r}. Rename one.")
@@ -214,8 +208,8 @@ def declared_commands() -> dict[str, tuple[str, str]]:
 
 
 def import_command(command: str) -> Any:
-    """The function of a paper's command. Its module is imported by itself and not the package that it is in, so that
-    help, and whatever needs no more, is there at once. Raises: DeclarationError where it cannot be imported.
+    """The function of a paper's command, whose module is imported without its package: help is there at once. Raises:
+    DeclarationError where it cannot be imported.
     """
     paper, place = declared_commands()[command]
     name, _, function = place.partition(":")
@@ -236,6 +230,8 @@ def import_command(command: str) -> Any:
 def declaration_of(name: str) -> dict[str, Any]:
     """The plain values that an installed paper is declared with, by the names of its fields, read from its source.
 
+    A value that is computed is None there. Nothing where no declaration is found.
+
     Raises: UnknownNameError, with the nearest name suggested.
     """
     if name not in _entry_points():
@@ -247,9 +243,13 @@ def declaration_of(name: str) -> dict[str, Any]:
             and isinstance(node.value, ast.Call)
             and point.attr in map(ast.unparse, node.targets)
         ):
-            values = {keyword.arg: _plain(keyword.value) for keyword in node.value.keywords if keyword.arg}
-            return {name: value for name, value in values.items() if value is not None}
+            return {keyword.arg: _plain(keyword.value) for keyword in node.value.keywords if keyword.arg}
     return {}
+
+
+def _rank(name: str) -> int:
+    rank = declaration_of(name).get("rank")
+    return Paper.rank if rank is None else rank
 
 
 def _plain(node: ast.expr) -> Any:
@@ -279,11 +279,8 @@ def find_spec(module: str) -> importlib.machinery.ModuleSpec | None:
 
 
 def undeclared(kind: str, name: str, known: Iterable[str], full: str = "") -> UnknownNameError:
-    """The error for a figure, a statement or a claim that is not among the `known` names: where a file of the paper's
-    folder is called so and not imported, that it is there, else the nearest name.
-
-    Args:
-        full: PAPER.NAME, where `name` leaves the paper out.
+    """The error for a figure, a statement or a claim that is not among the `known` names, with the nearest one, or with
+    the file of that name that is not imported. `full` is PAPER.NAME, where `name` leaves the paper out.
     """
     paper, _, own = (full or name).partition(".")
     field = "figures" if kind == "figure" else "statements"
@@ -318,12 +315,7 @@ def all_papers() -> dict[str, Paper]:
     """The installed papers, in the order of reports. Raises: DeclarationError for none, or one that is broken."""
     if not paper_names():
         raise DeclarationError(NONE_INSTALLED)
-    return {name: _imported(name) for name in sorted(paper_names(), key=paper_place)}
-
-
-def paper_place(name: str) -> tuple:
-    """Sorts papers in the order of reports: by rank, then by name; those that are not installed come last."""
-    return (0, _imported(name).rank, name) if name in _entry_points() else (1,)
+    return {name: _imported(name) for name in ordered_names()}
 
 
 @functools.cache

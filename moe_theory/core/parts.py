@@ -47,13 +47,16 @@ def of_parts(*, like: Callable[..., System] | None = None, only: Sequence[str] |
     """
 
     def decorate(builder: Builder) -> Builder:
+        arguments = inspect.signature(like or builder).parameters.values()
+        parts = {argument.name: argument.default for argument in arguments if argument.default is not argument.empty}
+
         @functools.lru_cache
         @functools.wraps(builder)
         def build(*sizes: Any, **named: Any) -> System:
-            system, parts = builder(*sizes, **named), _with_defaults(like or builder)
+            system = builder(*sizes, **named)
             bound = inspect.signature(builder).bind(*sizes, **named)
             given = {name: part for name, part in {**bound.arguments, **bound.kwargs}.items() if name in parts}
-            fixed = tuple(each for name, each in zip(bound.arguments, bound.args, strict=False) if name not in parts)
+            fixed = tuple(size for name, size in zip(bound.arguments, bound.args, strict=False) if name not in parts)
             taken = tuple(parts) if only is None else only
             _ORIGINS[system.step] = _Origin(build, system.init, fixed, given, parts, taken)
             return system
@@ -61,11 +64,6 @@ def of_parts(*, like: Callable[..., System] | None = None, only: Sequence[str] |
         return build  # pyright: ignore[reportReturnType]
 
     return decorate
-
-
-def _with_defaults(builder: Callable[..., System]) -> dict[str, Any]:
-    arguments = inspect.signature(builder).parameters.values()
-    return {each.name: each.default for each in arguments if each.default is not inspect.Parameter.empty}
 
 
 def parts_of(system: System) -> Mapping[str, Any]:

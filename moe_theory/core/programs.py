@@ -43,9 +43,7 @@ def is_compiling(program: Hashable) -> bool:
 
 @contextlib.contextmanager
 def compiled_once(program: Hashable) -> Iterator[None]:
-    """Use a program: alone for as long as it has not been used before, as its first use compiles it. A use that fails
-    leaves that to the next.
-    """
+    """Use a program, alone the first time, which compiles it. A use that fails leaves that to the next."""
     use = program, _device()
     with changed:
         changed.wait_for(lambda: not is_compiling(program))

@@ -143,9 +143,7 @@ def block(
     stream: Int[Numbers, "*n"] | int,
     rounds: int = threefry.ROUNDS,
 ) -> list[UInt32[Array, "*n"]]:
-    """The four words that numbers of a key are made of at these places of `UNIFORMS` or `NORMALS`: the hashes of
-    (place, stream, 0, 0) by the words of the key, followed by zeros.
-    """
+    """The four words of numbers at places of `UNIFORMS` or `NORMALS`: hashes of (place, stream, 0, 0) by the key."""
     data, zero = jax.random.key_data(key), jnp.zeros((), jnp.uint32)
     words = [data[word] if word < data.shape[0] else zero for word in range(4)]
     counter = [jnp.asarray(part, jnp.uint32) for part in (place, stream)]

@@ -59,8 +59,8 @@ from jaxtyping import Array, Float, Int, Shaped
 from scipy import special
 
 from moe_theory.core import programs
+from moe_theory.core.constraints import Count, NonNegative, require
 from moe_theory.core.errors import InvalidValueError
-from moe_theory.core.fields import documented
 from moe_theory.core.linear import require_overparameterized
 from moe_theory.core.numerics import Numbers
 
@@ -68,7 +68,6 @@ from moe_theory.core.numerics import Numbers
 CERTAIN_POISSON_MEAN = 1e6
 
 
-@documented
 class Exact(NamedTuple):
     """Expected metrics; entry t - 1 belongs to round t."""
 
@@ -121,7 +120,7 @@ def fixed_signals(truths: Float[Numbers, "N d"], signals: Float[Numbers, "N d"],
     InvalidValueError for a zero signal, or a spread that is negative or not finite.
     """
     truths, signals = np.asarray(truths, np.float64), np.asarray(signals, np.float64)
-    _require_spread(own_spread)
+    require(NonNegative, own_spread=own_spread)
     units, (num_tasks, num_features) = _directions(signals), truths.shape
     variance, identity = own_spread**2, np.eye(num_features)
     residuals = truths - np.sum(units * truths, axis=1, keepdims=True) * units
@@ -151,7 +150,7 @@ def signals_along_truths(truths: Float[Numbers, "N d"], own_spread: float) -> Ar
     """Arrivals whose signal points along their OWN truth w_n + xi, with xi Gaussian of deviation `own_spread`. Raises:
     InvalidValueError for a spread that is negative or not finite, or a zero truth without spread.
     """
-    _require_spread(own_spread)
+    require(NonNegative, own_spread=own_spread)
     truths = np.asarray(truths, np.float64)
     if own_spread == 0:
         return fixed_signals(truths, truths)
@@ -189,7 +188,7 @@ def learn_arrivals(arrivals: Arrivals, num_samples: int, num_rounds: int) -> Exa
     """
     num_features = arrivals.truth_mean.size
     require_overparameterized(num_features, num_samples)
-    require_rounds(num_rounds)
+    require(Count, num_rounds=num_rounds)
     shrinkage, own, spread = _projection_moments(num_features, num_samples)
     complement = np.eye(num_features) - arrivals.signal_outer
     mean_residual = shrinkage * complement  # Sbar
@@ -241,7 +240,7 @@ def given_routes(
         round.
     """
     truths, signals = (np.moveaxis(np.asarray(each, np.float64), -1, 0) for each in (truths, signals))
-    require_rounds(len(tasks))
+    require(Count, num_rounds=len(tasks))
     return _along(truths, signals, num_samples, tasks, experts)
 
 
@@ -256,7 +255,7 @@ def given_arrivals(
     Source: derivation above. Raises: InvalidValueError unless 1 <= num_samples < d; InvalidValueError for a zero
         signal; InvalidValueError for no round.
     """
-    require_rounds(len(truths))
+    require(Count, num_rounds=len(truths))
     truths, signals = (np.moveaxis(np.asarray(each, np.float64), -1, 0) for each in (truths, signals))
     rounds = np.broadcast_to(np.arange(len(experts))[:, None], experts.shape)
     return _along(truths, signals, num_samples, rounds, experts)
@@ -321,14 +320,6 @@ def _learn_along(
 
     zeros = map(jnp.zeros, (state, (*state, num_features), state, state[:2], state[:2], num_replicates))
     return jax.lax.scan(learn, tuple(zeros), (tasks, experts))[1]
-
-
-def require_rounds(num_rounds: int) -> None:
-    """Raise InvalidValueError unless num_rounds >= 1."""
-    if num_rounds < 1:
-        raise InvalidValueError(
-            f"num_rounds={num_rounds} must be at least 1: rounds count from 1. Raise num_rounds.", argument="num_rounds"
-        )
 
 
 def _directions(signals):
@@ -407,12 +398,3 @@ def _three_orders(matrix, vector):
     """A_ij x_k + A_ik x_j + A_jk x_i."""
     product = matrix[:, :, None] * vector
     return product + product.swapaxes(1, 2) + product.transpose(2, 0, 1)
-
-
-def _require_spread(own_spread):
-    if not 0 <= own_spread < np.inf:
-        raise InvalidValueError(
-            f"own_spread={own_spread} must be at least 0 and finite: it is a deviation. Use 0 for arrivals that share "
-            "their task's truth.",
-            argument="own_spread",
-        )

@@ -7,6 +7,7 @@ inside the scan, so that elementwise work over replicates is contiguous in memor
 import collections
 import functools
 import operator
+import threading
 import types
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -20,11 +21,11 @@ from moe_theory.core import engine, lineage, threefry, vmap
 from moe_theory.core.ahead import require_same_start
 from moe_theory.core.constraints import is_known
 from moe_theory.core.errors import DeclarationError, InvalidValueError, shortened
-from moe_theory.core.fields import documented
 from moe_theory.core.machine import machine_memory
 from moe_theory.core.random import replicate_keys, typed_key
 
 NAMED_BYTES = 2**16  # of a parameter, up to which it is compared to know whether its system has been checked
+MOST_STARTS = 128  # settings whose start is remembered
 BYTES_OF_NAME = 16  # of a replicate's number and of its key, which is made twice
 
 Params = Any  # a NamedTuple of arrays or Python numbers, all of them traced
@@ -34,7 +35,6 @@ State = Any
 Info = Any  # a NamedTuple of arrays: what a round shows
 
 
-@documented
 class System(NamedTuple):
     """A paper's algorithm as two pure functions of one replicate.
 
@@ -75,8 +75,7 @@ def fields(*paths: str | Observe, **named: str | Observe) -> Observe:
     """An observer that records some fields of a round as a named tuple; the same function for the same fields.
 
     Args:
-        paths: such as "info.task" or "state.pool.truths", which a record has by their last names; or an observer whose
-            record's fields are taken over.
+        paths: such as "info.task", which a record has by its last name; or an observer, whose fields are taken over.
         named: the same by the name that the record has for it; an observer gives the field itself.
 
     Examples:
@@ -124,9 +123,8 @@ def simulate(
     """Run one replicate for `num_rounds` rounds. Runs of other lengths and settings mostly share a compiled program.
 
     Rounds `record_every`, 2 `record_every`, ... and always the last are recorded (`recorded_rounds` names them).
-    With `state`, the run goes on from that checkpoint; the same key continues the same replicate. A checkpoint does not
-    hold its key: a state that this process returned is refused under another one, while of a state that was copied or
-    read from a file nothing is known. Stores and sweeps have the seed in the name of what they keep.
+    With `state`, the run goes on from that checkpoint; the same key continues the same replicate. A state that this
+    process returned is refused under another key. Of one that was copied or read from a file nothing is known.
 
     Args:
         observe: what a recorded round keeps, (state, info) -> PyTree; a module-level function compiles once.
@@ -151,9 +149,8 @@ def simulate(
         (5, (5,))
     """
     check_run(num_rounds, record_every)
-    shapes = check_system(system, params, num_rounds if state is None else 0)
+    shapes = check_system(system, params, num_rounds, state)
     check_checkpoint(state, shapes, ())
-    check_memory(state, shapes, num_rounds)
     key = typed_key(key)
     digest = lineage.digest_of(key)
     lineage.require_same(state, digest)
@@ -186,10 +183,9 @@ def simulate_batch(
 
     A replicate is named by an integer and draws the same numbers in any batch. `replicates` is those integers, or a
     count B for 0, ..., B - 1. A batch beyond the width that suits its state and the device (`engine.width_for`, mostly
-    64 on a CPU, what fits into its memory elsewhere) runs in blocks of that width, unless it is reduced or part of
-    another program: a replicate of it comes out the same, to the last bit, whatever B, and as in a sweep. In smaller
-    batches, and alone in `simulate`, the draws of its keys are the same and last bits of what is computed may differ:
-    XLA computes some functions, such as `sin`, otherwise where it takes several numbers at once.
+    64 on a CPU) runs in blocks of that width, unless it is reduced or part of another program: a replicate of it comes
+    out the same, to the last bit, whatever B, and as in a sweep. In smaller batches, and alone in `simulate`, last bits
+    may differ: XLA computes some functions, such as `sin`, otherwise where it takes several numbers at once.
 
     Args:
         observe: what a recorded round keeps of one replicate.
@@ -212,10 +208,9 @@ def simulate_batch(
         ((3, 6, 64), (4, 64))
     """
     check_run(num_rounds, record_every)
-    shapes = check_system(system, params, num_rounds if state is None else 0)
+    shapes = check_system(system, params, num_rounds, state)
     names = check_replicates(replicates, engine.bytes_of(shapes))
     check_checkpoint(state, shapes, names.shape)
-    check_memory(state, shapes, num_rounds)
     root_key = typed_key(root_key)
     digest = lineage.digest_of(root_key, names)
     lineage.require_same(state, digest)
@@ -259,8 +254,10 @@ def check_run(num_rounds: int, record_every: int) -> None:
 
 
 def check_replicates(replicates: int | Sequence[int] | Int[Any, " B"], num_bytes: int = 0) -> np.ndarray:
-    """The replicates' integers as uint32 (B,); raise InvalidValueError where they cannot name replicates, or where
-    those of a count would not fit into this machine's memory, each with its key and a state of `num_bytes`.
+    """Return the replicates' integers as uint32 (B,).
+
+    Raises: InvalidValueError where they cannot name replicates, or where those of a count would not fit into this
+        machine's memory, each with its key and a state of `num_bytes`.
     """
     names = np.asarray(replicates)
     if names.dtype.kind not in "iu" or names.ndim > 1 or names.size == 0 or (names.ndim == 0 and names < 1):
@@ -269,16 +266,16 @@ def check_replicates(replicates: int | Sequence[int] | Int[Any, " B"], num_bytes
         )
     if (names >= 2**32 + (names.ndim == 0)).any() or names.min() < 0:
         raise InvalidValueError("replicates must be in [0, 2**32): an integer outside would alias another replicate.")
-    if names.ndim == 0:
-        most = machine_memory() // (num_bytes + BYTES_OF_NAME)
-        if names > most:
-            raise InvalidValueError(
-                f"replicates={replicates} must be at most {most}, whose keys and states fill this machine's memory. "
-                "Lower replicates, or run them a part at a time.",
-                argument="replicates",
-            )
-        return np.arange(int(names), dtype=np.uint32)
-    return names.astype(np.uint32)
+    if names.ndim == 1:
+        return names.astype(np.uint32)
+    most = machine_memory() // (num_bytes + BYTES_OF_NAME)
+    if names > most:
+        raise InvalidValueError(
+            f"replicates={replicates} must be at most {most}, whose keys and states fill this machine's memory. "
+            "Lower replicates, or run them a part at a time.",
+            argument="replicates",
+        )
+    return np.arange(int(names), dtype=np.uint32)
 
 
 def check_checkpoint(state: State | None, like: State, shape: tuple[int, ...]) -> None:
@@ -294,39 +291,29 @@ def check_checkpoint(state: State | None, like: State, shape: tuple[int, ...]) -
             f"a state of replicates {jnp.shape(state.round)} cannot go on as {shape}: pass the state that the same "
             "call returned, to `simulate` for one replicate and to `simulate_batch` for a batch."
         )
-    expected = [(*leaf.shape, *shape) for leaf in jax.tree.leaves(like)]
-    if [jnp.shape(leaf) for leaf in jax.tree.leaves(state)] != expected:
-        raise InvalidValueError("the state has other dims than this system: go on with the system that it came from.")
     leaves = jax.tree_util.tree_leaves_with_path(state)
-    for (path, leaf), own in zip(leaves, jax.tree.leaves(like), strict=True):
-        is_weak = own.weak_type or not hasattr(leaf, "dtype")  # numbers of Python's, which take the type that they meet
-        if not is_weak and leaf.dtype != own.dtype:
+    for (path, leaf), expected in zip(leaves, jax.tree.leaves(like), strict=True):
+        if jnp.shape(leaf) != (*expected.shape, *shape):
+            raise InvalidValueError(
+                "the state has other dims than this system: go on with the system that it came from."
+            )
+        is_weak = expected.weak_type or not hasattr(leaf, "dtype")  # Python's numbers, which take any type
+        if not is_weak and leaf.dtype != expected.dtype:
             raise InvalidValueError(
                 f"the state's {jax.tree_util.keystr(path, simple=True, separator='.')} is {leaf.dtype}, where this "
-                f"system's is {own.dtype}: go on in the precision that it came from (jax_enable_x64), or convert it."
+                f"system's is {expected.dtype}: go on in the precision that it came from (jax_enable_x64), or convert "
+                "it."
             )
 
 
-def check_memory(state: State | None, like: State, num_rounds: int) -> None:
-    """Raise InvalidValueError for rounds, those of `state` included, that a state like the system's cannot count or
-    remember.
-    """
-    max_rounds = getattr(like, "max_rounds", None)
-    done = 0 if state is None or not is_known(state.round) else int(np.max(state.round))
-    if max_rounds is not None and done + num_rounds > max_rounds:
-        raise InvalidValueError(
-            f"num_rounds={num_rounds} after {done} rounds must be at most max_rounds={max_rounds} in all, which there "
-            "is memory for. Lower num_rounds or raise Dims.max_rounds.",
-            argument="num_rounds",
-        )
-    _require_counting(like, done, num_rounds)
+def check_system(system: System, params: Params, num_rounds: int = 0, state: State | None = None) -> State:
+    """Let the system refuse `params` on the host, before anything is compiled, and return the shapes of its state.
 
+    A system's `init` validates the parameters that are concrete; here they are, while its key is abstract. It is traced
+    once for each setting.
 
-def check_system(system: System, params: Params, num_rounds: int = 0) -> State:
-    """Let the system refuse `params` on the host, before anything is compiled; the shapes of its state. A system's
-    `init` validates the parameters that are concrete; here they are, while its key is abstract. It is traced once for
-    each setting. Raises: InvalidValueError for what cannot be run, such as `num_rounds` from its start on;
-    DeclarationError for a state that has no `round`, or one that may begin at different rounds.
+    Raises: InvalidValueError for what cannot be run, such as more rounds, after those of `state`, than a state counts
+        or has memory for; DeclarationError for a state that has no `round`, or one that may begin at different rounds.
     """
     promotion = jax.config.values["jax_numpy_dtype_promotion"]
     if promotion != "standard":
@@ -335,48 +322,59 @@ def check_system(system: System, params: Params, num_rounds: int = 0) -> State:
             "standard.",
             argument="jax_numpy_dtype_promotion",
         )
-    leaves, structure = jax.tree.flatten(params)
-    names = [_named(leaf) for leaf in leaves]
-    if None in names:
-        shapes, begun = _begin(system.init, params)
-    else:
-        is_double = jax.config.values["jax_enable_x64"]
-        shapes, begun = _begin_once(system.init, structure, (*names,), is_double, engine.can_rewrite(), _Same(params))
-    _require_counting(shapes, begun or 0, num_rounds)
+    shapes, done = _begin_once(system.init, params)
+    if state is not None:
+        count = getattr(state, "round", 0)  # `check_checkpoint` refuses a state without one
+        done = int(np.max(count)) if is_known(count) else 0
+    max_rounds = getattr(shapes, "max_rounds", None)
+    if max_rounds is not None and done + num_rounds > max_rounds:
+        raise InvalidValueError(
+            f"num_rounds={num_rounds} after {done} rounds must be at most max_rounds={max_rounds} in all, which there "
+            "is memory for. Lower num_rounds or raise Dims.max_rounds.",
+            argument="num_rounds",
+        )
+    dtype = jnp.result_type(shapes.round)
+    most = min(int(jnp.iinfo(dtype).max), 2**32 - 1)  # a round's key has no more
+    if done + num_rounds > most:
+        raise InvalidValueError(
+            f"num_rounds={num_rounds} after {done} rounds must be at most {most} in all, as far as the state's `round` "
+            f"counts, which is {dtype}. Lower num_rounds, or let `init` begin at round=jnp.int32(0).",
+            argument="num_rounds",
+        )
     return shapes
 
 
-def _begin(init: Callable[..., State], params: Params) -> tuple[State, int | None]:
-    """The shapes of a state that `init` begins, and the round that it begins at where that is known."""
-    key, begun = jax.eval_shape(lambda: jax.random.key(0, impl=threefry.IMPLEMENTATION)), None
+_STARTS: dict[Any, tuple[State, int]] = {}  # by what decides it, as many as a search goes through again and again
+_STARTS_LOCK = threading.Lock()
+
+
+def _begin_once(init: Callable[..., State], params: Params) -> tuple[State, int]:
+    """The shapes of a state that `init` begins, and its round, 0 where that is not known."""
+    leaves, structure = jax.tree.flatten(params)
+    names = tuple(_named(leaf) for leaf in leaves)
+    if None in names:
+        return _begin(init, params)
+    setting = (init, structure, names, jax.config.values["jax_enable_x64"], engine.can_rewrite())
+    start = _STARTS.get(setting)
+    if start is None:
+        start = _begin(init, params)
+        with _STARTS_LOCK:
+            if len(_STARTS) >= MOST_STARTS:
+                del _STARTS[next(iter(_STARTS))]
+            _STARTS[setting] = start
+    return start
+
+
+def _begin(init: Callable[..., State], params: Params) -> tuple[State, int]:
+    key = jax.eval_shape(lambda: jax.random.key(0, impl=threefry.IMPLEMENTATION))
     if engine.can_rewrite():
         shapes, begun = require_same_start(lambda key: init(key, params), key)
     else:
-        shapes = jax.eval_shape(lambda key: init(key, params), key)
+        shapes, begun = jax.eval_shape(lambda key: init(key, params), key), 0
     require_round(shapes)
     if begun is not None and begun < 0:
         raise DeclarationError(f"`init` gives round={begun}, which must be at least 0. Give round=jnp.int32(0).")
-    return shapes, begun
-
-
-class _Same(NamedTuple):
-    """Anything, equal to anything: an argument that others name."""
-
-    value: Any
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same)
-
-    def __hash__(self) -> int:
-        return 0
-
-
-@functools.lru_cache(128)  # as many settings as a search or a table goes through again and again
-def _begin_once(
-    init: Callable[..., State], structure: Any, names: Any, is_double: bool, can_rewrite: bool, params: _Same
-) -> tuple[State, int | None]:
-    del structure, names, is_double, can_rewrite
-    return _begin(init, params.value)
+    return shapes, begun or 0
 
 
 def _named(leaf: Any) -> Any:
@@ -388,18 +386,6 @@ def _named(leaf: Any) -> Any:
     if jnp.issubdtype(leaf.dtype, jax.dtypes.extended):
         return None
     return type(leaf), leaf.dtype, leaf.shape, getattr(leaf, "weak_type", False), np.asarray(leaf).tobytes()
-
-
-def _require_counting(like: State, done: int, num_rounds: int) -> None:
-    """Raise InvalidValueError for rounds that the `round` of such a state, or a round's key, cannot distinguish."""
-    dtype = jnp.result_type(like.round)
-    most = min(int(jnp.iinfo(dtype).max), 2**32 - 1)
-    if done + num_rounds > most:
-        raise InvalidValueError(
-            f"num_rounds={num_rounds} after {done} rounds must be at most {most} in all, as far as the state's `round` "
-            f"counts, which is {dtype}. Lower num_rounds, or let `init` begin at round=jnp.int32(0).",
-            argument="num_rounds",
-        )
 
 
 def require_round(shapes: Any) -> None:

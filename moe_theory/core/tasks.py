@@ -14,7 +14,6 @@ from jaxtyping import Array, Float, Int, Key, Shaped
 from moe_theory.core import random
 from moe_theory.core.constraints import OneOf
 from moe_theory.core.errors import InvalidValueError
-from moe_theory.core.fields import documented
 from moe_theory.core.numerics import Numbers, Scalar, rounded_positive
 
 MOST_SIGNALS = 16  # that are made orthogonal one by one in a program; a loop over more is the smaller program
@@ -25,7 +24,6 @@ SignalLaw = Annotated[
 ]
 
 
-@documented
 class Pool(NamedTuple):
     """The N ground truths, their feature signals and clusters, in d features.
 
@@ -42,7 +40,6 @@ class Pool(NamedTuple):
     clusters: Int[Numbers, " N"]  # cluster k of each task
 
 
-@documented
 class Arrival(NamedTuple):
     """The data of one round: its targets are y = X' w_n of the pool's truth, unless it brings its own."""
 

@@ -15,8 +15,7 @@ from moe_theory.core.machine import available_cores
 
 def on_all_cores(function: Callable[[Any], Any], arguments: Iterable[Any]) -> list[Any]:
     """Map `function` over the arguments, on all cores if this is the main thread of a process that is no worker, on a
-    CPU, and under JAX's global settings: other threads do not inherit those of a `with` block, such as
-    `jax.enable_x64`.
+    CPU, and outside of a `with` block of JAX's settings, which other threads do not inherit.
     """
     arguments = list(arguments)
     if len(arguments) < 2 or not _are_ours():
@@ -34,9 +33,9 @@ def _done(function: Callable[[Any], Any], argument: Any) -> Any:
 
 
 def _are_ours() -> bool:
-    if threading.current_thread() is not threading.main_thread() or multiprocessing.parent_process() is not None:
-        return False
-    if jax.default_backend() != "cpu" or len(jax.local_devices()) > 1 or available_cores() == 1:
+    is_main = threading.current_thread() is threading.main_thread() and multiprocessing.parent_process() is None
+    is_one_cpu = jax.default_backend() == "cpu" and len(jax.local_devices()) == 1
+    if not is_main or not is_one_cpu or available_cores() == 1:
         return False
     return _threads().submit(_settings).result() == _settings()
 

@@ -1,14 +1,14 @@
 """`moe-theory deep`."""
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
-from moe_theory.core.commands import Interruption, Option, Terminal, option_names
 from moe_theory.core.errors import InvalidValueError
+from moe_theory.plot.commands import Interruption, Option, Terminal, option_names
 from moe_theory.plot.document import Document
 
 READING = "balanced"
+OWN = "the preset's"
 
 
 def deep(
@@ -16,50 +16,29 @@ def deep(
     /,
     *,
     data: Annotated[
-        Path | None,
-        Option(
-            "Folder of a data set's files or of images of your own; without PRESET the first one on these data.",
-            metavar="DIR",
-        ),
+        Path | None, Option("Folder of a data set or of your images; names PRESET if that is left out.", metavar="DIR")
     ] = None,
     only_list: Annotated[bool, Option("Only list the presets, or with --data what DIR holds.", ("--list",))] = False,
-    kappa: Annotated[
-        float | None,
-        Option(
-            "Gate drive to reach, by the gate's scale, as a pilot of ten rounds finds it.", default_words="no pilot"
-        ),
-    ] = None,
-    literal: Annotated[
-        bool,
-        Option(
-            "Set eta, alpha, lambda and Gamma from the measured sigma_0 as the theorems do, and leave the gate's input "
-            "as it is."
-        ),
-    ] = False,
+    kappa: Annotated[float | None, Option("Gate drive to reach by the gate's scale.", default_words="no pilot")] = None,
+    literal: Annotated[bool, Option("Set eta, alpha, lambda and Gamma from sigma_0 as the theorems do.")] = False,
     network: Annotated[
         str | None,
         Option("Of the experts: mlp, five-layer-small, resnet18-small, or PACKAGE.MODULE:NAME.", metavar="NAME"),
     ] = None,
-    epochs: Annotated[int | None, Option("Of an expert on a task.", default_words="the preset's")] = None,
-    samples: Annotated[int | None, Option("Training images of a task.", default_words="the preset's")] = None,
-    rounds: Annotated[int | None, Option("T, tasks that arrive.", default_words="the preset's")] = None,
+    epochs: Annotated[int | None, Option("Of an expert on a task.", default_words=OWN)] = None,
+    samples: Annotated[int | None, Option("Training images of a task.", default_words=OWN)] = None,
+    rounds: Annotated[int | None, Option("T, tasks that arrive.", default_words=OWN)] = None,
     experts: Annotated[
-        tuple[int, ...] | None,
-        Option("Numbers of experts to compare.", metavar="M,...", default_words="the preset's"),
+        tuple[int, ...] | None, Option("Numbers of experts to compare.", metavar="M,...", default_words=OWN)
     ] = None,
     classes: Annotated[
-        tuple[int, ...] | None,
-        Option("Numbers of the data set's classes that are tasks.", metavar="K,...", default_words="the preset's"),
+        tuple[int, ...] | None, Option("Numbers of the classes that are tasks.", metavar="K,...", default_words=OWN)
     ] = None,
-    test_images: Annotated[
-        int | None,
-        Option("Of the data set, to evaluate on.", default_words="all; a part for ResNet-18"),
-    ] = None,
+    test_images: Annotated[int | None, Option("To evaluate on.", default_words="all; a part for ResNet-18")] = None,
     replicates: Annotated[
         int | None,
         Option(
-            "Seeds that each cell is run with. Of 60 or more the claims are looked at after halves of them too, and no "
-            "more are run once all claims are decided.",
+            "Seeds of each cell. Of 60 or more, halves are looked at too, and no more run once all claims are decided.",
             default_words="12, and 32 of a small preset",
         ),
     ] = None,
@@ -73,11 +52,7 @@ def deep(
     ] = None,
     settings: Annotated[
         tuple[str, ...],
-        Option(
-            "Override a parameter of the preset, such as gate_scale=5; repeat it for more.",
-            ("--set",),
-            metavar="NAME=VALUE",
-        ),
+        Option("Override a parameter, such as gate_scale=5; repeat it for more.", ("--set",), metavar="NAME=VALUE"),
     ] = (),
     seed: Annotated[int | None, Option("Seed of all random numbers.", default=0)] = None,
     out: Annotated[Path | None, Option("Folder for checkpoints and results.", default_words="runs/deep/PRESET")] = None,
@@ -104,7 +79,6 @@ def deep(
         moe-theory deep continual-mnist-small --kappa 3 --network mlp
     """
     from moe_theory.deep import datasets, judging, report
-    from moe_theory.deep.datasets import report as data_report
     from moe_theory.runs import terminal_progress
     from moe_theory.runs.compilation import keep_programs
     from moe_theory.runs.files import prepare_folder
@@ -129,8 +103,13 @@ def deep(
         "replicates": replicates,
     }
     if only_list or (preset is None and data is None):
-        _refuse(sizes | {"reading": reading, "settings": settings, "seed": seed, "out": out})
-        return report.presets() if data is None else data_report.folder_document(data)
+        run_options = sizes | {"reading": reading, "settings": settings, "seed": seed, "out": out}
+        for name, value in run_options.items():
+            if value is not None and value is not False and value != ():
+                raise InvalidValueError(
+                    f"{option_names(deep)[name]} is for a run of a preset. Name PRESET, which --list shows."
+                )
+        return report.presets() if data is None else report.folder_document(data)
 
     chosen = judging.preset_for(preset, data)
     folder = out or Path("runs/deep") / chosen.name
@@ -146,7 +125,7 @@ def deep(
         tell=terminal.say,
     )
     prepare_folder(folder, judging.FILES)
-    terminal.say(report.heading(plan), *report.stored_lines(plan))
+    terminal.say(report.heading(plan))
     try:
         with terminal_progress(terminal.console) as progress:
             judgement = judging.judge(plan, progress=progress, command=terminal.command)
@@ -155,12 +134,6 @@ def deep(
             f"rounds up to each run's last checkpoint, every {plan.every}, are kept in {folder}: the same command "
             "resumes from them"
         ) from None
+    if plan.store is not None and plan.store.damaged:
+        terminal.say(f"{len(plan.store.damaged)} saved runs were damaged, and are computed again")
     return report.document(judgement, folder)
-
-
-def _refuse(run_options: Mapping[str, Any]) -> None:
-    """Raise InvalidValueError for an option that only a run reads."""
-    for name, value in run_options.items():
-        if value is not None and value is not False and value != ():
-            option = option_names(deep)[name]
-            raise InvalidValueError(f"{option} is for a run of a preset. Name PRESET, which --list shows.")

@@ -9,12 +9,10 @@ import optax
 from jaxtyping import Array, Bool, Float, Int, Key, PyTree
 
 from moe_theory.continual.algorithm import Learned, Optimizer, Router, Routing, advance, perturbed
-from moe_theory.core.fields import documented
 from moe_theory.core.locality import Locality, check_locality, distance_moved
 from moe_theory.core.system import System
 from moe_theory.core.tasks import streamed
 from moe_theory.deep import baselines, evaluation, gate, networks, training
-from moe_theory.deep.baselines import Kept
 from moe_theory.deep.evaluation import UNSEEN, Past, Tables, Tests
 from moe_theory.deep.gate import ImageMoments
 from moe_theory.deep.networks import Weights
@@ -22,7 +20,6 @@ from moe_theory.deep.params import Dims, Params, check_params
 from moe_theory.deep.tasks import Arrival, Pool, Source, Stream, draw, on_device, pool_of
 
 
-@documented
 class State(NamedTuple):
     """Carried from round to round; the checkpoint."""
 
@@ -37,7 +34,6 @@ class State(NamedTuple):
     round: Int[Array, ""]  # t, completed rounds
     past: Past
     tests: Tests
-    kept: Kept | None  # against forgetting; None unless `Dims` makes room
     optimizer_state: PyTree
     memory: PyTree = None  # what the locality loss remembers
 
@@ -47,7 +43,6 @@ class State(NamedTuple):
         return self.past.max_rounds
 
 
-@documented
 class Info(NamedTuple):
     """Observables of one round."""
 
@@ -158,7 +153,6 @@ def begin(
         round=jnp.zeros((), jnp.int32),
         past=evaluation.empty_past(dims),
         tests=evaluation.begin_tests(pool, params, dims, embed),
-        kept=baselines.nothing_kept(dims, experts.params) if dims.num_kept or dims.consolidates else None,
         optimizer_state=optimizer(jnp.asarray(params.learning_rate, gates.dtype)).init(gates),
         memory=baselines.locality_of(dims, locality, distance_moved).init(dims),
     )
@@ -207,17 +201,13 @@ def learn(
     def experts(routing: Routing) -> Learned:
         expert = routing.ranked[0]
         before = networks.expert(state.experts, expert)
-        kept = None if state.kept is None else networks.expert(state.kept, expert)
-        trained = training.train_on_arrival(before, arrival, pixels, state.pool, time, params, dims, kept)
-        if state.kept is not None and trained.kept is not None:
-            kept = networks.with_expert(state.kept, expert, trained.kept)
+        trained = training.train_on_arrival(before, arrival, pixels, state.pool, time, params, dims)
         after = state._replace(
             experts=networks.with_expert(state.experts, expert, trained.weights),
             tables=evaluation.with_rows(state.tables, expert, trained.rows),
             moments=moments,
             past=evaluation.record(state.past, time, arrival.task, expert, arrival.tests, trained.rows),
             tests=evaluation.with_arrival(state.tests, time, arrival, state.pool, embed),
-            kept=kept,
         )
         return Learned(after, trained.squared_change[None])
 

@@ -9,7 +9,6 @@ from jaxtyping import Array, Bool, Float, Int, Key, PyTree
 
 from moe_theory.core import constraints, gating
 from moe_theory.core.errors import InvalidValueError
-from moe_theory.core.fields import documented
 from moe_theory.core.locality import Locality, check_locality
 from moe_theory.core.random import uniforms
 from moe_theory.core.system import System
@@ -28,7 +27,6 @@ from moe_theory.edge.servers import DROPPED, FREE, Assignment, Servers, due, exi
 _EXECUTION = 2**31 - 1  # folded into a key that experts' numbers are folded into too: larger than any of them
 
 
-@documented
 class State(NamedTuple):
     """Carried from round to round; the checkpoint."""
 
@@ -61,7 +59,6 @@ class State(NamedTuple):
         return self.past.max_rounds
 
 
-@documented
 class Info(NamedTuple):
     """Observables of one round."""
 

@@ -28,6 +28,7 @@ from moe_theory.verification.claim import Runs
 from moe_theory.verification.registry import select_claims
 from moe_theory.verification.statement import probability
 
+PAPERS = {CONTINUAL: "continual-learning", EDGE: "edge-computing"}  # as captions have them
 # By network, for some minutes on two cores. A verdict's first look is at 64 replicates; with fewer there is one look.
 REPLICATES = {"mlp": 256, "five-layer-small": 64, "resnet18-small": 64}
 
@@ -95,23 +96,20 @@ def run_preset(preset: Preset, settings: Mapping[str, Mapping[str, Any]], setup:
 def describe(preset: Preset) -> str:
     original = PRESETS[preset.name.removesuffix(SMALL)]
     return (
-        f"A small version of {preset.where} of the {_PAPERS[preset.paper]} paper: {_sizes(preset)}. The paper: "
+        f"A small version of {preset.where} of the {PAPERS[preset.paper]} paper: {_sizes(preset)}. The paper: "
         f"{_sizes(original)}."
     )
 
 
-_PAPERS = {CONTINUAL: "continual-learning", EDGE: "edge-computing"}
-
-
 def _sizes(preset: Preset) -> str:
     dims = preset.dims
-    method = "Adam" if dims.optimizer == ADAM else "SGD"
     classes = ", ".join(map(str, preset.classes))
-    epochs = f"{dims.num_epochs} epochs of {method}"
+    method = "Adam" if dims.optimizer == ADAM else "SGD"
     batches = f" in batches of {dims.batch_size}" if dims.batch_size < dims.num_samples else ""
     return (
         f"{DATASETS[preset.data].title} (classes {classes}), T = {dims.max_rounds} rounds, {dims.num_samples} training "
-        f"and {dims.num_tests} test images a task, network {dims.network}, {epochs}{batches}"
+        f"and {dims.num_tests} test images a task, network {dims.network}, {dims.num_epochs} epochs of {method}"
+        f"{batches}"
     )
 
 

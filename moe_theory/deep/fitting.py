@@ -5,11 +5,12 @@ A gate drive is measured in the first rounds of one run, the pilot.
 
 import dataclasses
 import math
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
 
+from moe_theory.core.constraints import Positive, require
 from moe_theory.core.errors import InvalidValueError
 from moe_theory.deep.datasets import DataSet, Images
 from moe_theory.deep.gate import mean_image
@@ -19,13 +20,6 @@ from moe_theory.deep.tasks import pool_of, sample_rows
 
 PILOT_ROUNDS = 10
 MEASURED_TASKS = 200  # whose mean images give sigma_0
-
-
-class FittedPlan(NamedTuple):
-    """A plan with settings that were found by measuring, and a line on how."""
-
-    plan: Plan
-    told: str
 
 
 def resized(
@@ -51,15 +45,21 @@ def resized(
     )
 
 
-def thinned(data: DataSet, test_images: int | None) -> DataSet:
-    """The data set with `test_images` test images, evenly spread over all. Raises: InvalidValueError for none."""
-    if test_images is None or test_images >= len(data.test.labels):
-        return data
-    if test_images < 1:
+def thinned(data: DataSet, default: int | None, test_images: int | None) -> DataSet:
+    """The data set with `test_images` test images, or the default number, evenly spread; None takes all.
+
+    Raises: InvalidValueError for none, or for more than there are.
+    """
+    total = len(data.test.labels)
+    if test_images is not None and not 1 <= test_images <= total:
         raise InvalidValueError(
-            f"test_images={test_images} must be at least 1. Raise test_images.", argument="test_images"
+            f"test_images={test_images} must be in 1..{total}, as many as {data.title} has. Change test_images.",
+            argument="test_images",
         )
-    rows = np.linspace(0, len(data.test.labels) - 1, test_images).round().astype(int)
+    number = min(test_images or default or total, total)
+    if number == total:
+        return data
+    rows = np.linspace(0, total - 1, number).round().astype(int)
     return dataclasses.replace(data, test=Images(data.test.pixels[rows], data.test.labels[rows]))
 
 
@@ -69,20 +69,19 @@ def check(plan: Plan, kappa: float | None, is_literal: bool = False) -> None:
     Raises: InvalidValueError for a gate drive that is not above 0, or where gate_scale is set as well or differs
         between the cells.
     """
-    compares_scales = "gate_scale" in set_by(plan.preset)
-    if kappa is not None and not 0 < kappa < math.inf:
-        raise InvalidValueError(f"kappa={kappa} must be above 0. Raise kappa.", argument="kappa")
-    if kappa is not None and "gate_scale" in plan.settings:
-        raise InvalidValueError("gate_scale and kappa decide the same: drop one of both.")
-    if is_literal and (kappa is not None or compares_scales):
-        raise InvalidValueError("--literal leaves the gate's input as it is: drop it, or what scales that input.")
-    if kappa is not None and compares_scales:
-        raise InvalidValueError(f"{plan.preset.name} compares scales of the gate's input: drop kappa.")
+    has_scale = "gate_scale" in set_by(plan.preset) or "gate_scale" in plan.settings
+    if kappa is not None:
+        require(Positive, kappa=kappa)
+        if has_scale or is_literal:
+            raise InvalidValueError("kappa, gate_scale and literal decide the gate's scale: drop one of both.")
+    if is_literal and "gate_scale" in set_by(plan.preset):
+        raise InvalidValueError(f"{plan.preset.name} compares scales of the gate's input: drop literal.")
 
 
-def literal(plan: Plan) -> FittedPlan:
-    """The parameters that the theorems ask for, at the measured sigma_0 of an element of the mean images across tasks,
-    and these images as they are: eta = alpha = sigma_0^.5 and lambda = Gamma = sigma_0^1.25; of servers eta and lambda.
+def literal(plan: Plan) -> tuple[Plan, str]:
+    """The plan with the parameters that the theorems ask for, at the measured sigma_0, and a line on them.
+
+    The mean images stay as they are: eta = alpha = sigma_0^.5 and lambda = Gamma = sigma_0^1.25.
 
     Source: Section 3.2 and Theorem 1 of `continual`, Section VI of `edge`.
     Raises: InvalidValueError where one of them is set as well.
@@ -103,7 +102,7 @@ def literal(plan: Plan) -> FittedPlan:
         raise InvalidValueError(f"--literal sets {both[0]}: drop one of both.")
     listed = ", ".join(f"{name}={value}" for name, value in settings.items())
     told = f"sigma_0 of the mean images of {MEASURED_TASKS} tasks is {deviation:.3g}: {listed}"
-    return FittedPlan(dataclasses.replace(plan, settings={**plan.settings, **settings}), told)
+    return dataclasses.replace(plan, settings={**plan.settings, **settings}), told
 
 
 def deviation_of(plan: Plan) -> float:
@@ -121,9 +120,10 @@ def deviation_of(plan: Plan) -> float:
     return float(np.sqrt(np.mean(np.var(means, axis=0))))
 
 
-def at_drive(plan: Plan, target: float) -> FittedPlan:
-    """The scale of the gate's input at which the pilot's median kappa is the target: kappa goes as its square. The plan
-    has passed `check`. Raises: InvalidValueError for a pilot without a gate drive.
+def at_drive(plan: Plan, target: float) -> tuple[Plan, str]:
+    """The plan with the gate's scale at which the pilot's median kappa is the target, and a line on it.
+
+    Kappa goes as the square of the scale. The plan has passed `check`. Raises: InvalidValueError without a gate drive.
     """
     cell, params = max(plan.params().items(), key=lambda item: int(item[1].num_experts))
     # All where classes arrive one after the other: the first rounds of those are of one class alone.
@@ -141,13 +141,4 @@ def at_drive(plan: Plan, target: float) -> FittedPlan:
         f"gate_scale {before:g} has a median kappa of {drive:.2g} in {num_rounds} pilot rounds of {cell}: {scale:g} is "
         f"taken, for {target:g}"
     )
-    return FittedPlan(dataclasses.replace(plan, settings={**plan.settings, "gate_scale": scale}), told)
-
-
-def words(plan: Plan) -> str:
-    """The sizes that a fit may change."""
-    dims = plan.preset.dims
-    return (
-        f"network {dims.network}, {dims.num_epochs} epochs of {dims.num_samples} images in batches of "
-        f"{dims.batch_size}, {len(plan.data.test.labels):,} test images"
-    )
+    return dataclasses.replace(plan, settings={**plan.settings, "gate_scale": scale}), told

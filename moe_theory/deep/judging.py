@@ -10,11 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from moe_theory.core.errors import InvalidValueError, shortened, unknown_name
-from moe_theory.core.fields import documented
 from moe_theory.core.machine import available_cores
 from moe_theory.deep import datasets, fitting, own, presets, runs
 from moe_theory.deep.datasets import DataSet
-from moe_theory.deep.datasets import report as data_report
 from moe_theory.deep.experiments import claims_for
 from moe_theory.deep.params import READINGS
 from moe_theory.deep.presets import Preset
@@ -34,7 +32,6 @@ THREADS = 2  # seeds that run at once on a CPU
 FILES = ("results.nc", "summary.json", "verdicts.json", "deep.svg")  # of a judgement, in its folder
 
 
-@documented
 @dataclasses.dataclass(frozen=True)
 class Judgement:
     """Runs of a preset, and the verdicts on its figure's claims.
@@ -65,12 +62,10 @@ def preset_for(name: str | None, folder: Path | str | None) -> Preset:
     Raises: UnknownNameError for an unknown name; MissingError for a folder that holds something else;
         DataError; InvalidValueError where neither names a preset.
     """
-    if folder is None:
-        return presets.on_data(name, None)
-    names = datasets.found_in(folder)
-    if not names and name is None:
+    found = None if folder is None else datasets.found_in(folder)
+    if folder is not None and not found and name is None:
         raise datasets.missing(folder)
-    return presets.on_data(name, names)
+    return presets.on_data(name, found)
 
 
 def plan(
@@ -104,17 +99,14 @@ def plan(
         epochs, samples, batch: of an expert on a task: passes, training images, images of a gradient step.
         rounds, experts, classes: T, the numbers M that are compared, and the classes of the data that are tasks.
         test_images: of the data, evenly spread, that experts are evaluated on.
-        reading: where the papers are silent.
-        settings: parameters by name, in place of the preset's; values or their texts.
+        reading, settings: where the papers are silent; parameters by name in place of the preset's, values or texts.
         replicates: seeds that each cell is run with.
         kappa: gate drive to reach by the gate's scale, by a pilot.
         literal: set eta, alpha, lambda and Gamma from the measured sigma_0, as the theorems do.
-        folder: where runs are kept from checkpoint to checkpoint, and resumed from; None keeps nothing.
-        every: rounds between checkpoints.
-        tell: called with lines about what was read and measured, and what follows.
-    Raises: UnknownNameError and InvalidValueError for what cannot be run, or does
-        not go together; MissingError and DataError for the folder of the data; DeclarationError for a
-        network that cannot be imported; OutputError for a folder that cannot be written.
+        folder, every: where runs are kept, to resume from; rounds between checkpoints. None keeps nothing.
+        tell: called with lines about what was read and measured.
+    Raises: UnknownNameError, InvalidValueError, MissingError, DataError, DeclarationError or OutputError for what is
+        unknown or not allowed, or cannot be read, imported or written.
 
     Examples:
         >>> from moe_theory import deep
@@ -128,9 +120,8 @@ def plan(
             "`deep.datasets.from_arrays`."
         )
     place = None if data is None or isinstance(data, DataSet) else Path(data)
-    chosen = preset if isinstance(preset, Preset) else preset_for(preset, place)
     chosen = fitting.resized(
-        chosen,
+        preset if isinstance(preset, Preset) else preset_for(preset, place),
         _numbers("experts", experts),
         _numbers("classes", classes),
         network=own.network_named(network),
@@ -142,15 +133,9 @@ def plan(
     if isinstance(reading, str) and reading not in READINGS:
         raise unknown_name("reading", reading, READINGS)
     report = tell or (lambda *lines: None)
-    read = data if isinstance(data, DataSet) else datasets.load(chosen.data, place)  # last: it may take long
-    if test_images is not None and test_images > len(read.test.labels):
-        raise InvalidValueError(
-            f"test_images={test_images} must be at most {len(read.test.labels)}, as many as {read.title} has. Lower "
-            "test_images, or leave it out for all.",
-            argument="test_images",
-        )
+    images = data if isinstance(data, DataSet) else datasets.load(chosen.data, place)  # last: it may take long
     if place is not None:
-        report(*data_report.lines(read))
+        report(*images.lines)
     request = Plan(
         preset=chosen,
         reading=READINGS[reading] if isinstance(reading, str) else reading,
@@ -159,7 +144,7 @@ def plan(
         every=every,
         folder=None if folder is None else Path(folder) / "runs",
         settings=settings or {},
-        data=fitting.thinned(read, chosen.test_images if test_images is None else test_images),
+        data=fitting.thinned(images, chosen.test_images, test_images),
     )
     fitting.check(request, kappa, literal)
     if literal:
@@ -221,14 +206,12 @@ def _numbers(name: str, given: Sequence[int] | None) -> tuple[int, ...] | None:
 def _tests(plan: Plan) -> list[SequentialTest]:
     """The tests of the preset's claims, which share one error; none of a single seed, which decides nothing."""
     claims = claims_for(plan.preset, plan.data.title) if plan.replicates > 1 else []
+    errors = FAMILY_ERROR / max(len(claims), 1)
+    verdicts = [blank_verdict(claim, plan.setting, plan.seed, errors) for claim in claims]
+    is_single_look = len(plan.looks) == 1
     return [
-        SequentialTest(
-            claim,
-            blank_verdict(claim, plan.setting, plan.seed, FAMILY_ERROR / len(claims)),
-            plan.replicates,
-            is_single_look=len(plan.looks) == 1,
-        )
-        for claim in claims
+        SequentialTest(claim, verdict, plan.replicates, is_single_look=is_single_look)
+        for claim, verdict in zip(claims, verdicts, strict=True)
     ]
 
 
@@ -271,10 +254,10 @@ def _recorder(plan: Plan, progress: Progress) -> Callable[[RunProgress], None]:
     def record(step: RunProgress) -> None:
         with lock:
             progress.at(f"{step.cell}, seed {step.replicate}, round {step.done} of {num_rounds}")
-            if step.stored is None:
+            if step.is_begin:  # rounds that an earlier run has saved are no work of this one
+                progress.add_work(-step.rounds)
+            else:
                 progress.advance(step.rounds)
                 progress.running("rounds")
-            else:  # rounds that an earlier run has saved are no work of this one
-                progress.add_work(-step.rounds)
 
     return record

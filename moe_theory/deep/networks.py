@@ -18,7 +18,6 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, Key, PyTree
 
 from moe_theory.core.errors import DeclarationError, InvalidValueError, described
-from moe_theory.core.fields import documented
 from moe_theory.deep.layers import (
     Affine,
     Normalization,
@@ -36,7 +35,6 @@ _KERNEL_SIDE = 3
 _POOL_SIDE = 2
 
 
-@documented
 class Weights(NamedTuple):
     """The weights of one network, or with leaves (M, ...) of a stack of M."""
 
@@ -44,7 +42,6 @@ class Weights(NamedTuple):
     statistics: PyTree  # running means and variances of BatchNorm; () where a network has none
 
 
-@documented
 @dataclass(frozen=True)
 class Network:
     """Two pure functions and a name; hashable.
@@ -60,18 +57,9 @@ class Network:
 
 
 def stacked(
-    network: Network,
-    key: Key[Array, ""] | Key[Array, " M"],
-    num_experts: int,
-    shape: tuple[int, int, int],
-    num_outputs: int,
+    network: Network, key: Key[Array, ""], num_experts: int, shape: tuple[int, int, int], num_outputs: int
 ) -> Weights:
-    """M networks as one tree, leaves (M, ...). An expert does not depend on how many others there are.
-
-    Args:
-        key: one key, for expert m `fold_in(key, m)`; or M keys, one for each expert, which may be equal.
-
-    Raises: InvalidValueError for another number of keys.
+    """M networks as one tree, leaves (M, ...). Expert m has the key `fold_in(key, m)`, however many others there are.
 
     Examples:
         >>> import moe_theory as mt
@@ -85,13 +73,9 @@ def stacked(
         >>> float(networks.squared_distance(first.params, second.params))
         0.0
     """
-    if key.shape not in ((), (num_experts,)):
-        raise InvalidValueError(
-            f"keys of shape {key.shape} must be one key, or num_experts={num_experts} keys, one for each expert."
-        )
-    keys = jax.vmap(jax.random.fold_in, in_axes=(None, 0))(key, jnp.arange(num_experts)) if key.shape == () else key
+    keys = jax.vmap(jax.random.fold_in, in_axes=(None, 0))(key, jnp.arange(num_experts))
     # Not vectorised: results of vectorised code may depend on M.
-    return jax.lax.map(lambda own: network.init(own, shape, num_outputs), keys)
+    return jax.lax.map(lambda key: network.init(key, shape, num_outputs), keys)
 
 
 def expert(stack: Stack, index: Int[Array, ""]) -> Stack:

@@ -33,7 +33,6 @@ from moe_theory.core.constraints import (
     Within,
 )
 from moe_theory.core.errors import InvalidValueError, unknown_name
-from moe_theory.core.fields import documented
 from moe_theory.core.papers import Reading
 from moe_theory.deep.networks import NETWORKS
 from moe_theory.edge.params import Delay, GateLag
@@ -47,7 +46,6 @@ Part = Annotated[Real, Within(0, 1, why="1 is the whole baseline")]
 BETWEEN = "a delay is between them"
 
 
-@documented
 @dataclasses.dataclass(frozen=True)
 class Dims:
     """Static shapes: what a program is compiled for.
@@ -73,8 +71,6 @@ class Dims:
     batch_size: Size = 100  # images of a gradient step
     network: str = "mlp"  # a key of `networks.NETWORKS`
     optimizer: str = SGD  # of an expert, initialised anew for every task
-    num_kept: int = 0  # training images of each class that an expert keeps, for replay
-    consolidates: bool = False  # whether an expert keeps how important its weights are, for their consolidation
     compares: bool = False  # whether the cost of moves is remembered, for a baseline in the locality loss
 
     def __post_init__(self) -> None:
@@ -83,11 +79,6 @@ class Dims:
             raise unknown_name("network", self.network, NETWORKS)
         if self.optimizer not in OPTIMIZERS:
             raise unknown_name("optimizer", self.optimizer, OPTIMIZERS)
-        if not 0 <= self.num_kept <= self.num_samples:
-            raise InvalidValueError(
-                f"num_kept={self.num_kept} must be in 0..{self.num_samples}, the images of a task. Change num_kept.",
-                argument="num_kept",
-            )
         if self.num_samples % self.batch_size:
             raise InvalidValueError(
                 f"batch_size={self.batch_size} must divide num_samples={self.num_samples}: all batches are of one "
@@ -110,13 +101,11 @@ class Dims:
         return self.num_epochs * (self.num_samples // self.batch_size)
 
 
-@documented
 class Params(NamedTuple):
     """Everything a user sweeps; every leaf may be traced. Those of mobile edge computing alone come last.
 
     Algorithm 1 of `edge` has no auxiliary loss, no termination and the plain norm: `deep.edge` ignores
-    `balance_weight`, `termination_threshold`, `terminate`, `accumulate_flags`, `locality_power` and what is kept
-    against forgetting.
+    `balance_weight`, `termination_threshold`, `terminate`, `accumulate_flags` and `locality_power`.
 
     Examples:
         >>> from moe_theory import deep
@@ -143,8 +132,6 @@ class Params(NamedTuple):
     multi_class: Flag = False  # whether experts classify among the K classes, or tell one class from the rest
     incremental: Flag = False  # whether the classes arrive one after the other, T / K rounds each, or at random
     squared_loss: Flag = False  # whether experts minimise the squared error, or the cross entropy
-    replay_weight: NonNegative = 0.0  # of the images that an expert keeps, beside its task's 1
-    ewc_strength: NonNegative = 0.0  # of the penalty on weights that earlier tasks need
     baseline_weight: Part = 0.0  # of the baseline in the locality loss, `core.baseline.repaired`; the papers' is 0
     policy: CountOrZero = 0  # which of a system's policies routes: adaptive, nearest, fastest, uniform
     gate_lag: GateLag = 1  # rounds from a completion to its gate step
@@ -194,45 +181,31 @@ def check_params(dims: Dims, params: Params, num_classes: int | None = None) -> 
             f"multi_class needs positive_share=1, not {share}: images of other classes have no label. Raise "
             "positive_share to 1."
         )
-    for name, room, way_out in (
-        ("replay_weight", dims.num_kept, "num_kept"),
-        ("ewc_strength", dims.consolidates, "consolidates"),
-        ("baseline_weight", dims.compares, "compares"),
-    ):
-        if values.get(name) and not room:
-            raise InvalidValueError(
-                f"{name}={values[name]} needs room for what is kept. Set Dims.{way_out}.", argument=name
-            )
+    if values.get("baseline_weight") and not dims.compares:
+        raise InvalidValueError(
+            f"baseline_weight={values['baseline_weight']} needs room for what moves have cost. Set Dims.compares.",
+            argument="baseline_weight",
+        )
     if values.get("multi_class") and dims.num_classes == 1:
         raise InvalidValueError("multi_class needs num_classes above 1. Raise Dims.num_classes.")
 
 
+_AMONG = {"positive_share": 1.0, "multi_class": True}
 # The readings by name; the first has the defaults of `Params`.
 READINGS: dict[str, Reading] = {
-    reading.name: reading
-    for reading in (
-        Reading("balanced", "half of a task's images show its class, cross entropy, delays of 4 rounds", Params()),
-        Reading(
-            "multi-class",
-            "all images show the task's class, which experts tell from the K - 1 others",
-            Params(),
-            {"positive_share": 1.0, "multi_class": True},
-        ),
-        Reading("all-positive", "all images show the task's class: one label", Params(), {"positive_share": 1.0}),
-        Reading(
+    name: Reading(name, summary, Params(), choices)
+    for name, summary, choices in (
+        ("balanced", "half of a task's images show its class, cross entropy, delays of 4 rounds", {}),
+        ("multi-class", "all images show the task's class, which experts tell from the K - 1 others", _AMONG),
+        ("all-positive", "all images show the task's class: one label", {"positive_share": 1.0}),
+        (
             "class-incremental",
             "as multi-class, the classes arrive one after the other, T / K rounds each",
-            Params(),
-            {"positive_share": 1.0, "multi_class": True, "incremental": True},
+            _AMONG | {"incremental": True},
         ),
-        Reading("squared-loss", "as balanced, experts minimise the squared error", Params(), {"squared_loss": True}),
-        Reading("uncentred", "as balanced, the gate reads the mean image itself", Params(), {"centre": False}),
-        Reading("per-parameter", "as balanced, the locality norm per parameter", Params(), {"per_parameter": True}),
-        Reading(
-            "uniform-delay",
-            "as balanced, execution delays uniform on 1 to 4 rounds",
-            Params(),
-            {"min_execution_delay": 1},
-        ),
+        ("squared-loss", "as balanced, experts minimise the squared error", {"squared_loss": True}),
+        ("uncentred", "as balanced, the gate reads the mean image itself", {"centre": False}),
+        ("per-parameter", "as balanced, the locality norm per parameter", {"per_parameter": True}),
+        ("uniform-delay", "as balanced, execution delays uniform on 1 to 4 rounds", {"min_execution_delay": 1}),
     )
 }

@@ -8,7 +8,6 @@ import numpy as np
 from jaxtyping import Float
 
 from moe_theory.core.errors import InvalidValueError, unknown_name
-from moe_theory.core.fields import documented
 from moe_theory.core.system import System
 from moe_theory.deep import continual, edge
 from moe_theory.deep.params import ADAM, Dims
@@ -19,7 +18,6 @@ CONTINUAL, EDGE = "continual", "edge"
 SMALL = "-small"  # suffix of the small versions
 
 
-@documented
 @dataclasses.dataclass(frozen=True)
 class Preset:
     """One experiment of a paper: data, sizes, and the cells that its figure compares."""
@@ -55,24 +53,22 @@ class Preset:
         Experts with and without termination (a single expert needs no router), at each scale of the gate's input, or
         servers under every policy.
         """
-        fixed, others = {**self.choices, "num_rounds": self.num_rounds}, self.others.items()
+        fixed = {**self.choices, "num_rounds": self.num_rounds}
+        cells = {}
         if self.paper == EDGE:
-            return {
-                server_cell(number, policy): {**fixed, "num_experts": number, "policy": place}
-                for number in self.experts
-                for place, policy in enumerate(POLICIES)
-            } | {name: {**fixed, "num_experts": self.experts[0], "policy": 0, **own} for name, own in others}
-        return {
-            expert_cell(number, terminate, scale): {
-                **fixed,
-                **({} if scale is None else {"gate_scale": scale}),
-                "num_experts": number,
-                "terminate": terminate,
-            }
-            for scale in self.scales or (None,)
-            for number in self.experts
-            for terminate in ((True,) if number == 1 else (True, False))
-        } | {name: {**fixed, "num_experts": 1, "terminate": True, **own} for name, own in others}
+            first = {"num_experts": self.experts[0], "policy": 0}
+            for number in self.experts:
+                for place, policy in enumerate(POLICIES):
+                    cells[server_cell(number, policy)] = {**fixed, "num_experts": number, "policy": place}
+        else:
+            first = {"num_experts": 1, "terminate": True}
+            for scale in self.scales or (None,):
+                scaled = fixed if scale is None else {**fixed, "gate_scale": scale}
+                for number in self.experts:
+                    for terminate in (True,) if number == 1 else (True, False):
+                        name = expert_cell(number, terminate, scale)
+                        cells[name] = {**scaled, "num_experts": number, "terminate": terminate}
+        return cells | {name: {**fixed, **first, **changes} for name, changes in self.others.items()}
 
     def system(self, source: Source) -> System:
         """The system that all cells run, on a data set or a function that reads it.
@@ -114,19 +110,18 @@ def on_data(name: str | None, found: Sequence[str] | None) -> Preset:
     Raises: UnknownNameError for an unknown name; InvalidValueError where neither names a preset.
     """
     if name is None:
-        like = [ALIKE.get(data, data) for data in found or ()]
-        name = next((each.name for each in _ALL if each.data in like), None)
+        alike = [ALIKE.get(data, data) for data in found or ()]
+        name = next((one.name for one in _ALL if one.data in alike), None)
         if name is None:
             raise InvalidValueError(
                 "the folder has no data set of a preset. Name PRESET, such as continual-mnist-small, and by classes "
                 "(--classes) the numbers of the classes that are tasks, such as 0,1, beside what you have typed."
             )
-    own = preset(name)
+    named = preset(name)
     if found is None:
-        return own
-    original = PRESETS.get(name.removesuffix(SMALL), own).data
-    data = original if original in found or not found else found[0]
-    return dataclasses.replace(own, data=data)
+        return named
+    original = PRESETS.get(name.removesuffix(SMALL), named).data
+    return dataclasses.replace(named, data=original if original in found or not found else found[0])
 
 
 # Data sets that take the place of a paper's.
@@ -160,20 +155,15 @@ def _mlp(rounds: int) -> Dims:
     return Dims(10, 6, rounds, 96, 100, 5, 32, "mlp", ADAM)
 
 
-# One network and what it is given against forgetting, on classes that arrive one after the other.
-_AMONG = {"positive_share": 1.0, "multi_class": True, "incremental": True, "replay_weight": 0.0, "ewc_strength": 0.0}
 _PLAIN = {"baseline_weight": 0.0}
 
 # Algorithm 1 against a baseline in its locality loss.
-_BASELINE = {"M = 4, baseline": {"num_experts": 4, "terminate": False, "baseline_weight": 1.0}}
-_AGAINST = _BASELINE | {
+_AGAINST = {
+    "M = 4, baseline": {"num_experts": 4, "terminate": False, "baseline_weight": 1.0},
     "M = 4, baseline and termination": {"num_experts": 4, "baseline_weight": 1.0},
     "M = 4, larger gate": {"num_experts": 4, "gate_scale": STRONG},
 }
 _SERVERS_AGAINST = {"M = 5, baseline": {"baseline_weight": 1.0}}
-# Searched on `baselines-small` at root seed 1000, by mean accuracy: strengths from 0.1 to 10^6, of which 2000 was best;
-# weights from 0.01 to 30, of which those from 1 to 3 were best, within an error of each other.
-_BASELINES = {"M = 1, replay": {"replay_weight": 1.0}, "M = 1, EWC": {"ewc_strength": 2000.0}} | _BASELINE
 
 _ALL = (
     Preset("continual-mnist", "Fig. 5", CONTINUAL, "mnist", _DIGITS, (1, 4, 7), _five_layer(7, 60), _GATE | _SGD),
@@ -192,11 +182,6 @@ _ALL = (
     Preset("edge-mnist", "Fig. 4", EDGE, "mnist", _DIGITS, (5, 10), _five_layer(10, 100), _EDGE | _SGD),
     Preset(
         "gate-drive", "Sec. 6", CONTINUAL, "mnist", _DIGITS, (4,), _five_layer(4, 60), _SGD, scales=(WEAK, STRONG)
-    ),
-    Preset(
-        "baselines", "beside Sec. 6", CONTINUAL, "mnist", _DIGITS, (1, 4),
-        dataclasses.replace(_five_layer(4, 60), num_kept=10, consolidates=True, compares=True),
-        _GATE | _SGD | _AMONG | _PLAIN, others=_BASELINES,
     ),
     Preset(
         "continual-baseline", "beside Fig. 5", CONTINUAL, "mnist", _DIGITS, (1, 4),
@@ -224,10 +209,6 @@ _ALL = (
         _mlp(100), _SMALL_ADAM,
     ),
     Preset("edge-mnist-small", "Fig. 4", EDGE, "digits", _DIGITS, (5, 10), Dims(10, 3, 100), _EDGE),
-    Preset(
-        "baselines-small", "beside Sec. 6", CONTINUAL, "digits", _DIGITS, (1, 4),
-        Dims(4, 3, 60, num_kept=10, consolidates=True, compares=True), _GATE | _AMONG | _PLAIN, others=_BASELINES,
-    ),
     Preset(
         "continual-baseline-small", "beside Fig. 5", CONTINUAL, "digits", _DIGITS, (1, 4),
         Dims(4, 3, 60, compares=True), _GATE | _PLAIN, others=_AGAINST,

@@ -3,22 +3,22 @@
 import dataclasses
 import json
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from rich.console import RenderableType
-from rich.table import Table
+import numpy as np
 
+from moe_theory.deep import datasets
 from moe_theory.deep.datasets import DATASETS
 from moe_theory.deep.experiments import claims_for
 from moe_theory.deep.figures import draw_runs
-from moe_theory.deep.fitting import words
 from moe_theory.deep.judging import FILES, Judgement
 from moe_theory.deep.presets import CONTINUAL, EDGE, PRESETS
-from moe_theory.deep.runs import Plan, Stored
-from moe_theory.deep.summary import LEAST_CHANGE, Estimate, Summary
-from moe_theory.plot.document import Document, Picture, VerdictTable, ruled
+from moe_theory.deep.runs import Plan, digest_of
+from moe_theory.deep.summary import LEAST_CHANGE, CellSummary, Estimate, Summary
+from moe_theory.plot.document import Document, Picture
+from moe_theory.plot.markdown import Markup, filled, paragraphs, table
 from moe_theory.runs.files import plain, sealed
 from moe_theory.sweep.dataset import to_netcdf
 from moe_theory.verification.claim import Runs
@@ -27,8 +27,11 @@ from moe_theory.verification.verdict import Verdict
 
 HEIGHTS = {CONTINUAL: 5.2, EDGE: 3.0}  # of the picture, inches
 SCHEMA = "moe-theory/deep/1"
-BEGIN = """M: experts, T: rounds; digits are embedded, other data needs --data DIR
-to begin: moe-theory deep continual-mnist-small"""
+DATA_SCHEMA = "moe-theory/data/2"
+BEGIN = (
+    "M: experts, T: rounds; digits are embedded, other data needs --data DIR",
+    "to begin: moe-theory deep continual-mnist-small",
+)
 # Column titles of measures, in this order; those in `COMPARED` have a column of differences too.
 TITLES = {
     "generalization_error": "error G_T",
@@ -38,7 +41,7 @@ TITLES = {
     "generalization_error_routed": "G_T, routed",
     "accuracy_routed": "accuracy, routed",
 }
-COMPARED = ("generalization_error", "accuracy")
+COMPARED = {"generalization_error": "G_T", "accuracy": "accuracy"}
 MEANING = {
     "generalization_error": "G_T: mean-squared test error of all tasks after the last round",
     "generalization_error_flushed": "flushed: once the tasks in progress are done",
@@ -68,42 +71,74 @@ def presets() -> Document:
         for preset in PRESETS.values()
     ]
     rows = [
-        (preset.name, preset.where, preset.data, ", ".join(map(str, preset.experts)), str(preset.num_rounds))
-        for preset in PRESETS.values()
+        (fact["preset"], fact["where"], fact["data"], ", ".join(map(str, fact["experts"])), str(fact["rounds"]))
+        for fact in facts
     ]
-    table = ruled(("preset", "figure", "data", "M", "T"), rows, numbers=("T",), whole=("preset",))
-    return Document(lambda: facts, lambda _: (table, BEGIN))
+    text = paragraphs([table(("preset", "figure", "data", "M", "T"), rows, ("T",)), *BEGIN])
+    return Document(lambda: facts, lambda _: text)
+
+
+def folder_document(folder: Path) -> Document:
+    """Return what a folder holds, and what `--data` reads of it. Raises: MissingError; DataError."""
+    names = datasets.found_in(folder)
+    if not names:
+        raise datasets.missing(folder)
+    data = datasets.load(names[0], folder)
+    counts = [np.bincount(split.labels, minlength=len(data.class_names)).tolist() for split in (data.train, data.test)]
+    classes = [
+        {"number": number, "class": name, "training": training, "test": test}
+        for number, (name, training, test) in enumerate(zip(data.class_names, *counts, strict=True))
+    ]
+    rows = ((str(row["number"]), row["class"], f"{row['training']:,}", f"{row['test']:,}") for row in classes)
+    columns = ("number", "class", "training", "test")
+    text = paragraphs([*data.lines, table(columns, rows, ("number", "training", "test"))])
+    body = {
+        "title": data.title,
+        "source": data.source,
+        "notes": list(data.notes),
+        "shape": list(data.train.pixels.shape[1:]),
+        "type": str(data.train.pixels.dtype),
+        "classes": classes,
+        "digest": digest_of(data),
+    }
+    return Document(lambda: body, lambda _: text, DATA_SCHEMA)
 
 
 def heading(plan: Plan) -> str:
-    preset = plan.preset
+    preset, dims = plan.preset, plan.preset.dims
     return (
         f"{preset.name}: {preset.where} of {preset.paper} on {plan.data.title}, reading {plan.setting}, "
-        f"{plan.replicates:,} {'seed' if plan.replicates == 1 else 'seeds'}, {preset.num_rounds} rounds; {words(plan)}"
+        f"{plan.replicates:,} {'seed' if plan.replicates == 1 else 'seeds'}, {preset.num_rounds} rounds; network "
+        f"{dims.network}, {dims.num_epochs} epochs of {dims.num_samples} images in batches of {dims.batch_size}, "
+        f"{len(plan.data.test.labels):,} test images"
     )
 
 
-def tables(summary: Summary) -> list[Table]:
+def tables(summary: Summary) -> list[Markup]:
     """Return tables of the cells: measures, paired differences to a baseline, and tests that are routed.
 
     Numbers are mean ± standard error.
     """
-    blocks = (_measures(summary, is_routed=False), _differences(summary), _measures(summary, is_routed=True))
+    blocks = (
+        [_measures(cell, is_routed=False) for cell in summary.cells],
+        _differences(summary),
+        [_measures(cell, is_routed=True) for cell in summary.cells],
+    )
     made = []
     for block in blocks:
-        titles = list(block[0])
         rows = [[cell.name, *row.values()] for cell, row in zip(summary.cells, block, strict=True)]
-        made.append(ruled(("cell", *titles), rows, numbers=titles, whole=("cell",), folded=titles))
+        titles = list(block[0])
+        made.append(table(("cell", *titles), rows, titles))
     return made
 
 
-def _measures(summary: Summary, is_routed: bool) -> list[dict[str, str]]:
-    """Return the measures of each cell by title."""
-    titles = {name: title for name, title in TITLES.items() if name.endswith("_routed") == is_routed}
-    return [
-        {title: _shown(name, cell.measures[name]) for name, title in titles.items() if name in cell.measures}
-        for cell in summary.cells
-    ]
+def _measures(cell: CellSummary, is_routed: bool) -> dict[str, str]:
+    """Return the measures of a cell by title."""
+    return {
+        title: _shown(name, cell.measures[name])
+        for name, title in TITLES.items()
+        if name in cell.measures and name.endswith("_routed") == is_routed
+    }
 
 
 def _differences(summary: Summary) -> list[dict[str, str]]:
@@ -115,10 +150,10 @@ def _differences(summary: Summary) -> list[dict[str, str]]:
         baseline = baselines.pop()
     rows = []
     for cell in summary.cells:
-        row = {}
-        for name in COMPARED:
-            title = f"{TITLES[name].removeprefix('error ')} less {baseline}"
-            row[title] = _shown(name, cell.differences[name], "+") if cell.differences else ""
+        row = {
+            f"{title} less {baseline}": _shown(name, cell.differences[name], "+") if cell.differences else ""
+            for name, title in COMPARED.items()
+        }
         row["κ"] = f"{cell.drive:.2g}"
         if terminates:
             row["ended"] = "" if cell.exploration_rounds is None else f"{cell.measures['terminated'].mean:.0%}"
@@ -128,24 +163,19 @@ def _differences(summary: Summary) -> list[dict[str, str]]:
     return rows
 
 
-def closing_lines(summary: Summary) -> list[str]:
-    """What the columns mean, the magnitudes that decide what a router can learn, and warnings."""
-    meaning = [text for name, text in MEANING.items() if name in summary.cells[0].measures]
-    meaning += ["±: standard error over seeds", "κ: median over rounds and seeds"]
-    return ["; ".join(meaning), sigma_line(summary), drive_line(summary), *warnings_of(summary)]
+def _shown(measure: str, estimate: Estimate, sign: str = "") -> str:
+    digits = 3 if measure.startswith("accuracy") else 4
+    mean = f"{estimate.mean:{sign}.{digits}f}"
+    return f"{mean} ± {estimate.standard_error:.{digits}f}" if math.isfinite(estimate.standard_error) else mean
 
 
-def sigma_line(summary: Summary) -> str:
+def magnitudes(summary: Summary) -> tuple[str, str]:
+    """Return what decides what a router can learn: sigma_0 and the gate drive."""
     return (
         f"sigma_0, of an element of the normalised mean images across tasks: variance {summary.variance:.3g}, "
-        f"deviation {summary.deviation:.3g}"
-    )
-
-
-def drive_line(summary: Summary) -> str:
-    return (
+        f"deviation {summary.deviation:.3g}",
         f"κ = eta |g|^2 |w_t - w_(t-1)|: median {summary.drive:.3g}, 95 % below {summary.drive_quantile:.3g} (far "
-        "above 10 the first step freezes the router; below 1 it takes many arrivals to specialise)"
+        "above 10 the first step freezes the router; below 1 it takes many arrivals to specialise)",
     )
 
 
@@ -165,24 +195,33 @@ def warnings_of(summary: Summary) -> list[str]:
         )
     for cell in summary.cells:
         if cell.num_unmoved:
-            experts = ", ".join(map(str, cell.unmoved_experts))
             lines.append(
                 f"WARNING: dead experts in {cell.name}: {cell.num_unmoved:,} of {cell.num_learned:,} tasks changed "
-                f"their expert's weights by less than {LEAST_CHANGE:g} (experts {experts})"
+                f"their expert's weights by less than {LEAST_CHANGE:g} (experts "
+                f"{', '.join(map(str, cell.unmoved_experts))})"
             )
-    taken = {cell.name: cell.exploration_rounds for cell in summary.cells if cell.exploration_rounds is not None}
-    exploring = {name: rounds for name, rounds in taken.items() if rounds >= summary.num_rounds}
-    if exploring:
-        cells = ", ".join(f"{rounds} in {name}" for name, rounds in exploring.items())
-        lines.append(
-            f"WARNING: nothing can be terminated in {summary.num_rounds} rounds where exploration takes T1 = "
-            f"ceil(M / eta) of them: {cells}. Raise learning_rate."
-        )
+        if cell.exploration_rounds is not None and cell.exploration_rounds >= summary.num_rounds:
+            lines.append(
+                f"WARNING: nothing can be terminated in {cell.name} in {summary.num_rounds} rounds: exploration takes "
+                f"T1 = ceil(M / eta) = {cell.exploration_rounds} of them. Raise learning_rate."
+            )
     return lines
 
 
+def verdict_warnings(summary: Summary) -> list[str]:
+    """Return what is to be said of too few seeds."""
+    number = summary.num_replicates
+    if number >= MIN_REPLICATES:
+        return []
+    few = "one seed decides no claim; none is judged"
+    if number > 1:
+        few = f"verdicts from {number} seeds: with fewer than {MIN_REPLICATES} most stay inconclusive"
+    more = f"--replicates {MIN_REPLICATES} resumes, and is another look at the claims, with an error of its own."
+    return [f"WARNING: {few}. {more}"]
+
+
 def picture(plan: Plan, runs: Runs, summary: Summary) -> Picture:
-    caption = " ".join(f"{line}." for line in (heading(plan), sigma_line(summary), drive_line(summary)))
+    caption = " ".join(f"{line}." for line in (heading(plan), *magnitudes(summary)))
     title = f"{plan.preset.name} on {plan.data.title}"
     height = HEIGHTS[plan.preset.paper] * max(len(plan.preset.scales), 1)
     return Picture(title, height, lambda figure: draw_runs(plan.preset, title, runs, figure), caption)
@@ -191,18 +230,20 @@ def picture(plan: Plan, runs: Runs, summary: Summary) -> Picture:
 def document(judgement: Judgement, folder: Path) -> Document:
     """Each cell's errors, how they differ, and the verdicts on the figure's claims, with files for the folder."""
     plan, summary = judgement.plan, judgement.summary
-    verdicts = VerdictTable(judgement.verdicts.source)
+    verdicts = judgement.verdicts.source
     paths = [folder / name for name in FILES]
     numbers = sealed(summary_json(plan, summary, judgement.verdicts, paths))
+    meaning = [text for name, text in MEANING.items() if name in summary.cells[0].measures]
 
-    def parts(_: int) -> Iterator[VerdictTable | RenderableType]:
-        yield from tables(summary)
-        yield from closing_lines(summary)
-        if claims_for(plan.preset, plan.data.title):
-            yield from verdict_warnings(summary)
-        if judgement.verdicts:
-            yield verdicts
-        yield from (f"wrote {path}" for path in paths)
+    def text(_: int) -> str:
+        is_judged = bool(claims_for(plan.preset, plan.data.title))
+        return filled(
+            Path(__file__).with_name("deep.md"),
+            tables=tables(summary),
+            meaning=meaning,
+            magnitudes=[*magnitudes(summary)],
+            warnings=[*warnings_of(summary), *(verdict_warnings(summary) if is_judged else ())],
+        )
 
     contents = (
         lambda path: to_netcdf(judgement.to_xarray(), path),
@@ -210,20 +251,13 @@ def document(judgement: Judgement, folder: Path) -> Document:
         verdicts,
         picture(plan, judgement.runs, summary).write,
     )
-    return Document(lambda: json.loads(numbers), parts, folder=folder, files=dict(zip(FILES, contents, strict=True)))
-
-
-def verdict_warnings(summary: Summary) -> list[str]:
-    """What is said of too few seeds."""
-    if summary.num_replicates >= MIN_REPLICATES:
-        return []
-    many = f"--replicates {MIN_REPLICATES} resumes, and is another look at the claims, with an error of its own."
-    if summary.num_replicates == 1:
-        return [f"WARNING: one seed decides no claim; none is judged. {many}"]
-    return [
-        f"WARNING: verdicts from {summary.num_replicates} seeds: with fewer than {MIN_REPLICATES} most stay "
-        f"inconclusive. {many}"
-    ]
+    return Document(
+        lambda: json.loads(numbers),
+        text,
+        verdicts=verdicts if judgement.verdicts else None,
+        folder=folder,
+        files=dict(zip(FILES, contents, strict=True)),
+    )
 
 
 def summary_json(plan: Plan, summary: Summary, judged: Sequence[Verdict], paths: Sequence[Path]) -> dict[str, Any]:
@@ -249,22 +283,3 @@ def summary_json(plan: Plan, summary: Summary, judged: Sequence[Verdict], paths:
         "verdicts": [verdict.to_json() for verdict in judged],
         "files": [str(path) for path in paths],
     }
-
-
-def _shown(measure: str, estimate: Estimate, sign: str = "") -> str:
-    digits = 3 if measure.startswith("accuracy") else 4
-    mean = f"{estimate.mean:{sign}.{digits}f}"
-    return f"{mean} ± {estimate.standard_error:.{digits}f}" if math.isfinite(estimate.standard_error) else mean
-
-
-def stored_lines(plan: Plan) -> list[str]:
-    """Return a line on the runs that the plan's folder has."""
-    complete = plan.stored[Stored.COMPLETE]
-    partial = plan.stored[Stored.PARTIAL]
-    damaged = plan.stored[Stored.DAMAGED]
-    lines = []
-    if complete + partial:
-        lines.append(f"resuming: of {plan.stored.total()} runs {complete} are complete and {partial} begun")
-    if damaged:
-        lines.append(f"of {plan.stored.total()} runs {damaged} are damaged, and are computed again")
-    return lines

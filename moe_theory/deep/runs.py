@@ -6,12 +6,10 @@ length by one program, so that a resumed run equals an uninterrupted one bit for
 
 import concurrent.futures
 import dataclasses
-import enum
 import functools
 import hashlib
 import json
 import threading
-from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -22,9 +20,8 @@ import numpy as np
 from jaxtyping import Array, Key, PyTree, Shaped
 
 from moe_theory.core import engine, programs
-from moe_theory.core.constraints import typed
-from moe_theory.core.errors import InvalidValueError, unknown_name
-from moe_theory.core.fields import documented
+from moe_theory.core.constraints import Count, require, typed
+from moe_theory.core.errors import InvalidValueError
 from moe_theory.core.machine import available_cores, machine_memory
 from moe_theory.core.programs import compiled_once
 from moe_theory.core.random import replicate_keys, root_key, step_key
@@ -53,15 +50,7 @@ EVERY = 10  # rounds between checkpoints
 # Parameters that a paper's system ignores.
 WITHOUT_EFFECT = {
     CONTINUAL: Params._fields[Params._fields.index("policy") :],
-    EDGE: (
-        "balance_weight",
-        "termination_threshold",
-        "terminate",
-        "accumulate_flags",
-        "locality_power",
-        "replay_weight",
-        "ewc_strength",
-    ),
+    EDGE: ("balance_weight", "termination_threshold", "terminate", "accumulate_flags", "locality_power"),
 }
 PADDED_ROUNDS = 60  # arrays of arrivals are for a multiple of these
 # Dimensions of records with one entry for each expert, and for each class that is a task.
@@ -71,14 +60,6 @@ WAY_OUT = "make room or name another --out"
 _RECORD, _STATE = "record.", "state."  # prefixes of names of arrays
 
 
-class Stored(enum.StrEnum):
-    MISSING = "missing"
-    PARTIAL = "partial"
-    COMPLETE = "complete"
-    DAMAGED = "damaged"
-
-
-@documented
 @dataclasses.dataclass(frozen=True)
 class Plan:
     """A request to run a preset, as `deep.plan` makes it.
@@ -96,12 +77,7 @@ class Plan:
     settings: Mapping[str, Any] = dataclasses.field(default_factory=dict)  # values or texts; they override the preset
 
     def __post_init__(self) -> None:
-        if self.replicates < 1:
-            raise InvalidValueError(
-                f"replicates={self.replicates} must be at least 1. Raise replicates.", argument="replicates"
-            )
-        if self.every < 1:
-            raise InvalidValueError(f"every={self.every} must be at least 1 round. Raise every.", argument="every")
+        require(Count, replicates=self.replicates, every=self.every)
         root_key(self.seed)
         self.params()
         check_classes(self.data, self.preset.classes)
@@ -118,25 +94,21 @@ class Plan:
 
         Raises: InvalidValueError for settings that cannot be.
         """
-        cells, defaults = self.preset.cells(), self.reading.params()
+        defaults = self.reading.params()
+        self.reading.params(**self.settings)  # refuses unknown names
         for name in self.settings:
-            if name not in defaults._fields:
-                raise InvalidValueError(str(unknown_name("parameter", name, defaults._fields, type(defaults))))
+            reason = ""
             if name in set_by(self.preset):
-                raise InvalidValueError(
-                    f"{name} cannot be set: {self.preset.name} sets it in each of its cells, such as "
-                    f"{next(iter(cells))!r}. Set another parameter."
-                )
-            if name in WITHOUT_EFFECT[self.preset.paper]:
-                raise InvalidValueError(
-                    f"{name} cannot be set: the system of {self.preset.paper}, which {self.preset.name} runs, ignores "
-                    "it. Set another parameter."
-                )
+                reason = f"{self.preset.name} sets it in each of its cells"
+            elif name in WITHOUT_EFFECT[self.preset.paper]:
+                reason = f"the system of {self.preset.paper}, which {self.preset.name} runs, ignores it"
+            if reason:
+                raise InvalidValueError(f"{name} cannot be set: {reason}. Set another parameter.", argument=name)
         settings = {name: typed(name, value, defaults) for name, value in self.settings.items()}
-        found = {cell: self.reading.params(**{**own, **settings}) for cell, own in cells.items()}
-        for params in found.values():
+        cells = {name: self.reading.params(**{**cell, **settings}) for name, cell in self.preset.cells().items()}
+        for params in cells.values():
             check_params(self.preset.dims, params, len(self.preset.classes))
-        return found
+        return cells
 
     @property
     def looks(self) -> tuple[int, ...]:
@@ -157,34 +129,22 @@ class Plan:
         """The store of the runs, where there is a folder. Raises: OutputError for an address in place of one."""
         return None if self.folder is None else Store(self.folder, way_out=WAY_OUT)
 
-    @functools.cached_property
-    def stored(self) -> Counter[Stored]:
-        """How many of its runs the folder had, by how far they were, when this was first read."""
-        if self.store is None:
-            return Counter()
-        common = _common_key(self)
-        return Counter(
-            load(self, _key(common, cell, replicate, params))[0]
-            for replicate in range(self.replicates)
-            for cell, params in self.params().items()
-        )
-
 
 def set_by(preset: Preset) -> set[str]:
     """Parameters that differ between the cells of a preset, the number of experts and of rounds."""
-    cells = list(preset.cells().values())
-    return {name for cell in cells for name in cell if any(cell[name] != other[name] for other in cells)} | {
-        "num_experts",
-        "num_rounds",
-    }
+    first, *others = preset.cells().values()
+    differing = {name for cell in others for name, value in cell.items() if value != first.get(name, value)}
+    return differing | {"num_experts", "num_rounds"}
 
 
 class RunProgress(NamedTuple):
+    """A step of a run: its begin, or a part of it."""
+
     cell: str
     replicate: int
     done: int  # completed rounds
-    rounds: int  # of these, since the last step
-    stored: Stored | None  # in the first step only
+    rounds: int  # of these, since the last step; as a run begins, those that the store has
+    is_begin: bool
 
 
 def run_plan(
@@ -219,7 +179,17 @@ def run_plan(
         if not isinstance(failure, KeyboardInterrupt):  # which does not wait for running parts: they may take minutes
             runner.stop()
         raise
-    return _stacked(plan, cells, records, seeds)
+    rounds = np.arange(1, plan.preset.num_rounds + 1)
+    return {
+        cell: Run(
+            params,
+            rounds,
+            np.array(seeds),
+            None,
+            jax.tree.map(lambda *leaves: np.stack(leaves, -1), *(records[cell, seed] for seed in seeds)),
+        )
+        for cell, params in cells.items()
+    }
 
 
 def joined(runs: Runs, more: Runs) -> Runs:
@@ -239,16 +209,19 @@ def dataset(plan: Plan, runs: Runs, command: str = "") -> "xr.Dataset":
     """All records, over cells, rounds, replicates and, where there is one for each, experts or classes."""
     import xarray as xr  # takes longer to import than all the rest
 
-    cells = list(runs)
-    first = runs[cells[0]]
+    first = next(iter(runs.values()))
     variables = {}
     for name in first.records._fields:
-        values = np.stack([getattr(runs[cell].records, name) for cell in cells])
+        values = np.stack([getattr(run.records, name) for run in runs.values()])
         own = (CLASS if name.startswith(OF_CLASSES) else EXPERT,) * (values.ndim - 3)
         variables[name] = xr.Variable(("cell", "round", *own, "replicate"), values)
-    coordinates = {"cell": cells, "round": first.rounds, "replicate": first.replicates}
-    coordinates[EXPERT] = np.arange(plan.preset.dims.max_experts)
-    coordinates[CLASS] = [plan.data.class_names[label] for label in plan.preset.classes]
+    coordinates = {
+        "cell": list(runs),
+        "round": first.rounds,
+        "replicate": first.replicates,
+        EXPERT: np.arange(plan.preset.dims.max_experts),
+        CLASS: [plan.data.class_names[label] for label in plan.preset.classes],
+    }
     attributes = {
         "preset": plan.preset.name,
         "source": f"{plan.preset.where} of {plan.preset.paper}",
@@ -264,39 +237,23 @@ def dataset(plan: Plan, runs: Runs, command: str = "") -> "xr.Dataset":
 
 
 class RunCheckpoint(NamedTuple):
-    done: int
     records: dict[str, Shaped[np.ndarray, "done ..."]]
     state: list[np.ndarray]  # leaves of the state without its pool; none of a complete run
 
+    @property
+    def done(self) -> int:
+        """Completed rounds."""
+        return len(next(iter(self.records.values())))
 
-def load(plan: Plan, key: str) -> tuple[Stored, RunCheckpoint | None]:
-    """Return how complete a run is, and its checkpoint."""
-    if plan.store is None:
-        return Stored.MISSING, None
-    data = plan.store.get(key)
+
+def load(plan: Plan, key: str) -> RunCheckpoint | None:
+    """Return the checkpoint of a run, if the store has one that is whole."""
+    data = None if plan.store is None else plan.store.get(key)
     if data is None:
-        return (Stored.DAMAGED if key in plan.store.damaged else Stored.MISSING), None
+        return None
     arrays = unpack(data)
     records = {name.removeprefix(_RECORD): array for name, array in arrays.items() if name.startswith(_RECORD)}
-    state = [arrays[f"{_STATE}{place}"] for place in range(len(arrays) - len(records))]
-    checkpoint = RunCheckpoint(len(next(iter(records.values()))), records, state)
-    return (Stored.PARTIAL if state else Stored.COMPLETE), checkpoint
-
-
-def _stacked(
-    plan: Plan, cells: Mapping[str, Params], records: Mapping[tuple[str, int], PyTree], replicates: range
-) -> Runs:
-    rounds = np.arange(1, plan.preset.num_rounds + 1)
-    return {
-        cell: Run(
-            params,
-            rounds,
-            np.array(replicates),
-            None,
-            jax.tree.map(lambda *leaves: np.stack(leaves, -1), *(records[cell, place] for place in replicates)),
-        )
-        for cell, params in cells.items()
-    }
+    return RunCheckpoint(records, [arrays[f"{_STATE}{place}"] for place in range(len(arrays) - len(records))])
 
 
 def pilot(plan: Plan, cell: str, rounds: int) -> Any:
@@ -315,11 +272,11 @@ LAYERS = 40  # values of a network's layers beside one image's pixels, of those 
 def bytes_needed(plan: Plan, num_threads: int) -> int:
     """At least so much memory do this many runs at once take: data, states, and layers of the images evaluated."""
     pool, params = pool_of(plan.data, plan.preset.classes), next(iter(plan.params().values()))
-    paper, dims = paper_of(plan.preset), plan.padded.dims
-    state = jax.eval_shape(lambda key: paper.begin(key, dims, params, pool), jax.eval_shape(lambda: jax.random.key(0)))
-    held = engine.bytes_of(state._replace(pool=None))
+    key = jax.eval_shape(lambda: jax.random.key(0))
+    state = jax.eval_shape(lambda key: paper_of(plan.preset).begin(key, plan.padded.dims, params, pool), key)
     layers = LAYERS * min(EVALUATION_BATCH, len(pool.test.labels)) * pool.test.pixels[0].size * 4
-    return 2 * engine.bytes_of(jax.tree.map(np.asarray, pool)) + num_threads * (COPIES * held + layers)
+    held = COPIES * engine.bytes_of(state._replace(pool=None)) + layers
+    return 2 * engine.bytes_of(jax.tree.map(np.asarray, pool)) + num_threads * held
 
 
 def require_memory(plan: Plan, num_threads: int) -> None:
@@ -342,44 +299,33 @@ class _Shared:
 
     def run(self, cell: str, replicate: int, params: Params) -> PyTree:
         """Return a run's records, once they are all there."""
-        num_rounds, info = self.plan.preset.num_rounds, paper_of(self.plan.preset).Info
+        num_rounds, store = self.plan.preset.num_rounds, self.plan.store
         store_key = _key(self.common_key, cell, replicate, params)
-        stored, kept = load(self.plan, store_key)
-        done, pieces = (0, []) if kept is None else (kept.done, [kept.records])
-        self.on_step(RunProgress(cell, replicate, done, done, stored))
+        checkpoint = load(self.plan, store_key)
+        done, pieces = (0, []) if checkpoint is None else (checkpoint.done, [checkpoint.records])
+        self.on_step(RunProgress(cell, replicate, done, done, is_begin=True))
         key = replicate_keys(root_key(self.plan.seed), jnp.array([replicate]))[0]
-        state = None
+        state = None if done == num_rounds else self.begin(key, params)
+        if state is not None and checkpoint is not None:
+            structure = jax.tree.structure(state._replace(pool=None))
+            leaves = [jnp.asarray(leaf) for leaf in checkpoint.state]
+            state = jax.tree.unflatten(structure, leaves)._replace(pool=self.pool)
         while done < num_rounds:
             if self.is_stopped.is_set():
                 raise concurrent.futures.CancelledError
-            if state is None:
-                state = self.begin(key, params)
-                if kept is not None:
-                    structure = jax.tree.structure(state._replace(pool=None))
-                    leaves = [jnp.asarray(leaf) for leaf in kept.state]
-                    state = jax.tree.unflatten(structure, leaves)._replace(pool=self.pool)
             rounds = min(self.plan.every, num_rounds - done)
             state, piece = self.advance(key, state, params, rounds)
             _require_finite(piece, done, cell, replicate, params)
             done += rounds
             pieces.append({name: np.asarray(leaf) for name, leaf in piece._asdict().items()})
-            if self.plan.store is not None:
-                self._save(
-                    self.plan.store,
-                    store_key,
-                    RunCheckpoint(
-                        done, _joined(pieces), [np.asarray(leaf) for leaf in jax.tree.leaves(state._replace(pool=None))]
-                    ),
-                )
-            self.on_step(RunProgress(cell, replicate, done, rounds, None))
-        return info(**_joined(pieces))
-
-    def _save(self, store: Store, store_key: str, checkpoint: RunCheckpoint) -> None:
-        """Save a run's checkpoint, unless another process has saved one of as many rounds."""
-        arrays = {_RECORD + name: array for name, array in checkpoint.records.items()}
-        if checkpoint.done < self.plan.preset.num_rounds:
-            arrays |= {f"{_STATE}{place}": leaf for place, leaf in enumerate(checkpoint.state)}
-        store.put({store_key: pack(arrays)}, extent=checkpoint.done)
+            if store is not None:
+                arrays = {_RECORD + name: array for name, array in _joined(pieces).items()}
+                if done < num_rounds:
+                    leaves = jax.tree.leaves(state._replace(pool=None))
+                    arrays |= {f"{_STATE}{place}": np.asarray(leaf) for place, leaf in enumerate(leaves)}
+                store.put({store_key: pack(arrays)}, extent=done)  # unless another process has saved as much
+            self.on_step(RunProgress(cell, replicate, done, rounds, is_begin=False))
+        return paper_of(self.plan.preset).Info(**_joined(pieces))
 
     def begin(self, key: Key[Array, ""], params: Params) -> Any:
         begin = _begin_program(paper_of(self.plan.preset), self.plan.padded.dims)

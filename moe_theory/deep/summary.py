@@ -105,23 +105,25 @@ def baseline_of(preset: Preset, cell: str) -> str | None:
 
 def _cell(plan: Plan, name: str, runs: Runs) -> CellSummary:
     run, preset = runs[name], plan.preset
-    own, baseline = measures_of(preset, run), baseline_of(preset, name)
-    others = {} if baseline is None else measures_of(preset, runs[baseline])
+    measures = measures_of(preset, run)
+    baseline = baseline_of(preset, name)
+    baselines = {} if baseline is None else measures_of(preset, runs[baseline])
     learned = run.records.expert >= 0
     unmoved = learned & (run.records.locality < _least_change(plan, run.params))
     terminates = preset.paper != EDGE and bool(run.params.terminate) and has_router(preset, run.params)
+    exploration = exploration_rounds(run.params.num_experts, run.params.learning_rate)
     return CellSummary(
         name=name,
-        measures={measure: _estimate(values.astype(float)) for measure, values in own.items()},
+        measures={measure: _estimate(values) for measure, values in measures.items()},
         baseline=baseline,
-        differences={measure: _estimate(own[measure].astype(float) - other) for measure, other in others.items()},
+        differences={
+            measure: _estimate(measures[measure].astype(float) - other) for measure, other in baselines.items()
+        },
         drive=float(np.median(run.records.drive[learned])),
         num_learned=int(learned.sum()),
         num_unmoved=int(unmoved.sum()),
         unmoved_experts=np.unique(run.records.expert[unmoved]).tolist(),
-        exploration_rounds=(
-            int(exploration_rounds(run.params.num_experts, run.params.learning_rate)) if terminates else None
-        ),
+        exploration_rounds=int(exploration) if terminates else None,
     )
 
 
@@ -138,5 +140,5 @@ def _mean(values: np.ndarray) -> Float[np.ndarray, " B"]:
 
 
 def _estimate(values: np.ndarray) -> Estimate:
-    found = across_replicates(values[None])
+    found = across_replicates(values.astype(float)[None])
     return Estimate(float(found["mean"][0]), float(found["error"][0]))

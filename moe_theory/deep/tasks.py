@@ -104,22 +104,19 @@ def pool_of(source: Source, classes: tuple[int, ...]) -> Pool:
 def check_classes(data: DataSet, classes: tuple[int, ...]) -> None:
     """Raise InvalidValueError unless tasks can recognise these classes of the data set."""
     train, test = data.train.pixels, data.test.pixels
-    if train.dtype not in (np.uint8, np.float32) or test.dtype != train.dtype:
+    is_alike = train.shape[1:] == test.shape[1:] and train.dtype == test.dtype
+    if train.ndim != 4 or train.dtype not in (np.uint8, np.float32) or not is_alike:
         raise InvalidValueError(
-            f"{data.title} must have pixels in 0..255 as uint8, or features as float32, not {train.dtype} and "
+            f"images of {data.title} must have shape (n, h, w, c), the same in both splits, of pixels in "
+            f"0..255 as uint8 or features as float32, not {train.shape} of {train.dtype} and {test.shape} of "
             f"{test.dtype}. Convert them."
         )
-    if train.ndim != 4 or train.shape[1:] != test.shape[1:]:
-        raise InvalidValueError(
-            f"images of {data.title} must have shape (n, h, w, c), the same in both splits, not {train.shape} and "
-            f"{test.shape}. Change the data."
-        )
-    known = len(data.class_names)
-    if len(set(classes)) < len(classes) or not all(0 <= label < known for label in classes):
+    number = len(data.class_names)
+    if len(set(classes)) < len(classes) or not set(classes) <= set(range(number)):
         few = ", ".join(f"{label} ({name})" for label, name in enumerate(data.class_names[:10]))
         raise InvalidValueError(
-            f"classes={list(classes)} must be different classes of {data.title}, 0..{known - 1}: {few}"
-            f"{', ...' if known > 10 else ''}. Change classes.",
+            f"classes={list(classes)} must be different classes of {data.title}, 0..{number - 1}: {few}"
+            f"{', ...' if number > 10 else ''}. Change classes.",
             argument="classes",
         )
     for label in classes:

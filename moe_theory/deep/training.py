@@ -9,19 +9,17 @@ import optax
 from jaxtyping import Array, Float, Int, Key, Num
 
 from moe_theory.core.numerics import Scalar
-from moe_theory.deep import baselines, networks
-from moe_theory.deep.baselines import Kept
+from moe_theory.deep import networks
 from moe_theory.deep.evaluation import Tables, evaluate, one_hot, squared_errors
 from moe_theory.deep.networks import NETWORKS, Network, Weights
 from moe_theory.deep.params import ADAM, Dims, Params
-from moe_theory.deep.tasks import OTHER, Arrival, Pool, inputs_of
+from moe_theory.deep.tasks import Arrival, Pool, inputs_of
 
 
 class Trained(NamedTuple):
     weights: Weights  # of the expert alone
     squared_change: Float[Array, ""]  # |w_t - w_{t-1}|^2; under `per_parameter` its mean over the parameters
     rows: Tables  # its evaluation on every test image, leaves (K, n)
-    kept: Kept | None  # what it keeps against forgetting, where there is room for that
 
 
 def initial_experts(key: Key[Array, ""], dims: Dims, pool: Pool) -> Weights:
@@ -40,34 +38,14 @@ def train_on_arrival(
     time: Int[Array, ""],
     params: Params,
     dims: Dims,
-    kept: Kept | None = None,
 ) -> Trained:
     """Train and evaluate one expert on the arrival of round `time`, whose images are `pixels`."""
     network, inputs = NETWORKS[dims.network], inputs_of(pool, pixels)
     labels = pool.train.labels[arrival.images]
-    memory = None
-    if kept is not None:
-        rows = jnp.maximum(kept.rows.reshape(-1), 0)
-        memory = Memory(kept, inputs_of(pool, pool.train.pixels[rows]), pool.train.labels[rows])
-    after = train(network, dims.optimizer, expert, inputs, labels, arrival.task, arrival.batches, time, params, memory)
-
-    def entropies_of(parameters: Any, place: Int[Array, ""]) -> tuple[Float[Array, " n"], Float[Array, " n"]]:
-        outputs, _ = network.apply(Weights(parameters, after.statistics), inputs[place][None], False)
-        return answer_entropies(outputs[0], arrival.task, params)
-
-    if kept is not None:
-        kept = baselines.updated(kept, arrival.task, arrival.images, entropies_of, after.params, dims)
+    after = train(network, dims.optimizer, expert, inputs, labels, arrival.task, arrival.batches, time, params)
     squared_change = networks.squared_distance(after.params, expert.params)
     divisor = jnp.where(jnp.asarray(params.per_parameter, bool), networks.num_parameters(after), 1)
-    return Trained(after, squared_change / divisor, evaluate(after, pool, params, dims), kept)
-
-
-class Memory(NamedTuple):
-    """One expert's replay memory with its images."""
-
-    kept: Kept
-    inputs: Float[Array, "n h w c"]
-    labels: Int[Array, " n"]
+    return Trained(after, squared_change / divisor, evaluate(after, pool, params, dims))
 
 
 def train(
@@ -80,29 +58,20 @@ def train(
     batches: Int[Array, "steps b"],
     time: Int[Array, ""],
     params: Params,
-    memory: Memory | None = None,
 ) -> Weights:
     """The weights after one gradient step for each row of `batches`, which are positions in `inputs`."""
     rate = step_size(params, time)
     method = _method(optimizer, params, rate)
 
     def loss(parameters: Any, statistics: Any, batch: Int[Array, " b"]) -> tuple[Float[Array, ""], Any]:
-        if memory is None:
-            outputs, statistics = network.apply(Weights(parameters, statistics), inputs[batch], True)
-            return jnp.mean(losses(outputs, labels[batch], task, params)), statistics
-        every = jnp.concatenate([inputs[batch], memory.inputs])
-        outputs, statistics = network.apply(Weights(parameters, statistics), every, True)
-        new, old = outputs[: len(batch)], losses(outputs[len(batch) :], memory.labels, task, params)
-        own = jnp.mean(losses(new, labels[batch], task, params))
-        return own + baselines.replayed(memory.kept, old, params), statistics
+        outputs, statistics = network.apply(Weights(parameters, statistics), inputs[batch], True)
+        return jnp.mean(losses(outputs, labels[batch], task, params)), statistics
 
     def step(carry: Any, batch: Int[Array, " b"]) -> tuple[Any, None]:
         (parameters, statistics), moments = carry
         gradient, statistics = jax.grad(loss, has_aux=True)(parameters, statistics, batch)
         updates, moments = method.update(gradient, moments, parameters)
         parameters = optax.apply_updates(parameters, updates)
-        if memory is not None:
-            parameters = baselines.held(memory.kept, parameters, weights.params, rate, params)
         return (Weights(parameters, statistics), moments), None
 
     return jax.lax.scan(step, (weights, method.init(weights.params)), batches)[0][0]
@@ -130,20 +99,6 @@ def cross_entropies(
     # One-hot: the gradient of a gather would be a scatter, and an image of no class has no cross entropy.
     among = optax.softmax_cross_entropy(outputs, one_hot(outputs, labels).astype(outputs.dtype))
     return jnp.where(jnp.asarray(params.multi_class, bool), among, binary)
-
-
-def answer_entropies(
-    outputs: Float[Array, " K"], task: Int[Array, ""], params: Params
-) -> tuple[Float[Array, " n"], Float[Array, " n"]]:
-    """-log p and p of the n = K + 1 answers to one image: none of the K classes, then each. Of one class against the
-    rest only the first and the task's have p above 0.
-    """
-    answers = jnp.arange(OTHER, outputs.shape[0])
-    entropies = cross_entropies(jnp.broadcast_to(outputs, (len(answers), len(outputs))), answers, task, params)
-    possible = jnp.where(
-        jnp.asarray(params.multi_class, bool), answers != OTHER, (answers == OTHER) | (answers == task)
-    )
-    return entropies, jnp.where(possible, jnp.exp(-entropies), 0)
 
 
 def _method(optimizer: str, params: Params, rate: Float[Scalar, ""]) -> optax.GradientTransformation:

@@ -18,7 +18,6 @@ from moe_theory.edge import corrected as corrected
 from moe_theory.edge import delays as delays
 from moe_theory.edge import policies as policies
 from moe_theory.edge import reduced as reduced
-from moe_theory.edge import solvable as solvable
 from moe_theory.edge import theory as theory
 from moe_theory.edge.algorithm import Info as Info
 from moe_theory.edge.algorithm import State as State
@@ -58,7 +57,12 @@ PAPER = Paper(
     figures="moe_theory.edge.figures:FIGURES",
     overview="moe_theory.edge.figures.figure_3:OVERVIEW",
     systems={"edge": "moe_theory.edge.sweeps:SWEEPABLE"},
-    first_look=("edge.figure-3.*", "edge.proposition-4.*", "edge.exact.*", "edge.theorem-1.*"),
+    first_look={
+        "edge.lemma-1.least-change": "updates take least-norm solutions",
+        "edge.lemma-3.sum": "derivatives of probabilities sum to 0",
+        "edge.lemma-5.lower": "probabilities differ by pi |h - h'|",
+        "edge.proposition-1.normal-quantile": "(16) bounds arrivals of a task type",
+    },
     rank=1,
 )
 reading = PAPER.reading  # a reading by its name, as `reading("independent-signal")`

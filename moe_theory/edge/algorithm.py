@@ -16,7 +16,6 @@ from jaxtyping import Array, Bool, Float, Int, Key, PyTree
 from moe_theory.core import gating
 from moe_theory.core.constraints import AT_LEAST_0, SHARE, IndexOf, is_known
 from moe_theory.core.errors import InvalidValueError
-from moe_theory.core.fields import documented
 from moe_theory.core.linear import Fit, minimum_norm
 from moe_theory.core.locality import Locality, check_locality
 from moe_theory.core.numerics import Numbers
@@ -51,7 +50,6 @@ SERVER, CHOSEN = IndexOf("state.visits", FREE), IndexOf("state.visits", DROPPED)
 KIND = IndexOf("state.pool.truths", NONE)
 
 
-@documented
 class State(NamedTuple):
     """Carried from round to round; the checkpoint."""
 
@@ -80,7 +78,6 @@ class State(NamedTuple):
     memory: PyTree = None  # what a locality loss of one's own remembers
 
 
-@documented
 class Info(NamedTuple):
     """Observables of one round. Models and errors are those after it, without the tasks still pending."""
 

@@ -8,7 +8,6 @@ from jaxtyping import Array, Float, Int, Key
 
 from moe_theory.core import gating, random
 from moe_theory.core.errors import InvalidValueError
-from moe_theory.core.fields import documented
 from moe_theory.core.numerics import rounded_positive
 from moe_theory.core.tasks import (
     INDEPENDENT,
@@ -25,7 +24,6 @@ from moe_theory.edge.delays import Law, Trip
 from moe_theory.edge.params import Dims, Params
 
 
-@documented
 class Arrival(NamedTuple):
     """The data of one round: a user's task, and what routing it may depend on."""
 

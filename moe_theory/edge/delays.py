@@ -17,11 +17,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from moe_theory.core.fields import documented
 from moe_theory.edge.params import Params
 
 
-@documented
 class Trip(NamedTuple):
     """Inputs of a delay's law.
 

@@ -43,7 +43,6 @@ from moe_theory.core.constraints import (
     Within,
 )
 from moe_theory.core.errors import InvalidValueError, unknown_name
-from moe_theory.core.fields import documented
 from moe_theory.core.numerics import Scalar
 from moe_theory.core.papers import Reading as Reading
 from moe_theory.core.tasks import (
@@ -74,7 +73,6 @@ Delay = Annotated[Int[Scalar, ""], Whole(0, LONGEST_DELAY, "rounds are counted i
 StopProbability = Annotated[Real, Within(0, 1, open_low=True, why="it is a probability")]
 
 
-@documented
 @dataclasses.dataclass(frozen=True)
 class Dims:
     """Static shapes: what a program is compiled for.
@@ -127,7 +125,6 @@ class Dims:
         return min(everywhere, self.max_delay)
 
 
-@documented
 class Params(NamedTuple):
     """Everything a user sweeps; every leaf may be traced. Defaults: Fig. 3, M = 50, under the reading `sibling`.
 

@@ -15,7 +15,6 @@ from jaxtyping import Array, Bool, Float, Int, Key
 
 from moe_theory.core.errors import InvalidValueError
 from moe_theory.core.expected import taught_to, untaught
-from moe_theory.core.fields import documented
 from moe_theory.core.linear import error_contraction
 from moe_theory.core.system import System
 from moe_theory.core.tasks import Pool
@@ -27,7 +26,6 @@ from moe_theory.edge.policies import Policy, adaptive, check_policy
 from moe_theory.edge.servers import Assignment, Servers, due, offer
 
 
-@documented
 class State(NamedTuple):
     """Carried from round to round; the checkpoint. Models are those once pending tasks are completed."""
 
@@ -49,7 +47,6 @@ class State(NamedTuple):
     pending_slopes: Float[Array, "S M"]
 
 
-@documented
 class Info(NamedTuple):
     """Observables of one round."""
 

@@ -10,7 +10,6 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
 from moe_theory.core import gating
-from moe_theory.core.fields import documented
 from moe_theory.core.linear import Fit, fitted
 from moe_theory.core.locality import Locality, Move, charged
 from moe_theory.core.numerics import rounded, stored
@@ -22,7 +21,6 @@ DROPPED = -1  # what `Info.expert` says of a task that went to no server
 NONE = -1  # the kind of no task: of an expert without a specialty, or of a slot whose task is not completed
 
 
-@documented
 class Assignment(NamedTuple):
     """Route of a task, and its time at the server."""
 
@@ -35,7 +33,6 @@ class Assignment(NamedTuple):
     is_blind: Bool[Array, ""]  # whether its best score is NaN
 
 
-@documented
 class Done(NamedTuple):
     """The tasks that servers complete in a round, as a locality loss sees them; zero where a server completes none."""
 
@@ -63,7 +60,6 @@ def _summed_in_turn(weights: Float[Array, "S M"], inputs: Float[Array, "S p"]) -
     return total
 
 
-@documented
 class Servers(NamedTuple):
     """Completion, acceptance and capacity of servers, as pure functions of one replicate's state.
 

@@ -9,13 +9,11 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from moe_theory.core.fields import documented
 from moe_theory.core.linear import minimum_norm, orthonormal_rows
 from moe_theory.edge.params import Dims
 from moe_theory.edge.servers import FREE, Assignment, Servers, at_servers, moved, taken
 
 
-@documented
 class Refit(NamedTuple):
     """Data to refit a task to a model that has changed since its routing."""
 

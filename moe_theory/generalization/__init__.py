@@ -53,7 +53,16 @@ PAPER = Paper(
     overview="moe_theory.generalization.figures.crossing:OVERVIEW",
     systems={"generalization": "moe_theory.generalization.sweeps:SWEEPABLE"},
     commands={"bound": "moe_theory.generalization.command:bound"},
-    first_look=("generalization:exact",),
+    first_look={
+        "generalization.theorem-1.fixed-router": "the gap exceeds (23) rarely",
+        "generalization.theorem-1.any-constant": "the gap over (23) stays bounded",
+        "generalization.corollary-4": "the gap over (9) stays bounded",
+        "generalization.corollary-4.norms": "corrected: the gap obeys the bound",
+        "generalization.lemma-6.growth": "at most m^d k^(2d) labelings",
+        "generalization.repaired.fixed-router": "corrected: the gap exceeds it rarely",
+        "generalization.equation-31.ratio": "corrected: complexity of sqrt(T A)",
+        "generalization.remark.more-experts": "corrected: more active, less complex",
+    },
     rank=2,
 )
 reading = PAPER.reading  # a reading by its name, as `reading("router-dimension")`

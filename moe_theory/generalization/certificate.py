@@ -24,7 +24,6 @@ from jaxtyping import Shaped
 
 from moe_theory.core.constraints import Count, OpenProbability, Probability, require
 from moe_theory.core.errors import InvalidValueError
-from moe_theory.core.fields import documented
 from moe_theory.runs.tensors import NUMBERS, array_of, open_checkpoint
 
 MOST_WEIGHTS = 4_000_000  # that are counted
@@ -123,7 +122,6 @@ def code_length(arrays: _Arrays) -> int:
     return length
 
 
-@documented
 class Coded(NamedTuple):
     """The weights of a trained model, and the length of their code."""
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
-from moe_theory.core.commands import Option, option_names
 from moe_theory.core.errors import InvalidValueError
+from moe_theory.plot.commands import Option, option_names
 from moe_theory.plot.document import Document
 
 

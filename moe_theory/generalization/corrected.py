@@ -18,7 +18,6 @@ import numpy as np
 import scipy
 
 from moe_theory.core.constraints import A_PROBABILITY, FEW_ACTIVE, Amount, Size, Whole, Within, checked
-from moe_theory.core.fields import documented
 from moe_theory.core.numerics import plain
 from moe_theory.generalization.theory import Active, Amounts, Counts, Deltas, Real, log_masks
 
@@ -363,7 +362,6 @@ def covering(
     return float(min(found.fun, value(bounds[0]), value(bounds[1])))  # a bound at every eps
 
 
-@documented
 class LinearBounds(NamedTuple):
     """Each form of the bound for linear experts and a linear router, and the smallest of them."""
 

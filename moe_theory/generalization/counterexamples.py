@@ -18,7 +18,6 @@ from jaxtyping import Array, Float, Key
 
 from moe_theory.core.constraints import Count, OpenProbability, require, require_active
 from moe_theory.core.errors import InvalidValueError
-from moe_theory.core.fields import documented
 from moe_theory.core.random import replicate_keys, step_key, typed_key
 from moe_theory.core.system import System, simulate_batch
 from moe_theory.generalization import complexity, instances, theory
@@ -31,7 +30,6 @@ GRANTED = 1.0  # d_N that `fixed_router` puts for a class of one router, which h
 ERROR = 0.05  # of the intervals of frequencies
 
 
-@documented
 class Counterexample(NamedTuple):
     """Gaps of independent samples, and the bounds that they should not exceed."""
 

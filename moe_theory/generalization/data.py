@@ -14,7 +14,6 @@ from jaxtyping import Array, Bool, Float, Key
 
 from moe_theory.core.digits import handwritten_digits
 from moe_theory.core.errors import InvalidValueError, unknown_name
-from moe_theory.core.fields import documented
 from moe_theory.core.numerics import Scalar, stored
 from moe_theory.generalization import model
 from moe_theory.generalization.model import ClassifierWeights, Dims, Params
@@ -26,7 +25,6 @@ TEACHER_EXPERTS = 4
 TEACHER_NORM = 8.0  # W of the teacher's router; any positive number routes alike, as one expert is active
 
 
-@documented
 class Sample(NamedTuple):
     """Labelled inputs, padded with zeros to `Dims.max_samples`."""
 

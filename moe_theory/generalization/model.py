@@ -41,7 +41,6 @@ from moe_theory.core.constraints import (
     SizeOrZero,
     StepSize,
 )
-from moe_theory.core.fields import documented
 from moe_theory.core.numerics import Scalar, stored
 from moe_theory.core.papers import Reading as Reading
 
@@ -49,7 +48,6 @@ LIPSCHITZ = 0.5  # C of the ramp loss
 _START = 0.5  # initial norm of a row (or a matrix), about, as a share of the largest allowed
 
 
-@documented
 @dataclasses.dataclass(frozen=True)
 class Dims:
     """Static shapes. Experts and samples are padded, so that one program serves every T, k and m of a grid.
@@ -72,7 +70,6 @@ class Dims:
         constraints.check_sizes(self)
 
 
-@documented
 class Params(NamedTuple):
     """Everything a user sweeps; every leaf may be traced.
 
@@ -111,7 +108,6 @@ READINGS: dict[str, Reading] = {
 }
 
 
-@documented
 class ClassifierWeights(NamedTuple):
     """Layers of all experts and of the router, from the input on."""
 

@@ -4,14 +4,13 @@ import dataclasses
 import math
 import string
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
-
-from rich.table import Table
-from rich.text import Text
 
 from moe_theory.generalization import calculator
 from moe_theory.generalization.calculator import EvaluatedBound, Setting
-from moe_theory.plot.document import Document, headed, ruled
+from moe_theory.plot.document import Document
+from moe_theory.plot.markdown import filled
 
 SCHEMA = "moe-theory/bounds/1"
 TRUE_HERE = "*"  # marks a bound that is refuted as a statement, but true in this setting
@@ -86,15 +85,22 @@ LACKING = (
 
 def document(setting: Setting, bounds: Sequence[EvaluatedBound], notes: Sequence[str] = ()) -> Document:
     """The setting, the table, a line on each form, and the hypotheses."""
-    bounded = [f"Bounded is {BOUNDED[name]}." for name in sorted({bound.form.bounds for bound in bounds})]
-    parts = (
-        *(Text(sentence) for sentence in (*facts(setting), *notes, *bounded)),
-        table(bounds),
-        headed(remarks(bounds)),
-        Text("Hypotheses, by their letters:" if bounds else "No bound applies."),
-        headed((letter, f"{sentence}.") for letter, sentence in hypotheses(setting, bounds)),
+    return Document(lambda: _body(setting, bounds, notes), lambda _: _text(setting, bounds, notes), schema=SCHEMA)
+
+
+def _text(setting: Setting, bounds: Sequence[EvaluatedBound], notes: Sequence[str]) -> str:
+    return filled(
+        Path(__file__).with_name("bound.md"),
+        sentences=[*facts(setting), *notes],
+        bounded=[BOUNDED[name] for name in sorted({bound.form.bounds for bound in bounds})],
+        rows=[
+            (WORDS[bound.form.name].title, _dimension(bound), _value(bound.value), _least(bound), status(bound))
+            for bound in bounds
+        ],
+        columns=COLUMNS,
+        remarks=remarks(bounds),
+        hypotheses=hypotheses(setting, bounds),
     )
-    return Document(lambda: _body(setting, bounds, notes), lambda _: parts, schema=SCHEMA)
 
 
 def hypotheses(setting: Setting, bounds: Sequence[EvaluatedBound]) -> list[tuple[str, str]]:
@@ -131,17 +137,6 @@ def facts(setting: Setting) -> list[str]:
         f"Experts: {EXPERTS[setting.experts].format(**dataclasses.asdict(setting))}, {capacity}.",
         f"Router: {ROUTERS[setting.router_kind].format(**dataclasses.asdict(setting))}, d_N = {natarajan}.",
     ]
-
-
-def table(bounds: Sequence[EvaluatedBound]) -> Table:
-    """A row for each bound: its value, from how many samples on it is informative, and its status."""
-    rows = [
-        (WORDS[bound.form.name].title, _dimension(bound), _value(bound.value), _least(bound), status(bound))
-        for bound in bounds
-    ]
-    colours = {calculator.REFUTED: "red"}
-    styles = ["bold green" if bound.is_best else colours.get(bound.form.status) for bound in bounds]
-    return ruled(COLUMNS, rows, COLUMNS[1:-1], COLUMNS, styles=styles)
 
 
 def remarks(bounds: Sequence[EvaluatedBound]) -> list[tuple[str, str]]:

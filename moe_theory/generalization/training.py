@@ -11,7 +11,6 @@ from jaxtyping import Array, Float, Int, Key, PyTree
 
 from moe_theory.core import constraints
 from moe_theory.core.constraints import SHARE
-from moe_theory.core.fields import documented
 from moe_theory.core.system import System
 from moe_theory.generalization import data as source
 from moe_theory.generalization import model
@@ -27,7 +26,6 @@ class Source(str):
     """The name of the sample's distribution: part of a state's structure, not of its numbers."""
 
 
-@documented
 class State(NamedTuple):
     """The checkpoint."""
 
@@ -42,7 +40,6 @@ class State(NamedTuple):
     round: Int[Array, ""]  # steps done
 
 
-@documented
 class Info(NamedTuple):
     """Observables of a round, at the weights of its start."""
 

@@ -61,7 +61,14 @@ PAPER = Paper(
     overview="moe_theory.merging.figures.regret:OVERVIEW",
     systems={"merging": "moe_theory.merging.sweeps:SWEEPABLE"},
     commands={"merge": "moe_theory.merging.command:merge"},
-    first_look=("merging:exact",),
+    first_look={
+        "merging.figure-3.printed": "Tanbr saves 65 % of the time",
+        "merging.table-1.one-expert": "task routing saves 35 % of the time",
+        "merging.lemma-1.candidates": "no more candidates than (5)",
+        "merging.assumption-1.diameter": "leaves have diameters nu_1 rho^h",
+        "merging.equation-3.parameters": "the number of parameters of (3)",
+        "merging.remark.neural-part": "corrected: (6) is O(sqrt(T) log T)",
+    },
     rank=3,
 )
 reading = PAPER.reading  # a reading by its name, as `reading("warm-start")`

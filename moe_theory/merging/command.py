@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from moe_theory.core.commands import Option, Terminal
 from moe_theory.core.errors import InvalidValueError
+from moe_theory.plot.commands import Option, Terminal
 from moe_theory.plot.document import Document
 
 if TYPE_CHECKING:

@@ -9,14 +9,12 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from moe_theory.core.fields import documented
 from moe_theory.merging.params import Dims, Params
 from moe_theory.merging.rewards import Feedback
 
 ORACLE, AVERAGE = "oracle", "average"  # names of `MONITORS`
 
 
-@documented
 class Monitor(NamedTuple):
     """An estimate of the task mix, on the simplex; except for the oracle, from earlier slots alone.
 

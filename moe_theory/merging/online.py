@@ -17,7 +17,6 @@ from jaxtyping import Float, Int
 
 from moe_theory.core import constraints, programs
 from moe_theory.core.errors import DeclarationError, InvalidValueError, shortened
-from moe_theory.core.fields import documented
 from moe_theory.core.random import root_key, step_key
 from moe_theory.merging import policies
 from moe_theory.merging.monitor import AVERAGE, MONITORS
@@ -71,7 +70,6 @@ class Stream(Protocol):
         ...
 
 
-@documented
 class Row(NamedTuple):
     """One slot of a run."""
 

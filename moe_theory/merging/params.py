@@ -39,7 +39,6 @@ from moe_theory.core.constraints import (
     Within,
 )
 from moe_theory.core.errors import InvalidValueError
-from moe_theory.core.fields import documented
 from moe_theory.core.numerics import Scalar
 from moe_theory.core.papers import Reading as Reading
 
@@ -56,7 +55,6 @@ Noise = Annotated[Scale, Within(high=1e7, why="rewards are in [0, 1], and float3
 Ratio = Annotated[Real, Within(0, 1, open_low=True, open_high=True)]
 
 
-@documented
 @dataclasses.dataclass(frozen=True)
 class Dims:
     """Static shapes: what a program is compiled for.
@@ -93,7 +91,6 @@ class Dims:
         return self.width * (self.max_experts + self.num_tasks) + (self.num_hidden - 1) * self.width**2
 
 
-@documented
 class Params(NamedTuple):
     """Everything a user sweeps; every leaf may be traced.
 

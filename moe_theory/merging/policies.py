@@ -31,7 +31,6 @@ from jaxtyping import Array, Bool, Float, Int, Key
 
 from moe_theory.core.constraints import AT_LEAST_0, SHARE, is_known
 from moe_theory.core.errors import InvalidValueError, unknown_name
-from moe_theory.core.fields import documented
 from moe_theory.core.gating import best_expert
 from moe_theory.core.numerics import Scalar
 from moe_theory.merging import network, tree
@@ -69,7 +68,6 @@ Slot = Int[Array, ""]  # its number, from 1
 Memory = Any  # a NamedTuple of arrays; its structure and types stay the same from slot to slot
 
 
-@documented
 class Pick(NamedTuple):
     """Weights chosen for a slot, and why."""
 
@@ -84,7 +82,6 @@ class Pick(NamedTuple):
     found: Any = None  # what choosing found out for `learn`, if anything; not in an `Info`
 
 
-@documented
 class Policy(NamedTuple):
     """How weights are chosen; equal arguments must build equal (hashable) policies.
 
@@ -128,7 +125,6 @@ def named(policy: str, dims: Dims, uncertainty: str = EXACT) -> Policy:
     return POLICIES[policy](dims, uncertainty)
 
 
-@documented
 class Learner(NamedTuple):
     """State of a neural policy: theta, theta_0, Z and the rewards seen."""
 
@@ -138,7 +134,6 @@ class Learner(NamedTuple):
     history: History
 
 
-@documented
 class TanbrMemory(NamedTuple):
     """State that Tanbr carries from slot to slot."""
 

@@ -8,7 +8,8 @@ import numpy as np
 
 from moe_theory.core.routes import num_late
 from moe_theory.merging.online import Row
-from moe_theory.plot.document import Document, Picture, ruled, to_csv
+from moe_theory.plot.document import Document, Picture, to_csv
+from moe_theory.plot.markdown import filled
 
 if TYPE_CHECKING:
     from matplotlib.figure import FigureBase
@@ -29,14 +30,13 @@ def document(by_policy: Policies, body: Mapping[str, Any], folder: Path) -> Docu
         (row["policy"], f"{row['mean_reward']:.3f}", f"{row['late_reward']:.3f}", f"{1000 * row['seconds']:.2f}")
         for row in rows
     ]
-    table = ruled(columns, cells, columns[1:], whole=columns, title=f"The same {num_slots} slots by each policy")
     caption = f"{rows[0]['policy']} ends best, at {rows[0]['late_reward']:.3f}."
     picture = Picture("Rewards over slots", HEIGHT, lambda figure: _draw(figure, by_policy), caption)
     slots = [{"policy": policy, **_slot(row)} for policy, rows in by_policy.items() for row in rows]
     paths = [str(folder / name) for name in (TABLE, PICTURE)]
     return Document(
         lambda: {**body, "files": paths},
-        lambda _: [table, *(f"wrote {path}" for path in paths)],
+        lambda _: filled(Path(__file__).with_name("merge.md"), num_slots=num_slots, columns=columns, rows=cells),
         folder=folder,
         files={TABLE: lambda path: path.write_text(to_csv(slots), encoding="utf-8"), PICTURE: picture.write},
     )

@@ -14,7 +14,6 @@ from jaxtyping import Array, Bool, Float, Int, Key
 
 from moe_theory.core.constraints import is_known
 from moe_theory.core.errors import InvalidValueError, unknown_name
-from moe_theory.core.fields import documented
 from moe_theory.core.numerics import Numbers, Scalar
 from moe_theory.merging.params import Dims, Params
 from moe_theory.merging.weights import existing, largest, like_tasks, log_gammas
@@ -29,7 +28,6 @@ FLAT_CONCENTRATION = 0.1  # of the Dirichlet law of the tasks' own best weights,
 Environment = Any  # a NamedTuple of arrays, drawn once per replicate
 
 
-@documented
 class Feedback(NamedTuple):
     """The rewards of a slot.
 
@@ -57,7 +55,6 @@ def slot_reward(feedback: Feedback) -> Float[Array, ""]:
     return jnp.sum(counts * feedback.rewards) / jnp.sum(counts)
 
 
-@documented
 class Reward(NamedTuple):
     """A reward function f* of K weights with V values, and the slots in which it is observed.
 
@@ -120,7 +117,6 @@ def _require_shape(name: str, found: Any, of: str, wanted: tuple[int, ...], what
         )
 
 
-@documented
 class Tasks(NamedTuple):
     """Parameters of the mix of every slot, drawn once per replicate."""
 
@@ -204,7 +200,6 @@ class World(NamedTuple):
     surface: Any
 
 
-@documented
 class Peak(NamedTuple):
     """A peak shared by all tasks."""
 

@@ -9,7 +9,6 @@ from jaxtyping import Array, Float, Int, Key
 
 from moe_theory.core.constraints import SHARE, Undefined
 from moe_theory.core.errors import unknown_name
-from moe_theory.core.fields import documented
 from moe_theory.core.system import System
 from moe_theory.merging import monitor as monitors
 from moe_theory.merging import policies
@@ -21,7 +20,6 @@ from moe_theory.merging.rewards import Environment, Feedback, Reward
 UNKNOWN = Undefined("the best weights are not known")  # of regrets
 
 
-@documented
 class State(NamedTuple):
     """State carried from slot to slot."""
 
@@ -33,7 +31,6 @@ class State(NamedTuple):
     round: Int[Array, ""]  # slots done
 
 
-@documented
 class Info(NamedTuple):
     """Observables of a slot."""
 

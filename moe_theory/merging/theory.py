@@ -17,7 +17,6 @@ from jaxtyping import Float, Real
 
 from moe_theory.core.constraints import Amount, PositiveAmount, Size, Whole, Within, checked
 from moe_theory.core.errors import InvalidValueError, unknown_name
-from moe_theory.core.fields import documented
 from moe_theory.core.numerics import Numbers, array_namespace
 from moe_theory.merging.params import Params
 
@@ -129,7 +128,6 @@ def intermediate_depth_bound(time: Slots, params: Params) -> Amounts:
     return _log_room(time, params) / (2 * np.log(1 / float(params.smoothness_ratio)))
 
 
-@documented
 class RegretBound(NamedTuple):
     """The parts of Theorem 1's right side, which add up to `total`."""
 

@@ -15,7 +15,6 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Key
 
 from moe_theory.core.errors import InvalidValueError
-from moe_theory.core.fields import documented
 from moe_theory.core.numerics import Numbers, Scalar, array_namespace
 from moe_theory.merging import theory
 from moe_theory.merging.params import (
@@ -30,7 +29,6 @@ from moe_theory.merging.params import (
 from moe_theory.merging.weights import largest
 
 
-@documented
 class Tree(NamedTuple):
     """The leaves that meet the simplex, one a row, and how many do not."""
 
@@ -44,7 +42,6 @@ class Tree(NamedTuple):
     left_out: Int[Array, ""]  # splits without room; a leaf tries, and counts, again at every pull
 
 
-@documented
 class Split(NamedTuple):
     """Outcome of a pull of a leaf."""
 

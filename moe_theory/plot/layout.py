@@ -1,28 +1,22 @@
-"""Figures at any width: legends, titles, labels and ticks that fit, and a height that follows."""
+"""Figures at any width: a legend that fits, and a height that follows."""
 
 import io
-import itertools
 import re
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import xarray as xr
 from matplotlib import rcParams
-from matplotlib.axes import Axes
-from matplotlib.axis import Axis, XAxis
 from matplotlib.figure import Figure
 from matplotlib.legend import Legend
 from matplotlib.text import Text
-from matplotlib.ticker import MaxNLocator, NullFormatter
+from matplotlib.ticker import NullFormatter
 
 if TYPE_CHECKING:
     from moe_theory.plot.spec import FigureSpec
 
-WORD = re.compile(r"(?:\$[^$]*\$|\S)+")  # what a line does not break in
-GAP = 3  # pixels at least between words
+GAP = 3  # pixels at least beside a legend
 LEAST_FONT = 5  # points
 NARROWER = 0.4  # the height falls as this power of the width
-TALLER = 1.6  # at most, to have room for the words beside panels
 IN_TEX = {"%": r"\%", "&": r"\&", "#": r"\#", "κ": r"$\kappa$", "λ": r"$\lambda$", "σ": r"$\sigma$", "–": "--"}
 
 
@@ -58,30 +52,19 @@ def for_tex(words: str) -> str:
 
 
 def fit(figure: Figure) -> None:
-    """Keep all words of a figure that is drawn on its canvas and apart; its height grows where they need it."""
+    """Keep the words of a figure on its canvas: matplotlib wraps them, and numbers stand at major ticks alone."""
     for legend in list(figure.legends):
         _fit_legend(figure, legend)
-    figure.draw_without_rendering()
-    _repeat_labels(figure)
-    before = [axes.bbox.height for axes in figure.axes]
     for axes in figure.axes:
-        _fit_titles(figure, axes)
-    figure.draw_without_rendering()
-    lost = max([0.0, *(high - axes.bbox.height for high, axes in zip(before, figure.axes, strict=True))])
-    rows = len({round(axes.bbox.y0) for axes in figure.axes})
-    figure.set_figheight(figure.get_figheight() + lost * rows / figure.dpi)
-    figure.draw_without_rendering()
-    beside = [axes.yaxis.label.get_window_extent().height / axes.bbox.height for axes in _visible(figure)]
-    figure.set_figheight(figure.get_figheight() * min(max([1.0, *beside]), TALLER))
-    figure.draw_without_rendering()
-    for axes in _visible(figure):
-        _wrap(axes.yaxis.label, axes.bbox.height + 2 * GAP, is_upright=True)
-        for axis in (axes.xaxis, axes.yaxis):
-            _fit_ticks(axis)
-
-
-def _visible(figure: Figure) -> Iterator[Axes]:
-    return (axes for axes in figure.axes if axes.axison)
+        axes.xaxis.set_minor_formatter(NullFormatter())
+        axes.yaxis.set_minor_formatter(NullFormatter())
+        left, right = axes.get_title("left"), axes.get_title("right")
+        if left and right:
+            axes.set_title("", loc="right")
+            left = f"{left}\n{right}"
+        axes.set_title(left, loc="left", wrap=True)
+        axes.title.set_wrap(True)
+        axes.xaxis.label.set_wrap(True)
 
 
 def _fit_legend(figure: Figure, legend: Legend) -> None:
@@ -106,89 +89,3 @@ def _fit_legend(figure: Figure, legend: Legend) -> None:
         legend = made
     grown = (legend.get_window_extent().height - before) / figure.dpi
     figure.set_figheight(figure.get_figheight() + max(grown, 0.0))
-
-
-def _repeat_labels(figure: Figure) -> None:
-    """A row's label, which stands at its first panel alone, at each panel of a row that has become a column."""
-    columns: dict[int, list[Axes]] = {}
-    for axes in _visible(figure):
-        columns.setdefault(round(axes.bbox.x0), []).append(axes)
-    for axes in columns.get(min(columns, default=0), []):
-        if not axes.get_ylabel():
-            axes.set_ylabel(columns[min(columns)][0].get_ylabel())
-
-
-def _fit_titles(figure: Figure, axes: Axes) -> None:
-    """Titles and the label below in lines that end before the next panel begins."""
-    left, right = _slot(figure, axes)
-    at_left: Text = axes._left_title  # pyright: ignore[reportAttributeAccessIssue]
-    at_right: Text = axes._right_title  # pyright: ignore[reportAttributeAccessIssue]
-    both = [axes.get_title("left"), axes.get_title("right")]
-    aside = sum(text.get_window_extent().width for text in (at_left, at_right))
-    if all(both) and aside + 4 * GAP > axes.bbox.width:
-        axes.set_title("\n".join(both), loc="left")
-        axes.set_title("", loc="right")
-    _wrap(at_left, right - axes.bbox.x0)
-    _wrap(at_right, axes.bbox.x1 - left)
-    middle = (axes.bbox.x0 + axes.bbox.x1) / 2
-    for text in (axes.title, axes.xaxis.label):
-        _wrap(text, 2 * min(middle - left, right - middle))
-
-
-def _slot(figure: Figure, axes: Axes) -> tuple[float, float]:
-    """From where to where there is room for a panel's words, in pixels."""
-    beside = [other.bbox for other in figure.axes if other.bbox.y0 < axes.bbox.y1 and other.bbox.y1 > axes.bbox.y0]
-    before = [(box.x1 + axes.bbox.x0) / 2 for box in beside if box.x1 <= axes.bbox.x0]
-    after = [(box.x0 + axes.bbox.x1) / 2 for box in beside if box.x0 >= axes.bbox.x1]
-    return max([GAP, *before]), min([figure.bbox.width - GAP, *after])
-
-
-def _wrap(text: Text, room: float, is_upright: bool = False) -> None:
-    """Break a text's lines where they are longer than `room` pixels."""
-
-    def length(line: str) -> float:
-        text.set_text(line)
-        box = text.get_window_extent()
-        return box.height if is_upright else box.width
-
-    whole, lines = text.get_text(), []
-    for line in whole.split("\n"):
-        words = WORD.findall(line)
-        if length(line) <= room or len(words) < 2:
-            lines.append(line)
-            continue
-        lines.append(words[0])
-        for word in words[1:]:
-            if length(f"{lines[-1]} {word}") <= room:
-                lines[-1] += f" {word}"
-            else:
-                lines.append(word)
-    text.set_text("\n".join(lines))
-
-
-def _fit_ticks(axis: Axis) -> None:
-    """Fewer numbers where they overlap."""
-    if _overlap(axis, "both"):
-        axis.set_minor_formatter(NullFormatter())
-    for every in range(2, 9):
-        if not _overlap(axis, "major"):
-            return
-        places, labels = axis.get_majorticklocs(), [label.get_text() for label in axis.get_majorticklabels()]
-        if axis.get_scale() == "linear" and isinstance(axis.get_major_locator(), MaxNLocator):
-            axis.set_major_locator(MaxNLocator(max(8 // every, 1)))
-        else:
-            kept: list[Any] = [label if index % every == 0 else "" for index, label in enumerate(labels)]
-            axis.set_ticks(places, kept)
-
-
-def _overlap(axis: Axis, which: Any) -> bool:
-    is_across = isinstance(axis, XAxis)
-    labels = axis.get_ticklabels(minor=False) + (axis.get_ticklabels(minor=True) if which == "both" else [])
-    low, high = sorted(axis.get_view_interval())
-    boxes = [
-        label.get_window_extent()
-        for label in labels
-        if label.get_text() and label.get_visible() and low <= label.get_position()[0 if is_across else 1] <= high
-    ]
-    ends = sorted((box.x0, box.x1) if is_across else (box.y0, box.y1) for box in boxes)
-    return any(after[0] - before[1] < (GAP if is_across else -GAP) for before, after in itertools.pairwise(ends))

@@ -47,7 +47,8 @@ def row(
         panel.set(**each)
         if is_split:
             panel.tick_params(labelleft=True)  # that a shared axis hides inside a row
-    made[0].set_ylabel(ylabel)
+    for panel in made[:count:columns]:
+        panel.set_ylabel(ylabel)
     return list(made[:count])
 
 

@@ -8,7 +8,6 @@ import dataclasses
 import io
 import re
 import shlex
-import shutil
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -97,34 +96,22 @@ class PictureStyle:
     options: tuple[str, ...]  # of the command that asks for it
 
 
-def style_of(width: float | str | None, style: str | Path | None, tex: bool) -> PictureStyle:
-    """Raises: InvalidValueError for a width or a style sheet that cannot be, or without LaTeX where it is asked for."""
+def style_of(width: float | str | None, style: str | Path | None) -> PictureStyle:
+    """Raises: InvalidValueError for a width or a style sheet that cannot be."""
     wide = None if width is None else inches(width)
     settings: dict[str, Any] = {} if wide is None else font_sizes(wide)
     settings |= {} if style is None else _read_style(Path(style))
     options = [] if width is None else [f"--width {width if isinstance(width, str) else f'{width:g}in'}"]
     options += [] if style is None else [f"--style {shlex.quote(plain(str(style)))}"]
-    if tex:
-        missing = [name for name in ("latex", "dvipng") if shutil.which(name) is None]
-        if missing:
-            raise InvalidValueError(
-                f"tex needs LaTeX, and there is no program {' and no '.join(missing)} on this machine's path. "
-                "Install TeX Live with dvipng, or leave tex out."
-            )
-        settings["text.usetex"] = True
-        options.append("--tex")
     return PictureStyle(wide, settings, tuple(options))
 
 
 def inches(width: float | str) -> float:
     """A width in inches, from a number of them or a text such as "3.25in", "8cm" or "80mm"."""
-    found = re.fullmatch(r"\s*([0-9.]+)\s*(in|cm|mm)?\s*", str(width))
-    try:
-        number = float(found[1]) / UNITS[found[2] or "in"] if found else 0.0
-    except ValueError:
-        number = 0.0
-    if number == 0:
+    found = re.fullmatch(r"\s*(\d+\.?\d*|\.\d+)\s*(in|cm|mm)?\s*", str(width))
+    if found is None:
         raise InvalidValueError(f"width={width} is not a width. Write it as 3.25in, 8cm or 80mm.", argument="width")
+    number = float(found[1]) / UNITS[found[2] or "in"]
     least, most = WIDTHS
     if not least <= number <= most:
         raise InvalidValueError(

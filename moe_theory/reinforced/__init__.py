@@ -18,6 +18,10 @@ PAPER = Paper(
     title="Algorithm 1 with a baseline",
     readings=READINGS,
     statements="moe_theory.reinforced.statements",
+    first_look={
+        "reinforced.conservation.sums": "ours: sums are conserved",
+        "reinforced.settling.happens": "ours: routing settles in time",
+    },
     most_verdicts=100,
     rank=4,
 )

@@ -4,27 +4,14 @@ import dataclasses
 import functools
 import re
 
-import moe_theory
 from moe_theory.core.errors import DeclarationError
 from moe_theory.core.papers import declaration_of, find_paper, paper_names
 
-_LATEX = {letter: rf"\{letter}" for letter in "#$%&_{}"} | {
-    "\\": r"\textbackslash{}",
-    "^": r"\textasciicircum{}",
-    "~": r"\textasciitilde{}",
-}
-
-
-def escaped(text: str) -> str:
-    """Words in one line of LaTeX, where none is a command."""
-    return "".join(_LATEX.get(letter, letter) for letter in " ".join(text.split()))
-
-
-_SOFTWARE = rf"""@misc{{moe-theory,
-  title = {{{{moe\_theory}}: executable theory of {{Mixture-of-Experts}}}},
-  author = {{{{The moe\_theory developers}}}},
-  note = {{Version {moe_theory.__version__}}},
-}}"""
+_SOFTWARE = r"""@misc{moe-theory,
+  title = {{moe\_theory}: executable theory of {Mixture-of-Experts}},
+  author = {{The moe\_theory developers}},
+  note = {Version VERSION},
+}"""
 _ENTRY = re.compile(r"@\w+\s*\{\s*(?P<key>[^\s,{}]+)\s*,(?P<fields>.*)\}\s*", re.DOTALL)
 _BRACED = r"[^{}]|\{(?:[^{}]|\{[^{}]*\})*\}"
 _FIELD = re.compile(rf'(\w+)\s*=\s*(?:\{{((?:{_BRACED})*)\}}|"((?:{_BRACED})*?)"|(\w+))\s*(?:,|$)')
@@ -35,10 +22,6 @@ class Entry:
     key: str
     fields: dict[str, str]
     text: str
-
-    def of_version(self, version: str) -> "Entry":
-        note, said = self.fields["note"], f"Version {escaped(version)}"
-        return dataclasses.replace(self, fields={**self.fields, "note": said}, text=self.text.replace(note, said))
 
     @property
     def title(self) -> str:
@@ -52,9 +35,9 @@ class Entry:
         return [name.strip("{}") for name in names]
 
 
-@functools.cache
-def software() -> Entry:
-    return _parsed(_SOFTWARE)
+def software(version: str) -> Entry:
+    """Return the entry of this software at a version."""
+    return _parsed(_SOFTWARE.replace("VERSION", re.sub(r"[^\w.+-]", "", version)))
 
 
 @functools.cache
@@ -62,8 +45,12 @@ def entry_of(paper: str) -> Entry | None:
     """A paper's entry; None for one without a citation, or that is not installed. Raises: DeclarationError for a
     citation that is no BibTeX entry with a title and authors.
     """
-    declared = declaration_of(paper) if paper in paper_names() else {"citation": ""}
-    text = declared["citation"] if "citation" in declared else find_paper(paper).citation
+    if paper not in paper_names():
+        return None
+    declaration = declaration_of(paper)
+    text = declaration.get("citation", "")
+    if not declaration or text is None:  # it is computed
+        text = find_paper(paper).citation
     return _parsed(text.strip()) if text else None
 
 

@@ -1,15 +1,10 @@
-"""What a search of a statement's free region has found, for a terminal and as JSON."""
+"""What a search of a statement's free region has found, in words."""
 
-from collections.abc import Iterator, Sequence
 from typing import Any
-
-from rich.console import RenderableType
 
 from moe_theory.core.errors import shown
 from moe_theory.core.papers import paper_names
-from moe_theory.plot.document import Document, ruled
 from moe_theory.plot.symbols import plain
-from moe_theory.report.wording import sentence
 from moe_theory.verification.catalog import catalog_of
 from moe_theory.verification.challenged import Challenge, Looked, placed, said
 from moe_theory.verification.span import Span
@@ -19,34 +14,6 @@ from moe_theory.verification.verdict import FreeQuantity, Statement
 CELLS = 8  # of a bar
 _FLIPPED = {"break": "breaks", "rescue": "is rescued"}
 _UNFLIPPED = {"break": "unbroken", "rescue": "not rescued"}
-
-
-def document(found: Sequence[Challenge]) -> Document:
-    """The searches: flips with their verdicts, axes, and what was covered."""
-    return Document(lambda: [each.to_json() for each in found], lambda _: _parts(found))
-
-
-def _parts(found: Sequence[Challenge]) -> Iterator[RenderableType]:
-    if not found:
-        yield "None of these statements declares what it leaves free: free=(Order(...), Scale(...)) in the statement."
-    for place, each in enumerate(found):
-        yield from [""] * (place > 0)
-        yield from _own_parts(each)
-
-
-def _own_parts(found: Challenge) -> Iterator[RenderableType]:
-    yield f"{found.where} ({found.statement}), reading {found.reading}: {headline(found)}"
-    for flip in found.flips:
-        for verdict in flip.verdicts:
-            yield f"  {verdict.status} at {placed(flip.setting)}: {plain(sentence(verdict))}"
-            yield f"  repeat: {verdict.command}"
-    if found.flips:
-        yield clause(found)
-    rows = ((each.name, each.region, each.recorded, _axis(found, each.name)) for each in found.free)
-    yield ruled(("free", "region", "recorded", "searched"), rows, whole=("free",))
-    yield covered(found)
-    yield f"Probability that any flip is false: at most {found.error:g}; that none is found proves nothing."
-    yield f"again: {found.command}"
 
 
 def headline(found: Challenge, has_number: bool = True) -> str:
@@ -79,6 +46,11 @@ def covered(found: Challenge) -> str:
     )
 
 
+def axis_rows(found: Challenge) -> list[tuple[str, str, str, str]]:
+    """A row for each free quantity: its region, where it is recorded, and where the statement flips along it."""
+    return [(each.name, each.region, each.recorded, _axis(found, each.name)) for each in found.free]
+
+
 def _axis(found: Challenge, name: str) -> str:
     told = [_border(flip.setting[name], flip.borders.get(name)) for flip in found.flips if name in flip.setting]
     return "; ".join(told) or ("either end alone changes nothing" if name in found.idle else "")
@@ -104,7 +76,7 @@ def _bar(found: Challenge, axis: FreeQuantity) -> str:
     cells = ["─"] * CELLS
 
     def cell(value: float) -> int:
-        return min(max(int(float(span.place(value)) * CELLS), 0), CELLS - 1)
+        return min(max(int(span.place(value) * CELLS), 0), CELLS - 1)
 
     for flip in flips:
         value = flip.setting[axis.name]

@@ -17,12 +17,14 @@ def document(report: Report) -> Document:
     papers = cited_papers((verdict.paper, verdict.claim) for verdict in report.verdicts)
     version = report.versions.get("moe-theory", moe_theory.__version__)
     entries = bibtex(papers, version)
-    return Document(lambda: {"papers": papers, "version": version, "bibtex": entries}, lambda _: (entries,), SCHEMA)
+    return Document(
+        lambda: {"papers": papers, "version": version, "bibtex": entries}, lambda _: f"```\n{entries}\n```", SCHEMA
+    )
 
 
 def bibtex(papers: Sequence[str], version: str) -> str:
     """BibTeX entries of this software, at the version that ran, and of papers. Those without an entry are left out."""
-    entries = [software().of_version(version), *filter(None, map(entry_of, papers))]
+    entries = [software(version), *filter(None, map(entry_of, papers))]
     return "\n\n".join(entry.text for entry in entries)
 
 

@@ -5,23 +5,22 @@ Statuses are compared by runs alone, since a proof is of the printed algorithm, 
 
 import dataclasses
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from rich.console import RenderableType
-
 from moe_theory.core.errors import DamagedError, unknown_name
-from moe_theory.plot.document import Document, ruled
+from moe_theory.plot.document import Document
 from moe_theory.plot.symbols import plain
 from moe_theory.report.pages import read_reports
-from moe_theory.report.wording import claimed, decisive, measured, summary
+from moe_theory.report.rendering import document_text
+from moe_theory.report.wording import claimed, decisive, measured
 from moe_theory.verification.catalog import matching
 from moe_theory.verification.recorded import recorded_searches, recorded_verdicts
 from moe_theory.verification.statement import declared
 from moe_theory.verification.status import Judged, StatementStatus, deciding, judged
 from moe_theory.verification.variant import Variant
-from moe_theory.verification.verdict import OWN_SYSTEM, Report, Statement, Status, Verdict
+from moe_theory.verification.verdict import AS_RECORDED, OWN_SYSTEM, Report, Statement, Status, Verdict
 
 SCHEMA = "moe-theory/system/2"
 _UNDECIDED = {StatementStatus.OPEN, StatementStatus.NOT_JUDGED, StatementStatus.NOT_TESTABLE}
@@ -139,21 +138,25 @@ def comparison(report: Report, patterns: Sequence[str] = (), paths: Sequence[Pat
         rows = [pair.to_json() for pair in pairs]
         return {**about, "differ": differing, "statements": rows, "files": [*map(str, paths)]}
 
-    def parts(width: int) -> Iterator[RenderableType]:
-        del width
-        own = report.own_system
-        columns = ("statement", "printed", own, "measured: printed", f"measured: {own}")
+    def text(_: int) -> str:
+        inapplicable: dict[str, list[str]] = {}  # claims by why they do not apply
+        for pair in pairs:
+            for id, why in pair.inapplicable.items():
+                inapplicable.setdefault(why, []).append(id)
         rows = [(pair.name, pair.printed, pair.own, *map(numbers_of, pair.verdicts)) for pair in pairs]
-        yield ruled(columns, rows, whole=("statement",), folded=columns[1:])
-        reasons = {id: why for pair in pairs for id, why in pair.inapplicable.items()}
-        for why in dict.fromkeys(reasons.values()):
-            yield f"does not apply ({why}): {', '.join(id for id in reasons if reasons[id] == why)}"
-        yield f"claims: {summary(report.verdicts)}, any of them wrong with probability at most {report.error:.4g}"
-        yield from [f"report: {paths[0]}"] if paths else []
-        names = f" ({', '.join(differing)})" if differing else ""
-        yield f"{len(differing)} of {len(pairs)} statements differ from the printed algorithm's{names}"
+        published = [verdict for verdict in report.verdicts if verdict.reason.endswith(AS_RECORDED)]
+        return document_text(
+            "comparison.md",
+            rows=rows,
+            inapplicable=inapplicable,
+            report=report,
+            published_error=sum(verdict.error for verdict in published),
+            own=report.own_system,
+            paths=paths,
+            differing=differing,
+        )
 
-    return Document(body, parts, SCHEMA)
+    return Document(body, text, SCHEMA)
 
 
 def numbers_of(verdict: Verdict | None) -> str:

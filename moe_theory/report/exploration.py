@@ -9,8 +9,8 @@ import numpy as np
 from rich.text import Text
 
 from moe_theory.plot import legend
-from moe_theory.plot.document import Document, Picture, to_csv
-from moe_theory.report.document import written
+from moe_theory.plot.document import Document, Picture, read_written, to_csv
+from moe_theory.plot.markdown import code, paragraphs
 from moe_theory.report.panels import OBSERVED, PREDICTED
 from moe_theory.runs.files import sealed, write_together
 from moe_theory.verification.explore import Axis, Exploration, Point
@@ -48,8 +48,9 @@ def write_exploration(exploration: Exploration, folder: Path) -> list[Path]:
 
 def document(exploration: Exploration, paths: Sequence[Path]) -> Document:
     """Return the exploration, and the paths that it was written to."""
-    lines = (*exploration.summary(), *exploration.failures(), exploration.assurance(), *map(str, paths))
-    return Document(lambda: written(paths[2]), lambda _: lines)
+    lines = (*exploration.summary(), *exploration.failures(), exploration.assurance())
+    text = paragraphs([*lines, *(code(str(path)) for path in paths)])
+    return Document(lambda: read_written(paths[2]), lambda _: text)
 
 
 def live_counts(points: Sequence[Point], most: int) -> Text:

@@ -36,7 +36,9 @@ def html(thing: Any) -> str:
         filled = [dict.fromkeys(columns, "") | row for row in rows]
         return _rendered(columns=columns, rows=filled, more=max(len(thing) - MOST_ROWS, 0))
     if isinstance(thing, Verdict):
-        return _rendered(verdict=thing, picture=picture_of(thing, panels.Pictures()))
+        from matplotlib.figure import Figure
+
+        return _rendered(verdict=thing, picture=picture_of(thing, Figure()))
     if isinstance(thing, Statement):
         verdicts = recorded.recorded_verdicts([thing])
         (known,) = recorded.judged_with_searches([thing], verdicts)

@@ -1,12 +1,12 @@
 """Numbers in words: as short as they can be without a digit that says something lost."""
 
 import math
+import numbers
 from typing import Any
-
-import numpy as np
 
 from moe_theory.core.errors import shown
 
+WIDTH = 320.0  # of a number line, in its own units
 ROUNDING = 1e-12  # relative, of a standard error that is none
 
 
@@ -33,8 +33,12 @@ def percentage(share: float) -> str:
 
 def setting(value: Any) -> str:
     """A parameter's value in at most four digits, whole numbers in all of theirs."""
-    is_real = isinstance(value, (float, np.floating)) and not (float(value).is_integer() and abs(value) < 1e6)
-    return value if isinstance(value, str) else f"{value:.4g}" if is_real else shown(value)
+    if isinstance(value, str):
+        return value
+    is_fraction = isinstance(value, numbers.Real) and not isinstance(value, numbers.Integral)
+    if is_fraction and not (float(value).is_integer() and abs(float(value)) < 1e6):
+        return f"{value:.4g}"
+    return shown(value)
 
 
 def size(number_of_bytes: float) -> str:

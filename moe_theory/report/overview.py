@@ -14,10 +14,10 @@ from moe_theory.plot import Axes, Canvas, Curves, FigureSpec, Panel, Setup, curv
 from moe_theory.plot.roles import MEASURED, PRINTED, RIGHT
 from moe_theory.report.wording import BY_READING, statement_status
 from moe_theory.verification import recorded
+from moe_theory.verification.catalog import OVERVIEW, OVERVIEW_TITLE
 from moe_theory.verification.registry import select_readings
 from moe_theory.verification.verdict import Status
 
-NAME = "overview"
 NARROW, WIDE = (5.0, 4.6), (10.4, 3.0)  # inches, two panels a row for a phone or all of them in one
 FONTS = "system-ui, 'Segoe UI', Helvetica, Arial, 'DejaVu Sans', sans-serif"  # as narrow as what was laid out, or more
 
@@ -87,7 +87,7 @@ def compute(setup: Setup) -> xr.Dataset:
 
 
 def _command(replicates: Any, seed: Any) -> str:
-    return f"moe-theory figures {NAME} --replicates {replicates} --seed {seed}"
+    return f"moe-theory figures {OVERVIEW} --replicates {replicates} --seed {seed}"
 
 
 def read(path: Path) -> xr.Dataset:
@@ -176,9 +176,9 @@ def figures() -> dict[str, FigureSpec]:
         "notes": " ".join(f"{area}: {panel.note} What holds instead: {panel.right_words}." for area, panel in shown),
     }
     spec = FigureSpec(
-        NAME,
-        NAME,
-        title="Theorem over empirics, with statuses",
+        OVERVIEW,
+        OVERVIEW,
+        title=OVERVIEW_TITLE,
         summary="A printed statement of each paper with its status, what holds instead and Monte-Carlo means.",
         data=compute,
         draw=draw,
@@ -191,7 +191,7 @@ def figures() -> dict[str, FigureSpec]:
         size=NARROW,
         claims=tuple(id for _, panel in shown for id in (panel.printed, panel.right)),
     )
-    return {NAME: spec}
+    return {OVERVIEW: spec}
 
 
 FIRST_DEFAULTS = Reading("of each paper", "each paper's first default", None)  # panels have their own parameters

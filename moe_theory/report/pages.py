@@ -7,7 +7,7 @@ from pathlib import Path
 
 from moe_theory.core.errors import DamagedError, shortened
 from moe_theory.core.papers import all_papers
-from moe_theory.report import panels, wording
+from moe_theory.report import wording
 from moe_theory.report.rendering import to_html, to_markdown
 from moe_theory.runs.files import sealed, unsealed, write_together
 from moe_theory.verification import recorded
@@ -31,13 +31,11 @@ def to_json(report: Report) -> str:
     return sealed(document)
 
 
-def write_report(
-    report: Report, folder: Path, numbers: str = REPORT_JSON, pictures: panels.Pictures | None = None
-) -> list[Path]:
+def write_report(report: Report, folder: Path, numbers: str = REPORT_JSON) -> list[Path]:
     """Write the pages, `report.html` and `report.md`, and the file `numbers`, from which they can be made again, into
-    `folder`, all or none; the paths. `pictures`: those that have been drawn already. Raises: OutputError.
+    `folder`, all or none; the paths. Raises: OutputError.
     """
-    texts = (to_html(report, pictures), to_markdown(report), to_json(report))
+    texts = (to_html(report), to_markdown(report), to_json(report))
     return write_together(folder, dict(zip((*PAGE_NAMES, numbers), texts, strict=True)))
 
 

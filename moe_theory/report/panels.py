@@ -10,7 +10,7 @@ import numpy as np
 
 from moe_theory.core.errors import InvalidValueError
 from moe_theory.plot.style import our_style
-from moe_theory.report.numbers import number
+from moe_theory.report.numbers import WIDTH, number
 from moe_theory.report.wording import allowed_sides
 from moe_theory.runs.files import plain
 from moe_theory.verification.verdict import Curve, Verdict
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure, FigureBase
 
-WIDTH, INSET = 320.0, 12.0  # of the picture, in its own units
+INSET = 12.0  # of the picture, in its own units
 _LABEL_ROOM = 34.0  # what a number takes on it
 _ROOM = 0.08  # of the span, beyond the outermost number
 
@@ -114,32 +114,18 @@ OBSERVED: dict[str, Any] = {"color": "C0", "linewidth": 1, "marker": "o", "marke
 ALLOWED: dict[str, Any] = {"color": "C1", "alpha": 0.12, "linewidth": 0}
 
 
-class Pictures:
-    """The curves of verdicts as SVG documents, each drawn on first use: pages that are written at the end need not
-    wait for pictures that were asked for before.
+def svg_of(verdict: Verdict, figure: "Figure") -> str | None:
+    """The curve of a verdict as SVG, drawn on this figure: making one takes longer than drawing. None without a curve;
+    letters stay text, which keeps documents small.
     """
+    from moe_theory.plot import svg
 
-    def __init__(self) -> None:
-        from matplotlib.figure import Figure
-
-        self._figure = Figure()  # one for all: making another for each takes longer than drawing
-        self._drawn: dict[int, tuple[Verdict, str | None]] = {}
-
-    def of(self, verdict: Verdict) -> str | None:
-        """None for a verdict without a curve; letters stay text, which keeps documents small."""
-        if id(verdict) not in self._drawn:
-            drawn = None if verdict.curve is None or not verdict.curve.labels else self._draw(verdict, verdict.curve)
-            self._drawn[id(verdict)] = verdict, drawn
-        return self._drawn[id(verdict)][1]
-
-    def _draw(self, verdict: Verdict, curve: Curve) -> str:
-        from moe_theory.plot import svg
-
-        figure = self._figure
-        with our_style():
-            figure.clear()
-            _fill(figure, verdict, curve)
-            return svg.written(figure, {"Date": None, "Creator": None, "Type": None})
+    if verdict.curve is None or not verdict.curve.labels:
+        return None
+    with our_style():
+        figure.clear()
+        _fill(figure, verdict, verdict.curve)
+        return svg.written(figure, {"Date": None, "Creator": None, "Type": None})
 
 
 def figure_of(verdict: Verdict) -> "Figure":
@@ -197,11 +183,11 @@ def tick_labels(curve: Curve) -> TickLabels:
         if len(columns) == 1 and len(set(names)) == 1 and names[0]:
             shared, columns = [names[0], *shared], [values]
         rows = [list(row) for row in zip(*columns, strict=True)]
-    fewest = -(-len(rows) // MAX_LABELS)
-    tried = (_wrapped(rows[::step], _letters(curve, step)) for step in range(fewest, len(rows)))
-    found = next(((fewest + tries, words) for tries, words in enumerate(tried) if words), None)
-    step, words = found or (len(rows), _wrapped(rows[:1], _letters(curve, len(rows))) or [", ".join(rows[0])])
-    return TickLabels(step, words, ", ".join(shared))
+    room = _letters(curve, min(len(rows), MAX_LABELS))
+    labels = [_wrapped(row, room) for row in rows]
+    longest = max(map(len, "\n".join(labels).split("\n")))
+    step = min(max(-(-len(rows) // MAX_LABELS), -(-longest // _letters(curve, len(rows)))), len(rows))
+    return TickLabels(step, labels[::step], ", ".join(shared))
 
 
 def _in_symbols(label: str) -> str:
@@ -210,28 +196,18 @@ def _in_symbols(label: str) -> str:
     return label
 
 
-def _letters(curve: Curve, step: int) -> int:
-    """How many letters have room under every `step`-th component."""
+def _letters(curve: Curve, count: int) -> int:
+    """How many letters have room under one of `count` components, which are taken to be evenly spread."""
     across = 72 * (_plot_width(curve) - PLOT_EDGES["left"] - PLOT_EDGES["right"])
-    if curve.abscissa is None:
-        return int(across / len(curve.labels) * step / LETTER) - 1
-    places = np.log(np.maximum(curve.abscissa, 1 / LARGEST_DRAWN))
-    gaps, span = np.diff(np.sort(places)[::step]), np.ptp(places) * (1 + 2 * SIDE_ROOM)
-    beside = 2 * (72 * PLOT_EDGES["right"] + across * SIDE_ROOM / (1 + 2 * SIDE_ROOM))  # of the last, to either side
-    nearest = across * gaps.min() / span if len(gaps) and span > 0 else across
-    return int(min(nearest, beside) / LETTER) - 1
+    return max(int(across / count / LETTER) - 1, 1)
 
 
-def _wrapped(rows: list[list[str]], letters: int) -> list[str]:
-    """Each row in a line of at most `letters` letters, or its parts in lines of their own; none if a word is longer."""
-    joined = [", ".join(row) for row in rows]
-    if max(map(len, joined)) <= letters:
-        return joined
-    kept = [[part.replace(" = ", HELD) for part in row] for row in rows]
-    room = max(letters, 1)
-    lines = [[line for part in row for line in textwrap.wrap(part, room, break_long_words=False)] for row in kept]
-    has_room = max(len(line) for each in lines for line in each) <= letters
-    return ["\n".join(each).replace(HELD, " = ") for each in lines] if has_room else []
+def _wrapped(parts: list[str], room: int) -> str:
+    """The parts of a label in lines of their own, broken between words; a number stays beside its name."""
+    lines = []
+    for part in parts:
+        lines += textwrap.wrap(part.replace(" = ", HELD), room, break_long_words=False)
+    return "\n".join(lines).replace(HELD, " = ")
 
 
 def picture_words(verdict: Verdict, curve: Curve) -> str:

@@ -14,6 +14,7 @@ from moe_theory.plot.style import FORMS, Form, PictureStyle, our_style, saved, s
 from moe_theory.report import overview
 from moe_theory.runs import Progress, automatic, quiet, shown
 from moe_theory.runs.files import prepare_folder, write_together
+from moe_theory.verification.catalog import OVERVIEW
 from moe_theory.verification.claim import ReadingLike
 from moe_theory.verification.registry import SPECIAL_NAMES, select_readings
 from moe_theory.verification.settings import with_settings
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 SUFFIXES = {"csv": ".csv", "netcdf": ".nc"}  # of the numbers behind a figure
-OVERVIEW = overview.NAME  # the figure of all papers, where a paper's name is asked for
 
 
 def figures_of(paper: str) -> Mapping[str, FigureSpec]:
@@ -46,7 +46,6 @@ def figure(
     settings: Mapping[str, Any] | None = None,
     width: float | str | None = None,
     style: str | Path | None = None,
-    tex: bool = False,
     progress: Progress = automatic,
 ) -> tuple[xr.Dataset, "Figure"]:
     """Compute and draw a figure of a paper, at its own settings or at yours, as `moe-theory figures` does.
@@ -61,8 +60,7 @@ def figure(
         dims: static sizes by name, such as {"num_features": 20}; others stay as in the paper.
         settings: parameters by name on top of the reading's choices, such as {"truth_scale": 0.2}.
         width: inches, or a text such as "8cm"; the height follows. None takes the figure's own size.
-        style: a matplotlib style sheet on top of ours.
-        tex: whether LaTeX sets the words.
+        style: a matplotlib style sheet on top of ours. With `text.usetex: True` in it LaTeX sets the words.
     Returns: the numbers behind the figure, with the command that computes them in their attributes, and the figure,
         which a notebook shows and `savefig` writes.
     Raises: UnknownNameError, InvalidValueError for what cannot be drawn.
@@ -81,7 +79,7 @@ def figure(
     paper, _, own = name.partition(".")
     if own not in figures_of(paper):
         raise undeclared("figure", name, [f"{paper}.{known}" for known in figures_of(paper)])
-    look = style_of(width, style, tex)
+    look = style_of(width, style)
     ((spec, compute),) = _planned(paper, [own], reading, replicates, seed, rounds, experts, dims, settings)
     with shown(progress) as listener:
         data = _with_look(compute(listener), look)
@@ -104,7 +102,6 @@ def make_figures(
     data: Literal["csv", "netcdf"] = "csv",
     width: float | str | None = None,
     style: str | Path | None = None,
-    tex: bool = False,
     out: str | Path = "figures",
     progress: Progress = quiet,
 ) -> list[Path]:
@@ -115,7 +112,7 @@ def make_figures(
         replicates: for every figure; None takes each figure's own number.
         forms: of the pictures: svg, pdf or png.
         data: what the numbers are written as.
-        reading, seed, rounds, experts, dims, settings, width, style, tex: as of `figure`.
+        reading, seed, rounds, experts, dims, settings, width, style: as of `figure`.
     Returns: the paths, the pictures of a figure and its numbers in turn.
     Raises: UnknownNameError, InvalidValueError or OutputError.
     """
@@ -126,7 +123,7 @@ def make_figures(
             raise unknown_name("format", form, FORMS)
     if data not in SUFFIXES:
         raise unknown_name("format of data", data, SUFFIXES)
-    look = style_of(width, style, tex)
+    look = style_of(width, style)
     planned = _planned(paper, names, reading, replicates, seed, rounds, experts, dims, settings)
     suffixes = [*(f".{form}" for form in dict.fromkeys(forms)), SUFFIXES[data]]
     folder = prepare_folder(Path(out) / paper, [f"{spec.name}{suffix}" for spec, _ in planned for suffix in suffixes])
@@ -142,15 +139,6 @@ def make_figures(
         texts[f"{spec.name}{SUFFIXES[data]}"] = to_csv(found) if data == "csv" else as_netcdf(found)
         paths += write_together(folder, texts)
     return paths
-
-
-def all_titles() -> dict[str, dict[str, str]]:
-    """The figures' titles by name, by paper."""
-    return {paper: titles_of(paper) for paper in (*paper_names(), OVERVIEW)}
-
-
-def titles_of(paper: str) -> dict[str, str]:
-    return {name: spec.title for name, spec in figures_of(paper).items()}
 
 
 def _planned(
@@ -175,21 +163,14 @@ def _planned(
     planned = []
     for spec in chosen:
         count = replicates or spec.replicates
-        _require_taken(paper, spec, asked)
+        for option in asked:
+            if not spec.takes(option):
+                raise InvalidValueError(
+                    f"the figure {paper} {spec.name} decides its {option} itself. Leave {option} out, or draw another."
+                )
         spec.setup(choice, count, seed, **asked)  # refuses sizes that cannot be
         planned.append((spec, functools.partial(spec.compute, choice, count, seed, **asked)))
     return planned
-
-
-def _require_taken(paper: str, spec: FigureSpec, asked: Mapping[str, Any]) -> None:
-    for option in asked:
-        if not spec.takes(option):
-            every = [(name, other) for name in (paper, *paper_names()) for other in figures_of(name).values()]
-            able = dict.fromkeys(f"{name} {other.name}" for name, other in every if other.takes(option))
-            raise InvalidValueError(
-                f"the figure {paper} {spec.name} decides its {option} itself. Leave them out; "
-                f"{', '.join(list(able)[:4])} take {option}."
-            )
 
 
 def _reading_of(paper: str, name: str | None, settings: Mapping[str, Any] | None) -> ReadingLike:

@@ -3,7 +3,7 @@
 import dataclasses
 import re
 import shlex
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,6 +12,7 @@ from moe_theory.core.papers import paper_names
 from moe_theory.plot.document import Document
 from moe_theory.report.challenge import headline
 from moe_theory.report.pages import as_report, merged, read_printed
+from moe_theory.report.rendering import document_text
 from moe_theory.runs.files import made_folder, write_whole
 from moe_theory.verification import challenges, recorded
 from moe_theory.verification.catalog import NAME as INDEX
@@ -21,8 +22,6 @@ from moe_theory.verification.proofs import require_proofs
 from moe_theory.verification.recorded import Recorded, parsed, written
 from moe_theory.verification.registry import select_claims
 from moe_theory.verification.verdict import Report
-
-MOST_CHANGES = 12  # that are named
 
 
 class Change(NamedTuple):
@@ -117,21 +116,7 @@ def documented(records: Sequence[PaperRecord | SearchRecord]) -> Document:
         rows = [[change._asdict() for change in changes] for changes in changed]
         return [{**record, "changed": own} for record, own in zip(about, rows, strict=True)]
 
-    def parts(width: int) -> Iterator[str]:
-        del width
-        for record, changes in zip(records, changed, strict=True):
-            ((noun, count),) = record.counts.items()
-            new = sum(change.before is None for change in changes)
-            words = [f"{new} of them new"] if new else []
-            words += [f"{len(changes) - new} of them other than before"] if len(changes) > new or not new else []
-            yield f"{record.path}: {count} {noun}, {', '.join(words)}"
-            for change in changes[:MOST_CHANGES]:
-                before = f"was {change.before}" if change.before else "is new"
-                yield f"  {change.claim} under {change.reading}: {change.after or 'gone'}, {before}"
-            if len(changes) > MOST_CHANGES:
-                yield f"  and {len(changes) - MOST_CHANGES} more"
-
-    return Document(body, parts)
+    return Document(body, lambda _: document_text("record.md", changed=zip(records, changed, strict=True)))
 
 
 def write(record: PaperRecord | SearchRecord) -> None:

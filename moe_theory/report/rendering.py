@@ -16,12 +16,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from markdown_it import MarkdownIt
-from markdown_it.token import Token
 from markupsafe import Markup
 
-from moe_theory.plot import symbols
-from moe_theory.report import bibliography, panels, wording
-from moe_theory.report.challenge import bars, left_free, orders_of, over_region, summed
+from moe_theory.plot import markdown, symbols
+from moe_theory.report import bibliography, challenge, wording
+from moe_theory.report.numbers import WIDTH
 from moe_theory.verification.status import Judged, listed
 from moe_theory.verification.verdict import Report, Status, Verdict
 
@@ -29,6 +28,7 @@ if typing.TYPE_CHECKING:
     from xml.etree.ElementTree import Element
 
     import jinja2
+    from matplotlib.figure import Figure
 
 LONGEST_FORMULA = 4000  # characters that are typeset: longer ones take long
 # What a typeset formula is made of. What else LaTeX can ask for, such as links and styles, is left out.
@@ -46,6 +46,9 @@ ATTRIBUTES = frozenset(
     """.split()
 )
 CSS_INCH = 96  # pixels
+SEARCH_WORDS = (  # functions on searches that templates call
+    "axis_rows", "bars", "clause", "covered", "headline", "left_free", "orders_of", "placed", "summed",
+)  # fmt: skip
 MOST_OPEN = 5  # statements that are unfolded at first
 FACETS = ("status", "paper", "reading", "kind")  # what the page's verdicts are filtered by
 
@@ -61,15 +64,10 @@ class Target(NamedTuple):
     is_short: bool = False
 
 
-class CardRow(NamedTuple):
-    """A paragraph of a card under its heading, which is empty for the first."""
+def to_html(report: Report) -> str:
+    from matplotlib.figure import Figure  # takes longer to import than all the rest
 
-    heading: str
-    text: str
-
-
-def to_html(report: Report, pictures: panels.Pictures | None = None) -> str:
-    drawn = panels.Pictures() if pictures is None else pictures
+    figure = Figure()
     counts = Counter(verdict.status for verdict in report.verdicts)
     facets = []  # with how many verdicts have each value, statuses in their own order
     for facet in FACETS:
@@ -77,7 +75,7 @@ def to_html(report: Report, pictures: panels.Pictures | None = None) -> str:
         order = [status for status in Status if found[status]] if facet == "status" else found
         facets.append((facet, [(str(value), found[value]) for value in order]))
     page = templates().get_template("page.html")
-    return _rendered(page, report, counts=counts, facets=facets, picture=lambda verdict: picture_of(verdict, drawn))
+    return _rendered(page, report, counts=counts, facets=facets, picture=lambda verdict: picture_of(verdict, figure))
 
 
 def _facet_of(verdict: Verdict, facet: str) -> list[str]:
@@ -89,6 +87,11 @@ def to_markdown(report: Report) -> str:
     page = markdown_templates().get_template("report.md")
     text = _rendered(page, report, card=_file_card, **FILE._asdict())
     return re.sub(r"\n{3,}", "\n\n", text)
+
+
+def document_text(name: str, **values: Any) -> str:
+    """The Markdown that a template makes of these values, for a terminal."""
+    return markdown_templates().get_template(name).render(values)
 
 
 def card(
@@ -128,32 +131,11 @@ def _status_line(known: Judged, folder: Path | None, failing: Sequence[str], is_
     if folder is not None:
         line += f", by the run in {folder}"
     if not (is_short and known.search):  # which has a row of its own
-        line += over_region(known)
+        line += challenge.over_region(known)
     if failing:
         names = [name.partition(".")[2] for name in failing]
         line += f"; its proof uses {listed(names)}, which fail{'s' if len(names) == 1 else ''}"
     return line
-
-
-def rows_of(text: str) -> list[CardRow]:
-    """The paragraphs of a card for a terminal: a quotation is one, and those without a heading are further lines."""
-    rows = [CardRow("", "")]
-    is_in_quotation = False
-    for token in MarkdownIt("commonmark").parse(text):
-        if token.type.startswith("blockquote"):
-            is_in_quotation = False
-        if token.type != "inline":
-            continue
-        words = "".join(part.content for part in token.children or ())
-        heading = "" if is_in_quotation else _heading(token)
-        if heading:
-            rows.append(CardRow(heading, words.removeprefix(f"{heading}.").strip()))
-        else:
-            last = rows.pop()
-            between = " " if is_in_quotation else "\n"
-            rows.append(CardRow(last.heading, f"{last.text}{between}{words}".strip()))
-        is_in_quotation = token.level > 1
-    return rows
 
 
 def page_of(text: str) -> Markup:
@@ -161,17 +143,10 @@ def page_of(text: str) -> Markup:
     parser = MarkdownIt("commonmark", {"html": True}).enable("table")
     tokens = parser.parse(text)
     for paragraph, token in itertools.pairwise(tokens):
-        if paragraph.type == "paragraph_open" and (heading := _heading(token)):
-            paragraph.attrSet("data-part", heading.lower())
+        heading = re.match(r"\*\*(\w+)\.\*\*", token.content)
+        if heading and paragraph.type == "paragraph_open":
+            paragraph.attrSet("data-part", heading[1].lower())
     return Markup(parser.renderer.render(tokens, parser.options, {}))
-
-
-def _heading(token: Token) -> str:
-    """The bold words that a paragraph begins with, without the point."""
-    parts = [part for part in token.children or () if part.type != "text" or part.content]
-    if len(parts) > 1 and parts[0].type == "strong_open":
-        return parts[1].content.removesuffix(".")
-    return ""
 
 
 def _rendered(template: "jinja2.Template", report: Report, **further: Any) -> str:
@@ -210,26 +185,17 @@ def templates() -> "jinja2.Environment":
     """The templates of all pages, with the words and formulas that they share."""
     import jinja2
 
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("moe_theory.report"),
-        autoescape=True,
-        keep_trailing_newline=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=jinja2.StrictUndefined,
-    )
+    environment = markdown.environment(loader=jinja2.PackageLoader("moe_theory.report"))
     shared: dict[str, Any] = {name: each for name, each in vars(wording).items() if not name.startswith("_")}
-    shared |= {each.__name__: each for each in (bars, left_free, orders_of, summed)}
-    environment.globals.update(shared, WIDTH=panels.WIDTH, mathml=mathml, number_line=panels.number_line)
+    shared |= {name: getattr(challenge, name) for name in SEARCH_WORDS}
+    environment.globals.update(shared, WIDTH=WIDTH, mathml=mathml, number_line=_number_line)
     environment.globals.update(card=_page_card, page_text=_page_text)
     environment.filters.update(
         {
-            "code": _code,
             "cell": _cell,
             "formula": _formula,
             "digest": _digest,
             "math": _math,
-            "plain": symbols.plain,
         }
     )
     return environment
@@ -238,7 +204,7 @@ def templates() -> "jinja2.Environment":
 @functools.cache
 def markdown_templates() -> "jinja2.Environment":
     """The same, for templates of Markdown."""
-    return templates().overlay(finalize=_markdown)
+    return templates().overlay(finalize=markdown.words)
 
 
 def _page_card(known: Judged, verdicts: Sequence[Verdict]) -> Markup:
@@ -280,9 +246,17 @@ def _digest(text: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
-def picture_of(verdict: Verdict, pictures: panels.Pictures) -> dict[str, str] | None:
+def _number_line(verdict: Verdict) -> Any:
+    from moe_theory.report import panels  # which needs NumPy, as cards do not
+
+    return panels.number_line(verdict)
+
+
+def picture_of(verdict: Verdict, figure: "Figure") -> dict[str, str] | None:
     """Source, words and size in pixels of a verdict's curve, for an image; None for a verdict without one."""
-    svg = pictures.of(verdict)
+    from moe_theory.report import panels
+
+    svg = panels.svg_of(verdict, figure)
     if svg is None or verdict.curve is None:
         return None
     source = "data:image/svg+xml;base64," + base64.b64encode(svg.encode()).decode()
@@ -291,35 +265,11 @@ def picture_of(verdict: Verdict, pictures: panels.Pictures) -> dict[str, str] | 
     return {"source": source, "alt": described, "width": width, "height": height}
 
 
-def _markdown(value: Any) -> Markup:
-    """A value for a Markdown template: words in one line, with markup escaped, unless it is a `Markup`."""
-    if isinstance(value, Markup):
-        return value
-    return _escaped(re.sub(r"<|&(?=#?\w+;)", lambda sign: html.escape(sign[0]), str(value)))
-
-
-def _escaped(words: str) -> Markup:
-    """Words of HTML in one line, where nothing is Markdown."""
-    words = " ".join(words.split())
-    # Escapes, code, emphasis, cells, fences, mathematics and links; then what makes a block where it begins a line.
-    words = re.sub(r"[\\`*|~$]|(?<!\w)_|_(?!\w)|(?<=\])[(:]", r"\\\g<0>", words)
-    words = re.sub(r"^(?:[#>]|[-+=](?=[-+= ]|$))", r"\\\g<0>", words)
-    return Markup(re.sub(r"^(\d{1,9})(?=[.)](?: |$))", r"\1\\", words))
-
-
 def _formula(latex: str) -> Markup:
     """A formula in one line of Markdown, where no sign is taken for a tag or a link."""
     for sign, same in (("<", r"\lt "), (">", r"\gt "), ("](", "] ("), ("]:", "] :"), ("`", "{}^{\\backprime}")):
         latex = latex.replace(sign, same)
     return Markup(f"${' '.join(latex.split())}$")
-
-
-def _code(words: str) -> Markup:
-    """Words between as many backticks as they need."""
-    words = " ".join(words.split())
-    fence = "`" * (1 + max((len(run) for run in re.findall("`+", words)), default=0))
-    room = " " if "`" in words else ""
-    return Markup(f"{fence}{room}{words}{room}{fence}")
 
 
 def _cell(code: Markup) -> Markup:
@@ -335,7 +285,7 @@ def _math(words: str) -> Markup:
 
 
 def _page_words(words: str) -> Markup:
-    return _escaped(_math(words))
+    return markdown.escaped(_math(words))
 
 
 def _page_formula(latex: str) -> Markup:
@@ -362,7 +312,7 @@ def _status_mark(status: str) -> Markup:
 
 
 def _bold(words: str) -> Markup:
-    return Markup(f"**{_markdown(words)}**:")
+    return Markup(f"**{markdown.words(words)}**:")
 
 
 TERMINAL = Target(symbols.plain, symbols.linear, lambda verdict: "", _bold, _bold, is_short=True)

@@ -1,17 +1,13 @@
-"""What fails with what, as a tree in a terminal: statements by their own faults, and those whose proofs use them."""
+"""What fails with what: statements by their own faults, and below them those whose proofs use them."""
 
 import itertools
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from rich.console import RenderableType
-from rich.text import Text
-from rich.tree import Tree
-
 from moe_theory.plot.document import Document
+from moe_theory.plot.markdown import words
 from moe_theory.report.standing import Standing
-from moe_theory.report.verdicts import STATUS_STYLES, facts
-from moe_theory.report.wording import statement_status
+from moe_theory.report.verdicts import facts
 from moe_theory.verification.premises import Footing, conflicts_of, footings, premises_of
 from moe_theory.verification.recorded import judged_statements
 from moe_theory.verification.status import listed
@@ -28,16 +24,17 @@ def tree_document(found: Sequence[Standing]) -> Document:
     footed = {each.known.statement.name: each for each in footings(list(known.values()))}
     asked = [footed[each.known.statement.name] for each in found]
 
-    def parts(_: int) -> Iterator[RenderableType]:
+    def text(_: int) -> str:
         shown = _with_what_they_fail_with(asked, footed)
+        lines: list[str] = []
         for paper in dict.fromkeys(each.known.statement.paper for each in shown):
-            yield _tree(paper, [each for each in shown if each.known.statement.paper == paper])
-        yield counted_roots(asked)
+            lines += [f"# {paper}", "", *_tree(paper, shown), ""]
+        return "\n".join([*lines, words(counted_roots(asked))])
 
     def body() -> list[dict[str, Any]]:
         return [facts(each) | _footing(by) for each, by in zip(found, asked, strict=True)]
 
-    return Document(body, parts)
+    return Document(body, text)
 
 
 def counted_roots(known: Sequence[Footing]) -> str:
@@ -61,33 +58,34 @@ def _above(each: Footing) -> str:
     return each.failing[0] if each.follows else ""
 
 
-def _tree(paper: str, known: Sequence[Footing]) -> Tree:
-    tree = Tree(Text(paper, "bold"), guide_style="dim")
-
-    def grow(branch: Tree, name: str) -> None:
-        for each in known:
-            if each.known.fails and _above(each) == name:
-                grow(branch.add(_line(each, name)), each.known.statement.name)
-
-    grow(tree, "")
-    if standing := [each for each in known if each.stands]:
-        branch = tree.add(Text("do not fail, though their proofs use what does", "dim"))
-        for each in standing:
-            branch.add(_line(each, ""))
-    shown = {each.known.statement.name for each in known}
-    if conflicts := [each for each in conflicts_of(paper) if shown & set(each.names)]:
-        branch = tree.add(Text("cannot be true together", "dim"))
-        for each in conflicts:
-            one, other = (listed([name.partition(".")[2] for name in side]) for side in each)
-            branch.add(Text(f"{one} against {other}"))
-    return tree
+def _tree(paper: str, shown: Sequence[Footing]) -> Iterator[str]:
+    """Yield the items of a list: statements below what they fail with, those that stand, and conflicts."""
+    here = [each for each in shown if each.known.statement.paper == paper]
+    yield from _branches(here, "", "")
+    standing = [each for each in here if each.stands]
+    if standing:
+        yield "- do not fail, though their proofs use what does"
+        yield from (_item(each, "", "  ") for each in standing)
+    names = {each.known.statement.name for each in here}
+    conflicts = [each for each in conflicts_of(paper) if names & set(each.names)]
+    if conflicts:
+        yield "- cannot be true together"
+    for conflict in conflicts:
+        one, other = (listed([name.partition(".")[2] for name in side]) for side in conflict)
+        yield f"  - {words(f'{one} against {other}')}"
 
 
-def _line(each: Footing, above: str) -> Text:
-    of, style = each.known.statement, STATUS_STYLES.get(statement_status(each.known), "magenta")
+def _branches(shown: Sequence[Footing], above: str, indent: str) -> Iterator[str]:
+    for each in shown:
+        if each.known.fails and _above(each) == above:
+            yield _item(each, above, indent)
+            yield from _branches(shown, each.known.statement.name, f"{indent}  ")
+
+
+def _item(each: Footing, above: str, indent: str) -> str:
     others = [name.partition(".")[2] for name in each.failing if name != above]
-    line = Text.assemble((of.id, "default"), "  ", (each.known.words, style))
-    return line.append(f"  {'also ' if above else ''}uses {', '.join(others)}" if others else "", "dim")
+    uses = f", {'also ' if above else ''}uses {', '.join(others)}" if others else ""
+    return f"{indent}- {words(f'{each.known.statement.id}: {each.known.words}{uses}')}"
 
 
 def _footing(each: Footing) -> dict[str, Any]:

@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from rich.table import Table
+from markupsafe import Markup
 
 from moe_theory.core.errors import InvalidValueError
 from moe_theory.plot import legend, ramp
-from moe_theory.plot.document import Document, Picture, ruled
+from moe_theory.plot.document import Document, Picture
+from moe_theory.plot.markdown import paragraphs, table, words
 from moe_theory.report import numbers
 from moe_theory.sweep.estimate import SweepCost
 from moe_theory.sweep.grid import GridAxis
@@ -40,7 +41,7 @@ class CellMean(NamedTuple):
     error: float  # standard error
 
 
-def table(results: Results) -> Table:
+def cell_table(results: Results) -> str:
     """Return the last round: a row for each cell (of the first forty), mean ± standard error of each scalar."""
     cells = results.sweep.grid.cells
     columns = [*cells[0].settings, *scalars(results)]
@@ -55,9 +56,10 @@ def table(results: Results) -> Table:
             row.append(f"{max((value.replicates for value in means), default=0):g}")
         rows.append(row)
     num_left = len(cells) - len(rows)
-    caption = f"{num_left} more cells: to_xarray has them all" if num_left else None
-    title = f"round {results.rounds[-1]}, mean ± standard error"
-    return ruled(columns, rows, columns, folded=columns, title=title, caption=caption)
+    parts = [f"round {results.rounds[-1]}, mean ± standard error", table(columns, rows, columns)]
+    if num_left:
+        parts.append(f"{num_left} more cells: to_xarray has them all")
+    return paragraphs(parts)
 
 
 def draw(results: Results, path: str | Path) -> Path:
@@ -83,7 +85,7 @@ def draw(results: Results, path: str | Path) -> Path:
 
 def document(results: Results, lines: Sequence[str] = ()) -> Document:
     """Return the last round's statistics, of every cell as JSON, with lines below the table."""
-    return Document(lambda: _body(results), lambda _: (table(results), *lines), SCHEMA)
+    return Document(lambda: _body(results), lambda _: paragraphs([Markup(cell_table(results)), *lines]), SCHEMA)
 
 
 def _body(results: Results) -> dict[str, Any]:
@@ -214,8 +216,9 @@ def estimate(costs: SweepCost) -> Document:
         "disk": numbers.size(costs.disk_bytes),
         "work": f"{costs.replicate_rounds / 1e6:,.1f} M replicate-rounds",
     }
-    costs_table = ruled(("", ""), rows.items(), title="what this sweep takes", show_header=False)
-    return Document(lambda: dataclasses.asdict(costs), lambda _: [costs_table])
+    items = [f"- **{name}** {words(text)}" for name, text in rows.items()]
+    text = "\n".join(["# what this sweep takes", "", *items])
+    return Document(lambda: dataclasses.asdict(costs), lambda _: text)
 
 
 def failures(results: Results) -> list[str]:

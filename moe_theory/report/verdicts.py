@@ -1,24 +1,23 @@
-"""Statements, claims and verdicts in a terminal: tables, what a verification says at its end, and why."""
+"""Documents of statements, claims and verdicts: tables, what a verification says at its end, and why."""
 
 import dataclasses
+import re
 import shlex
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Group, RenderableType
-from rich.padding import Padding
-from rich.table import Table
+from markupsafe import Markup
+from rich.console import RenderableType
 from rich.text import Text
 
-from moe_theory.plot.document import Document, headed, ruled
+from moe_theory.plot.document import Document, read_written
+from moe_theory.plot.markdown import code, paragraphs, table, terminal
 from moe_theory.plot.symbols import plain
-from moe_theory.report.document import written
-from moe_theory.report.rendering import TERMINAL, card, rows_of
+from moe_theory.report.rendering import TERMINAL, card, document_text
 from moe_theory.report.standing import Standing
 from moe_theory.report.wording import (
     claimed,
-    cut_short,
     decisive,
     judged_statements,
     measured,
@@ -29,6 +28,7 @@ from moe_theory.report.wording import (
     summary,
     tested_statements,
 )
+from moe_theory.verification.challenged import Challenge
 from moe_theory.verification.premises import footings, premises_of
 from moe_theory.verification.recorded import judged_statements as recorded
 from moe_theory.verification.recorded import on_other_data
@@ -38,38 +38,21 @@ from moe_theory.verification.verdict import Report, Statement, Status, Verdict
 if TYPE_CHECKING:
     from moe_theory.verification.claim import Claim
 
-_STYLES = {
-    Status.SUPPORTED: "green",
-    Status.REFUTED: "bold red",
-    Status.INCONCLUSIVE: "yellow",
-    Status.VACUOUS: "cyan",
-    Status.INAPPLICABLE: "dim",
-    Status.ERROR: "bold white on red",
-}
-STATUS_STYLES: dict[str, str] = {
-    StatementStatus.HOLDS: "green",
-    StatementStatus.AMENDED: "green",
-    StatementStatus.FALSE: "bold red",
-    StatementStatus.VACUOUS: "cyan",
-    StatementStatus.OPEN: "yellow",
-    StatementStatus.NOT_JUDGED: "dim",
-    StatementStatus.NOT_TESTABLE: "dim",
-}
 MOST_SURPRISING = 4  # false statements named at the end
 MOST_NAMED = 3  # experiments named for the time they took
 _FRAME_LINES = 4  # of a table: its edges and its header
+_FRAME_COLUMNS = 6  # of a table of three columns: room beside and between them
+_LEAST_ROOM = 10  # columns of what a statement says
 _FULL_WIDTH = 150  # columns of a terminal that takes the whole table
-_TABLE_WIDTH = 120  # below it claims are a list
+_STATUS_WIDTH = 120  # columns from which on a statement has how its status is known
 _COLUMNS = ("claim", "reading", "claimed", "measured ± s.e.", "verdict", "at")
 _LEFT_OUT = ("at", "claimed", "reading", "measured ± s.e.")  # in this order, where there is no room
 
 
-def live_table(verdicts: Sequence[Verdict], width: int, max_lines: int | None = None) -> Table:
-    """The verdicts so far, as a table that grows; only the newest where there are too many for `max_lines` lines. In a
-    terminal too narrow for all of it, ids lose the paper's name and columns go, so that no id is broken.
+def verdict_table(verdicts: Sequence[Verdict], width: int) -> Markup:
+    """Return a table of verdicts. Where it is too narrow for all of it, ids lose the paper's name and columns go, so
+    that no id is broken.
     """
-    if max_lines is not None:
-        verdicts = verdicts[-max(max_lines - _FRAME_LINES, 1) :]
     papers = {verdict.paper for verdict in verdicts}
     prefix = "" if width >= _FULL_WIDTH or len(papers) != 1 else f"{papers.pop()}."
     cells: dict[str, list[str]] = {name: [] for name in _COLUMNS}
@@ -82,100 +65,153 @@ def live_table(verdicts: Sequence[Verdict], width: int, max_lines: int | None = 
     for name in _LEFT_OUT:
         if sum(taken.values()) > width:
             del taken[name]
-    columns: dict[str, Sequence[RenderableType]] = {labels[name]: cells[name] for name in taken}
-    columns["verdict"] = [Text(verdict.status, _STYLES[verdict.status]) for verdict in verdicts]
-    return ruled(columns, zip(*columns.values(), strict=True), ("claimed", "measured ± s.e."), whole=columns)
+    rows = zip(*(cells[name] for name in taken), strict=True)
+    return table([labels[name] for name in taken], rows, ("claimed", "measured ± s.e."))
 
 
-def verdicts_document(report: Report, paths: Sequence[Path], kept: Sequence[str] = ()) -> Document:
-    """A verification that was written to these paths, statements first, with lines on the samples that are kept."""
+def live_table(verdicts: Sequence[Verdict], width: int, max_lines: int) -> RenderableType:
+    """Return a table that grows: only the newest verdicts where there are too many for `max_lines` lines."""
+    (made,) = terminal(verdict_table(verdicts[-max(max_lines - _FRAME_LINES, 1) :], width))
+    return made
 
-    def parts(width: int) -> Iterator[RenderableType]:
-        yield from statement_lines(_whole(tested_statements(report)), width)
-        yield live_table(report.verdicts, width)
-        yield from (*closing_lines(report, paths[-1].parent), *kept, f"numbers: {paths[-1]}")
-        if len(paths) > 1:
-            yield f"report: {paths[0]}"
-        else:
-            yield f"a page of them: moe-theory report {paths[-1].parent}"
 
-    return Document(lambda: written(paths[-1]), parts)
+def verdicts_document(report: Report, paths: Sequence[Path], samples: Sequence[str]) -> Document:
+    """A verification that was written to these paths, statements first, with lines on its samples."""
+    folder = paths[-1].parent
+    page = f"report: {code(str(paths[0]))}"
+    if len(paths) == 1:
+        page = f"a page of them: {code(f'moe-theory report {folder}')}"
+
+    def text(width: int) -> str:
+        whole = _whole(tested_statements(report))
+        parts = [statement_table(whole, width)] if whole else []
+        numbers = Markup(f"numbers: {code(str(paths[-1]))}")
+        return paragraphs([*parts, Markup(verdicts_text(report, width, folder)), *samples, numbers, Markup(page)])
+
+    return Document(lambda: read_written(paths[-1]), text)
+
+
+def verdicts_text(report: Report, width: int, folder: Path | None = None) -> str:
+    """A table of verdicts, and closing lines: statuses, surprises, errors, time, and how to repeat any of it.
+
+    Args:
+        folder: where the verdicts are written, for commands.
+    """
+    known = tested_statements(report)
+    whole = _whole(known)
+    lines = document_text(
+        "verdicts.md",
+        report=report,
+        known=known,
+        whole=whole,
+        failing=[each for each in whole if each.finding and each.finding.status is StatementStatus.FALSE],
+        slowest=sorted(report.seconds.items(), key=lambda item: -item[1])[:MOST_NAMED],
+        source=f" --from {shlex.quote(str(folder))}" if folder else "",
+        MOST_SURPRISING=MOST_SURPRISING,
+    )
+    return f"{verdict_table(report.verdicts, width)}\n\n{lines}"
+
+
+def first_look_document(report: Report, paths: Sequence[Path], claims: Mapping[str, str]) -> Document:
+    """A first look at all papers, written to these paths: a row a claim, the published statuses, and what to do next.
+
+    Args:
+        claims: what claims say in a few words, by id.
+    """
+    statements = {id: statement for statement in reversed(report.statements) for id in statement.roles}
+    rows = []
+    for verdict in report.verdicts:
+        statement = statements[verdict.claim]
+        place = re.split(r",|(?<!Eq\.) \(| and | of | on ", statement.where)[0]
+        rows.append((f"{statement.paper}, {place}", claims[verdict.claim], measured(verdict), verdict.status))
+    refuted = [statements[verdict.claim].name for verdict in report.verdicts if verdict.status is Status.REFUTED]
+    return Document(
+        lambda: read_written(paths[-1]),
+        lambda _: document_text(
+            "first_look.md",
+            verdicts=table(("statement", "what it says", "measured", "verdict"), rows),
+            report=report,
+            published=recorded(),
+            page=paths[0] if len(paths) > 1 else None,
+            folder=paths[-1].parent,
+            example=refuted[0] if refuted else report.statements[0].name,
+        ),
+    )
 
 
 def claims_document(claims: "Sequence[Claim]") -> Document:
-    """Claims as a table, or as a list in a terminal that is narrow."""
-
-    def parts(width: int) -> Iterator[RenderableType]:
-        if width < _TABLE_WIDTH:
-            yield from (part for claim in claims for part in _claim_lines(claim))
-        else:
-            rows = ((claim.id, plain(claim.where), claim.kind, plain(claim.statement)) for claim in claims)
-            yield ruled(("claim", "source", "kind", "statement"), rows, whole=("claim",))
-
+    """Claims, with the source, the kind and the sentence of each."""
     fields = ("id", "paper", "where", "statement", "kind", "margin", "replaced_by")
-    return Document(lambda: [{field: getattr(claim, field) for field in fields} for claim in claims], parts)
+    return Document(
+        lambda: [{field: getattr(claim, field) for field in fields} for claim in claims],
+        lambda _: document_text("claims.md", claims=claims),
+    )
 
 
-def statements_document(found: Sequence[Standing]) -> Document:
+def statements_document(standings: Sequence[Standing]) -> Document:
     """Statements, a line each, and how many have each status."""
-    known = [each.known for each in found]
+    known = [standing.known for standing in standings]
     counts = f"{len(known)} statement{'s' if len(known) != 1 else ''}: {status_counts(known)}"
-    return Document(lambda: [*map(facts, found)], lambda width: (*statement_lines(known, width), counts))
+    return Document(
+        lambda: [*map(facts, standings)],
+        lambda width: paragraphs([statement_table(known, width), counts]),
+    )
 
 
-def why_document(found: Sequence[Standing]) -> Document:
+def why_document(standings: Sequence[Standing]) -> Document:
     """Why statements have their statuses, by their verdicts and by recorded ones on other data."""
 
     def body() -> list[dict[str, Any]]:
-        decided = ((each, decisive(each.known, each.verdicts)) for each in found)
-        return [facts(each) | {"found": sentence(verdict) if verdict else None} for each, verdict in decided]
+        decided = ((standing, decisive(standing.known, standing.verdicts)) for standing in standings)
+        return [facts(standing) | {"found": sentence(verdict) if verdict else None} for standing, verdict in decided]
 
-    def parts(_: int) -> Iterator[Group]:
-        others, failing = on_other_data(), failing_premises([each.known.statement for each in found])
-        yield from (why_card(each, others, failing.get(each.known.statement.name, ())) for each in found)
-
-    return Document(body, parts)
-
-
-def facts(found: Standing) -> dict[str, Any]:
-    """A statement with its status, for JSON."""
-    source = None if found.folder is None else str(found.folder)
-    return dataclasses.asdict(found.known.statement) | status_json(found.known) | {"from": source}
-
-
-def _claim_lines(claim: "Claim") -> tuple[Text, Padding]:
-    about = f"{plain(claim.where)} · {claim.kind.replace('_', ' ')}\n{plain(claim.statement)}"
-    return Text(claim.id, "bold", no_wrap=True, overflow="ignore"), Padding(Text(about), (0, 0, 1, 2))
-
-
-def statement_lines(found: Sequence[Judged], width: int) -> Iterator[Text]:
-    """A line a statement: its status, with how it is known where there is room, its name and what it says, behind the
-    statuses that it has by reading, cut where the terminal ends.
-    """
-    rows = [
-        (
-            each.finding.words if each.finding and width >= _TABLE_WIDTH else statement_status(each),
-            each.statement.name,
-            plain(" ".join(f"{_each_reading(each)}{each.statement.says}".split())),
+    def text(_: int) -> str:
+        others = on_other_data()
+        failing = failing_premises([standing.known.statement for standing in standings])
+        return "\n\n".join(
+            why_card(standing, others, failing.get(standing.known.statement.name, ())) for standing in standings
         )
-        for each in found
-    ]
-    first, second = (max((len(row[place]) for row in rows), default=0) for place in range(2))
-    for each, (status, name, says) in zip(found, rows, strict=True):
-        style = STATUS_STYLES.get(statement_status(each), "magenta")
-        line = Text(f"{status:{first}}", style, no_wrap=True, overflow="ignore")
-        line.append(f"  {name:{second}}  {says}", "default not bold not dim")
-        line.truncate(width, overflow="ellipsis")
-        yield line
+
+    return Document(body, text)
 
 
-def _each_reading(known: Judged) -> str:
+def searches_document(searches: Sequence[Challenge]) -> Document:
+    """Searches of what statements leave free: flips with their verdicts, axes, and what was covered."""
+    return Document(
+        lambda: [search.to_json() for search in searches],
+        lambda _: document_text("challenge.md", searches=searches),
+    )
+
+
+def facts(standing: Standing) -> dict[str, Any]:
+    """A statement with its status, for JSON."""
+    source = None if standing.folder is None else str(standing.folder)
+    return dataclasses.asdict(standing.known.statement) | status_json(standing.known) | {"from": source}
+
+
+def statement_table(known: Sequence[Judged], width: int) -> Markup:
+    """A line a statement: its status, with how it is known where there is room, its name and what it says, cut where
+    the line ends, behind the statuses that it has by reading.
+    """
+    has_finding = width >= _STATUS_WIDTH
+    statuses = [each.finding.words if each.finding and has_finding else statement_status(each) for each in known]
+    names = [each.statement.name for each in known]
+    room = width - max(map(len, ["", *statuses])) - max(map(len, ["", *names])) - _FRAME_COLUMNS
+    rows = []
+    for status, name, each in zip(statuses, names, known, strict=True):
+        says = Text(plain(" ".join(f"{_statuses_by_reading(each)}{each.statement.says}".split())))
+        says.truncate(max(room, _LEAST_ROOM), overflow="ellipsis")
+        rows.append((status, name, says))
+    return table(("status", "statement", "says"), rows)
+
+
+def _statuses_by_reading(known: Judged) -> str:
     """ "holds / open: " of a statement whose status depends on the reading, else nothing."""
-    found = {each.status for each in known.by_reading.values()}
-    return f"{' / '.join(each for each in StatementStatus if each in found)}: " if len(found) > 1 else ""
+    statuses = {each.status for each in known.by_reading.values()}
+    return f"{' / '.join(each for each in StatementStatus if each in statuses)}: " if len(statuses) > 1 else ""
 
 
-def why_card(standing: Standing, others: Sequence[Verdict] = (), failing: Sequence[str] = ()) -> Group:
+def why_card(standing: Standing, others: Sequence[Verdict] = (), failing: Sequence[str] = ()) -> str:
     """Output of `why` on a statement, under its name.
 
     Args:
@@ -183,11 +219,9 @@ def why_card(standing: Standing, others: Sequence[Verdict] = (), failing: Sequen
         failing: what its proof uses and is false or vacuous.
     """
     known, verdicts, folder = standing
-    of = known.statement
-    lines = list(_by_data(known, verdicts, others))
-    text = card(known, verdicts, folder, failing, lines, target=TERMINAL)
-    rows = [(row.heading.lower() or "says", row.text) for row in rows_of(text)]
-    return Group(Text(f"{of.where} ({of.name})", style="bold"), headed(rows, padding=(0, 2, 0, 0)))
+    lines = _by_data(known, verdicts, others)
+    heading = f"{known.statement.where} ({known.statement.name})"
+    return f"# {paragraphs([heading])}\n\n{card(known, verdicts, folder, failing, lines, target=TERMINAL)}"
 
 
 def failing_premises(of: Sequence[Statement]) -> dict[str, tuple[str, ...]]:
@@ -196,37 +230,15 @@ def failing_premises(of: Sequence[Statement]) -> dict[str, tuple[str, ...]]:
     return {each.known.statement.name: each.failing for paper in papers for each in footings(recorded(paper))}
 
 
-def _by_data(known: Judged, verdicts: Sequence[Verdict], others: Sequence[Verdict]) -> Iterator[str]:
+def _by_data(known: Judged, verdicts: Sequence[Verdict], others: Sequence[Verdict]) -> list[str]:
     """A line for each claim that was judged on several data."""
+    lines = []
     for id in known.statement.roles:
         if any(each.claim == id for each in others):
             every = [each for each in (*verdicts, *others) if each.claim == id]
-            said = "; ".join(f"{each.status} under {each.setting} ({measured(each)})" for each in every)
-            yield f"{id}: {said}"
-
-
-def closing_lines(report: Report, folder: Path | None = None) -> list[str]:
-    """Closing lines of a verification, written to `folder`: statuses, surprises, errors, time, and how to repeat any of
-    it.
-    """
-    verdicts, known = report.verdicts, tested_statements(report)
-    whole = _whole(known)
-    failed = [verdict for verdict in verdicts if verdict.status is Status.ERROR]
-    sure = f", any of them wrong with probability at most {report.error:.4g}"
-    source = f" --from {shlex.quote(str(folder))}" if folder else ""
-    parts = [status_counts(whole), f"{len(known) - len(whole)} judged in part" if len(whole) < len(known) else ""]
-    false = [each for each in whole if each.finding and each.finding.status is StatementStatus.FALSE]
-    lines = [
-        *(f"ERROR in {verdict.claim} under {verdict.setting}: {verdict.reason}" for verdict in failed),
-        f"statements, at the settings tested: {'; '.join(filter(None, parts))}" if known else "",
-        f"claims: {summary(verdicts)}{sure if len(failed) < len(verdicts) else ''}",
-        *(_false_line(each, verdicts) for each in false[:MOST_SURPRISING]),
-        f"  and {len(false) - MOST_SURPRISING} more that are false" if len(false) > MOST_SURPRISING else "",
-        *_time_budget(report),
-        f"repeat any of it: {_again(verdicts)}" if verdicts else "",
-        f"why a statement fails: moe-theory why STATEMENT{source}" if false else "",
-    ]
-    return [line for line in lines if line]
+            words = "; ".join(f"{each.status} under {each.setting} ({measured(each)})" for each in every)
+            lines.append(f"{id}: {words}")
+    return lines
 
 
 def _whole(known: Sequence[Judged]) -> list[Judged]:
@@ -241,27 +253,3 @@ def counted(report: Report) -> tuple[str, str]:
 def samples_line(computed: Set[str], found: Set[str]) -> str:
     """Of how many claims under a reading samples were computed, and of how many those that were kept were enough."""
     return f"samples: {len(computed):,} computed, {len(found - computed):,} reused"
-
-
-def _false_line(known: Judged, verdicts: Sequence[Verdict]) -> str:
-    shown = decisive(known, verdicts)
-    return f"  {known.statement.name} is false: {plain(sentence(shown) if shown else known.statement.why)}"
-
-
-def _again(verdicts: Sequence[Verdict]) -> str:
-    """One command of those that the report has of every verdict."""
-    shown = next((each for each in verdicts if each.status is Status.REFUTED), verdicts[0])
-    return shown.command
-
-
-def _time_budget(report: Report) -> list[str]:
-    if report.budget is None:
-        return []
-    stopped = cut_short(report)
-    slowest = sorted(report.seconds.items(), key=lambda item: -item[1])[:MOST_NAMED]
-    most = ", ".join(f"{name} ({seconds:.0f} s)" for name, seconds in slowest)
-    lines = [f"budget: {report.budget:.0f} s, of which {sum(report.seconds.values()):.0f} s were used; most by {most}"]
-    if stopped:
-        lines.append(f"it ran out with {len(stopped)} undecided; the same command resumes them:")
-    lines += [f"  {verdict.claim} under {verdict.setting}, {verdict.replicates} replicates" for verdict in stopped]
-    return lines

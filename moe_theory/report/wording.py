@@ -61,18 +61,6 @@ STOPS: dict[Stop, str] = {
     Stop.BUDGET: "time budget spent",
     Stop.FAILED: "the claim's own code failed",
 }
-ABOUT = (  # means, intervals, errors and power
-    "Every replicate draws a pool of tasks of its own. A verdict is of the mean over pools, and single pools may "
-    "differ from it.",
-    "An interval is of observed − predicted, simultaneous over all components of a claim, such as the rounds recorded. "
-    "The numbers of a card are those of the component that decides, or that comes nearest to deciding otherwise.",
-    "The error is the probability that a verdict is false: that of the whole report is split over its verdicts, and "
-    "that of a verdict over the interim analyses planned for it, made or not. It is exact where the interval "
-    "is exact; where the interval is asymptotic, it is approached as replicates grow, and it may have missed an event "
-    "that is rarer than the card says.",
-    "The detectable error says how powerful a test was: a claim that is wrong by that much would have been refuted "
-    "with probability 0.9. A claim that was not refuted may still be wrong by less.",
-)
 _NAMES = {  # by kind, what is predicted and what is observed
     "equality": ("predicted mean", "observed mean"),
     "upper_bound": ("bound", "observed mean"),

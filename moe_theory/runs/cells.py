@@ -21,7 +21,6 @@ from jaxtyping import Int
 from moe_theory.core import engine, programs
 from moe_theory.core.engine import BLOCK_WIDTH, width_for
 from moe_theory.core.errors import InvalidValueError
-from moe_theory.core.fields import documented
 from moe_theory.core.machine import machine_memory
 from moe_theory.core.random import replicate_keys, root_key
 from moe_theory.core.system import (
@@ -29,7 +28,6 @@ from moe_theory.core.system import (
     Params,
     State,
     System,
-    check_memory,
     check_run,
     check_system,
     observe_info,
@@ -44,7 +42,6 @@ Place = tuple[str, int]  # a cell's name and a chunk's number
 Outcome = tuple[Any, Any]  # final states and records of a chunk
 
 
-@documented
 @dataclasses.dataclass(frozen=True)
 class Cell:
     """One setting of a system's parameters, and what to record of it."""
@@ -72,7 +69,6 @@ class Cell:
         return rounds if self.keep is None else rounds[list(self.keep)]
 
 
-@documented
 class Run(NamedTuple):
     """A cell's replicates, on the host; every leaf of state and records ends in the replicate axis B."""
 
@@ -280,8 +276,7 @@ def width_of(cell: Cell, num_replicates: int, width: int | None = None) -> int:
     """
     check_run(cell.num_rounds, cell.record_every)
     with cell.precision():
-        state = check_system(cell.system, cell.params, 0 if cell.start else cell.num_rounds)
-        check_memory(None, state, cell.num_rounds)
+        state = check_system(cell.system, cell.params, cell.num_rounds)
     # No wider than there are replicates, but a core's block at least, so that few share the program of many.
     least = max(BLOCK_WIDTH, 1 << (num_replicates - 1).bit_length())
     return width or min(width_for(state, jax.default_backend()), least)

@@ -58,10 +58,10 @@ def duration(seconds: float) -> str:
 class Meter(Progress):
     """Progress that counts work, and times it from each `running` to the next `running` or `compiling`.
 
-    `draw` shows the meter. It gets whether the activity is new, and is else called once in `interval` seconds.
+    `draw` shows the meter, once in `interval` seconds.
     """
 
-    draw: "Callable[[Meter, bool], None]"
+    draw: "Callable[[Meter], None]"
     interval: float
     is_timed: bool = False  # whether all work is known beforehand
     clock: Callable[[], float] = time.monotonic
@@ -81,11 +81,13 @@ class Meter(Progress):
 
     def compiling(self, what: str) -> None:
         self.mark = None
-        self._begin(f"compiling {what}")
+        self.activity = f"compiling {what}"
+        self._refresh()
 
     def running(self, what: str) -> None:
         self.mark = self.clock()
-        self._begin(f"running {what}")
+        self.activity = f"running {what}"
+        self._refresh()
 
     def advance(self, replicate_rounds: int) -> None:
         self.done += replicate_rounds
@@ -122,22 +124,17 @@ class Meter(Progress):
             facts.append(f"{self.rate:,.0f} replicate-rounds/s")
         return f"{self.activity}: {', '.join(facts)}" if facts else self.activity
 
-    def _begin(self, activity: str) -> None:
-        if activity != self.activity:
-            self.activity = activity
-            self.draw(self, True)
-
     def _refresh(self) -> None:
         if self.clock() - self.last_draw >= self.interval:
             self.last_draw = self.clock()
-            self.draw(self, False)
+            self.draw(self)
 
 
 @contextlib.contextmanager
 def terminal_progress(
     console: Console, header: Callable[[Console], RenderableType] | None = None, *, is_timed: bool = True
 ) -> Iterator[Progress]:
-    """A progress bar on `console`, or plain lines where it is no terminal: new activities, and one every ten seconds.
+    """A progress bar on `console`, or a line every ten seconds where it is no terminal.
 
     Args:
         header: draws what stands above the bar, for a console of this size.
@@ -150,10 +147,10 @@ def terminal_progress(
         ...     progress.running("my own work")
     """
 
-    def print_line(meter: Meter, is_new: bool) -> None:
-        console.print(meter.activity if is_new else meter.line, highlight=False, markup=False)
+    def print_line(meter: Meter) -> None:
+        console.print(meter.line, highlight=False, markup=False)
 
-    def draw_bar(meter: Meter, is_new: bool) -> None:
+    def draw_bar(meter: Meter) -> None:
         bar.update(task, description=meter.line, total=meter.planned if is_timed else None, completed=meter.done)
 
     def view() -> RenderableType:
@@ -175,11 +172,10 @@ def shown(progress: Progress, clock: Callable[[], float] = time.monotonic) -> It
     terminal of standard error. Where that is none a line comes every ten seconds, so that a short run prints nothing.
     """
 
-    def print_line(meter: Meter, is_new: bool) -> None:
-        if not is_new:
-            console.print(meter.line, highlight=False, markup=False)
+    def print_line(meter: Meter) -> None:
+        console.print(meter.line, highlight=False, markup=False)
 
-    def draw_cell(meter: Meter, is_new: bool) -> None:
+    def draw_cell(meter: Meter) -> None:
         cell.update({"text/plain": f"{meter.line}, {meter.share}"}, raw=True)
 
     console = Console(stderr=True)

@@ -9,7 +9,7 @@ import numpy as np
 import xarray as xr
 
 from moe_theory.core.errors import InvalidValueError, OutputError
-from moe_theory.core.fields import long_name
+from moe_theory.core.fields import fields_beside
 from moe_theory.core.system import recorded_rounds
 from moe_theory.runs.files import whole
 from moe_theory.sweep.specification import Specification
@@ -114,3 +114,17 @@ def _require_extra(module: str, extra: str) -> None:
         importlib.import_module(module)
     except ImportError:
         raise InvalidValueError(f"{module} is not installed: pip install 'moe-theory[{extra}]'") from None
+
+
+def long_name(name: str, cls: type) -> str:
+    """Axis label of a parameter or size: its name in words, and the comment beside it.
+
+    Examples:
+        >>> from moe_theory import continual
+        >>> from moe_theory.sweep.dataset import long_name
+        >>> long_name("num_experts", continual.Params), long_name("truth_scale", continual.Params)
+        ('number of experts, M', 'truth scale, sigma_0 of N(0, sigma_0)')
+    """
+    comment = next((field.comment for field in fields_beside(cls) if field.name == name), "")
+    words = name.replace("num_", "number of ").replace("_", " ")
+    return f"{words}, {comment}" if comment else words

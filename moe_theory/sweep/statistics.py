@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Shaped
 
-from moe_theory.core import moments
-from moe_theory.core.moments import Moments
+from moe_theory.sweep import moments
+from moe_theory.sweep.moments import Moments
 
 SUMMED = 1_000_000  # numbers that statistics are taken of at once, unless a round has more
 ONLY = "statistics only"  # of a sweep that keeps no replicates

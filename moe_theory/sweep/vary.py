@@ -10,10 +10,11 @@ import numpy as np
 from jaxtyping import PyTree, Shaped
 
 from moe_theory.core.errors import InvalidValueError, unknown_name
-from moe_theory.core.fields import Field, fields_of, long_name
+from moe_theory.core.fields import Field, fields_of
 from moe_theory.core.system import Observe, Params, System, check_replicates, observe_info, recorded_rounds
 from moe_theory.runs.cells import Cell, run_cells
 from moe_theory.runs.progress import Progress, automatic, shown
+from moe_theory.sweep.dataset import long_name
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -79,7 +80,7 @@ def vary(
     for name, first in records[0].items():
         array = np.stack([arrays[name] for arrays in records])
         array = array.reshape(*map(len, values.values()), *first.shape)
-        field = fields.get(name, Field(name, annotation="", comment="", default=""))
+        field = fields.get(name, Field(name, annotation="", comment=""))
         own_dims = _own_dims(name, field.annotation, first.shape[1:-1], sizes)
         attributes = {"long_name": field.comment} if field.comment else {}
         variables[name] = ((*values, ROUND, *own_dims, REPLICATE), array, attributes)

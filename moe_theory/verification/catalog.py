@@ -33,6 +33,8 @@ from moe_theory.verification.texts import claim_words, paper_texts, plain_statem
 from moe_theory.verification.verdict import FreeQuantity, Role, Statement
 
 NAME = "index.json"
+OVERVIEW = "overview"  # the figure of all papers, where a paper's name is asked for
+OVERVIEW_TITLE = "Theorem over empirics, with statuses"
 SCHEMA = "moe-theory/index/1"
 
 
@@ -119,6 +121,27 @@ def catalog_of(paper: str) -> Catalog:
     return _imported(paper) if catalog is None else catalog
 
 
+def all_figure_titles() -> dict[str, dict[str, str]]:
+    """Return the titles of all figures by name, by paper, with the figure of all papers."""
+    return {name: figure_titles(name) for name in (*paper_names(), OVERVIEW)}
+
+
+def figure_titles(paper: str) -> dict[str, str]:
+    """Return the titles of a paper's figures by name, from its index where that is up to date.
+
+    Raises: UnknownNameError, with the nearest name suggested.
+    """
+    if paper == OVERVIEW:
+        return {OVERVIEW: OVERVIEW_TITLE}
+    if paper not in paper_names():
+        raise unknown_name("paper", paper, [*paper_names(), OVERVIEW])
+    text = _index_of(paper, digest_of(paper))
+    index = {} if text is None else json.loads(text)
+    if "figures" in index:
+        return index["figures"]
+    return {name: spec.title for name, spec in find_paper(paper).import_figures().items()}
+
+
 def digest_of(paper: str) -> str:
     """The digest of the Python files of a paper, by their places and bytes."""
     folder = paper_folder(paper)
@@ -157,6 +180,7 @@ def index_text(paper: str) -> str | None:
         "orders": orders,
         "statements": statements,
         "claims": claims,
+        "figures": {name: spec.title for name, spec in find_paper(paper).import_figures().items()},
     }
     return json.dumps(document, indent=1, ensure_ascii=False) + "\n"
 

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from moe_theory.core.errors import DamagedError, shortened, shown
-from moe_theory.core.fields import documented
 from moe_theory.core.notebook import Shown
 from moe_theory.runs.files import plain
 from moe_theory.verification.records import Count, Finite, read_record
@@ -75,7 +74,6 @@ class Clause:
         return " and ".join(each.words for each in self.bounds)
 
 
-@documented
 @dataclasses.dataclass(frozen=True, repr=False)
 class Challenge(Shown):
     """What a search of the region that a statement leaves free has found."""

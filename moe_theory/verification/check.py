@@ -9,7 +9,6 @@ import numpy as np
 
 from moe_theory.core.constraints import shown
 from moe_theory.core.errors import OWN_CODE, DeclarationError, InvalidValueError, MoeTheoryError, described, frames
-from moe_theory.core.fields import documented
 from moe_theory.core.system import check_system
 from moe_theory.runs import Cell, Progress, quiet, run_cells
 from moe_theory.verification import registry
@@ -21,7 +20,6 @@ REPLICATES = 8
 Shapes = dict[str, tuple[int, ...]]  # by an array's name, such as "records.forgetting"
 
 
-@documented
 @dataclasses.dataclass(frozen=True)
 class Check:
     """A claim's runs by name, and what its function makes of a few replicates of them: no verdict."""

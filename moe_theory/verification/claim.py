@@ -10,7 +10,6 @@ import numpy as np
 
 from moe_theory.core.constraints import shown
 from moe_theory.core.errors import DeclarationError, shortened, unknown_name
-from moe_theory.core.fields import documented
 from moe_theory.core.notebook import Shown
 from moe_theory.core.system import Observe, System, observe_info
 from moe_theory.runs import Run
@@ -44,7 +43,6 @@ class ReadingLike(Protocol):
     def params(self, **overrides: Any) -> Any: ...
 
 
-@documented
 @dataclasses.dataclass(frozen=True, repr=False)
 class Experiment(Shown):
     """Runs that claims share: the cells of one system, by name, each with its overrides of a reading's parameters."""
@@ -254,7 +252,6 @@ class Selection:
         return dataclasses.replace(criterion, **functions, abscissa=abscissa)
 
 
-@documented
 @dataclasses.dataclass(frozen=True, repr=False)
 class Claim(Shown):
     """One testable consequence of a statement, under a criterion.

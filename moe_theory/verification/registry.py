@@ -20,7 +20,7 @@ from moe_theory.core.errors import (
     unknown_name,
 )
 from moe_theory.core.notebook import Listing
-from moe_theory.core.papers import Paper, all_papers, find_paper, paper_names, paper_of, paper_place, undeclared
+from moe_theory.core.papers import Paper, all_papers, find_paper, ordered_names, paper_names, paper_of, undeclared
 from moe_theory.verification import catalog
 from moe_theory.verification import statement as declarations
 from moe_theory.verification.claim import Claim, ReadingLike, registered
@@ -62,8 +62,9 @@ def claims(pattern: str = "*") -> Listing[Claim]:
 
 def declared_claims() -> dict[str, Claim]:
     """The claims of the papers that have been imported so far, and the user's own, by id, paper after paper."""
-    places = {paper: paper_place(paper) for paper in {claim.paper for claim in registered().values()}}
-    claims = sorted(registered().values(), key=lambda claim: (places[claim.paper], not is_of_a_paper(claim)))
+    places = {paper: place for place, paper in enumerate(ordered_names())}
+    last = len(places)  # of papers that are not installed
+    claims = sorted(registered().values(), key=lambda claim: (places.get(claim.paper, last), not is_of_a_paper(claim)))
     return {claim.id: claim for claim in claims}
 
 

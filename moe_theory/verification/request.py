@@ -25,7 +25,7 @@ from moe_theory.verification.recorded import recorded_verdicts
 from moe_theory.verification.settings import Group, adjusted, options_of, set_to
 from moe_theory.verification.statement import bearing
 from moe_theory.verification.variant import Parts, Variant, of_own, require_parts, variant_of
-from moe_theory.verification.verdict import Role, Status, Stop, Verdict
+from moe_theory.verification.verdict import AS_RECORDED, Role, Status, Stop, Verdict
 
 FAMILY_ERROR = 0.01  # probability that a report holds any false verdict
 MOST_NAMED = 5  # claims that a message lists
@@ -208,7 +208,7 @@ def _without_runs(exclusion: Exclusion, seed: int, module: str | None) -> Verdic
     printed = dataclasses.replace(adjusted(reading), own=None).name
     for verdict in recorded_verdicts(statements) if statements else ():
         if verdict.claim == claim.id and printed in (verdict.reading, *verdict.also):
-            origin = f"{verdict.reason}, as recorded" if verdict.reason else "as recorded"
+            origin = f"{verdict.reason}, {AS_RECORDED}" if verdict.reason else AS_RECORDED
             return dataclasses.replace(verdict, reading=reading.name, also=[], reason=origin)
     need = f"another algorithm can take the printed one's place ({reason})"
     return _inapplicable(exclusion._replace(reason=need), seed, module)

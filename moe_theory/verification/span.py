@@ -2,9 +2,10 @@
 
 import dataclasses
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
+if TYPE_CHECKING:
+    import numpy as np
 
 LOG_RATIO = 10  # a range that spans as much is logarithmic
 Number = bool | int | float
@@ -21,14 +22,17 @@ class Span:
     def is_log(self) -> bool:
         return self.low > 0 and self.high >= LOG_RATIO * self.low
 
-    def place(self, values: Any) -> np.ndarray:
-        """Positions of values: 0 at the lowest, 1 at the highest."""
-        low, high = self._scaled([self.low, self.high])
-        return (self._scaled(values) - low) / (high - low)
+    def place(self, value: Number) -> float:
+        """Return the position of a value: 0 at the lowest, 1 at the highest."""
+        low, high, at = (math.log(number) if self.is_log else number for number in (self.low, self.high, value))
+        return (at - low) / (high - low)
 
-    def value_at(self, places: Any) -> np.ndarray:
-        """The inverse of `place`, as real numbers."""
-        low, high = self._scaled([self.low, self.high])
+    def value_at(self, places: Any) -> "np.ndarray":
+        """Return the values at positions, as real numbers: the inverse of `place`."""
+        import numpy as np  # which takes .1 s, and cards need no ranges
+
+        ends = np.asarray([self.low, self.high], np.float64)
+        low, high = np.log(ends) if self.is_log else ends
         values = low + np.asarray(places, np.float64) * (high - low)
         return np.exp(values) if self.is_log else values
 
@@ -37,10 +41,6 @@ class Span:
         middle = math.sqrt(lower * upper) if self.is_log else (lower + upper) / 2
         middle = round(middle) if isinstance(lower, int) else tidy(middle)
         return middle if lower < middle < upper else None
-
-    def _scaled(self, values: Any) -> np.ndarray:
-        values = np.asarray(values, np.float64)
-        return np.log(values) if self.is_log else values
 
 
 def tidy(value: float) -> float:

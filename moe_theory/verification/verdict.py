@@ -13,9 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from moe_theory.core.errors import DeclarationError, shortened
-from moe_theory.core.fields import documented
-from moe_theory.core.notebook import Listing, Shown, shortest
-from moe_theory.core.pages import pages
+from moe_theory.core.notebook import Listing, Shown, pages, shortest
 from moe_theory.core.papers import find_spec
 from moe_theory.runs.files import plain
 from moe_theory.verification.records import Count, Flag, JsonRecord, Number, read_record
@@ -24,6 +22,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 SLOWEST_FALL = 0.05  # exponent of decay below which a probability does not tend to 0: a fifth in two decades
+AS_RECORDED = "as recorded"  # at the end of the reason of a published verdict among new ones
 OWN_SYSTEM = "system="  # in the name of a reading, before an algorithm of one's own
 LONGEST_ID = 120  # characters
 ID_WORDS = (
@@ -132,7 +131,6 @@ class Trend(JsonRecord):
     high: Number
 
 
-@documented
 @dataclasses.dataclass(frozen=True, repr=False)
 class Verdict(Shown, JsonRecord):
     """The answer to one claim under one reading, or several that cannot change it, with all that is needed to check and
@@ -389,7 +387,6 @@ class FreeQuantity(JsonRecord):
     labels: list[str] = dataclasses.field(default_factory=list)  # of a choice
 
 
-@documented
 @dataclasses.dataclass(frozen=True, repr=False)
 class Statement(Shown, JsonRecord):
     """A numbered statement of a paper, or a sentence about one of its figures, as plain data."""

@@ -10,6 +10,7 @@ from safetensors.numpy import save_file
 
 from moe_theory.generalization import report as bounds
 from moe_theory.generalization.calculator import Setting, calculate, setting_of
+from moe_theory.plot.markdown import terminal
 
 DENSE = ["bound", "--experts", "4", "--active", "4", "--samples", "1000", "--features", "3"]
 
@@ -18,7 +19,7 @@ def printed(setting, notes=()):
     """What the command prints of a setting, on one wide line a row."""
     console = Console(width=1000)
     with console.capture() as shown:
-        console.print(*bounds.document(setting, calculate(setting), notes).parts(1000))
+        console.print(*terminal(bounds.document(setting, calculate(setting), notes).text(1000)))
     return shown.get()
 
 
@@ -83,7 +84,7 @@ def test_the_remarks_tell_what_is_lacking():
 def test_the_table_fits_80_columns(setting):
     console = Console(width=80, record=True)
     with console.capture() as shown:
-        console.print(*bounds.document(setting, calculate(setting)).parts(80))
+        console.print(*terminal(bounds.document(setting, calculate(setting)).text(80)))
     assert "…" not in shown.get()
     assert max(map(len, shown.get().splitlines())) <= 80
     for bound in calculate(setting):

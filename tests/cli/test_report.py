@@ -52,7 +52,7 @@ def test_proofs_and_citations_exclude_one_another(refused):
 
 def test_the_bibliography_is_citation_cff():
     about = yaml.safe_load((ROOT / "CITATION.cff").read_text())
-    software = bibliography.software()
+    software = bibliography.software(__version__)
     papers = [entry for paper in all_papers() if (entry := bibliography.entry_of(paper))]
     assert software.fields["note"] == f"Version {about['version']}" == f"Version {__version__}"
     assert software.title == about["title"]

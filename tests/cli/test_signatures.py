@@ -10,10 +10,10 @@ import pytest
 
 from moe_theory import cli
 from moe_theory.cli.papers import command_of
-from moe_theory.core.commands import Option, Terminal, option_names
 from moe_theory.core.errors import DeclarationError, InvalidValueError
 from moe_theory.generalization.calculator import Setting
 from moe_theory.generalization.command import bound
+from moe_theory.plot.commands import Option, Terminal, option_names
 from moe_theory.plot.document import Document
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def measure(
     """
     values = {"place": str(place), "count": count, "factor": factor, "is_fast": is_fast}
     terminal.say("measuring")
-    return Document(lambda: values | {"sizes": sizes, "names": names, "rounds": rounds}, lambda width: [])
+    return Document(lambda: values | {"sizes": sizes, "names": names, "rounds": rounds}, lambda width: "")
 
 
 def run(*words: str) -> None:
@@ -72,7 +72,7 @@ def test_what_is_not_given_is_left_to_the_function(capsys):
 def test_no_numbers_are_none():
     """Would catch figures that are refused as if numbers of experts were asked for."""
     figures = cli.command("figures")
-    assert figures.make_context("figures", ["continual"]).params["experts"] is None
+    assert figures.make_context("figures", ["continual"]).params["experts"] == ()
     assert figures.make_context("figures", ["continual", "--experts", "2,4"]).params["experts"] == (2, 4)
 
 

@@ -7,11 +7,13 @@ import re
 import sys
 
 import pytest
+from rich.cells import cell_len
 from rich.console import Console
 
+from moe_theory.plot.markdown import terminal
 from moe_theory.report import pages, wording
 from moe_theory.report.standing import Standing
-from moe_theory.report.verdicts import failing_premises, statement_lines, why_card
+from moe_theory.report.verdicts import failing_premises, statement_table, why_card
 from moe_theory.verification import claim, recorded, statement
 from moe_theory.verification.catalog import statements
 from moe_theory.verification.verdict import Report, Role, Statement, Status, Verdict
@@ -24,8 +26,8 @@ def test_a_line_a_statement(ran, paper):
     lines = ran("statements", paper).out.splitlines()
     known = recorded.judged_statements(paper)
     names = [each.statement.name for each in known]
-    assert len(lines) == len(names) + 1
-    for line, each in zip(lines, known, strict=False):
+    rows = [line.strip() for line in lines if re.search(rf"  {paper}\.", line)]
+    for line, each in zip(rows, known, strict=True):
         assert line.startswith(wording.statement_status(each))
         assert f"  {each.statement.name}  " in line
     assert lines[-1].startswith(f"{len(names)} statements: ")
@@ -35,12 +37,15 @@ def test_a_line_says_how_a_status_is_known_where_there_is_room():
     """Would catch a proof that looks like a simulation, and a name that is cut for it."""
     known = recorded.judged_statements()
     for width in (80, 120):
-        for line, each in zip(statement_lines(known, width), known, strict=True):
+        console = Console(width=width, file=io.StringIO())
+        console.print(*terminal(statement_table(known, width)))
+        lines = console.file.getvalue().splitlines()[3:-1]
+        for line, each in zip(lines, known, strict=True):
             told = wording.statement_status(each)
             told += f" ({each.finding.known})" if width == 120 and each.finding and each.finding.known else ""
-            assert line.plain.startswith(f"{told}  ")
-            assert f"  {each.statement.name}  " in line.plain
-            assert line.cell_len <= width
+            assert line.startswith(f" {told}  ")
+            assert f"  {each.statement.name}  " in line
+            assert cell_len(line) <= width
 
 
 def test_json_has_the_whole_statement(ran):
@@ -88,7 +93,7 @@ def test_every_card_fits_on_a_screen():
     known, others, failing = recorded.recorded_verdicts(), recorded.on_other_data(), failing_premises(statements())
     for each in recorded.judged_statements():
         console = Console(width=120, file=io.StringIO())
-        console.print(why_card(Standing(each, known), others, failing.get(each.statement.name, ())))
+        console.print(*terminal(why_card(Standing(each, known), others, failing.get(each.statement.name, ()))))
         assert len(console.file.getvalue().splitlines()) <= SCREEN, each.statement.name
 
 
@@ -159,7 +164,7 @@ def test_a_statement_of_one_s_own_stands_as_its_run_found(ran, tmp_path, monkeyp
     for name in ("fair", "continual.fair", "mine.fair"):
         assert f"{words}, by the run in runs/verify" in ran("why", name).out
     assert f"{words}, by the run in mine" in ran("why", "fair", "--from", "mine").out
-    assert ran("statements", "--from", "mine").out.startswith(f"{words}  continual.fair  ")
+    assert re.search(rf"\n {re.escape(words)} +continual\.fair  ", ran("statements", "--from", "mine").out)
     (known,) = json.loads(ran("statements", "fair", "--json").out)
     assert known["from"] == "runs/verify"
 
@@ -168,7 +173,7 @@ def test_a_statement_of_one_s_own_stands_as_its_run_found(ran, tmp_path, monkeyp
     ("words", "told"),
     [
         (["why", "fair"], r"status +not judged\n.*There is no verdict on mine\.fair\."),
-        (["statements"], r"^not judged  continual\.fair  Loads are fair\.\n1 statement: 1 not judged"),
+        (["statements"], r"\n not judged  continual\.fair  Loads are fair\.\n+1 statement: 1 not judged"),
     ],
 )
 def test_a_statement_of_one_s_own_that_was_not_judged_is_not_open(ran, tmp_path, monkeypatch, forgotten, words, told):
@@ -229,10 +234,10 @@ def test_what_is_not_there_is_one_line(refused):
 def test_the_tree_shows_every_failing_statement_once_below_what_fails_with_it(ran):
     printed = ran("statements", "--tree").out
     for each in recorded.judged_statements():
-        lines = re.findall(rf"── {re.escape(each.statement.id)}  .*", printed)
+        lines = re.findall(rf"^ +{re.escape(each.statement.id)}: .*", printed, re.MULTILINE)
         assert not each.fails or lines, each.statement.name
     rows = printed.splitlines()
-    above = next(place for place, row in enumerate(rows) if "── equation-31  false" in row)
-    assert rows[above + 1].index("lemma-5  false") > rows[above].index("equation-31")
+    above = next(place for place, row in enumerate(rows) if "  equation-31: false" in row)
+    assert rows[above + 1].index("lemma-5: false") > rows[above].index("equation-31")
     known = json.loads(ran("statements", "generalization.lemma-5", "--tree", "--json").out)
     assert known[0]["rests_on"][0] == "generalization.equation-31"

@@ -5,12 +5,16 @@ import contextlib
 import json
 import os
 import sqlite3
+import subprocess
+import sys
 
 import pytest
 
 from moe_theory.cli import verify
+from moe_theory.core.papers import all_papers
 from moe_theory.report import plots
 from moe_theory.verification import session
+from moe_theory.verification.catalog import all_figure_titles
 
 pytestmark = pytest.mark.usefixtures("forgotten")
 
@@ -53,7 +57,7 @@ def broken(runs):
         (["figures", "continual", "figure-22"], ["unknown figure", "Did you mean 'figure-2'"]),
         (["figures", "contnual"], ["unknown paper", "Did you mean 'continual'"]),
         (["figures"], ["name a paper to draw: continual, ", "--list"]),
-        (["figures", "continual", "figure-2", "--experts", "2;4"], ["--experts 2;4", "such as 2,4,8"]),
+        (["figures", "continual", "figure-2", "--experts", "2;4"], ["--experts '2;4'", "must be a whole number"]),
         (["figures", "continual", "figure-2", "--dims", "20"], ["--dims 20 sets nothing"]),
         (["figures", "continual", "figure-2", "--reading", "week-signal"], ["Did you mean 'weak-signal'"]),
         *(
@@ -149,7 +153,7 @@ def test_it_ends_with_statuses_what_is_false_and_how_to_repeat_it(ran, tmp_path)
     few = ("--reading", "unit-signal", "--replicates", "32")
     printed = ran("verify", "continual.lemma-3", *few, "--out", tmp_path).out
     command = "moe-theory verify continual.lemma-3 --reading unit-signal --seed 0 --error 1e-05 --replicates 32"
-    assert "statements: 1 false\n" in printed
+    assert "statements, at the settings tested: 1 false\n" in printed
     assert "  continual.lemma-3 is false: " in printed
     assert f"repeat any of it: {command}\n" in printed
     (known,) = json.loads((tmp_path / "verdicts.json").read_text())["statements"]
@@ -161,7 +165,7 @@ def test_it_ends_with_statuses_what_is_false_and_how_to_repeat_it(ran, tmp_path)
 def test_a_budget_is_a_time_and_its_end_is_told(refused, ran, tmp_path):
     printed = ran(*VERIFY, "--out", tmp_path, "--budget", "0.000001s").out
     assert "ran out with 1 undecided" in printed
-    assert "continual.lemma-4 under unit-signal, 0 replicates" in printed
+    assert "1 of them not begun; the same command resumes them: continual.lemma-4" in printed
     assert [verify.seconds_of(text) for text in ("90s", "10m", "1.5h", "7")] == [90, 600, 5400, 7]
     assert "Write it as 90s, 10m or 1h" in refused(*VERIFY, "--budget", "soon")
 
@@ -204,7 +208,7 @@ def test_lists(ran):
     row = {"claim": "continual.lemma-4", "reading": "unit-signal", "also": [], "experiment": "history"}
     assert row | {"replicates": 4096} in listed
     assert set(json.loads(ran("figures", "continual", "--list", "--json").out)) == set(plots.figures_of("continual"))
-    assert json.loads(ran("figures", "--list", "--json").out) == plots.all_titles()
+    assert json.loads(ran("figures", "--list", "--json").out) == all_figure_titles()
     assert "edge figure-3: Generalization error" in ran("figures", "--list").out
 
 
@@ -215,3 +219,20 @@ def test_an_interrupt_is_one_line(refused, monkeypatch, tmp_path):
     monkeypatch.setattr(session, "CellBatch", interrupt)
     assert "the same command resumes" in refused(*VERIFY, "--out", tmp_path, code=130)
     assert list(tmp_path.glob("*.*")) == []
+
+
+def test_without_a_pattern_it_takes_a_first_look(ran):
+    listed = json.loads(ran("verify", "--list", "--json").out)
+    assert {row["claim"] for row in listed} == {id for paper in all_papers().values() for id in paper.first_look}
+    assert {row["replicates"] for row in listed} == {512}
+    every = json.loads(ran("verify", "*", "--list", "--json").out)
+    assert len(every) > 10 * len(listed)
+
+
+@pytest.mark.thorough
+def test_a_first_look_decides_everything_in_few_lines(tmp_path):
+    command = [sys.executable, "-m", "moe_theory", "verify", "--out", tmp_path]
+    printed = subprocess.run(command, capture_output=True, text=True, check=True, env={**os.environ, "COLUMNS": "100"})
+    assert len(printed.stdout.splitlines()) <= 45
+    assert "REFUTED" in printed.stdout
+    assert "INCONCLUSIVE" not in printed.stdout

@@ -89,7 +89,7 @@ REFUSED = [
         for name in ("noise_scale", "truth_scale", "signal_scale", "cluster_spread")
         for value in (1e-39, 1e-20, 1e20, 1e30)
     ],
-    ({"num_clusters": 2**31}, "num_clusters=2147483648 must be at most 2147483647 in size"),
+    ({"num_clusters": 2**31}, "num_clusters=2147483648 is outside what int32 can hold, 1 to 2147483647 in size"),
     *[({"learning_rate": value}, "learning_rate") for value in (None, "0.5", 1j)],
     *[({name: value}, f"{name}={value} must be True or False") for name in SWITCHES for value in (2, -1, 0.5)],
 ]

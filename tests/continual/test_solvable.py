@@ -13,8 +13,9 @@ import numpy as np
 import pytest
 
 import moe_theory as mt
+from examples import solvable
 from moe_theory import continual
-from moe_theory.continual import corrected, reduced, solvable, theory
+from moe_theory.continual import corrected, reduced, theory
 from moe_theory.core.errors import InvalidValueError, MoeTheoryError
 from moe_theory.core.tasks import Arrival, Pool
 from tests.continual.designs import complement_basis, draw_pool, residual_projectors
@@ -37,7 +38,7 @@ def run(name, free="paper", num_samples=1, rounds=ROUNDS, experts=M):
     """Histories (T, B), models, gates and metrics of some runs, in float64."""
     instance = solvable.INSTANCES[name](scale=SCALE)
     with jax.enable_x64(True):
-        cell = solvable.cell(instance, experts, num_samples, **FREE[free])
+        cell = solvable.continual_cell(instance, experts, num_samples, **FREE[free])
         state, info = mt.simulate_batch(cell.system, mt.root_key(3), RUNS, cell.params, rounds)
         return instance, cell.params, jax.tree.map(np.asarray, (state, info))
 
@@ -46,7 +47,7 @@ def spoilt(pool, num_experts=M, **choices):
     """The models and gates of a run on another pool, and what the gates would be by Theorem 2."""
     instance = solvable.Solvable(pool, SCALE, SCALE)
     with jax.enable_x64(True):
-        cell = solvable.cell(instance, num_experts, **choices)
+        cell = solvable.continual_cell(instance, num_experts, **choices)
         state, _ = mt.simulate_batch(cell.system, mt.root_key(3), RUNS, cell.params, ROUNDS, ROUNDS)
         models, gates = np.asarray(state.experts), np.asarray(state.gates)
     return models, gates, solvable.telescoped_gates(models, float(cell.params.learning_rate))
@@ -206,9 +207,9 @@ def blind(gate_outputs, perturbation, state, arrival, params):
 def test_expected_errors_of_blind_routing(name):
     """Theorems 4, 6 and 8, by 1,024 runs with a router that looks at no output; M = 1 is the exact single expert."""
     instance = solvable.INSTANCES[name](scale=0.5)
-    dims = solvable.cell(instance, 3).dims
+    dims = solvable.continual_cell(instance, 3).dims
     system = continual.on_pool(dims, instance.pool, router=blind)
-    params = solvable.cell(instance, 3, noise_scale=0.1).params
+    params = solvable.continual_cell(instance, 3, noise_scale=0.1).params
     _, info = mt.simulate_batch(system, mt.root_key(1), 1024, params, 12)
     is_pair = name == "opposite-truths"
     errors = functools.partial(
@@ -228,7 +229,7 @@ def test_of_many_tasks_few_have_an_expert():
     instance = solvable.many_tasks(scale, times=3)
     num_tasks = len(instance.pool.truths)
     with jax.enable_x64(True):
-        system, params, _ = solvable.cell(instance, experts)
+        system, params, _ = solvable.continual_cell(instance, experts)
         rounds = int(experts / params.learning_rate)
         state, info = mt.simulate_batch(system, mt.root_key(5), 2, params, rounds)
     gates, tasks, routes = np.asarray(state.gates), np.asarray(info.task), np.asarray(info.expert)
@@ -254,7 +255,7 @@ def test_refuses_what_is_no_instance():
         functools.partial(solvable.unseen_part, unseen=math.inf),
         functools.partial(solvable.many_tasks, times=1e-9),
         functools.partial(solvable.chance_deviation, solvable.simplex(3), 2, 0.1, 0.0),
-        functools.partial(solvable.cell, solvable.simplex(3), 2, mu=1.0),
+        functools.partial(solvable.continual_cell, solvable.simplex(3), 2, mu=1.0),
     ):
         with pytest.raises(MoeTheoryError):
             refused()

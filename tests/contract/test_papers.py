@@ -23,7 +23,7 @@ from moe_theory.cli import main
 from moe_theory.core import papers
 from moe_theory.core.errors import DeclarationError, InvalidValueError, UnknownNameError
 from moe_theory.core.papers import all_papers, declared_commands, find_paper, paper_names
-from moe_theory.verification import statement, status
+from moe_theory.verification import KINDS, registry, statement, status
 from moe_theory.verification.verdict import Role
 
 from .strangers import install, printed
@@ -63,6 +63,17 @@ def test_the_package_s_own_papers_are_complete():
         assert paper.import_figures() or not paper.citation
         assert paper.statements
         assert set(paper.answers_for) <= set(papers)
+
+
+def test_a_first_look_has_each_kind_of_claim_and_fits_a_screen():
+    """Would catch a claim that is renamed, and a table that wraps."""
+    first_look = {id: words for paper in all_papers().values() for id, words in paper.first_look.items()}
+    claims = registry.select_claims([*first_look])
+    assert {claim.id for claim in claims} == first_look.keys()
+    assert {claim.kind for claim in claims} == KINDS.keys()
+    assert {claim.paper for claim in claims} >= {"continual", "edge", "generalization", "merging"}
+    assert len(first_look) <= 30
+    assert max(map(len, first_look.values())) <= 37
 
 
 @pytest.mark.parametrize("place", ["nothing:x", "moe_theory:nothing", "moe_theory.continual:system", "a b", ":"])
@@ -219,7 +230,7 @@ def test_a_new_paper_has_everything(tmp_path):
     assert recorded.startswith(f"{tmp_path / 'queues' / 'recorded.json'}: 6 verdicts, 6 of them new\n")
     assert "false (proved)" in why
     assert "both of its draws are that expert. Objection. draws are meant to differ." in " ".join(why.split())
-    lines = [line.split(maxsplit=3) for line in stated.splitlines()]
+    lines = [line.split(maxsplit=3) for line in stated.splitlines()[3:]]
     assert lines[0][2:] == [
         "queues.theorem-1",
         "holds / open: Of M tasks some expert gets log2(log(M)) + O(1) at most.",
@@ -295,8 +306,8 @@ def test_a_paper_brings_a_command(outside, tmp_path):
     assert "'laods'" in misspelt[1]
     assert "'loads'" in misspelt[1]
     assert broken[1] == "moe-theory: paper 'queues': the command 'broken' is of type type. Make it a function.\n"
-    *_, broken = outside('{"broken": "queues_loads:ruled"}')
-    assert "the command 'broken': columns: collections.abc.Iterable[str] has a type that no option has" in broken[1]
+    *_, broken = outside('{"broken": "queues_loads:table"}')
+    assert "the command 'broken': columns: collections.abc.Sequence[str] has a type that no option has" in broken[1]
     *_, broken = outside('{"broken": "queues_loads:none"}')
     assert re.fullmatch(r"moe-theory: paper 'queues': commands\['broken'\]=.* cannot be imported .*\n", broken[1])
 

@@ -15,9 +15,9 @@ import pytest
 
 import moe_theory as mt
 from moe_theory import continual
-from moe_theory.core import moments
 from moe_theory.core.errors import DeclarationError, InvalidValueError
 from moe_theory.core.random import replicate_keys
+from moe_theory.sweep import moments
 
 ROOT_SEED = 20
 ROOT = mt.root_key(ROOT_SEED)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from moe_theory.deep import datasets
 from moe_theory.deep.datasets import DataSet, Images
 
 MNIST_FILES = {
@@ -103,7 +104,6 @@ def tiny_imagenet(folder: Path, per_class: int = 3) -> dict[str, list[tuple[str,
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(jpeg(value, "L" if number % 3 == 2 else "RGB"))
     (folder / "wnids.txt").write_text("\n".join(WNIDS) + "\n")
-    (folder / "words.txt").write_text("n00001740\tentity\nn01443537\tgoldfish, Carassius auratus\n")
     (folder / "val" / "val_annotations.txt").write_text("".join(annotations))
     for wnid in WNIDS:
         (folder / "train" / wnid / f"{wnid}_boxes.txt").write_text("a box\n")
@@ -123,3 +123,11 @@ def corners(num_train: int = 40, num_test: int = 30) -> DataSet:
         return Images(pixels.astype(np.uint8), labels)
 
     return DataSet("corners", "corners", split(num_train), split(num_test), tuple("01234"))
+
+
+def load_first(folder: Path) -> datasets.DataSet:
+    """The data set that a folder has, as `--data` reads it."""
+    names = datasets.found_in(folder)
+    if not names:
+        raise datasets.missing(folder)
+    return datasets.load(names[0], folder)

@@ -13,6 +13,7 @@ from moe_theory.deep import continual, datasets, edge, reading, runs
 from moe_theory.deep import report as deep
 from moe_theory.deep.presets import preset
 from moe_theory.deep.summary import summarize
+from moe_theory.plot.markdown import terminal
 from moe_theory.runs import Run
 
 ROUNDS, REPLICATES = 20, 5
@@ -43,7 +44,8 @@ def printed(tables, width):
     stream = io.StringIO()
     console = Console(file=stream, width=width)
     for table in tables:
-        console.print(table)
+        for part in terminal(table):
+            console.print(part)
     return stream.getvalue()
 
 
@@ -90,7 +92,7 @@ def test_tasks_that_were_dropped_moved_no_expert():
 
 def test_sigma_is_said_both_ways():
     plan = plan_of("continual-mnist-small")
-    line = deep.sigma_line(summarize(plan, made_up(plan, variance=0.04)))
+    line, _ = deep.magnitudes(summarize(plan, made_up(plan, variance=0.04)))
     assert "variance 0.04, deviation 0.2" in line
 
 
@@ -98,7 +100,7 @@ def test_sigma_is_said_both_ways():
 def test_the_drive_is_warned_of_where_it_decides(drive, said):
     plan = plan_of("continual-mnist-small")
     summary = summarize(plan, made_up(plan, drive=drive))
-    assert f"median {drive:g}" in deep.drive_line(summary)
+    assert f"median {drive:g}" in deep.magnitudes(summary)[1]
     warnings = deep.warnings_of(summary)
     assert len(warnings) == (said is not None)
     assert said is None or said in warnings[0]
@@ -140,7 +142,7 @@ def test_a_norm_per_parameter_has_a_bound_per_parameter():
 def test_exploration_that_never_ends_is_warned_of():
     plan = plan_of("continual-mnist-small", rounds=14)  # ceil(7 / 0.5) = 14, and ceil(4 / 0.5) = 8
     (warning,) = deep.warnings_of(summarize(plan, made_up(plan)))
-    assert "14 in M = 7." in warning
+    assert "in M = 7 in 14 rounds" in warning
     assert "M = 4" not in warning
     assert not deep.warnings_of(summarize(plan_of("continual-mnist-small", rounds=15), made_up(plan)))
 

@@ -100,7 +100,9 @@ SIZES = {"rounds": 6, "samples": 10, "batch": 10, "epochs": 5, "test_images": 60
 
 @pytest.fixture(scope="module")
 def judged():
-    return deep.judge(deep.plan("baselines-small", **SIZES))
+    return deep.judge(
+        deep.plan("continual-mnist-small", experts=(1, 4), network="mlp", reading="class-incremental", **SIZES)
+    )
 
 
 def test_one_expert_is_the_one_that_served_and_the_routed_one(judged):

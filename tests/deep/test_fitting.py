@@ -57,13 +57,14 @@ def test_claims_are_about_the_numbers_of_experts_of_a_figure():
 
 def test_test_images_are_thinned_evenly():
     data = datasets.load("digits")
-    few = fitting.thinned(data, 10)
+    few = fitting.thinned(data, None, 10)
     assert few.test.pixels.shape == (10, 8, 8, 1)
     np.testing.assert_array_equal(few.test.labels[[0, -1]], data.test.labels[[0, -1]])
     assert few.train is data.train
-    assert fitting.thinned(data, 10**6) is data is fitting.thinned(data, None)
+    assert fitting.thinned(data, 10**6, None) is data is fitting.thinned(data, None, None)
+    assert len(fitting.thinned(data, 20, None).test.labels) == 20
     with pytest.raises(InvalidValueError, match="test_images=0"):
-        fitting.thinned(data, 0)
+        fitting.thinned(data, None, 0)
 
 
 def test_a_folder_tells_which_data_set_it_has(tmp_path):

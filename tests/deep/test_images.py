@@ -43,17 +43,17 @@ def turned(orientation):
     return exif
 
 
-@pytest.mark.parametrize("ending", sorted(ENDINGS - {".gif", ".pbm"}))
+@pytest.mark.parametrize("ending", sorted(ENDINGS))
 @pytest.mark.parametrize("is_grey", [False, True])
 def test_bytes_are_read_as_they_are(ending, is_grey, tmp_path):
     """Would catch a format that is not read, and channels in another order."""
-    form = Image.registered_extensions().get(ending, "PPM")
+    form = Image.registered_extensions()[ending]
     held = PIXELS[..., 0] if is_grey else PIXELS
-    options = {"WEBP": {"lossless": True}, "JPEG": {"quality": 100, "subsampling": 0}}.get(form, {})
+    options = {"quality": 100, "subsampling": 0} if form == "JPEG" else {}
     path = tmp_path / f"image{ending}"
     path.write_bytes(saved(held, form, **options))
-    pixels, modes = read_images([path, path])
-    assert modes == ({"L": 2} if is_grey and form != "WEBP" else {"RGB": 2})  # WebP has no grey
+    pixels, num_grey = read_images([path, path])
+    assert num_grey == 2 * is_grey
     tolerance = 8 if form == "JPEG" else 0
     expected = np.broadcast_to(held[..., None] if is_grey else held, PIXELS.shape)
     np.testing.assert_allclose(pixels[1].astype(int), expected, atol=tolerance)
@@ -62,18 +62,11 @@ def test_bytes_are_read_as_they_are(ending, is_grey, tmp_path):
 FRAMES = {"save_all": True, "append_images": [Image.new("RGB", (8, 6), (9, 9, 9))]}
 REFUSED = {
     "16 bits of grey": (saved(RAMP * 257), "has depth 16B a channel, not 8 (mode I;16). Scale its values to 0..255"),
-    "12 bits in 16": (saved(RAMP * 16, "TIFF"), "a channel, not 8 (mode I;16). Scale"),
-    "16 bits of ASCII": (saved(RAMP * 257, "PPM"), "a channel, not 8 (mode I). Scale"),
-    "another maximum": (b"P6\n2 2\n100\n" + bytes(12), "has another depth a channel, not 8 (mode RGB). Scale"),
     "16 bits of colour": (png(16, 2, bytes(12)), "has depth 16B a channel, not 8 (mode RGB). Scale"),
     "4 bits of grey": (png(4, 0, bytes(1)), "has depth 4 a channel, not 8 (mode L). Scale"),
-    "floats": (saved(np.float32(RAMP) / 256, "TIFF"), "a channel, not 8 (mode F). Scale"),
-    "32 bits": (saved(RAMP.astype(np.int32), "TIFF"), "a channel, not 8 (mode I). Scale"),
     "one bit": (saved(Image.new("1", (8, 6))), "is of mode 1, not grey or RGB. Save it as RGB"),
     "a palette": (saved(Image.new("RGB", (8, 6), RED).quantize(4)), "is of mode P, not grey or RGB. Save it as RGB"),
-    "a GIF": (saved(Image.new("RGB", (8, 6), RED), "GIF"), "is of mode P, not grey or RGB"),
     "CMYK": (saved(Image.new("CMYK", (8, 6)), "JPEG"), "is of mode CMYK, not grey or RGB. Save it as RGB"),
-    "Lab": (saved(Image.new("LAB", (8, 6)), "TIFF"), "is of mode LAB, not grey or RGB"),
     "transparent": (saved(Image.new("RGBA", (8, 6))), "has transparency (mode RGBA). Put it on a background"),
     "opaque": (saved(Image.new("RGBA", (8, 6), (*RED, 255))), "has transparency (mode RGBA)"),
     "transparent grey": (saved(Image.new("LA", (8, 6))), "has transparency (mode LA)"),
@@ -81,15 +74,14 @@ REFUSED = {
     "a transparent palette": (
         saved(Image.new("RGBA", (8, 6), (*RED, 0)).quantize(4)), "has transparency (mode P)"
     ),
-    "two frames": (saved(PIXELS, "PNG", **FRAMES), "has several frames or pages. Save one of them"),
-    "two pages": (saved(PIXELS, "TIFF", **FRAMES), "has several frames or pages. Save one of them"),
+    "two frames": (saved(PIXELS, "PNG", **FRAMES), "has several frames. Save one of them"),
 }  # fmt: skip
 REFUSED |= {
     f"turned, {form} {orientation}": (
         saved(PIXELS, form, exif=turned(orientation)),
         "is to be turned, as its EXIF data say. Save it turned, as by PIL.ImageOps.exif_transpose",
     )
-    for form in ("JPEG", "PNG", "TIFF", "WEBP")
+    for form in ("JPEG", "PNG")
     for orientation in (2, 6, 8)
 }
 
@@ -109,14 +101,16 @@ def test_what_would_have_to_be_changed_is_refused(name, tmp_path, recwarn):
 
 def test_upright_is_no_turn(tmp_path):
     (tmp_path / "image.jpg").write_bytes(saved(PIXELS, "JPEG", exif=turned(1)))
-    assert read_images([tmp_path / "image.jpg"]).pixels.shape == (1, 6, 8, 3)
+    assert read_images([tmp_path / "image.jpg"])[0].shape == (1, 6, 8, 3)
 
 
 DAMAGED = {
     "a bomb": png(8, 2, b"", side=60_000),
     "no pixel": png(8, 2, b"", side=0),
     "a cut": saved(PIXELS, "JPEG")[:300],
-    "a cut of WebP": saved(PIXELS, "WEBP")[:40],
+    "WebP": saved(PIXELS, "WEBP"),
+    "TIFF": saved(PIXELS, "TIFF"),
+    "a GIF": saved(Image.new("RGB", (8, 6), RED), "GIF"),
     "nothing": b"",
     "text": b"an image\n",
     "no chunk": b"\x89PNG\r\n\x1a\n" + b"x" * 99,

@@ -7,7 +7,6 @@ import pytest
 from moe_theory import deep
 from moe_theory.core.errors import InvalidValueError, MissingError, UnknownNameError
 from moe_theory.deep import datasets, runs
-from moe_theory.deep.runs import Stored
 from moe_theory.runs import Progress, Run
 from moe_theory.verification import Status
 
@@ -51,12 +50,9 @@ def test_networks_are_judged_on_data_of_one_s_own(bumps, tmp_path):
     assert shown.measures["generalization_error"].mean == pytest.approx(mean)
 
     again = deep.plan("continual-mnist-small", bumps, **options)
-    assert again.stored == {Stored.COMPLETE: 10}
     counts = Counts()
     assert deep.judge(again, progress=counts).to_xarray().equals(found.to_xarray())
     assert counts.planned == counts.done == 0  # what is saved is neither
-    for changed in ({"seed": 4}, {"settings": {}}):
-        assert deep.plan("continual-mnist-small", bumps, **(options | changed)).stored == {Stored.MISSING: 10}
 
 
 @pytest.mark.parametrize(("share", "looks"), [(1.0, 1), (0.5, 2)])
@@ -93,7 +89,7 @@ def test_no_more_seeds_are_run_once_every_claim_is_decided(share, looks, monkeyp
         ({"experts": (4, 4)}, InvalidValueError, "experts"),
         ({"experts": 4}, InvalidValueError, "experts=4 must be a sequence"),
         ({"classes": 1}, InvalidValueError, "classes=1 must be a sequence"),
-        ({"test_images": 10**6}, InvalidValueError, "test_images=1000000 must be at most 3.., as many as digits"),
+        ({"test_images": 10**6}, InvalidValueError, "test_images=1000000 must be in 1..3.., as many as digits"),
     ],
 )
 def test_requests_that_cannot_be_met_are_refused(options, error, said):

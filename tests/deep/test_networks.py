@@ -365,8 +365,6 @@ def test_experts_are_the_same_however_many_there_are():
     few, many = (drawn(NETWORKS["mlp"], KEY, num_experts, (8, 8, 1), 1) for num_experts in (1, 5))
     chex.assert_trees_all_equal(few, jax.tree.map(lambda leaf: leaf[:1], many))
     assert len(np.unique(np.asarray(many.params[0].kernel).reshape(5, -1), axis=0)) == 5
-    own = quickly(jax.vmap(functools.partial(jax.random.fold_in, KEY)))(np.arange(5))
-    chex.assert_trees_all_equal(drawn(NETWORKS["mlp"], own, 5, (8, 8, 1), 1), many)
 
 
 def test_one_expert_is_taken_and_put_back_alone():
@@ -394,5 +392,3 @@ def test_equal_arguments_are_equal_networks():
 def test_settings_without_meaning_are_refused():
     with pytest.raises(InvalidValueError, match="1 x 9 pixels must be at least 2 x 2: 'five-layer'"):
         NETWORKS["five-layer"].init(KEY, (1, 9, 1), 1)
-    with pytest.raises(InvalidValueError, match=r"keys of shape \(2,\) must be one key, or num_experts=3"):
-        networks.stacked(NETWORKS["mlp"], jax.random.split(KEY), 3, (2, 2, 1), 1)

@@ -18,7 +18,7 @@ from moe_theory.core.system import simulate
 from moe_theory.deep import datasets, reading, runs
 from moe_theory.deep.params import Dims
 from moe_theory.deep.presets import preset
-from moe_theory.deep.runs import Stored, dataset
+from moe_theory.deep.runs import dataset
 from moe_theory.runs.provenance import is_x64
 from moe_theory.runs.store import unpack
 
@@ -51,20 +51,20 @@ def cut_after(number):
     parts = []
 
     def on_step(step):
-        parts.extend([step] if step.stored is None else [])
+        parts.extend([] if step.is_begin else [step])
         if len(parts) == number:
             raise CutError
 
     return on_step
 
 
-def found_in(plan):
-    """The runs, and what there was of each before."""
+def resumed_at(plan):
+    """The runs, and the rounds that the store had of each before."""
     found = {}
 
     def on_step(step):
-        if step.stored is not None:
-            found[step.cell, step.replicate] = step.stored
+        if step.is_begin:
+            found[step.cell, step.replicate] = step.done
 
     return runs.run_plan(plan, on_step), found
 
@@ -94,15 +94,15 @@ def test_a_resumed_run_equals_an_undisturbed_one(undisturbed, tmp_path):
     for number in (1, 2, 2):  # of two parts a run
         with pytest.raises(CutError):
             runs.run_plan(plan, cut_after(number), num_threads=1)
-    resumed, found = found_in(plan)
-    assert {Stored.COMPLETE, Stored.PARTIAL, Stored.MISSING} == set(found.values())
+    resumed, found = resumed_at(plan)
+    assert set(found.values()) == {0, EVERY, ROUNDS}
     assert_same(resumed, undisturbed)
     assert engine.num_programs() == before, "cells, seeds, parts and what is restored have one program"
-    again, found = found_in(plan)
-    assert set(found.values()) == {Stored.COMPLETE}
+    again, found = resumed_at(plan)
+    assert set(found.values()) == {ROUNDS}
     assert_same(again, undisturbed)
-    longer, found = found_in(dataclasses.replace(plan, replicates=3))
-    assert list(found.values()).count(Stored.COMPLETE) == 2 * len(undisturbed)
+    longer, found = resumed_at(dataclasses.replace(plan, replicates=3))
+    assert list(found.values()).count(ROUNDS) == 2 * len(undisturbed)
     for cell, run in longer.items():
         np.testing.assert_array_equal(run.records.accuracy[:, :2], undisturbed[cell].records.accuracy)
 
@@ -151,11 +151,12 @@ def test_a_damaged_run_is_named_and_computed_again(undisturbed, tmp_path):
     with contextlib.closing(sqlite3.connect(plan.store.file, isolation_level=None)) as database:
         where = "UPDATE results SET data = zeroblob(length(data)) WHERE key = ?"
         assert database.execute(where, (key_of(plan, "M = 4", 1),)).rowcount == 1
-    again, found = found_in(plan)
-    assert found.pop(("M = 4", 1)) is Stored.DAMAGED
-    assert set(found.values()) == {Stored.COMPLETE}
+    again, found = resumed_at(plan)
+    assert found.pop(("M = 4", 1)) == 0
+    assert set(found.values()) == {ROUNDS}
+    assert [*plan.store.damaged] == [key_of(plan, "M = 4", 1)]
     assert_same(again, undisturbed)
-    assert set(found_in(plan)[1].values()) == {Stored.COMPLETE}
+    assert set(resumed_at(plan)[1].values()) == {ROUNDS}
 
 
 @pytest.mark.parametrize(
@@ -174,8 +175,8 @@ def test_another_setting_shares_no_row(kept, changes):
             labels[-1] = (labels[-1] + 1) % 10
         changes = {"data": dataclasses.replace(data, train=datasets.Images(pixels, labels))}
     other = dataclasses.replace(plan, **changes)
-    assert {runs.load(plan, key_of(plan, cell, 0))[0] for cell in plan.params()} == {Stored.COMPLETE}
-    assert {runs.load(other, key_of(other, cell, 0))[0] for cell in other.params()} == {Stored.MISSING}
+    assert {runs.load(plan, key_of(plan, cell, 0)).done for cell in plan.params()} == {ROUNDS}
+    assert {runs.load(other, key_of(other, cell, 0)) for cell in other.params()} == {None}
 
 
 def test_a_process_that_is_behind_loses_nothing_of_another_s_run(undisturbed, tmp_path):
@@ -183,16 +184,16 @@ def test_a_process_that_is_behind_loses_nothing_of_another_s_run(undisturbed, tm
     plan, other = plan_of(tmp_path, replicates=1), plan_of(tmp_path, replicates=1)
 
     def on_step(step):
-        if step.stored is not None and step.cell == "M = 4":
-            assert step.stored is Stored.MISSING
+        if step.is_begin and step.cell == "M = 4":
+            assert step.done == 0
             runs.run_plan(other, num_threads=2)
         elif step.cell == "M = 4":
             raise CutError
 
     with pytest.raises(CutError):
         runs.run_plan(plan, on_step, num_threads=1)
-    again, found = found_in(plan)
-    assert set(found.values()) == {Stored.COMPLETE}
+    again, found = resumed_at(plan)
+    assert set(found.values()) == {ROUNDS}
     for cell, run in again.items():
         np.testing.assert_array_equal(run.records.accuracy[:, :1], undisturbed[cell].records.accuracy[:, :1])
 
@@ -221,8 +222,8 @@ def test_servers_go_on_too(tmp_path):
     plan = dataclasses.replace(plan, folder=tmp_path)
     with pytest.raises(CutError):
         runs.run_plan(plan, cut_after(1), num_threads=1)
-    resumed, found = found_in(plan)
-    assert Stored.PARTIAL in found.values()
+    resumed, found = resumed_at(plan)
+    assert 3 in found.values()
     assert_same(resumed, undisturbed)
 
 
@@ -271,10 +272,9 @@ def test_threads_run_in_the_precision_of_their_caller(monkeypatch, tmp_path):
 
     def run(self, cell, replicate, params):
         seen.append((is_x64(), runs._key(self.common_key, cell, replicate, params)))
-        return self.plan.preset.dims  # anything that is not looked at
+        return ()  # records without an array
 
     monkeypatch.setattr(runs._Shared, "run", run)
-    monkeypatch.setattr(runs, "_stacked", lambda *arguments: {})
     plan = plan_of(tmp_path, replicates=1, preset=dataclasses.replace(TINY, experts=(1,)))
     runs.run_plan(plan)
     with jax.enable_x64(True):

@@ -14,8 +14,8 @@ import pandas as pd
 import pytest
 
 import moe_theory as mt
+from examples import solvable
 from moe_theory import edge
-from moe_theory.continual import solvable
 from moe_theory.core.errors import InvalidValueError
 from moe_theory.core.expected import taught
 from moe_theory.core.routes import last_tasks, own_share
@@ -30,7 +30,7 @@ SPEEDS = (1, 1, 3, 6)
 def run(name, num_samples=1, rounds=ROUNDS, lag=1):
     instance = solvable.INSTANCES[name](scale=SCALE)
     with jax.enable_x64(True):
-        cell = edge.solvable.cell(instance, M, num_samples, execution_delay=SPEEDS, gate_lag=lag)
+        cell = solvable.edge_cell(instance, M, num_samples, execution_delay=SPEEDS, gate_lag=lag)
         state, info = mt.simulate_batch(cell.system, mt.root_key(4), RUNS, cell.params, rounds)
         return instance, cell.params, jax.tree.map(np.asarray, (state, info))
 

@@ -14,8 +14,9 @@ import pytest
 from scipy import stats
 from scipy.optimize import brentq
 
+from examples import solvable
 from moe_theory import continual, edge
-from moe_theory.continual import Pool, corrected, solvable, theory
+from moe_theory.continual import Pool, corrected, theory
 from moe_theory.core.critical import critical_drive, lead_after_turns
 from moe_theory.edge.params import INDEPENDENT, ORTHOGONAL
 

@@ -14,7 +14,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from moe_theory import continual
-from moe_theory.core.metrics import Metrics
+from moe_theory.continual.metrics import Metrics
 
 from ..golden.continual_loop import Reference, settings_of
 

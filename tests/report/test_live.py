@@ -14,9 +14,9 @@ import pandas as pd
 import pytest
 from test_browser import CONTRAST, CONTRASTS, PHONE, overflow, sync_api
 
+from examples import solvable
 from moe_theory import continual, reinforced
 from moe_theory.continual import corrected as continual_corrected
-from moe_theory.continual import solvable
 from moe_theory.continual import theory as continual_theory
 from moe_theory.generalization import complexity
 from moe_theory.generalization import corrected as generalization_corrected

@@ -17,6 +17,7 @@ from samples import Page
 from moe_theory import cli
 from moe_theory.core.errors import DamagedError, OutputError
 from moe_theory.core.papers import paper_names
+from moe_theory.plot import markdown
 from moe_theory.plot.symbols import marked
 from moe_theory.report import pages, proofs, rendering, wording
 from moe_theory.report.bibliography import entry_of
@@ -200,7 +201,7 @@ def test_hostile_words_stay_words(report):
     assert len(re.findall(r"(?<!\\)\|", row)) == 4
     assert json.loads(pages.to_json(evil))["verdicts"][0]["reason"] == HOSTILE
     for words in BLOCKS:
-        parsed = MarkdownIt("commonmark").enable("table").parse(str(rendering._markdown(words)))
+        parsed = MarkdownIt("commonmark").enable("table").parse(str(markdown.words(words)))
         assert [token.type for token in parsed] == ["paragraph_open", "inline", "paragraph_close"]
         assert "".join(part.content for part in parsed[1].children) == words
         assert {part.type for part in parsed[1].children} <= {"text", "text_special"}

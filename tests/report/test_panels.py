@@ -15,6 +15,7 @@ import pytest
 import samples
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.collections import PolyCollection
+from matplotlib.figure import Figure
 from samples import panel_of
 
 import moe_theory as mt
@@ -64,18 +65,19 @@ def test_shade_is_what_the_claim_allows(kind, below, above):
 def test_pictures_do_not_depend_on_those_before():
     """One figure serves all: catches what is left on it from the last."""
     verdicts = samples.sparing(samples.report(30)).verdicts
-    together = list(map(panels.Pictures().of, verdicts))
+    figure = Figure()
+    together = [panels.svg_of(verdict, figure) for verdict in verdicts]
     assert [picture is None for picture in together] == [verdict.curve is None for verdict in verdicts]
     drawn = [pair for pair in zip(verdicts, together, strict=True) if pair[1] is not None]
     for verdict, picture in drawn[-3:]:
-        assert panels.Pictures().of(verdict) == picture
+        assert panels.svg_of(verdict, Figure()) == picture
         ElementTree.fromstring(picture)
 
 
 @pytest.mark.parametrize("hostile", ["$\\frac{", "a $ b $ c", "<b>&", "_^\\"])
 def test_labels_and_reasons_are_no_mathematics(hostile):
     curve = Curve([hostile], [0.0], [1.0], [0.5], [1.5], [0.0])
-    picture = panels.Pictures().of(samples.verdict(curve=curve))
+    picture = panels.svg_of(samples.verdict(curve=curve), Figure())
     ElementTree.fromstring(picture)
 
 
@@ -104,9 +106,8 @@ def test_labels_are_side_by_side_and_whole(case, is_rate):
     none = [math.nan] * count
     grid = np.geomspace(1, 64, count).tolist() if is_rate else None
     curve = Curve(labels, values, values, none, none, [0.0] * count, abscissa=grid)
-    pictures = panels.Pictures()
-    pictures.of(samples.verdict(kind="rate" if is_rate else "ordering", curve=curve))
-    figure = pictures._figure
+    figure = Figure()
+    panels.svg_of(samples.verdict(kind="rate" if is_rate else "ordering", curve=curve), figure)
     with panels.our_style():
         renderer = FigureCanvasAgg(figure).get_renderer()
         (panel,) = figure.axes
@@ -142,10 +143,10 @@ def test_numbers_that_do_not_exist_are_left_out():
     curve = Curve(["mean"], missing, missing, missing, missing, missing)
     for kind in KINDS:
         if kind != "rate":
-            picture = panels.Pictures().of(samples.verdict(kind=kind, curve=curve, at="mean"))
+            picture = panels.svg_of(samples.verdict(kind=kind, curve=curve, at="mean"), Figure())
             ElementTree.fromstring(picture)
     grid = Curve(["x = 1", "x = 2"], [1.0, 2.0], *([math.nan] * 2 for _ in range(4)), abscissa=[1.0, 2.0])
-    picture = panels.Pictures().of(samples.verdict(kind="rate", curve=grid))
+    picture = panels.svg_of(samples.verdict(kind="rate", curve=grid), Figure())
     ElementTree.fromstring(picture)
 
 

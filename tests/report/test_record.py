@@ -11,6 +11,7 @@ import pytest
 from moe_theory import cli
 from moe_theory.core import papers
 from moe_theory.core.errors import DamagedError, DeclarationError
+from moe_theory.plot.markdown import terminal
 from moe_theory.report import pages, record
 from moe_theory.runs.store import Store
 from moe_theory.verification import Status, Verdict, challenges, proofs, recorded, registry
@@ -79,7 +80,7 @@ def test_a_statement_is_recorded_alone_and_no_other_number_moves(tmp_path, whole
     file.write_text(recorded.written(whole))
     monkeypatch.setattr(recorded, "file_of", lambda paper, name: file)
     kept = record.own(changed)
-    head, *lines = record.documented([kept]).parts(80)
+    head, *lines = map(str, terminal(record.documented([kept]).text(80)))
     assert head == f"{file}: {len(CLAIMS)} verdicts, 1 of them other than before"
     was = f"was SUPPORTED of {verdict(CLAIMS[1].id).replicates} replicates"
     assert lines == [f"  {CLAIMS[1].id} under balanced: REFUTED of 16 replicates, {was}"]

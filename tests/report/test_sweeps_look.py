@@ -6,9 +6,11 @@ import json
 import numpy as np
 import pytest
 from rich.console import Console
+from rich.table import Table
 from stored import leave_out
 
 from moe_theory.core.errors import InvalidValueError, OutputError
+from moe_theory.plot.markdown import terminal
 from moe_theory.report import sweeps
 from moe_theory.runs.store import Store, pack
 from moe_theory.sweep.plan import SweepPlan, fingerprint
@@ -59,7 +61,7 @@ def planted(folder, values=None, **changes):
 
 def printed(results):
     console = Console(width=160, record=True, file=io.StringIO())
-    console.print(sweeps.table(results))
+    console.print(*terminal(sweeps.cell_table(results)), sep="\n")
     return console.export_text()
 
 
@@ -117,7 +119,8 @@ def test_the_table_has_a_row_a_cell_and_says_what_it_leaves_out(tmp_path):
     assert rows == [["3", "0.1", "–", "0"]]
     many = planted(tmp_path / "many", axes={"learning_rate": {"linspace": [0.1, 0.9], "num": 45}})
     assert "5 more cells" in printed(many)
-    assert sweeps.table(many).row_count == 40
+    (made,) = [part for part in terminal(sweeps.cell_table(many)) if isinstance(part, Table)]
+    assert made.row_count == 40
 
 
 def test_captions_say_what_is_shown(tmp_path):

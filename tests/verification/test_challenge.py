@@ -20,7 +20,8 @@ import moe_theory as mt
 from moe_theory.cli import verify as command
 from moe_theory.core.errors import DamagedError, DeclarationError, InvalidValueError
 from moe_theory.report import exploration
-from moe_theory.report.challenge import bars, document, headline
+from moe_theory.report.challenge import bars, headline
+from moe_theory.report.verdicts import searches_document
 from moe_theory.runs import Run, quiet
 from moe_theory.runs.store import Store
 from moe_theory.verification import Experiment, challenges, recorded, registry, session
@@ -402,12 +403,13 @@ def test_axes_are_filled_evenly(axis, values):
 def test_the_document_says_what_was_found_and_covered(declare):
     declare(where(lambda p: p.tilt > 0.6))
     found = search()
-    (body,) = document([found]).to_json()
+    document = searches_document([found])
+    (body,) = document.to_json()
     assert json.loads(json.dumps(body)) == body
     assert body["flips"][0]["verdicts"][0]["status"] == "REFUTED"
     assert {each["name"] for each in body["free"]} == {"scale", "tilt", "count"}
-    lines = [part for part in document([found]).parts(120) if isinstance(part, str)]
-    assert lines[0].startswith("here (planted.region), reading plain: breaks at tilt = ")
+    lines = document.text(120).splitlines()
+    assert lines[0].startswith("# here (planted.region), reading plain: breaks at tilt = ")
     assert any(f"{found.settings} settings and 0 shapes" in line for line in lines)
 
 

@@ -10,17 +10,15 @@ import numpy as np
 
 from moe_theory.core.digits import handwritten_digits
 from moe_theory.core.errors import MissingError, unknown_name
-from moe_theory.core.fields import documented
-from moe_theory.deep.datasets import cifar, folders, mnist, own, tiny_imagenet
+from moe_theory.deep.datasets import folders, own, published, tiny_imagenet
 from moe_theory.deep.datasets.files import DataSet as DataSet
 from moe_theory.deep.datasets.files import Images as Images
-from moe_theory.deep.datasets.files import changed_files, is_system, matching, reading
+from moe_theory.deep.datasets.files import changed_files, is_system, locate, matching, reading
 from moe_theory.deep.datasets.own import from_arrays as from_arrays
 
 _GREY_SCALE = 15  # scikit-learn's grey levels end at 16, and 16 * 15 = 240 fits into a byte
 
 
-@documented
 class Loader(NamedTuple):
     """Reader of a data set.
 
@@ -32,7 +30,7 @@ class Loader(NamedTuple):
     """
 
     title: str
-    read: Callable[[Path], DataSet]
+    read: Callable[[list[Path]], DataSet]  # of the first file or folder for each pattern
     files: tuple[str, ...] = ()  # glob patterns of its files; none for data that are in memory
     md5: tuple[str, ...] = ()  # of what these hold as published, where that tells data sets apart
 
@@ -63,12 +61,12 @@ def load_digits() -> DataSet:
 DATASETS: dict[str, Loader] = {
     "digits": Loader("digits", lambda _: load_digits()),
     **{
-        version.name: Loader(version.title, functools.partial(mnist.load_mnist, version), mnist.FILES, version.md5)
-        for version in (mnist.MNIST, mnist.FASHION_MNIST)
+        kind.name: Loader(kind.title, functools.partial(published.load_mnist, kind), kind.files, kind.md5)
+        for kind in (published.MNIST, published.FASHION_MNIST)
     },
     **{
-        version.name: Loader(version.title, functools.partial(cifar.load_cifar, version), version.files)
-        for version in (cifar.CIFAR10, cifar.CIFAR100)
+        kind.name: Loader(kind.title, functools.partial(published.load_cifar, kind), kind.files)
+        for kind in (published.CIFAR10, published.CIFAR100)
     },
     "tiny-imagenet": Loader(tiny_imagenet.TITLE, tiny_imagenet.load_tiny_imagenet, tiny_imagenet.FILES),
     "folders": Loader(folders.TITLE, folders.load_folders, folders.FILES),
@@ -98,14 +96,14 @@ def found_in(folder: Path | str) -> list[str]:
         for name, loader in DATASETS.items()
         if loader.files and all(matching(place, pattern) for pattern in loader.files)
     }
-    published = [name for name in present if name not in OWN]
-    if len(published) < 2:
-        return published or [*present]
+    known = [name for name in present if name not in OWN]
+    if len(known) < 2:
+        return known or [*present]
     num_changed = {
         name: len(changed_files([matching(place, pattern)[0] for pattern in present[name].files], present[name].md5))
-        for name in published
+        for name in known
     }
-    return [name for name in published if num_changed[name] == min(num_changed.values())]
+    return [name for name in known if num_changed[name] == min(num_changed.values())]
 
 
 def missing(folder: Path | str) -> MissingError:
@@ -126,9 +124,9 @@ def missing(folder: Path | str) -> MissingError:
     with reading(place):
         endings = Counter(path.suffix.lower() or "of no ending" for path in place.iterdir() if not is_system(path))
     there = ", ".join(f"{count} {ending}" for ending, count in endings.most_common(5)) or "nothing"
-    published = ", ".join(loader.title for name, loader in DATASETS.items() if loader.files and name not in OWN)
+    titles = ", ".join(loader.title for name, loader in DATASETS.items() if loader.files and name not in OWN)
     return MissingError(
-        f"no data set in {place}, which has {there}. It may have the published files of {published}; images in "
+        f"no data set in {place}, which has {there}. It may have the published files of {titles}; images in "
         "train/CLASS and test/CLASS, or in CLASS alone; or an .npz file of x_train, y_train, x_test, y_test."
     )
 
@@ -156,4 +154,4 @@ def load(name: str, folder: Path | str | None = None) -> DataSet:
             f"{name} needs a folder (--data DIR): {loader.title} is neither embedded nor downloaded. Name the folder "
             f"that has {', '.join(loader.files)}."
         )
-    return loader.read(Path(folder or "."))
+    return loader.read(locate(loader.title, Path(folder or "."), loader.files))

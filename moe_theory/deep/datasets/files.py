@@ -12,11 +12,9 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Int, Int32, Num
 
-from moe_theory.core.errors import DataError, MissingError
-from moe_theory.core.fields import documented
+from moe_theory.core.errors import DataError, MissingError, described
 
 
-@documented
 class Images(NamedTuple):
     """One split of a data set."""
 
@@ -24,7 +22,6 @@ class Images(NamedTuple):
     labels: Int32[np.ndarray, " n"]  # 0 .. num_classes - 1
 
 
-@documented
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class DataSet:
     """Labelled images, split as their publisher did. Compared by identity: programs are kept for each."""
@@ -42,6 +39,17 @@ class DataSet:
         shape = " x ".join(map(str, self.train.pixels.shape[1:]))
         return f"<DataSet {self.name}: {sizes} images of {shape}, {len(self.class_names)} classes>"
 
+    @property
+    def lines(self) -> list[str]:
+        """What was read from where, and every note on it."""
+        shape = " x ".join(map(str, self.train.pixels.shape[1:]))
+        return [
+            f"data: {self.title}: {self.source}",
+            f"  {len(self.train.labels):,} training and {len(self.test.labels):,} test images of "
+            f"{len(self.class_names)} classes, {shape} (height, width, channels), {self.train.pixels.dtype}",
+            *(f"  note: {note}" for note in self.notes),
+        ]
+
 
 _SYSTEM = {"__macosx", "thumbs.db", "desktop.ini", "@eadir"}
 
@@ -52,13 +60,11 @@ def locate(title: str, folder: Path, patterns: Sequence[str]) -> list[Path]:
     Raises: MissingError, with the patterns that the folder lacks.
     """
     folder = folder.expanduser().absolute()
-    way_out = f"Name the folder that has {', '.join(patterns)}."
-    if not folder.is_dir():
-        raise MissingError(f"no {title} in {folder}, which is not a folder. {way_out}")
     paths = {pattern: matching(folder, pattern) for pattern in patterns}
     lacking = [pattern for pattern in patterns if not paths[pattern]]
     if lacking:
-        raise MissingError(f"no {title} in {folder}, which has no {', '.join(lacking)}. {way_out}")
+        fault = f"has no {', '.join(lacking)}" if folder.is_dir() else "is not a folder"
+        raise MissingError(f"no {title} in {folder}, which {fault}. Name the folder that has {', '.join(patterns)}.")
     return [paths[pattern][0] for pattern in patterns]
 
 
@@ -81,11 +87,9 @@ def reading(path: Path) -> Iterator[None]:
         yield
     except (gzip.BadGzipFile, EOFError, zlib.error) as failure:
         raise DataError(path, f"it cannot be decompressed ({failure})") from None
-    except OSError as failure:
-        reason = f"it cannot be read ({failure.strerror or failure})"
-        raise DataError(path, reason, "Fix its permissions or the disk, or get it again.") from None
-    except MemoryError:
-        raise DataError(path, "it does not fit into memory", "Use a smaller one, or more memory.") from None
+    except (OSError, MemoryError) as failure:
+        reason = f"it cannot be read ({described(failure)})"
+        raise DataError(path, reason, "Fix its permissions, the disk or the memory, or get it again.") from None
 
 
 def read_whole(path: Path) -> bytes:

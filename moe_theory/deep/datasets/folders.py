@@ -1,6 +1,6 @@
 """Images in one folder for each class: train/CLASS and test/CLASS, or CLASS alone."""
 
-from collections import Counter
+import itertools
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -8,8 +8,8 @@ import numpy as np
 from jaxtyping import Bool, Int, Int32
 
 from moe_theory.core.errors import DataError, MissingError, shortened
-from moe_theory.deep.datasets.files import DataSet, Images, is_system, locate, matching, reading
-from moe_theory.deep.datasets.images import ENDINGS, read_images
+from moe_theory.deep.datasets.files import DataSet, is_system, matching, reading
+from moe_theory.deep.datasets.images import ENDINGS, read_split
 
 TITLE = "images in folders"
 FILES = ("*/",)
@@ -17,39 +17,36 @@ TESTED = 5  # every 5th image is held out if there is no test split
 _LAYOUTS = f"train/CLASS and test/CLASS, or CLASS alone, of which every {TESTED}th image is then held out"
 
 
-def load_folders(folder: Path) -> DataSet:
+def load_folders(paths: list[Path]) -> DataSet:
     """Return images of one size, (height, width, 3) bytes."""
-    locate(TITLE, folder, FILES)
-    root = folder.expanduser().resolve()
+    root = paths[0].parent.resolve()
     inside = [path.name for path in matching(root, "*/")]
     is_split = "train" in inside or "test" in inside
     train = root / "train" if is_split else root
     names = [path.name for path in matching(train, "*/")]
     if len(names) < 2:
         raise MissingError(f"{train} has {len(names)} folders of classes, and must have two: {_LAYOUTS}. Add some.")
-    paths, labels = class_images([train / name for name in names])
-    notes = []
+    files, labels = class_images([train / name for name in names])
     if is_split:
-        test_paths, test_labels = _test_images(root / "test", names)
-        is_test = np.arange(len(paths) + len(test_paths)) >= len(paths)
-        paths = paths + test_paths
-        labels = np.concatenate([labels, test_labels])
-        if others := sorted({*inside} - {"train", "test"}):
-            notes.append(f"not read: {', '.join(others)}")
+        test_files, test_labels = _test_images(root / "test", names)
+        others = sorted({*inside} - {"train", "test"})
+        notes = [f"not read: {', '.join(others)}"] if others else []
     else:
         is_test = every_fifth(labels)
-        notes.append(f"every {TESTED}th image of a class is a test image, as there is no test split")
-    if not is_test.any():
+        test_files, test_labels = list(itertools.compress(files, is_test)), labels[is_test]
+        files, labels = list(itertools.compress(files, ~is_test)), labels[~is_test]
+        notes = [f"every {TESTED}th image of a class is a test image, as there is no test split"]
+    if not test_files:
         raise MissingError(f"{root} has no images to test on. Add some: {_LAYOUTS}.")
-    pixels, modes = read_images(paths)
+    split = read_split(files, labels, test_files, test_labels)
     return DataSet(
         name=root.name,
         title=root.name,
-        train=Images(pixels[~is_test], labels[~is_test]),
-        test=Images(pixels[is_test], labels[is_test]),
+        train=split.train,
+        test=split.test,
         class_names=tuple(names),
         source=f"{TITLE} of {root}",
-        notes=(*notes, *grey_notes(modes)),
+        notes=(*notes, *split.notes),
     )
 
 
@@ -82,11 +79,6 @@ def every_fifth(labels: Int[np.ndarray, " n"]) -> Bool[np.ndarray, " n"]:
         rows = np.flatnonzero(labels == label)
         is_test[rows[::TESTED]] = len(rows) > 1
     return is_test
-
-
-def grey_notes(modes: Counter[str]) -> list[str]:
-    """Return a note on grey images, which get three equal channels."""
-    return [f"{modes['L']:,} grey images have three equal channels"] if modes["L"] else []
 
 
 def _test_images(test: Path, names: Sequence[str]) -> tuple[list[Path], Int[np.ndarray, " n"]]:

@@ -12,65 +12,70 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import UInt8
+from jaxtyping import Int32, UInt8
 from PIL import Image
 
 from moe_theory.core.errors import DataError, InvalidValueError, MoeTheoryError, shortened
 from moe_theory.core.machine import available_cores
-from moe_theory.deep.datasets.files import read_whole
+from moe_theory.deep.datasets.files import Images, read_whole
 
-FORMATS = ("BMP", "GIF", "JPEG", "PNG", "PPM", "TIFF", "WEBP")  # Pillow's names; formats with palettes are refused
-ENDINGS = frozenset(".bmp .gif .jfif .jpe .jpeg .jpg .pbm .pgm .png .pnm .ppm .tif .tiff .webp".split())
+FORMATS = ("BMP", "JPEG", "PNG")  # Pillow's names
+ENDINGS = frozenset((".bmp", ".jfif", ".jpe", ".jpeg", ".jpg", ".png"))
 _MODES = ("L", "RGB")
-_TRANSPARENT = ("LA", "La", "PA", "RGBA", "RGBa")
 _ORIENTATION = 0x0112  # the tag of EXIF
 _UPRIGHT = (None, 1)
 
 
 class DecodedImages(NamedTuple):
-    """Images of one size, in the order of their files."""
+    """Images for training and for tests, and what is to be said of them."""
 
-    pixels: UInt8[np.ndarray, "n h w 3"]  # of grey images all three channels are the same
-    modes: Counter[str]  # Pillow's, "L" or "RGB"
+    train: Images
+    test: Images
+    notes: tuple[str, ...]
 
 
-def read_images(paths: Sequence[Path]) -> DecodedImages:
-    """Return the images in these files, at least one.
+def read_split(
+    train: Sequence[Path],
+    train_labels: Int32[np.ndarray, " n"],
+    test: Sequence[Path],
+    test_labels: Int32[np.ndarray, " m"],
+) -> DecodedImages:
+    """Return the images in these files, all of one size. Raises: as `read_images`."""
+    pixels, num_grey = read_images([*train, *test])
+    notes = (f"{num_grey:,} grey images have three equal channels",) if num_grey else ()
+    return DecodedImages(Images(pixels[: len(train)], train_labels), Images(pixels[len(train) :], test_labels), notes)
+
+
+def read_images(paths: Sequence[Path]) -> tuple[UInt8[np.ndarray, "n h w 3"], int]:
+    """Return the images in these files, at least one, in their order, and how many of them are grey.
 
     Raises:
         DataError: For a file that cannot be decoded.
         InvalidValueError: For an image that is not 8-bit grey or RGB, or that its EXIF data turn.
         InvalidValueError: For images of more than one size.
     """
-    pixels = np.empty(0, np.uint8)
-    modes = Counter[str]()
-    sizes: dict[tuple[int, ...], list[Path]] = {}
     with warnings.catch_warnings(), ThreadPoolExecutor(available_cores()) as threads:
         warnings.simplefilter("ignore")  # Pillow's, of metadata
-        for row, (image, mode) in enumerate(threads.map(_decode, paths)):
-            if row == 0:
-                pixels = np.empty((len(paths), *image.shape), np.uint8)
-            if image.shape == pixels.shape[1:]:
-                pixels[row] = image
-            modes[mode] += 1
-            sizes.setdefault(image.shape, []).append(paths[row])
-    if len(sizes) > 1:
-        (height, width, _), *_ = ordered = sorted(sizes, key=lambda shape: -len(sizes[shape]))
-        listed = ", ".join(f"{len(sizes[shape]):,} of {shape[0]} x {shape[1]}" for shape in ordered[:4])
+        images = list(threads.map(_decode, paths))
+    counts = Counter(pixels.shape for pixels, _ in images)
+    if len(counts) > 1:
+        (height, width, _), *_ = shapes = [shape for shape, _ in counts.most_common()]
+        odd = next(path for path, (pixels, _) in zip(paths, images, strict=True) if pixels.shape == shapes[-1])
+        listed = ", ".join(f"{counts[shape]:,} of {shape[0]} x {shape[1]}" for shape in shapes[:4])
         raise InvalidValueError(
-            f"the images have {len(sizes)} sizes, and must have one: {listed} pixels, such as "
-            f"{sizes[ordered[-1]][0]}. Resize them, as by PIL.Image.open(path).resize(({width}, {height})).save(path)."
+            f"the images have {len(counts)} sizes, and must have one: {listed} pixels, such as {odd}. Resize them, as "
+            f"by PIL.Image.open(path).resize(({width}, {height})).save(path)."
         )
-    return DecodedImages(pixels, modes)
+    return np.stack([pixels for pixels, _ in images]), sum(is_grey for _, is_grey in images)
 
 
-def _decode(path: Path) -> tuple[UInt8[np.ndarray, "h w 3"], str]:
+def _decode(path: Path) -> tuple[UInt8[np.ndarray, "h w 3"], bool]:
     data = read_whole(path)
     try:
         with Image.open(io.BytesIO(data), formats=FORMATS) as image:
             if fault := _fault(image):
                 raise InvalidValueError(f"{path} {fault}")
-            return np.asarray(image.convert("RGB")), image.mode
+            return np.asarray(image.convert("RGB")), image.mode == "L"
     except MoeTheoryError:
         raise
     except Exception as failure:  # decoders do not document what they raise
@@ -82,29 +87,23 @@ def _decode(path: Path) -> tuple[UInt8[np.ndarray, "h w 3"], str]:
 
 def _fault(image: Image.Image) -> str:
     """Return what keeps an image from being read as it is, and how to convert it; empty if nothing does."""
-    stored = _stored(image)  # before anything is decoded, which forgets it
+    depth = _depth(image)  # before anything is decoded, which forgets it
     if getattr(image, "n_frames", 1) > 1:
-        return "has several frames or pages. Save one of them in a file of its own."
+        return "has several frames. Save one of them in a file of its own."
     if image.getexif().get(_ORIENTATION) not in _UPRIGHT:
         return "is to be turned, as its EXIF data say. Save it turned, as by PIL.ImageOps.exif_transpose(image)."
-    if image.mode in _TRANSPARENT or "transparency" in image.info:
+    if image.mode.endswith("A") or "transparency" in image.info:
         return f"has transparency (mode {image.mode}). Put it on a background, or save image.convert('RGB')."
-    if image.mode.startswith(("I", "F")) or (image.mode in _MODES and stored != "8 bits"):
-        return (
-            f"has {stored} a channel, not 8 (mode {image.mode}). Scale its values to 0..255, and save these as bytes."
-        )
+    if image.mode.startswith("I") or (image.mode in _MODES and depth):
+        return f"has depth {depth} a channel, not 8 (mode {image.mode}). Scale its values to 0..255, and save bytes."
     if image.mode not in _MODES:
         return f"is of mode {image.mode}, not grey or RGB. Save it as RGB, as by image.convert('RGB')."
     return ""
 
 
-def _stored(image: Image.Image) -> str:
-    """Return the depth of a channel in the file, which Pillow's mode hides: of some it makes bytes while it decodes."""
-    for codec, _, _, arguments in getattr(image, "tile", ()):
+def _depth(image: Image.Image) -> str:
+    """Return the depth of a channel in the file, which Pillow's mode hides where it makes bytes; empty for 8 bits."""
+    for _, _, _, arguments in getattr(image, "tile", ()):
         raw_mode = arguments if isinstance(arguments, str) else arguments[0]
-        if codec == "ppm":  # of another maximum than 255
-            return "another depth"
-        _, _, depth = str(raw_mode).partition(";")
-        if depth:
-            return f"depth {depth}"
-    return "8 bits"
+        return str(raw_mode).partition(";")[2]
+    return ""

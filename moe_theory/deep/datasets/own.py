@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Int, Num
 
 from moe_theory.core.errors import DataError, InvalidValueError, MissingError, shortened
-from moe_theory.deep.datasets.files import DataSet, Images, locate, matching, read_whole
+from moe_theory.deep.datasets.files import DataSet, Images, matching, read_whole
 from moe_theory.deep.datasets.folders import TESTED, every_fifth
 
 TITLE = "images or features in an .npz file"
@@ -74,12 +74,12 @@ def from_arrays(
     return DataSet(name, name, images[0], images[1], names)
 
 
-def load_arrays(folder: Path) -> DataSet:
+def load_arrays(paths: list[Path]) -> DataSet:
     """Return `x_train`, `y_train`, `x_test`, `y_test` of the one `.npz` file in a folder.
 
     Without test data every fifth of a class is held out. Pickled objects are not loaded.
     """
-    path = locate(TITLE, folder, FILES)[0]
+    path = paths[0]
     files = [file.name for file in matching(path.parent, "*.npz")]
     if len(files) > 1:
         raise MissingError(
@@ -87,18 +87,22 @@ def load_arrays(folder: Path) -> DataSet:
         )
     arrays, others = _read(path)
     notes = [f"not read: {', '.join(map(shortened, others))}"] if others else []
-    dtype = arrays["x_train"].dtype
+    values, labels, *test = arrays
     try:
-        if len(arrays) == 2:
-            arrays = _divided(arrays)
+        if not test:
+            _pixels(values, labels)
+            is_test = every_fifth(labels)
+            if not is_test.any():  # of classes with one each, which are then refused as classes
+                is_test[::TESTED] = True
+            test = [values[is_test], labels[is_test]]
+            values, labels = values[~is_test], labels[~is_test]
             notes.append(f"every {TESTED}th of a class is held out, as there is no test split")
-        values = [arrays[name] for name in _NAMES]
-        data = from_arrays(path.stem, values[0], values[1], values[2], values[3])
+        data = from_arrays(path.stem, values, labels, test[0], test[1])
         _check_scales(data)
     except InvalidValueError as failure:
         raise type(failure)(f"{path}: {failure}") from None
-    if dtype != data.train.pixels.dtype:
-        notes.append(f"{dtype} is converted to {data.train.pixels.dtype}")
+    if values.dtype != data.train.pixels.dtype:
+        notes.append(f"{values.dtype} is converted to {data.train.pixels.dtype}")
     return dataclasses.replace(data, source=f"arrays of {path}", notes=tuple(notes))
 
 
@@ -129,47 +133,29 @@ def _pixels(values: np.ndarray, labels: np.ndarray) -> Num[np.ndarray, "n h w c"
     return values[..., None] if values.ndim == 3 else values
 
 
-def _read(path: Path) -> tuple[dict[str, np.ndarray], list[str]]:
+def _read(path: Path) -> tuple[list[np.ndarray], list[str]]:
     """Return the arrays of training data and, where there are any, of test data, and the names of other arrays."""
     data = read_whole(path)
     try:
         with np.load(io.BytesIO(data), allow_pickle=False) as archive:
-            names = archive.files
-            arrays = {name: archive[name] for name in _NAMES if name in names}
+            present = archive.files
+            arrays = {name: archive[name] for name in _NAMES if name in present}
     except Exception as failure:  # damaged archives make zipfile, zlib and NumPy raise what they do not document
         reason = f"it cannot be read as arrays ({shortened(str(failure) or type(failure).__name__)})"
         raise DataError(path, reason, f"Write {', '.join(_NAMES)} as numbers by np.savez.") from None
     needed = _NAMES if arrays.keys() & {*_NAMES[2:]} else _NAMES[:2]
     if missing := [name for name in needed if name not in arrays]:
-        present = ", ".join(map(shortened, names[:6])) or "nothing"
-        reason = f"it has no {missing[0]}, only {present}"
+        reason = f"it has no {missing[0]}, only {', '.join(map(shortened, present[:6])) or 'nothing'}"
         raise DataError(path, reason, f"Write {', '.join(needed)} by np.savez.")
-    return arrays, [name for name in names if name not in needed]
-
-
-def _divided(arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Return training and test data of training data."""
-    values = arrays["x_train"]
-    labels = arrays["y_train"]
-    if labels.ndim != 1 or values.shape[:1] != labels.shape:
-        raise InvalidValueError(
-            f"x_train of shape {values.shape} and y_train of shape {labels.shape} must have as many rows. Change one."
-        )
-    is_test = every_fifth(labels)
-    if not is_test.any():  # of classes with one each, which are then refused as classes
-        is_test[::TESTED] = True
-    parts = (values[~is_test], labels[~is_test], values[is_test], labels[is_test])
-    return dict(zip(_NAMES, parts, strict=True))
+    return [arrays[name] for name in needed], [name for name in present if name not in needed]
 
 
 def _check_scales(data: DataSet) -> None:
     """Raise InvalidValueError for images in 0..1 beside others in 0..255."""
-    spans = [(float(split.pixels.min()), float(split.pixels.max())) for split in (data.train, data.test)]
-    largest = [max(-low, high) for low, high in spans]
-    is_float = data.train.pixels.dtype != np.uint8
-    if is_float and max(largest) > _MOST_SCALES * min(largest):
-        (low, high), (test_low, test_high) = spans
+    training = float(np.abs(data.train.pixels).max())
+    test = float(np.abs(data.test.pixels).max())
+    if data.train.pixels.dtype != np.uint8 and max(training, test) > _MOST_SCALES * min(training, test):
         raise InvalidValueError(
-            f"numbers are {low:g} to {high:g} in the training data and {test_low:g} to {test_high:g} in the test data, "
-            "which are two scales. Write both in one."
+            f"numbers are up to {training:g} in the training data and up to {test:g} in the test data, which are two "
+            "scales. Write both in one."
         )

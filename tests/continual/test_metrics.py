@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from moe_theory.core import metrics
+from moe_theory.continual import metrics
 
 M, D = 4, 5
 

@@ -6,7 +6,7 @@ import pytest
 from scipy import stats
 
 from moe_theory.core.errors import InvalidValueError
-from moe_theory.core.moments import Moments, merge, over_replicates
+from moe_theory.sweep.moments import Moments, merge, over_replicates
 
 
 def assert_moments(moments: Moments, samples: np.ndarray, tolerance: float) -> None:

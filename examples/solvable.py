@@ -1,7 +1,8 @@
 """Pools on which linear experts and their gates are solved exactly; proofs in `docs/pages/derivations/solvable.md`.
 
-They are inside Definition 1 of both papers and no readings of either: no claim is judged by them. One arrival of task n
-moves a model along the unit signal v_n alone, so that a model is a sum of what it has met, and the gates follow it.
+They are inside Definition 1 of `continual` and `edge` and no readings of either: no claim is judged by them. One
+arrival of task n moves a model along the unit signal v_n alone, so that a model is a sum of what it has met, and the
+gates follow it. `python examples/solvable.py` runs three experts on two orthogonal truths: in the end each has both.
 """
 
 import math
@@ -10,21 +11,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float, Int
 
+import moe_theory as mt
+from moe_theory import continual, edge
+from moe_theory.continual.params import in_order
 from moe_theory.core.errors import InvalidValueError
-from moe_theory.core.fields import documented
 from moe_theory.core.system import System
-from moe_theory.core.tasks import Pool
+from moe_theory.core.tasks import INDEPENDENT, Pool
 
 
-@documented
 class Solvable(NamedTuple):
-    """A pool of unit signals, and how far it lets models go.
-
-    Examples:
-        >>> from moe_theory.continual import solvable
-        >>> solvable.opposite_truths().pool.truths.tolist()
-        [[0.01, 0.0, 0.0, 0.0], [-0.01, 0.0, 0.0, 0.0]]
-    """
+    """A pool of unit signals, and how far it lets models go."""
 
     pool: Pool
     scale: float  # sigma_0
@@ -32,31 +28,16 @@ class Solvable(NamedTuple):
     unseen: float = 0.0  # a, the length of what all truths have off every signal
 
 
-@documented
 class SolvableCell(NamedTuple):
-    """Arguments of `simulate_batch` for a solvable pool.
-
-    Examples:
-        >>> from moe_theory.continual import solvable
-        >>> isinstance(solvable.cell(solvable.simplex(3), num_experts=5), solvable.SolvableCell)
-        True
-    """
+    """Arguments of `simulate_batch` for a solvable pool."""
 
     system: System
     params: Any  # the paper's `Params` and `Dims`
     dims: Any
 
 
-@documented
 class Errors(NamedTuple):
-    """Expected metrics where every task goes to any expert alike; entry t - 1 belongs to round t.
-
-    Examples:
-        >>> from moe_theory.continual import solvable
-        >>> errors = solvable.Errors(forgetting=[0.0, 1.0], generalization_error=[0.0, 1.0])
-        >>> errors.forgetting[-1]
-        1.0
-    """
+    """Expected metrics where every task goes to any expert alike; entry t - 1 belongs to round t."""
 
     forgetting: Float[np.ndarray, " T"]  # E[F_t]; 0 for t = 1, where F is an empty mean
     generalization_error: Float[np.ndarray, " T"]  # E[G_t]
@@ -69,12 +50,6 @@ def opposite_truths(scale: float = 0.01, num_features: int = 4) -> Solvable:
     samples span e, and models and truths lie on its line. An earlier task's error is 0 or 4 sigma_0^2.
 
     Raises: InvalidValueError unless 0 < scale < 1; InvalidValueError for fewer features than 2.
-
-    Examples:
-        >>> from moe_theory.continual import solvable
-        >>> pair = solvable.opposite_truths(scale=0.1)
-        >>> float(abs(pair.pool.truths[0] - pair.pool.truths[1]).max()), pair.reach
-        (0.2, 0.2)
     """
     return simplex(2, scale, num_features)
 
@@ -86,12 +61,6 @@ def simplex(num_tasks: int = 3, scale: float = 0.01, num_features: int = 4) -> S
     signals add up to 0, so do a model's projections on them, and none of these exceeds sigma_0. No model ever settles.
 
     Raises: InvalidValueError unless 0 < scale < 1; InvalidValueError for fewer features than tasks, or tasks than 2.
-
-    Examples:
-        >>> from moe_theory.continual import solvable
-        >>> three = solvable.simplex(3, scale=0.1)
-        >>> (three.pool.signals @ three.pool.signals.T).round(12).tolist()[0]
-        [1.0, -0.5, -0.5]
     """
     _check(num_tasks, scale, num_features)
     corners = np.eye(num_tasks) - 1 / num_tasks
@@ -113,11 +82,6 @@ def orthonormal(num_tasks: int = 3, scale: float = 0.01, num_features: int | Non
     Args:
         num_features: d; N + 1 unless given.
     Raises: InvalidValueError unless 0 < scale < 1; InvalidValueError for fewer features than tasks, or tasks than 2.
-
-    Examples:
-        >>> from moe_theory.continual import solvable
-        >>> solvable.limit_error(solvable.orthonormal(3, scale=0.1))
-        0.020000000000000004
     """
     num_features = num_tasks + 1 if num_features is None else num_features
     _check(num_tasks, scale, num_features)
@@ -131,11 +95,6 @@ def unseen_part(num_tasks: int = 3, scale: float = 0.01, unseen: float = 1.0) ->
     Theorem, for s = 1. No expert moves along e, so that every error is a^2 and that of `orthonormal`, on every path.
 
     Raises: InvalidValueError unless 0 < scale < 1 and the part is finite; InvalidValueError for fewer tasks than 2.
-
-    Examples:
-        >>> from moe_theory.continual import solvable
-        >>> solvable.unseen_part(2, scale=0.5, unseen=3.0).pool.truths.tolist()
-        [[0.5, 0.0, 3.0], [0.0, 0.5, 3.0]]
     """
     if not math.isfinite(unseen):
         raise InvalidValueError(
@@ -156,11 +115,6 @@ def many_tasks(scale: float = 0.01, times: float = 4.0) -> Solvable:
     Args:
         times: N over 1/eta.
     Raises: as `orthonormal`; InvalidValueError where `times` leaves less than two tasks.
-
-    Examples:
-        >>> from moe_theory.continual import solvable
-        >>> solvable.many_tasks(scale=0.01, times=4).pool.truths.shape
-        (40, 41)
     """
     num_tasks = math.ceil(times / scale**0.5 - 1e-9) if 0 < scale < 1 and math.isfinite(times) else 0
     if num_tasks < 2:
@@ -173,15 +127,7 @@ def many_tasks(scale: float = 0.01, times: float = 4.0) -> Solvable:
 def last_truths(
     solvable: Solvable, tasks: Int[np.ndarray, " T"], routes: Int[np.ndarray, " T"], num_experts: int
 ) -> Float[np.ndarray, "M d"]:
-    """The models after a history of `opposite_truths`: the truth that each expert met last, 0 before its first.
-
-    Examples:
-        >>> import numpy as np
-        >>> from moe_theory.continual import solvable
-        >>> tasks, routes = np.array([0, 1, 0]), np.array([0, 0, 1])
-        >>> solvable.last_truths(solvable.opposite_truths(), tasks, routes, 3)[:, 0].tolist()
-        [-0.01, 0.01, 0.0]
-    """
+    """The models after a history of `opposite_truths`: the truth that each expert met last, 0 before its first."""
     models = np.zeros((num_experts, solvable.pool.truths.shape[1]))
     for task, route in zip(tasks, routes, strict=True):
         models[route] = solvable.pool.truths[task]
@@ -191,29 +137,14 @@ def last_truths(
 def truths_met(
     solvable: Solvable, tasks: Int[np.ndarray, " T"], routes: Int[np.ndarray, " T"], num_experts: int
 ) -> Float[np.ndarray, "M d"]:
-    """The models after a history with orthonormal signals: the sum of what signals show of the truths each has met.
-
-    Examples:
-        >>> import numpy as np
-        >>> from moe_theory.continual import solvable
-        >>> tasks, routes = np.array([0, 1, 1, 0]), np.array([0, 0, 0, 1])
-        >>> solvable.truths_met(solvable.orthonormal(2), tasks, routes, 2).tolist()
-        [[0.01, 0.01, 0.0], [0.01, 0.0, 0.0]]
-    """
+    """The models after a history with orthonormal signals: the sum of what signals show of the truths each has met."""
     met = np.zeros((num_experts, len(solvable.pool.truths)))
     met[routes, tasks] = 1
     return met @ (solvable.scale * np.asarray(solvable.pool.signals))
 
 
 def telescoped_gates(models: Float[np.ndarray, "M d *batch"], learning_rate: float) -> Float[np.ndarray, "M d *batch"]:
-    """The gates that go with such models, -(eta/M)(w_m - mean w), up to `gate_remainder`: minus the models.
-
-    Examples:
-        >>> import numpy as np
-        >>> from moe_theory.continual import solvable
-        >>> solvable.telescoped_gates(np.array([[1.0], [-1.0]]), learning_rate=0.5).tolist()
-        [[-0.25], [0.25]]
-    """
+    """The gates that go with such models, -(eta/M)(w_m - mean w), up to `gate_remainder`: minus the models."""
     return -learning_rate / len(models) * (models - models.mean(axis=0))
 
 
@@ -224,13 +155,6 @@ def gate_remainder(
 
     A is the pool's `reach`, and t counts only rounds in which a model moves: N M at most where signals are orthonormal.
     Infinite where the proof ends: beyond half of eta A / M, or where 4 eta A exceeds M.
-
-    Examples:
-        >>> from moe_theory.continual import solvable
-        >>> solvable.gate_remainder(solvable.orthonormal(scale=0.5), 4, learning_rate=0.125, num_rounds=4)
-        0.0078125
-        >>> solvable.gate_remainder(solvable.orthonormal(scale=0.5), 4, learning_rate=0.125, num_rounds=1000)
-        inf
     """
     step = learning_rate * solvable.reach / num_experts
     bound = 8 * step**2 * num_rounds + 2 * learning_rate * balance_weight * (1 + math.log(max(num_rounds, 1)))
@@ -242,11 +166,6 @@ def chance_deviation(solvable: Solvable, num_experts: int, learning_rate: float,
     those of `telescoped_gates` up to a finite `gate_remainder`.
 
     Raises: InvalidValueError unless `perturbation_scale` is positive.
-
-    Examples:
-        >>> from moe_theory.continual import solvable
-        >>> round(solvable.chance_deviation(solvable.orthonormal(scale=1e-4), 10, 1e-2, 1e-5), 12)
-        0.02
     """
     if not perturbation_scale > 0:
         raise InvalidValueError(
@@ -260,24 +179,13 @@ def unmet_probability(num_tasks: int, num_experts: int, num_rounds: int) -> floa
     """An upper bound on the chance that after t rounds of `orthonormal` some expert has not met some task.
 
     Each of the N M pairs is met in a round with chance 1/(N M) or more.
-
-    Examples:
-        >>> from moe_theory.continual import solvable
-        >>> solvable.unmet_probability(2, 2, num_rounds=100) < 1e-11
-        True
     """
     pairs = num_tasks * num_experts
     return min(pairs * math.exp(num_rounds * math.log1p(-1 / pairs)), 1.0) if pairs > 1 else float(num_rounds < 1)
 
 
 def limit_error(solvable: Solvable) -> float:
-    """G_T once every expert has met every task of orthonormal signals: (N - 1) sigma_0^2 + a^2, whatever M is.
-
-    Examples:
-        >>> from moe_theory.continual import solvable
-        >>> solvable.limit_error(solvable.unseen_part(2, scale=0.5, unseen=1.0))
-        1.25
-    """
+    """G_T once every expert has met every task of orthonormal signals: (N - 1) sigma_0^2 + a^2, whatever M is."""
     return (len(solvable.pool.truths) - 1) * solvable.scale**2 + solvable.unseen**2
 
 
@@ -285,11 +193,6 @@ def opposite_errors(scale: float, num_experts: int, num_rounds: int) -> Errors:
     """E[F_t] and E[G_t] of `opposite_truths` where every task goes to any of M experts alike; M = 1 is one expert.
 
     An earlier task's error is 4 sigma_0^2 if its expert's last task is unlike it: half of the time, once there is one.
-
-    Examples:
-        >>> from moe_theory.continual import solvable
-        >>> solvable.opposite_errors(1.0, num_experts=1, num_rounds=3).forgetting.tolist()
-        [0.0, 2.0, 2.0]
     """
     rounds = np.arange(1, num_rounds + 1)
     later = np.cumsum((1 - 1 / num_experts) ** (rounds - 1.0))  # over tau <= t, of the chance of none after tau
@@ -301,12 +204,6 @@ def orthonormal_errors(solvable: Solvable, num_experts: int, num_rounds: int) ->
     """E[F_t] and E[G_t] of orthonormal signals where every task goes to any of M experts alike; M = 1 is one expert.
 
     An error is sigma_0^2 for every other task that the expert has met, and a^2.
-
-    Examples:
-        >>> from moe_theory.continual import solvable
-        >>> errors = solvable.orthonormal_errors(solvable.orthonormal(2, scale=0.5), num_experts=1, num_rounds=2)
-        >>> errors.generalization_error.tolist()
-        [0.0, 0.125]
     """
     num_tasks = len(solvable.pool.truths)
     rounds = np.arange(1, num_rounds + 1)
@@ -333,3 +230,78 @@ def _check(num_tasks: int, scale: float, num_features: int) -> None:
 
 def _pool(truths: Float[np.ndarray, "N d"], signals: Float[np.ndarray, "N d"]) -> Pool:
     return Pool(truths, signals, np.arange(len(truths)))
+
+
+# The instances by name; each function makes the pool, and says which theorem solves it.
+INSTANCES = {
+    "opposite-truths": opposite_truths,
+    "three-directions": simplex,
+    "orthonormal-one-sample": orthonormal,
+    "unseen-part": unseen_part,
+    "many-tasks": many_tasks,
+}
+
+
+def continual_cell(solvable: Solvable, num_experts: int, num_samples: int = 1, **choices: Any) -> SolvableCell:
+    """Algorithm 1 on a pool of `INSTANCES`, at the paper's orders in its sigma_0, without its auxiliary loss.
+
+    Args:
+        num_samples: s, the signal included.
+        choices: any of `Params`; unless given eta = sigma_0^0.5, lambda = Gamma = sigma_0^1.25, alpha = 0 and beta = 1.
+    Raises: as `on_pool`; InvalidValueError for a parameter that does not exist.
+    """
+    num_tasks, num_features = solvable.pool.truths.shape
+    dims = continual.Dims(num_experts, num_tasks, num_features, num_samples)
+    scale = solvable.scale
+    orders = continual.Params(
+        num_experts=num_experts,
+        **in_order(scale) | {"balance_weight": 0.0, "cluster_spread": 0.0},
+        truth_scale=scale,
+        signal_scale=1 / scale,
+        noise_scale=scale,
+        num_clusters=num_tasks,
+    )
+    params = continual.Reading("solvable", "a pool that is solved exactly", orders).params(**choices)
+    return SolvableCell(continual.on_pool(dims, solvable.pool), params, dims)
+
+
+def edge_cell(
+    solvable: Solvable,
+    num_experts: int,
+    num_samples: int = 1,
+    execution_delay: Int[np.ndarray, " M"] | None = None,
+    policy: edge.policies.Policy = edge.policies.adaptive,
+    **choices: Any,
+) -> SolvableCell:
+    """Algorithm 1 on a pool of `INSTANCES`, a kind of tasks to a truth, none of them differing inside a kind.
+
+    Args:
+        num_samples: s, the signal included.
+        execution_delay: d^ex of each server, in rounds; 1 unless given. Transfers take up to 2 rounds.
+        policy: from `policies`, or your own.
+        choices: any of `Params`; unless given eta = sigma_0^0.5, r is uniform on (0, sigma_0^1.25) and beta = 1.
+    Raises: InvalidValueError for delays or samples that do not fit; InvalidValueError for parameters that are outside
+        their range or do not exist, and delays that are no whole rounds.
+    """
+    num_tasks, num_features = solvable.pool.truths.shape
+    dims = edge.Dims(num_experts, num_tasks, num_features, num_samples)
+    delays = np.ones(num_experts, int) if execution_delay is None else np.asarray(execution_delay)
+    orders = edge.Params(
+        num_experts=num_experts,
+        learning_rate=solvable.scale**0.5,
+        perturbation_scale=solvable.scale**1.25,
+        truth_scale=solvable.scale,
+        cluster_spread=0.0,
+        signal_law=INDEPENDENT,  # those of the pool
+        noise_scale=solvable.scale,
+        max_transfer_delay=2,
+        max_execution_delay=int(delays.max()),
+    )
+    params = edge.Reading("solvable", "a pool that is solved exactly", orders).params(**choices)
+    return SolvableCell(edge.on_pool(dims, solvable.pool, delays, policy), params, dims)
+
+
+if __name__ == "__main__":
+    system, params, _ = continual_cell(orthonormal(2), num_experts=3)
+    state, _ = mt.simulate(system, mt.root_key(0), params, num_rounds=100)
+    print(np.round(100 * np.asarray(state.experts)))

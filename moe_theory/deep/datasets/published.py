@@ -1,0 +1,139 @@
+"""MNIST, Fashion-MNIST, CIFAR-10 and CIFAR-100 as published.
+
+MNIST's files are of the IDX format, plain or compressed: two zero bytes, a type code, the number of dimensions, each as
+a big-endian uint32, and the numbers. CIFAR's are those of the binary version: labels, then all of red, of green and of
+blue, row by row. Files of its Python version are pickles, which run code: they are not read.
+"""
+
+import math
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import UInt8
+
+from moe_theory.core.errors import DataError
+from moe_theory.deep.datasets.files import DataSet, Images, changed_files, check_labels, read_whole
+
+_UINT8 = 8  # the code of unsigned bytes
+_IDX = (
+    "train-images[-.]idx3-ubyte*",
+    "train-labels[-.]idx1-ubyte*",
+    "t10k-images[-.]idx3-ubyte*",
+    "t10k-labels[-.]idx1-ubyte*",
+)
+
+
+class Published(NamedTuple):
+    name: str
+    title: str
+    class_names: tuple[str, ...]
+    files: tuple[str, ...]  # glob patterns, those of the test split last
+    md5: tuple[str, ...] = ()  # of what each of the files holds, decompressed
+    num_labels: int = 0  # of CIFAR: bytes before an image's pixels, the last of which is its label
+
+
+MNIST = Published(
+    name="mnist",
+    title="MNIST",
+    class_names=tuple("0123456789"),
+    files=_IDX,
+    md5=(
+        "6bbc9ace898e44ae57da46a324031adb",
+        "a25bea736e30d166cdddb491f175f624",
+        "2646ac647ad5339dbf082846283269ea",
+        "27ae3e4e09519cfbb04c329615203637",
+    ),
+)
+FASHION_MNIST = Published(
+    name="fashion-mnist",
+    title="Fashion-MNIST",
+    class_names=("T-shirt/top", *"Trouser Pullover Dress Coat Sandal Shirt Sneaker Bag".split(), "Ankle boot"),
+    files=_IDX,
+    md5=(
+        "f4a8712d7a061bf5bd6d2ca38dc4d50a",
+        "9018921c3c673c538a1fc5bad174d6f9",
+        "8181f5470baa50b63fa0f6fddb340f0a",
+        "15d484375f8d13e6eb1aabb0c3f46965",
+    ),
+)
+CIFAR10 = Published(
+    name="cifar10",
+    title="CIFAR-10",
+    class_names=tuple("airplane automobile bird cat deer dog frog horse ship truck".split()),
+    files=(*(f"data_batch_{number}.bin" for number in range(1, 6)), "test_batch.bin"),
+    num_labels=1,
+)
+CIFAR100 = Published(
+    name="cifar100",
+    title="CIFAR-100",
+    class_names=tuple(
+        "apple aquarium_fish baby bear beaver bed bee beetle bicycle bottle bowl boy bridge bus butterfly camel can "
+        "castle caterpillar cattle chair chimpanzee clock cloud cockroach couch crab crocodile cup dinosaur dolphin "
+        "elephant flatfish forest fox girl hamster house kangaroo keyboard lamp lawn_mower leopard lion lizard lobster "
+        "man maple_tree motorcycle mountain mouse mushroom oak_tree orange orchid otter palm_tree pear pickup_truck "
+        "pine_tree plain plate poppy porcupine possum rabbit raccoon ray road rocket rose sea seal shark shrew skunk "
+        "skyscraper snail snake spider squirrel streetcar sunflower sweet_pepper table tank telephone television tiger "
+        "tractor train trout tulip turtle wardrobe whale willow_tree wolf woman worm".split()
+    ),
+    files=("train.bin", "test.bin"),
+    num_labels=2,  # coarse, fine
+)
+
+
+def load_mnist(version: Published, paths: list[Path]) -> DataSet:
+    """Return images (n, 28, 28, 1). The title says where they are not as published, by their MD5."""
+    num_classes = len(version.class_names)
+    train = _idx_split(paths[0], paths[1], num_classes)
+    test = _idx_split(paths[2], paths[3], num_classes)
+    changed = changed_files(paths, version.md5)
+    title = f"{version.title} (not as published)" if changed else version.title
+    notes = (f"not as {version.title} was published (by MD5): {', '.join(changed)}",) if changed else ()
+    return DataSet(version.name, title, train, test, version.class_names, f"files of MNIST in {paths[0].parent}", notes)
+
+
+def _idx_split(image_file: Path, label_file: Path, num_classes: int) -> Images:
+    pixels = _read_idx(image_file, (28, 28))
+    labels = _read_idx(label_file, ())
+    check_labels(label_file, labels, num_classes)
+    if len(labels) != len(pixels):
+        reason = f"it has {len(labels)} labels for the {len(pixels)} images of {image_file.name}"
+        raise DataError(label_file, reason)
+    return Images(pixels[..., None], labels.astype(np.int32))
+
+
+def _read_idx(path: Path, shape: tuple[int, ...]) -> UInt8[np.ndarray, "n ..."]:
+    """Return the numbers of an IDX file, whose items have this shape."""
+    data = read_whole(path)
+    start = 8 + 4 * len(shape)
+    begin = bytes([0, 0, _UINT8, 1 + len(shape)])
+    end = np.array(shape, ">u4").tobytes()
+    if data[:4] != begin or data[8:start] != end:
+        expected = f"{begin.hex(' ')}, a count and the shape {shape} of its items"
+        raise DataError(path, f"its header is {data[:start].hex(' ') or 'empty'}, not {expected}")
+    count = int.from_bytes(data[4:8], "big")
+    size = count * math.prod(shape)
+    if not count or len(data) - start != size:
+        raise DataError(path, f"its header promises {size:,} bytes after it; there are {len(data) - start:,}")
+    return np.frombuffer(data, np.uint8, offset=start).reshape(count, *shape)
+
+
+def load_cifar(version: Published, paths: list[Path]) -> DataSet:
+    """Return images (n, 32, 32, 3) and their labels."""
+    parts = [_read_cifar(version, path) for path in paths]
+    pixels = np.concatenate([part.pixels for part in parts[:-1]])
+    labels = np.concatenate([part.labels for part in parts[:-1]])
+    source = f"files of the binary version in {paths[0].parent}"
+    return DataSet(version.name, version.title, Images(pixels, labels), parts[-1], version.class_names, source)
+
+
+def _read_cifar(version: Published, path: Path) -> Images:
+    data = np.frombuffer(read_whole(path), np.uint8)
+    record = version.num_labels + 3 * 32**2
+    if not len(data) or len(data) % record:
+        raise DataError(path, f"its {len(data):,} bytes are not a whole number of images of {record:,} bytes")
+    records = data.reshape(-1, record)
+    labels = records[:, version.num_labels - 1]
+    check_labels(path, labels, len(version.class_names))
+    planes = records[:, version.num_labels :].reshape(-1, 3, 32, 32)
+    return Images(np.ascontiguousarray(planes.transpose(0, 2, 3, 1)), labels.astype(np.int32))

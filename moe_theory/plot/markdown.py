@@ -1,0 +1,194 @@
+"""Markdown of documents: templates of it, words and tables in it, and how a terminal shows it."""
+
+import html
+import re
+import shlex
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from markdown_it import MarkdownIt
+from markdown_it.tree import SyntaxTreeNode
+from markupsafe import Markup
+from rich import box
+from rich.table import Table
+from rich.text import Text
+
+from moe_theory.plot import symbols
+from moe_theory.verification.status import StatementStatus
+from moe_theory.verification.verdict import Status
+
+if TYPE_CHECKING:
+    import jinja2
+
+STYLES: dict[str, str] = {  # of the words that cells of a table begin with
+    Status.SUPPORTED: "green",
+    Status.REFUTED: "bold red",
+    Status.INCONCLUSIVE: "yellow",
+    Status.VACUOUS: "cyan",
+    Status.INAPPLICABLE: "dim",
+    Status.ERROR: "bold white on red",
+    StatementStatus.HOLDS: "green",
+    StatementStatus.FALSE: "bold red",
+    StatementStatus.VACUOUS: "cyan",
+    StatementStatus.OPEN: "yellow",
+    StatementStatus.NOT_JUDGED: "dim",
+    StatementStatus.NOT_TESTABLE: "dim",
+    "by reading": "magenta",
+    "refuted": "red",
+}
+_STYLED = re.compile(rf"(?:{'|'.join(STYLES)})\b")
+
+
+def environment(**options: Any) -> "jinja2.Environment":
+    """Return an environment of templates. With `finalize=words` they are of Markdown."""
+    import jinja2
+
+    made = jinja2.Environment(
+        autoescape=True,
+        keep_trailing_newline=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+        **options,
+    )
+    made.filters.update(code=code, plain=symbols.plain, quoted=shlex.quote)
+    made.globals.update(table=table)
+    return made
+
+
+def filled(template: Path, **values: Any) -> str:
+    """Return the Markdown that the template in a file makes of these values."""
+    text = template.read_text(encoding="utf-8")
+    return environment(finalize=words).from_string(text).render(values)
+
+
+def paragraphs(lines: Iterable[object]) -> str:
+    """Return lines, each as a paragraph."""
+    return "\n\n".join(words(line) for line in lines)
+
+
+def table(columns: Sequence[str], rows: Iterable[Sequence[object]], numbers: Sequence[str] = ()) -> Markup:
+    """Return a table. `numbers`: the columns that are justified on the right."""
+    rules = ["---:" if name in numbers else "---" for name in columns]
+    lines = [[words(name) for name in columns], rules, *([words(cell) for cell in row] for row in rows)]
+    return Markup("\n".join(f"| {' | '.join(line)} |" for line in lines))
+
+
+def words(value: object) -> Markup:
+    """Return a value in one line of Markdown, with all markup escaped, unless it is `Markup` already."""
+    if isinstance(value, Markup):
+        return value
+    return escaped(re.sub(r"<|&(?=#?\w+;)", lambda sign: html.escape(sign[0]), str(value)))
+
+
+def escaped(text: str) -> Markup:
+    """Return words of HTML in one line, where nothing is Markdown."""
+    line = _one_line(text)
+    # Escapes, code, emphasis, cells, fences, mathematics and links; then what makes a block where it begins a line.
+    line = re.sub(r"[\\`*|~$]|(?<![^\W_])_|_(?![^\W_])|(?<=\])[(:]", r"\\\g<0>", line)
+    line = re.sub(r"^(?:[#>]|[-+=](?=[-+= ]|$))", r"\\\g<0>", line)
+    return Markup(re.sub(r"^(\d{1,9})(?=[.)](?: |$))", r"\1\\", line))
+
+
+def code(text: str) -> Markup:
+    """Return words between as many backticks as they need."""
+    line = _one_line(text)
+    fence = "`" * (1 + max((len(run) for run in re.findall("`+", line)), default=0))
+    room = " " if "`" in line else ""
+    return Markup(f"{fence}{room}{line}{room}{fence}")
+
+
+def _one_line(text: str) -> str:
+    return re.sub(r"\s*\n\s*", " ", text.strip())
+
+
+def terminal(text: str) -> list[Text | Table]:
+    """Return Markdown as Rich prints it: lines, tables, and grids of the paragraphs that begin with bold words."""
+    blocks: list[Text | Table] = []
+    grid: list[tuple[str, str]] = []
+    for node in _flattened(SyntaxTreeNode(MarkdownIt("commonmark").enable("table").parse(text))):
+        heading, line = _heading_of(node), _words_of(node)
+        if heading:
+            grid.append((heading, line.removeprefix(heading).strip()))
+        elif grid and node.type == "paragraph":
+            last, before = grid.pop()
+            grid.append((last, f"{before}\n{line}".strip()))
+        else:
+            blocks += [_grid_of(grid)] if grid else []
+            grid = []
+            blocks += [Text()] if blocks and node.type == "heading" else []
+            blocks.append(_ruled(node) if node.type == "table" else _line_of(node))
+    return [*blocks, _grid_of(grid)] if grid else blocks
+
+
+def _flattened(root: SyntaxTreeNode) -> Iterator[SyntaxTreeNode]:
+    """Yield the blocks of a document, those of lists one by one."""
+    for node in root.children:
+        if node.type in ("bullet_list", "list_item"):
+            yield from _flattened(node)
+        else:
+            yield node
+
+
+def _heading_of(node: SyntaxTreeNode) -> str:
+    """Return the bold words that a paragraph, or a quotation, begins with."""
+    if node.type == "blockquote":
+        node = node.children[0]
+    if node.type != "paragraph":
+        return ""
+    parts = [part for part in node.children[0].children if part.type != "text" or part.content]
+    return _words_of(parts[0]) if len(parts) > 1 and parts[0].type == "strong" else ""
+
+
+def _words_of(node: SyntaxTreeNode) -> str:
+    if node.type == "softbreak":
+        return "\n"
+    if not node.children:
+        return node.content
+    return (" " if node.type == "blockquote" else "").join(map(_words_of, node.children))
+
+
+def _line_of(node: SyntaxTreeNode) -> Text:
+    """Return a line, indented as deep as its list is. One with code, such as a path or a command, stays whole."""
+    depth = 0
+    above = node.parent
+    while above is not None:
+        depth += above.type == "list_item"
+        above = above.parent
+    words = _words_of(node).rstrip()
+    style = "bold" if node.type == "heading" else "yellow" if words.startswith("WARNING") else ""
+    has_code = any(part.type in ("code_inline", "fence") for part in node.walk())
+    return Text("  " * depth + words, style, no_wrap=has_code)
+
+
+def _grid_of(rows: Iterable[tuple[str, str]]) -> Table:
+    """Return texts beside their headings. A heading that ends with a point is that of a card."""
+    grid = Table.grid(padding=(0, 2, 0, 0))
+    grid.add_column(no_wrap=True, style="bold")
+    grid.add_column(overflow="fold")
+    for heading, text in rows:
+        grid.add_row(Text(heading.removesuffix(".").lower() if heading.endswith(".") else heading), Text(text))
+    return grid
+
+
+def _ruled(node: SyntaxTreeNode) -> Table:
+    """Return a table with a rule below its header and no other lines. Its first column is never broken."""
+    made = Table(header_style="bold", box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
+    head, *body = [row for part in node.children for row in part.children]
+    for place, cell in enumerate(head.children):
+        made.add_column(
+            Text(_words_of(cell)),
+            justify="right" if "right" in str(cell.attrs.get("style")) else "left",
+            no_wrap=place == 0,
+            overflow="fold",
+        )
+    for row in body:
+        made.add_row(*map(_cell_of, row.children))
+    return made
+
+
+def _cell_of(node: SyntaxTreeNode) -> Text:
+    words = _words_of(node)
+    match = _STYLED.match(words)
+    return Text(words, STYLES[match[0]] if match else "")
