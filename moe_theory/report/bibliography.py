@@ -55,17 +55,16 @@ def entry_of(paper: str) -> Entry | None:
 
 
 def _parsed(text: str) -> Entry:
-    found = _ENTRY.fullmatch(text)
-    fields = {} if found is None else {name.lower(): _words(*given) for name, *given in _FIELD.findall(found["fields"])}
-    if found is None or not {"title", "author"} <= fields.keys():
+    match = _ENTRY.fullmatch(text)
+    fields: dict[str, str] = {}
+    if match:
+        for name, *values in _FIELD.findall(match["fields"]):
+            fields[name.lower()] = " ".join("".join(values).split())
+    if match is None or not {"title", "author"} <= fields.keys():
         raise DeclarationError(
             f"citation {text[:40]!r} must be one BibTeX entry, @article{{key, title = {{...}}, author = {{...}}, ...}}."
         )
-    return Entry(found["key"], fields, text)
-
-
-def _words(*given: str) -> str:
-    return " ".join("".join(given).split())
+    return Entry(match["key"], fields, text)
 
 
 def title_of(paper: str) -> str:

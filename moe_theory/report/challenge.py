@@ -1,7 +1,5 @@
 """What a search of a statement's free region has found, in words."""
 
-from typing import Any
-
 from moe_theory.core.errors import shown
 from moe_theory.core.papers import paper_names
 from moe_theory.plot.symbols import plain
@@ -16,62 +14,69 @@ _FLIPPED = {"break": "breaks", "rescue": "is rescued"}
 _UNFLIPPED = {"break": "unbroken", "rescue": "not rescued"}
 
 
-def headline(found: Challenge, has_number: bool = True) -> str:
+def headline(search: Challenge, has_number: bool = True) -> str:
     """Whether it flips, and where."""
-    if not found.flips:
-        number = f" at {_counted(found.settings, 'setting')}" if has_number else ""
-        is_beyond = found.sought == "break" and found.nearest.violation > 0
-        beyond = f", though beyond its margin, undecided, at {placed(found.nearest.setting)}" if is_beyond else ""
-        short = "" if found.is_thorough else ", too few for the ends of all axes"
-        return f"{_UNFLIPPED[found.sought]}{number}{short}{beyond}"
-    return " and ".join(f"{_FLIPPED[found.sought]} at {placed(flip.setting)}" for flip in found.flips)
+    if search.flips:
+        return " and ".join(f"{_FLIPPED[search.sought]} at {placed(flip.setting)}" for flip in search.flips)
+    words = _UNFLIPPED[search.sought]
+    if has_number:
+        words += f" at {_count(search.settings, 'setting')}"
+    if not search.is_thorough:
+        words += ", too few for the ends of all axes"
+    if search.sought == "break" and search.nearest.violation > 0:
+        words += f", though beyond its margin, undecided, at {placed(search.nearest.setting)}"
+    return words
 
 
-def clause(found: Challenge) -> str:
+def clause(search: Challenge) -> str:
     """What the search found that restores the statement."""
-    if found.clause is None:
+    restoring = search.clause
+    if restoring is None:
         return "No clause of two inequalities was found under which it holds."
-    inside = found.clause
-    return f"It holds for {inside.words}: unbroken at {inside.settings} settings, nearest {_near(inside.nearest)}."
+    nearest = _near(restoring.nearest)
+    return f"It holds for {restoring.words}: unbroken at {restoring.settings} settings, nearest {nearest}."
 
 
-def covered(found: Challenge) -> str:
+def covered(search: Challenge) -> str:
     """What the search covered, and what came nearest."""
-    is_told = found.nearest.setting and not found.flips
-    near = f"; nearest {_near(found.nearest)}" if is_told else ""
-    counts = f"{_counted(found.settings, 'setting')} and {_counted(found.shapes, 'shape')} of programs"
+    has_nearest = search.nearest.setting and not search.flips
+    nearest = f"; nearest {_near(search.nearest)}" if has_nearest else ""
+    counts = f"{_count(search.settings, 'setting')} and {_count(search.shapes, 'shape')} of programs"
     return (
-        f"{counts} ({found.inadmissible} more are not admissible) in {found.seconds:g} s; the recorded point is "
-        f"{_distance(found.recorded)}{near}."
+        f"{counts} ({search.inadmissible} more are not admissible) in {search.seconds:g} s; the recorded point is "
+        f"{_distance(search.recorded)}{nearest}."
     )
 
 
-def axis_rows(found: Challenge) -> list[tuple[str, str, str, str]]:
+def axis_rows(search: Challenge) -> list[tuple[str, str, str, str]]:
     """A row for each free quantity: its region, where it is recorded, and where the statement flips along it."""
-    return [(each.name, each.region, each.recorded, _axis(found, each.name)) for each in found.free]
+    return [(axis.name, axis.region, axis.recorded, _flips_along(search, axis.name)) for axis in search.free]
 
 
-def _axis(found: Challenge, name: str) -> str:
-    told = [_border(flip.setting[name], flip.borders.get(name)) for flip in found.flips if name in flip.setting]
-    return "; ".join(told) or ("either end alone changes nothing" if name in found.idle else "")
+def _flips_along(search: Challenge, name: str) -> str:
+    phrases = []
+    for flip in search.flips:
+        if name in flip.setting:
+            border = flip.borders.get(name)
+            between = f", border between {said(border[0])} and {said(border[1])}" if border else ""
+            phrases.append(f"flips at {said(flip.setting[name])}{between}")
+    if not phrases and name in search.idle:
+        return "either end alone changes nothing"
+    return "; ".join(phrases)
 
 
-def _border(value: Any, border: list[Any] | None) -> str:
-    return f"flips at {said(value)}" + (f", border between {said(border[0])} and {said(border[1])}" if border else "")
-
-
-def bars(found: Challenge) -> list[str]:
+def bars(search: Challenge) -> list[str]:
     """A bar an axis: where it is recorded, ●, and from where to where it flips, ×."""
-    return [_bar(found, each) for each in found.free]
+    return [_bar(search, axis) for axis in search.free]
 
 
-def _bar(found: Challenge, axis: FreeQuantity) -> str:
-    flips = [flip for flip in found.flips if axis.name in flip.setting]
-    note = " (alone changes nothing)" if axis.name in found.idle and not flips else ""
+def _bar(search: Challenge, axis: FreeQuantity) -> str:
+    flips = [flip for flip in search.flips if axis.name in flip.setting]
+    note = " (alone changes nothing)" if axis.name in search.idle and not flips else ""
     if not axis.ends:
         flipped = {flip.setting[axis.name] for flip in flips}
-        own = (label + " ●" * (label == axis.recorded) + " ×" * (label in flipped) for label in axis.labels)
-        return f"{axis.name} {' | '.join(own)}{note}"
+        labels = (label + " ●" * (label == axis.recorded) + " ×" * (label in flipped) for label in axis.labels)
+        return f"{axis.name} {' | '.join(labels)}{note}"
     span = Span(*axis.ends)
     cells = ["─"] * CELLS
 
@@ -89,48 +94,51 @@ def _bar(found: Challenge, axis: FreeQuantity) -> str:
     return f"{axis.name} {low} {''.join(cells)} {high}{note}"
 
 
-def summed(found: Challenge, has_amendment: bool = False) -> str:
+def summed(search: Challenge, has_amendment: bool = False) -> str:
     """The search in a sentence or two; a statement that declares its own clause is not given the search's as well."""
-    near = "" if found.flips or not found.nearest.setting else f", nearest at {placed(found.nearest.setting)}"
-    counts = f"{_counted(found.settings, 'setting')}, {_counted(found.shapes, 'shape')}"
-    head = f"{counts}, reading {found.reading}: {headline(found, False)}{near}."
-    return f"{head} {clause(found)}" if found.flips and not has_amendment else head
+    has_nearest = search.nearest.setting and not search.flips
+    nearest = f", nearest at {placed(search.nearest.setting)}" if has_nearest else ""
+    counts = f"{_count(search.settings, 'setting')}, {_count(search.shapes, 'shape')}"
+    head = f"{counts}, reading {search.reading}: {headline(search, False)}{nearest}."
+    return f"{head} {clause(search)}" if search.flips and not has_amendment else head
 
 
-def _counted(number: int, noun: str) -> str:
+def _count(number: int, noun: str) -> str:
     return f"{number} {noun}{'s' * (number != 1)}"
 
 
-def over_region(known: Judged) -> str:
+def over_region(judgement: Judged) -> str:
     """What a status owes to its region, to follow it: nothing where no region is declared."""
-    if known.search is None:
-        if not known.statement.free:
+    search = judgement.search
+    if search is None:
+        if not judgement.statement.free:
             return ""
-        is_false = known.finding is not None and known.finding.status is StatementStatus.FALSE
-        return "; no rescue searched" if is_false and known.statement.disproof else "; at the paper's settings only"
-    before = "false as recorded, " if known.search.sought == "rescue" and known.search.flips else ""
-    return f"; {before}{headline(known.search)}"
+        is_false = judgement.finding is not None and judgement.finding.status is StatementStatus.FALSE
+        has_disproof = is_false and judgement.statement.disproof
+        return "; no rescue searched" if has_disproof else "; at the paper's settings only"
+    before = "false as recorded, " if search.sought == "rescue" and search.flips else ""
+    return f"; {before}{headline(search)}"
 
 
-def left_free(of: Statement) -> str:
+def left_free(statement: Statement) -> str:
     """What a statement leaves free that was not searched: where it is recorded, and from where to where it is free."""
-    return ", ".join(f"{each.name} {each.recorded} ({each.region})" for each in of.free)
+    return ", ".join(f"{axis.name} {axis.recorded} ({axis.region})" for axis in statement.free)
 
 
-def orders_of(of: Statement) -> str:
+def orders_of(statement: Statement) -> str:
     """The orders that the paper asks for, of a statement that leaves some of them free."""
-    orders = catalog_of(of.paper).orders if of.paper in paper_names() else {}
+    orders = catalog_of(statement.paper).orders if statement.paper in paper_names() else {}
     names = {f"{name}_order" for name in orders}
-    if not any(each.name in names for each in of.free):
+    if not any(axis.name in names for axis in statement.free):
         return ""
     return plain(", ".join(f"{name} {symbol}(sigma_0^{power:g})" for name, (symbol, power) in orders.items()))
 
 
-def _near(looked: Looked) -> str:
-    return f"{placed(looked.setting)}, {_distance(looked)}"
+def _near(point: Looked) -> str:
+    return f"{placed(point.setting)}, {_distance(point)}"
 
 
-def _distance(looked: Looked) -> str:
-    margins = f"{abs(looked.violation):.2g}"
-    side = "beyond" if looked.violation > 0 else "within"
+def _distance(point: Looked) -> str:
+    margins = f"{abs(point.violation):.2g}"
+    side = "beyond" if point.violation > 0 else "within"
     return f"{margins} margin{'s' * (margins != '1')} {side} what is allowed"

@@ -25,18 +25,20 @@ def document(report: Report) -> Document:
 def bibtex(papers: Sequence[str], version: str) -> str:
     """BibTeX entries of this software, at the version that ran, and of papers. Those without an entry are left out."""
     entries = [software(version), *filter(None, map(entry_of, papers))]
-    return "\n\n".join(entry.text for entry in entries)
+    return "\n\n".join(work.text for work in entries)
 
 
 def cited_papers(judged: Iterable[tuple[str, str]]) -> list[str]:
     """The papers that claims are about, by rank. `judged` has the paper and the id of each claim."""
-    named = {other for paper, claim in dict.fromkeys(judged) for other in papers_of(paper, claim)}
+    papers: set[str] = set()
+    for paper, claim in dict.fromkeys(judged):
+        papers.update(papers_of(paper, claim))
     order = ordered_names()
-    return sorted(named, key=lambda paper: order.index(paper) if paper in order else len(order))
+    return sorted(papers, key=lambda paper: order.index(paper) if paper in order else len(order))
 
 
 def papers_of(paper: str, claim: str) -> Sequence[str]:
     """The papers that a claim is about: its own, or those that its own answers for and whose statements name it."""
     if paper not in paper_names() or not answers_for(paper) or claim not in catalog_of(paper).claims:
         return [paper]
-    return [other for other in answers_for(paper) if any(claim in statement.roles for statement in statements(other))]
+    return [name for name in answers_for(paper) if any(claim in statement.roles for statement in statements(name))]

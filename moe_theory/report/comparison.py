@@ -4,6 +4,7 @@ Statuses are compared by runs alone, since a proof is of the printed algorithm, 
 """
 
 import dataclasses
+import itertools
 import math
 from collections.abc import Sequence
 from pathlib import Path
@@ -37,12 +38,12 @@ class StatementPair(NamedTuple):
     inapplicable: dict[str, str]  # claims that do not apply to one's own, each with why
 
     def to_json(self) -> dict[str, Any]:
-        printed, own = (verdict and verdict.to_json() for verdict in self.verdicts)
+        verdicts = [verdict and verdict.to_json() for verdict in self.verdicts]
         return {
             "statement": self.name,
             "differs": self.differs,
-            "printed": {"status": self.printed, "verdict": printed},
-            "own": {"status": self.own, "verdict": own},
+            "printed": {"status": self.printed, "verdict": verdicts[0]},
+            "own": {"status": self.own, "verdict": verdicts[1]},
             "does_not_apply": self.inapplicable,
         }
 
@@ -63,35 +64,40 @@ def compared(report: Report, patterns: Sequence[str] = ()) -> list[StatementPair
 
     Raises: UnknownNameError for a pattern that matches none of them.
     """
-    chosen: dict[str, Statement] = {}
+    statements: dict[str, Statement] = {}
     for pattern in patterns or ["*"]:
-        matched = matching(pattern, report.statements)
-        if not matched:
-            raise unknown_name("statement", pattern, [of.name for of in report.statements])
-        chosen |= {of.name: of for of in matched}
-    recorded = recorded_verdicts(chosen.values())
-    return [_pair(of, recorded, report.verdicts) for of in chosen.values()]
+        matches = matching(pattern, report.statements)
+        if not matches:
+            raise unknown_name("statement", pattern, [statement.name for statement in report.statements])
+        statements |= {statement.name: statement for statement in matches}
+    recorded = recorded_verdicts(statements.values())
+    return [_pair(statement, recorded, report.verdicts) for statement in statements.values()]
 
 
-def _pair(of: Statement, recorded: Sequence[Verdict], run: Sequence[Verdict]) -> StatementPair:
-    as_run = [verdict for verdict in run if verdict.claim in of.roles]
-    own = [_as_printed(verdict) for verdict in as_run]
-    settings = {setting for verdict in own for setting in verdict.settings}
+def _pair(statement: Statement, recorded: Sequence[Verdict], run: Sequence[Verdict]) -> StatementPair:
+    run_verdicts = [verdict for verdict in run if verdict.claim in statement.roles]
+    own_verdicts = [_as_printed(verdict) for verdict in run_verdicts]
+    settings = set(itertools.chain.from_iterable(verdict.settings for verdict in own_verdicts))
     printed = [verdict.held_for(settings) for verdict in recorded if settings & set(verdict.settings)]
-    inapplicable = [verdict for verdict in own if verdict.status is Status.INAPPLICABLE and not verdict.replicates]
+    untested = [verdict for verdict in own_verdicts if not verdict.replicates]
+    inapplicable = [verdict for verdict in untested if verdict.status is Status.INAPPLICABLE]
     reasons = {verdict.claim: verdict.reason.partition("(")[2].rstrip(")") for verdict in inapplicable}
-    both = [verdict for verdict in printed if verdict.claim in of.roles and verdict.claim not in reasons]
-    whole = next((known.plain for known in declared() if known.name == of.name), of)
-    with_proofs = judged(whole, printed, recorded_searches([of]).get(of.name))
-    by_runs, of_own = judged(of, [*inapplicable, *both]), judged(of, own)
-    first, second = _verdicts(of, both, own, of_own)
+    shared = [verdict for verdict in printed if verdict.claim in statement.roles and verdict.claim not in reasons]
+    declaration = next((source.plain for source in declared() if source.name == statement.name), statement)
+    with_proofs = judged(declaration, printed, recorded_searches([statement]).get(statement.name))
+    by_runs = judged(statement, [*inapplicable, *shared])
+    own_judgement = judged(statement, own_verdicts)
+    verdict, own_verdict = _verdicts(statement, shared, own_verdicts, own_judgement)
+    if own_verdict:
+        own_verdict = run_verdicts[own_verdicts.index(own_verdict)]
+    is_inapplicable = reasons and not own_judgement.by_reading
     return StatementPair(
-        of.name,
-        _printed_words(with_proofs, by_runs),
-        of_own.words if of_own.by_reading or not reasons else "does not apply",
-        _differs(by_runs, of_own),
-        (first, as_run[own.index(second)] if second else None),
-        reasons,
+        name=statement.name,
+        printed=_printed_words(with_proofs, by_runs),
+        own="does not apply" if is_inapplicable else own_judgement.words,
+        differs=_differs(by_runs, own_judgement),
+        verdicts=(verdict, own_verdict),
+        inapplicable=reasons,
     )
 
 
@@ -103,23 +109,28 @@ def _as_printed(verdict: Verdict) -> Verdict:
 
 def _printed_words(with_proofs: Judged, by_runs: Judged) -> str:
     """ "false (proved); by runs alone holds (simulated)"."""
-    statuses = [{name: each.status for name, each in of.by_reading.items()} for of in (with_proofs, by_runs)]
-    return with_proofs.words if statuses[0] == statuses[1] else f"{with_proofs.words}; by runs alone {by_runs.words}"
+    statuses = {reading: finding.status for reading, finding in with_proofs.by_reading.items()}
+    if statuses == {reading: finding.status for reading, finding in by_runs.by_reading.items()}:
+        return with_proofs.words
+    return f"{with_proofs.words}; by runs alone {by_runs.words}"
 
 
-def _differs(printed: Judged, own: Judged) -> bool:
-    readings = printed.by_reading.keys() & own.by_reading.keys()
-    statuses = [{printed.by_reading[name].status, own.by_reading[name].status} for name in readings]
+def _differs(printed: Judged, variant: Judged) -> bool:
+    readings = printed.by_reading.keys() & variant.by_reading.keys()
+    statuses = [{printed.by_reading[name].status, variant.by_reading[name].status} for name in readings]
     return any(len(pair) > 1 and not pair & _UNDECIDED for pair in statuses)
 
 
 def _verdicts(
-    of: Statement, printed: Sequence[Verdict], own: Sequence[Verdict], known: Judged
+    statement: Statement, printed: Sequence[Verdict], own_verdicts: Sequence[Verdict], own_judgement: Judged
 ) -> tuple[Verdict | None, Verdict | None]:
     """The verdicts on one claim under one reading that show a difference, or else how one's own is decided."""
-    best = decisive(known, own)
-    by_setting = {(verdict.claim, setting): verdict for verdict in printed for setting in verdict.settings}
-    pairs = [(by_setting.get((each.claim, each.setting)), each) for each in own if each.claim in deciding(of)]
+    best = decisive(own_judgement, own_verdicts)
+    by_setting: dict[tuple[str, str], Verdict] = {}
+    for verdict in printed:
+        by_setting |= {(verdict.claim, setting): verdict for setting in verdict.settings}
+    telling = [verdict for verdict in own_verdicts if verdict.claim in deciding(statement)]
+    pairs = [(by_setting.get((verdict.claim, verdict.setting)), verdict) for verdict in telling]
 
     def rank(pair: tuple[Verdict | None, Verdict]) -> tuple[bool, bool]:
         statuses = {verdict.status for verdict in pair if verdict}
@@ -134,9 +145,9 @@ def comparison(report: Report, patterns: Sequence[str] = (), paths: Sequence[Pat
     differing = [pair.name for pair in pairs if pair.differs]
 
     def body() -> dict[str, Any]:
-        about = {"system": report.own_system, "command": report.command, "seed": report.seed, "error": report.error}
+        run = {"system": report.own_system, "command": report.command, "seed": report.seed, "error": report.error}
         rows = [pair.to_json() for pair in pairs]
-        return {**about, "differ": differing, "statements": rows, "files": [*map(str, paths)]}
+        return run | {"differ": differing, "statements": rows, "files": [*map(str, paths)]}
 
     def text(_: int) -> str:
         inapplicable: dict[str, list[str]] = {}  # claims by why they do not apply
@@ -151,7 +162,6 @@ def comparison(report: Report, patterns: Sequence[str] = (), paths: Sequence[Pat
             inapplicable=inapplicable,
             report=report,
             published_error=sum(verdict.error for verdict in published),
-            own=report.own_system,
             paths=paths,
             differing=differing,
         )

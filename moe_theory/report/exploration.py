@@ -149,10 +149,10 @@ def _drawable(values: Any) -> np.ndarray:
 
 def _draw_statuses(panel: "Axes", points: Sequence[Point], places: Sequence[tuple[float, ...]]) -> None:
     for status, (marker, colour) in MARKERS.items():
-        chosen = [place for point, place in zip(points, places, strict=True) if point.verdict.status is status]
-        if chosen:
+        markers = [place for point, place in zip(points, places, strict=True) if point.verdict.status is status]
+        if markers:
             look: dict[str, Any] = {"marker": marker, "color": colour, "linestyle": "none", "clip_on": False}
-            panel.plot(*np.transpose(chosen), **look, label=str(status), zorder=3)
+            panel.plot(*np.transpose(markers), **look, label=str(status), zorder=3)
 
 
 def _set_axis(panel: "Axes", axis: Axis, direction: str) -> None:

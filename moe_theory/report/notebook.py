@@ -1,5 +1,6 @@
 """Verdicts, claims, statements and sweeps in notebooks: parts of a report's page, each with its own style."""
 
+import itertools
 import re
 from collections.abc import Sequence
 from importlib import resources
@@ -28,22 +29,22 @@ table { border-collapse: collapse }
 :is(td, th) { text-align: left; padding: .15rem .6rem; border-top: 1px solid var(--rule) }"""
 
 
-def html(thing: Any) -> str:
+def html(value: Any) -> str:
     """A verdict, a claim, a statement, a sweep, its results, or a list of them, as HTML that stands alone."""
-    if isinstance(thing, Listing):
-        rows = [_row(item) for item in thing[:MOST_ROWS]]
-        columns = list(dict.fromkeys(name for row in rows for name in row))
+    if isinstance(value, Listing):
+        rows = [_row(element) for element in value[:MOST_ROWS]]
+        columns = list(dict.fromkeys(itertools.chain.from_iterable(rows)))
         filled = [dict.fromkeys(columns, "") | row for row in rows]
-        return _rendered(columns=columns, rows=filled, more=max(len(thing) - MOST_ROWS, 0))
-    if isinstance(thing, Verdict):
+        return _rendered(columns=columns, rows=filled, more=max(len(value) - MOST_ROWS, 0))
+    if isinstance(value, Verdict):
         from matplotlib.figure import Figure
 
-        return _rendered(verdict=thing, picture=picture_of(thing, Figure()))
-    if isinstance(thing, Statement):
-        verdicts = recorded.recorded_verdicts([thing])
-        (known,) = recorded.judged_with_searches([thing], verdicts)
-        return _rendered(known=known, verdicts=verdicts)
-    return _rendered(kind=type(thing).__name__, row=_words(thing.row()), formula=getattr(thing, "formula", ""))
+        return _rendered(verdict=value, picture=picture_of(value, Figure()))
+    if isinstance(value, Statement):
+        verdicts = recorded.recorded_verdicts([value])
+        (judgement,) = recorded.judged_with_searches([value], verdicts)
+        return _rendered(known=judgement, verdicts=verdicts)
+    return _rendered(kind=type(value).__name__, row=_words(value.row()), formula=getattr(value, "formula", ""))
 
 
 def plot(verdict: Verdict) -> "Figure":
@@ -51,25 +52,25 @@ def plot(verdict: Verdict) -> "Figure":
     return panels.figure_of(verdict)
 
 
-def report(found: Report, path: str | Path) -> list[Path]:
+def report(verdicts: Report, path: str | Path) -> list[Path]:
     """Write what `moe-theory verify` writes. Raises: OutputError for a folder that cannot be written."""
     folder = prepare_folder(Path(path), (*pages.PAGE_NAMES, pages.NUMBERS))
-    return pages.write_report(found, folder, pages.NUMBERS)
+    return pages.write_report(verdicts, folder, pages.NUMBERS)
 
 
 def status_style(light: str, dark: Sequence[str] = ()) -> str:
     """The report page's colours under a selector, and under those of a dark page; its badges, lines and pictures."""
     page = _style("page.css")
     colours = re.findall(r":root \{([^}]*--ok-bg[^}]*)\}", page)
-    own = [f"{light} {{{colours[0]}}}", *(rule.replace("{}", f"{{{colours[1]}}}") for rule in dark)]
-    return "\n".join([*own, *re.findall(_PARTS, page)])
+    rules = [f"{light} {{{colours[0]}}}", *(rule.replace("{}", f"{{{colours[1]}}}") for rule in dark)]
+    return "\n".join([*rules, *re.findall(_PARTS, page)])
 
 
 def _style(name: str) -> str:
     return resources.files("moe_theory.report").joinpath("templates", name).read_text(encoding="utf-8")
 
 
-def _rendered(**about: Any) -> str:
+def _rendered(**values: Any) -> str:
     """A part of a page with its style; dark where the notebook is, or, in a browser, the reader's choice."""
     dark = (
         f'[data-jp-theme-light="false"] .{SCOPE} {{}}',
@@ -78,15 +79,15 @@ def _rendered(**about: Any) -> str:
     colours, *parts = re.split(r"\n(?=\.)", status_style(f".{SCOPE}", dark))
     style = "\n".join([colours, f".{SCOPE} {{", _LOOK, *parts, _style("statement.css"), "}"])
     names = ("verdict", "known", "columns")  # of what there is one
-    values = {**dict.fromkeys(names), **about, "scope": SCOPE, "style": Markup(style)}
-    return templates().get_template("notebook.html").render(values)
+    context = {**dict.fromkeys(names), **values, "scope": SCOPE, "style": Markup(style)}
+    return templates().get_template("notebook.html").render(context)
 
 
-def _row(item: Any) -> dict[str, Any]:
-    if not isinstance(item, Verdict):
-        return _words(item.row())
-    words = {"claim": item.claim, "reading": item.setting, "claimed": claimed(item), "measured": measured(item)}
-    return {"verdict": item.status, **words, "at": item.at}
+def _row(value: Any) -> dict[str, Any]:
+    if not isinstance(value, Verdict):
+        return _words(value.row())
+    words = {"claim": value.claim, "reading": value.setting, "claimed": claimed(value), "measured": measured(value)}
+    return {"verdict": value.status, **words, "at": value.at}
 
 
 def _words(row: dict[str, Any]) -> dict[str, Any]:

@@ -18,7 +18,8 @@ from moe_theory.verification.catalog import OVERVIEW, OVERVIEW_TITLE
 from moe_theory.verification.registry import select_readings
 from moe_theory.verification.verdict import Status
 
-NARROW, WIDE = (5.0, 4.6), (10.4, 3.0)  # inches, two panels a row for a phone or all of them in one
+NARROW = (5.0, 4.6)  # inches, with two panels a row, for a phone
+WIDE = (10.4, 3.0)  # with all panels in one row
 FONTS = "system-ui, 'Segoe UI', Helvetica, Arial, 'DejaVu Sans', sans-serif"  # as narrow as what was laid out, or more
 
 
@@ -67,22 +68,23 @@ DARK = Theme(
 
 
 def panels() -> dict[str, Panel]:
-    made = {name: paper.import_overview() for name, paper in all_papers().items()}
-    return {name: panel for name, panel in made.items() if panel is not None}
+    by_paper = {name: paper.import_overview() for name, paper in all_papers().items()}
+    return {name: panel for name, panel in by_paper.items() if panel is not None}
 
 
 def compute(setup: Setup) -> xr.Dataset:
     """Plotted data, by panel and place; every paper is drawn under its first default, whatever the reading."""
-    of = {paper: dataclasses.replace(setup, reading=select_readings(paper, None)[0]) for paper in panels()}
-    made = {paper: panels()[paper].curves(own) for paper, own in of.items()}
-    length = max(len(curves.x) for curves in made.values())
+    by_paper: dict[str, Curves] = {}
+    for paper, panel in panels().items():
+        by_paper[paper] = panel.curves(dataclasses.replace(setup, reading=select_readings(paper, None)[0]))
+    length = max(len(curves.x) for curves in by_paper.values())
 
     def filled(paper: str) -> dict[str, Any]:
-        pad = (0, length - len(made[paper].x))
-        curves = zip(Curves._fields, made[paper], strict=True)
-        return {name: np.pad(column.astype(float), pad, constant_values=np.nan) for name, column in curves}
+        pad = (0, length - len(by_paper[paper].x))
+        columns = zip(Curves._fields, by_paper[paper], strict=True)
+        return {name: np.pad(column.astype(float), pad, constant_values=np.nan) for name, column in columns}
 
-    data = over(filled, {"place": np.arange(length)}, panel=list(made))
+    data = over(filled, {"place": np.arange(length)}, panel=list(by_paper))
     return data.assign_attrs(command=_command(setup.replicates, setup.seed))
 
 
@@ -93,33 +95,34 @@ def _command(replicates: Any, seed: Any) -> str:
 def read(path: Path) -> xr.Dataset:
     """Read the output of `compute` from its CSV."""
     table = pd.read_csv(path)
-    about = {name: table.pop(name)[0] for name in ("reading", "replicates", "seed")}
+    facts = {name: table.pop(name)[0] for name in ("reading", "replicates", "seed")}
     data = table.set_index(["panel", "place"]).to_xarray().sel(panel=list(dict.fromkeys(table.panel)))
-    about |= {"command": _command(about["replicates"], about["seed"]), "reading_summary": FIRST_DEFAULTS.summary}
-    return data.assign_attrs(about)
+    facts |= {"command": _command(facts["replicates"], facts["seed"]), "reading_summary": FIRST_DEFAULTS.summary}
+    return data.assign_attrs(facts)
 
 
 def draw(data: xr.Dataset, figure: Canvas, theme: Theme = LIGHT, columns: int = 2) -> None:
     """A panel a paper, under its title, what is printed and the status that the recorded runs give the statement."""
-    shown = panels()
-    axes = figure.subplots(-(-len(shown) // columns), columns, squeeze=False).ravel()
-    for axis, (paper, panel) in zip(axes, shown.items(), strict=False):
+    by_paper = panels()
+    axes = figure.subplots(-(-len(by_paper) // columns), columns, squeeze=False).ravel()
+    for axis, (paper, panel) in zip(axes, by_paper.items(), strict=False):
         _draw_panel(axis, panel, data.sel(panel=paper).dropna("place", subset=["x"]), theme)
     legend(figure, 4, labelcolor=theme.ink, fontsize=7.5, handlelength=1.9, columnspacing=1.0, borderpad=0.7)
 
 
-def _draw_panel(axis: Axes, panel: Panel, here: xr.Dataset, theme: Theme) -> None:
-    axis.plot(here.x, here.printed, label="as printed", **PRINTED(color=theme.printed))
+def _draw_panel(axis: Axes, panel: Panel, data: xr.Dataset, theme: Theme) -> None:
+    axis.plot(data.x, data.printed, label="as printed", **PRINTED(color=theme.printed))
     if replacement_holds(panel):
-        axis.plot(here.x, here.right, label="what holds instead", **RIGHT(color=theme.ink, markerfacecolor="none"))
+        axis.plot(data.x, data.right, label="what holds instead", **RIGHT(color=theme.ink, markerfacecolor="none"))
     measured = MEASURED(color=theme.measured, zorder=1.9)  # below both
-    if np.isfinite(here.low).any():
-        curve(axis, here.x, here, "measured", "10–90 % of runs", **measured)
+    if np.isfinite(data.low).any():
+        curve(axis, data.x, data, "measured", "10–90 % of runs", **measured)
     else:
-        axis.plot(here.x, here["mean"], label="measured", **measured)
+        axis.plot(data.x, data["mean"], label="measured", **measured)
     for letter in panel.log_axes:
-        (axis.set_xscale if letter == "x" else axis.set_yscale)("log")
-    axis.set_xlim(float(here.x[0]), float(here.x[-1]))
+        set_scale = axis.set_xscale if letter == "x" else axis.set_yscale
+        set_scale("log")
+    axis.set_xlim(float(data.x[0]), float(data.x[-1]))
     if "y" not in panel.log_axes:
         axis.set_ylim(0, None)
     axis.minorticks_off()
@@ -143,7 +146,8 @@ def _draw_panel(axis: Axes, panel: Panel, here: xr.Dataset, theme: Theme) -> Non
 def status_of(panel: Panel) -> str | None:
     """The recorded status of the statement whose claim a panel shows; None where no run is recorded."""
     paper = panel.printed.partition(".")[0]
-    judged = [each for each in recorded.judged_statements(paper) if panel.printed in each.statement.roles]
+    judgements = recorded.judged_statements(paper)
+    judged = [judgement for judgement in judgements if panel.printed in judgement.statement.roles]
     return statement_status(judged[0]) if judged and judged[0].by_reading else None
 
 
@@ -151,8 +155,8 @@ def replacement_holds(panel: Panel) -> bool:
     """Whether the recorded run supports what stands beside the printed statement, under the reading that is drawn."""
     paper = panel.right.partition(".")[0]
     run = recorded.read().get(paper)
-    found = run.of(panel.right).get(select_readings(paper, None)[0].name) if run else None
-    return found is None or found["status"] == Status.SUPPORTED
+    verdict = run.of(panel.right).get(select_readings(paper, None)[0].name) if run else None
+    return verdict is None or verdict["status"] == Status.SUPPORTED
 
 
 def picture(data: xr.Dataset, theme: Theme, size: tuple[float, float], note: str) -> str:
@@ -163,18 +167,21 @@ def picture(data: xr.Dataset, theme: Theme, size: tuple[float, float], note: str
     """
     columns = len(panels()) if size is WIDE else 2
     (spec,) = figures().values()
-    about = f"{spec.caption(data)}\n{note}"
-    drawn = style.render(spec.title, size, lambda canvas: draw(data, canvas, theme, columns), about)
-    return drawn.replace(svg.FONTS, FONTS)
+    description = f"{spec.caption(data)}\n{note}"
+    text = style.render(spec.title, size, lambda canvas: draw(data, canvas, theme, columns), description)
+    return text.replace(svg.FONTS, FONTS)
 
 
 def figures() -> dict[str, FigureSpec]:
     """The overview by its name, as a paper has its figures."""
-    shown = [(panel.title.partition(":")[0], panel) for panel in panels().values()]
+    areas = [(panel.title.partition(":")[0], panel) for panel in panels().values()]
     words = {
-        "claims": "; ".join(f"{area}: {panel.printed}, {panel.right}" for area, panel in shown),
-        "notes": " ".join(f"{area}: {panel.note} What holds instead: {panel.right_words}." for area, panel in shown),
+        "claims": "; ".join(f"{area}: {panel.printed}, {panel.right}" for area, panel in areas),
+        "notes": " ".join(f"{area}: {panel.note} What holds instead: {panel.right_words}." for area, panel in areas),
     }
+    claims: list[str] = []
+    for _, panel in areas:
+        claims += [panel.printed, panel.right]
     spec = FigureSpec(
         OVERVIEW,
         OVERVIEW,
@@ -189,7 +196,7 @@ def figures() -> dict[str, FigureSpec]:
         closing="{count}.\n{command}",
         replicates=256,
         size=NARROW,
-        claims=tuple(id for _, panel in shown for id in (panel.printed, panel.right)),
+        claims=tuple(claims),
     )
     return {OVERVIEW: spec}
 

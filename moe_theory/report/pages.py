@@ -26,8 +26,8 @@ def to_json(report: Report) -> str:
     counts = {status: sum(verdict.status is status for verdict in report.verdicts) for status in Status}
     summary = {str(status): count for status, count in counts.items() if count}
     document = {"schema": SCHEMA, "summary": summary, **report.to_json()}
-    for statement, known in zip(document["statements"], wording.tested_statements(report), strict=True):
-        statement |= wording.status_json(known)
+    for statement, judgement in zip(document["statements"], wording.tested_statements(report), strict=True):
+        statement |= wording.status_json(judgement)
     return sealed(document)
 
 
@@ -49,18 +49,19 @@ def of_paper(name: str) -> Report:
 
     Raises: UnknownNameError for a name that is no paper's; DamagedError where no run of it is recorded.
     """
-    chosen, records = answered(name), recorded.read()
-    beside = [other for other, paper in all_papers().items() if name in paper.answers_for]
+    statements = answered(name)
+    records = recorded.read()
+    papers = [name, *(answering for answering, paper in all_papers().items() if name in paper.answers_for)]
     if name not in records:
         raise DamagedError(f"no run of {name} is recorded. Run `moe-theory verify {name}`, which writes a report.")
-    ids = {id for each in chosen for id in each.roles}
-    reports = [as_report(records[each], chosen) for each in (name, *beside) if each in records]
-    for each in reports:
-        each.verdicts[:] = [verdict for verdict in each.verdicts if verdict.paper == name or verdict.claim in ids]
+    ids = set().union(*(statement.roles for statement in statements))
+    reports = [as_report(records[paper], statements) for paper in papers if paper in records]
+    for report in reports:
+        report.verdicts[:] = [verdict for verdict in report.verdicts if verdict.paper == name or verdict.claim in ids]
     return merged(reports, [report.command for report in reports])
 
 
-def as_report(run: recorded.Recorded, of: Sequence[Statement] = ()) -> Report:
+def as_report(run: recorded.Recorded, statements: Sequence[Statement] = ()) -> Report:
     """A recorded run as a report, with these statements."""
     return Report(
         verdicts=run.whole(),
@@ -72,7 +73,7 @@ def as_report(run: recorded.Recorded, of: Sequence[Statement] = ()) -> Report:
         readings={f"{run.paper}.{reading}": words for reading, words in run.readings.items()},
         budget=run.budget,
         finished=run.finished,
-        statements=list(of),
+        statements=list(statements),
     )
 
 
@@ -113,36 +114,45 @@ def merged(reports: Sequence[Report], names: Sequence[str]) -> Report:
     """
     first = reports[0]
     for report, name in zip(reports, names, strict=True):
-        for what in ("seed", "is_x64", "own_system"):
-            one, other = getattr(first, what), getattr(report, what)
-            if one != other:
+        for field in ("seed", "is_x64", "own_system"):
+            value = getattr(first, field)
+            value_of_report = getattr(report, field)
+            if value != value_of_report:
                 raise DamagedError(
-                    f"{names[0]} has {what}={one} and {name} has {what}={other}: verdicts chosen among them would "
-                    "have no known error. Make a report of each, or run one again."
+                    f"{names[0]} has {field}={value} and {name} has {field}={value_of_report}: verdicts chosen among "
+                    "them would have no known error. Make a report of each, or run one again."
                 )
     if len(reports) == 1:
         return first
-    every = [verdict for report in reports for verdict in report.verdicts]
-    last = {(verdict.claim, setting): verdict for verdict in every for setting in verdict.settings}
-    kept: dict[int, list[str]] = {}  # of a verdict, the settings that no later one is on
+    last: dict[tuple[str, str], Verdict] = {}
+    versions: dict[str, dict[str, None]] = {}
+    readings: dict[str, str] = {}
+    seconds: dict[str, float] = {}
+    statements: dict[str, Statement] = {}
+    for report in reports:
+        for verdict in report.verdicts:
+            last |= {(verdict.claim, setting): verdict for setting in verdict.settings}
+        for name, version in report.versions.items():
+            versions.setdefault(name, {})[version] = None
+        readings |= report.readings
+        seconds |= report.seconds
+        statements |= {statement.name: statement for statement in report.statements}
+    settings: dict[int, list[str]] = {}  # of a verdict by its identity, those that no later one is on
     for (_, setting), verdict in last.items():
-        kept.setdefault(id(verdict), []).append(setting)
-    by_id = {id(verdict): verdict for verdict in every}
+        settings.setdefault(id(verdict), []).append(setting)
+    by_id = {id(verdict): verdict for verdict in last.values()}
     budgets = [report.budget for report in reports if report.budget is not None]
     return dataclasses.replace(
         first,
-        verdicts=[by_id[id].held_for(settings) for id, settings in kept.items()],
+        verdicts=[by_id[id].held_for(settings_of_verdict) for id, settings_of_verdict in settings.items()],
         command="; ".join(dict.fromkeys(report.command for report in reports)),
         error=min(sum(report.error for report in reports), 1.0),
-        versions={
-            name: " and ".join(dict.fromkeys(each.versions[name] for each in reports if name in each.versions))
-            for name in dict.fromkeys(name for each in reports for name in each.versions)
-        },
-        readings={name: words for report in reports for name, words in report.readings.items()},
+        versions={name: " and ".join(values) for name, values in versions.items()},
+        readings=readings,
         budget=sum(budgets) if budgets else None,
         finished=max(report.finished for report in reports),
-        seconds={name: seconds for report in reports for name, seconds in report.seconds.items()},
-        statements=list({each.name: each for report in reports for each in report.statements}.values()),
+        seconds=seconds,
+        statements=list(statements.values()),
     )
 
 
@@ -157,12 +167,12 @@ def _files(path: Path) -> list[Path]:
     if not path.is_dir():
         fault = "is neither a file nor a folder" if path.exists() else "does not exist"
         raise DamagedError(f"{path} {fault}: name a folder that `moe-theory verify --out` wrote.")
-    found = numbers_below(path) or [file for file in [path / REPORT_JSON] if file.is_file()]
-    if not found:
+    files = numbers_below(path) or [file for file in [path / REPORT_JSON] if file.is_file()]
+    if not files:
         raise DamagedError(
             f"{path} holds no {NUMBERS}, nor does a folder below it: name one that `moe-theory verify --out` wrote."
         )
-    return found
+    return files
 
 
 def _read(path: Path) -> Report:
@@ -188,21 +198,22 @@ def check(verdicts: Sequence[Verdict]) -> None:
     """Raises: DamagedError for what no page can show: an id that is none, two verdicts on a claim under one
     reading, a curve whose columns have different lengths or that is over places below 0.
     """
-    known = set()
+    pairs = set()
     for place, verdict in enumerate(verdicts):
-        here, curve = f"verdicts[{place}]", verdict.curve
+        path = f"verdicts[{place}]"
+        curve = verdict.curve
         for field, id in {"claim": verdict.claim, "replaced_by": verdict.replaced_by}.items():
             if id is not None and not is_id(id):
-                raise DamagedError(f"{here}.{field}={shortened(id)} must be {ID_WORDS}")
+                raise DamagedError(f"{path}.{field}={shortened(id)} must be {ID_WORDS}")
         for setting in verdict.settings:
-            if (verdict.claim, setting) in known:
+            if (verdict.claim, setting) in pairs:
                 raise DamagedError(
-                    f"{here}.claim={shortened(verdict.claim)} has two verdicts under {shortened(setting)}"
+                    f"{path}.claim={shortened(verdict.claim)} has two verdicts under {shortened(setting)}"
                 )
-            known.add((verdict.claim, setting))
+            pairs.add((verdict.claim, setting))
         if curve is None:
             continue
         if len({len(column) for column in vars(curve).values() if column is not None}) > 1:
-            raise DamagedError(f"{here}.curve has columns of different lengths")
+            raise DamagedError(f"{path}.curve has columns of different lengths")
         if not all(at > 0 for at in curve.abscissa or ()):
-            raise DamagedError(f"{here}.curve.abscissa={shortened(curve.abscissa)} must be positive numbers")
+            raise DamagedError(f"{path}.curve.abscissa={shortened(curve.abscissa)} must be positive numbers")

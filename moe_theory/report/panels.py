@@ -1,6 +1,5 @@
 """Pictures of one verdict: its number line, and observed against predicted over its components."""
 
-import dataclasses
 import math
 import re
 import textwrap
@@ -11,7 +10,7 @@ import numpy as np
 from moe_theory.core.errors import InvalidValueError
 from moe_theory.plot.style import our_style
 from moe_theory.report.numbers import WIDTH, number
-from moe_theory.report.wording import allowed_sides
+from moe_theory.report.wording import allowed_range, allowed_sides
 from moe_theory.runs.files import plain
 from moe_theory.verification.verdict import Curve, Verdict
 
@@ -44,37 +43,37 @@ def number_line(verdict: Verdict) -> NumberLine | None:
     estimate = verdict.observed if is_identity else verdict.observed - verdict.predicted
     if not math.isfinite(estimate):
         return None
-    low, high = (estimate, estimate) if is_identity else verdict.interval
-    has_interval = math.isfinite(low) or math.isfinite(high)
-    if not has_interval:
-        low, high = estimate, estimate
+    has_interval = not is_identity and any(math.isfinite(end) for end in verdict.interval)
+    low, high = verdict.interval if has_interval else (estimate, estimate)
     margin = verdict.margin if math.isfinite(verdict.margin) else 0.0
-    is_below, is_above = allowed_sides(verdict)
-    limits = [limit for limit, is_free in ((-margin, is_below), (margin, is_above)) if not is_free]
-    shown = [value for value in (0.0, estimate, low, high, *limits) if abs(value) < LARGEST_DRAWN]
-    start, stop = min(shown), max(shown)
-    room = _ROOM * (stop - start) or 1.0
-    start, stop = start - room, stop + room
+    allowed_low, allowed_high = allowed_range(verdict, margin)
+    limits = [limit for limit in (allowed_low, allowed_high) if math.isfinite(limit)]
+    values = [value for value in (0.0, estimate, low, high, *limits) if abs(value) < LARGEST_DRAWN]
+    room = _ROOM * (max(values) - min(values)) or 1.0
+    start = min(values) - room
+    stop = max(values) + room
 
     def place(value: float) -> float:
         share = (min(max(value, start), stop) - start) / (stop - start)
         return round(INSET + (WIDTH - 2 * INSET) * share, 2)
 
+    def place_end(value: float, edge: float) -> float:
+        return place(value) if math.isfinite(value) else edge
+
+    def limit_label(limit: float) -> str:
+        return number(limit) if abs(place(limit) - place(0.0)) > _LABEL_ROOM else ""
+
     return NumberLine(
         zero=place(0.0),
         estimate=place(estimate),
-        low=place(low) if math.isfinite(low) else 0.0,
-        high=place(high) if math.isfinite(high) else WIDTH,
+        low=place_end(low, 0.0),
+        high=place_end(high, WIDTH),
         is_open_low=not math.isfinite(low),
         is_open_high=not math.isfinite(high),
-        allowed=(0.0 if is_below else place(-margin), WIDTH if is_above else place(margin)),
-        limits=[
-            (place(limit), number(limit) if abs(place(limit) - place(0.0)) > _LABEL_ROOM else "")
-            for limit in limits
-            if limit != 0
-        ],
+        allowed=(place_end(allowed_low, 0.0), place_end(allowed_high, WIDTH)),
+        limits=[(place(limit), limit_label(limit)) for limit in limits if limit != 0],
         label=number(estimate),
-        words=_words(verdict, estimate, margin, has_interval and not is_identity),
+        words=_words(verdict, estimate, margin, has_interval),
     )
 
 
@@ -82,10 +81,11 @@ def _words(verdict: Verdict, estimate: float, margin: float, has_interval: bool)
     is_below, is_above = allowed_sides(verdict)
     if verdict.kind == "identity":
         return f"The largest error is {number(estimate)}; errors up to {number(margin)} are allowed."
-    if is_below or is_above:
-        allowed = f"{'below' if is_below else 'above'} {number(margin if is_below else -margin)}"
-    else:
-        allowed = f"between {number(-margin)} and {number(margin)}"
+    allowed = f"between {number(-margin)} and {number(margin)}"
+    if is_below:
+        allowed = f"below {number(margin)}"
+    elif is_above:
+        allowed = f"above {number(-margin)}"
     low, high = verdict.interval
     kind = "exact" if verdict.is_exact else "asymptotic"
     interval = f", {kind} interval from {number(low)} to {number(high)}" if has_interval else ""
@@ -97,7 +97,8 @@ NARROW_WIDTH = 2.8  # of a plot with few components
 FEW_COMPONENTS = 3
 PLOT_EDGES = {"left": 0.55, "right": 0.3, "bottom": 0.27, "top": 0.3}  # inches around a plot's axes
 MAX_LABELS = 5  # on a panel's axis
-LETTER, LINE = 4.4, 0.13  # what a letter of a label takes in points, and a line of it in inches
+LETTER_POINTS = 4.4  # width of a letter of a label
+LINE_INCHES = 0.13  # height of a line of a label
 SIDE_ROOM = 0.06  # of a rate's grid, on either side of it
 HELD = "\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}"
 SYMBOLS = {"sigma_0": "σ₀", "Gamma": "Γ"}
@@ -143,11 +144,12 @@ def figure_of(verdict: Verdict) -> "Figure":
 def _fill(figure: "FigureBase", verdict: Verdict, curve: Curve) -> None:
     size = plot_size(curve)
     figure.set_size_inches(size)  # pyright: ignore[reportAttributeAccessIssue]
-    left, (width, height) = PLOT_EDGES["left"], size
+    width, height = size
     bottom = PLOT_EDGES["bottom"] + height - PLOT_SIZE[1]
-    across, up = width - left - PLOT_EDGES["right"], height - bottom - PLOT_EDGES["top"]
+    across = width - PLOT_EDGES["left"] - PLOT_EDGES["right"]
+    up = height - bottom - PLOT_EDGES["top"]
     # Fixed, because laying out takes longer than drawing.
-    panel = figure.add_axes((left / width, bottom / height, across / width, up / height))
+    panel = figure.add_axes((PLOT_EDGES["left"] / width, bottom / height, across / width, up / height))
     draw_curve(panel, verdict, curve)
     _add_legend(figure)
 
@@ -156,7 +158,7 @@ def plot_size(curve: Curve) -> tuple[float, float]:
     """Width and height in inches, with room for as many lines as the labels have."""
     ticks = tick_labels(curve)
     lines = max(words.count("\n") for words in ticks.words) + bool(ticks.shared)
-    return _plot_width(curve), PLOT_SIZE[1] + LINE * lines
+    return _plot_width(curve), PLOT_SIZE[1] + LINE_INCHES * lines
 
 
 def _plot_width(curve: Curve) -> float:
@@ -173,7 +175,11 @@ class TickLabels(NamedTuple):
 
 def tick_labels(curve: Curve) -> TickLabels:
     """As many labels as have room side by side: what all share is said once, the other parts in a line each."""
-    rows = [_in_symbols(label).split(", ") for label in curve.labels]
+    rows = []
+    for label in curve.labels:
+        for name, symbol in SYMBOLS.items():
+            label = label.replace(name, symbol)
+        rows.append(label.split(", "))
     shared: list[str] = []
     if len(set(map(len, rows))) == 1 and len(set(map(tuple, rows))) > 1:
         columns = list(zip(*rows, strict=True))
@@ -181,7 +187,8 @@ def tick_labels(curve: Curve) -> TickLabels:
         columns = [column for column in columns if len(set(column)) > 1]
         names, _, values = zip(*(part.rpartition(" = ") for part in columns[0]), strict=True)
         if len(columns) == 1 and len(set(names)) == 1 and names[0]:
-            shared, columns = [names[0], *shared], [values]
+            shared = [names[0], *shared]
+            columns = [values]
         rows = [list(row) for row in zip(*columns, strict=True)]
     room = _letters(curve, min(len(rows), MAX_LABELS))
     labels = [_wrapped(row, room) for row in rows]
@@ -190,16 +197,10 @@ def tick_labels(curve: Curve) -> TickLabels:
     return TickLabels(step, labels[::step], ", ".join(shared))
 
 
-def _in_symbols(label: str) -> str:
-    for name, symbol in SYMBOLS.items():
-        label = label.replace(name, symbol)
-    return label
-
-
 def _letters(curve: Curve, count: int) -> int:
     """How many letters have room under one of `count` components, which are taken to be evenly spread."""
     across = 72 * (_plot_width(curve) - PLOT_EDGES["left"] - PLOT_EDGES["right"])
-    return max(int(across / count / LETTER) - 1, 1)
+    return max(int(across / count / LETTER_POINTS) - 1, 1)
 
 
 def _wrapped(parts: list[str], room: int) -> str:
@@ -212,7 +213,8 @@ def _wrapped(parts: list[str], room: int) -> str:
 
 def picture_words(verdict: Verdict, curve: Curve) -> str:
     """Description of the picture of a verdict's curve, for those who do not see it."""
-    labels, count = curve.labels, len(curve.labels)
+    labels = curve.labels
+    count = len(labels)
     above = sum(observed > predicted for predicted, observed in zip(curve.predicted, curve.observed, strict=True))
     where = f"{count} components from {labels[0]} to {labels[-1]}" if count > 1 else f"one component, {labels[0]}"
     described = f"Plot of what was predicted and what was observed: {where}. "
@@ -229,20 +231,28 @@ def picture_words(verdict: Verdict, curve: Curve) -> str:
 
 def draw_curve(panel: "Axes", verdict: Verdict, curve: Curve) -> None:
     """Observed over predicted at each component, with the interval of their difference and what the claim allows."""
-    columns = {
-        name: np.array(column) for name, column in vars(curve).items() if name != "labels" and column is not None
-    }
-    held = {name: np.clip(column, -LARGEST_DRAWN, LARGEST_DRAWN) for name, column in columns.items()}
-    held = {name: np.where(np.isinf(columns[name]), columns[name], column) for name, column in held.items()}
-    curve = dataclasses.replace(curve, **{name: column.tolist() for name, column in held.items()})
+    drawable = Curve(
+        labels=curve.labels,
+        predicted=_clip(curve.predicted),
+        observed=_clip(curve.observed),
+        low=_clip(curve.low),
+        high=_clip(curve.high),
+        margin=_clip(curve.margin),
+    )
     if curve.abscissa is None:
-        _draw_components(panel, verdict, curve)
+        places = np.arange(len(curve.labels))
+        _draw_components(panel, verdict, drawable)
     else:
-        _draw_rate(panel, curve, np.maximum(curve.abscissa, 1 / LARGEST_DRAWN))
+        places = np.array(_clip(curve.abscissa))
+        _draw_rate(panel, drawable, np.maximum(places, 1 / LARGEST_DRAWN))
     ticks = tick_labels(curve)
-    places = np.arange(len(curve.labels)) if curve.abscissa is None else np.array(curve.abscissa)
     panel.set_xticks(places[:: ticks.step], [_as_text(words) for words in ticks.words])
     panel.set_xlabel(_as_text(ticks.shared))
+
+
+def _clip(values: list[float]) -> list[float]:
+    """Values no larger than can be drawn; infinite ones stay, and are not drawn."""
+    return np.where(np.isinf(values), values, np.clip(values, -LARGEST_DRAWN, LARGEST_DRAWN)).tolist()
 
 
 def _as_text(words: str) -> str:
@@ -254,9 +264,9 @@ def _tell_apart(panel: "Axes") -> None:
 
     def written(value: float, _: float) -> str:
         ticks = panel.get_yticks()
-        digits = next(
-            (digits for digits in range(3, 9) if len({f"{tick:.{digits}g}" for tick in ticks}) == len(ticks)), 9
-        )
+        digits = 3
+        while digits < 9 and len({f"{tick:.{digits}g}" for tick in ticks}) != len(ticks):
+            digits += 1
         return re.sub(r"e\+?(-?)0*", r"e\1", f"{value:.{digits}g}")
 
     panel.yaxis.set_major_formatter(written)
@@ -266,26 +276,31 @@ def _draw_components(panel: "Axes", verdict: Verdict, curve: Curve) -> None:
     from matplotlib.ticker import MaxNLocator
 
     places = np.arange(len(curve.labels))
-    predicted, observed, margin = (np.array(part) for part in (curve.predicted, curve.observed, curve.margin))
-    margin = np.nan_to_num(margin)
+    predicted = np.array(curve.predicted)
+    observed = np.array(curve.observed)
+    margin = np.nan_to_num(np.array(curve.margin))
+    bars = _bars(curve)
     if verdict.kind == "identity":  # its tolerance is what the error is compared with
-        predicted, margin = predicted + margin, 0 * margin
-    bars = _bars(curve) if verdict.kind != "identity" else np.zeros((2, len(places)))
+        predicted = predicted + margin
+        margin = 0 * margin
+        bars = 0 * bars
     is_over_time = all(label.startswith("t = ") for label in curve.labels)
     line: dict[str, Any] = {} if is_over_time else {"linestyle": "none"}
     panel.plot(places, predicted, **(PREDICTED | line))
     panel.errorbar(places, observed, bars, **(OBSERVED | line))
     ends = np.r_[predicted, observed - bars[0], observed + bars[1]]
     ends = ends[np.isfinite(ends)]
-    low, high = (ends.min(), ends.max()) if len(ends) else (0.0, 1.0)
+    low = ends.min() if len(ends) else 0.0
+    high = ends.max() if len(ends) else 1.0
     if 0 < low < 0.6 * high:
         low = 0.0
     room = max(0.12 * (high - low) or 0.5, 1e-12 * max(-low, high))
-    bottom, top = low - room, high + room
+    bottom = low - room
+    top = high + room
     is_below, is_above = allowed_sides(verdict)
-    wide = np.r_[-0.5, places, len(places) - 0.5]
-    lower, upper = (np.r_[line[0], line, line[-1]] for line in (predicted - margin, predicted + margin))
-    panel.fill_between(wide, bottom if is_below else lower, top if is_above else upper, **ALLOWED)
+    lower = bottom if is_below else np.pad(predicted - margin, 1, mode="edge")
+    upper = top if is_above else np.pad(predicted + margin, 1, mode="edge")
+    panel.fill_between(np.r_[-0.5, places, len(places) - 0.5], lower, upper, **ALLOWED)
     panel.set(xlim=(-0.5, len(places) - 0.5), ylim=(bottom, top))
     panel.yaxis.set_major_locator(MaxNLocator(3))
     _tell_apart(panel)
@@ -293,15 +308,19 @@ def _draw_components(panel: "Axes", verdict: Verdict, curve: Curve) -> None:
 
 def _draw_rate(panel: "Axes", curve: Curve, places: np.ndarray) -> None:
     """The means over the grid, and the claimed power law through their middle, on logarithmic axes."""
-    predicted, observed, bars = np.array(curve.predicted), np.array(curve.observed), _bars(curve)
+    predicted = np.array(curve.predicted)
+    observed = np.array(curve.observed)
+    bars = _bars(curve)
     panel.set(xscale="log", yscale="log")  # a bar that reaches below 0 is drawn to the panel's edge
     panel.plot(places, predicted, **PREDICTED)
     panel.errorbar(places, observed, bars, **OBSERVED)
     ends = np.r_[predicted, observed, observed + bars[1], observed - bars[0]]
     ends = ends[np.isfinite(ends) & (ends > 0)]
     ends = np.maximum(ends, 1 / LARGEST_DRAWN)
-    low, high = (ends.min(), ends.max()) if len(ends) else (0.1, 1.0)
-    room, side_room = max((high / low) ** 0.12, 1.05), (places.max() / places.min()) ** SIDE_ROOM
+    low = ends.min() if len(ends) else 0.1
+    high = ends.max() if len(ends) else 1.0
+    room = max((high / low) ** 0.12, 1.05)
+    side_room = (places.max() / places.min()) ** SIDE_ROOM
     panel.set(xlim=(places.min() / side_room, places.max() * side_room), ylim=(low / room, high * room))
     panel.minorticks_off()
     panel.set_yticks(np.geomspace(low, high, 3))

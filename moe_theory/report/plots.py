@@ -1,6 +1,7 @@
 """Figures of papers, and of all papers together, computed and drawn as they are asked for, and as files."""
 
 import functools
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -76,11 +77,11 @@ def figure(
     """
     from moe_theory.plot import layout  # imports matplotlib, as it does below
 
-    paper, _, own = name.partition(".")
-    if own not in figures_of(paper):
-        raise undeclared("figure", name, [f"{paper}.{known}" for known in figures_of(paper)])
+    paper, _, figure_name = name.partition(".")
+    if figure_name not in figures_of(paper):
+        raise undeclared("figure", name, [f"{paper}.{declared}" for declared in figures_of(paper)])
     look = style_of(width, style)
-    ((spec, compute),) = _planned(paper, [own], reading, replicates, seed, rounds, experts, dims, settings)
+    ((spec, compute),) = _planned(paper, [figure_name], reading, replicates, seed, rounds, experts, dims, settings)
     with shown(progress) as listener:
         data = _with_look(compute(listener), look)
     with our_style(look.settings):
@@ -126,17 +127,18 @@ def make_figures(
     look = style_of(width, style)
     planned = _planned(paper, names, reading, replicates, seed, rounds, experts, dims, settings)
     suffixes = [*(f".{form}" for form in dict.fromkeys(forms)), SUFFIXES[data]]
-    folder = prepare_folder(Path(out) / paper, [f"{spec.name}{suffix}" for spec, _ in planned for suffix in suffixes])
+    pairs = itertools.product([spec.name for spec, _ in planned], suffixes)
+    folder = prepare_folder(Path(out) / paper, [f"{name}{suffix}" for name, suffix in pairs])
     paths = []
     for spec, compute in planned:
-        found = _with_look(compute(progress), look)
+        numbers = _with_look(compute(progress), look)
         with our_style(look.settings):
-            picture = layout.drawn(spec, found, look.width)
+            picture = layout.drawn(spec, numbers, look.width)
             texts: dict[str, str | bytes] = {
-                f"{spec.name}.{form}": saved(picture, form, spec.title, spec.caption(found))
+                f"{spec.name}.{form}": saved(picture, form, spec.title, spec.caption(numbers))
                 for form in dict.fromkeys(forms)
             }
-        texts[f"{spec.name}{SUFFIXES[data]}"] = to_csv(found) if data == "csv" else as_netcdf(found)
+        texts[f"{spec.name}{SUFFIXES[data]}"] = to_csv(numbers) if data == "csv" else as_netcdf(numbers)
         paths += write_together(folder, texts)
     return paths
 
@@ -153,32 +155,32 @@ def _planned(
     settings: Mapping[str, Any] | None,
 ) -> list[tuple[FigureSpec, Callable[[Progress], xr.Dataset]]]:
     """The figures that are asked for, and what computes each of them."""
-    chosen = _selected(paper, names)
+    specs = _selected(paper, names)
     choice = _reading_of(paper, reading, settings)
     for name, number in (("replicates", replicates), ("rounds", rounds)):
         if number is not None and number < 1:
             raise InvalidValueError(f"{name}={number} must be at least 1. Raise {name}.", argument=name)
     options = {"rounds": rounds, "experts": experts, "dims": dims or None}
-    asked = {name: value for name, value in options.items() if value is not None}
+    changes = {name: value for name, value in options.items() if value is not None}
     planned = []
-    for spec in chosen:
+    for spec in specs:
         count = replicates or spec.replicates
-        for option in asked:
+        for option in changes:
             if not spec.takes(option):
                 raise InvalidValueError(
                     f"the figure {paper} {spec.name} decides its {option} itself. Leave {option} out, or draw another."
                 )
-        spec.setup(choice, count, seed, **asked)  # refuses sizes that cannot be
-        planned.append((spec, functools.partial(spec.compute, choice, count, seed, **asked)))
+        spec.setup(choice, count, seed, **changes)  # refuses sizes that cannot be
+        planned.append((spec, functools.partial(spec.compute, choice, count, seed, **changes)))
     return planned
 
 
 def _reading_of(paper: str, name: str | None, settings: Mapping[str, Any] | None) -> ReadingLike:
     if paper == OVERVIEW:
         if name is not None or settings:
-            what = "settings are" if name is None else f"reading={name!r} is"
+            subject = "settings are" if name is None else f"reading={name!r} is"
             raise InvalidValueError(
-                f"{what} of one paper, and {OVERVIEW} shows each under its first default. Leave it out."
+                f"{subject} of one paper, and {OVERVIEW} shows each under its first default. Leave it out."
             )
         return overview.FIRST_DEFAULTS
     if name in SPECIAL_NAMES:
@@ -191,8 +193,9 @@ def _selected(paper: str, names: Sequence[str]) -> list[FigureSpec]:
     for name in names:
         if name != "all" and name not in figures:
             raise undeclared("figure", name, [*figures, "all"], f"{paper}.{name}")
-    wanted = figures if not names or "all" in names else names
-    return [figure for name, figure in figures.items() if name in wanted]
+    if not names or "all" in names:
+        return list(figures.values())
+    return [figure for name, figure in figures.items() if name in names]
 
 
 def _with_look(data: xr.Dataset, look: PictureStyle) -> xr.Dataset:
@@ -202,9 +205,8 @@ def _with_look(data: xr.Dataset, look: PictureStyle) -> xr.Dataset:
 
 def as_netcdf(data: xr.Dataset) -> bytes:
     """The numbers behind a figure with their coordinates and attributes, as netCDF (version 3)."""
-    whole = {name: int(value) for name, value in data.attrs.items() if isinstance(value, bool)}
-    found = data.assign_attrs(whole).to_netcdf(engine="scipy")
-    return bytes(found)
+    flags = {name: int(value) for name, value in data.attrs.items() if isinstance(value, bool)}
+    return bytes(data.assign_attrs(flags).to_netcdf(engine="scipy"))
 
 
 def to_csv(data: xr.Dataset) -> str:

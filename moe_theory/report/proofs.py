@@ -32,7 +32,7 @@ class Proved:
     @property
     def failing(self) -> int:
         """How many of the statements are false or vacuous."""
-        return sum(each.fails for each in self.of)
+        return sum(judgement.fails for judgement in self.of)
 
     @property
     def program(self) -> str:
@@ -49,14 +49,18 @@ def write_page(paper: str, folder: Path) -> list[Path]:
 
 def to_html(paper: str) -> str:
     """Disproofs, those by which most statements fail first, then proofs of what holds, and of what holds instead."""
-    known = recorded.judged_statements(find_paper(paper).name)
-    failing = [each for each in known if each.fails]
+    judgements = recorded.judged_statements(find_paper(paper).name)
+    failing = [judgement for judgement in judgements if judgement.fails]
+    holding = [judgement for judgement in judgements if not judgement.fails]
     sections = {
-        "Not as printed": grouped(known, lambda of: of.disproof),
-        "Says nothing": grouped(failing, lambda of: of.proof),
-        "Holds": grouped([each for each in known if not each.fails], lambda of: of.proof),
-        "What holds instead": grouped(known, lambda of: of.derivation),
+        "Not as printed": grouped(judgements, lambda statement: statement.disproof),
+        "Says nothing": grouped(failing, lambda statement: statement.proof),
+        "Holds": grouped(holding, lambda statement: statement.proof),
+        "What holds instead": grouped(judgements, lambda statement: statement.derivation),
     }
+    programs: dict[str, Proved] = {}
+    for proofs in sections.values():
+        programs |= {proof.name: proof for proof in proofs}
     if not any(sections.values()):
         raise DamagedError(f"no statement of {paper} has a proof.")
     entry = bibliography.entry_of(paper)
@@ -66,21 +70,23 @@ def to_html(paper: str) -> str:
         .render(
             paper=paper,
             title=bibliography.title_of(paper) if entry else paper,
-            sections={heading: found for heading, found in sections.items() if found},
-            programs=list({each.name: each for found in sections.values() for each in found}.values()),
+            sections={heading: proofs for heading, proofs in sections.items() if proofs},
+            programs=list(programs.values()),
             failing=failing,
-            unproved=[each for each in failing if not (each.statement.disproof or each.statement.proof)],
+            unproved=[fault for fault in failing if not (fault.statement.disproof or fault.statement.proof)],
             counted=wording.counted_by_knowledge(failing),
-            verdicts=recorded.recorded_verdicts(each.statement for each in known),
+            verdicts=recorded.recorded_verdicts(judgement.statement for judgement in judgements),
             versions=versions(),
         )
     )
 
 
-def grouped(known: Iterable[Judged], proof_of: Callable[[Statement], Proof | None]) -> list[Proved]:
+def grouped(judgements: Iterable[Judged], proof_of: Callable[[Statement], Proof | None]) -> list[Proved]:
     """The proofs of statements, that by which most of them fail first."""
-    found: dict[str, tuple[Proof, list[Judged]]] = {}
-    for each in known:
-        if (proof := proof_of(each.statement)) is not None:
-            found.setdefault(proof.path, (proof, []))[1].append(each)
-    return sorted((Proved(*each) for each in found.values()), key=lambda each: (-each.failing, -len(each.of)))
+    by_path: dict[str, tuple[Proof, list[Judged]]] = {}
+    for judgement in judgements:
+        proof = proof_of(judgement.statement)
+        if proof is not None:
+            by_path.setdefault(proof.path, (proof, []))[1].append(judgement)
+    proofs = [Proved(*pair) for pair in by_path.values()]
+    return sorted(proofs, key=lambda proof: (-proof.failing, -len(proof.of)))

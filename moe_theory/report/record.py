@@ -1,6 +1,7 @@
 """Records of runs: what a paper keeps of `moe-theory verify`, its `recorded.json`, for `why`, pages and site."""
 
 import dataclasses
+import itertools
 import re
 import shlex
 from collections.abc import Iterable, Sequence
@@ -55,13 +56,15 @@ class PaperRecord(NamedTuple):
         """What it says otherwise than that file does, which need not be there. Raises: DamagedError for a file
         that is another paper's.
         """
-        known = parsed(_read(self.path), str(self.path)) if self.path.is_file() else None
-        if known and known.paper != self.run.paper:
+        if not self.path.is_file():
+            return _changes({}, _statuses(self.run.verdicts))
+        saved = parsed(_read(self.path), str(self.path))
+        if saved.paper != self.run.paper:
             raise DamagedError(
-                f"{self.path} is the record of {known.paper}, and no place for that of {self.run.paper}: a paper has a "
+                f"{self.path} is the record of {saved.paper}, and no place for that of {self.run.paper}: a paper has a "
                 "folder of its own. Move the module of its PAPER into one."
             )
-        return _changes(_statuses(known.verdicts if known else []), _statuses(self.run.verdicts))
+        return _changes(_statuses(saved.verdicts), _statuses(self.run.verdicts))
 
 
 class SearchRecord(NamedTuple):
@@ -82,8 +85,8 @@ class SearchRecord(NamedTuple):
     def changed(self) -> list[Change]:
         """What it says otherwise than that file does, which need not be there."""
         text = _read(self.path) if self.path.is_file() else "[]"
-        known = recorded.searches_parsed(text, str(self.path), catalog_of(self.paper).claims)
-        return _changes(_headlines(known), _headlines(self.searches))
+        saved = recorded.searches_parsed(text, str(self.path), catalog_of(self.paper).claims)
+        return _changes(_headlines(saved), _headlines(self.searches))
 
 
 Words = dict[tuple[str, str], str]  # by claim, or statement, and reading
@@ -100,7 +103,7 @@ def _changes(before: Words, after: Words) -> list[Change]:
 
 def _statuses(verdicts: Sequence[dict[str, Any]]) -> Words:
     words = "{status} of {replicates} replicates"
-    return {(each["claim"], each["reading"]): words.format_map(each) for each in verdicts}
+    return {(verdict["claim"], verdict["reading"]): words.format_map(verdict) for verdict in verdicts}
 
 
 def _headlines(searches: Sequence[Challenge]) -> Words:
@@ -112,9 +115,11 @@ def documented(records: Sequence[PaperRecord | SearchRecord]) -> Document:
     changed = [record.changed() for record in records]
 
     def body() -> list[dict[str, Any]]:
-        about = [{"path": str(record.path), "paper": record.paper, **record.counts} for record in records]
-        rows = [[change._asdict() for change in changes] for changes in changed]
-        return [{**record, "changed": own} for record, own in zip(about, rows, strict=True)]
+        rows = []
+        for record, changes in zip(records, changed, strict=True):
+            row = {"path": str(record.path), "paper": record.paper, **record.counts}
+            rows.append(row | {"changed": [change._asdict() for change in changes]})
+        return rows
 
     return Document(body, lambda _: document_text("record.md", changed=zip(records, changed, strict=True)))
 
@@ -139,7 +144,7 @@ def of_papers(folders: Sequence[Path]) -> list[PaperRecord]:
     for folder in folders:
         verdicts = read_printed([folder]).verdicts
         by_paper.setdefault(min((verdict.paper for verdict in verdicts), default=""), []).append(folder)
-    return [own(*each) for each in by_paper.values()]
+    return [own(*folders_of_paper) for folders_of_paper in by_paper.values()]
 
 
 def of_searches(folders: Sequence[Path]) -> list[SearchRecord]:
@@ -147,13 +152,16 @@ def of_searches(folders: Sequence[Path]) -> list[SearchRecord]:
     same statements, but those that were too short for the ends of all axes. Those of statements that leave nothing free
     any more go.
     """
-    found = {each.statement: each for folder in folders for each in challenges.kept(folder) if each.is_thorough}
-    kept = []
-    for paper in dict.fromkeys(name.partition(".")[0] for name in found):
-        known = {each.statement: each for each in recorded.searches_of(paper)} | found
-        its = [known[each.name] for each in statements(paper) if each.name in known and each.free]
-        kept.append(SearchRecord(recorded.file_of(paper, recorded.SEARCHES), paper, its))
-    return kept
+    new: dict[str, Challenge] = {}
+    for folder in folders:
+        new |= {search.statement: search for search in challenges.kept(folder) if search.is_thorough}
+    records = []
+    for paper in dict.fromkeys(name.partition(".")[0] for name in new):
+        by_name = {search.statement: search for search in recorded.searches_of(paper)} | new
+        names = [statement.name for statement in statements(paper) if statement.free]
+        searches = [by_name[name] for name in names if name in by_name]
+        records.append(SearchRecord(recorded.file_of(paper, recorded.SEARCHES), paper, searches))
+    return records
 
 
 def own(*folders: Path) -> PaperRecord:
@@ -167,39 +175,42 @@ def own(*folders: Path) -> PaperRecord:
         a claim of the paper is without a verdict under a reading that others have; DeclarationError for a
         statement whose proof fails.
     """
-    report, folder = read_printed(folders), " and ".join(map(str, folders))
+    report = read_printed(folders)
+    folder = " and ".join(map(str, folders))
     papers = {verdict.paper for verdict in report.verdicts}
     if len(papers) != 1:
-        found = ", ".join(sorted(papers)) or "nothing"
-        raise DamagedError(f"{folder} has verdicts on {found}, not on one paper. Run `moe-theory verify PAPER`.")
+        names = ", ".join(sorted(papers)) or "nothing"
+        raise DamagedError(f"{folder} has verdicts on {names}, not on one paper. Run `moe-theory verify PAPER`.")
     (paper,) = papers
     if paper not in paper_names():
         raise DamagedError(
             f"{folder} is on {paper}, which is not installed, so that its record has no place. Register its PAPER by "
             "an entry point, as `moe-theory new paper NAME` does."
         )
-    if others := {verdict.claim for verdict in report.verdicts} - {claim.id for claim in select_claims([paper])}:
+    undeclared = {verdict.claim for verdict in report.verdicts} - {claim.id for claim in select_claims([paper])}
+    if undeclared:
         raise DamagedError(
-            f"{folder} has a verdict on {min(others)}, which the installed {paper} does not declare. Declare it in a "
-            "file of the paper, and run it again."
+            f"{folder} has a verdict on {min(undeclared)}, which the installed {paper} does not declare. Declare it in "
+            "a file of the paper, and run it again."
         )
     before = recorded.read().get(paper)
-    both = report
+    combined = report
     if before is not None and _missing(report, paper):
-        both = merged([as_report(before), report], [f"the record of {paper}", folder])
-    if missing := _missing(both, paper):
+        combined = merged([as_report(before), report], [f"the record of {paper}", folder])
+    if missing := _missing(combined, paper):
         claim, reading = missing[0]
         raise DamagedError(
             f"{folder} has no verdict on {claim} under {reading}, nor has the record; {len(missing) - 1} more "
             f"are missing. Run `moe-theory verify {claim} --seed {report.seed}`, or the paper whole."
         )
     seconds = sum(report.seconds.values())
-    if before is None or both is report:
-        return _kept(both, paper, report.error, seconds)
-    shares = {verdict.command: verdict.error for verdict in both.verdicts}  # a verdict may be on several readings
+    if before is None or combined is report:
+        return _paper_record(combined, paper, report.error, seconds)
+    shares = {verdict.command: verdict.error for verdict in combined.verdicts}  # a verdict may be on several readings
     error = max(before.error, float(f"{sum(share for share in shares.values() if share > 0):.4g}"))
-    kept = _kept(both, paper, error, None if before.seconds is None else before.seconds + seconds)
-    return kept if kept.run.verdicts != before.verdicts else kept._replace(run=before)  # recorded already
+    total_seconds = None if before.seconds is None else before.seconds + seconds
+    record = _paper_record(combined, paper, error, total_seconds)
+    return record if record.run.verdicts != before.verdicts else record._replace(run=before)  # recorded already
 
 
 def of_other_data(folders: Sequence[Path]) -> PaperRecord:
@@ -210,30 +221,33 @@ def of_other_data(folders: Sequence[Path]) -> PaperRecord:
         than the record, or after which a claim is without a verdict.
     """
     report = read_printed(folders)
-    about = {(verdict.paper, verdict.data) for verdict in report.verdicts}
-    if len(about) != 1:
-        found = ", ".join(sorted(f"{paper} on {data}" for paper, data in about)) or "nothing"
-        raise DamagedError(f"these have verdicts on {found}, not on one paper's claims on one data set.")
-    ((paper, data),) = about
+    pairs = {(verdict.paper, verdict.data) for verdict in report.verdicts}
+    if len(pairs) != 1:
+        names = ", ".join(sorted(f"{paper} on {data}" for paper, data in pairs)) or "nothing"
+        raise DamagedError(f"these have verdicts on {names}, not on one paper's claims on one data set.")
+    ((paper, data),) = pairs
     name = f"recorded-{re.sub('[^a-z0-9]+', '-', data.lower())}.json"
-    path, new = recorded.file_of(paper, name), {verdict.claim for verdict in report.verdicts}
+    path = recorded.file_of(paper, name)
+    claims = {verdict.claim for verdict in report.verdicts}
     if path.is_file():
         before = as_report(recorded.kept_at(path))
-        others = [verdict for verdict in before.verdicts if verdict.claim not in new]
-        if others:
-            report = merged([dataclasses.replace(before, verdicts=others), report], [str(path), "the new runs"])
+        remaining = [verdict for verdict in before.verdicts if verdict.claim not in claims]
+        if remaining:
+            report = merged([dataclasses.replace(before, verdicts=remaining), report], [str(path), "the new runs"])
     if missing := {claim.id for claim in select_claims([paper])} - {verdict.claim for verdict in report.verdicts}:
         raise DamagedError(f"there is no verdict on {min(missing)}, and {len(missing) - 1} more are missing.")
-    return _kept(report, paper, report.error, None, name)
+    return _paper_record(report, paper, report.error, None, name)
 
 
-def _kept(report: Report, paper: str, error: float, seconds: float | None, name: str = recorded.NAME) -> PaperRecord:
+def _paper_record(
+    report: Report, paper: str, error: float, seconds: float | None, name: str = recorded.NAME
+) -> PaperRecord:
     require_proofs(answered(paper))
-    found = {
-        (verdict.claim, reading): verdict.record | {"reading": reading, "command": _without_out(verdict.command)}
-        for verdict in report.verdicts
-        for reading in (verdict.reading, *verdict.also)
-    }
+    verdicts: dict[tuple[str, str], dict[str, Any]] = {}
+    for verdict in report.verdicts:
+        command = _without_out(verdict.command)
+        for reading in (verdict.reading, *verdict.also):
+            verdicts[verdict.claim, reading] = verdict.record | {"reading": reading, "command": command}
     run = Recorded(
         paper=paper,
         command=_without_out(report.command),
@@ -244,19 +258,22 @@ def _kept(report: Report, paper: str, error: float, seconds: float | None, name:
         seconds=None if seconds is None else round(seconds, 1),
         versions=report.versions,
         readings=_readings(report, paper),
-        verdicts=[found[pair] for pair in _wanted(report, paper) if pair in found],
+        verdicts=[verdicts[pair] for pair in _claims_with_readings(report, paper) if pair in verdicts],
     )
     return PaperRecord(recorded.file_of(paper, name), run)
 
 
 def _missing(report: Report, paper: str) -> list[tuple[str, str]]:
     """Claims of the paper, each with a reading of the report, that this has no verdict on."""
-    found = {(verdict.claim, reading) for verdict in report.verdicts for reading in (verdict.reading, *verdict.also)}
-    return [pair for pair in _wanted(report, paper) if pair not in found]
+    judged: set[tuple[str, str]] = set()
+    for verdict in report.verdicts:
+        judged |= {(verdict.claim, reading) for reading in (verdict.reading, *verdict.also)}
+    return [pair for pair in _claims_with_readings(report, paper) if pair not in judged]
 
 
-def _wanted(report: Report, paper: str) -> list[tuple[str, str]]:
-    return [(claim.id, reading) for claim in select_claims([paper]) for reading in _readings(report, paper)]
+def _claims_with_readings(report: Report, paper: str) -> list[tuple[str, str]]:
+    ids = [claim.id for claim in select_claims([paper])]
+    return list(itertools.product(ids, _readings(report, paper)))
 
 
 def _readings(report: Report, paper: str) -> dict[str, str]:
@@ -265,9 +282,10 @@ def _readings(report: Report, paper: str) -> dict[str, str]:
 
 def _without_out(commands: str) -> str:
     """Command lines, several between semicolons, without --out: it says where the files of one machine are."""
-    return "; ".join(shlex.join(_without(shlex.split(command))) for command in commands.split("; "))
-
-
-def _without(words: Sequence[str]) -> list[str]:
-    pairs = zip(["", *words], words, strict=False)
-    return [word for before, word in pairs if "--out" not in (before, word) and not word.startswith("--out=")]
+    shortened = []
+    for command in commands.split("; "):
+        words = shlex.split(command)
+        pairs = zip(["", *words], words, strict=False)
+        words = [word for before, word in pairs if "--out" not in (before, word) and not word.startswith("--out=")]
+        shortened.append(shlex.join(words))
+    return "; ".join(shortened)

@@ -71,21 +71,20 @@ def to_html(report: Report) -> str:
     counts = Counter(verdict.status for verdict in report.verdicts)
     facets = []  # with how many verdicts have each value, statuses in their own order
     for facet in FACETS:
-        found = Counter(value for verdict in report.verdicts for value in _facet_of(verdict, facet))
-        order = [status for status in Status if found[status]] if facet == "status" else found
-        facets.append((facet, [(str(value), found[value]) for value in order]))
+        totals: Counter[str] = Counter()
+        for verdict in report.verdicts:
+            totals.update(verdict.settings if facet == "reading" else [str(getattr(verdict, facet))])
+        order = [status for status in Status if totals[status]] if facet == "status" else totals
+        facets.append((facet, [(str(value), totals[value]) for value in order]))
     page = templates().get_template("page.html")
     return _rendered(page, report, counts=counts, facets=facets, picture=lambda verdict: picture_of(verdict, figure))
-
-
-def _facet_of(verdict: Verdict, facet: str) -> list[str]:
-    return verdict.settings if facet == "reading" else [str(getattr(verdict, facet))]
 
 
 def to_markdown(report: Report) -> str:
     """The report as one Markdown page, without pictures: summary, matrix, then each claim with what decided it."""
     page = markdown_templates().get_template("report.md")
-    text = _rendered(page, report, card=_file_card, **FILE._asdict())
+
+    text = _rendered(page, report, card=functools.partial(card, target=FILE), **FILE._asdict())
     return re.sub(r"\n{3,}", "\n\n", text)
 
 
@@ -95,7 +94,7 @@ def document_text(name: str, **values: Any) -> str:
 
 
 def card(
-    known: Judged,
+    judgement: Judged,
     verdicts: Sequence[Verdict],
     folder: Path | None = None,
     failing: Sequence[str] = (),
@@ -111,27 +110,30 @@ def card(
         failing: names of statements that its proof uses and that are false or vacuous.
         on_other_data: lines on verdicts on other data.
     """
-    of = known.statement
-    proofs = {"Disproof": of.disproof, "Proof": of.proof, "Derivation": None if target.is_short else of.derivation}
-    about = {
-        "known": known,
-        "of": of,
-        "verdicts": verdicts,
-        "shown": wording.decisive(known, verdicts),
-        "status": _status_line(known, folder, failing, target.is_short),
-        "proofs": [(heading, proof) for heading, proof in proofs.items() if proof],
-        "on_other_data": on_other_data,
-    }
-    text = markdown_templates().get_template("card.md").render(**target._asdict(), **about)
+    statement = judgement.statement
+    proofs = {"Disproof": statement.disproof, "Proof": statement.proof}
+    if not target.is_short:
+        proofs["Derivation"] = statement.derivation
+    text = document_text(
+        "card.md",
+        known=judgement,
+        of=statement,
+        verdicts=verdicts,
+        shown=wording.decisive(judgement, verdicts),
+        status=_status_line(judgement, folder, failing, target.is_short),
+        proofs=[(heading, proof) for heading, proof in proofs.items() if proof],
+        on_other_data=on_other_data,
+        **target._asdict(),
+    )
     return re.sub(r"\n{3,}", "\n\n", text).strip() + "\n"
 
 
-def _status_line(known: Judged, folder: Path | None, failing: Sequence[str], is_short: bool) -> str:
-    line = known.words
+def _status_line(judgement: Judged, folder: Path | None, failing: Sequence[str], is_short: bool) -> str:
+    line = judgement.words
     if folder is not None:
         line += f", by the run in {folder}"
-    if not (is_short and known.search):  # which has a row of its own
-        line += challenge.over_region(known)
+    if not (is_short and judgement.search):  # which has a row of its own
+        line += challenge.over_region(judgement)
     if failing:
         names = [name.partition(".")[2] for name in failing]
         line += f"; its proof uses {listed(names)}, which fail{'s' if len(names) == 1 else ''}"
@@ -150,33 +152,32 @@ def page_of(text: str) -> Markup:
 
 
 def _rendered(template: "jinja2.Template", report: Report, **further: Any) -> str:
-    chapters, known = wording.arranged(report), wording.judged_statements(report)
-    shared = {
-        "report": report,
-        "chapters": chapters,
-        "claims": {entry.claim for chapter in chapters for entry in chapter.entries},
-        "gist": wording.gist(chapters),
-        "known": known,
-        "unfolded": {each.statement.name for each in sorted(known, key=wording.urgency)[:MOST_OPEN]},
-        "titles": _titles(report),
-        "shares": sorted(
-            {count for each in chapters for name in each.readings for count in each.counts(name).values()}
-        ),
-        "cut_short": wording.cut_short(report),
-        "error_words": wording.error_words(report),
-    }
-    return template.render(**shared, **further)
-
-
-def _file_card(known: Judged, verdicts: Sequence[Verdict]) -> Markup:
-    return Markup(card(known, verdicts, target=FILE))
+    chapters = wording.arranged(report)
+    judgements = wording.judged_statements(report)
+    shares: set[int] = set()
+    for chapter in chapters:
+        for reading in chapter.readings:
+            shares.update(chapter.counts(reading).values())
+    return template.render(
+        report=report,
+        chapters=chapters,
+        claims={verdict.claim for verdict in report.verdicts},
+        gist=wording.gist(chapters),
+        known=judgements,
+        unfolded={judgement.statement.name for judgement in sorted(judgements, key=wording.urgency)[:MOST_OPEN]},
+        titles=_titles(report),
+        shares=sorted(shares),
+        cut_short=wording.cut_short(report),
+        error_words=wording.error_words(report),
+        **further,
+    )
 
 
 def _titles(report: Report) -> list[tuple[str, str]]:
     """Of the published papers whose statements a report has: authors, year and title, and the address."""
-    names = dict.fromkeys(each.paper for each in report.statements)
-    entries = {name: entry for name in names if (entry := bibliography.entry_of(name))}
-    urls = {name: entry.fields.get("url", "") for name, entry in entries.items()}
+    names = dict.fromkeys(statement.paper for statement in report.statements)
+    works = {name: bibliography.entry_of(name) for name in names}
+    urls = {name: work.fields.get("url", "") for name, work in works.items() if work}
     return [(bibliography.title_of(name), url if url.startswith("https://") else "") for name, url in urls.items()]
 
 
@@ -186,18 +187,13 @@ def templates() -> "jinja2.Environment":
     import jinja2
 
     environment = markdown.environment(loader=jinja2.PackageLoader("moe_theory.report"))
-    shared: dict[str, Any] = {name: each for name, each in vars(wording).items() if not name.startswith("_")}
+    shared: dict[str, Any] = {name: value for name, value in vars(wording).items() if not name.startswith("_")}
     shared |= {name: getattr(challenge, name) for name in SEARCH_WORDS}
     environment.globals.update(shared, WIDTH=WIDTH, mathml=mathml, number_line=_number_line)
-    environment.globals.update(card=_page_card, page_text=_page_text)
-    environment.filters.update(
-        {
-            "cell": _cell,
-            "formula": _formula,
-            "digest": _digest,
-            "math": _math,
-        }
-    )
+    environment.globals["card"] = lambda judgement, verdicts: page_of(card(judgement, verdicts, target=PAGE))
+    environment.globals["page_text"] = _page_text
+    environment.filters.update(formula=_formula, digest=_digest, math=_math)
+    environment.filters["cell"] = lambda code: Markup(str(code).replace("|", r"\|"))  # of a table in Markdown
     return environment
 
 
@@ -207,12 +203,8 @@ def markdown_templates() -> "jinja2.Environment":
     return templates().overlay(finalize=markdown.words)
 
 
-def _page_card(known: Judged, verdicts: Sequence[Verdict]) -> Markup:
-    return page_of(card(known, verdicts, target=PAGE))
-
-
-def _page_text(name: str, **about: Any) -> Markup:
-    return page_of(markdown_templates().get_template(name).render(**PAGE._asdict(), **about))
+def _page_text(name: str, **values: Any) -> Markup:
+    return page_of(document_text(name, **PAGE._asdict(), **values))
 
 
 def mathml(latex: str, display: str = "block") -> Markup:
@@ -229,12 +221,12 @@ def mathml(latex: str, display: str = "block") -> Markup:
 
 def _safe(element: "Element") -> str:
     """An element whose text has character references, as HTML; of one that is not known, only its words."""
-    within = [_words(element.text), *(_safe(child) + _words(child.tail) for child in element)]
+    content = "".join([_words(element.text), *(_safe(child) + _words(child.tail) for child in element)])
     if element.tag not in ELEMENTS:
-        return "".join(within)
-    known = ((name, value) for name, value in element.attrib.items() if name in ATTRIBUTES)
-    attributes = (f' {name}="{value}"' for name, value in known if re.fullmatch(r"[\w.+%# -]*", value))
-    return f"<{element.tag}{''.join(attributes)}>{''.join(within)}</{element.tag}>"
+        return content
+    pairs = ((name, value) for name, value in element.attrib.items() if name in ATTRIBUTES)
+    attributes = (f' {name}="{value}"' for name, value in pairs if re.fullmatch(r"[\w.+%# -]*", value))
+    return f"<{element.tag}{''.join(attributes)}>{content}</{element.tag}>"
 
 
 def _words(text: str | None) -> str:
@@ -260,9 +252,9 @@ def picture_of(verdict: Verdict, figure: "Figure") -> dict[str, str] | None:
     if svg is None or verdict.curve is None:
         return None
     source = "data:image/svg+xml;base64," + base64.b64encode(svg.encode()).decode()
-    described = panels.picture_words(verdict, verdict.curve)
-    width, height = (str(round(CSS_INCH * part)) for part in panels.plot_size(verdict.curve))
-    return {"source": source, "alt": described, "width": width, "height": height}
+    words = panels.picture_words(verdict, verdict.curve)
+    width, height = (str(round(CSS_INCH * inches)) for inches in panels.plot_size(verdict.curve))
+    return {"source": source, "alt": words, "width": width, "height": height}
 
 
 def _formula(latex: str) -> Markup:
@@ -272,24 +264,11 @@ def _formula(latex: str) -> Markup:
     return Markup(f"${' '.join(latex.split())}$")
 
 
-def _cell(code: Markup) -> Markup:
-    """Code in a cell of a table in Markdown."""
-    return Markup(str(code).replace("|", r"\|"))
-
-
 def _math(words: str) -> Markup:
     """Words as HTML, with what is between dollars as MathML."""
     parts = re.split(r"(\$[^$]+\$)", words)
     typeset = [mathml(part[1:-1], "inline") if place % 2 else "" for place, part in enumerate(parts)]
     return Markup("").join(formula or symbols.marked(part) for formula, part in zip(typeset, parts, strict=True))
-
-
-def _page_words(words: str) -> Markup:
-    return markdown.escaped(_math(words))
-
-
-def _page_formula(latex: str) -> Markup:
-    return _in_a_block(_parts().typeset(latex))
 
 
 def _page_picture(verdict: Verdict) -> Markup:
@@ -307,10 +286,6 @@ def _parts() -> Any:
     return templates().get_template("parts.html").module
 
 
-def _status_mark(status: str) -> Markup:
-    return Markup('<span class="status t-{}">{}</span>').format(status.replace(" ", "-"), status)
-
-
 def _bold(words: str) -> Markup:
     return Markup(f"**{markdown.words(words)}**:")
 
@@ -318,5 +293,9 @@ def _bold(words: str) -> Markup:
 TERMINAL = Target(symbols.plain, symbols.linear, lambda verdict: "", _bold, _bold, is_short=True)
 FILE = Target(symbols.plain, _formula, lambda verdict: "", _bold, lambda status: _bold(wording.status_word(status)))
 PAGE = Target(
-    _page_words, _page_formula, _page_picture, _status_mark, lambda status: Markup(_parts().badge(status).strip())
+    words=lambda words: markdown.escaped(_math(words)),
+    formula=lambda latex: _in_a_block(_parts().typeset(latex)),
+    picture=_page_picture,
+    status_mark=lambda status: Markup('<span class="status t-{}">{}</span>').format(status.replace(" ", "-"), status),
+    verdict_mark=lambda status: Markup(_parts().badge(status).strip()),
 )

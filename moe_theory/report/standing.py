@@ -35,10 +35,12 @@ def standing(
     Raises: UnknownNameError for a pattern that matches nothing, with the nearest name suggested; DamagedError for
         a folder without a run; DeclarationError for a module that cannot be used.
     """
-    own = _of_module(module) if module else []
-    find = functools.partial(_in_folder, folder) if folder else functools.partial(_anywhere, own, last)
-    asked = patterns or [each.name for each in own] or ["*"]
-    return list({each.known.statement.name: each for pattern in asked for each in find(pattern)}.values())
+    declared = _of_module(module) if module else []
+    find = functools.partial(_in_folder, folder) if folder else functools.partial(_anywhere, declared, last)
+    by_name: dict[str, Standing] = {}
+    for pattern in patterns or [statement.name for statement in declared] or ["*"]:
+        by_name |= {match.known.statement.name: match for match in find(pattern)}
+    return list(by_name.values())
 
 
 def _of_module(module: Path) -> list[Statement]:
@@ -50,32 +52,37 @@ def _of_module(module: Path) -> list[Statement]:
 
 def _in_folder(folder: Path, pattern: str) -> list[Standing]:
     report = read_printed([folder])
-    chosen = matching(pattern, report.statements)
-    if not chosen:
-        raise unknown_name("statement", pattern, [each.name for each in report.statements])
-    return _standing(chosen, report.verdicts, folder)
+    matches = matching(pattern, report.statements)
+    if not matches:
+        raise unknown_name("statement", pattern, [statement.name for statement in report.statements])
+    return _standings(matches, report.verdicts, folder)
 
 
-def _anywhere(own: Sequence[Statement], last: Path | None, pattern: str) -> list[Standing]:
+def _anywhere(declared: Sequence[Statement], last: Path | None, pattern: str) -> list[Standing]:
     @functools.cache
     def run() -> Report | None:
         report = read_reports([last]) if last and (last / NUMBERS).is_file() else None
         return report if report and not report.own_system else None
 
-    chosen: Sequence[Statement] = matching(pattern, own)
+    matches: Sequence[Statement] = matching(pattern, declared)
     try:
-        chosen = chosen or statements(pattern)
+        matches = matches or statements(pattern)
     except UnknownNameError as unknown:  # of a module that is not named: its run has its words
         with contextlib.suppress(DamagedError):
-            chosen = matching(pattern, report.statements) if (report := run()) else []
-        if not chosen:
+            report = run()
+            matches = matching(pattern, report.statements) if report else []
+        if not matches:
             raise unknown
-    found = _standing(chosen, recorded_verdicts(chosen))
-    if last is None or not any(each.known.missing for each in found) or (report := run()) is None:
-        return found
-    newer = _standing(chosen, report.verdicts, last)
-    return [min(pair, key=lambda each: len(each.known.missing)) for pair in zip(found, newer, strict=True)]
+    recorded = _standings(matches, recorded_verdicts(matches))
+    if last is None or not any(standing.known.missing for standing in recorded):
+        return recorded
+    report = run()
+    if report is None:
+        return recorded
+    newer = _standings(matches, report.verdicts, last)
+    pairs = zip(recorded, newer, strict=True)
+    return [min(pair, key=lambda standing: len(standing.known.missing)) for pair in pairs]
 
 
-def _standing(of: Sequence[Statement], verdicts: list[Verdict], folder: Path | None = None) -> list[Standing]:
-    return [Standing(known, verdicts, folder) for known in judged_with_searches(of, verdicts)]
+def _standings(matches: Sequence[Statement], verdicts: list[Verdict], folder: Path | None = None) -> list[Standing]:
+    return [Standing(judgement, verdicts, folder) for judgement in judged_with_searches(matches, verdicts)]

@@ -29,7 +29,8 @@ SCHEMA = "moe-theory/sweep-summary/2"
 MAX_ROWS = 40  # of a table
 MAX_LINES = 8  # of a panel
 MAX_FAILURES = 10
-PANEL_HEIGHT, FOOT_HEIGHT = 1.65, 0.5  # inches
+PANEL_HEIGHT = 1.65  # inches
+FOOT_HEIGHT = 0.5
 MARKERS = "osD^vPX*"
 
 
@@ -121,8 +122,10 @@ def caption(results: Results) -> str:
     if len(axes) > 1 and axes[1].num_values > MAX_LINES:
         lines.append(f"Only the first {MAX_LINES} of {axes[1].num_values} values of {axes[1].name}.")
     if len(axes) > 2:
-        fixed = [f"{name} = {numbers.setting(column[0])}" for axis in axes[2:] for name, column in axis.columns.items()]
-        lines.append(f"Only at {', '.join(fixed)}.")
+        values: list[str] = []
+        for axis in axes[2:]:
+            values += [f"{name} = {numbers.setting(column[0])}" for name, column in axis.columns.items()]
+        lines.append(f"Only at {', '.join(values)}.")
     left_out = [name for name in results.kept if name not in scalars(results)]
     if left_out:
         lines.append(f"Not drawn, as they have axes of their own: {', '.join(left_out)}.")
@@ -158,12 +161,12 @@ def _draw_rounds(panel: "Axes", results: Results, name: str) -> None:
 
 def _draw_lines(panel: "Axes", results: Results, name: str) -> None:
     """Draw the last round over the first axis, a line for each value of the second."""
-    first, *others = results.sweep.grid.axes
+    first, *later = results.sweep.grid.axes
     places = np.arange(len(results.sweep.grid)).reshape(*results.sweep.grid.shape[:2], -1)[..., 0]
-    texts = [numbers.setting(value) for value in _values(others[0])[:MAX_LINES]] if others else [""]
+    texts = [numbers.setting(value) for value in _values(later[0])[:MAX_LINES]] if later else [""]
     positions = _positions(first)
     for row, (text, colour) in enumerate(zip(texts, ramp(len(texts)), strict=True)):
-        column = places[:, row] if others else places.reshape(-1)
+        column = places[:, row] if later else places.reshape(-1)
         means = _finite(np.array([_last_means(results, int(place))[name] for place in column]))
         look: dict[str, Any] = {"color": colour, "marker": MARKERS[row], "label": text, "markersize": 3.5}
         errors = np.nan_to_num(2 * means[:, 2])
@@ -186,8 +189,8 @@ def _positions(axis: GridAxis) -> list[float]:
 
 
 def _label(axis: GridAxis) -> str:
-    name, *others = axis.columns
-    return f"{name} (with {', '.join(others)})" if others else name
+    name, *partners = axis.columns
+    return f"{name} (with {', '.join(partners)})" if partners else name
 
 
 def _last_means(results: Results, place: int) -> dict[str, CellMean]:

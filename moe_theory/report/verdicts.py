@@ -61,18 +61,19 @@ def verdict_table(verdicts: Sequence[Verdict], width: int) -> Markup:
         for column, value in zip(cells.values(), (*values, verdict.status, verdict.at), strict=True):
             column.append(value)
     labels = {name: f"{name} ({prefix}*)" if name == "claim" and prefix else name for name in _COLUMNS}
-    taken = {name: max(map(len, (labels[name], *column))) + 2 for name, column in cells.items()}
+    widths = {name: max(map(len, (labels[name], *column))) + 2 for name, column in cells.items()}
     for name in _LEFT_OUT:
-        if sum(taken.values()) > width:
-            del taken[name]
-    rows = zip(*(cells[name] for name in taken), strict=True)
-    return table([labels[name] for name in taken], rows, ("claimed", "measured ± s.e."))
+        if sum(widths.values()) > width:
+            del widths[name]
+    rows = zip(*(cells[name] for name in widths), strict=True)
+    return table([labels[name] for name in widths], rows, ("claimed", "measured ± s.e."))
 
 
 def live_table(verdicts: Sequence[Verdict], width: int, max_lines: int) -> RenderableType:
     """Return a table that grows: only the newest verdicts where there are too many for `max_lines` lines."""
-    (made,) = terminal(verdict_table(verdicts[-max(max_lines - _FRAME_LINES, 1) :], width))
-    return made
+    newest = verdicts[-max(max_lines - _FRAME_LINES, 1) :]
+    (renderable,) = terminal(verdict_table(newest, width))
+    return renderable
 
 
 def verdicts_document(report: Report, paths: Sequence[Path], samples: Sequence[str]) -> Document:
@@ -83,8 +84,8 @@ def verdicts_document(report: Report, paths: Sequence[Path], samples: Sequence[s
         page = f"a page of them: {code(f'moe-theory report {folder}')}"
 
     def text(width: int) -> str:
-        whole = _whole(tested_statements(report))
-        parts = [statement_table(whole, width)] if whole else []
+        complete = _complete(tested_statements(report))
+        parts = [statement_table(complete, width)] if complete else []
         numbers = Markup(f"numbers: {code(str(paths[-1]))}")
         return paragraphs([*parts, Markup(verdicts_text(report, width, folder)), *samples, numbers, Markup(page)])
 
@@ -97,15 +98,15 @@ def verdicts_text(report: Report, width: int, folder: Path | None = None) -> str
     Args:
         folder: where the verdicts are written, for commands.
     """
-    known = tested_statements(report)
-    whole = _whole(known)
+    judgements = tested_statements(report)
+    complete = _complete(judgements)
     lines = document_text(
         "verdicts.md",
         report=report,
-        known=known,
-        whole=whole,
-        failing=[each for each in whole if each.finding and each.finding.status is StatementStatus.FALSE],
-        slowest=sorted(report.seconds.items(), key=lambda item: -item[1])[:MOST_NAMED],
+        judgements=judgements,
+        complete=complete,
+        failing=[judgement for judgement in complete if statement_status(judgement) == StatementStatus.FALSE],
+        slowest=sorted(report.seconds.items(), key=lambda pair: -pair[1])[:MOST_NAMED],
         source=f" --from {shlex.quote(str(folder))}" if folder else "",
         MOST_SURPRISING=MOST_SURPRISING,
     )
@@ -118,13 +119,16 @@ def first_look_document(report: Report, paths: Sequence[Path], claims: Mapping[s
     Args:
         claims: what claims say in a few words, by id.
     """
-    statements = {id: statement for statement in reversed(report.statements) for id in statement.roles}
+    statements: dict[str, Statement] = {}
+    for statement in reversed(report.statements):
+        statements |= dict.fromkeys(statement.roles, statement)
     rows = []
     for verdict in report.verdicts:
         statement = statements[verdict.claim]
         place = re.split(r",|(?<!Eq\.) \(| and | of | on ", statement.where)[0]
         rows.append((f"{statement.paper}, {place}", claims[verdict.claim], measured(verdict), verdict.status))
     refuted = [statements[verdict.claim].name for verdict in report.verdicts if verdict.status is Status.REFUTED]
+    page = paths[0] if len(paths) > 1 else None
     return Document(
         lambda: read_written(paths[-1]),
         lambda _: document_text(
@@ -132,7 +136,7 @@ def first_look_document(report: Report, paths: Sequence[Path], claims: Mapping[s
             verdicts=table(("statement", "what it says", "measured", "verdict"), rows),
             report=report,
             published=recorded(),
-            page=paths[0] if len(paths) > 1 else None,
+            page=page,
             folder=paths[-1].parent,
             example=refuted[0] if refuted else report.statements[0].name,
         ),
@@ -150,11 +154,12 @@ def claims_document(claims: "Sequence[Claim]") -> Document:
 
 def statements_document(standings: Sequence[Standing]) -> Document:
     """Statements, a line each, and how many have each status."""
-    known = [standing.known for standing in standings]
-    counts = f"{len(known)} statement{'s' if len(known) != 1 else ''}: {status_counts(known)}"
+    judgements = [standing.known for standing in standings]
+    noun = "statement" if len(judgements) == 1 else "statements"
+    counts = f"{len(judgements)} {noun}: {status_counts(judgements)}"
     return Document(
         lambda: [*map(facts, standings)],
-        lambda width: paragraphs([statement_table(known, width), counts]),
+        lambda width: paragraphs([statement_table(judgements, width), counts]),
     )
 
 
@@ -162,14 +167,18 @@ def why_document(standings: Sequence[Standing]) -> Document:
     """Why statements have their statuses, by their verdicts and by recorded ones on other data."""
 
     def body() -> list[dict[str, Any]]:
-        decided = ((standing, decisive(standing.known, standing.verdicts)) for standing in standings)
-        return [facts(standing) | {"found": sentence(verdict) if verdict else None} for standing, verdict in decided]
+        rows = []
+        for standing in standings:
+            verdict = decisive(standing.known, standing.verdicts)
+            rows.append(facts(standing) | {"found": sentence(verdict) if verdict else None})
+        return rows
 
     def text(_: int) -> str:
-        others = on_other_data()
-        failing = failing_premises([standing.known.statement for standing in standings])
+        other_verdicts = on_other_data()
+        premises = failing_premises([standing.known.statement for standing in standings])
         return "\n\n".join(
-            why_card(standing, others, failing.get(standing.known.statement.name, ())) for standing in standings
+            why_card(standing, other_verdicts, premises.get(standing.known.statement.name, ()))
+            for standing in standings
         )
 
     return Document(body, text)
@@ -189,60 +198,68 @@ def facts(standing: Standing) -> dict[str, Any]:
     return dataclasses.asdict(standing.known.statement) | status_json(standing.known) | {"from": source}
 
 
-def statement_table(known: Sequence[Judged], width: int) -> Markup:
+def statement_table(judgements: Sequence[Judged], width: int) -> Markup:
     """A line a statement: its status, with how it is known where there is room, its name and what it says, cut where
     the line ends, behind the statuses that it has by reading.
     """
     has_finding = width >= _STATUS_WIDTH
-    statuses = [each.finding.words if each.finding and has_finding else statement_status(each) for each in known]
-    names = [each.statement.name for each in known]
+    statuses = []
+    for judgement in judgements:
+        finding = judgement.finding
+        statuses.append(finding.words if finding and has_finding else statement_status(judgement))
+    names = [judgement.statement.name for judgement in judgements]
     room = width - max(map(len, ["", *statuses])) - max(map(len, ["", *names])) - _FRAME_COLUMNS
     rows = []
-    for status, name, each in zip(statuses, names, known, strict=True):
-        says = Text(plain(" ".join(f"{_statuses_by_reading(each)}{each.statement.says}".split())))
+    for status, name, judgement in zip(statuses, names, judgements, strict=True):
+        says = Text(plain(" ".join(f"{_statuses_by_reading(judgement)}{judgement.statement.says}".split())))
         says.truncate(max(room, _LEAST_ROOM), overflow="ellipsis")
         rows.append((status, name, says))
     return table(("status", "statement", "says"), rows)
 
 
-def _statuses_by_reading(known: Judged) -> str:
+def _statuses_by_reading(judgement: Judged) -> str:
     """ "holds / open: " of a statement whose status depends on the reading, else nothing."""
-    statuses = {each.status for each in known.by_reading.values()}
-    return f"{' / '.join(each for each in StatementStatus if each in statuses)}: " if len(statuses) > 1 else ""
+    statuses = {finding.status for finding in judgement.by_reading.values()}
+    if len(statuses) < 2:
+        return ""
+    return f"{' / '.join(status for status in StatementStatus if status in statuses)}: "
 
 
-def why_card(standing: Standing, others: Sequence[Verdict] = (), failing: Sequence[str] = ()) -> str:
+def why_card(standing: Standing, other_verdicts: Sequence[Verdict] = (), failing: Sequence[str] = ()) -> str:
     """Output of `why` on a statement, under its name.
 
     Args:
-        others: verdicts on other data.
+        other_verdicts: verdicts on other data.
         failing: what its proof uses and is false or vacuous.
     """
-    known, verdicts, folder = standing
-    lines = _by_data(known, verdicts, others)
-    heading = f"{known.statement.where} ({known.statement.name})"
-    return f"# {paragraphs([heading])}\n\n{card(known, verdicts, folder, failing, lines, target=TERMINAL)}"
+    judgement, verdicts, folder = standing
+    lines = _lines_by_data(judgement.statement, verdicts, other_verdicts)
+    heading = f"{judgement.statement.where} ({judgement.statement.name})"
+    return f"# {paragraphs([heading])}\n\n{card(judgement, verdicts, folder, failing, lines, target=TERMINAL)}"
 
 
-def failing_premises(of: Sequence[Statement]) -> dict[str, tuple[str, ...]]:
+def failing_premises(statements: Sequence[Statement]) -> dict[str, tuple[str, ...]]:
     """What the proofs of statements use that is false or vacuous by the recorded runs, by the statements' names."""
-    papers = dict.fromkeys(each.paper for each in of if premises_of(each.name))
-    return {each.known.statement.name: each.failing for paper in papers for each in footings(recorded(paper))}
+    premises: dict[str, tuple[str, ...]] = {}
+    for paper in dict.fromkeys(statement.paper for statement in statements if premises_of(statement.name)):
+        premises |= {footing.known.statement.name: footing.failing for footing in footings(recorded(paper))}
+    return premises
 
 
-def _by_data(known: Judged, verdicts: Sequence[Verdict], others: Sequence[Verdict]) -> list[str]:
+def _lines_by_data(statement: Statement, verdicts: Sequence[Verdict], other_verdicts: Sequence[Verdict]) -> list[str]:
     """A line for each claim that was judged on several data."""
     lines = []
-    for id in known.statement.roles:
-        if any(each.claim == id for each in others):
-            every = [each for each in (*verdicts, *others) if each.claim == id]
-            words = "; ".join(f"{each.status} under {each.setting} ({measured(each)})" for each in every)
-            lines.append(f"{id}: {words}")
+    for id in statement.roles:
+        if any(verdict.claim == id for verdict in other_verdicts):
+            of_claim = [verdict for verdict in (*verdicts, *other_verdicts) if verdict.claim == id]
+            words = [f"{verdict.status} under {verdict.setting} ({measured(verdict)})" for verdict in of_claim]
+            lines.append(f"{id}: {'; '.join(words)}")
     return lines
 
 
-def _whole(known: Sequence[Judged]) -> list[Judged]:
-    return [each for each in known if not each.missing and each.by_reading]
+def _complete(judgements: Sequence[Judged]) -> list[Judged]:
+    """The statements of which every claim that decides has a verdict."""
+    return [judgement for judgement in judgements if not judgement.missing and judgement.by_reading]
 
 
 def counted(report: Report) -> tuple[str, str]:
@@ -250,6 +267,6 @@ def counted(report: Report) -> tuple[str, str]:
     return f"statements: {status_counts(judged_statements(report))}", f"claims: {summary(report.verdicts)}"
 
 
-def samples_line(computed: Set[str], found: Set[str]) -> str:
-    """Of how many claims under a reading samples were computed, and of how many those that were kept were enough."""
-    return f"samples: {len(computed):,} computed, {len(found - computed):,} reused"
+def samples_line(computed: Set[str], read: Set[str]) -> str:
+    """Of how many claims under a reading samples were computed, and of how many the saved ones were enough."""
+    return f"samples: {len(computed):,} computed, {len(read - computed):,} reused"

@@ -108,6 +108,14 @@ def allowed_sides(verdict: Verdict) -> tuple[bool, bool]:
     return is_below, side in {"lower_bound", "at_least"}
 
 
+def allowed_range(verdict: Verdict, margin: float) -> tuple[float, float]:
+    """Where the claim allows observed - predicted to be with this margin."""
+    is_below, is_above = allowed_sides(verdict)
+    low = -math.inf if is_below else -margin
+    high = math.inf if is_above else margin
+    return low, high
+
+
 def claimed(verdict: Verdict) -> str:
     """The claimed value, with its relation and margin: "≤ 0.239 (+0.01)", "= 0.007 ± 0.065", "slope ≤ 0.5 (+0.1)"."""
     value = verdict.predicted
@@ -134,19 +142,20 @@ def claimed(verdict: Verdict) -> str:
     return f"{sides[verdict.side or verdict.kind]} {number(value)}{_margin(verdict)}"
 
 
-def _margin(verdict: Verdict, shown: Callable[[float], str] = number) -> str:
+def _margin(verdict: Verdict, write: Callable[[float], str] = number) -> str:
     """The margin, on the side on which the claimed value may be missed by it."""
     if not verdict.margin > 0:
         return ""
+    margin = write(verdict.margin)
     is_below, is_above = allowed_sides(verdict)
     if verdict.kind == "identity" or not (is_below or is_above):
-        return f" ± {shown(verdict.margin)}"
-    return f" ({'+' if is_below else '−'}{shown(verdict.margin)})"
+        return f" ± {margin}"
+    return f" (+{margin})" if is_below else f" (−{margin})"
 
 
-def _in_brackets(verdict: Verdict, shown: Callable[[float], str] = number) -> str:
+def _in_brackets(verdict: Verdict, write: Callable[[float], str] = number) -> str:
     """The margin, as a sentence has it."""
-    return f" (margin {shown(verdict.margin)})" if verdict.margin > 0 else ""
+    return f" (margin {write(verdict.margin)})" if verdict.margin > 0 else ""
 
 
 def measured(verdict: Verdict) -> str:
@@ -174,18 +183,18 @@ def sentence(verdict: Verdict) -> str:
         case Status.ERROR:
             return f"The claim's own code failed: {verdict.reason.strip()}"
         case Status.INCONCLUSIVE:
-            return _open(verdict)
+            return _open_question(verdict)
     at = "" if verdict.at in {"", "mean"} else f" ({verdict.at})"
     match verdict.kind:
         case "equality":
             start = "The mean is" if not at else f"At {verdict.at} the mean is"
             return f"{start} {measured(verdict)}; claimed {number(verdict.predicted)}{_in_brackets(verdict)}."
         case "upper_bound" | "lower_bound":
-            slack = (
-                verdict.predicted / verdict.observed if verdict.kind == "upper_bound" and verdict.observed > 0 else 1
-            )
-            loose = f", with slack {slack:.2g}" if slack > LOOSE and verdict.status is Status.SUPPORTED else ""
-            return f"Measured {measured(verdict)}, bound {number(verdict.predicted)}{_in_brackets(verdict)}{loose}{at}."
+            bound = f"{number(verdict.predicted)}{_in_brackets(verdict)}"
+            if verdict.kind == "upper_bound" and verdict.observed > 0 and verdict.status is Status.SUPPORTED:
+                slack = verdict.predicted / verdict.observed
+                bound += f", with slack {slack:.2g}" if slack > LOOSE else ""
+            return f"Measured {measured(verdict)}, bound {bound}{at}."
         case "ordering":
             return f"Measured {measured(verdict)}, to be below {number(verdict.predicted)}{_in_brackets(verdict)}{at}."
         case "identity":
@@ -205,15 +214,15 @@ def sentence(verdict: Verdict) -> str:
             where = verdict.at if "end" in verdict.at else "slope"
             claim = f"claimed {side}{number(verdict.predicted)}{_in_brackets(verdict)}"
             return f"The {where} is {number(verdict.observed)} ({low} to {high}); {claim}."
-    return f"{_begun(_limit(verdict, verdict.trend))}." if verdict.trend else _stored(verdict)
+    return f"{_capitalize(_limit_words(verdict, verdict.trend))}." if verdict.trend else _recorded_reason(verdict)
 
 
-def _stored(verdict: Verdict) -> str:
+def _recorded_reason(verdict: Verdict) -> str:
     """The reason that a record keeps which has no numbers to make it from."""
-    return f"{_begun(verdict.reason.strip().rstrip('.'))}."
+    return f"{_capitalize(verdict.reason.strip().rstrip('.'))}."
 
 
-def _begun(text: str) -> str:
+def _capitalize(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
@@ -221,11 +230,11 @@ def _side(verdict: Verdict) -> str:
     return (verdict.side or "").replace("_", " ").replace("equal", "equal to")
 
 
-def _limit(verdict: Verdict, before: Trend) -> str:
+def _limit_words(verdict: Verdict, before: Trend) -> str:
     """What was seen at the end of a limit and before it, and what is claimed."""
     low, high = verdict.interval
     if verdict.kind == "limit_probability":
-        return _failures(verdict, before)
+        return _failure_words(verdict, before)
     slope = _rounded(verdict.observed, low + verdict.predicted, high + verdict.predicted, verdict.doubt)
     return (
         f"{verdict.at.removeprefix('slope ')} it goes like x^{slope}, claimed {_side(verdict)} "
@@ -234,12 +243,16 @@ def _limit(verdict: Verdict, before: Trend) -> str:
     )
 
 
-def _failures(verdict: Verdict, before: Trend) -> str:
+def _failure_words(verdict: Verdict, before: Trend) -> str:
     """How often an event fails to have the probability that is claimed in a limit."""
-    count, (low, high) = verdict.replicates, verdict.interval
-    share, verb = verdict.observed, "happens"
+    count = verdict.replicates
+    share = verdict.observed
+    low, high = verdict.interval
+    verb = "happens"
     if verdict.side == "at_least":
-        share, low, high = 1 - share, -high, -low
+        share = 1 - share
+        low = -verdict.interval[1]
+        high = -verdict.interval[0]
         verb = "fails to happen"
     words = (
         f"at {verdict.at} it {verb} in {share * count:,.0f} of {count:,} replicates ({percentage(low)} to "
@@ -262,7 +275,7 @@ def _rounded(value: float, low: float, high: float, doubt: str) -> str:
     return f"{value:.{digits}f} ({low:.{digits}f} to {high:.{digits}f})"
 
 
-def _open(verdict: Verdict) -> str:
+def _open_question(verdict: Verdict) -> str:
     """The open question of an undecided verdict, and what would decide it."""
     low, high = verdict.interval
     runs = f"{verdict.replicates:,} runs leave it open"
@@ -272,44 +285,44 @@ def _open(verdict: Verdict) -> str:
     if verdict.doubt and has_interval:
         return f"{runs}: {verdict.doubt}."
     if verdict.trend:
-        words = f"{runs}: {_limit(verdict, verdict.trend)}"
+        words = f"{runs}: {_limit_words(verdict, verdict.trend)}"
         if verdict.kind == "limit_rate" and abs(verdict.trend.value) > verdict.margin:
             words += ", and while it bends a grid nearer to the limit is needed"
         return f"{words}."
     if verdict.kind == "identity" and math.isfinite(verdict.smallest_discrepancy):
-        rare = percentage(verdict.smallest_discrepancy)
-        return f"Off by at most {number(verdict.observed)}; a worse error is rarer than {rare} of replicates."
-    is_share = verdict.kind == "probability"
-    what = {"rate": verdict.at or "slope", "probability": "frequency"}.get(verdict.kind, "difference")
-    shift = verdict.predicted if what != "difference" else 0.0
+        share = percentage(verdict.smallest_discrepancy)
+        return f"Off by at most {number(verdict.observed)}; a worse error is rarer than {share} of replicates."
+    quantity = {"rate": verdict.at or "slope", "probability": "frequency"}.get(verdict.kind, "difference")
+    shift = verdict.predicted if quantity != "difference" else 0.0
     at = f" at {verdict.at}" if verdict.at not in {"", "mean"} and verdict.kind != "rate" else ""
     if verdict.doubt:
         value = verdict.observed - verdict.predicted + shift
-        return f"{runs}: the {what}{at} is {number(value)}, without a whole interval: {verdict.doubt}."
+        return f"{runs}: the {quantity}{at} is {number(value)}, without a whole interval: {verdict.doubt}."
     if verdict.kind in {"identity", *LIMITS} or not (math.isfinite(verdict.observed) and has_interval):
-        return _stored(verdict)
-    shown = percentage if is_share else number
-    words = f"{runs}: the {what}{at} is between {shown(low + shift)} and {shown(high + shift)}"
-    if what == "difference":
-        words += f", and {_allowed(verdict)} is claimed"
+        return _recorded_reason(verdict)
+    write = percentage if verdict.kind == "probability" else number
+    words = f"{runs}: the {quantity}{at} is between {write(low + shift)} and {write(high + shift)}"
+    if quantity == "difference":
+        words += f", and {_allowed_difference(verdict)} is claimed"
     needed = replicates_needed(verdict)
     return f"{words}; about {needed:,} would decide." if needed else f"{words}."
 
 
-def _allowed(verdict: Verdict) -> str:
+def _allowed_difference(verdict: Verdict) -> str:
     is_below, is_above = allowed_sides(verdict)
-    if is_below or is_above:
-        return f"{'at most' if is_below else 'at least'} {number(verdict.margin if is_below else -verdict.margin)}"
+    if is_below:
+        return f"at most {number(verdict.margin)}"
+    if is_above:
+        return f"at least {number(-verdict.margin)}"
     return f"at most {number(verdict.margin)} either way"
 
 
 def replicates_needed(verdict: Verdict) -> int | None:
     """About how many replicates would decide, were the estimate to stay; None where no number would do."""
     low, high = verdict.interval
-    estimate, half = verdict.observed - verdict.predicted, (high - low) / 2
-    is_below, is_above = allowed_sides(verdict)
-    edges = [edge for edge, is_free in ((-verdict.margin, is_below), (verdict.margin, is_above)) if not is_free]
-    distance = min((abs(estimate - edge) for edge in edges), default=0.0)
+    half = (high - low) / 2
+    estimate = verdict.observed - verdict.predicted
+    distance = min(abs(estimate - end) for end in allowed_range(verdict, verdict.margin))
     if not (distance > 0 and math.isfinite(half)):
         return None
     needed = verdict.replicates * (half / distance) ** 2
@@ -328,12 +341,12 @@ def repeat_words(verdict: Verdict) -> str:
 
 def facts(verdict: Verdict) -> list[Fact]:
     """The numbers of a verdict, line by line; lines whose number does not exist are left out."""
-    found = []
+    lines = []
     for label, parts in _facts(verdict):
         numbers = [part for part in parts if not isinstance(part, str)]
         if not numbers or any(math.isfinite(part) for part in numbers):
-            found.append(Fact(label, parts))
-    return found
+            lines.append(Fact(label, parts))
+    return lines
 
 
 def _facts(verdict: Verdict) -> Iterator[tuple[str, tuple[str | float, ...]]]:
@@ -344,13 +357,15 @@ def _facts(verdict: Verdict) -> Iterator[tuple[str, tuple[str | float, ...]]]:
         yield f"{predicted}{side}", (verdict.predicted, at)
     yield observed, (verdict.observed, at)
     if verdict.kind != "identity":
-        yield "observed − predicted", (verdict.observed - verdict.predicted, *_spread(verdict))
+        has_error = math.isfinite(verdict.standard_error)
+        spread = (" ± ", verdict.standard_error, " (s.e.)") if has_error else ()
+        yield "observed − predicted", (verdict.observed - verdict.predicted, *spread)
     if any(math.isfinite(end) for end in verdict.interval):
         low, high = verdict.interval
-        about = verdict.interval_kind.removeprefix("exact ").removeprefix("asymptotic ")
+        method = verdict.interval_kind.removeprefix("exact ").removeprefix("asymptotic ")
         # Nobody is to take an interval that is asymptotic for one that is exact.
         name = "exact interval" if verdict.is_exact else "asymptotic interval"
-        yield name, ("[", low, ", ", high, f"] {about}")
+        yield name, ("[", low, ", ", high, f"] {method}")
     if math.isfinite(verdict.unseen):
         yield "may have been missed", (verdict.unseen, " of replicates: an event that rare, whatever it carries")
     yield "tolerance" if verdict.kind == "identity" else "margin", (verdict.margin,)
@@ -364,10 +379,6 @@ def _facts(verdict: Verdict) -> Iterator[tuple[str, tuple[str | float, ...]]]:
     yield "detectable error", (verdict.smallest_discrepancy, power)
     looks = f" in {len(verdict.looks)} looks" if len(verdict.looks) > 1 else ""
     yield "replicates", (verdict.replicates, f"{looks}; stopped: {STOPS[verdict.stopped]}")
-
-
-def _spread(verdict: Verdict) -> tuple[str | float, ...]:
-    return (" ± ", verdict.standard_error, " (s.e.)") if math.isfinite(verdict.standard_error) else ()
 
 
 _ENDS = {  # what can be said of claims over all readings, and of one
@@ -406,11 +417,13 @@ class Chapter:
     others: list[ClaimEntry]  # of no statement that the report has
 
     def counts(self, reading: str | None = None) -> Counter[Status]:
-        verdicts = (verdict for entry in self.entries for verdict in entry.verdicts)
-        return Counter(verdict.status for verdict in verdicts if reading in (None, *verdict.settings))
+        counts: Counter[Status] = Counter()
+        for claim in self.entries:
+            counts.update(verdict.status for verdict in claim.verdicts if reading in (None, *verdict.settings))
+        return counts
 
-    def verdict(self, entry: ClaimEntry, reading: str) -> Verdict | None:
-        return next((verdict for verdict in entry.verdicts if reading in verdict.settings), None)
+    def verdict(self, claim: ClaimEntry, reading: str) -> Verdict | None:
+        return next((verdict for verdict in claim.verdicts if reading in verdict.settings), None)
 
 
 def arranged(report: Report) -> list[Chapter]:
@@ -420,17 +433,23 @@ def arranged(report: Report) -> list[Chapter]:
     replaces: dict[str, list[str]] = {}
     for claim, verdicts in by_claim.items():
         replaces.setdefault(verdicts[0].replaced_by or "", []).append(claim)
-    chapters, waiting = [], judged_statements(report)
+    chapters = []
+    waiting = judged_statements(report)
     for paper in dict.fromkeys(verdict.paper for verdict in report.verdicts):
-        own = [verdicts for verdicts in by_claim.values() if verdicts[0].paper == paper]
-        readings = list(dict.fromkeys(name for verdicts in own for verdict in verdicts for name in verdict.settings))
-        entries = [ClaimEntry(verdicts, replaces.get(verdicts[0].claim, [])) for verdicts in own]
-        left = {entry.claim: entry for entry in entries}
-        found = []
-        for known in [each for each in waiting if each.statement.roles.keys() & left.keys()]:
-            found.append((known, [left.pop(id) for id in known.statement.roles if id in left]))
-            waiting.remove(known)
-        chapters.append(Chapter(paper, readings, entries, found, list(left.values())))
+        readings: dict[str, None] = {}  # in the order of their first verdict
+        claims = []
+        for claim, verdicts in by_claim.items():
+            if verdicts[0].paper == paper:
+                claims.append(ClaimEntry(verdicts, replaces.get(claim, [])))
+                for verdict in verdicts:
+                    readings |= dict.fromkeys(verdict.settings)
+        unplaced = {claim.claim: claim for claim in claims}
+        statements = []
+        for judgement in [judgement for judgement in waiting if judgement.statement.roles.keys() & unplaced.keys()]:
+            ids = [id for id in judgement.statement.roles if id in unplaced]
+            statements.append((judgement, [unplaced.pop(id) for id in ids]))
+            waiting.remove(judgement)
+        chapters.append(Chapter(paper, list(readings), claims, statements, list(unplaced.values())))
     return chapters
 
 
@@ -444,78 +463,78 @@ def tested_statements(report: Report) -> list[Judged]:
     return [judged(statement, report.verdicts) for statement in report.statements]
 
 
-def statement_counts(known: Sequence[Judged]) -> dict[str, int]:
+def statement_counts(judgements: Sequence[Judged]) -> dict[str, int]:
     """How many statements have each status that occurs; "by reading" are those of which it differs."""
-    found = Counter(statement_status(each) for each in known)
-    return {status: found[status] for status in (*StatementStatus, BY_READING) if found[status]}
+    counts = Counter(map(statement_status, judgements))
+    return {status: counts[status] for status in (*StatementStatus, BY_READING) if counts[status]}
 
 
-def status_counts(known: Sequence[Judged]) -> str:
+def status_counts(judgements: Sequence[Judged]) -> str:
     """ "12 holds, 7 false, 2 by reading"."""
-    return ", ".join(f"{count} {status}" for status, count in statement_counts(known).items())
+    return ", ".join(f"{count} {status}" for status, count in statement_counts(judgements).items())
 
 
-def statement_status(known: Judged) -> str:
+def statement_status(judgement: Judged) -> str:
     """A statement's status in a word or two."""
-    if known.finding:
-        return str(known.finding.status)
-    return BY_READING if known.by_reading else str(StatementStatus.NOT_JUDGED)
+    if judgement.finding:
+        return str(judgement.finding.status)
+    return BY_READING if judgement.by_reading else str(StatementStatus.NOT_JUDGED)
 
 
-def counted_by_knowledge(known: Sequence[Judged]) -> str:
+def counted_by_knowledge(judgements: Sequence[Judged]) -> str:
     """ "a proof (7), simulation (2)", of statements that have one status."""
-    found = Counter(each.finding.known for each in known if each.finding)
-    return ", ".join(f"{words} ({found[name]})" for name, words in KNOWN_BY.items() if found[name])
+    counts = Counter(judgement.finding.known for judgement in judgements if judgement.finding)
+    return ", ".join(f"{words} ({counts[name]})" for name, words in KNOWN_BY.items() if counts[name])
 
 
-def urgency(known: Judged) -> int:
+def urgency(judgement: Judged) -> int:
     """The place of a statement among those that a reader wants first: what fails, then what is not settled."""
     first = (StatementStatus.FALSE, StatementStatus.VACUOUS, StatementStatus.AMENDED, BY_READING, StatementStatus.OPEN)
     order = [*map(str, first), *map(str, StatementStatus)]
-    return order.index(statement_status(known))
+    return order.index(statement_status(judgement))
 
 
-def status_json(known: Judged) -> dict[str, object]:
+def status_json(judgement: Judged) -> dict[str, object]:
     """A statement's status as JSON has it."""
-    by_reading = {reading: each.status for reading, each in known.by_reading.items()}
-    return {
-        "status": known.words,
-        "status_by_reading": by_reading,
-        "regions": [each._asdict() for each in known.regions],
-    }
+    by_reading = {reading: finding.status for reading, finding in judgement.by_reading.items()}
+    regions = [region._asdict() for region in judgement.regions]
+    return {"status": judgement.words, "status_by_reading": by_reading, "regions": regions}
 
 
-def decisive(known: Judged, verdicts: Sequence[Verdict]) -> Verdict | None:
+def decisive(judgement: Judged, verdicts: Sequence[Verdict]) -> Verdict | None:
     """The verdict that shows a statement's status best: one that decided it, else one on a claim that could."""
-    ids = [id for each in known.by_reading.values() for id in each.decided_by] or deciding(known.statement)
-    own = {(verdict.claim, verdict.setting): verdict for verdict in verdicts if verdict.claim in known.statement.roles}
-    by_id = [verdict for id in ids for (claim, _), verdict in own.items() if claim == id]
-    telling = (Status.REFUTED, Status.INCONCLUSIVE, Status.ERROR, *Status)
-    return min(by_id, key=lambda verdict: telling.index(verdict.status), default=None)
+    ids: list[str] = []
+    for finding in judgement.by_reading.values():
+        ids += finding.decided_by
+    by_setting = {(verdict.claim, verdict.setting): verdict for verdict in verdicts}
+    candidates: list[Verdict] = []
+    for id in ids or deciding(judgement.statement):
+        candidates += [verdict for verdict in by_setting.values() if verdict.claim == id]
+    order = (Status.REFUTED, Status.INCONCLUSIVE, Status.ERROR, *Status)
+    return min(candidates, key=lambda verdict: order.index(verdict.status), default=None)
 
 
-def beside(known: Judged, verdicts: Sequence[Verdict]) -> list[tuple[str, str]]:
+def beside(judgement: Judged, verdicts: Sequence[Verdict]) -> list[tuple[str, str]]:
     """What stands beside a status: whether its cause is isolated, and how competitors do; heading and text."""
-    without = [text for role in (Role.INTERVENTION, Role.SUSPECT) for text in _in_role(known, role, verdicts)]
-    needs_word = known.cause not in {None, Cause.ISOLATED} and (without or known.cause is not Cause.EXHIBITED)
-    parts = {
-        "isolated": [f"{_begun(str(known.cause))}.", *without] if needs_word else without,
-        "competitor": [*_in_role(known, Role.COMPETITOR, verdicts)],
-    }
-    return [(heading, " ".join(said)) for heading, said in parts.items() if said]
+    removals = [*_in_role(judgement, Role.INTERVENTION, verdicts), *_in_role(judgement, Role.SUSPECT, verdicts)]
+    cause = judgement.cause
+    if cause not in {None, Cause.ISOLATED} and (removals or cause is not Cause.EXHIBITED):
+        removals.insert(0, f"{_capitalize(str(cause))}.")
+    parts = {"isolated": removals, "competitor": [*_in_role(judgement, Role.COMPETITOR, verdicts)]}
+    return [(heading, " ".join(sentences)) for heading, sentences in parts.items() if sentences]
 
 
-def _in_role(known: Judged, role: Role, verdicts: Sequence[Verdict]) -> Iterator[str]:
-    """What a statement's claims in a role say and what was found, each under the reading that says most: where an
-    intervention does not bring the statement back, or another does, and then where it is decided.
-    """
-    telling = {Role.INTERVENTION: Status.REFUTED}.get(role, Status.SUPPORTED)
-    for id in [id for id, own in known.statement.roles.items() if own is role]:
-        found = [each for each in verdicts if each.claim == id and each.status in _IN_A_WORD]
-        found.sort(key=lambda each: (each.status is not telling, each.status is Status.INCONCLUSIVE))
-        for each in found[:1]:
-            of = "slope " if each.kind in {"rate", "limit_rate"} else ""
-            yield f"{tested(each).rstrip('.')}: {_IN_A_WORD[each.status]} ({of}{measured(each)})."
+def _in_role(judgement: Judged, role: Role, verdicts: Sequence[Verdict]) -> Iterator[str]:
+    """What a statement's claims in a role say and what was found, under the reading that says most."""
+    telling = Status.REFUTED if role is Role.INTERVENTION else Status.SUPPORTED
+    for id, role_of_claim in judgement.statement.roles.items():
+        candidates = [verdict for verdict in verdicts if verdict.claim == id and verdict.status in _IN_A_WORD]
+        if role_of_claim is not role or not candidates:
+            continue
+        candidates.sort(key=lambda verdict: (verdict.status is not telling, verdict.status is Status.INCONCLUSIVE))
+        verdict = candidates[0]
+        quantity = "slope " if verdict.kind in {"rate", "limit_rate"} else ""
+        yield f"{tested(verdict).rstrip('.')}: {_IN_A_WORD[verdict.status]} ({quantity}{measured(verdict)})."
 
 
 _IN_A_WORD = {
@@ -526,22 +545,25 @@ _IN_A_WORD = {
 }
 
 
-def unsaid(known: Judged) -> str:
+def unsaid(judgement: Judged) -> str:
     """Why a statement is open, or not judged, that does not say so itself."""
-    of = known.statement
-    if statement_status(known) == StatementStatus.NOT_JUDGED and not known.broken:
-        ran = f"There is no verdict on {listed(known.missing)}." if known.missing else "A claim's code failed."
-        return ran if deciding(of) else "No claim of it decides it."
-    if statement_status(known) != StatementStatus.OPEN or of.why or of.note or of.untestable:
+    statement = judgement.statement
+    status = statement_status(judgement)
+    if status == StatementStatus.NOT_JUDGED and not judgement.broken:
+        if not deciding(statement):
+            return "No claim of it decides it."
+        missing = judgement.missing
+        return f"There is no verdict on {listed(missing)}." if missing else "A claim's code failed."
+    if status != StatementStatus.OPEN or statement.why or statement.note or statement.untestable:
         return ""
-    if all(of.roles[id] is Role.LITERAL for id in deciding(of)):
+    if all(statement.roles[id] is Role.LITERAL for id in deciding(statement)):
         return "Tested only with constants, grids or data of our choice, which can leave it open but not refute it."
     return "The replicates that were run do not decide it."
 
 
-def script_options(of: Statement) -> dict[str, str]:
+def script_options(statement: Statement) -> dict[str, str]:
     """Options of `moe-theory why` that print each of a statement's programs, by kind."""
-    return {kind: "--script" if kind == "witness" else f"--{kind}" for kind in of.scripts}
+    return {kind: "--script" if kind == "witness" else f"--{kind}" for kind in statement.scripts}
 
 
 def claim_anchor(claim: str) -> str:
@@ -563,27 +585,33 @@ def summary(verdicts: Sequence[Verdict]) -> str:
 
 def gist(chapters: Sequence[Chapter]) -> str:
     """How many claims hold everywhere, fail everywhere, or neither, in one sentence."""
-    entries = [entry for chapter in chapters for entry in chapter.entries]
-    kinds = Counter(_everywhere({verdict.status for verdict in entry.verdicts}) for entry in entries)
-    said = [f"{kinds[end]} {end if kinds[end] > 1 else one}" for end, one in _ENDS.items() if kinds[end]]
-    return f"Of {len(entries)} {'claim' if len(entries) == 1 else 'claims'}, {listed(said)}." if entries else ""
+    claims: list[ClaimEntry] = []
+    for chapter in chapters:
+        claims += chapter.entries
+    if not claims:
+        return ""
+    counts = Counter(_everywhere({verdict.status for verdict in claim.verdicts}) for claim in claims)
+    occurring = [(words, counts[words]) for words in _ENDS if counts[words]]
+    phrases = [f"{count} {words if count > 1 else _ENDS[words]}" for words, count in occurring]
+    noun = "claim" if len(claims) == 1 else "claims"
+    return f"Of {len(claims)} {noun}, {listed(phrases)}."
 
 
 def error_words(report: Report) -> str:
-    found = [verdict.error for verdict in report.verdicts if verdict.status is not Status.ERROR]
-    errors = sorted({f"{error:.3g}" for error in found if math.isfinite(error)}, key=float)
-    count = len(found)
-    if not found:
+    all_errors = [verdict.error for verdict in report.verdicts if verdict.status is not Status.ERROR]
+    errors = sorted({f"{error:.3g}" for error in all_errors if math.isfinite(error)}, key=float)
+    count = len(all_errors)
+    if count == 0:
         return "No verdict was reached."
-    which = "the verdict" if count == 1 else f"any of the {count} verdicts"
-    start = f"The probability that {which} is false is at most {report.error:.4g}"
+    verdicts = "the verdict" if count == 1 else f"any of the {count} verdicts"
+    start = f"The probability that {verdicts} is false is at most {report.error:.4g}"
     start += " (as replicates grow, where an interval is asymptotic)"
     if not errors:
         return f"{start}."
     if count == 1:
         return f"{start}, spent over its interim analyses."
-    each = f"{errors[0]} each" if len(errors) == 1 else f"{errors[0]} to {errors[-1]} each"
-    return f"{start}: {each}, each spent over its interim analyses."
+    values = errors[0] if len(errors) == 1 else f"{errors[0]} to {errors[-1]}"
+    return f"{start}: {values} each, each spent over its interim analyses."
 
 
 def cut_short(report: Report) -> list[Verdict]:
