@@ -136,6 +136,9 @@ def _offered(module: ModuleType) -> Iterator[tuple[str, Any]]:
 
 
 def _names(module: ModuleType) -> list[str]:
+    listed_names = assigned(module).get("__all__")
+    if listed_names is not None and isinstance(listed_names.value, ast.List):
+        return ast.literal_eval(listed_names.value)
     defined = [node.name for node in tree(module).body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
     names = [*imported_from(module), *assigned(module), *defined]
     return [name for name in names if not name.startswith("_")]

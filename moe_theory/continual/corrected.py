@@ -1,14 +1,19 @@
-"""Corrections of false or approximate statements of `continual`, by their number; also called `continual.exact`."""
+"""Corrections of false or approximate statements of `continual`, by their number; also called `continual.exact`.
+
+Functions refuse arguments outside the domains beside them (InvalidValueError).
+"""
 
 import math
+from typing import Annotated
 
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float, Int, Real
 
 from moe_theory.continual import theory
+from moe_theory.core import linear
 from moe_theory.core import single_expert as recursion
-from moe_theory.core.constraints import Count, require
+from moe_theory.core.constraints import AtMost, Features, Size, Whole, Within, checked
 from moe_theory.core.critical import critical_drive as critical_drive
 from moe_theory.core.errors import InvalidValueError
 from moe_theory.core.linear import (
@@ -26,8 +31,19 @@ from moe_theory.core.single_expert import Exact as Exact
 from moe_theory.core.single_expert import _projection_moments
 from moe_theory.core.tasks import Pool
 
+__all__ = [
+    "Exact", "blind_limit", "coverage_probability", "critical_drive", "given_routes", "lemma_2", "lemma_11", "lemma_16",
+    "random_routing", "route_tilt", "routing_probabilities", "single_expert", "single_expert_gaussian", "theorem_1",
+    "theorem_2",
+]  # fmt: skip
+__dir__ = __all__.copy  # what `dir` shows: no imports
 
-def single_expert(pool: Pool, num_samples: int, num_rounds: int) -> Exact:
+
+Perturbation = Annotated[float, Within(low=0, open_low=True, why="without it routes are fixed")]
+
+
+@checked
+def single_expert(pool: Pool, num_samples: Size, num_rounds: Size) -> Exact:
     """Exact expected metrics for M = 1 and the arrivals of Definition 1: one signal column, the others Gaussian.
 
     Tasks arrive uniformly; the expectation is over tasks and features. Float64; O(N d^3 + T (N d^2 + d^3)).
@@ -49,7 +65,8 @@ def single_expert(pool: Pool, num_samples: int, num_rounds: int) -> Exact:
     return recursion.single_expert(pool.truths, pool.signals, num_samples, num_rounds)
 
 
-def single_expert_gaussian(pool: Pool, num_samples: int, num_rounds: int) -> Exact:
+@checked
+def single_expert_gaussian(pool: Pool, num_samples: Size, num_rounds: Size) -> Exact:
     """Exact expected metrics for M = 1 if every column of X were Gaussian, the setting of Proposition 4's proof.
 
     Then Pi_n = I and D = d, and with r = 1 - s/d every error is a mean over the truths learned before:
@@ -70,7 +87,6 @@ def single_expert_gaussian(pool: Pool, num_samples: int, num_rounds: int) -> Exa
     truths = np.asarray(pool.truths, np.float64)
     num_features = truths.shape[1]
     ratio = overparameterization_ratio(num_features, num_samples)
-    require(Count, num_rounds=num_rounds)
     pool_gaps = gaps(pool._replace(truths=truths, clusters=np.asarray(pool.clusters)))
     rounds = np.arange(1, num_rounds + 1)
     powers = ratio**rounds
@@ -78,7 +94,13 @@ def single_expert_gaussian(pool: Pool, num_samples: int, num_rounds: int) -> Exa
     return Exact(*map(np.asarray, theorem_1(pool_gaps, ratio, rounds[:, None])), error=error)
 
 
-def given_routes(pool: Pool, num_samples: int, tasks: Int[np.ndarray, "T B"], experts: Int[np.ndarray, "T B"]) -> Exact:
+@checked
+def given_routes(
+    pool: Pool,
+    num_samples: Size,
+    tasks: Annotated[Int[np.ndarray, "T B"], Whole(0)],
+    experts: Annotated[Int[np.ndarray, "T B"], Whole(0)],
+) -> Exact:
     """Expected metrics of M experts along realised routes, round by round (T, B): which task came, and who had it.
 
     `pool` as states of a batch have it, replicates last. Each expert has the moments of a single one along its own
@@ -105,8 +127,12 @@ def given_routes(pool: Pool, num_samples: int, tasks: Int[np.ndarray, "T B"], ex
     return recursion.given_routes(pool.truths, pool.signals, num_samples, tasks, experts)
 
 
+@checked
 def route_tilt(
-    gates: Float[ArrayLike, "M d"], noise_scale: float, perturbation_scale: float, num_samples: int
+    gates: Annotated[Float[ArrayLike, "M d"], Within()],
+    noise_scale: Annotated[float, Within(low=0)],
+    perturbation_scale: Perturbation,
+    num_samples: Size,
 ) -> float:
     """How far knowing the span of an arrival's features moves the law of its route at most, with gates as they are.
 
@@ -123,18 +149,14 @@ def route_tilt(
         3.2e-05
     """
     theta = np.asarray(gates, np.float64)
-    if not perturbation_scale > 0:
-        raise InvalidValueError(
-            f"perturbation_scale={perturbation_scale} must be above 0: without it routes are fixed.",
-            argument="perturbation_scale",
-        )
     if np.abs(theta.sum(axis=0)).max() > 1e-4 * np.abs(theta).max():
         raise InvalidValueError("gates must add up to 0 over experts, as they do by Lemma 4. Subtract their mean.")
     squares = float(np.sum(theta**2)) * (num_samples - 1) * (noise_scale / perturbation_scale) ** 2
     return min(1.0, len(theta) ** 2 * squares)
 
 
-def theorem_1(pool_gaps: theory.Gaps, ratio: Float[ArrayLike, ""], loads: Real[Numbers, "*batch M"]) -> theory.Bound:
+@checked
+def theorem_1(pool_gaps: theory.Gaps, ratio: linear.Ratio, loads: linear.Loads) -> theory.Bound:
     """Expected metrics after t = sum_m L_m rounds, given the whole loads L_m: (19) and (20) as equalities.
 
     For routes that depend on neither tasks nor features, and columns that are all Gaussian. With W = |w_n|^2 and
@@ -167,7 +189,12 @@ def theorem_1(pool_gaps: theory.Gaps, ratio: Float[ArrayLike, ""], loads: Real[N
     )
 
 
-def blind_limit(num_tasks: int, num_features: int, num_samples: int) -> float:
+@checked
+def blind_limit(
+    num_tasks: Annotated[int, Whole(1), AtMost("num_features", "truths are orthonormal")],
+    num_features: Features,
+    num_samples: Size,
+) -> float:
     """lim E[G_t] in units of |w|^2 for orthonormal truths along their signals, where routes ignore the tasks.
 
     That of one expert, and of any number of them, once each has had many tasks: with D = d - 1, p = d - s, c = p/D and
@@ -186,11 +213,6 @@ def blind_limit(num_tasks: int, num_features: int, num_samples: int) -> float:
         >>> round(corrected.blind_limit(num_tasks=6, num_features=7, num_samples=2), 3)
         3.274
     """
-    if num_tasks > num_features:
-        raise InvalidValueError(
-            f"num_tasks={num_tasks} must be at most num_features={num_features}: truths are orthonormal.",
-            argument="num_tasks",
-        )
     require_overparameterized(num_features, num_samples)
     shrinkage, own, spread = _projection_moments(num_features, num_samples)
     others = 1 - 1 / num_tasks
@@ -200,11 +222,12 @@ def blind_limit(num_tasks: int, num_features: int, num_samples: int) -> float:
     return 2 + shrinkage * hidden - 2 / num_tasks / (1 - others * shrinkage)
 
 
+@checked
 def random_routing(
     pool_gaps: theory.Gaps,
-    ratio: Float[ArrayLike, ""],
-    num_experts: Real[ArrayLike, "*batch"],
-    rounds: Real[ArrayLike, "*batch"],
+    ratio: linear.Ratio,
+    num_experts: Annotated[Real[ArrayLike, "*batch"], Whole(1)],
+    rounds: linear.Rounds,
 ) -> theory.Bound:
     """`theorem_1` in the mean over loads where each task goes to any of M experts with equal chance.
 
@@ -239,12 +262,13 @@ def random_routing(
     )
 
 
+@checked
 def theorem_2(
     pool_gaps: theory.Gaps,
-    ratio: Float[ArrayLike, ""],
-    loads: Real[Numbers, "*batch M"],
-    explored_loads: Real[Numbers, "*batch M"],
-    round: Real[ArrayLike, "*batch"],
+    ratio: linear.Ratio,
+    loads: linear.Loads,
+    explored_loads: linear.ExploredLoads,
+    round: linear.Rounds,
 ) -> theory.Bound:
     """Theorem 2 with r^(L_tau - L_T1) in the third term of (21) in place of r^(L_t - L_T1 - 1).
 
@@ -273,7 +297,8 @@ def theorem_2(
     return printed._replace(forgetting=forgotten / xp.maximum(round - 1, 1))
 
 
-def lemma_2(perturbation_scale: float) -> float:
+@checked
+def lemma_2(perturbation_scale: Perturbation) -> float:
     """The least L with |p - p^|_inf <= L |h - h^|_inf for all outputs and any number M >= 2 of experts: 2 / lambda.
 
     dp_m/dh_m = sum_j c_j and dp_m/dh_j = -c_j with c_j >= 0, and sum_j c_j is 1/lambda times the increase of
@@ -289,8 +314,9 @@ def lemma_2(perturbation_scale: float) -> float:
     return 2 / perturbation_scale
 
 
+@checked
 def routing_probabilities(
-    outputs: Float[np.ndarray, "*batch M"], perturbation_scale: float
+    outputs: Annotated[Float[np.ndarray, "*batch M"], Within()], perturbation_scale: Perturbation
 ) -> Float[np.ndarray, "*batch M"]:
     """P(argmax_j h_j + r_j = m) for independent r_j ~ U[0, lambda], in float64.
 
@@ -323,7 +349,8 @@ def routing_probabilities(
     return total
 
 
-def lemma_11(num_sets: int, num_experts: int) -> float:
+@checked
+def lemma_11(num_sets: Size, num_experts: Size) -> float:
     """1 - N (1 - 1/N)^M, a lower bound of `coverage_probability` by the union bound.
 
     Source: replaces the product in the proof of Lemma 11 of `continual`.
@@ -336,7 +363,8 @@ def lemma_11(num_sets: int, num_experts: int) -> float:
     return 1 - num_sets * (1 - 1 / num_sets) ** num_experts
 
 
-def coverage_probability(num_sets: int, num_experts: int) -> float:
+@checked
+def coverage_probability(num_sets: Size, num_experts: Size) -> float:
     """The probability that M experts, each in one of N sets independently and uniformly, leave no set empty.
 
     Source: Lemma 11 of `continual`, which bounds it.
@@ -350,12 +378,13 @@ def coverage_probability(num_sets: int, num_experts: int) -> float:
     return sum(ways) / num_sets**num_experts
 
 
+@checked
 def lemma_16(
-    expert: Float[Array, " d"],
-    truth: Float[Array, " d"],
-    signal: Float[Array, " d"],
-    others: Float[Numbers, "N d"],
-    num_samples: int,
+    expert: Annotated[Float[Array, " d"], Within()],
+    truth: Annotated[Float[Array, " d"], Within()],
+    signal: Annotated[Float[Array, " d"], Within()],
+    others: Annotated[Float[Numbers, "N d"], Within()],
+    num_samples: Size,
 ) -> Float[Array, " N"]:
     """E |w' - w_n|^2 for every truth w_n in `others`, once an expert w has learned a task (`truth`, `signal`).
 

@@ -2,13 +2,16 @@
 
 The arrivals at expert m see the loads 1, 2, ..., L_t(m), so that each sum over rounds is geometric and costs O(M).
 Given NumPy float64 a function computes in float64; given JAX arrays, traced or not, in their precision.
+Functions refuse arguments outside the domains beside them (InvalidValueError).
 """
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 from jaxtyping import ArrayLike, Float, Int, Real
 
+from moe_theory.core import linear
+from moe_theory.core.constraints import Size, Whole, Within, checked
 from moe_theory.core.errors import unknown_name
 from moe_theory.core.linear import MAX_ROUNDS as MAX_ROUNDS
 from moe_theory.core.linear import Gaps as Gaps
@@ -19,7 +22,17 @@ from moe_theory.core.linear import overparameterization_ratio as overparameteriz
 from moe_theory.core.linear import require_overparameterized as require_overparameterized
 from moe_theory.core.numerics import array_namespace
 
+__all__ = [
+    "FORMS", "MAX_ROUNDS", "Bound", "Gaps", "error_contraction", "exploration_rounds", "gaps", "lemma_11", "lemma_16",
+    "overparameterization_ratio", "proposition_4", "require_overparameterized", "termination_rounds", "theorem_1",
+    "theorem_2",
+]  # fmt: skip
+__dir__ = __all__.copy  # what `dir` shows: no imports
+
+
 FORMS = ("printed", "appendix")  # of `theorem_2`
+
+Amount = Annotated[Float[ArrayLike, "*batch"], Within(low=0, open_low=True)]
 
 
 class Bound(NamedTuple):
@@ -29,8 +42,9 @@ class Bound(NamedTuple):
     generalization_error: Float[Numbers, "*batch"]  # E[G_t] of (16)
 
 
+@checked
 def exploration_rounds(
-    num_experts: Real[ArrayLike, "*batch"], learning_rate: Float[ArrayLike, "*batch"]
+    num_experts: Annotated[Real[ArrayLike, "*batch"], Whole(1)], learning_rate: Amount
 ) -> Int[Numbers, "*batch"]:
     """T1 = ceil(M / eta), the last round of the exploration stage, in rounds.
 
@@ -47,10 +61,11 @@ def exploration_rounds(
     return ceil_to_rounds(num_experts / learning_rate)
 
 
+@checked
 def termination_rounds(
-    num_experts: Real[ArrayLike, "*batch"],
-    learning_rate: Float[ArrayLike, "*batch"],
-    truth_scale: Float[ArrayLike, "*batch"],
+    num_experts: Annotated[Real[ArrayLike, "*batch"], Whole(1)],
+    learning_rate: Amount,
+    truth_scale: Amount,
 ) -> Int[Numbers, "*batch"]:
     """T2 = ceil(sigma_0^(-1/4) M / eta), up to its O() constant: when gate updates terminate, in rounds.
 
@@ -64,7 +79,8 @@ def termination_rounds(
     return ceil_to_rounds(num_experts / learning_rate * truth_scale**-0.25)
 
 
-def proposition_4(pool_gaps: Gaps, ratio: Float[ArrayLike, ""], rounds: Real[ArrayLike, "*batch"]) -> Bound:
+@checked
+def proposition_4(pool_gaps: Gaps, ratio: linear.Ratio, rounds: linear.Rounds) -> Bound:
     """Expected metrics of one expert (M = 1) as printed, for `ratio` r after `rounds` >= 2.
 
     Source: Proposition 4, (17) and (18) of `continual`.
@@ -85,12 +101,13 @@ def proposition_4(pool_gaps: Gaps, ratio: Float[ArrayLike, ""], rounds: Real[Arr
     )
 
 
+@checked
 def theorem_1(
     pool_gaps: Gaps,
-    ratio: Float[ArrayLike, ""],
-    loads: Real[ArrayLike, "*batch M"],
-    explored_loads: Real[ArrayLike, "*batch M"],
-    round: Real[ArrayLike, "*batch"],
+    ratio: linear.Ratio,
+    loads: linear.Loads,
+    explored_loads: linear.ExploredLoads,
+    round: linear.Rounds,
 ) -> Bound:
     """Upper bounds for more experts than tasks, after round t = `round` with loads L_t(m).
 
@@ -120,12 +137,13 @@ def theorem_1(
     )
 
 
+@checked
 def theorem_2(
     pool_gaps: Gaps,
-    ratio: Float[ArrayLike, ""],
-    loads: Real[Numbers, "*batch M"],
-    explored_loads: Real[Numbers, "*batch M"],
-    round: Real[ArrayLike, "*batch"],
+    ratio: linear.Ratio,
+    loads: linear.Loads,
+    explored_loads: linear.ExploredLoads,
+    round: linear.Rounds,
     form: str = "printed",
 ) -> Bound:
     """Upper bounds for fewer experts than tasks, after round t = `round` with loads L_t(m).
@@ -175,7 +193,8 @@ def theorem_2(
     return Bound(forgetting=forgotten / xp.maximum(round - 1, 1), generalization_error=errors / round)
 
 
-def lemma_11(num_sets: int, num_experts: int) -> float:
+@checked
+def lemma_11(num_sets: Size, num_experts: Size) -> float:
     """(1 - (1 - 1/N)^M)^N, as if N sets were filled by M experts independently of each other.
 
     The proof has it below the probability that no set is empty. An expert in one set is in no other, so it is above.
@@ -190,8 +209,12 @@ def lemma_11(num_sets: int, num_experts: int) -> float:
     return (1 - (1 - 1 / num_sets) ** num_experts) ** num_sets
 
 
+@checked
 def lemma_16(
-    tasks: Int[np.ndarray, "T B"], experts: Int[np.ndarray, "T B"], truths: Float[np.ndarray, "N d B"], ratio: float
+    tasks: Annotated[Int[np.ndarray, "T B"], Whole(0)],
+    experts: Annotated[Int[np.ndarray, "T B"], Whole(0)],
+    truths: Annotated[Float[np.ndarray, "N d B"], Within()],
+    ratio: linear.Ratio,
 ) -> Float[np.ndarray, " B"]:
     """The right side of (42), averaged over T arrivals, from their tasks, their experts and the truths of a pool.
 

@@ -1,19 +1,23 @@
-"""Constraints beside the fields of a paper's `Params` and `Dims`, and the two functions that check them.
+"""Constraints beside the fields of a paper's `Params` and `Dims` and the arguments of closed forms, and their checks.
 
     class Params(NamedTuple):
         num_experts: Annotated[Count, PaddedTo("max_experts")] = 10  # M
         learning_rate: Positive = 0.5  # eta of (9)
+
+    @checked
+    def termination_rounds(num_experts: Count, learning_rate: Positive) -> int: ...
 
 Everything is checked on the host, before anything is compiled. Traced parameters have no value yet and are passed over.
 """
 
 import dataclasses
 import functools
+import inspect
 import itertools
 import math
 import operator
-from collections.abc import Mapping
-from typing import Annotated, Any, get_args, get_type_hints
+from collections.abc import Callable, Mapping, Sequence
+from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
 
 import jax
 import jax.numpy as jnp
@@ -26,6 +30,7 @@ from moe_theory.core.errors import shown as shown
 from moe_theory.core.numerics import Scalar
 
 Values = Mapping[str, np.ndarray]  # parameters that are not traced, by name
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 @dataclasses.dataclass(frozen=True)
@@ -144,14 +149,21 @@ Scale = Annotated[Real, Within(low=0), Squared()]  # of vectors whose squared le
 LARGEST_STEP = Within(high=1e12, why="of what is added to a larger step float32 keeps nothing")
 StepSize = Annotated[Real, Within(low=0), LARGEST_STEP]
 Probability = Annotated[Real, Within(0, 1, why="it is a probability")]
-OpenProbability = Annotated[Real, Within(0, 1, open_low=True, open_high=True, why="it is a probability")]
+A_PROBABILITY = Within(0, 1, open_low=True, open_high=True, why="it is a probability")
+OpenProbability = Annotated[Real, A_PROBABILITY]
 Flag = Annotated[Bool[Scalar, ""], OneOf((True, False))]
 Count = Annotated[Int[Scalar, ""], Whole(1)]
+FEW_ACTIVE = AtMost("num_experts", "only so many experts can be active")
 AT_LEAST_0 = Within(low=0)  # of arrays in a state or an info
 SHARE = Within(0, 1)  # the same
 CountOrZero = Annotated[Int[Scalar, ""], Whole(0)]
 Size = Annotated[int, Whole(1)]  # static
 SizeOrZero = Annotated[int, Whole(0)]
+# Of closed forms, on the host.
+Features = Annotated[int, Whole(2)]
+Switch = Annotated[bool, OneOf((True, False))]
+Amount = Annotated[float, Within(low=0)]
+PositiveAmount = Annotated[float, Within(low=0, open_low=True)]
 
 
 def check(params: Any, dims: Any = None) -> Values:
@@ -196,7 +208,7 @@ def check_sizes(dims: Any) -> None:
     stated_by_name = _constraints(type(dims))
     values = {name: getattr(dims, name) for name in stated_by_name}
     for name, value in values.items():
-        if value is None and type(None) in get_args(_hints(type(dims))[name]):
+        if value is None and type(None) in get_args(hints_of(type(dims))[name]):
             continue
         is_static = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
         for constraint in stated_by_name[name]:
@@ -211,28 +223,36 @@ def require(constraint: Any, **values: Any) -> None:
     Raises: InvalidValueError naming the value, the bound and the way out.
     """
     for name, value in values.items():
-        try:
-            numbers = np.unique(np.asarray(value, float)).tolist()
-        except OverflowError:
-            raise InvalidValueError(f"{name}={shortened(value)} is too large. Lower {name}.", argument=name) from None
-        except (TypeError, ValueError):
-            problem = f"must be a number. Change {name}."
-            raise InvalidValueError(f"{name}={shortened(value)} {problem}", argument=name) from None
-        for number in [value] if isinstance(value, (int, float)) else numbers:
-            if not math.isfinite(number):
-                raise InvalidValueError(f"{name}={number} must be a finite number. Change {name}.", argument=name)
-            for part in getattr(constraint, "__metadata__", (constraint,)):
-                _require_allowed(part, name, number, number)
+        _require(getattr(constraint, "__metadata__", (constraint,)), name, value)
+
+
+def checked(function: Function) -> Function:
+    """Decorate a closed form: it refuses arguments that break a constraint beside them, and takes lists as arrays.
+
+    Of a named tuple the fields are checked. Traced values have no value yet and are passed over.
+
+    Raises: InvalidValueError, when the closed form is called, naming the value, the bound and the way out.
+    """
+    signature = inspect.signature(function)
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        bound = signature.bind(*args, **kwargs)
+        bound.arguments = _admitted(function, bound.arguments)
+        return function(*bound.args, **bound.kwargs)
+
+    return call  # pyright: ignore[reportReturnType]
 
 
 def require_active(num_experts: Any, num_active: Any) -> None:
     """Raise InvalidValueError unless numbers, or arrays of them, are whole and 1 <= num_active <= num_experts."""
     values = {"num_experts": num_experts, "num_active": num_active}
     require(Count, **values)
-    require_ordered(values, "num_active", "num_experts", "only so many experts can be active")
+    require_ordered(values, "num_active", "num_experts", FEW_ACTIVE.why)
 
 
-def require_overparameterized(num_features: int, num_samples: int) -> None:
+@checked
+def require_overparameterized(num_features: Features, num_samples: Size) -> None:
     """Raise InvalidValueError unless 1 <= num_samples < num_features.
 
     Source: Section 3.1 of `continual`.
@@ -244,7 +264,6 @@ def require_overparameterized(num_features: int, num_samples: int) -> None:
             ...
         moe_theory.core.errors.InvalidValueError: num_samples=10 must be below num_features=10: ...
     """
-    require(Count, num_samples=num_samples)
     if num_samples >= num_features:
         raise InvalidValueError(
             f"num_samples={num_samples} must be below num_features={num_features}: the paper studies "
@@ -255,10 +274,17 @@ def require_overparameterized(num_features: int, num_samples: int) -> None:
 
 def require_ordered(values: Mapping[str, Any], lower: str, upper: str, why: str) -> None:
     """Raise InvalidValueError where the value called `lower`, or any in an array, is above the one called `upper`."""
-    if {lower, upper} <= values.keys() and np.any(np.asarray(values[lower]) > np.asarray(values[upper])):
-        raise InvalidValueError(
-            f"{lower}={values[lower]} must be at most {upper}={values[upper]}: {why}. Lower {lower} or raise {upper}."
-        )
+    if not {lower, upper} <= values.keys():
+        return
+    try:
+        low, high = np.broadcast_arrays(values[lower], values[upper])
+    except ValueError:
+        shapes = f"{lower} has shape {np.shape(values[lower])} and {upper} {np.shape(values[upper])}"
+        raise InvalidValueError(f"{shapes}, which must broadcast. Change {lower}.", argument=lower) from None
+    is_above = low > high
+    if np.any(is_above):
+        bounds = f"{lower}={low[is_above][0]} must be at most {upper}={high[is_above][0]}"
+        raise InvalidValueError(f"{bounds}: {why}. Lower {lower} or raise {upper}.", argument=lower)
 
 
 def require_representable(name: str, value: float, dtype: Any) -> None:
@@ -285,7 +311,8 @@ def is_known(*leaves: Any) -> bool:
 
 
 @functools.cache
-def _hints(kind: type) -> dict[str, Any]:
+def hints_of(kind: Any) -> dict[str, Any]:
+    """The annotations of a function, or of a class's fields, with what stands beside them."""
     return get_type_hints(kind, include_extras=True)
 
 
@@ -301,11 +328,97 @@ def stated(kind: type) -> dict[str, tuple[Any, ...]]:
 def _constraints(kind: type) -> dict[str, tuple[Any, ...]]:
     kinds = (Within, Whole, OneOf, Squared, PaddedTo, AtMost, IndexOf, Undefined)
     found = {}
-    for name, hint in _hints(kind).items():
+    for name, hint in hints_of(kind).items():
         members = [hint, *(member for member in get_args(hint) if get_args(member))]  # of a union too
         stated = itertools.chain.from_iterable(getattr(member, "__metadata__", ()) for member in members)
         found[name] = tuple(part for part in stated if isinstance(part, kinds))
     return found
+
+
+def _admitted(kind: Any, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Arguments of a function, or fields of a named tuple, that break no constraint; lists as arrays."""
+    admitted = dict(values)
+    for name, value in values.items():
+        hint = hints_of(kind)[name]
+        constraints = _constraints(kind)[name]
+        if isinstance(hint, type) and issubclass(hint, tuple):
+            if not hasattr(value, "_fields"):
+                raise InvalidValueError(
+                    f"{name}={shortened(value)} must be a {hint.__name__}. Change {name}.", argument=name
+                )
+            admitted[name] = value._replace(**_admitted(hint, value._asdict()))
+        elif is_known(value) and (constraints or isinstance(kind, type)):
+            admitted[name] = _admitted_value(name, value, hint, constraints, isinstance(kind, type))
+    if isinstance(kind, type):  # a closed form needs few of the parameters, and relates none
+        return admitted
+    known = {name: value for name, value in admitted.items() if is_known(value)}
+    for name, constraints in _constraints(kind).items():
+        for constraint in constraints:
+            if isinstance(constraint, AtMost):
+                require_ordered(known, name, constraint.other, constraint.why)
+    return admitted
+
+
+def _admitted_value(name: str, value: Any, hint: Any, constraints: tuple[Any, ...], is_field: bool) -> Any:
+    """A value that breaks no constraint; an array where it was a list."""
+    if value is None and type(None) in get_args(hint):
+        return None
+    base = _base_of(hint)
+    if base is str:
+        _require_allowed(constraints[0], name, shortened(value), value)
+        return value
+    _require(constraints, name, value)
+    axes = None if is_field else axes_of(hint)  # fields of a batch have one axis more
+    shape = np.asarray(value).shape
+    if axes is not None and len(shape) != len(axes):
+        is_open = any(axis.startswith("*") for axis in axes)
+        if not is_open or len(shape) < len(axes) - 1:
+            expected = f"an array ({' '.join(axes)})" if axes else "one number"
+            raise InvalidValueError(f"{name} has shape {shape}, not that of {expected}. Change {name}.", argument=name)
+    is_list = isinstance(value, (list, tuple)) and get_origin(base) is not Sequence
+    return np.asarray(value) if is_list else value
+
+
+def _base_of(hint: Any) -> Any:
+    """The type of an argument, without what stands beside it and without None."""
+    annotated = hint if hasattr(hint, "__metadata__") else next(iter(get_args(hint)), hint)
+    return getattr(annotated, "__origin__", annotated)
+
+
+def axes_of(hint: Any) -> list[str] | None:
+    """Names of the axes that an argument's type has, as of jaxtyping; None of one that leaves them open."""
+    base = _base_of(hint)
+    if base in (bool, int, float):
+        return []
+    if get_origin(base) is Sequence:
+        return ["n"]
+    shapes = [kind.dim_str for kind in (base, *get_args(base)) if hasattr(kind, "dim_str")]
+    return shapes[0].split() if shapes else None
+
+
+def _require(constraints: tuple[Any, ...], name: str, value: Any) -> None:
+    """`require` of one number, or an array of them. Of an array the extremes stand for all where they can."""
+    constraints = tuple(constraint for constraint in constraints if hasattr(constraint, "complaint"))
+    try:
+        kind = np.asarray(value).dtype.kind
+        array = np.asarray(value, None if kind in "iu" else float) if kind in "biufOV" else None  # V: bfloat16
+    except OverflowError:
+        raise InvalidValueError(f"{name}={shortened(value)} is too large. Lower {name}.", argument=name) from None
+    except (TypeError, ValueError):
+        array = None
+    if array is None:
+        raise InvalidValueError(f"{name}={shortened(value)} must be a number. Change {name}.", argument=name)
+    if isinstance(value, (int, float)):
+        numbers = [value]
+    elif array.size and all(isinstance(constraint, Within) for constraint in constraints):
+        numbers = [array.min().item(), array.max().item()]
+    else:
+        numbers = np.unique(array).tolist()
+    for number in numbers:
+        if not math.isfinite(number):
+            raise InvalidValueError(f"{name}={number} must be a finite number. Change {name}.", argument=name)
+        for constraint in constraints:
+            _require_allowed(constraint, name, number, number)
 
 
 def _scalar(name: str, given: Any) -> np.ndarray:

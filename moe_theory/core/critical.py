@@ -10,10 +10,12 @@ to first order all outputs are level again. With kappa = eta c |v|^2 / M, a paym
 which is gradient descent of pi_m |dw|, (27) of `continual` and (25) of `edge`, for one signal.
 """
 
+from typing import Annotated
+
 import numpy as np
 from scipy import optimize
 
-from moe_theory.core.constraints import NonNegative, Whole, Within, require
+from moe_theory.core.constraints import Whole, Within, checked, require
 from moe_theory.core.errors import InvalidValueError
 
 SETTLED = 1e-12  # a payment that moves nothing any more, in units of the first
@@ -57,7 +59,12 @@ def lead_after_turns(num_experts: int, drive: float, contraction: float = 0.0) -
     return float(least)
 
 
-def critical_drive(num_experts: int, contraction: float, perturbation: float | None = None) -> float:
+@checked
+def critical_drive(
+    num_experts: Annotated[int, OTHERS],
+    contraction: Annotated[float, Within(0, 1, open_high=True, why="with 1 an expert never learns its task")],
+    perturbation: Annotated[float, Within(low=0)] | None = None,
+) -> float:
     """kappa_c(M): the least gate drive at which the last expert to pay for a task is ahead of all others afterwards.
 
     It depends neither on the number of tasks nor on sigma_0, and on lambda little: an expert ahead by lambda has the
@@ -82,10 +89,6 @@ def critical_drive(num_experts: int, contraction: float, perturbation: float | N
         >>> round(corrected.critical_drive(2, 0, perturbation=1e-6) / 4e-6 ** (1 / 3), 3)
         1.0
     """
-    require(OTHERS, num_experts=num_experts)
-    require(Within(0, 1, open_high=True, why="with 1 an expert never learns its task"), contraction=contraction)
-    if perturbation is not None:
-        require(NonNegative, perturbation=perturbation)
     has_none = num_experts == 2 or (num_experts == 3 and contraction == 0)
     if perturbation is None and has_none:
         raise InvalidValueError(

@@ -5,7 +5,7 @@ Given NumPy float64 a function computes in float64; given JAX arrays, traced or 
 """
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -13,12 +13,19 @@ import numpy as np
 from jaxtyping import Array, ArrayLike, Float, Int, Real
 
 from moe_theory.core import constraints
+from moe_theory.core.constraints import AtMost, Features, Size, Whole, Within, checked
 from moe_theory.core.constraints import require_overparameterized as require_overparameterized
 from moe_theory.core.errors import InvalidValueError
 from moe_theory.core.numerics import array_namespace
 from moe_theory.core.tasks import Pool, orthonormal_in_loop
 
 Numbers = jax.Array | np.ndarray | np.number
+Gap = Annotated[Float[Numbers, ""], Within(low=0, why="it is a mean of squares")]
+# Arguments of closed forms.
+Ratio = Annotated[Float[ArrayLike, "*batch"], Within(0, 1, open_low=True, open_high=True, why="it is r = 1 - s/d")]
+Rounds = Annotated[Real[ArrayLike, "*batch"], Whole(1)]
+Loads = Annotated[Real[Numbers, "*batch M"], Within(low=0, why="it counts tasks")]
+ExploredLoads = Annotated[Loads, AtMost("loads", "loads never fall")]
 # How experts learn: (models (k, d), arrival, params) -> what their models change by (k, d).
 Fit = Callable[[Float[Array, "k d"], Any, Any], Float[Array, "k d"]]
 
@@ -32,12 +39,13 @@ CEILING_TOLERANCE = 3 * 2.0**-23
 class Gaps(NamedTuple):
     """The means over a pool's tasks that the closed forms depend on; all have the truths' squared unit."""
 
-    truth_norm: Float[Numbers, ""]  # (1/N) sum_n |w_n|^2
-    task_gap: Float[Numbers, ""]  # (1/N^2) sum_{n,n'} |w_n - w_n'|^2
-    within_gap: Float[Numbers, ""]  # Psi_1, task n to a task of its own cluster
-    across_gap: Float[Numbers, ""]  # Psi_2, task n to a task of a uniformly chosen cluster
+    truth_norm: Gap  # (1/N) sum_n |w_n|^2
+    task_gap: Gap  # (1/N^2) sum_{n,n'} |w_n - w_n'|^2
+    within_gap: Gap  # Psi_1, task n to a task of its own cluster
+    across_gap: Gap  # Psi_2, task n to a task of a uniformly chosen cluster
 
 
+@checked
 def gaps(pool: Pool) -> Gaps:
     """The truth norm and the gaps between tasks of a `pool`, whose number of clusters may be traced.
 
@@ -72,7 +80,8 @@ def gaps(pool: Pool) -> Gaps:
     )
 
 
-def overparameterization_ratio(num_features: int, num_samples: int) -> float:
+@checked
+def overparameterization_ratio(num_features: Features, num_samples: Size) -> float:
     """r = 1 - s/d, dimensionless, in (0, 1).
 
     Source: Section 5 of `continual`, above Proposition 4.
@@ -87,7 +96,8 @@ def overparameterization_ratio(num_features: int, num_samples: int) -> float:
     return 1 - num_samples / num_features
 
 
-def error_contraction(num_features: int, num_samples: int) -> float:
+@checked
+def error_contraction(num_features: Features, num_samples: Size) -> float:
     """Factor by which one repeat of a task shrinks an expert's expected squared error: (d - s)/(d - 1), in (0, 1].
 
     After its first arrival the error is orthogonal to the task's signal, and the other s - 1 columns span a uniformly

@@ -237,12 +237,10 @@ def given_routes(
 
     Source: derivation above. Float64; O(T B d^2), whatever the number of experts.
     Raises: InvalidValueError unless 1 <= num_samples < d; InvalidValueError for a zero signal; InvalidValueError for no
-        round, or for tasks or experts below 0.
+        round.
     """
     truths, signals = (np.moveaxis(np.asarray(each, np.float64), -1, 0) for each in (truths, signals))
     require(Count, num_rounds=len(tasks))
-    if np.min(tasks) < 0 or np.min(experts) < 0:
-        raise InvalidValueError("tasks and experts count from 0: a round without an expert has no expected metrics.")
     return _along(truths, signals, num_samples, tasks, experts)
 
 

@@ -9,42 +9,54 @@ got, so an expert with load L has the expected error g(L) of a single expert aft
 with g from the moment recursion of `core/single_expert.py`: `generalization_error` and `by_loads`. Delays do not
 matter: an expert is idle only once it has its new model, so it learns its arrivals one by one. A model still being
 trained counts as learned: this is G with pending tasks completed, one task an expert at a time. T is the number of
-tasks that were not dropped.
+tasks that were not dropped. Functions refuse arguments outside the domains beside them (InvalidValueError).
 """
 
-import numpy as np
-from jaxtyping import ArrayLike, Float, Int, Real
+from typing import Annotated
 
-from moe_theory.core.constraints import is_known
+import numpy as np
+from jaxtyping import Float, Int, Real
+
+from moe_theory.core import linear
+from moe_theory.core.constraints import Size, Switch, Whole, Within, checked, is_known
 from moe_theory.core.critical import critical_drive as critical_drive
 from moe_theory.core.errors import InvalidValueError
 from moe_theory.core.linear import Gaps, one_expert_a_round, power, power_complement
 from moe_theory.core.numerics import Numbers, array_namespace
 from moe_theory.core.single_expert import fixed_signals, given_arrivals, learn_arrivals, signals_along_truths
 from moe_theory.core.tasks import Pool
-from moe_theory.edge.theory import _binomial_tail, _require_window
+from moe_theory.edge.theory import Floor, Specialists, _binomial_tail
+
+__all__ = [
+    "by_loads", "critical_drive", "generalization_error", "given_routes", "proposition_4", "theorem_1", "unserved",
+]  # fmt: skip
+__dir__ = __all__.copy  # what `dir` shows: no imports
 
 
-def unserved(max_delay: int, num_tasks: int, specialists: float) -> float:
+@checked
+def unserved(max_delay: Size, num_tasks: Size, specialists: Specialists) -> float:
     """Probability that an arriving task finds all its `specialists` busy, if every delay is `max_delay`.
 
     They are busy if at least that many of the max_delay - 1 arrivals before are of the task. For a whole number of
     specialists this is at least `theory.tail`. With shorter delays it is an upper bound.
 
     Source: in place of the window of Appendix B in Proposition 1 of `edge`.
-    Raises: InvalidValueError unless max_delay >= 1 and num_tasks >= 1.
 
     Examples:
         >>> from moe_theory.edge import corrected
         >>> round(corrected.unserved(max_delay=2, num_tasks=2, specialists=1), 6)
         0.5
     """
-    _require_window(max_delay, num_tasks)
     return float(_binomial_tail(np.ceil(specialists) - 1, max_delay - 1, num_tasks))
 
 
+@checked
 def generalization_error(
-    pool: Pool, num_samples: int, max_load: int, cluster_spread: float, follows_truth: bool
+    pool: Pool,
+    num_samples: Size,
+    max_load: Size,
+    cluster_spread: Annotated[float, Within(low=0, why="it is a deviation")],
+    follows_truth: Switch,
 ) -> Float[np.ndarray, " L"]:
     """g(L) for L = 0..`max_load`: the expected mean error of one expert over its own L arrivals; g(0) = 0.
 
@@ -66,10 +78,6 @@ def generalization_error(
         >>> errors.shape, np.allclose(errors, 0)
         ((4,), True)
     """
-    if max_load < 1:
-        raise InvalidValueError(
-            f"max_load={max_load} must be at least 1: g(0) is 0 by definition. Raise max_load.", argument="max_load"
-        )
     if follows_truth:
         arrivals = signals_along_truths(pool.truths, cluster_spread)
     else:
@@ -78,7 +86,11 @@ def generalization_error(
     return np.concatenate([[0.0], errors])
 
 
-def by_loads(errors: Float[Numbers, " L"], loads: Real[Numbers, "*batch M"]) -> Float[Numbers, "*batch"]:
+@checked
+def by_loads(
+    errors: Annotated[Float[Numbers, " L"], Within()],  # computed, and so rounded to either side of 0
+    loads: Annotated[Real[Numbers, "*batch M"], Whole(0)],
+) -> Float[Numbers, "*batch"]:
     """E[G_T | loads] from `errors` g(0..max_load) and the experts' whole `loads`; 0 where no task has arrived.
 
     A traced load above max_load gives NaN.
@@ -92,10 +104,11 @@ def by_loads(errors: Float[Numbers, " L"], loads: Real[Numbers, "*batch M"]) -> 
         >>> float(corrected.by_loads(np.array([0.0, 3.0, 1.5]), np.array([1, 2])))  # (1 * 3 + 2 * 1.5) / 3
         2.0
     """
-    if is_known(loads) and np.any((loads < 0) | (loads >= len(errors))):
+    if is_known(loads) and np.any(loads >= len(errors)):
         raise InvalidValueError(
             f"loads of {np.min(loads)} to {np.max(loads)} must be in 0..{len(errors) - 1}, where g is known. Raise "
-            "max_load of generalization_error."
+            "max_load of generalization_error.",
+            argument="loads",
         )
     xp = array_namespace(errors, loads)
     indices = loads.astype(int)
@@ -104,13 +117,14 @@ def by_loads(errors: Float[Numbers, " L"], loads: Real[Numbers, "*batch M"]) -> 
     return xp.sum(loads * means, axis=-1) / xp.maximum(xp.sum(loads, axis=-1), 1)
 
 
+@checked
 def given_routes(
-    truths: Float[Numbers, "T p B"],
-    signals: Float[Numbers, "N p B"],
-    num_samples: int,
-    tasks: Int[np.ndarray, "T B"],
-    experts: Int[np.ndarray, "T B"],
-    follows_truth: bool,
+    truths: Annotated[Float[Numbers, "T p B"], Within()],
+    signals: Annotated[Float[Numbers, "N p B"], Within()],
+    num_samples: Size,
+    tasks: Annotated[Int[np.ndarray, "T B"], Whole(0)],
+    experts: Annotated[Int[np.ndarray, "T B"], Whole(-1)],
+    follows_truth: Switch,
 ) -> Float[np.ndarray, "T B"]:
     """E[G_t | tasks, routes] once pending tasks are completed, after each round, under any policy.
 
@@ -140,8 +154,9 @@ def given_routes(
     return given_arrivals(truths, along, num_samples, experts).generalization_error
 
 
+@checked
 def proposition_4(
-    pool_gaps: Gaps, ratio: Float[ArrayLike, ""], loads: Real[Numbers, "*batch M"], round: Real[ArrayLike, "*batch"]
+    pool_gaps: Gaps, ratio: linear.Ratio, loads: linear.Loads, round: linear.Rounds
 ) -> Float[Numbers, "*batch"]:
     """`theory.proposition_4` without the error between a task and its own arrival, which (22) counts but is 0.
 
@@ -165,13 +180,14 @@ def proposition_4(
     return total / round
 
 
+@checked
 def theorem_1(
     pool_gaps: Gaps,
-    ratio: Float[ArrayLike, ""],
-    loads: Real[Numbers, "*batch M"],
-    explored_loads: Real[Numbers, "*batch M"],
-    round: Real[ArrayLike, "*batch"],
-    floor: Float[ArrayLike, "*batch"] = 0.0,
+    ratio: linear.Ratio,
+    loads: linear.Loads,
+    explored_loads: linear.ExploredLoads,
+    round: linear.Rounds,
+    floor: Floor = 0.0,
 ) -> Float[Numbers, "*batch"]:
     """Upper bound of E[G_T] under Algorithm 1 in which the tasks of the exploration keep their error.
 

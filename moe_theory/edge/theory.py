@@ -3,28 +3,45 @@
 The sums over tasks in (22) and (23) are taken through the experts' loads: sum_t r^{L_T^{(m_t)}} = sum_m L_m r^{L_m},
 with |w_t|^2 replaced by its mean. Given NumPy float64 these functions compute in float64; given JAX arrays, traced or
 not, in their precision. The expert numbers of Proposition 1 are for the host alone.
+Functions refuse arguments outside the domains beside them (InvalidValueError).
 
 What holds instead is in `corrected`.
 """
+
+from typing import Annotated
 
 import numpy as np
 from jaxtyping import ArrayLike, Float, Int, Real
 from scipy import special
 
 from moe_theory.core import linear
-from moe_theory.core.constraints import is_known
-from moe_theory.core.errors import InvalidValueError, unknown_name
+from moe_theory.core.constraints import A_PROBABILITY, Size, Whole, Within, checked
+from moe_theory.core.errors import unknown_name
 from moe_theory.core.linear import MAX_ROUNDS, Numbers, ceil_to_rounds, one_expert_a_round, power, power_complement
 from moe_theory.core.linear import Gaps as Gaps
 from moe_theory.core.linear import overparameterization_ratio as overparameterization_ratio
 from moe_theory.core.numerics import array_namespace
 from moe_theory.core.tasks import Pool
 
+__all__ = [
+    "QUANTILES", "RULES", "Gaps", "experts_needed", "exploration_rounds", "gaps", "overparameterization_ratio",
+    "proposition_4", "specialists_needed", "tail", "theorem_1",
+]  # fmt: skip
+__dir__ = __all__.copy  # what `dir` shows: no imports
+
+
 QUANTILES = ("normal", "binomial")  # of `specialists_needed`
 RULES = ("stated", "chernoff")  # of `experts_needed`
 
+Amount = Annotated[Float[ArrayLike, "*batch"], Within(low=0, open_low=True)]
+Floor = Annotated[Float[ArrayLike, "*batch"], Within(low=0)]
+Failure = Annotated[float, A_PROBABILITY]
+Specialists = Annotated[float, Within(low=0, why="it is a number of experts")]
+Spread = Annotated[Float[ArrayLike, ""], Within(low=0, why="it is a deviation")]
 
-def gaps(pool: Pool, cluster_spread: Float[Numbers, ""] | float) -> Gaps:
+
+@checked
+def gaps(pool: Pool, cluster_spread: Spread) -> Gaps:
     """The truth norm and the gaps between arrivals whose truths scatter around the centres of a `pool`.
 
     An arrival of task n has w_t = w_n + xi with independent entries of xi of deviation `cluster_spread` tau: p features
@@ -33,7 +50,6 @@ def gaps(pool: Pool, cluster_spread: Float[Numbers, ""] | float) -> Gaps:
     is the task gap.
 
     Source: Assumption 1, (22) and (23) of `edge`.
-    Raises: InvalidValueError for a negative spread, where it is not traced.
 
     Examples:
         >>> import numpy as np
@@ -42,11 +58,6 @@ def gaps(pool: Pool, cluster_spread: Float[Numbers, ""] | float) -> Gaps:
         >>> theory.gaps(pool, cluster_spread=0.5).task_gap.item()  # 1 between the centres, and 2 * 2 * 0.5^2
         2.0
     """
-    if is_known(cluster_spread) and cluster_spread < 0:
-        raise InvalidValueError(
-            f"cluster_spread={cluster_spread} must be at least 0: it is a deviation. Use 0 for tasks without spread.",
-            argument="cluster_spread",
-        )
     xp = array_namespace(*pool, cluster_spread)
     num_tasks, num_features = pool.truths.shape
     centres = linear.gaps(pool._replace(clusters=xp.arange(num_tasks)))
@@ -59,7 +70,8 @@ def gaps(pool: Pool, cluster_spread: Float[Numbers, ""] | float) -> Gaps:
     )
 
 
-def specialists_needed(max_delay: int, num_tasks: int, failure: float, quantile: str = "normal") -> float | int:
+@checked
+def specialists_needed(max_delay: Size, num_tasks: Size, failure: Failure, quantile: str = "normal") -> float | int:
     """M_th: how many experts of its kind keep one idle for a task, with probability 1 - `failure`.
 
     Appendix B asks for P(A_n > M_th) < failure, where A_n ~ Binomial(d_u, 1/N) counts the arrivals of one task in a
@@ -74,16 +86,13 @@ def specialists_needed(max_delay: int, num_tasks: int, failure: float, quantile:
     arriving task finds no expert, which Proposition 1 speaks of, is larger: `corrected.unserved`.
 
     Source: Proposition 1, (16), and Appendix B of `edge`.
-    Raises: InvalidValueError unless max_delay >= 1 and num_tasks >= 1; InvalidValueError unless 0 < failure < 1;
-        UnknownNameError for another `quantile`.
+    Raises: UnknownNameError for another `quantile`.
 
     Examples:
         >>> from moe_theory.edge import theory
         >>> theory.specialists_needed(max_delay=2, num_tasks=2, failure=0.3, quantile="binomial")  # P(A > 1) = 0.25
         1
     """
-    _require_window(max_delay, num_tasks)
-    _require_failure(failure)
     if quantile == "normal":
         mean = max_delay / num_tasks
         return float(mean - special.ndtri(failure) * np.sqrt(mean * (1 - 1 / num_tasks)))
@@ -93,23 +102,23 @@ def specialists_needed(max_delay: int, num_tasks: int, failure: float, quantile:
     raise unknown_name("quantile", quantile, QUANTILES)
 
 
-def tail(max_delay: int, num_tasks: int, specialists: float) -> float:
+@checked
+def tail(max_delay: Size, num_tasks: Size, specialists: Specialists) -> float:
     """P(A_n > specialists), exactly: the event of Appendix B, for A_n ~ Binomial(max_delay, 1/num_tasks).
 
     Source: Appendix B of `edge`.
-    Raises: InvalidValueError unless max_delay >= 1 and num_tasks >= 1.
 
     Examples:
         >>> from moe_theory.edge import theory
         >>> round(theory.tail(max_delay=2, num_tasks=2, specialists=1), 6)
         0.25
     """
-    _require_window(max_delay, num_tasks)
     return float(_binomial_tail(np.floor(specialists), max_delay, num_tasks))
 
 
+@checked
 def experts_needed(
-    max_delay: int, num_tasks: int, failure: float, quantile: str = "normal", rule: str = "stated"
+    max_delay: Size, num_tasks: Size, failure: Failure, quantile: str = "normal", rule: str = "stated"
 ) -> int:
     """M: how many experts give one task its `specialists_needed`, with probability 1 - `failure`; at least 1.
 
@@ -138,35 +147,34 @@ def experts_needed(
     raise unknown_name("rule", rule, RULES)
 
 
+@checked
 def exploration_rounds(
-    num_experts: Real[ArrayLike, "*batch"],
-    learning_rate: Float[ArrayLike, "*batch"],
-    truth_scale: Float[ArrayLike, "*batch"],
-    failure: Float[ArrayLike, "*batch"],
-    max_delay: Int[ArrayLike, "*batch"],
+    num_experts: Annotated[Real[ArrayLike, "*batch"], Whole(1)],
+    learning_rate: Amount,
+    truth_scale: Amount,
+    failure: Annotated[Float[ArrayLike, "*batch"], A_PROBABILITY],
+    max_delay: Annotated[Int[ArrayLike, "*batch"], Whole(1)],
 ) -> Int[Numbers, "*batch"]:
     """T1 = d_u + ceil(eta^-1 sigma_0^-1/2 M ln(M / failure)), the last round of the exploration stage.
 
     Rounded as in `core.linear.ceil_to_rounds`; saturates at `MAX_ROUNDS`.
 
     Source: Proposition 2 and Appendix C of `edge`.
-    Raises: InvalidValueError unless max_delay >= 1 and InvalidValueError unless 0 < failure < 1, where not traced.
 
     Examples:
         >>> from moe_theory.edge import theory
         >>> int(theory.exploration_rounds(10, 0.5, truth_scale=0.25, failure=0.05, max_delay=10))  # 10 + 40 ln 200
         222
     """
-    _require_delay(max_delay)
-    _require_failure(failure)
     xp = array_namespace(num_experts, learning_rate, truth_scale, failure, max_delay)
     explored = num_experts / learning_rate * truth_scale**-0.5 * xp.log(num_experts / failure)
     rounds = ceil_to_rounds(explored)
     return rounds + xp.minimum(max_delay, MAX_ROUNDS - rounds)
 
 
+@checked
 def proposition_4(
-    pool_gaps: Gaps, ratio: Float[ArrayLike, ""], loads: Real[Numbers, "*batch M"], round: Real[ArrayLike, "*batch"]
+    pool_gaps: Gaps, ratio: linear.Ratio, loads: linear.Loads, round: linear.Rounds
 ) -> Float[Numbers, "*batch"]:
     """E[G_T] of routing that ignores the task, for realised `loads` L_T^(m) after `round` = T tasks.
 
@@ -190,13 +198,14 @@ def proposition_4(
     return (unlearned * pool_gaps.truth_norm + confused * pool_gaps.task_gap) / round
 
 
+@checked
 def theorem_1(
     pool_gaps: Gaps,
-    ratio: Float[ArrayLike, ""],
-    loads: Real[Numbers, "*batch M"],
-    explored_loads: Real[Numbers, "*batch M"],
-    round: Real[ArrayLike, "*batch"],
-    floor: Float[ArrayLike, "*batch"] = 0.0,
+    ratio: linear.Ratio,
+    loads: linear.Loads,
+    explored_loads: linear.ExploredLoads,
+    round: linear.Rounds,
+    floor: Floor = 0.0,
 ) -> Float[Numbers, "*batch"]:
     """Upper bound of E[G_T] under Algorithm 1, for realised `loads` L_T^(m) after `round` = T tasks.
 
@@ -227,26 +236,3 @@ def theorem_1(
 def _binomial_tail(counts, num_rounds, num_tasks):
     """P(A > count) for A ~ Binomial(num_rounds, 1/num_tasks)."""
     return special.bdtrc(np.minimum(counts, num_rounds), num_rounds, 1 / num_tasks)
-
-
-def _require_window(max_delay, num_tasks):
-    _require_delay(max_delay)
-    if num_tasks < 1:
-        raise InvalidValueError(f"num_tasks={num_tasks} must be at least 1. Raise num_tasks.", argument="num_tasks")
-
-
-def _require_delay(max_delay):
-    if is_known(max_delay) and np.any(np.asarray(max_delay) < 1):
-        raise InvalidValueError(
-            f"max_delay={max_delay} must be at least 1: an expert is busy in the round in which its task arrives. "
-            "Raise max_delay.",
-            argument="max_delay",
-        )
-
-
-def _require_failure(failure):
-    if is_known(failure) and not np.all((np.asarray(failure) > 0) & (np.asarray(failure) < 1)):
-        raise InvalidValueError(
-            f"failure={failure} must be in (0, 1): it is a probability, and its logarithm is taken. Use 0.05, say.",
-            argument="failure",
-        )

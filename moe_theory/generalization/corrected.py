@@ -3,7 +3,7 @@
 T experts, k active, m i.i.d. samples, a loss in [0, 1] that is C-Lipschitz in the model's output; linear experts
 w_j.x with |w_j| <= B, linear routers with logits v_j.x, |v_j| <= W, inputs with |x| <= c. R_S(F) is the empirical
 Rademacher complexity E_sigma sup_f (1/m) sum_i sigma_i f(x_i). Everything is float64 on the host, dimensionless; sizes
-may be arrays.
+may be arrays. Functions refuse arguments outside the domains beside them (InvalidValueError).
 
 What fails in the paper: Eq. (31) replaces gates that depend on x by one point of the simplex, which loses a factor of
 sqrt(T); Eq. (20) forgets that S and S' are 2m samples; Eqs. (13) to (15) take a union over masks that depend on the
@@ -12,19 +12,34 @@ sample.
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 import scipy
 
-from moe_theory.core.constraints import Count, NonNegative, OpenProbability, require, require_active
+from moe_theory.core.constraints import A_PROBABILITY, FEW_ACTIVE, Amount, Size, Whole, Within, checked
 from moe_theory.core.numerics import plain
-from moe_theory.generalization.theory import Real, log_masks
+from moe_theory.generalization.theory import Active, Amounts, Counts, Deltas, Real, log_masks
+
+__all__ = [
+    "EPSILONS", "LinearBounds", "bounds", "cells_complexity", "covering", "fixed_router_complexity",
+    "lipschitz_complexity", "log_mask_patterns", "log_network_patterns", "network_complexity", "product_complexity",
+    "relu_capacity", "stored", "tail", "uniform",
+]  # fmt: skip
+__dir__ = __all__.copy  # what `dir` shows: no imports
+
+
+ActiveSize = Annotated[int, Whole(1), FEW_ACTIVE]
+Delta = Annotated[float, A_PROBABILITY]
+LayerNorms = Annotated[Sequence[float], Within(low=0)]
 
 EPSILONS = (1e-9, 2.0)  # in units of B c: the range of cover radii that `covering` minimises over
 
 
-def uniform(complexity: Real, log_patterns: Real, num_samples: Real, lipschitz: Real = 1.0, delta: Real = 0.05) -> Real:
+@checked
+def uniform(
+    complexity: Amounts, log_patterns: Amounts, num_samples: Counts, lipschitz: Amounts = 1.0, delta: Deltas = 0.05
+) -> Real:
     """2 C rho + 2 sqrt(log Gamma / (2m)) + sqrt(log(2/delta) / (2m)), a bound on sup_f |L_S(f) - L_D(f)|.
 
     It fails with probability at most delta: McDiarmid's inequality and symmetrization, Massart's lemma over the masks
@@ -35,7 +50,6 @@ def uniform(complexity: Real, log_patterns: Real, num_samples: Real, lipschitz: 
         log_patterns: log Gamma(m); 0 where the mask cannot change. The mean of log Gamma(S) over samples will do
             (Jensen), as the mean of R_S(F|mu) does for rho where there is but one mask.
     Source: replaces Eq. (8) and (23); derivation in `proofs/theorem_1_instead.py`; dimensionless.
-    Raises: InvalidValueError for a negative number or a delta outside (0, 1).
 
     Examples:
         >>> from moe_theory.generalization import corrected
@@ -43,9 +57,6 @@ def uniform(complexity: Real, log_patterns: Real, num_samples: Real, lipschitz: 
         >>> round(bound, 3)  # 0.1 + sqrt(log(40) / 400)
         0.196
     """
-    require(NonNegative, complexity=complexity, log_patterns=log_patterns, lipschitz=lipschitz)
-    require(Count, num_samples=num_samples)
-    require(OpenProbability, delta=delta)
     return plain(2 * lipschitz * np.asarray(complexity) + _spread(log_patterns, num_samples, delta))
 
 
@@ -55,7 +66,8 @@ def _spread(log_count: Real, num_samples: Real, delta: Real) -> np.ndarray:
     return 2 * np.sqrt(np.asarray(log_count) / twice) + np.sqrt(np.log(2 / np.asarray(delta, float)) / twice)
 
 
-def log_mask_patterns(num_experts: Real, num_active: Real, num_samples: Real, num_features: Real) -> Real:
+@checked
+def log_mask_patterns(num_experts: Counts, num_active: Active, num_samples: Counts, num_features: Counts) -> Real:
     """log Gamma(m): number of top-k mask patterns that linear routers can give m inputs with d features.
 
     (T-1) d log(e m T / (2d)), Sauer and Shelah's count of the signs of the N = m T(T-1)/2 differences of logits, linear
@@ -63,15 +75,12 @@ def log_mask_patterns(num_experts: Real, num_active: Real, num_samples: Real, nu
     the lower index wins, are counted.
 
     Source: replaces Eq. (16); derivation in `proofs/remark_masks.py`.
-    Raises: InvalidValueError for sizes out of range.
 
     Examples:
         >>> from moe_theory.generalization import corrected
         >>> corrected.log_mask_patterns(num_experts=8, num_active=8, num_samples=100, num_features=5)
         0.0
     """
-    require_active(num_experts, num_active)
-    require(Count, num_samples=num_samples, num_features=num_features)
     experts, samples = np.asarray(num_experts, float), np.asarray(num_samples, float)
     parameters = (experts - 1) * num_features
     forms = samples * experts * (experts - 1) / 2
@@ -80,12 +89,13 @@ def log_mask_patterns(num_experts: Real, num_active: Real, num_samples: Real, nu
     return plain(np.minimum(sauer, samples * log_masks(num_experts, num_active)))
 
 
+@checked
 def fixed_router_complexity(
-    num_experts: Real,
-    num_samples: Real,
-    mean_square_gate: Real,
-    expert_norm: Real = 1.0,
-    feature_norm: Real = 1.0,
+    num_experts: Counts,
+    num_samples: Counts,
+    mean_square_gate: Amounts,
+    expert_norm: Amounts = 1.0,
+    feature_norm: Amounts = 1.0,
 ) -> Real:
     """Upper bound on R_S(F|a) for a given router a: B c sqrt(T A / m), A the mean of |a(x_i)|^2 over the sample.
 
@@ -93,34 +103,30 @@ def fixed_router_complexity(
     since a(x) is a convex combination.
 
     Source: replaces Eqs. (29) to (32) for a given router; derivation in `proofs/fixed_router.py`.
-    Raises: InvalidValueError for sizes or norms out of range.
 
     Examples:
         >>> from moe_theory.generalization import corrected
         >>> corrected.fixed_router_complexity(num_experts=4, num_samples=100, mean_square_gate=1.0)
         0.2
     """
-    require(Count, num_experts=num_experts, num_samples=num_samples)
-    require(NonNegative, mean_square_gate=mean_square_gate, expert_norm=expert_norm, feature_norm=feature_norm)
     share = np.asarray(num_experts, float) * mean_square_gate / num_samples
     return plain(np.asarray(expert_norm) * feature_norm * np.minimum(np.sqrt(share), 1))
 
 
-def cells_complexity(num_experts: int, num_samples: int) -> float:
+@checked
+def cells_complexity(num_experts: Size, num_samples: Size) -> float:
     """R_m(F|a), exactly, of experts +1 and -1 in T cells, each of which has probability 1/T.
 
     The supremum is (1/m) sum_j |S_j| with S_j a sum of n_j signs, n_j ~ Binomial(m, 1/T), so that its mean is
     (T/m) E[|S_n|]. E|S_n| = n binom(n - 1, floor((n - 1)/2)) / 2^(n - 1), of which n = 2j and 2j - 1 have the same.
 
     Source: replaces Eqs. (29) to (32) for a router that is given.
-    Raises: InvalidValueError for sizes out of range.
 
     Examples:
         >>> from moe_theory.generalization import corrected
         >>> round(corrected.cells_complexity(num_experts=1, num_samples=2), 6)  # E|S_2| / 2
         0.5
     """
-    require(Count, num_experts=num_experts, num_samples=num_samples)
     counts = np.arange(1, num_samples + 1, dtype=float)
     half = np.floor((counts - 1) / 2)
     logs = scipy.special.gammaln(counts) - scipy.special.gammaln(half + 1) - scipy.special.gammaln(counts - half)
@@ -129,33 +135,34 @@ def cells_complexity(num_experts: int, num_samples: int) -> float:
     return float(num_experts / num_samples * np.sum(chances * means))
 
 
-def product_complexity(num_experts: Real, num_samples: Real, expert_norm: Real = 1.0, feature_norm: Real = 1.0) -> Real:
+@checked
+def product_complexity(
+    num_experts: Counts, num_samples: Counts, expert_norm: Amounts = 1.0, feature_norm: Amounts = 1.0
+) -> Real:
     """rho for k = 1: B c sqrt(min(T, m) / m).
 
     Given the mask, F|mu is a product of T balls, each on its own inputs. With orthogonal inputs and as many in each the
     bound is reached, so that the factor sqrt(T) is necessary.
 
     Source: replaces Eqs. (29) to (32) at k = 1; derivation in `proofs/fixed_router.py`.
-    Raises: InvalidValueError for sizes or norms out of range.
 
     Examples:
         >>> from moe_theory.generalization import corrected
         >>> corrected.product_complexity(num_experts=4, num_samples=100, expert_norm=2.0)
         0.4
     """
-    require(Count, num_experts=num_experts, num_samples=num_samples)
-    require(NonNegative, expert_norm=expert_norm, feature_norm=feature_norm)
     share = np.minimum(num_experts, num_samples) / np.asarray(num_samples, float)
     return plain(np.asarray(expert_norm) * feature_norm * np.sqrt(share))
 
 
+@checked
 def lipschitz_complexity(
-    num_experts: Real,
-    num_active: Real,
-    num_samples: Real,
-    expert_norm: Real = 1.0,
-    feature_norm: Real = 1.0,
-    router_norm: Real = 1.0,
+    num_experts: Counts,
+    num_active: Active,
+    num_samples: Counts,
+    expert_norm: Amounts = 1.0,
+    feature_norm: Amounts = 1.0,
+    router_norm: Amounts = 1.0,
 ) -> Real:
     """rho for any k: sqrt(2) (H^(2/3) + (B c G / sqrt(2))^(2/3))^(3/2) with H = B c sqrt(k T/m), G = W c sqrt(k T/m).
 
@@ -173,16 +180,12 @@ def lipschitz_complexity(
     B c, since outputs are convex combinations.
 
     Source: replaces Eqs. (29) to (32) for k >= 2.
-    Raises: InvalidValueError for sizes or norms out of range.
 
     Examples:
         >>> from moe_theory.generalization import corrected
         >>> corrected.lipschitz_complexity(num_experts=4, num_active=1, num_samples=100)
         0.2
     """
-    require_active(num_experts, num_active)
-    require(Count, num_samples=num_samples)
-    require(NonNegative, expert_norm=expert_norm, feature_norm=feature_norm, router_norm=router_norm)
     largest = np.asarray(expert_norm, float) * feature_norm
     logits = np.asarray(router_norm, float) * feature_norm
     return _mixed(num_experts, num_active, num_samples, largest, logits, largest)
@@ -199,32 +202,33 @@ def _mixed(
     return plain(np.minimum(np.where((active == 1) | (np.asarray(logits) == 0), experts * spread, both), largest))
 
 
-def relu_capacity(layer_norms: Sequence[float], feature_norm: float = 1.0) -> float:
+@checked
+def relu_capacity(layer_norms: LayerNorms, feature_norm: Amount = 1.0) -> float:
     """A with R_S <= A / sqrt(n) on any n inputs |x| <= c: c prod_l F_l (sqrt(2 log(2) L) + 1); c F for one layer.
 
     Of networks with ReLU, no biases and one output, whose L layers have Frobenius norms of at most F_l: Theorem 1 of
     N. Golowich, A. Rakhlin, O. Shamir, "Size-independent sample complexity of neural networks" (2018). No width enters.
 
-    Source: replaces Lemma 3, which has no logarithms. Raises: InvalidValueError for a negative norm.
+    Source: replaces Lemma 3, which has no logarithms.
 
     Examples:
         >>> from moe_theory.generalization import corrected
         >>> corrected.relu_capacity([2.0], feature_norm=0.5), round(corrected.relu_capacity([1.0, 1.0]), 3)
         (1.0, 2.665)
     """
-    require(NonNegative, layer_norms=layer_norms, feature_norm=feature_norm)
     depth = len(layer_norms)
     growth = math.sqrt(2 * math.log(2) * depth) + 1 if depth > 1 else 1.0
     return feature_norm * math.prod(layer_norms) * growth
 
 
+@checked
 def network_complexity(
-    num_experts: Real,
-    num_active: Real,
-    num_samples: Real,
-    expert_norms: Sequence[float],
-    router_norms: Sequence[float] = (),
-    feature_norm: float = 1.0,
+    num_experts: Counts,
+    num_active: Active,
+    num_samples: Counts,
+    expert_norms: LayerNorms,
+    router_norms: LayerNorms = (),
+    feature_norm: Amount = 1.0,
 ) -> Real:
     """rho for any k and ReLU networks as experts and router, by the Frobenius norms of their layers.
 
@@ -234,7 +238,6 @@ def network_complexity(
     in [0, 1] that signs are multiplied by, which does not raise a complexity (contraction): A sqrt(k min(T, k m) / m).
 
     Source: replaces Eqs. (29) to (32) for networks.
-    Raises: InvalidValueError for sizes or norms out of range.
 
     Examples:
         One layer each is what linear experts and routers have:
@@ -244,16 +247,19 @@ def network_complexity(
         >>> corrected.network_complexity(4, 2, 1000, expert_norms=[2.0], router_norms=[3.0]) == linear
         True
     """
-    require_active(num_experts, num_active)
-    require(Count, num_samples=num_samples)
     experts = relu_capacity(expert_norms, feature_norm)
     logits = relu_capacity(router_norms, feature_norm) if len(router_norms) else 0.0
     largest = feature_norm * math.prod(expert_norms)
     return _mixed(num_experts, num_active, num_samples, experts, logits, largest)
 
 
+@checked
 def log_network_patterns(
-    num_experts: int, num_active: int, num_samples: int, num_features: int, widths: Sequence[int]
+    num_experts: Size,
+    num_active: ActiveSize,
+    num_samples: Size,
+    num_features: Size,
+    widths: Annotated[Sequence[int], Whole(1)],
 ) -> float:
     """log Gamma(m) of a ReLU network as router, without biases and with hidden layers of these widths.
 
@@ -263,7 +269,7 @@ def log_network_patterns(
     last layer these are the signs of the m T (T - 1) / 2 differences of logits, which decide the mask. The patterns of
     all layers multiply. At most m log binom(T, k); 0 at k = T.
 
-    Source: replaces Eq. (16) with Lemma 2. Raises: InvalidValueError for sizes out of range.
+    Source: replaces Eq. (16) with Lemma 2.
 
     Examples:
         >>> from moe_theory.generalization import corrected
@@ -271,8 +277,6 @@ def log_network_patterns(
         >>> few < corrected.log_network_patterns(8, 2, 10**6, num_features=10, widths=[8])
         True
     """
-    require_active(num_experts, num_active)
-    require(Count, num_samples=num_samples, num_features=num_features, widths=widths)
     sizes, total, weights = (num_features, *widths, num_experts), 0.0, 0
     compared = (*widths, num_experts * (num_experts - 1) / 2)
     for degree, (inputs, outputs, count) in enumerate(zip(sizes, sizes[1:], compared, strict=False), start=1):
@@ -286,7 +290,8 @@ def log_network_patterns(
     return min(total, num_samples * float(log_masks(num_experts, num_active)))
 
 
-def stored(num_weights: Real, bits: Real, num_samples: Real, delta: Real = 0.05) -> Real:
+@checked
+def stored(num_weights: Counts, bits: Counts, num_samples: Counts, delta: Deltas = 0.05) -> Real:
     """sqrt((p b log 2 + log(2/delta)) / (2m)), of any classifier whose p weights are stored in b bits each.
 
     There are 2^(p b) of them, and of each Hoeffding's inequality has |L_S - L_D| >= x with probability at most
@@ -294,29 +299,27 @@ def stored(num_weights: Real, bits: Real, num_samples: Real, delta: Real = 0.05)
     loss is in [0, 1]. It is what the number of parameters alone can show.
 
     Source: replaces Eq. (8) and (9) for experts and routers of any kind; dimensionless.
-    Raises: InvalidValueError for numbers out of range.
 
     Examples:
         >>> from moe_theory.generalization import corrected
         >>> corrected.stored(num_weights=1000, bits=16, num_samples=10**6) < 0.08
         True
     """
-    require(Count, num_weights=num_weights, bits=bits, num_samples=num_samples)
-    require(OpenProbability, delta=delta)
     functions = np.asarray(num_weights, float) * bits * np.log(2)
     return plain(np.sqrt((functions + np.log(2 / np.asarray(delta, float))) / (2 * np.asarray(num_samples, float))))
 
 
+@checked
 def covering(
-    num_experts: int,
-    num_active: int,
-    num_samples: int,
-    num_features: int,
-    expert_norm: float = 1.0,
-    feature_norm: float = 1.0,
-    router_norm: float = 1.0,
-    lipschitz: float = 1.0,
-    delta: float = 0.05,
+    num_experts: Size,
+    num_active: ActiveSize,
+    num_samples: Size,
+    num_features: Size,
+    expert_norm: Amount = 1.0,
+    feature_norm: Amount = 1.0,
+    router_norm: Amount = 1.0,
+    lipschitz: Amount = 1.0,
+    delta: Delta = 0.05,
 ) -> float:
     """2 C eps + 2 sqrt((log Gamma + log N(eps)) / (2m)) + sqrt(log(2/delta) / (2m)), at the eps where it is smallest.
 
@@ -333,7 +336,6 @@ def covering(
     times the terms in eps and N at m = 10^3, 10^6 and 10^9 T d (k = 1, C B c = 1, the best ratio of radii).
 
     Source: replaces Eq. (8) and (23) for finite dimensions.
-    Raises: InvalidValueError for sizes or norms out of range.
 
     Examples:
         >>> from moe_theory.generalization import corrected
@@ -342,10 +344,6 @@ def covering(
         True
     """
     patterns = log_mask_patterns(num_experts, num_active, num_samples, num_features)
-    require(
-        NonNegative, expert_norm=expert_norm, feature_norm=feature_norm, router_norm=router_norm, lipschitz=lipschitz
-    )
-    require(OpenProbability, delta=delta)
     largest = expert_norm * feature_norm
 
     def value(log_epsilon: float) -> float:
@@ -373,23 +371,23 @@ class LinearBounds(NamedTuple):
     best: float
 
 
+@checked
 def bounds(
-    num_experts: int,
-    num_active: int,
-    num_samples: int,
-    num_features: int,
-    expert_norm: float = 1.0,
-    feature_norm: float = 1.0,
-    router_norm: float = 1.0,
-    lipschitz: float = 1.0,
-    delta: float = 0.05,
+    num_experts: Size,
+    num_active: ActiveSize,
+    num_samples: Size,
+    num_features: Size,
+    expert_norm: Amount = 1.0,
+    feature_norm: Amount = 1.0,
+    router_norm: Amount = 1.0,
+    lipschitz: Amount = 1.0,
+    delta: Delta = 0.05,
 ) -> LinearBounds:
     """All forms of the bound for this class. Each fails with probability at most delta, and so does the smallest.
 
     (Which one is smallest does not depend on the sample.)
 
     Source: `uniform` with each complexity, and `covering`.
-    Raises: InvalidValueError for sizes or norms out of range, or a delta outside (0, 1).
 
     Examples:
         >>> from moe_theory.generalization import corrected
@@ -411,16 +409,15 @@ def bounds(
     return LinearBounds(product, smooth, cover, float(np.nanmin([product, smooth, cover])))
 
 
-def tail(num_samples: Real, excess: Real) -> Real:
+@checked
+def tail(num_samples: Counts, excess: Amounts) -> Real:
     """exp(-m x^2), a bound on P(phi(S, S') - E phi >= x), of McDiarmid's inequality for 2m samples.
 
     Source: replaces Eq. (20); derivation in `proofs/equation_20.py`.
-    Raises: InvalidValueError unless m is whole and at least 1.
 
     Examples:
         >>> from moe_theory.generalization import corrected
         >>> round(corrected.tail(num_samples=100, excess=0.1), 6)  # 1 / e
         0.367879
     """
-    require(Count, num_samples=num_samples)
     return plain(np.exp(-np.asarray(num_samples, float) * np.asarray(excess, float) ** 2))

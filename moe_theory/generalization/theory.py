@@ -3,33 +3,48 @@
 They are as printed, right or wrong, with the constants of the proof where the paper writes O(); what holds instead is
 in `corrected.py`. T experts, k of them active, m samples, a loss in [0, 1] that is C-Lipschitz in the model's output.
 Everything is float64 on the host, dimensionless; sizes may be arrays, which broadcast.
+Functions refuse arguments outside the domains beside them (InvalidValueError).
 
 Source: J. Zhao, P. Wang, Z. Wang, "Generalization Error Analysis for Sparse Mixture-of-Experts", 2024.
 """
 
 from collections.abc import Callable, Sequence
+from typing import Annotated
 
 import numpy as np
 from scipy import special
 
-from moe_theory.core.constraints import Count, NonNegative, OpenProbability, require, require_active
+from moe_theory.core.constraints import A_PROBABILITY, FEW_ACTIVE, OneOf, Whole, Within, checked
 from moe_theory.core.errors import InvalidValueError, unknown_name
 from moe_theory.core.numerics import plain
 
+__all__ = [
+    "FORMS", "MOST_SAMPLES", "Real", "corollary_4", "equation_16", "ghost_factor", "lemma_2", "lemma_3", "lemma_6",
+    "log_labelings", "log_masks", "smallest_num_samples", "sparsity_term", "tail_printed", "theorem_1",
+]  # fmt: skip
+__dir__ = __all__.copy  # what `dir` shows: no imports
+
+
 Real = float | np.ndarray  # a number, or an array of them; results have the shape that arguments broadcast to
+Counts = Annotated[Real, Whole(1)]
+Active = Annotated[Real, Whole(1), FEW_ACTIVE]
+Amounts = Annotated[Real, Within(low=0)]
+Deltas = Annotated[Real, A_PROBABILITY]
+Norms = Annotated[Sequence[float], Within(low=0, open_low=True, why="a layer of zeros computes nothing")]
 
 FORMS = ("printed", "binomial")  # Eq. (23), and Eq. (22) before the binomial coefficient is bounded
 MOST_SAMPLES = 2**62  # where `smallest_num_samples` gives up
 
 
+@checked
 def theorem_1(
-    num_experts: Real,
-    num_active: Real,
-    num_samples: Real,
-    rademacher: Real,
-    natarajan: Real,
-    lipschitz: Real = 1.0,
-    delta: Real = 0.05,
+    num_experts: Counts,
+    num_active: Active,
+    num_samples: Counts,
+    rademacher: Amounts,
+    natarajan: Amounts,
+    lipschitz: Amounts = 1.0,
+    delta: Deltas = 0.05,
     form: str = "printed",
 ) -> Real:
     """Theorem 1's bound on the generalization error, with its proof's constants.
@@ -41,8 +56,7 @@ def theorem_1(
         natarajan: d_N, of the masks or of the whole router.
         form: "printed" for Eq. (23), or "binomial" for Eq. (22), with 2 d_N log binom(T, k) as the first term.
     Source: Eq. (8), (22), (23) and Lemma 5.
-    Raises: InvalidValueError for sizes out of range, a negative complexity, or a delta outside (0, 1);
-        UnknownNameError for another form.
+    Raises: UnknownNameError for another form.
 
     Examples:
         >>> from moe_theory.generalization import theory
@@ -52,26 +66,23 @@ def theorem_1(
     """
     if form not in FORMS:
         raise unknown_name("form", form, FORMS)
-    require_active(num_experts, num_active)
-    require(Count, num_samples=num_samples)
-    require(NonNegative, rademacher=rademacher, natarajan=natarajan, lipschitz=lipschitz)
-    require(OpenProbability, delta=delta)
     patterns = log_labelings(2 * np.asarray(num_samples, float), log_masks(num_experts, num_active, form), natarajan)
     inside = patterns + np.log(4 / np.asarray(delta, float))
     return plain(4 * lipschitz * np.asarray(rademacher, float) + 2 * np.sqrt(inside / (2 * num_samples)))
 
 
+@checked
 def corollary_4(
-    num_experts: Real,
-    num_active: Real,
-    num_samples: Real,
+    num_experts: Counts,
+    num_active: Active,
+    num_samples: Counts,
     *,
-    feature_norm: Real,
-    operator_norms: Sequence[float],
-    row_norms: Sequence[float],
-    num_parameters: Real,
-    lipschitz: Real = 1.0,
-    delta: Real = 0.05,
+    feature_norm: Amounts,
+    operator_norms: Norms,
+    row_norms: Norms,
+    num_parameters: Amounts,
+    lipschitz: Amounts = 1.0,
+    delta: Deltas = 0.05,
 ) -> Real:
     """Theorem 1 with Lemma 3 for the experts and Lemma 2 for the router, whose O() is taken with the constant 1.
 
@@ -95,21 +106,22 @@ def corollary_4(
     return theorem_1(num_experts, num_active, num_samples, experts, router, lipschitz, delta)
 
 
-def lemma_2(num_parameters: Real, num_outputs: Real) -> Real:
+@checked
+def lemma_2(num_parameters: Amounts, num_outputs: Amounts) -> Real:
     """d p^2: Natarajan dimension of a ReLU network with p parameters and d outputs, with the constant 1 in its O().
 
-    Source: Lemma 2. Raises: InvalidValueError for a negative size.
+    Source: Lemma 2.
 
     Examples:
         >>> from moe_theory.generalization import theory
         >>> theory.lemma_2(num_parameters=10, num_outputs=8)
         800.0
     """
-    require(NonNegative, num_parameters=num_parameters, num_outputs=num_outputs)
     return plain(np.asarray(num_outputs, float) * np.asarray(num_parameters, float) ** 2)
 
 
-def lemma_3(num_samples: Real, feature_norm: Real, operator_norms: Sequence[float], row_norms: Sequence[float]) -> Real:
+@checked
+def lemma_3(num_samples: Counts, feature_norm: Amounts, operator_norms: Norms, row_norms: Norms) -> Real:
     """Bound on the Rademacher complexity of networks: (c/sqrt(m)) prod K_i (sum_i (b_i/K_i)^(2/3))^(3/2).
 
     As printed: the bound of Bartlett et al. (2017) that it cites has further logarithms of m and of the width.
@@ -127,21 +139,18 @@ def lemma_3(num_samples: Real, feature_norm: Real, operator_norms: Sequence[floa
     operators, rows = np.asarray(operator_norms, float), np.asarray(row_norms, float)
     if operators.shape != rows.shape or operators.ndim != 1 or not operators.size:
         raise InvalidValueError(
-            f"operator_norms has {operators.size} entries and row_norms {rows.size}: give one of each per layer."
+            f"operator_norms has {operators.size} entries and row_norms {rows.size}: give one of each per layer.",
+            argument="row_norms",
         )
-    if not (np.all(operators > 0) and np.all(rows > 0)):
-        raise InvalidValueError("operator_norms and row_norms must be above 0: a layer of zeros computes nothing.")
-    require(NonNegative, feature_norm=feature_norm)
-    require(Count, num_samples=num_samples)
     capacity = np.prod(operators) * np.sum((rows / operators) ** (2 / 3)) ** 1.5
     return plain(np.asarray(feature_norm, float) * capacity / np.sqrt(num_samples))
 
 
-def lemma_6(num_points: Real, num_labels: Real, natarajan: Real) -> Real:
+@checked
+def lemma_6(num_points: Counts, num_labels: Counts, natarajan: Amounts) -> Real:
     """log of Natarajan's bound m^d k^(2d) on the number of labelings of m points by a class of dimension d.
 
     Source: Lemma 6, Eq. (33).
-    Raises: InvalidValueError for a negative amount.
 
     Examples:
         >>> import math
@@ -149,11 +158,11 @@ def lemma_6(num_points: Real, num_labels: Real, natarajan: Real) -> Real:
         >>> round(math.exp(theory.lemma_6(num_points=3, num_labels=2, natarajan=1)), 6)  # 3 * 2^2
         12.0
     """
-    require(NonNegative, num_points=num_points, num_labels=num_labels, natarajan=natarajan)
     return log_labelings(num_points, np.log(num_labels), natarajan)
 
 
-def log_labelings(num_points: Real, log_labels: Real, natarajan: Real) -> Real:
+@checked
+def log_labelings(num_points: Counts, log_labels: Amounts, natarajan: Amounts) -> Real:
     """2 d log k + d log m: `lemma_6` as a function of `log_labels`, since k = binom(T, k) may overflow.
 
     Source: Lemma 6, Eq. (33).
@@ -167,10 +176,11 @@ def log_labelings(num_points: Real, log_labels: Real, natarajan: Real) -> Real:
     return plain(2 * natarajan * np.asarray(log_labels) + natarajan * np.log(num_points))
 
 
-def equation_16(num_experts: Real, num_active: Real, num_samples: Real, natarajan: Real) -> Real:
+@checked
+def equation_16(num_experts: Counts, num_active: Active, num_samples: Counts, natarajan: Amounts) -> Real:
     """log of the bound binom(T, k)^(2 d_N) (2m)^(d_N) on the mask patterns of 2m points.
 
-    Source: Eq. (16). Raises: as `theorem_1`.
+    Source: Eq. (16).
 
     Examples:
         >>> import math
@@ -178,12 +188,11 @@ def equation_16(num_experts: Real, num_active: Real, num_samples: Real, nataraja
         >>> round(math.exp(theory.equation_16(4, 2, num_samples=3, natarajan=1)), 6)  # 6^2 * 6
         216.0
     """
-    require_active(num_experts, num_active)
-    require(Count, num_samples=num_samples)
     return log_labelings(2 * np.asarray(num_samples, float), log_masks(num_experts, num_active), natarajan)
 
 
-def log_masks(num_experts: Real, num_active: Real, form: str = "binomial") -> Real:
+@checked
+def log_masks(num_experts: Counts, num_active: Active, form: Annotated[str, OneOf(FORMS)] = "binomial") -> Real:
     """log binom(T, k), the number of masks of one input; with form "printed" its upper bound k (1 + log(T/k)).
 
     Source: between Eq. (22) and Eq. (23).
@@ -201,21 +210,22 @@ def log_masks(num_experts: Real, num_active: Real, form: str = "binomial") -> Re
     return plain(np.where(active == experts, 0.0, logs))
 
 
-def sparsity_term(num_experts: Real, num_active: Real) -> Real:
+@checked
+def sparsity_term(num_experts: Counts, num_active: Active) -> Real:
     """sqrt(k (1 + log(T/k))), the paper's scaling of the error with sparsity.
 
-    Source: Section 1 and the remark on sparsity awareness. Raises: as `theorem_1`.
+    Source: Section 1 and the remark on sparsity awareness.
 
     Examples:
         >>> from moe_theory.generalization import theory
         >>> theory.sparsity_term(num_experts=4, num_active=4)
         2.0
     """
-    require_active(num_experts, num_active)
     return plain(np.sqrt(log_masks(num_experts, num_active, "printed")))
 
 
-def tail_printed(num_samples: Real, excess: Real) -> Real:
+@checked
+def tail_printed(num_samples: Counts, excess: Amounts) -> Real:
     """exp(-2 m x^2), the printed bound on P(phi(S, S') - E phi >= x). Source: Eq. (20).
 
     Examples:
@@ -226,7 +236,8 @@ def tail_printed(num_samples: Real, excess: Real) -> Real:
     return plain(np.exp(-2 * np.asarray(num_samples, float) * np.asarray(excess, float) ** 2))
 
 
-def ghost_factor(num_samples: Real, gap: Real) -> Real:
+@checked
+def ghost_factor(num_samples: Counts, gap: Amounts) -> Real:
     """1 - 2 exp(-eps^2 m / 2), the factor of ghost sampling. Source: Lemma 7, Eq. (34).
 
     Examples:
@@ -237,7 +248,8 @@ def ghost_factor(num_samples: Real, gap: Real) -> Real:
     return plain(1 - 2 * np.exp(-(np.asarray(gap, float) ** 2) * np.asarray(num_samples, float) / 2))
 
 
-def smallest_num_samples(bound: Callable[[int], Real], threshold: float = 1.0) -> int | None:
+@checked
+def smallest_num_samples(bound: Callable[[int], Real], threshold: Annotated[float, Within()] = 1.0) -> int | None:
     """The smallest m at which `bound`, decreasing in m, is below `threshold`; None if there is none up to 2^62.
 
     A bound of 1 or more on an error in [0, 1] is vacuous, so that 1 is the default.

@@ -4,25 +4,38 @@ Everything holds for Alg. 1 with the threshold (2), however leaves are picked an
 as long as the tree has room. Float64 on the host. A leaf made by the split in slot s can be picked from slot s + 1 on;
 P is the number of its own pulls; it is split in the first slot t in which it is picked and P >= tau_h(t). With
 A = C^2 / nu_1^2, tau_h(t) = A log(t/delta) rho^(-2h).
+Functions refuse arguments outside the domains beside them (InvalidValueError).
 """
 
 import functools
 import math
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 from jaxtyping import Int
 
-from moe_theory.core.constraints import Count, OpenProbability, Whole, require
+from moe_theory.core.constraints import Amount, PositiveAmount, Size, SizeOrZero, Switch, Whole, Within, checked
 from moe_theory.core.errors import InvalidValueError
 from moe_theory.merging import theory
 from moe_theory.merging.params import Params
 
+__all__ = [
+    "FINEST", "NEGLIGIBLE", "Diameter", "cyclic_diameter", "cyclic_exponent", "cyclic_leaves", "depth_bound",
+    "discretization_bound", "leaf_bound", "least_ratio", "least_smoothness", "regret_bound", "regret_exponent",
+    "simple_depth_bound", "simple_discretization_bound", "simplex_exponent", "split_times",
+]  # fmt: skip
+__dir__ = __all__.copy  # what `dir` shows: no imports
+
+
 FINEST = 2**20  # parts that `cyclic_leaves` cuts a side of the root into, at most
+Ratio = Annotated[float, Within(0, 1, open_low=True, open_high=True)]
+Experts = Annotated[int, Whole(2)]
+
 NEGLIGIBLE = 1e-15  # relative to what is summed
 
 
-def split_times(num_rounds: int, params: Params) -> Int[np.ndarray, " H"]:
+@checked
+def split_times(num_rounds: Size, params: Params) -> Int[np.ndarray, " H"]:
     """e_0 < e_1 < ... <= T, the first slots in which a leaf at depth h can be split.
 
     e_h is the least whole s > e_{h-1} with s - e_{h-1} >= tau_h(s), and e_{-1} = 0. Proof: a leaf at depth h exists
@@ -31,7 +44,7 @@ def split_times(num_rounds: int, params: Params) -> Int[np.ndarray, " H"]:
     It is reached: pull in every slot the deepest leaf, until it is split. (One of its children meets the simplex.)
     At delta = 1, e_0 = 1.
 
-    Source: replaces the proof of Lemma 2. Raises: InvalidValueError for fewer than one slot.
+    Source: replaces the proof of Lemma 2.
 
     Examples:
         >>> from moe_theory.merging import Params, corrected
@@ -39,7 +52,6 @@ def split_times(num_rounds: int, params: Params) -> Int[np.ndarray, " H"]:
         >>> int(times[0]), len(times) == corrected.depth_bound(1000, Params(confidence=1.0))
         (1, True)
     """
-    require(Count, num_rounds=num_rounds)
     times, last = [], 0
     while (found := _first_split(last, len(times), num_rounds, params)) is not None:
         times.append(found)
@@ -47,12 +59,13 @@ def split_times(num_rounds: int, params: Params) -> Int[np.ndarray, " H"]:
     return np.array(times, int)
 
 
-def depth_bound(num_rounds: int, params: Params) -> int:
+@checked
+def depth_bound(num_rounds: Size, params: Params) -> int:
     """The largest depth that the tree can have after T slots, over all ways to pick leaves; it is attained.
 
     It is the number of `split_times` up to T, since a leaf at depth h + 1 exists once one at depth h was split.
 
-    Source: replaces Lemma 2, Eq. (7). Raises: InvalidValueError for fewer than one slot.
+    Source: replaces Lemma 2, Eq. (7).
 
     Examples:
         >>> from moe_theory.merging import Params, corrected
@@ -62,7 +75,8 @@ def depth_bound(num_rounds: int, params: Params) -> int:
     return len(split_times(num_rounds, params))
 
 
-def simple_depth_bound(num_rounds: int, params: Params) -> int:
+@checked
+def simple_depth_bound(num_rounds: Size, params: Params) -> int:
     """1 + max(0, floor(log(T / (A log(T/delta))) / (2 log(1/rho)))), which the depth does not exceed; T >= 1.
 
     Let a leaf at depth h >= 1 be split in slot s <= T. It had at most s - 1 pulls, as the root was split in a slot of
@@ -70,21 +84,21 @@ def simple_depth_bound(num_rounds: int, params: Params) -> int:
     (s - 1) log(T/delta) <= T log(s/delta), so that rho^(-2h) <= T / (A log(T/delta)). So h is at most the floor, and
     its children are at most one deeper. Against the proof of (7): one more.
 
-    Source: replaces Lemma 2, Eq. (7). Raises: InvalidValueError for fewer than one slot.
+    Source: replaces Lemma 2, Eq. (7).
 
     Examples:
         >>> from moe_theory.merging import Params, corrected
         >>> corrected.simple_depth_bound(1, Params(confidence=1.0))  # the root is split in the first slot
         1
     """
-    require(Count, num_rounds=num_rounds)
     if num_rounds == 1:  # log(T/delta) may be 0
         return 1
     room = math.log(num_rounds / float(theory.split_threshold(float(num_rounds), 0.0, params)))
     return 1 + max(0, math.floor(room / (2 * math.log(1 / params.smoothness_ratio))))
 
 
-def leaf_bound(num_rounds: int, params: Params) -> int:
+@checked
+def leaf_bound(num_rounds: Size, params: Params) -> int:
     """Upper bound on the number of all leaves, inactive ones included, after T slots.
 
     1 + max{sum_h n_h : n_h <= 2^h, sum_h n_h m_h <= T} with m_h = max(1, ceil(tau_h(e_h))).
@@ -94,7 +108,7 @@ def leaf_bound(num_rounds: int, params: Params) -> int:
     most splits are had by filling up the smallest depths first. N_t so grows as T^(log 2 / log(2/rho^2)), up to
     logarithms: less than linearly.
 
-    Source: replaces Lemma 1, Eq. (5). Raises: InvalidValueError for fewer than one slot.
+    Source: replaces Lemma 1, Eq. (5).
 
     Examples:
         >>> from moe_theory.merging import Params, corrected
@@ -109,7 +123,8 @@ def leaf_bound(num_rounds: int, params: Params) -> int:
     return 1 + splits
 
 
-def discretization_bound(num_rounds: int, params: Params, is_cyclic: bool = False) -> float:
+@checked
+def discretization_bound(num_rounds: Size, params: Params, is_cyclic: Switch = False) -> float:
     """Upper bound on the discretization error, sum_t nu_1 rho^(h_t) over T slots, whatever leaves are picked.
 
     nu_1 min_H [T rho^H + sum_{h<H} 2^h m_h (rho^h - rho^H)] with m_h = max(1, ceil(tau_h(T))).
@@ -122,14 +137,12 @@ def discretization_bound(num_rounds: int, params: Params, is_cyclic: bool = Fals
     Args:
         is_cyclic: use `cyclic_leaves` in place of 2^h, as leaves that miss the simplex are not picked.
     Source: replaces the step to (10), where this sum is taken for less than T.
-    Raises: InvalidValueError for fewer than one slot.
 
     Examples:
         >>> from moe_theory.merging import Params, corrected
         >>> corrected.discretization_bound(1, Params(smoothness=3.0))  # one pull, of the root
         3.0
     """
-    require(Count, num_rounds=num_rounds)
     total, left, depth, nodes = 0.0, num_rounds, 0, 1
     while left > 0:
         if is_cyclic:
@@ -140,20 +153,20 @@ def discretization_bound(num_rounds: int, params: Params, is_cyclic: bool = Fals
     return float(params.smoothness * total)
 
 
-def simple_discretization_bound(num_rounds: int, params: Params) -> float:
+@checked
+def simple_discretization_bound(num_rounds: Size, params: Params) -> float:
     """nu_1 min_H [sum_{h<H} 2^h (tau_h(T) + 1) rho^h + T rho^H], never below `discretization_bound`.
 
     From it by m_h <= tau_h(T) + 1 (at least 1, as tau_h(T) >= 0) and by leaving out what is taken off. At
     (2/rho^2)^H = T / (A log(T/delta)) both parts are of the order T rho^H, which is `regret_exponent`.
 
-    Source: replaces the step to (10). Raises: InvalidValueError for fewer than one slot.
+    Source: replaces the step to (10).
 
     Examples:
         >>> from moe_theory.merging import Params, corrected
         >>> corrected.discretization_bound(1000, Params()) <= corrected.simple_discretization_bound(1000, Params())
         True
     """
-    require(Count, num_rounds=num_rounds)
     ratio, least, shallow, depth = float(params.smoothness_ratio), math.inf, 0.0, 0
     while shallow < least and (deep := num_rounds * ratio**depth) > NEGLIGIBLE * shallow:
         least = min(least, shallow + deep)
@@ -163,7 +176,8 @@ def simple_discretization_bound(num_rounds: int, params: Params) -> float:
     return float(params.smoothness * least)
 
 
-def regret_exponent(smoothness_ratio: float) -> float:
+@checked
+def regret_exponent(smoothness_ratio: Ratio) -> float:
     """a = log(2/rho) / log(2/rho^2) of sum_t nu_1 rho^(h_t) = O(T^a (log T)^(1-a)), in (1/2, 1).
 
     In `simple_discretization_bound` sum_{h<H} 2^h tau_h rho^h is at most A log(T/delta) (2/rho)^H / (2/rho - 1). At the
@@ -172,32 +186,31 @@ def regret_exponent(smoothness_ratio: float) -> float:
     meet the simplex, every leaf at depth h is pulled tau_h(t) times. As a > 1/2, sqrt(T) log T does not follow.
 
     Source: replaces the remark after Theorem 1: R = O(d sqrt(T) log T + T^a (log T)^(1-a)), `regret_bound`.
-    Raises: InvalidValueError for a ratio outside (0, 1).
 
     Examples:
         >>> from moe_theory.merging import corrected
         >>> round(corrected.regret_exponent(0.5), 6)  # log(4) / log(8)
         0.666667
     """
-    require(OpenProbability, smoothness_ratio=smoothness_ratio)
     return math.log(2 / smoothness_ratio) / math.log(2 / smoothness_ratio**2)
 
 
-def cyclic_exponent(num_experts: int) -> float:
+@checked
+def cyclic_exponent(num_experts: Experts) -> float:
     """(K+1)/(K+2), `regret_exponent` at rho = 2^(-1/K), the least that cyclic splits of the box allow.
 
-    Source: `regret_exponent` and `least_ratio`. Raises: InvalidValueError for fewer than two experts.
+    Source: `regret_exponent` and `least_ratio`.
 
     Examples:
         >>> from moe_theory.merging import corrected
         >>> corrected.cyclic_exponent(8), corrected.simplex_exponent(9)
         (0.9, 0.9)
     """
-    require(Whole(2), num_experts=num_experts)
     return (num_experts + 1) / (num_experts + 2)
 
 
-def simplex_exponent(num_experts: int) -> float:
+@checked
+def simplex_exponent(num_experts: Experts) -> float:
     """K/(K+1), `cyclic_exponent` where leaves that miss the simplex do not count.
 
     At depth h = mK the boxes are cubes of side 2^-m with corners 2^-m n, and one meets the simplex when
@@ -207,14 +220,13 @@ def simplex_exponent(num_experts: int) -> float:
     is (K-1+1)/(K-1+2). It is that of a space of K - 1 dimensions, D = K - 1 in (D+1)/(D+2), which the simplex is.
 
     Source: sharpens `cyclic_exponent`; its finite form is `discretization_bound` with `is_cyclic`.
-    Raises: InvalidValueError for fewer than two experts.
     """
-    require(Whole(2), num_experts=num_experts)
     return num_experts / (num_experts + 1)
 
 
+@checked
 @functools.cache
-def cyclic_leaves(num_experts: int, depth: int) -> int:
+def cyclic_leaves(num_experts: Experts, depth: SizeOrZero) -> int:
     """Exact number of boxes at depth h of cyclic halving that meet the simplex; at most 2^h.
 
     With h = mK + r the first r sides are halved m + 1 times. In units of 2^-(m+1) they are 1 long and begin at whole
@@ -229,7 +241,6 @@ def cyclic_leaves(num_experts: int, depth: int) -> int:
         >>> corrected.cyclic_leaves(num_experts=2, depth=2)  # of four squares two only touch it, at (1/2, 1/2)
         4
     """
-    require(Whole(2), num_experts=num_experts)
     turns, extra = divmod(depth, num_experts)
     side = 2 ** (turns + 1)
     if side > FINEST:
@@ -250,13 +261,13 @@ class Diameter(NamedTuple):
     diagonal: float
 
 
-def cyclic_diameter(num_experts: int, depth: int) -> Diameter:
+@checked
+def cyclic_diameter(num_experts: Experts, depth: SizeOrZero) -> Diameter:
     """Diameters of boxes after h cyclic halvings, h = mK + r: r sides are 2^-(m+1) long and K - r are 2^-m.
 
     So the longest is 2^-floor(h/K), and the diagonal 2^-m sqrt(K - r + r/4).
 
     Source: Assumption 1, ii a), worked out. Random splits guarantee nothing: one side may never be halved.
-    Raises: InvalidValueError for fewer than two experts.
 
     Examples:
         >>> from moe_theory.merging import corrected
@@ -264,26 +275,24 @@ def cyclic_diameter(num_experts: int, depth: int) -> Diameter:
         >>> box.side, round(box.diagonal, 6)  # of a square of side 1/2
         (0.5, 0.707107)
     """
-    require(Whole(2), num_experts=num_experts)
     turns, extra = divmod(depth, num_experts)
     return Diameter(2.0**-turns, 2.0**-turns * math.sqrt(num_experts - extra + extra / 4))
 
 
-def least_smoothness(num_experts: int, smoothness_ratio: float) -> Diameter:
+@checked
+def least_smoothness(num_experts: Experts, smoothness_ratio: Ratio) -> Diameter:
     """The least nu_1 for which all boxes of cyclic halving are within nu_1 rho^h, for either distance; or infinity.
 
     sup_h diam(h) rho^-h. From h to h + K, diam halves and rho^-h grows by rho^-K: the supremum is infinite for
     2 rho^K < 1, else it is the maximum over h < K: rho^-(K-1) for sides, sqrt(K - 3h/4) rho^-h for diagonals.
 
     Source: Assumption 1, ii a), worked out.
-    Raises: InvalidValueError for fewer than two experts, or a ratio outside (0, 1).
 
     Examples:
         >>> from moe_theory.merging import corrected
         >>> corrected.least_smoothness(num_experts=2, smoothness_ratio=0.5)
         Diameter(side=inf, diagonal=inf)
     """
-    require(OpenProbability, smoothness_ratio=smoothness_ratio)
     if smoothness_ratio < least_ratio(num_experts):
         return Diameter(math.inf, math.inf)
     found = [cyclic_diameter(num_experts, depth) for depth in range(num_experts)]
@@ -293,7 +302,8 @@ def least_smoothness(num_experts: int, smoothness_ratio: float) -> Diameter:
     )
 
 
-def least_ratio(num_experts: int, power: float = 1.0, on_simplex: bool = False) -> float:
+@checked
+def least_ratio(num_experts: Experts, power: PositiveAmount = 1.0, on_simplex: Switch = False) -> float:
     """2^(-q/K), below which no nu_1 and no way to halve boxes meets Assumption 1 for the distance |x - y|^q.
 
     The 2^h boxes at depth h have the volume 1 between them, so that one has a side of at least 2^(-h/K), and for all h
@@ -303,18 +313,17 @@ def least_ratio(num_experts: int, power: float = 1.0, on_simplex: bool = False) 
         on_simplex: what is needed of the boxes' parts of the simplex alone: 2^(-q/(K-1)), as 2^h parts of diameter
             nu_1 rho^h have at most 2^h (c nu_1 rho^h)^((K-1)/q) of its volume in K - 1 dimensions.
     Source: Assumption 1, ii a): it rules out all rho of the experiments, 0.3, 0.5, 0.7 and 0.9, at K = 8 and q = 1.
-    Raises: InvalidValueError for fewer than two experts.
 
     Examples:
         >>> from moe_theory.merging import corrected
         >>> round(corrected.least_ratio(num_experts=2), 6)  # 2^(-1/2)
         0.707107
     """
-    require(Whole(2), num_experts=num_experts)
     return 2.0 ** (-power / (num_experts - on_simplex))
 
 
-def regret_bound(num_rounds: int, neural: float, params: Params, linearization: float = 0.0) -> float:
+@checked
+def regret_bound(num_rounds: Size, neural: Amount, params: Params, linearization: Amount = 0.0) -> float:
     """neural + 2 sum_t Gamma-bar + `discretization_bound`, the regret that Lemma 4 leads to; in units of reward.
 
     (9) summed over T slots is at most 2 sum_t min(u_t, 1) + 2 sum_t Gamma-bar + sum_t nu_1 rho^(h_t), whose first part
@@ -324,7 +333,7 @@ def regret_bound(num_rounds: int, neural: float, params: Params, linearization: 
 
     Args:
         neural: `RegretBound.neural` of Theorem 1. linearization: sum_t Gamma-bar.
-    Source: replaces Theorem 1's T + 1 and the remark after it. Raises: InvalidValueError for fewer than one slot.
+    Source: replaces Theorem 1's T + 1 and the remark after it.
 
     Examples:
         >>> from moe_theory.merging import Params, corrected

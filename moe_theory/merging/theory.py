@@ -3,26 +3,44 @@
 As printed, right or wrong; constants that the paper leaves open are arguments. What holds instead is in `corrected.py`.
 Functions of the threshold (2) take `Params`. Float64 on the host; the threshold also works inside a scan. T slots, K
 experts, a reward network of L layers and width w.
+Functions refuse arguments outside the domains beside them (InvalidValueError).
 
 Source: Z. Han, X. Liu, R. Zhou, X. Dai, J. C. S. Lui, "Faster, Smaller, and Smarter: Task-Aware Expert Merging for
 Online MoE Inference"; its reference [29] is D. Zhou, L. Li, Q. Gu, "Neural contextual bandits with UCB-based
 exploration", ICML 2020.
 """
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Real
 
-from moe_theory.core.constraints import OpenProbability, Positive, require
-from moe_theory.core.errors import InvalidValueError
+from moe_theory.core.constraints import Amount, PositiveAmount, Size, Whole, Within, checked
+from moe_theory.core.errors import InvalidValueError, unknown_name
 from moe_theory.core.numerics import Numbers, array_namespace
 from moe_theory.merging.params import Params
 
+__all__ = [
+    "FORMS", "Amounts", "RegretBound", "depth_bound", "intermediate_depth_bound", "leaf_bound", "leaf_bound_at",
+    "least_width", "neural_tangent_kernel", "split_threshold", "theorem_1",
+]  # fmt: skip
+__dir__ = __all__.copy  # what `dir` shows: no imports
+
+
+FORMS = ("printed", "appendix")  # of `theorem_1`
 Amounts = float | Real[np.ndarray, "*n"]  # a number, or an array of them
+COUNTED = Within(low=1, why="slots are counted from 1")
+Slots = Annotated[Amounts, COUNTED]
+Slot = Annotated[float, COUNTED]
+Chance = Annotated[float, Within(0, 1, open_low=True, why="it is a probability")]
 
 
-def split_threshold(time: Numbers | float, depth: Numbers | float, params: Params) -> Float[Numbers, "*n"]:
+@checked
+def split_threshold(
+    time: Annotated[Numbers | float, COUNTED],
+    depth: Annotated[Numbers | float, Within(low=0)],
+    params: Params,
+) -> Float[Numbers, "*n"]:
     """tau_h(t) = C^2 log(t/delta) rho^(-2h) / nu_1^2, the pulls at which a leaf at depth h is split in slot t.
 
     With delta = 1, which the paper's experiments have, it is 0 at t = 1: the root is split at its first pull.
@@ -40,13 +58,14 @@ def split_threshold(time: Numbers | float, depth: Numbers | float, params: Param
     return scale * namespace.log(time / params.confidence) * power
 
 
-def leaf_bound(num_rounds: Amounts, params: Params) -> Amounts:
+@checked
+def leaf_bound(num_rounds: Slots, params: Params) -> Amounts:
     """N = 2^(1/(1-rho)) T nu_1^2 / (C^2 log(T/delta)), said to bound the candidates N_t of every slot t <= T.
 
     Its proof takes 2^(a log X) for 2^a X, where it is X^(a log 2), and rests on Lemma 2. For C large it is below 1, the
     number of candidates that the root alone has. It is linear in T up to a logarithm, where N_t grows more slowly.
 
-    Source: Lemma 1, Eq. (5). Raises: InvalidValueError for a slot before 1 or parameters out of range.
+    Source: Lemma 1, Eq. (5).
 
     Examples:
         >>> from moe_theory.merging import Params, theory
@@ -56,12 +75,13 @@ def leaf_bound(num_rounds: Amounts, params: Params) -> Amounts:
     return leaf_bound_at(num_rounds, num_rounds, params)
 
 
-def leaf_bound_at(time: Amounts, num_rounds: Amounts, params: Params) -> Amounts:
+@checked
+def leaf_bound_at(time: Slots, num_rounds: Slots, params: Params) -> Amounts:
     """2^(1/(1-rho)) t nu_1^2 / (C^2 log(T/delta)), said to bound N_t.
 
     At early t it is below 1, so that it cannot hold.
 
-    Source: Eq. (8), its first inequality. Raises: InvalidValueError for a slot before 1 or parameters out of range.
+    Source: Eq. (8), its first inequality.
 
     Examples:
         >>> from moe_theory.merging import Params, theory
@@ -70,40 +90,42 @@ def leaf_bound_at(time: Amounts, num_rounds: Amounts, params: Params) -> Amounts
     """
     with np.errstate(divide="ignore"):
         per_slot = 1 / _scale(num_rounds, params)
-    return _plain(2 ** (1 / (1 - _ratio(params))) * np.asarray(time, float) * per_slot)
+    return _plain(np.float64(2) ** (1 / (1 - float(params.smoothness_ratio))) * np.asarray(time, float) * per_slot)
 
 
-def depth_bound(num_rounds: Amounts, params: Params) -> Amounts:
+@checked
+def depth_bound(num_rounds: Slots, params: Params) -> Amounts:
     """log(T nu_1^2 / (C^2 log(T/delta))) / (1-rho), said to bound the tree's depth in every slot t <= T.
 
     Its last step, 1 / (2 log(1/rho)) <= 1 / (1-rho), leaves slack, but turns round where the logarithm is negative: for
     C large the right side is negative while the root has depth 0.
 
-    Source: Lemma 2, Eq. (7). Raises: InvalidValueError for a slot before 1 or parameters out of range.
+    Source: Lemma 2, Eq. (7).
 
     Examples:
         >>> from moe_theory.merging import Params, theory
         >>> round(theory.depth_bound(100.0, Params(smoothness_ratio=0.5)), 2)  # 2 log(100 / log(100))
         6.16
     """
-    return _log_room(num_rounds, params) / (1 - _ratio(params))
+    return _log_room(num_rounds, params) / (1 - float(params.smoothness_ratio))
 
 
-def intermediate_depth_bound(time: Amounts, params: Params) -> Amounts:
+@checked
+def intermediate_depth_bound(time: Slots, params: Params) -> Amounts:
     """log(t nu_1^2 / (C^2 log(t/delta))) / (2 log(1/rho)), said in Lemma 2's proof to bound the depth in slot t.
 
     A leaf at depth h is split at tau_h(t) <= t pulls, which bounds the depth of what is split, not of its children: the
     tree may be one deeper. The next step, to T, is by log(t/delta) >= log(T/delta), which is backwards for t < T; what
     it is for, that t / log(t/delta) <= T / log(T/delta), is true from t = e delta on.
 
-    Source: proof of Lemma 2. Raises: InvalidValueError for a slot before 1 or parameters out of range.
+    Source: proof of Lemma 2.
 
     Examples:
         >>> from moe_theory.merging import Params, theory
         >>> round(float(theory.intermediate_depth_bound(100.0, Params(smoothness_ratio=0.5))), 2)
         2.22
     """
-    return _log_room(time, params) / (2 * np.log(1 / _ratio(params)))
+    return _log_room(time, params) / (2 * np.log(1 / float(params.smoothness_ratio)))
 
 
 class RegretBound(NamedTuple):
@@ -125,20 +147,22 @@ class RegretBound(NamedTuple):
         return self.neural + self.remainder
 
 
+@checked
 def theorem_1(
-    num_rounds: float,
-    dimension: float,
-    num_candidates: float,
+    num_rounds: Slot,
+    dimension: Amount,
+    num_candidates: PositiveAmount,
     *,
-    norm: float = 1.0,
-    exploration: float = 1.0,
-    regularization: float = 1.0,
-    confidence: float = 0.1,
-    num_layers: int = 2,
-    width: float = 64.0,
-    learning_rate: float = 0.0,
-    num_steps: float = 0.0,
-    constant: float = 1.0,
+    norm: Amount = 1.0,
+    exploration: Amount = 1.0,
+    regularization: PositiveAmount = 1.0,
+    confidence: Chance = 0.1,
+    num_layers: Size = 2,
+    width: PositiveAmount = 64.0,
+    learning_rate: Amount = 0.0,
+    num_steps: Amount = 0.0,
+    constant: Amount = 1.0,
+    form: str = "printed",
 ) -> RegretBound:
     """Theorem 1's bound on the regret, part by part; in units of reward.
 
@@ -149,9 +173,12 @@ def theorem_1(
     Args:
         dimension: the effective dimension. num_candidates: N of Lemma 1.
         norm: S, at least sqrt(2 m' M^-1 m). It is printed as 2 sqrt(lambda S), where [29] has 2 sqrt(lambda) S.
-        exploration: v. learning_rate: eta. num_steps: J. constant: C_3.
-    Source: Theorem 1, Eq. (6), which can also be read with -2 log delta beside v's root; under it as in (10) and [29].
-    Raises: InvalidValueError for amounts out of range.
+        exploration: v. confidence: delta, where 1 is the experiments' own. learning_rate: eta. num_steps: J.
+        constant: C_3.
+        form: "printed" for (6), with -2 log delta beside v's root, or "appendix" for (10), with it under the root as
+            in [29].
+    Source: Theorem 1, Eq. (6) and (10).
+    Raises: InvalidValueError for amounts out of range; UnknownNameError for another form.
 
     Examples:
         >>> from moe_theory.merging import theory
@@ -159,11 +186,21 @@ def theorem_1(
         >>> bound.remainder, bound.total > 101
         (101.0, True)
     """
-    require(Positive, num_rounds=num_rounds, regularization=regularization, num_candidates=num_candidates)
-    require(OpenProbability, confidence=confidence)
+    if form not in FORMS:
+        raise unknown_name("form", form, FORMS)
+    if learning_rate * width * regularization > 1:
+        raise InvalidValueError(
+            f"learning_rate={learning_rate} must be at most 1 / (width regularization) = "
+            f"{1 / (width * regularization):g}: gradient descent diverges above. Lower learning_rate.",
+            argument="learning_rate",
+        )
     information = dimension * np.log1p(num_rounds * num_candidates / regularization) + 2
     outer = 3 * np.sqrt(num_rounds * information)
-    radius = exploration * np.sqrt(information - 2 * np.log(confidence))
+    log_odds = -2 * np.log(confidence)
+    if form == "appendix":
+        radius = exploration * np.sqrt(information + log_odds)
+    else:
+        radius = exploration * np.sqrt(information) + log_odds
     decay = (1 - learning_rate * width * regularization) ** (num_steps / 2)
     steps = (regularization + constant * num_rounds * num_layers) * decay * np.sqrt(num_rounds / regularization)
     return RegretBound(
@@ -174,28 +211,28 @@ def theorem_1(
     )
 
 
+@checked
 def least_width(
-    width: float,
-    num_rounds: float,
-    num_candidates: float,
-    num_layers: int = 2,
-    regularization: float = 1.0,
-    confidence: float = 0.1,
-    constant: float = 1.0,
+    width: PositiveAmount,
+    num_rounds: Slot,
+    num_candidates: Annotated[float, Within(low=1, why="the root is one")],
+    num_layers: Size = 2,
+    regularization: PositiveAmount = 1.0,
+    confidence: Chance = 0.1,
+    constant: Amount = 1.0,
 ) -> float:
     """C max{T^7 lambda^-7 L^21 (log w)^3, lambda^-1/2 L^-3/2 (log(T N L^2/delta))^3/2}, which w must not be below.
 
     w is on both sides. With a constant of 1 the right side exceeds 1e29 at the sizes of Sec. V, which have w = 64.
 
-    Source: Lemma 3. Raises: InvalidValueError for amounts out of range.
+    Source: Lemma 3.
 
     Examples:
         >>> from moe_theory.merging import theory
         >>> theory.least_width(width=64, num_rounds=2000, num_candidates=100) > 1e29
         True
     """
-    require(Positive, width=width, num_rounds=num_rounds, regularization=regularization, confidence=confidence)
-    long = (num_rounds / regularization) ** 7 * num_layers**21.0 * np.log(width) ** 3
+    long = np.float64(num_rounds / regularization) ** 7 * num_layers**21.0 * np.log(width) ** 3
     inside = np.log(num_rounds * num_candidates * num_layers**2 / confidence)
     return float(constant * max(long, regularization**-0.5 * num_layers**-1.5 * inside**1.5))
 
@@ -209,22 +246,7 @@ def _log_room(time: Amounts, params: Params) -> Amounts:
 def _scale(time: Amounts, params: Params) -> np.ndarray:
     """tau_0(t)."""
     times = np.asarray(time, float)
-    if np.any(times < 1):
-        raise InvalidValueError(
-            f"time={time} must be at least 1: slots are counted from 1. Raise time.", argument="time"
-        )
-    _ratio(params)
     return np.asarray(split_threshold(times, np.zeros_like(times), params), float)
-
-
-def _ratio(params: Params) -> float:
-    """rho, after all that (2) needs was looked at."""
-    require(Positive, split_constant=params.split_constant, smoothness=params.smoothness)
-    ratio, confidence = float(params.smoothness_ratio), float(params.confidence)
-    require(OpenProbability, smoothness_ratio=ratio)
-    if confidence != 1:
-        require(OpenProbability, confidence=confidence)
-    return ratio
 
 
 def _plain(value: Numbers | float) -> Amounts:
@@ -232,11 +254,12 @@ def _plain(value: Numbers | float) -> Amounts:
     return float(array) if array.ndim == 0 else array
 
 
+@checked
 def neural_tangent_kernel(
-    points: Float[np.ndarray, "n K"],
-    mixes: Float[np.ndarray, "n V"] | None = None,
-    num_layers: int = 2,
-    output_variance: float = 1.0,
+    points: Annotated[Float[np.ndarray, "n K"], Within()],
+    mixes: Annotated[Float[np.ndarray, "n V"], Within()] | None = None,
+    num_layers: Annotated[int, Whole(2)] = 2,
+    output_variance: Amount = 1.0,
 ) -> Float[np.ndarray, "n n"]:
     """The limit of <g, g'>/w, g the gradient of psi' f(x, theta) in theta, for a ReLU network of L layers.
 
@@ -252,7 +275,7 @@ def neural_tangent_kernel(
     Args:
         mixes: psi, one a point; all of them equal to one output if None.
         num_layers: L, matrices of the network, at least 2. output_variance: s.
-    Source: Eq. (3), Definition 1. Raises: InvalidValueError for fewer than 2 layers.
+    Source: Eq. (3), Definition 1.
 
     Examples:
         >>> import numpy as np
@@ -260,10 +283,6 @@ def neural_tangent_kernel(
         >>> theory.neural_tangent_kernel(np.eye(2)).diagonal().tolist()
         [1.5, 1.5]
     """
-    if num_layers < 2:
-        raise InvalidValueError(
-            f"num_layers={num_layers} must be at least 2, a hidden one and the last. Raise it.", argument="num_layers"
-        )
     inputs = np.asarray(points, float)
     covariance = inputs @ inputs.T
     squares = np.diag(covariance)

@@ -241,7 +241,7 @@ def test_ratios_of_the_papers_shapes():
     assert theory.error_contraction(2, 1) == 1
 
 
-@pytest.mark.parametrize(("num_features", "num_samples"), [(5, 5), (5, 6), (5, 0), (1, 1)])
+@pytest.mark.parametrize(("num_features", "num_samples"), [(5, 5), (5, 6), (5, 0)])
 def test_ratios_refuse_what_is_not_overparameterized(num_features, num_samples):
     for ratio in (theory.overparameterization_ratio, theory.error_contraction):
         with pytest.raises(InvalidValueError, match=f"num_samples={num_samples}"):
@@ -383,8 +383,6 @@ def test_given_routes_the_mean_over_every_sequence_of_features(num_features, num
             own = np.hstack([own, errors[:, -1:]])
             rounds.append((forgetting, np.mean(errors), np.mean(errors[:, -1])))
         np.testing.assert_allclose([leaf[:, run] for leaf in computed], np.transpose(rounds), rtol=1e-11, atol=1e-11)
-    with pytest.raises(InvalidValueError, match="count from 0"):
-        corrected.given_routes(stacked, num_samples, tasks, experts - 1)
     with pytest.raises(InvalidValueError, match="num_rounds=0"):
         corrected.given_routes(stacked, num_samples, tasks[:0], experts[:0])
 
@@ -497,8 +495,6 @@ def test_a_span_moves_routes_by_no_first_order_of_the_noise(num_experts):
     assert 1.7 < found[1][1] / found[0][1] < 2.3  # what is seen without the other sign is of first order
 
 
-def test_a_tilt_is_refused_without_perturbation_or_for_gates_that_are_not_the_algorithms():
-    with pytest.raises(InvalidValueError, match="perturbation_scale=0"):
-        corrected.route_tilt(np.zeros((2, 3)), 0.1, 0, 2)
+def test_a_tilt_is_refused_for_gates_that_are_not_the_algorithms():
     with pytest.raises(InvalidValueError, match="add up to 0"):
         corrected.route_tilt(np.ones((2, 3)), 0.1, 1.0, 2)

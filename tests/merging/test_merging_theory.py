@@ -175,21 +175,26 @@ def test_lemmas_1_and_2_are_these_formulas():
     assert theory.intermediate_depth_bound(500, params) == pytest.approx(math.log(room) / (2 * math.log(1 / 0.7)))
     assert theory.depth_bound(1, Params()) == math.inf
     assert np.shape(theory.depth_bound(np.arange(2, 9), params)) == (7,)
-    with pytest.raises(InvalidValueError, match="smoothness_ratio"):
-        theory.depth_bound(500, params._replace(smoothness_ratio=1.0))
 
 
-def test_theorem_1_is_this_formula_and_is_never_below_what_is_trivial():
-    bound = theory.theorem_1(
-        400, 3.0, 50.0, norm=2.0, exploration=0.7, regularization=1.5, confidence=0.05, learning_rate=1e-3, num_steps=8
-    )
+@pytest.mark.parametrize("confidence", [0.05, 1.0])
+@pytest.mark.parametrize("form", theory.FORMS)
+def test_theorem_1_is_this_formula_and_is_never_below_what_is_trivial(form, confidence):
+    """Would catch -2 log delta on the other side of the root than in (6), or in (10) of the appendix."""
+    settings = {"norm": 2.0, "exploration": 0.7, "regularization": 1.5, "learning_rate": 1e-3, "num_steps": 8}
+    bound = theory.theorem_1(400, 3.0, 50.0, confidence=confidence, form=form, **settings)
     root = math.sqrt(3.0 * math.log(1 + 400 * 50 / 1.5) + 2)
-    inner = 0.7 * math.sqrt(root**2 - 2 * math.log(0.05))
+    log_odds = -2 * math.log(confidence)
+    inner = {"printed": 0.7 * root + log_odds, "appendix": 0.7 * math.sqrt(root**2 + log_odds)}[form]
     inner += (1.5 + 400 * 2) * (1 - 1e-3 * 64 * 1.5) ** 4 * math.sqrt(400 / 1.5) + 2 * math.sqrt(1.5 * 2.0)
     assert bound.total == pytest.approx(3 * 20 * root * inner + 401)
     assert bound.neural == pytest.approx(bound.total - 401)
     assert bound.remainder > 400
-    assert theory.theorem_1(400, 3.0, 50.0, exploration=0.0, confidence=0.05).confidence == 0
+
+
+def test_theorem_1_has_no_other_form():
+    with pytest.raises(UnknownNameError, match="appendix"):
+        theory.theorem_1(400, 3.0, 50.0, form="apendix")
 
 
 def test_the_least_width_is_this_formula():
@@ -298,8 +303,6 @@ def test_the_kernel_of_a_point_with_itself():
         np.testing.assert_allclose(np.diag(corner), 1 + variance * (num_layers - 1) / 2)
     one = theory.neural_tangent_kernel(np.tile(np.eye(3)[0], (5, 1)))
     assert np.linalg.matrix_rank(one) == 1
-    with pytest.raises(InvalidValueError, match="num_layers"):
-        theory.neural_tangent_kernel(np.eye(2), num_layers=1)
 
 
 def test_a_rule_that_there_is_not_is_named():

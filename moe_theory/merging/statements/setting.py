@@ -18,7 +18,7 @@ def _is_in_range(dims: Dims, run: Run) -> bool:
 
 
 def _is_wide(dims: Dims, run: Run) -> bool:
-    leaves = float(theory.leaf_bound(float(NUM_ROUNDS), run.params))
+    leaves = max(float(theory.leaf_bound(float(NUM_ROUNDS), run.params)), 1.0)  # the root at least
     regularization = float(run.params.regularization)
     return dims.width >= theory.least_width(dims.width, NUM_ROUNDS, leaves, NUM_LAYERS, regularization, CONFIDENCE)
 

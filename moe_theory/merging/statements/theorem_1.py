@@ -16,18 +16,21 @@ TANBR = dataclasses.replace(TANBR_ON["peaked"], labels=("R_T",))
 THEOREM_1 = statement("theorem-1", module=__name__)
 
 
-def neural(run) -> np.ndarray:
-    """(6) without T + 1, with the determinant of Z, of the gradients of the weights picked, for that of M (B,)."""
+def neural(run, form: str = "printed") -> np.ndarray:
+    """(6) or (10) without T + 1, with the determinant of Z, of the gradients of the weights picked, for that of M."""
     leaves = float(theory.leaf_bound(float(NUM_ROUNDS), run.params))
     information = np.log1p(NUM_ROUNDS * leaves / float(run.params.regularization))
     dimensions = recorded(run, "log_determinant")[-1] / information
-    parts = [theory.theorem_1(NUM_ROUNDS, float(each), leaves, confidence=CONFIDENCE) for each in dimensions]
+    parts = [
+        theory.theorem_1(NUM_ROUNDS, float(dimension), leaves, confidence=CONFIDENCE, form=form)
+        for dimension in dimensions
+    ]
     return np.array([part.confidence + part.norm for part in parts])
 
 
 def corrected_side(run) -> np.ndarray:
-    """The same and the largest sum of nu_1 rho^h (B,)."""
-    return np.array([corrected.regret_bound(NUM_ROUNDS, part, run.params) for part in neural(run)])
+    """(10) without T + 1, and the largest sum of nu_1 rho^h (B,)."""
+    return np.array([corrected.regret_bound(NUM_ROUNDS, part, run.params) for part in neural(run, "appendix")])
 
 
 def printed_side(run) -> np.ndarray:
