@@ -187,7 +187,7 @@ def address(tmp_path_factory):
         '<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
         f"<title>Live</title><style>{(STYLE / 'live.css').read_text(encoding='utf-8')}</style>"
         "<style>body { margin: 8px; color-scheme: light dark; background: light-dark(#fff, #16171a) }</style>"
-        + content.render("regimes.md").replace("```{raw} html\n", "").replace("```", "")
+        + content.render("regimes").replace("```{raw} html\n", "").replace("```", "")
         + f'<script src="{(STYLE / "live.js").as_uri()}"></script>'
         + "<script>for (const each of Object.values(live.experiments))"
         + f" each.replicates = Math.min(each.replicates, {ON_PAGE})</script>"
