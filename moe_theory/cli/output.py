@@ -19,7 +19,11 @@ if TYPE_CHECKING:
 
     from moe_theory.plot.document import Document
 
-DONE, FAILED, BAD_INPUT, INTERRUPTED, UNREAD = 0, 1, 2, 130, 141
+DONE = 0
+FAILED = 1
+BAD_INPUT = 2
+INTERRUPTED = 130
+UNREAD = 141
 EXITS = {
     DONE: "it ran, whatever the verdicts",
     FAILED: "cells of `sweep --keep-going` raised errors, or its input ended at a question",
@@ -30,7 +34,9 @@ EXITS = {
 JSON = "moe_theory.json"  # in Click's `meta`: whether the command was given --json
 LONGEST_LINE = 2_000  # characters of an error
 MOST_DAMAGED = 5  # files that are named
-_LOG_WIDTH, _MOST_WIDTH = 160, 1_000  # columns of a log or a pipe: unless COLUMNS says, and at most
+# columns of a log or a pipe: unless COLUMNS says, and at most
+_LOG_WIDTH = 160
+_MOST_WIDTH = 1_000
 _LEAST_WIDTH = 20  # columns that tables can be laid out in
 _BLANKS = "\t\n\N{NO-BREAK SPACE}"
 

@@ -50,7 +50,8 @@ def report(folders: tuple[Path, ...], paper: str | None, proofs: str | None, cit
         print_lines(open_console(), *write_page(proofs, out or Path("runs/papers") / proofs))
         return
     if paper is not None:
-        merged, first = pages.of_paper(paper), Path("runs/papers") / paper
+        merged = pages.of_paper(paper)
+        first = Path("runs/papers") / paper
     else:
         folders = folders or (Path(LAST_RUN),)
         merged = pages.read_printed(folders) if cite else pages.read_reports(folders)

@@ -29,7 +29,9 @@ if TYPE_CHECKING:
     from moe_theory.verification.request import Request
     from moe_theory.verification.verdict import Report, Verdict
 
-PAGE_SECONDS, PAGE_SHARE = 0.06, 0.25  # of a budget, for the report: seconds a verdict, and at most this share of it
+# of a budget, for the report: seconds a verdict, and at most this share of it
+PAGE_SECONDS = 0.06
+PAGE_SHARE = 0.25
 END_SECONDS = 2.0  # of a budget, for the verdicts
 FIRST_REPLICATES = 512  # of a first look at most
 _UNITS = {"s": 1, "m": 60, "h": 3600}

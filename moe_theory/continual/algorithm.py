@@ -284,7 +284,8 @@ def draw(key: Key[Array, ""], dims: Dims, pool: Pool, params: Params) -> tuple[A
         >>> arrival.features.shape, perturbation.shape
         ((4, 2), (3,))
     """
-    shape, dtype = (dims.num_features, dims.num_samples - 1), pool.truths.dtype
+    shape = (dims.num_features, dims.num_samples - 1)
+    dtype = pool.truths.dtype
     units, noise = draws(key, 3 + dims.max_experts, math.prod(shape), dtype)
     arrival = make_arrival(units[:3], noise.reshape(shape), pool, params)
     return arrival, rounded_positive(params.perturbation_scale * units[3:])
@@ -335,7 +336,8 @@ def learn(
     """
     _check_round(state, arrival, params, max_active)
     truth = select_row(state.pool.truths, arrival.task) if arrival.truth is None else jnp.asarray(arrival.truth)
-    known, time = arrival._replace(truth=truth), state.round + 1
+    known = arrival._replace(truth=truth)
+    time = state.round + 1
 
     def experts(routing: Routing) -> Learned:
         masks = routing.masks

@@ -178,8 +178,10 @@ def theorem_1(pool_gaps: theory.Gaps, ratio: linear.Ratio, loads: linear.Loads) 
         0.5
     """
     xp = array_namespace(*pool_gaps, ratio, loads)
-    norm, gap = pool_gaps.truth_norm, pool_gaps.task_gap
-    unlearned, rounds = power(ratio, loads), xp.sum(loads, axis=-1)
+    norm = pool_gaps.truth_norm
+    gap = pool_gaps.task_gap
+    unlearned = power(ratio, loads)
+    rounds = xp.sum(loads, axis=-1)
     own = (1 - ratio) * (loads - 1) - ratio + unlearned  # 0 without arrivals
     forgotten = xp.sum(power_drop_sum(ratio, loads), axis=-1) * (gap - norm) + xp.sum(own, axis=-1) * gap
     confused = xp.sum(power_complement(ratio, loads) * (loads - 1), axis=-1)
@@ -250,9 +252,12 @@ def random_routing(
         True
     """
     xp = array_namespace(*pool_gaps, ratio, num_experts, rounds)
-    norm, gap = pool_gaps.truth_norm, pool_gaps.task_gap
-    kept, before = 1 - (1 - ratio) / num_experts, rounds - 1
-    left, lost = power(kept, before), power_complement(kept, before)
+    norm = pool_gaps.truth_norm
+    gap = pool_gaps.task_gap
+    kept = 1 - (1 - ratio) / num_experts
+    before = rounds - 1
+    left = power(kept, before)
+    lost = power_complement(kept, before)
     drops = num_experts * lost / (1 - ratio) - before * left  # sum over tau < t of q^(tau-1) - q^(t-1)
     forgotten = ((1 - ratio) * before - num_experts * kept * lost) * gap - ratio * (norm - gap) * drops
     own = num_experts * gap * power_complement(kept, rounds) / rounds
@@ -339,7 +344,8 @@ def routing_probabilities(
         [-others, 1 - others, np.zeros_like(outputs)[..., None], np.ones_like(outputs)[..., None]], -1
     )
     ends = np.sort(np.clip(kinks, 0, 1), axis=-1)
-    middles, halves = (ends[..., 1:] + ends[..., :-1]) / 2, (ends[..., 1:] - ends[..., :-1]) / 2
+    middles = (ends[..., 1:] + ends[..., :-1]) / 2
+    halves = (ends[..., 1:] - ends[..., :-1]) / 2
     nodes, weights = np.polynomial.legendre.leggauss(num_experts // 2 + 1)
     total = np.zeros(outputs.shape)
     for node, weight in zip(nodes, weights, strict=True):

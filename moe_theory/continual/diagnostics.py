@@ -108,7 +108,8 @@ def _largest(values: Float[Array, "M *rest"], mask: Bool[Array, "M *ones"]) -> F
 
 
 # Of states that carry the algorithm's and more.
-_POOL, _ROUND = property(lambda self: self.state.pool), property(lambda self: self.state.round)
+_POOL = property(lambda self: self.state.pool)
+_ROUND = property(lambda self: self.state.round)
 
 
 class TrackedState(NamedTuple):
@@ -117,7 +118,8 @@ class TrackedState(NamedTuple):
     state: State
     explored: Float[Array, "M d"]  # experts after round T1
 
-    pool, round = _POOL, _ROUND
+    pool = _POOL
+    round = _ROUND
 
 
 class Diagnostics(NamedTuple):
@@ -175,7 +177,8 @@ class Tally(NamedTuple):
     rounds_open: Int[Array, ""]  # rounds before the gates were fixed
     was_outside: Bool[Array, ""]  # whether one of the `WINDOW` arrivals after that left a set that has experts
 
-    pool, round = _POOL, _ROUND
+    pool = _POOL
+    round = _ROUND
 
 
 @of_parts(like=system)
@@ -183,16 +186,20 @@ def system_with_tally(dims: Dims, **parts: Any) -> System:
     plain = system(dims, **parts)
 
     def init(key: Key[Array, ""], params: Params) -> Tally:
-        state, yes = plain.init(key, params), jnp.ones((), bool)
+        state = plain.init(key, params)
+        yes = jnp.ones((), bool)
         zero = jnp.zeros((), state.experts.dtype)
-        sets, rounds = jnp.zeros(dims.max_experts, jnp.int32), jnp.zeros((), jnp.int32)
+        sets = jnp.zeros(dims.max_experts, jnp.int32)
+        rounds = jnp.zeros((), jnp.int32)
         return Tally(state, state.experts, sets, yes, zero, yes, yes, zero, rounds, ~yes)
 
     def step(key: Key[Array, ""], before: Tally, params: Params) -> tuple[Tally, Info]:
         state, info = plain.step(key, before.state, params)
         since = state.round - theory.exploration_rounds(params.num_experts, params.learning_rate)
         exists = jnp.arange(dims.max_experts) < params.num_experts
-        drives, sets, clusters = signal_outputs(before.state), expert_sets(before.state), state.pool.clusters
+        drives = signal_outputs(before.state)
+        sets = expert_sets(before.state)
+        clusters = state.pool.clusters
         begun = jnp.where(since <= 1, state.experts, before.begun)
         drift = jnp.max(jnp.where(exists[:, None], jnp.abs(state.experts - begun), 0))
         chosen_sets = jnp.where(since <= 1, sets, before.sets)
@@ -237,7 +244,8 @@ class Paired(NamedTuple):
     state: State
     reduced: reduced.State
 
-    pool, round = _POOL, _ROUND
+    pool = _POOL
+    round = _ROUND
 
 
 class PairedRoutes(NamedTuple):
@@ -274,7 +282,8 @@ class Expecting(NamedTuple):
     errors: Float[Array, "M N"]
     projections: Float[Array, "M N"]
 
-    pool, round = _POOL, _ROUND
+    pool = _POOL
+    round = _ROUND
 
 
 def system_with_expected_costs(dims: Dims) -> System:
@@ -317,7 +326,8 @@ class EndlessTally(NamedTuple):
     own_gap: Float[Array, ""]  # largest |h_m - h_m'| in the arriving task's set, over the last `WINDOW` rounds
     other_gap: Float[Array, ""]  # largest |h_m - h_m'| of experts in different sets, likewise
 
-    pool, round = _POOL, _ROUND
+    pool = _POOL
+    round = _ROUND
 
 
 @of_parts(like=system)
@@ -332,7 +342,8 @@ def system_with_endless_tally(dims: Dims, **parts: Any) -> System:
     def step(key: Key[Array, ""], before: EndlessTally, params: Params) -> tuple[EndlessTally, Info]:
         state, info = plain.step(key, before.state, params)
         exists = jnp.arange(dims.max_experts) < params.num_experts
-        drives, sets = signal_outputs(before.state), expert_sets(before.state)
+        drives = signal_outputs(before.state)
+        sets = expert_sets(before.state)
         own_gap = set_gap(info.gate_outputs, exists & set_of_task(before.state, info.task))
         is_apart = (sets[:, None] != sets[None, :]) & exists[:, None] & exists[None, :]
         gaps = jnp.abs(info.gate_outputs[:, None] - info.gate_outputs[None, :])
@@ -341,7 +352,8 @@ def system_with_endless_tally(dims: Dims, **parts: Any) -> System:
         left = theory.termination_rounds(params.num_experts, params.learning_rate, params.truth_scale) - state.round
         share = jnp.where((left >= 0) & (left < WINDOW), 1 / WINDOW, 0)
         ordered = is_ordered(drives, sets, exists, state.pool.clusters) | ~past | (left < 0)
-        own_gap, other_gap = before.own_gap + share * own_gap, before.other_gap + share * other_gap
+        own_gap = before.own_gap + share * own_gap
+        other_gap = before.other_gap + share * other_gap
         return EndlessTally(state, before.is_ordered & ordered, own_gap, other_gap), info
 
     return System(init, step)
@@ -402,14 +414,18 @@ def set_gap(outputs: Float[Array, " M"], members: Bool[Array, " M"]) -> Float[Ar
 def _diagnose(
     before: TrackedState, after: TrackedState, arrival: Arrival, info: Info, params: Params, costs: Costs
 ) -> Diagnostics:
-    state, pool = before.state, before.pool
+    state = before.state
+    pool = before.pool
     exists = jnp.arange(state.experts.shape[0]) < params.num_experts
     members = exists & set_of_task(state, arrival.task)
     row = functools.partial(select_row, index=info.expert)
-    truth, expert = select_row(pool.truths, arrival.task), row(after.state.experts)
-    signal, num_samples = select_row(pool.signals, arrival.task), arrival.features.shape[1]
+    truth = select_row(pool.truths, arrival.task)
+    expert = row(after.state.experts)
+    signal = select_row(pool.signals, arrival.task)
+    num_samples = arrival.features.shape[1]
     expected = corrected.lemma_16(row(state.experts), truth, signal, pool.truths, num_samples)
-    outputs, chosen = info.gate_outputs, info.chosen
+    outputs = info.gate_outputs
+    chosen = info.chosen
     highest = jnp.max(jnp.where(members, outputs, -jnp.inf))
     locality_gradient, gradient_gap = _gradients(arrival, info, exists, costs)
     return Diagnostics(
@@ -435,9 +451,11 @@ def _diagnose(
 def _gradients(
     arrival: Arrival, info: Info, exists: Bool[Array, " M"], costs: Costs
 ) -> tuple[Float[Array, ""], Float[Array, ""]]:
-    probabilities, chosen = info.gate_probabilities, info.chosen
+    probabilities = info.gate_probabilities
+    chosen = info.chosen
     slopes = jnp.sum(jnp.where(chosen, probabilities, 0)) * (chosen - probabilities)
-    moved, cost = jnp.sum(costs.locality), jnp.sum(costs.locality) + jnp.sum(costs.balance)
+    moved = jnp.sum(costs.locality)
+    cost = jnp.sum(costs.locality) + jnp.sum(costs.balance)
     largest = jnp.max(jnp.abs(jnp.sum(arrival.features, axis=1)))
     gaps = jnp.abs(slopes - jnp.sum(jnp.where(chosen, slopes, 0)))
     return jnp.abs(moved) * largest * jnp.max(jnp.abs(slopes)), jnp.abs(cost) * largest * jnp.max(

@@ -80,7 +80,9 @@ def cell_name(num_experts: int, terminate: bool = True) -> str:
     return f"M = {num_experts}" if terminate else f"M = {num_experts}, no termination"
 
 
-SINGLE, FEW, MANY = cell_name(1), cell_name(5), cell_name(20)
+SINGLE = cell_name(1)
+FEW = cell_name(5)
+MANY = cell_name(20)
 
 
 def figure_2(setting: Mapping[str, Any]) -> Experiment:
@@ -174,7 +176,9 @@ FEW_SAMPLES = Experiment(
 )
 
 
-T2_POWER, RETURN_POWER = 0.25, 0.75  # of sigma_0^-1 in T2 and t_1, and in t_2, for `stage_rounds`
+# of sigma_0^-1 in T2 and t_1, and in t_2, for `stage_rounds`
+T2_POWER = 0.25
+RETURN_POWER = 0.75
 
 
 def stage_rounds(params: Params, power: float = 0.0) -> int:
@@ -206,7 +210,9 @@ ROUTER_SCALE = 0.04  # sigma_0 on the grids of learning rates and of experts
 ROUTER_RATES = (0.05, 0.1, 0.2, 0.4)  # the third is that of `ROUTER_SCALE`
 ROUNDS_PAST_EXPLORATION = 100
 ROUTER_EXPERTS = (8, 16, 32, 64)
-ROUTER_MANY, ROUTER_FEW = 10, 5  # M > N and M < N
+# M > N and M < N
+ROUTER_MANY = 10
+ROUTER_FEW = 5
 ROUTER_DIMS = Dims(ROUTER_MANY, **SIZES)
 ROUTER_EXPERT_DIMS = Dims(ROUTER_EXPERTS[-1], **SIZES)
 NOISE_SHARE = 0.25  # sigma_t / sigma_0 where the noise is small: that of Fig. 2
@@ -240,7 +246,8 @@ def router_params(scale: float, **changes: float) -> dict[str, float]:
 # Variants of a cell. M < N: truths of a cluster within O(sigma_0^1.5). Small noise: within O(sigma_0). Near signals:
 # both, and signals of a cluster within O(sigma_0^1.5), as the proof of Lemma 1 supposes. Large lambda: a perturbation
 # far above every gate output, so that routing is all but independent and uniform.
-UNIFORM, UNIFORM_PERTURBATION = "large lambda", 1e3
+UNIFORM = "large lambda"
+UNIFORM_PERTURBATION = 1e3
 _FEWER = {"num_experts": ROUTER_FEW, "num_clusters": 3}
 _ROUTER_VARIANTS = {
     "": lambda scale: {},
@@ -296,7 +303,9 @@ BY_EXPERTS, BY_EXPERTS_BLIND = (
 # Algorithm 1 gives them, those of Fig. 2 at its sigma_0. Signals keep entries of order 1 whatever the reading, and the
 # ratio of noise to truths is that of Fig. 2. t_1 lies within the runs.
 SPECIALIZATION_SCALES = (0.003125, 0.00625, 0.0125, 0.025)
-MANY_EXPERTS, FEW_EXPERTS = 12, 5  # M > N, where each task is a cluster of its own, and M < N, with K = 3
+# M > N, where each task is a cluster of its own, and M < N, with K = 3
+MANY_EXPERTS = 12
+FEW_EXPERTS = 5
 SPECIALIZATION_DIMS = Dims(MANY_EXPERTS, **SIZES)
 
 
@@ -306,7 +315,8 @@ def specialization_cell(num_experts: int, scale: float) -> str:
 
 def specialization_params(num_experts: int, scale: float) -> dict[str, Any]:
     """Overrides that make sigma_0 `scale` and keep to the orders of Algorithm 1's input line."""
-    ratio, figure_2 = scale / SIGMA_0, Params()
+    ratio = scale / SIGMA_0
+    figure_2 = Params()
     return {
         "num_experts": num_experts,
         "num_clusters": SPECIALIZATION_DIMS.num_tasks if num_experts == MANY_EXPERTS else figure_2.num_clusters,
@@ -333,8 +343,10 @@ MANY_CELLS, FEW_CELLS = (
     {specialization_cell(number, scale): scale for scale in SPECIALIZATION_SCALES}
     for number in (MANY_EXPERTS, FEW_EXPERTS)
 )
-MANY_SMALLEST, FEW_SMALLEST = tuple(MANY_CELLS)[:1], tuple(FEW_CELLS)[:1]
-MANY_LARGEST, FEW_LARGEST = tuple(MANY_CELLS)[-1:], tuple(FEW_CELLS)[-1:]
+MANY_SMALLEST = tuple(MANY_CELLS)[:1]
+FEW_SMALLEST = tuple(FEW_CELLS)[:1]
+MANY_LARGEST = tuple(MANY_CELLS)[-1:]
+FEW_LARGEST = tuple(FEW_CELLS)[-1:]
 MANY_FIGURE_2, FEW_FIGURE_2 = (  # at Fig. 2's sigma_0
     (specialization_cell(number, SIGMA_0),) for number in (MANY_EXPERTS, FEW_EXPERTS)
 )
@@ -353,10 +365,8 @@ SPECIALIZATION = Experiment(
 
 def without_termination(setting: Mapping[str, Any]) -> Experiment:
     """The same while gates are never fixed, with the sizes of a setting."""
-    dims, cells = (
-        dataclasses.replace(SPECIALIZATION_DIMS, **setting),
-        _specialization_cells(*SPECIALIZATION_SCALES, terminate=False),
-    )
+    dims = dataclasses.replace(SPECIALIZATION_DIMS, **setting)
+    cells = _specialization_cells(*SPECIALIZATION_SCALES, terminate=False)
     about = {"name": "no-termination", "dims": dims, "cells": cells, "of": without_termination}
     return dataclasses.replace(SPECIALIZATION, system=system_with_diagnostics(dims), **about)
 
@@ -368,7 +378,8 @@ NO_TERMINATION = without_termination({})
 # gates of nearly all runs are fixed within a few rounds of T1, after which nothing that is looked at changes, so runs
 # end at 1.25 T1 or soon after; those whose gates learn for ever end at t_1, or at t_2.
 LIMIT_SCALES = (1e-6, 1e-5, 1e-4, 1e-3)
-T1_LIMIT_SCALES, T2_LIMIT_SCALES = (1e-5, 1e-4, 1e-3, 1e-2), (2e-4, 1e-3, 5e-3, 2e-2)
+T1_LIMIT_SCALES = (1e-5, 1e-4, 1e-3, 1e-2)
+T2_LIMIT_SCALES = (2e-4, 1e-3, 5e-3, 2e-2)
 PAST_T1_SHARE = 0.25
 LAST_ROUND = 10**7  # a stride beyond the longest run
 SPAN_STRIDE = 20
@@ -476,13 +487,16 @@ SLOW_RETURN_MANY, SLOW_RETURN_FEW = _limit(
 
 # Lemma 11 at the end of exploration, with as many experts as its proof asks for: N ln(N / delta) and K ln(K / delta),
 # which are fewer than tasks where a cluster has six. Of two sets both have an expert by Lemma 4 alone.
-COVERAGE_SETS, COVERAGE_SCALE, MEMBERS = 15, 0.01, 6
+COVERAGE_SETS = 15
+COVERAGE_SCALE = 0.01
+MEMBERS = 6
 COVERED = f"{COVERAGE_SETS} sets"
 
 
 def _coverage(name: str, members: int, setting: Mapping[str, Any], of: Callable[..., Experiment]) -> Experiment:
     """Exploration with as many tasks and with sigma_0 as a setting has them, or as recorded; so many to a cluster."""
-    tasks, scale = setting.get("num_tasks", members * COVERAGE_SETS), setting.get("sigma_0", COVERAGE_SCALE)
+    tasks = setting.get("num_tasks", members * COVERAGE_SETS)
+    scale = setting.get("sigma_0", COVERAGE_SCALE)
     sets = tasks // members
     needed = int(np.ceil(sets * np.log(sets / FAILURE)))
     dims = Dims(needed, tasks, sets + 1, num_samples=6)
@@ -511,7 +525,8 @@ def coverage_of_clusters(setting: Mapping[str, Any]) -> Experiment:
     return _coverage("coverage-clusters", MEMBERS, setting, coverage_of_clusters)
 
 
-COVERAGE, COVERAGE_CLUSTERS = coverage({}), coverage_of_clusters({})
+COVERAGE = coverage({})
+COVERAGE_CLUSTERS = coverage_of_clusters({})
 FREE_COVERAGE = (FREE_ETA, *FREE, Choice("sigma_0", {"0.01": COVERAGE_SCALE, "0.001": 0.001}))
 
 
@@ -588,7 +603,8 @@ FIGURE_9 = Experiment(
 def pools_of(run: Run, count: int | None = None) -> list[Pool]:
     """The pools of the first `count` replicates of a run (None: of all), in float64."""
     pool = run.state.pool
-    truths, signals = np.asarray(pool.truths, np.float64), np.asarray(pool.signals, np.float64)
+    truths = np.asarray(pool.truths, np.float64)
+    signals = np.asarray(pool.signals, np.float64)
     return [Pool(truths[..., i], signals[..., i], pool.clusters[..., i]) for i in range(truths.shape[-1])[:count]]
 
 
@@ -735,12 +751,14 @@ def gates_of(run: Run) -> Float[np.ndarray, "M d B"]:
 
 def gate_output_pairs(run: Run) -> Float[np.ndarray, "B 2 M"]:
     """Gate outputs of two tasks of one cluster (of one task where there are no clusters), at the gates of round T."""
-    params, num_tasks = run.params, ROUTER_DIMS.num_tasks
+    params = run.params
+    num_tasks = ROUTER_DIMS.num_tasks
     units = draws_of(run, 3, 6)
     first = np.minimum((units[:, 0] * num_tasks).astype(int), num_tasks - 1)
     pair = np.stack([first, (first + int(params.num_clusters)) % num_tasks], axis=1)  # task n is in cluster n mod K
     signals = np.moveaxis(run.state.pool.signals, -1, 0).astype(np.float64)[np.arange(len(pair))[:, None], pair]
-    most, least = float(params.max_strength), float(params.min_strength)
+    most = float(params.max_strength)
+    least = float(params.min_strength)
     strengths = most - (most - least) * units[:, 1:]
     inputs = strengths[:, :, None] * signals + noise_sums(run)
     return np.einsum("mdb,bxd->bxm", gates_of(run), inputs)

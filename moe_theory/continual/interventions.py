@@ -73,7 +73,8 @@ def without_signal(
 ) -> tuple[Pool, Arrival, Float[Array, " M"]]:
     """Arrivals whose samples are all Gaussian, so that none shows the task's signal."""
     arrival, perturbation = draw(key, dims, state.pool, params)
-    shape, dtype = (dims.num_features, dims.num_samples), arrival.features.dtype
+    shape = (dims.num_features, dims.num_samples)
+    dtype = arrival.features.dtype
     samples = normals(jax.random.fold_in(key, 1), dims.num_features * dims.num_samples, dtype).reshape(shape)
     return state.pool, arrival._replace(features=params.noise_scale * samples), perturbation
 
@@ -90,7 +91,8 @@ def apart(base: System) -> System:
 
     def gates(key: Key[Array, ""], state: State, params: Params) -> Float[Array, "M d"]:
         del key
-        clusters, signals = state.pool.clusters, state.pool.signals
+        clusters = state.pool.clusters
+        signals = state.pool.signals
         is_of = (clusters[None, :] == jnp.arange(clusters.shape[0])[:, None]).astype(signals.dtype)
         of_kinds = is_of @ signals / jnp.maximum(jnp.sum(is_of, axis=1, keepdims=True), 1)
         kinds = jnp.arange(state.gates.shape[0]) % (jnp.max(clusters) + 1)
@@ -180,7 +182,8 @@ SLOW_BLIND = experiments.over_scales(
 )
 
 # Of the grid that Lemmas 12 and 16 are judged on.
-LEARNING, LEARNING_DIMS = experiments.SPECIALIZATION, experiments.SPECIALIZATION_DIMS
+LEARNING = experiments.SPECIALIZATION
+LEARNING_DIMS = experiments.SPECIALIZATION_DIMS
 LEARNING_CELLS = (*experiments.MANY_SMALLEST, *experiments.FEW_CELLS)
 LEARNED_APART = variant(
     LEARNING, "learning-apart", cells=LEARNING_CELLS, system=apart(system_with_diagnostics(LEARNING_DIMS))
@@ -206,7 +209,10 @@ EXPLORED_BLINDLY = dataclasses.replace(
 )
 
 # Lemma 11 with twice the experts that its proof asks for.
-LATER_EXPERTS, LATER_SCALE, LATER_STRIDE = 2 * experiments.COVERAGE.dims.max_experts, 0.001, 40  # a divisor of T1
+# a divisor of T1
+LATER_EXPERTS = 2 * experiments.COVERAGE.dims.max_experts
+LATER_SCALE = 0.001
+LATER_STRIDE = 40
 
 
 def _later(experiment: Experiment, members: int) -> Experiment:
@@ -230,7 +236,8 @@ LATER = _later(experiments.COVERAGE, 1)
 LATER_CLUSTERS = _later(experiments.COVERAGE_CLUSTERS, 2 * experiments.MEMBERS)
 
 # Of Figs. 2 and 9, and of Lemma 5.
-FIGURE_2, FIGURE_2_DIMS = experiments.FIGURE_2, experiments.FIGURE_2_DIMS
+FIGURE_2 = experiments.FIGURE_2
+FIGURE_2_DIMS = experiments.FIGURE_2_DIMS
 TERMINATED = tuple(map(experiments.cell_name, experiments.FIGURE_2_EXPERTS))
 FIGURE_2_BLIND = variant(FIGURE_2, "figure-2-blind", lambda scale: AS_DEFAULT | BLIND, TERMINATED, replicates=4096)
 JUST_EXPLORED_BLIND = variant(

@@ -25,7 +25,8 @@ class Metrics(NamedTuple):
 
 def no_arrivals(max_experts: int, num_features: int, dtype: jnp.dtype) -> Metrics:
     zero = jnp.zeros((), dtype)
-    served, centres = jnp.zeros(max_experts, dtype), jnp.zeros((max_experts, num_features), dtype)
+    served = jnp.zeros(max_experts, dtype)
+    centres = jnp.zeros((max_experts, num_features), dtype)
     return Metrics(served=served, centres=centres, forgotten=zero, remaining=zero)
 
 

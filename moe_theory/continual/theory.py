@@ -93,7 +93,8 @@ def proposition_4(pool_gaps: Gaps, ratio: linear.Ratio, rounds: linear.Rounds) -
         2.5
     """
     xp = array_namespace(*pool_gaps, ratio, rounds)
-    norm, gap = pool_gaps.truth_norm, pool_gaps.task_gap
+    norm = pool_gaps.truth_norm
+    gap = pool_gaps.task_gap
     forgotten = power_drop_sum(ratio, rounds) * (gap - norm)
     return Bound(
         forgetting=forgotten / xp.maximum(rounds - 1, 1),
@@ -127,7 +128,8 @@ def theorem_1(
     """
     xp = array_namespace(*pool_gaps, ratio, loads, explored_loads, round)
     round = one_expert_a_round(loads, round)
-    norm, gap = pool_gaps.truth_norm, pool_gaps.task_gap
+    norm = pool_gaps.truth_norm
+    gap = pool_gaps.task_gap
     forgotten = xp.sum(power_drop_sum(ratio, explored_loads), axis=-1) * (gap - norm)
     unlearned = xp.sum(loads * power(ratio, explored_loads), axis=-1)
     confused = xp.sum(loads * power_complement(ratio, explored_loads), axis=-1)

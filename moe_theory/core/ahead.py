@@ -51,9 +51,12 @@ def split_step(step: Callable[[Any, Any, Any], Any], key: Any, state: Any, param
     that a step does nothing to but add 1.
     """
     closed, result = jax.make_jaxpr(step, return_shape=True)(key, state, params)
-    program, structure = closed.jaxpr, jax.tree.structure(result)
-    num_keys, num_states = len(jax.tree.leaves(key)), len(jax.tree.leaves(state))
-    keys, others = program.invars[:num_keys], program.invars[num_keys:]
+    program = closed.jaxpr
+    structure = jax.tree.structure(result)
+    num_keys = len(jax.tree.leaves(key))
+    num_states = len(jax.tree.leaves(state))
+    keys = program.invars[:num_keys]
+    others = program.invars[num_keys:]
     states, after = others[:num_states], program.outvars[:num_states]
     is_next = isinstance(result, tuple) and result and jax.tree.structure(result[0]) == jax.tree.structure(state)
     kept = {before for before, now in zip(states, after, strict=True) if before is now} if is_next else set()
@@ -150,7 +153,8 @@ def _stages(equations: list[Any], known: Variables, changing: Variables) -> _Sta
     plain = _without(equations, act + random)
     costly = _needed(random, set(_outputs([equation for equation in random if _is_costly(equation)])))
     # Parts of what was drawn are stored in the place of the whole.
-    draw, drawn = [], set()
+    draw = []
+    drawn = set()
     for equation in random:
         is_part = equation.primitive.name in _PARTS and _inputs([equation]) <= drawn
         if is_part or any(equation is other for other in costly):
@@ -158,12 +162,14 @@ def _stages(equations: list[Any], known: Variables, changing: Variables) -> _Sta
             drawn |= set(equation.outvars)
     prepare = _without(random, draw)
     # What is larger than what it comes from is made again rather than stored.
-    made, origins = known | set(_outputs(random)), {}
+    made = known | set(_outputs(random))
+    origins = {}
     for equation in prepare:
         sources = {origin for variable in _inputs([equation]) & made for origin in origins.get(variable, {variable})}
         if equation.primitive.name in _EXPANDING and _size(equation.outvars) > _size(sources):
             origins |= dict.fromkeys(equation.outvars, sources)
-    again, used = [], _inputs(act)
+    again = []
+    used = _inputs(act)
     for equation in reversed(prepare):
         if used & origins.keys() & set(equation.outvars):
             again.append(equation)
@@ -219,7 +225,8 @@ def _offsets(closed: Any, inputs: list[_Offset | None], outputs: list[Any] | Non
         elif name in ("add", "sub") and None not in operands and _is_integer(result):
             found = [_sum(*operands, sign=1 if name == "add" else -1)]
         elif name in _UNCHANGED and operands[0] is not None and _is_integer(result):
-            own, limits = equation.invars[0].aval.dtype, jnp.iinfo(result.dtype)
+            own = equation.invars[0].aval.dtype
+            limits = jnp.iinfo(result.dtype)
             is_same = result.dtype == own
             is_held = operands[0].leaf is None and limits.min <= operands[0].number <= limits.max
             found = [operands[0]] if is_same or is_held else found
@@ -245,7 +252,8 @@ def _is_integer(aval: Any) -> bool:
 
 def _reached(equations: Iterable[Any], sources: Variables) -> list[Any]:
     """The equations that depend on `sources`, or on one that does more than compute, such as to print."""
-    known, reached = set(sources), []
+    known = set(sources)
+    reached = []
     for equation in equations:
         if known & _inputs([equation]) or equation.effects:
             known.update(equation.outvars)
@@ -255,7 +263,8 @@ def _reached(equations: Iterable[Any], sources: Variables) -> list[Any]:
 
 def _needed(equations: list[Any], outputs: Variables) -> list[Any]:
     """The equations that `outputs` depend on, and those that do more than compute."""
-    used, needed = set(outputs), []
+    used = set(outputs)
+    needed = []
     for equation in reversed(equations):
         if used & set(equation.outvars) or equation.effects:
             used |= _inputs([equation])

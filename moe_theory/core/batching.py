@@ -28,7 +28,11 @@ MOST_TERMS = 1024  # along an axis
 
 # How an operation is batched: it is the same for all replicates; written out as a chain of stored operations, or by
 # others; bound as it is, on arrays that end in the batch; or given to `jax.vmap`, which moves the batch to the front.
-SHARED, STORED, WRITTEN, TRAILING, FALLBACK = "shared", "stored", "written", "trailing", "vmap"
+SHARED = "shared"
+STORED = "stored"
+WRITTEN = "written"
+TRAILING = "trailing"
+FALLBACK = "vmap"
 Log = list[tuple[Any, str, tuple[Any, ...]]]  # operations, how they are batched, and the calls that they are in
 
 
@@ -119,7 +123,8 @@ def _replay(closed: Any, inputs: list[_Value], context: _Context) -> list[_Value
 
 
 def _apply(equation: Any, operands: list[_Value], context: _Context) -> list[_Value]:
-    name, size = equation.primitive.name, context.size
+    name = equation.primitive.name
+    size = context.size
     if (inner := rewriting.called(equation)) is not None:
         return _replay(inner, operands, context._replace(calls=(equation, *context.calls)))
     if context.passes and name == "optimization_barrier":
@@ -197,7 +202,8 @@ def _sizes(equation: Any) -> list[int]:
 def _chain(combine: Callable[[Any, Any], Any], equation: Any, array: Any) -> Any:
     """A reduction, axis by axis; one of single terms is not worth storing."""
     for axis in sorted(equation.params["axes"], reverse=True):
-        parts, size = [array], array.shape[axis]
+        parts = [array]
+        size = array.shape[axis]
         if size > LONGEST_CHAIN:
             width = max(math.isqrt(size), size // MOST_PARTS)
             end = width * min(size // width, MOST_PARTS)

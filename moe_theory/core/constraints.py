@@ -98,7 +98,8 @@ class Squared:
 
     def complaint(self, name: str, value: Any) -> str | None:
         dtype = jnp.result_type(float)
-        low, high = math.sqrt(np.finfo(dtype).tiny) * self.room, math.sqrt(np.finfo(dtype).max) / self.room
+        low = math.sqrt(np.finfo(dtype).tiny) * self.room
+        high = math.sqrt(np.finfo(dtype).max) / self.room
         if value == 0 or low <= abs(value) <= high:
             return None
         bounds = f"0, or between {low:.1g} and {high:.1g}"
@@ -293,10 +294,12 @@ def require_representable(name: str, value: float, dtype: Any) -> None:
         return
     if isinstance(value, int):
         kind = f"int{8 * np.dtype(dtype).itemsize}"
-        smallest, largest = 1, np.iinfo(kind).max
+        smallest = 1
+        largest = np.iinfo(kind).max
     else:
         kind = np.dtype(dtype).name
-        smallest, largest = float(np.finfo(dtype).tiny), float(np.finfo(dtype).max)
+        smallest = float(np.finfo(dtype).tiny)
+        largest = float(np.finfo(dtype).max)
     if not smallest <= abs(value) <= largest:
         raise InvalidValueError(
             f"{name}={shortened(value)} is outside what {kind} can hold, {smallest:.4g} to {largest:.10g} in size. "

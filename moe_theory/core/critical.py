@@ -52,10 +52,12 @@ def lead_after_turns(num_experts: int, drive: float, contraction: float = 0.0) -
 
     for expert in range(num_experts - 1):
         pay(expert, 1.0)
-    least, cost = np.inf, 1.0
+    least = np.inf
+    cost = 1.0
     while cost > SETTLED:
         pay(num_experts - 1, cost)
-        least, cost = min(least, outputs[-1] - outputs[:-1].max()), cost * contraction
+        least = min(least, outputs[-1] - outputs[:-1].max())
+        cost = cost * contraction
     return float(least)
 
 

@@ -114,7 +114,8 @@ def _assert_values(**trees: Any) -> None:
                     )
             elif isinstance(each, Within):
                 room = _ROOM if jnp.issubdtype(leaf.dtype, jnp.inexact) else 0
-                low, high = each.low - room * max(1, abs(each.low)), each.high + room * max(1, abs(each.high))
+                low = each.low - room * max(1, abs(each.low))
+                high = each.high + room * max(1, abs(each.high))
                 is_inside = ~((leaf < low) | (leaf > high))  # NaN is the first assertion's
                 _assert_all(is_inside, seen, leaf, path, f"outside [{each.low:g}, {each.high:g}]")
 

@@ -69,7 +69,9 @@ def run(
     for a batch whose replicates are at different rounds; DeclarationError for a step that breaks the contract.
     """
     require_own_jax()
-    num_rounds, record_every = int(num_rounds), int(record_every)  # NumPy's whole numbers are no int
+    # NumPy's whole numbers are no int
+    num_rounds = int(num_rounds)
+    record_every = int(record_every)
     if state is not None and is_known(state.round):
         require_one_round(state.round)
     platform = platform_of(keys, state, params)
@@ -84,11 +86,14 @@ def run(
         system = _Pair(None, system.step)
     is_large = state is not None and bytes_of(state) > ALONE_BYTES * (keys.shape[0] if is_batch else 1)
     if platform is None or is_plain or not can_rewrite():
-        blocks, lengths = fixed_blocks(num_rounds, record_every), ()
+        blocks = fixed_blocks(num_rounds, record_every)
+        lengths = ()
     else:
         blocks, lengths = planned(num_rounds, record_every, FEWEST_RECORDS if platform == "cpu" else 1)
-    run_program, count = program(platform, is_plain, is_large), -(-num_rounds // record_every)
-    begun, rest = (system, keys, state, params), (lengths, observe, reduce, is_batch)
+    run_program = program(platform, is_plain, is_large)
+    count = -(-num_rounds // record_every)
+    begun = (system, keys, state, params)
+    rest = (lengths, observe, reduce, is_batch)
     if blocks.room > count:
         kind = (system.step, keys.shape, bytes_of((state, params)), blocks, *rest[1:])
         known = _record_bytes()
@@ -208,7 +213,8 @@ def _agrees_on_a_small_run() -> bool:
         return _Walk(jnp.int32(0), jax.random.normal(key, (2,)))
 
     def step(key: Any, state: _Walk, params: Any) -> tuple[_Walk, Any]:
-        jump, turn = jax.random.normal(key, (2,)), jax.random.uniform(jax.random.fold_in(key, 1))
+        jump = jax.random.normal(key, (2,))
+        turn = jax.random.uniform(jax.random.fold_in(key, 1))
         place = jnp.where(turn < 0.5, state.place + params * jump, state.place[::-1] - jnp.sum(jump))
         return _Walk(state.round + 1, place), jnp.max(place)
 
@@ -232,7 +238,8 @@ def cpu_options(is_large: bool = False) -> dict[str, Any] | None:
     """The options of a program for a CPU whose barriers store; None where this XLA has no such barriers. Those of
     `XLA_FLAGS` that are no part of that stay as they are.
     """
-    flags, wanted = os.environ.get("XLA_FLAGS", ""), _FURTHER | (faults.avoiding() if is_large else _BY_XLA)
+    flags = os.environ.get("XLA_FLAGS", "")
+    wanted = _FURTHER | (faults.avoiding() if is_large else _BY_XLA)
     for further in ({name: value for name, value in wanted.items() if f"--{name}" not in flags}, {}):
         if _stores(_BARRIERS_STORE | further):
             return _BARRIERS_STORE | further
@@ -364,7 +371,8 @@ def _machine(traits, system, keys, state, first, params, observe, reduce, is_bat
         return [jnp.zeros((*leaf.shape, *size), leaf.dtype) for leaf, is_read in pairs if is_read is are_read]
 
     def record(state, leaves):
-        read, unread = iter(leaves), iter(zeros(are_read=False))
+        read = iter(leaves)
+        unread = iter(zeros(are_read=False))
         filled = [next(read if is_read else unread) for is_read in is_observed]
         observed = observe_round(state, jax.tree.unflatten(structure, filled))
         return observed if reduce is None else jax.tree.map(reduce, observed)
@@ -417,9 +425,11 @@ def width_for(state: Any, platform: str = "cpu", count: int | None = None) -> in
     """
     each = bytes_of(state)
     if platform == "cpu":
-        most, room = (1 if each > ALONE_BYTES else BLOCK_WIDTH), BLOCK_BYTES // max(each, 1)
+        most = 1 if each > ALONE_BYTES else BLOCK_WIDTH
+        room = BLOCK_BYTES // max(each, 1)
     else:
-        most, room = FILLING_WIDTH, _memory_of(platform) // (STATE_COPIES * max(each, 1))
+        most = FILLING_WIDTH
+        room = _memory_of(platform) // (STATE_COPIES * max(each, 1))
     width = min(most, 1 << max(room, 1).bit_length() - 1)
     return width if count is None else min(width, 1 << (count - 1).bit_length())
 

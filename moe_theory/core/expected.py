@@ -61,15 +61,21 @@ def taught(
     Source: derivation above, from Lemma 16 of `continual`, corrected.
     """
     units = pool.signals / jnp.sqrt(jnp.sum(pool.signals**2, axis=1))[:, None]
-    truth, unit, is_task = select_row(pool.truths, task), select_row(units, task), jnp.arange(len(errors)) == task
+    truth = select_row(pool.truths, task)
+    unit = select_row(units, task)
+    is_task = jnp.arange(len(errors)) == task
     gaps = jnp.sum((truth[None, :] - pool.truths) ** 2, axis=1)  # D_nk
     along = jnp.sum(pool.truths * unit[None, :], axis=1)  # w_k.u_n
     before, own_error, own = (jnp.sum(jnp.where(is_task, each, 0)) for each in (projections, errors, along))
     shown = before - own  # x
-    shown_squared, remaining, strayed = shown**2, own_error - shown**2, jnp.zeros_like(own_error)
+    shown_squared = shown**2
+    remaining = own_error - shown**2
+    strayed = jnp.zeros_like(own_error)
     if spread is not None:
-        num_features, variance = pool.truths.shape[1], jnp.square(jnp.asarray(spread, errors.dtype))
-        shown_squared, remaining = shown_squared + variance, remaining + (num_features - 1) * variance
+        num_features = pool.truths.shape[1]
+        variance = jnp.square(jnp.asarray(spread, errors.dtype))
+        shown_squared = shown_squared + variance
+        remaining = remaining + (num_features - 1) * variance
         strayed = (num_features - contraction * (num_features - 1)) * variance
     squared_move = shown_squared + (1 - contraction) * jnp.maximum(remaining, 0)
     hidden = errors - (before - along) ** 2 - gaps + (own - along) ** 2

@@ -68,7 +68,8 @@ def route(
 
     Source: Eq. (1) of `continual`; Section 5.2, last remark, for top-k.
     """
-    experts, masks = [], []
+    experts = []
+    masks = []
     for rank in range(max_active):
         expert, mask = best_expert(scores, available)
         available = available & ~mask
@@ -137,7 +138,9 @@ def pairs_of(outputs: Float[np.ndarray, "M N B"], sets: Int[np.ndarray, "N B"] |
         >>> pairs.trail[..., 0].tolist()
         [[True, False], [True, True]]
     """
-    runs, own = np.arange(outputs.shape[2]), outputs.argmax(axis=1)  # (M, B)
+    # (M, B)
+    runs = np.arange(outputs.shape[2])
+    own = outputs.argmax(axis=1)
     sets = np.broadcast_to(np.arange(outputs.shape[1])[:, None], outputs.shape[1:]) if sets is None else sets
     of_sets = sets[own, runs]
     highest = np.take_along_axis(outputs, own[:, None], axis=1)[:, 0]

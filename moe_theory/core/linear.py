@@ -270,7 +270,8 @@ def _eliminate(features: Float[Array, "d s"], riders: list[Array]) -> tuple[list
     """Orthogonalised samples, the inverses of their squared lengths (0 if dependent), and what they leave of riders."""
     num_samples = features.shape[1]
     columns = [features[:, sample] for sample in range(num_samples)] + riders
-    floor, inverses = _floor(features), []
+    floor = _floor(features)
+    inverses = []
     for sample in range(num_samples):
         pivot = columns[sample]
         length_squared = jnp.sum(jnp.square(pivot))

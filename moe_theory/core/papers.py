@@ -270,7 +270,8 @@ def parsed_source(module: str) -> ast.Module:
 
 def find_spec(module: str) -> importlib.machinery.ModuleSpec | None:
     """Where a module is; neither it nor a package that it is in is imported."""
-    place, spec = None, None
+    place = None
+    spec = None
     for end in [*(at for at, letter in enumerate(module) if letter == "."), None]:
         found = (finder.find_spec(module[:end], place) for finder in sys.meta_path)
         spec = next(filter(None, found), None)

@@ -19,7 +19,9 @@ from moe_theory.core.errors import InvalidValueError
 from moe_theory.core.forks import require_own_jax
 from moe_theory.core.numerics import Numbers, rounded_positive, stored
 
-UNIFORMS, NORMALS = 0, 1  # streams of a key's numbers
+# streams of a key's numbers
+UNIFORMS = 0
+NORMALS = 1
 
 
 def root_key(seed: int) -> Key[Array, ""]:
@@ -144,7 +146,8 @@ def block(
     rounds: int = threefry.ROUNDS,
 ) -> list[UInt32[Array, "*n"]]:
     """The four words of numbers at places of `UNIFORMS` or `NORMALS`: hashes of (place, stream, 0, 0) by the key."""
-    data, zero = jax.random.key_data(key), jnp.zeros((), jnp.uint32)
+    data = jax.random.key_data(key)
+    zero = jnp.zeros((), jnp.uint32)
     words = [data[word] if word < data.shape[0] else zero for word in range(4)]
     counter = [jnp.asarray(part, jnp.uint32) for part in (place, stream)]
     return threefry.threefry4x32(words, [*counter, zero, zero], rounds)

@@ -66,7 +66,8 @@ def _extreme(equation: Any, operands: list[Any]) -> Callable[..., Any] | None:
     """The index of the first extreme; one that is no number is an extreme."""
     (axis,), dtype = equation.params["axes"], equation.params["index_dtype"]
     is_first = lax.max if equation.primitive.name == "argmax" else lax.min
-    shape, reduced = operands[0].shape, jnp.max if is_first is lax.max else jnp.min
+    shape = operands[0].shape
+    reduced = jnp.max if is_first is lax.max else jnp.min
     if shape[axis] == 0 or dtype not in _INDICES or jnp.issubdtype(operands[0].dtype, jnp.complexfloating):
         return None
 
@@ -97,7 +98,8 @@ def _inverse_error_function(values: Any) -> Any:
 
 
 def _slice(equation: Any, operands: list[Any]) -> Callable[..., Any] | None:
-    shape, sizes = operands[0].shape, equation.params["slice_sizes"]
+    shape = operands[0].shape
+    sizes = equation.params["slice_sizes"]
     axes = _single_axes(shape, sizes)
     if axes is None or any(operands[1 + axis].dtype not in _INDICES for axis in axes):
         return None
@@ -130,7 +132,8 @@ def _update(equation: Any, operands: list[Any]) -> Callable[..., Any] | None:
 def _scatter(equation: Any, operands: list[Any]) -> Callable[..., Any] | None:
     """Scatter of one row, or one number, as by `array.at[i].add(row)` and `.set`."""
     numbers, (array, indices, rows) = equation.params["dimension_numbers"], operands
-    axes, is_sum = numbers.inserted_window_dims, equation.primitive.name == "scatter-add"
+    axes = numbers.inserted_window_dims
+    is_sum = equation.primitive.name == "scatter-add"
     kept = tuple(axis for axis in range(array.ndim) if axis not in axes)
     is_row = numbers.update_window_dims == tuple(range(rows.ndim)) and rows.shape == tuple(
         array.shape[axis] for axis in kept

@@ -18,7 +18,8 @@ from moe_theory.core.constraints import is_known
 ROUNDS_AHEAD = 16
 # Records that a program for a CPU has room for at least, if it has room for more than one, and up to which it has room
 # for a power of two, so that runs of other lengths share it.
-FEWEST_RECORDS, MOST_RECORDS = 16, 2**12
+FEWEST_RECORDS = 16
+MOST_RECORDS = 2**12
 MOST_SPARE = 0.1  # rounds drawn in vain, for each that is run, that longer blocks are worth
 
 

@@ -32,9 +32,12 @@ def own_share(
 
     NaN where none did. Tasks of one replicate are rows of `clusters`.
     """
-    length, lanes = len(tasks), np.arange(clusters.shape[1])
+    length = len(tasks)
+    lanes = np.arange(clusters.shape[1])
     late = slice(length - num_late(length), None)
-    previous, now, is_routed = last_tasks(tasks, experts)[late], tasks[late], experts[late] >= 0
+    previous = last_tasks(tasks, experts)[late]
+    now = tasks[late]
+    is_routed = experts[late] >= 0
     is_own = is_routed & (previous >= 0) & (clusters[previous, lanes] == clusters[now, lanes])
     with np.errstate(invalid="ignore"):
         return is_own.sum(axis=0) / is_routed.sum(axis=0)

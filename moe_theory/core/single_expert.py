@@ -119,10 +119,12 @@ def fixed_signals(truths: Float[Numbers, "N d"], signals: Float[Numbers, "N d"],
     """Arrivals whose signal points along the task's signal, of any length, whatever their own truth is. Raises:
     InvalidValueError for a zero signal, or a spread that is negative or not finite.
     """
-    truths, signals = np.asarray(truths, np.float64), np.asarray(signals, np.float64)
+    truths = np.asarray(truths, np.float64)
+    signals = np.asarray(signals, np.float64)
     require(NonNegative, own_spread=own_spread)
     units, (num_tasks, num_features) = _directions(signals), truths.shape
-    variance, identity = own_spread**2, np.eye(num_features)
+    variance = own_spread**2
+    identity = np.eye(num_features)
     residuals = truths - np.sum(units * truths, axis=1, keepdims=True) * units
     signal_outer = units.T @ units / num_tasks
     complement = identity - signal_outer
@@ -199,7 +201,8 @@ def learn_arrivals(arrivals: Arrivals, num_samples: int, num_rounds: int) -> Exa
     learned_outer = learned_truth - shrinkage * arrivals.residual_truth.T
     learned_outer = learned_outer + own * arrivals.residual_outer + spread * arrivals.residual_spread
     learned_mean = arrivals.truth_mean - shrinkage * arrivals.residual_mean
-    truth_norm, residual_norm = np.trace(arrivals.truth_outer), np.trace(arrivals.residual_outer)
+    truth_norm = np.trace(arrivals.truth_outer)
+    residual_norm = np.trace(arrivals.residual_outer)
 
     mean = np.zeros(num_features)
     second_moment, covariance = np.zeros((2, num_features, num_features))  # Sigma, J_t
@@ -264,7 +267,8 @@ def given_arrivals(
 def _along(truths: np.ndarray, signals: np.ndarray, num_samples: int, tasks: np.ndarray, experts: np.ndarray) -> Exact:
     """Arrival t of replicate b has truths[b, tasks[t, b]] and the signal beside it."""
     require_overparameterized(truths.shape[-1], num_samples)
-    moments, num_experts = _projection_moments(truths.shape[-1], num_samples), max(int(np.max(experts)) + 1, 1)
+    moments = _projection_moments(truths.shape[-1], num_samples)
+    num_experts = max(int(np.max(experts)) + 1, 1)
     with jax.enable_x64(True):
         routes = np.asarray(tasks), np.asarray(experts)
         error, total = map(np.asarray, _learn_along(truths, _directions(signals), *routes, moments, num_experts))
@@ -295,10 +299,13 @@ def _learn_along(
         task, expert = route
         is_served = expert >= 0
         place = lane, jnp.where(is_served, expert, num_experts)  # beyond the last: nothing is written
-        truth, unit = truths[lane, task], units[lane, task]
-        mean, second = means[place], second_moments[place]
+        truth = truths[lane, task]
+        unit = units[lane, task]
+        mean = means[place]
+        second = second_moments[place]
         # M u, u'M u and tr Pi M of M = E[(v - w)(v - w)']
-        ahead, drift = inner(unit, truth), inner(unit, mean)
+        ahead = inner(unit, truth)
+        drift = inner(unit, mean)
         along = jnp.einsum("bij,bj->bi", second, unit) - truth * drift - mean * ahead + truth * ahead
         twice = inner(unit, along)
         trace = jnp.trace(second, axis1=1, axis2=2)[:, None] + inner(truth, truth - 2 * mean) - twice
@@ -309,8 +316,10 @@ def _learn_along(
         half = truth[:, :, None] * by_truth[:, None, :] + unit[:, :, None] * by_unit[:, None, :]
         isotropic = (spread * trace)[:, :, None] * jnp.eye(num_features)
         second = own * second + half + half.swapaxes(1, 2) + isotropic
-        means, second_moments = means.at[place].set(updated), second_moments.at[place].set(second)
-        learned, loads = learned.at[place].add(truth), loads.at[place].add(1.0)
+        means = means.at[place].set(updated)
+        second_moments = second_moments.at[place].set(second)
+        learned = learned.at[place].add(truth)
+        loads = loads.at[place].add(1.0)
         size = jnp.trace(second, axis1=1, axis2=2)
         loss = loads[place] * size - 2 * jnp.sum(updated * learned[place], axis=1)  # L tr E[v v'] - 2 E[v].V
         losses = losses.at[place].set(loss)
@@ -334,7 +343,8 @@ def _directions(signals):
 
 def _projection_moments(num_features, num_samples):
     """p/D, k1 and k2."""
-    dimension, rank = num_features - 1, num_features - num_samples
+    dimension = num_features - 1
+    rank = num_features - num_samples
     if rank == dimension:  # the general form is 0/0 in one dimension
         return 1.0, 1.0, 0.0
     denominator = dimension * (dimension - 1) * (dimension + 2)
@@ -348,7 +358,9 @@ def _mean_sandwich(arrivals, matrix, own, spread):
     trace = np.trace(matrix)
     along = arrivals.signal_outer @ matrix
     projected_trace = trace - np.trace(along)
-    axes, mixed, free = arrivals.axes, arrivals.signal_mixed, arrivals.signal_free
+    axes = arrivals.axes
+    mixed = arrivals.signal_mixed
+    free = arrivals.signal_free
     weights = arrivals.axis_weights * np.sum((axes @ matrix) * axes, axis=1)
     product = mixed @ matrix
     isotropic = np.trace(product) + free * trace

@@ -90,7 +90,8 @@ def fields(*paths: str | Observe, **named: str | Observe) -> Observe:
     """
 
     def observe(state: State, info: Info) -> Any:
-        seen, found = types.SimpleNamespace(state=state, info=info), {}
+        seen = types.SimpleNamespace(state=state, info=info)
+        found = {}
         for path in paths:
             if isinstance(path, str):
                 found[path.rpartition(".")[2]] = operator.attrgetter(path)(seen)
@@ -370,7 +371,8 @@ def _begin(init: Callable[..., State], params: Params) -> tuple[State, int]:
     if engine.can_rewrite():
         shapes, begun = require_same_start(lambda key: init(key, params), key)
     else:
-        shapes, begun = jax.eval_shape(lambda key: init(key, params), key), 0
+        shapes = jax.eval_shape(lambda key: init(key, params), key)
+        begun = 0
     require_round(shapes)
     if begun is not None and begun < 0:
         raise DeclarationError(f"`init` gives round={begun}, which must be at least 0. Give round=jnp.int32(0).")

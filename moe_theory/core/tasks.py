@@ -18,7 +18,9 @@ from moe_theory.core.numerics import Numbers, Scalar, rounded_positive
 
 MOST_SIGNALS = 16  # that are made orthogonal one by one in a program; a loop over more is the smaller program
 # Laws of the feature signals: which v_n a task has.
-PROPORTIONAL, ORTHOGONAL, INDEPENDENT = 0, 1, 2
+PROPORTIONAL = 0
+ORTHOGONAL = 1
+INDEPENDENT = 2
 SignalLaw = Annotated[
     Int[Scalar, ""], OneOf((PROPORTIONAL, ORTHOGONAL, INDEPENDENT), "proportional, orthogonal, independent")
 ]
@@ -54,7 +56,8 @@ FARTHEST = 8  # deviations; no entry of a Gaussian pool is farther from 0
 
 def has_small_truths(dims: Any, run: Any) -> bool:
     """Whether no entry of a truth is beyond `FARTHEST` sigma_0; a run that keeps no pool has drawn it so."""
-    pool, params = getattr(run.state, "pool", None), run.params
+    pool = getattr(run.state, "pool", None)
+    params = run.params
     deviation = float(params.truth_scale) ** (0.5 if params.scale_is_variance else 1)
     return pool is None or bool(np.abs(pool.truths).max() <= FARTHEST * deviation)
 
@@ -158,7 +161,8 @@ def make_arrival(units: Float[Array, "3"], normals: Float[Array, "d s-1"], pool:
     Source: Definition 1 of `continual`. Shapes: features (d, s).
     """
     task = uniform_index(units[0], pool.truths.shape[0])
-    most, least = params.max_strength, params.min_strength
+    most = params.max_strength
+    least = params.min_strength
     strength = most - rounded_positive((most - least) * units[2])
     signal = strength * select_row(pool.signals, task)
     return Arrival(task=task, features=hide_signal(signal, params.noise_scale * normals, units[1]))
@@ -171,7 +175,8 @@ def hide_signal(
 
     Source: Definition 1 of both `continual` and `edge`.
     """
-    before, after = [*noise.T, signal], [signal, *noise.T]
+    before = [*noise.T, signal]
+    after = [signal, *noise.T]
     slot = uniform_index(uniform, len(before))
     others = [jnp.where(place < slot, *pair) for place, pair in enumerate(zip(before, after, strict=True))]
     return jnp.stack([jnp.where(place == slot, signal, other) for place, other in enumerate(others)], axis=1)

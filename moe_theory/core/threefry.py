@@ -33,7 +33,8 @@ Words = UInt32[Array, "..."]
 def threefry2x32(key: tuple[Words, Words], counter: tuple[Words, Words]) -> tuple[Words, Words]:
     """The block of two words that the cipher makes of a counter; shapes broadcast."""
     keys = (*key, key[0] ^ key[1] ^ _PARITY)
-    first, second = counter[0] + keys[0], counter[1] + keys[1]
+    first = counter[0] + keys[0]
+    second = counter[1] + keys[1]
     for group in range(5):
         for distance in _ROTATIONS[group % 2]:
             first = first + second

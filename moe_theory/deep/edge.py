@@ -155,7 +155,8 @@ def begin(
     """
     locality = baselines.locality_of(dims, locality, None)
     check_params(dims, params, len(pool.train.counts))
-    num_experts, dtype = dims.max_experts, jnp.result_type(float)
+    num_experts = dims.max_experts
+    dtype = jnp.result_type(float)
     num_features = gate.num_features(embed, pool, dims.num_samples)
     pool = on_device(pool)
     models = training.initial_experts(key, dims, pool)
@@ -163,7 +164,8 @@ def begin(
     tables = evaluation.evaluate_all(models, pool, params, dims)
     gates = jnp.zeros((num_experts, num_features), dtype)
     positions = jnp.asarray(even_map(num_experts), dtype)
-    count, counts = jnp.zeros((), jnp.int32), jnp.zeros(num_experts, jnp.int32)
+    count = jnp.zeros((), jnp.int32)
+    counts = jnp.zeros(num_experts, jnp.int32)
     return State(
         pool=pool,
         experts=models,

@@ -182,7 +182,8 @@ def judge(
         >>> {verdict.data for verdict in deep.judge(plan).verdicts}
         {'digits'}
     """
-    tests, made = _tests(plan), {}
+    tests = _tests(plan)
+    made = {}
     threads = min(THREADS, available_cores()) if backend() == "cpu" else 1  # another device is busy with one seed
     with shown(progress) as showing:
         record = _recorder(plan, showing)

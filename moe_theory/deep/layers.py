@@ -52,7 +52,8 @@ def convolve(
 def max_pool(images: Float[Array, "n h w c"], side: int = 2) -> Float[Array, "n rows columns c"]:
     """Max pooling of `side` x `side` squares with stride `side`; incomplete squares are dropped."""
     n, height, width, channels = images.shape
-    rows, columns = height // side, width // side
+    rows = height // side
+    columns = width // side
     if not rows or not columns:
         raise InvalidValueError(
             f"images of {height} x {width} pixels must be at least {side} x {side} for max pooling. Use "
@@ -65,7 +66,8 @@ def max_pool(images: Float[Array, "n h w c"], side: int = 2) -> Float[Array, "n 
 def _by_patches(images: Array, kernel: Array, stride: int, padding: tuple[int, int]) -> Array:
     (rows, columns), (kernel_height, kernel_width, _, num_outputs) = padding, kernel.shape
     padded = jnp.pad(images, ((0, 0), (rows, rows), (columns, columns), (0, 0)))
-    last_row, last_column = padded.shape[1] - kernel_height, padded.shape[2] - kernel_width
+    last_row = padded.shape[1] - kernel_height
+    last_column = padded.shape[2] - kernel_width
     patches = jnp.concatenate(
         [
             padded[:, i : i + last_row + 1 : stride, j : j + last_column + 1 : stride]
@@ -124,7 +126,8 @@ def batch_normalized(
             "a batch of 1 image, 1 x 1 here, must have more than one value a channel: BatchNorm would make every "
             "value 0. Raise the batch size, or use larger images."
         )
-    mean, variance = jnp.mean(values, axis=(0, 1, 2)), jnp.var(values, axis=(0, 1, 2))
+    mean = jnp.mean(values, axis=(0, 1, 2))
+    variance = jnp.var(values, axis=(0, 1, 2))
     after = RunningStatistics(_moved(running.mean, mean), _moved(running.variance, variance * (count / (count - 1))))
     return _standardized(values, mean, variance) * affine.scale + affine.shift, after
 

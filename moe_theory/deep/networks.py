@@ -314,7 +314,8 @@ def resnet(
     def apply(
         weights: Weights, images: Float[Array, "n h w c"], is_training: bool
     ) -> tuple[Float[Array, "n outputs"], tuple[RunningStatistics, ...]]:
-        before, after = iter(weights.statistics), []
+        before = iter(weights.statistics)
+        after = []
 
         def normed(values: Array, layer: _Normed, stride: int) -> Array:
             convolved = convolve(values, layer.kernel, stride, way=way)

@@ -38,7 +38,8 @@ from moe_theory.deep.networks import NETWORKS
 from moe_theory.edge.params import Delay, GateLag
 from moe_theory.edge.params import check_params as check_edge_params
 
-SGD, ADAM = "sgd", "adam"
+SGD = "sgd"
+ADAM = "adam"
 OPTIMIZERS = (SGD, ADAM)
 
 Share = Annotated[Real, Within(0, 1, open_low=True, why="it is a share of a task's images")]

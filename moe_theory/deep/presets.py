@@ -14,7 +14,8 @@ from moe_theory.deep.params import ADAM, Dims
 from moe_theory.deep.tasks import Source
 from moe_theory.edge.policies import POLICIES
 
-CONTINUAL, EDGE = "continual", "edge"
+CONTINUAL = "continual"
+EDGE = "edge"
 SMALL = "-small"  # suffix of the small versions
 
 
@@ -135,12 +136,16 @@ _ADAM = {**_GATE, "expert_rate": 5e-4, "final_rate": 1e-6, "weight_decay": 0.005
 _SMALL_ADAM = {**_GATE, "expert_rate": 1e-2, "final_rate": 1e-3, "weight_decay": 0.005}
 _SGD = {"expert_rate": 0.2, "final_rate": 0.2}
 # Scales of the gate's input, with kappa below and above the range in which the router freezes.
-WEAK, STRONG = 20.0, 100.0
+WEAK = 20.0
+STRONG = 100.0
 
 # The classes that Appendix A.5 names: telephone, bee, mountain, bear, turtle, tractor. Its numbers are those of others.
 _SIX = (86, 6, 49, 3, 93, 89)
-_DIGITS, _SIX_TINY = (1, 4, 7), (20, 50, 83, 145, 168, 179)
-_EVEN, _ODD = (0, 2, 4, 6, 8, 9), (1, 3, 5, 7, 8, 9)  # the small versions of these
+_DIGITS = (1, 4, 7)
+_SIX_TINY = (20, 50, 83, 145, 168, 179)
+# the small versions of these
+_EVEN = (0, 2, 4, 6, 8, 9)
+_ODD = (1, 3, 5, 7, 8, 9)
 
 
 def _five_layer(num_experts: int, rounds: int) -> Dims:

@@ -105,7 +105,8 @@ def folder_document(folder: Path) -> Document:
 
 
 def heading(plan: Plan) -> str:
-    preset, dims = plan.preset, plan.preset.dims
+    preset = plan.preset
+    dims = plan.preset.dims
     return (
         f"{preset.name}: {preset.where} of {preset.paper} on {plan.data.title}, reading {plan.setting}, "
         f"{plan.replicates:,} {'seed' if plan.replicates == 1 else 'seeds'}, {preset.num_rounds} rounds; network "
@@ -229,7 +230,8 @@ def picture(plan: Plan, runs: Runs, summary: Summary) -> Picture:
 
 def document(judgement: Judgement, folder: Path) -> Document:
     """Each cell's errors, how they differ, and the verdicts on the figure's claims, with files for the folder."""
-    plan, summary = judgement.plan, judgement.summary
+    plan = judgement.plan
+    summary = judgement.summary
     verdicts = judgement.verdicts.source
     paths = [folder / name for name in FILES]
     numbers = sealed(summary_json(plan, summary, judgement.verdicts, paths))
@@ -262,7 +264,8 @@ def document(judgement: Judgement, folder: Path) -> Document:
 
 def summary_json(plan: Plan, summary: Summary, judged: Sequence[Verdict], paths: Sequence[Path]) -> dict[str, Any]:
     """All cells, magnitudes, warnings and verdicts; numbers that do not exist are null."""
-    preset, params = plan.preset, next(iter(plan.params().values()))
+    preset = plan.preset
+    params = next(iter(plan.params().values()))
     return {
         "schema": SCHEMA,
         "preset": preset.name,

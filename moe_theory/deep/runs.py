@@ -54,10 +54,13 @@ WITHOUT_EFFECT = {
 }
 PADDED_ROUNDS = 60  # arrays of arrivals are for a multiple of these
 # Dimensions of records with one entry for each expert, and for each class that is a task.
-EXPERT, CLASS = "expert_index", "class"
+EXPERT = "expert_index"
+CLASS = "class"
 OF_CLASSES = ("class_", "task_")  # prefixes of records with one entry for each class
 WAY_OUT = "make room or name another --out"
-_RECORD, _STATE = "record.", "state."  # prefixes of names of arrays
+# prefixes of names of arrays
+_RECORD = "record."
+_STATE = "state."
 
 
 @dataclasses.dataclass(frozen=True)
@@ -281,7 +284,8 @@ def bytes_needed(plan: Plan, num_threads: int) -> int:
 
 def require_memory(plan: Plan, num_threads: int) -> None:
     """Raise InvalidValueError for runs that do not fit into this machine."""
-    needed, available = bytes_needed(plan, num_threads), machine_memory()
+    needed = bytes_needed(plan, num_threads)
+    available = machine_memory()
     if backend() == "cpu" and needed > available:
         raise InvalidValueError(
             f"{num_threads} runs at once would need at least {needed / 1e9:.1f} GB of this machine's "
@@ -291,7 +295,8 @@ def require_memory(plan: Plan, num_threads: int) -> None:
 
 class _Shared:
     def __init__(self, plan: Plan, on_step: Callable[[RunProgress], None]) -> None:
-        self.plan, self.on_step = plan, on_step
+        self.plan = plan
+        self.on_step = on_step
         self.is_stopped = threading.Event()
         self.pool: Pool = on_device(pool_of(plan.data, plan.preset.classes))
         self.system: System = plan.padded.system(plan.data)
@@ -299,7 +304,8 @@ class _Shared:
 
     def run(self, cell: str, replicate: int, params: Params) -> PyTree:
         """Return a run's records, once they are all there."""
-        num_rounds, store = self.plan.preset.num_rounds, self.plan.store
+        num_rounds = self.plan.preset.num_rounds
+        store = self.plan.store
         store_key = _key(self.common_key, cell, replicate, params)
         checkpoint = load(self.plan, store_key)
         done, pieces = (0, []) if checkpoint is None else (checkpoint.done, [checkpoint.records])

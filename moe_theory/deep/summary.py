@@ -104,7 +104,8 @@ def baseline_of(preset: Preset, cell: str) -> str | None:
 
 
 def _cell(plan: Plan, name: str, runs: Runs) -> CellSummary:
-    run, preset = runs[name], plan.preset
+    run = runs[name]
+    preset = plan.preset
     measures = measures_of(preset, run)
     baseline = baseline_of(preset, name)
     baselines = {} if baseline is None else measures_of(preset, runs[baseline])

@@ -103,7 +103,8 @@ def pool_of(source: Source, classes: tuple[int, ...]) -> Pool:
 
 def check_classes(data: DataSet, classes: tuple[int, ...]) -> None:
     """Raise InvalidValueError unless tasks can recognise these classes of the data set."""
-    train, test = data.train.pixels, data.test.pixels
+    train = data.train.pixels
+    test = data.test.pixels
     is_alike = train.shape[1:] == test.shape[1:] and train.dtype == test.dtype
     if train.ndim != 4 or train.dtype not in (np.uint8, np.float32) or not is_alike:
         raise InvalidValueError(

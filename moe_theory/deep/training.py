@@ -25,7 +25,8 @@ class Trained(NamedTuple):
 def initial_experts(key: Key[Array, ""], dims: Dims, pool: Pool) -> Weights:
     """Raises: DeclarationError for a network that does not fit the images."""
     _, height, width, channels = pool.train.pixels.shape
-    shape, network = (height, width, channels), NETWORKS[dims.network]
+    shape = (height, width, channels)
+    network = NETWORKS[dims.network]
     networks.check(network, shape, dims.num_classes)
     return networks.stacked(network, key, dims.max_experts, shape, dims.num_classes)
 
@@ -40,7 +41,8 @@ def train_on_arrival(
     dims: Dims,
 ) -> Trained:
     """Train and evaluate one expert on the arrival of round `time`, whose images are `pixels`."""
-    network, inputs = NETWORKS[dims.network], inputs_of(pool, pixels)
+    network = NETWORKS[dims.network]
+    inputs = inputs_of(pool, pixels)
     labels = pool.train.labels[arrival.images]
     after = train(network, dims.optimizer, expert, inputs, labels, arrival.task, arrival.batches, time, params)
     squared_change = networks.squared_distance(after.params, expert.params)

@@ -46,7 +46,8 @@ Stream = Callable[[Key[Array, ""], Dims, Any, Params], tuple[Pool, Arrival]]
 
 
 # What numbers of a state or an info must be (`core/debug.py`).
-SERVER, CHOSEN = IndexOf("state.visits", FREE), IndexOf("state.visits", DROPPED)
+SERVER = IndexOf("state.visits", FREE)
+CHOSEN = IndexOf("state.visits", DROPPED)
 KIND = IndexOf("state.pool.truths", NONE)
 
 
@@ -199,7 +200,8 @@ def begin(
     check_pool(dims.num_tasks, dims.num_features, pool)
     _check_delays("execution_delay", execution_delay, (dims.max_experts,), dims.max_delay)
     dtype = jnp.result_type(float)
-    experts, slots = dims.max_experts, dims.num_slots
+    experts = dims.max_experts
+    slots = dims.num_slots
     positions = delays.even_map(experts) if positions is None else positions
     if np.shape(positions) != (experts, 2):
         raise InvalidValueError(f"positions of shape {np.shape(positions)} must be ({experts}, 2). Change positions.")

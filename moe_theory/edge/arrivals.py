@@ -58,9 +58,12 @@ def draw(
         >>> arrival.features.shape, arrival.transfer_delay.shape
         ((4, 2), (3,))
     """
-    num_features, num_samples, dtype = dims.num_features, dims.num_samples, pool.truths.dtype
+    num_features = dims.num_features
+    num_samples = dims.num_samples
+    dtype = pool.truths.dtype
     numbers, normals = random.draws(key, 6 + 3 * dims.max_experts, num_features * num_samples, dtype)
-    units, of_servers = numbers[:6], numbers[6:].reshape(dims.max_experts, 3)
+    units = numbers[:6]
+    of_servers = numbers[6:].reshape(dims.max_experts, 3)
     perturbation, uniform, for_delays = jnp.moveaxis(of_servers, 1, 0)
     vectors = normals.reshape(num_samples, num_features)
 

@@ -122,7 +122,8 @@ def _servers(*numbers: int, **params: float) -> dict[str, dict[str, float]]:
 
 def exploration_rounds(params: Params, failure: float = FAILURE, max_delay: int = MAX_DELAY) -> int:
     """T1 of a cell."""
-    rate, scale = float(params.learning_rate), float(params.truth_scale)
+    rate = float(params.learning_rate)
+    scale = float(params.truth_scale)
     return int(theory.exploration_rounds(int(params.num_experts), rate, scale, failure, max_delay))
 
 
@@ -147,7 +148,9 @@ BY_ENOUGH = ADAPTIVE.over("num_experts", *ENOUGH)
 BY_EXPLORED = ADAPTIVE.over("num_experts", *PAST_EXPLORATION)
 
 # Proposition 1 as delta falls: as many servers as it asks for at each delta, observed in one round past T1.
-FEW_TASKS, FEW_DELAYS = 3, 3  # N and d_u
+# N and d_u
+FEW_TASKS = 3
+FEW_DELAYS = 3
 FAILURES = (0.4, 0.1, 0.03, 0.004)
 SUFFICIENT = {failure: theory.experts_needed(FEW_DELAYS, FEW_TASKS, failure) for failure in FAILURES}
 _PAST_T1 = exploration_rounds(Params(num_experts=SUFFICIENT[FAILURES[-1]]), FAILURES[-1]) + 100
@@ -174,10 +177,13 @@ BY_FAILURE = AVAILABILITY.over({f"delta = {failure:g}": failure for failure in F
 # with eta = sigma_0^0.5, as the proof of Proposition 2 asks; eta -> 0; and M -> infinity. r = o(1) of (4) keeps its
 # ratio to one gate step, that of Fig. 3. Signals have a length O(1) that stays, those along the truths too: longer ones
 # only begin to behave so at a smaller sigma_0. M is what Proposition 1 asks for at its d_u and delta.
-SMALL_DELAY, SMALL_TASKS = 2, 2
+SMALL_DELAY = 2
+SMALL_TASKS = 2
 SMALL_EXPERTS = theory.experts_needed(SMALL_DELAY, SMALL_TASKS, FAILURE)
 SCALES = tuple(10**-power for power in (1.0, 1.5, 2.0, 2.5, 3.0))
-SMALL_SCALE, SERVER_SCALE = 0.01, 0.1  # at which the grids in eta and M are
+# at which the grids in eta and M are
+SMALL_SCALE = 0.01
+SERVER_SCALE = 0.1
 RATES = (1.0, 0.3, 0.1, 0.03, 0.01)
 SERVERS = (3, 10, 30, 100, 300)
 RECORDS = 64  # up to T1
@@ -207,7 +213,8 @@ def past_exploration(cells: Sequence[Cell], first: int, count: int, seed: int) -
     """Runs up to each cell's own T1 and a quarter beyond, in float64."""
     own = []
     for cell in cells:
-        params, stride = cell.params, -(-exploration_rounds(cell.params) // RECORDS)
+        params = cell.params
+        stride = -(-exploration_rounds(cell.params) // RECORDS)
         if int(params.signal_law) == PROPORTIONAL:
             params = params._replace(signal_scale=params.signal_scale / params.truth_scale)
         length = stride * RECORDS * 5 // 4
@@ -264,7 +271,9 @@ def _with_servers(made: Experiment, number: int, of: Callable[..., Experiment]) 
     return dataclasses.replace(made, dims=wide, system=system(wide, execution=one_slow), cells=slow)
 
 
-LIMIT, QUIET_LIMIT, RATE_LIMIT = limit({}), quiet_limit({}), rate_limit({})
+LIMIT = limit({})
+QUIET_LIMIT = quiet_limit({})
+RATE_LIMIT = rate_limit({})
 # What the paper leaves open of these runs: r = o(1), noise and strengths; and the servers, more than the tasks.
 FREE_NOISE = Scale("noise_scale", 0.01, 0.5)
 FREE = (
@@ -289,7 +298,8 @@ BY_RATE = RATE_LIMIT.over({name: cell["learning_rate"] for name, cell in RATE_LI
 BY_SERVERS = SERVER_LIMIT.over("num_experts")
 
 # Fig. 3's settings with the fewest servers that it calls enough, and every task, its own truth and its server.
-ROUTED_EXPERTS, ROUTED_ROUNDS = ENOUGH[0], (300, FIGURE_3_ROUNDS)
+ROUTED_EXPERTS = ENOUGH[0]
+ROUTED_ROUNDS = (300, FIGURE_3_ROUNDS)
 ROUTED = _experiment(
     "routed", figure_3_dims(ROUTED_EXPERTS), _servers(ROUTED_EXPERTS), FIGURE_3_ROUNDS, observe_assignments, 1024
 ).at(cell_name(ROUTED_EXPERTS))
@@ -312,10 +322,14 @@ def expected_history(cells: Sequence[Cell], first: int, count: int, seed: int) -
     """
     runs = {}
     for cell in cells:
-        random, params, dims = np.random.default_rng([seed, first]), cell.params, cell.dims
-        shape, law = (count, dims.num_tasks, dims.num_features), int(params.signal_law)
+        random = np.random.default_rng([seed, first])
+        params = cell.params
+        dims = cell.dims
+        shape = (count, dims.num_tasks, dims.num_features)
+        law = int(params.signal_law)
         deviation = float(params.truth_scale) ** (0.5 if params.scale_is_variance else 1)
-        centres, signals = deviation * random.standard_normal(shape), random.standard_normal(shape)
+        centres = deviation * random.standard_normal(shape)
+        signals = random.standard_normal(shape)
         if law == ORTHOGONAL:
             signals = np.linalg.qr(signals.swapaxes(1, 2))[0].swapaxes(1, 2)
         tasks = random.integers(dims.num_tasks, size=(cell.num_rounds, count))
@@ -330,7 +344,8 @@ def expected_history(cells: Sequence[Cell], first: int, count: int, seed: int) -
 
 def history(setting: Mapping[str, Any]) -> Experiment:
     """The first arrivals under uniform routing: simulated, or exactly with the sizes of a setting, s, p and N."""
-    dims, cells = dataclasses.replace(HISTORY_DIMS, **setting), _servers(HISTORY_EXPERTS)
+    dims = dataclasses.replace(HISTORY_DIMS, **setting)
+    cells = _servers(HISTORY_EXPERTS)
     made = _experiment("history", dims, cells, 60, observe_assignments, 8192, policy=policies.uniform)
     return dataclasses.replace(made, of=history, measured=Measured(expected_history) if setting else None)
 
@@ -375,7 +390,8 @@ def loads_of(run: Run) -> Float[np.ndarray, "R B M"]:
 
 def proposition_4(run: Run, dims: Dims, formula: Callable = theory.proposition_4) -> Float[np.ndarray, "R B"]:
     """(22), or its correction, from each replicate's pool and realised loads."""
-    loads, ratio = loads_of(run), theory.overparameterization_ratio(dims.num_features, dims.num_samples)
+    loads = loads_of(run)
+    ratio = theory.overparameterization_ratio(dims.num_features, dims.num_samples)
     return np.asarray(formula(gaps_of(run), ratio, loads, loads.sum(axis=-1)))
 
 
@@ -410,7 +426,8 @@ def error_given_routes(run: Run, num_samples: int = FIGURE_3_DIMS.num_samples) -
     """E[G_t], once pending tasks are completed, of a run that records every round, given its tasks and routes."""
     assert len(run.records.task) == run.rounds[-1], "a run that records every round"
     truths, tasks, experts = (np.asarray(getattr(run.records, name)) for name in ("truth", "task", "expert"))
-    signals, follows_truth = np.asarray(run.state.pool.signals), int(run.params.signal_law) == PROPORTIONAL
+    signals = np.asarray(run.state.pool.signals)
+    follows_truth = int(run.params.signal_law) == PROPORTIONAL
     return corrected.given_routes(truths, signals, num_samples, tasks, experts, follows_truth)
 
 

@@ -229,7 +229,8 @@ def _mean_square_bounded(num_features: int) -> float:
     from scipy import integrate  # which takes longer to import than the paper
 
     def others(largest: float) -> float:
-        inside, density = 2 * special.ndtr(largest) - 1, math.exp(-(largest**2) / 2) / math.sqrt(2 * math.pi)
+        inside = 2 * special.ndtr(largest) - 1
+        density = math.exp(-(largest**2) / 2) / math.sqrt(2 * math.pi)
         square = 1 - 2 * largest * density / inside
         of_largest = num_features * 2 * density * inside ** (num_features - 1)
         return float(of_largest * square / largest**2)

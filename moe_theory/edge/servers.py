@@ -54,7 +54,8 @@ def _until_done(state: Any, task: Assignment, params: Any) -> Int[Array, " M"]:
 
 def _summed_in_turn(weights: Float[Array, "S M"], inputs: Float[Array, "S p"]) -> Float[Array, "M p"]:
     # A chain of additions, slot by slot: XLA would turn one sum of products into a slower reduction.
-    weighted, total = stored(weights), jnp.zeros((weights.shape[1], inputs.shape[1]), inputs.dtype)
+    weighted = stored(weights)
+    total = jnp.zeros((weights.shape[1], inputs.shape[1]), inputs.dtype)
     for slot in range(len(inputs)):
         total = total + weighted[slot][:, None] * inputs[slot][None, :]
     return total
@@ -137,7 +138,8 @@ def offer(
 
     Source: Eqs. (1)-(4) and Algorithm 1 of `edge`.
     """
-    time, exists = state.round, existing(state, params)
+    time = state.round
+    exists = existing(state, params)
     outputs = gating.gate_outputs(state.gates, gate_input)
     probabilities = gating.gate_probabilities(outputs, exists)
     scores = gating.scored(policy(outputs, state, arrival, params), outputs)
@@ -212,7 +214,8 @@ def taken(state: Any, arrival: Any, task: Assignment, params: Any, fit: Fit) -> 
     """The state with a task among its server's, and how far it will move the server's model; nothing changes where the
     task goes nowhere.
     """
-    mask, slot = task.mask, task.slot
+    mask = task.mask
+    slot = task.slot
     model = jnp.sum(jnp.where(mask[:, None], state.experts, 0), axis=0)
     missing = arrival.truth - model
     error = rounded(jnp.square(missing), jnp.minimum(state.round, 0))

@@ -24,7 +24,8 @@ class Refit(NamedTuple):
 
 def no_refit(dims: Dims, dtype: Any) -> Refit:
     """The start, without tasks."""
-    slots, num_features = dims.num_slots, dims.num_features
+    slots = dims.num_slots
+    num_features = dims.num_features
     basis = jnp.zeros((slots, dims.num_samples, num_features), dtype)
     return Refit(basis, jnp.zeros((slots, num_features), dtype), jnp.zeros(slots, bool))
 
@@ -33,7 +34,8 @@ def several_tasks_each(dims: Dims) -> Servers:
     """Servers with linear experts that work on `Params.capacity` tasks at once, first come first served."""
 
     def complete(state: Any, is_done: Bool[Array, " S"]) -> tuple[Any, Float[Array, " S"]]:
-        rank, change_norms = _rank_at_server(state, is_done), jnp.zeros_like(state.pending_norm)
+        rank = _rank_at_server(state, is_done)
+        change_norms = jnp.zeros_like(state.pending_norm)
         for index in range(dims.slots_per_server):
             state, norms = _complete_one_each(state, is_done & (rank == index))
             change_norms = change_norms + norms
@@ -55,8 +57,10 @@ def several_tasks_each(dims: Dims) -> Servers:
 
 def _complete_one_each(state: Any, is_done: Bool[Array, " S"]) -> tuple[Any, Float[Array, " S"]]:
     """Complete at most one task a server, refitted where the server's model has changed since its routing."""
-    refit, at_server = state.refit, at_servers(state, is_done)
-    basis, was_stale = refit.basis, refit.is_stale
+    refit = state.refit
+    at_server = at_servers(state, is_done)
+    basis = refit.basis
+    was_stale = refit.is_stale
     missing = refit.truth - jnp.sum(jnp.where(at_server[:, :, None], state.experts[None], 0), axis=1)
     shares = jnp.sum(basis * missing[:, None, :], axis=2)
     refitted = jnp.sum(jnp.where(is_done[:, None, None], basis * shares[:, :, None], 0), axis=1)
@@ -71,7 +75,8 @@ def _complete_one_each(state: Any, is_done: Bool[Array, " S"]) -> tuple[Any, Flo
 
 def _take(state: Any, arrival: Any, task: Assignment, params: Any) -> tuple[Any, Float[Array, ""]]:
     after, norm = taken(state, arrival, task, params, minimum_norm)
-    slot, refit = task.slot, state.refit
+    slot = task.slot
+    refit = state.refit
     basis = orthonormal_rows(arrival.features)
     refit = Refit(
         basis=jnp.where(slot[:, None, None], basis[None], refit.basis),
@@ -99,7 +104,8 @@ def _rank_at_server(state: Any, counts: Bool[Array, " S"], backwards: bool = Fal
 
     Ties go to the task routed first.
     """
-    until, serial = state.pending_until, state.pending_serial
+    until = state.pending_until
+    serial = state.pending_serial
     is_earlier = (until[None, :] < until[:, None]) | (
         (until[None, :] == until[:, None]) & (serial[None, :] < serial[:, None])
     )

@@ -138,7 +138,8 @@ def experts_needed(
         3
     """
     specialists = max(specialists_needed(max_delay, num_tasks, failure, quantile), 0)
-    needed, log_odds = num_tasks * specialists, np.log(1 / failure)
+    needed = num_tasks * specialists
+    log_odds = np.log(1 / failure)
     if rule == "stated":
         return max(int(np.ceil(needed * log_odds)), 1)
     if rule == "chernoff":

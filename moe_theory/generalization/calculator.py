@@ -29,11 +29,18 @@ DIMENSIONS = {"masks": "mask-dimension", "router": "router-dimension"}  # the re
 BOTH = "both"  # readings, where they agree
 OWN = "own"  # experts of which R_m(H) is given
 ANY = "any"  # experts and router of which only the number of weights is known
-FIXED, LINEAR, NETWORK = "fixed", "linear", "network"
+FIXED = "fixed"
+LINEAR = "linear"
+NETWORK = "network"
 ROUTERS = (FIXED, LINEAR)
-HOLDS, CONDITIONAL, REFUTED = "holds", "conditional", "refuted"
-LEMMA_3, RADEMACHER = "Lemma 3", "rademacher"
-GAP, RISK = "gap", "risk"  # what is bounded: risk less training error, or the risk itself
+HOLDS = "holds"
+CONDITIONAL = "conditional"
+REFUTED = "refuted"
+LEMMA_3 = "Lemma 3"
+RADEMACHER = "rademacher"
+# what is bounded: risk less training error, or the risk itself
+GAP = "gap"
+RISK = "risk"
 # What a number needs to be quoted, besides what its form rests on.
 LOSS, SAMPLES, ONE, LIPSCHITZ, NORMS, OUTPUT, LOGITS, GIVEN, SIZES, CODE, ERROR = (
     "loss", "samples", "one", "lipschitz", "norms", "output", "logits", "given", "sizes", "code", "error"

@@ -71,7 +71,8 @@ def largest_risk(training_error: float, divergence: float) -> float:
         >>> round(certificate.largest_risk(0.0, 0.5), 6)  # 1 - exp(-0.5)
         0.393469
     """
-    low, high = training_error, 1.0
+    low = training_error
+    high = 1.0
     while True:
         middle = (low + high) / 2
         if not low < middle < high:

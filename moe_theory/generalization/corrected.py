@@ -81,7 +81,8 @@ def log_mask_patterns(num_experts: Counts, num_active: Active, num_samples: Coun
         >>> corrected.log_mask_patterns(num_experts=8, num_active=8, num_samples=100, num_features=5)
         0.0
     """
-    experts, samples = np.asarray(num_experts, float), np.asarray(num_samples, float)
+    experts = np.asarray(num_experts, float)
+    samples = np.asarray(num_samples, float)
     parameters = (experts - 1) * num_features
     forms = samples * experts * (experts - 1) / 2
     ratio = np.maximum(forms / np.maximum(parameters, 1), 1)
@@ -195,7 +196,8 @@ def _mixed(
     num_experts: Real, num_active: Real, num_samples: Real, experts: Real, logits: Real, largest: Real
 ) -> float | np.ndarray:
     """`lipschitz_complexity` of outputs within +-`largest` and classes with R_n <= `experts`/sqrt(n), and `logits`."""
-    samples, active = np.asarray(num_samples, float), np.asarray(num_active, float)
+    samples = np.asarray(num_samples, float)
+    active = np.asarray(num_active, float)
     spread = np.sqrt(active * np.minimum(num_experts, active * samples) / samples)
     router = np.asarray(largest) * logits * spread / np.sqrt(2)
     both = np.sqrt(2) * ((experts * spread) ** (2 / 3) + router ** (2 / 3)) ** 1.5
@@ -277,7 +279,9 @@ def log_network_patterns(
         >>> few < corrected.log_network_patterns(8, 2, 10**6, num_features=10, widths=[8])
         True
     """
-    sizes, total, weights = (num_features, *widths, num_experts), 0.0, 0
+    sizes = (num_features, *widths, num_experts)
+    total = 0.0
+    weights = 0
     compared = (*widths, num_experts * (num_experts - 1) / 2)
     for degree, (inputs, outputs, count) in enumerate(zip(sizes, sizes[1:], compared, strict=False), start=1):
         weights += inputs * outputs
@@ -400,7 +404,8 @@ def bounds(
     def at(complexity: Real) -> float:
         return float(uniform(complexity, patterns, num_samples, lipschitz, delta))
 
-    sizes, norms = (num_experts, num_active, num_samples), (expert_norm, feature_norm, router_norm)
+    sizes = (num_experts, num_active, num_samples)
+    norms = (expert_norm, feature_norm, router_norm)
     product = np.nan
     if num_active == 1:
         product = at(product_complexity(num_experts, num_samples, expert_norm, feature_norm))

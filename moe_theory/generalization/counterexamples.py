@@ -199,7 +199,8 @@ def quantile_lines(
         >>> slopes.tolist(), counts.tolist()  # they cross at 1.5
         ([0.0, 1.0], [2, 2])
     """
-    num_samples, ordered = len(coordinate), np.sort(coordinate)
+    num_samples = len(coordinate)
+    ordered = np.sort(coordinate)
     places = np.arange(1, num_experts) * num_samples // num_experts
     around = np.concatenate([ordered[:1] - 1, ordered, ordered[-1:] + 1])
     cuts = (around[places] + around[places + 1]) / 2

@@ -54,11 +54,13 @@ def draw_sample(
         teacher: labels the inputs of "teacher"; from `draw_teacher`.
     """
     feature_key, label_key = jax.random.split(key)
-    size, dtype = dims.max_samples, jnp.result_type(float)
+    size = dims.max_samples
+    dtype = jnp.result_type(float)
     if data == RANDOM_LABELS:
         normals = stored(jax.random.normal(feature_key, (size, dims.num_features), dtype))
         features = stored(normals / jnp.sqrt(jnp.sum(jnp.square(normals), axis=1, keepdims=True)))
-        clean, flip = jnp.ones(size, dtype), jnp.asarray(0.5, dtype)
+        clean = jnp.ones(size, dtype)
+        flip = jnp.asarray(0.5, dtype)
     else:
         inputs = population(dims, data)
         chosen = jax.random.randint(feature_key, (size,), 0, inputs.shape[0], jnp.int32)

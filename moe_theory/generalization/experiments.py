@@ -34,7 +34,8 @@ from moe_theory.verification.claim import Selection
 from moe_theory.verification.region import Size
 from moe_theory.verification.statement import identity
 
-EXACT, LEARNED = "exact", "learned"
+EXACT = "exact"
+LEARNED = "learned"
 TO_ROUNDING = identity(within=1e-5)  # of sums in float32 of numbers that are below 100
 EXACTLY = identity(within=1e-9)  # of logarithms in float64
 SYMBOLS = {"T": "num_experts", "k": "num_active", "m": "num_samples", "W": "router_norm"}
@@ -71,11 +72,14 @@ def _trained(name: str, dims: Dims, settings: Settings, num_rounds: int, source:
 
 
 # Fixed cells on [0, 1], k = 1, experts +1 or -1 (counterexample A, and what it becomes as m or T grows).
-FIXED_SAMPLES, FIXED_EXPERTS = 500, 5000
+FIXED_SAMPLES = 500
+FIXED_EXPERTS = 5000
 PER_SAMPLE = 10  # experts per sample along the grid of m
 GROWING_SAMPLES = (128, 256, 512, 1024)
 GROWING_EXPERTS = (4, 8, 16, 32, 64)  # at the largest m
-MEMORISED_SAMPLES, MEMORISED_PER_SAMPLE = 1000, 4  # where 2 C rho is tightest while below 1
+# where 2 C rho is tightest while below 1
+MEMORISED_SAMPLES = 1000
+MEMORISED_PER_SAMPLE = 4
 CELL_SIZES = (
     (FIXED_EXPERTS, FIXED_SAMPLES),
     *((PER_SAMPLE * samples, samples) for samples in GROWING_SAMPLES),
@@ -84,7 +88,8 @@ CELL_SIZES = (
 )
 CELL_DIMS = Dims(PER_SAMPLE * GROWING_SAMPLES[-1], 1, GROWING_SAMPLES[-1])
 CELLS = _drawn("fixed-cells", cells, CELL_DIMS, _settings(({"T": T, "m": m} for T, m in CELL_SIZES), k=1), 2048)
-FEW_CELL_SAMPLES, FEW_CELL_EXPERTS = 256, (4, 16, 64)
+FEW_CELL_SAMPLES = 256
+FEW_CELL_EXPERTS = (4, 16, 64)
 FEW_CELLS = _drawn(
     "cells",
     cells,
@@ -95,7 +100,8 @@ FEW_CELLS = _drawn(
 CELL_GAPS = {16: (0.1, 0.12), 64: (0.15, 0.2)}
 
 # A learned router on one coordinate, k = 1, experts in a ball (counterexample B, with fewer samples: they cost time).
-LEARNED_EXPERTS, LEARNED_FEATURES = 64, 2
+LEARNED_EXPERTS = 64
+LEARNED_FEATURES = 2
 
 
 def _learned_cells(name: str, num_samples: int, replicates: int) -> Experiment:
@@ -172,7 +178,8 @@ def router_name(num_experts: int, num_active: int, router_norm: float) -> str:
 
 
 # Experts of one hidden layer, fitted to fair coins: a lower estimate of the complexity of networks.
-NETWORK_SAMPLES, NETWORK_WIDTH = (32, 128), 4
+NETWORK_SAMPLES = (32, 128)
+NETWORK_WIDTH = 4
 NETWORK_DIMS = Dims(max_experts=1, num_features=8, max_samples=NETWORK_SAMPLES[-1], expert_width=NETWORK_WIDTH)
 NETWORKS = Experiment(
     name="networks",
@@ -208,7 +215,8 @@ MANY_FITS = _trained(
 )
 
 # An ordinary dense mixture: k = T = 32 linear experts, router rows of norm 100.
-NATURAL_EXPERTS, NATURAL_FEATURES = 32, 10
+NATURAL_EXPERTS = 32
+NATURAL_FEATURES = 10
 NATURAL = _trained(
     "natural",
     Dims(NATURAL_EXPERTS, NATURAL_FEATURES, 1000),

@@ -36,11 +36,15 @@ from moe_theory.generalization.model import Dims, Params
 DENSE_LOGIT = 16.0  # difference of the two logits of `dense`: the gates are 1e-7 from 0 and 1
 NUM_SIGNS = 16  # sign vectors per sample, which cost less than another sample
 MOST_SIGNS = 12  # most samples of `function_classes`
-MOST_POINTS, MOST_LABELS = 5, 3  # of `labelings`
+# of `labelings`
+MOST_POINTS = 5
+MOST_LABELS = 3
 LOG_SCALES = (-1.5, 2.5)  # range of the log scale of functions, so that the ramp clips nothing, or most
 NUM_MIXTURES = 16
 NUM_ROUTERS = 256
-NUM_INPUTS, NUM_LONE = 2**32, 4  # of `lone_points`
+# of `lone_points`
+NUM_INPUTS = 2**32
+NUM_LONE = 4
 
 
 class State(NamedTuple):
@@ -449,7 +453,8 @@ def lone_points(dims: Dims) -> System:
     def instance(key: Key[Array, ""], params: Params) -> Gap:
         inputs = jax.random.bits(key, (2, dims.max_samples), jnp.uint32)
         is_drawn = jnp.arange(dims.max_samples) < params.num_samples
-        everywhere, exists = inputs.reshape(-1), jnp.tile(is_drawn, 2)
+        everywhere = inputs.reshape(-1)
+        exists = jnp.tile(is_drawn, 2)
         is_same = (everywhere[:, None] == everywhere) & exists & exists[:, None]
         is_first = exists & (jnp.argmax(is_same, axis=1) == jnp.arange(len(everywhere)))
         ours = jnp.arange(len(everywhere)) < dims.max_samples
@@ -526,7 +531,8 @@ def _mixtures(
     units: Float[Array, "n F"], signs: np.ndarray, values: Float[Array, "T k m"], exists: Bool[Array, "T k"]
 ) -> tuple[Float[Array, ""], Float[Array, ""]]:
     """E_sigma of max_f sum_i sigma_i f(x_i) over random mixtures f, and at the best function itself."""
-    functions, exists = values.reshape(-1, values.shape[-1]), exists.reshape(-1)
+    functions = values.reshape(-1, values.shape[-1])
+    exists = exists.reshape(-1)
     table = jnp.asarray(signs, values.dtype)
     weights = jnp.where(exists, -jnp.log(units), 0)
     weights = weights / jnp.sum(weights, axis=1, keepdims=True)

@@ -131,7 +131,8 @@ def draw_weights(key: Key[Array, ""], dims: Dims, params: Params) -> ClassifierW
     """
     dtype = jnp.result_type(float)
     keys = jax.random.split(key, 4)
-    count, features = dims.max_experts, dims.num_features
+    count = dims.max_experts
+    features = dims.num_features
     exists = jnp.arange(count, dtype=jnp.int32) < params.num_experts
 
     def draw(key: Key[Array, ""], shape: tuple[int, ...], norm: Float[Scalar, ""], size: Int[Scalar, ""]) -> Array:

@@ -141,7 +141,8 @@ def facts(setting: Setting) -> list[str]:
 
 def remarks(bounds: Sequence[EvaluatedBound]) -> list[tuple[str, str]]:
     """A line on each form: its name, and what holds and what does not."""
-    lines, letters = [], _letters(bounds)
+    lines = []
+    letters = _letters(bounds)
     for bound in {bound.form.name: bound for bound in bounds}.values():
         needs = ", ".join(sorted(letters[need] for need in _needs(bound)))
         lines.append((WORDS[bound.form.name].title, f"{WORDS[bound.form.name].remark}; needs {needs}"))

@@ -136,7 +136,8 @@ def lemma_3(num_samples: Counts, feature_norm: Amounts, operator_norms: Norms, r
         >>> round(theory.lemma_3(25, feature_norm=2.0, operator_norms=[3.0], row_norms=[3.0]), 6)  # 2 / sqrt(25) * 3
         1.2
     """
-    operators, rows = np.asarray(operator_norms, float), np.asarray(row_norms, float)
+    operators = np.asarray(operator_norms, float)
+    rows = np.asarray(row_norms, float)
     if operators.shape != rows.shape or operators.ndim != 1 or not operators.size:
         raise InvalidValueError(
             f"operator_norms has {operators.size} entries and row_norms {rows.size}: give one of each per layer.",
@@ -203,7 +204,8 @@ def log_masks(num_experts: Counts, num_active: Active, form: Annotated[str, OneO
         >>> round(math.exp(theory.log_masks(num_experts=4, num_active=2)), 6)
         6.0
     """
-    experts, active = np.asarray(num_experts, float), np.asarray(num_active, float)
+    experts = np.asarray(num_experts, float)
+    active = np.asarray(num_active, float)
     if form == "printed":
         return plain(active * (1 + np.log(experts / active)))
     logs = special.gammaln(experts + 1) - special.gammaln(active + 1) - special.gammaln(experts - active + 1)
@@ -261,11 +263,13 @@ def smallest_num_samples(bound: Callable[[int], Real], threshold: Annotated[floa
         >>> theory.smallest_num_samples(lambda num_samples: 10 / num_samples)
         11
     """
-    low, high = 0, 1
+    low = 0
+    high = 1
     while float(bound(high)) >= threshold:
         if high >= MOST_SAMPLES:
             return None
-        low, high = high, 2 * high
+        low = high
+        high = 2 * high
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (middle, high) if float(bound(middle)) >= threshold else (low, middle)

@@ -58,7 +58,8 @@ def one_rule(dims: Dims, selection: str) -> System:
 
     def init(key: Key[Array, ""], params: Params) -> State:
         check_params(dims, params)
-        zero, rule = jnp.zeros((), jnp.result_type(float)), jnp.asarray(SELECTIONS.index(selection), jnp.int32)
+        zero = jnp.zeros((), jnp.result_type(float))
+        rule = jnp.asarray(SELECTIONS.index(selection), jnp.int32)
         tree = trees.begin(key, dims, params)
         return State(tree, rule, discretization=zero, rest=zero, round=jnp.zeros((), jnp.int32))
 
@@ -75,7 +76,8 @@ def peaked_value(points: Float[Array, "*n K"], num_experts: Int[Scalar, ""]) -> 
 def select_leaf(key: Key[Array, ""], tree: trees.Tree, params: Params, selection: Int[Scalar, ""]) -> Int[Array, ""]:
     """The row of the leaf that a rule, by its place among the `SELECTIONS`, picks; ties to the first."""
     dtype = tree.lower.dtype
-    depth, count = tree.depth.astype(dtype), tree.count.astype(dtype)
+    depth = tree.depth.astype(dtype)
+    count = tree.count.astype(dtype)
     value = peaked_value(tree.point, params.num_experts)
     optimistic = value + leaf_terms(tree.depth, params)
     scores = jnp.stack([-depth, depth, -depth, jax.random.uniform(key, depth.shape, dtype), optimistic])

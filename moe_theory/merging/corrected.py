@@ -52,7 +52,8 @@ def split_times(num_rounds: Size, params: Params) -> Int[np.ndarray, " H"]:
         >>> int(times[0]), len(times) == corrected.depth_bound(1000, Params(confidence=1.0))
         (1, True)
     """
-    times, last = [], 0
+    times = []
+    last = 0
     while (found := _first_split(last, len(times), num_rounds, params)) is not None:
         times.append(found)
         last = found
@@ -115,11 +116,13 @@ def leaf_bound(num_rounds: Size, params: Params) -> int:
         >>> corrected.leaf_bound(1, Params(confidence=1.0))  # the root is split in the first slot
         2
     """
-    splits, left = 0, num_rounds
+    splits = 0
+    left = num_rounds
     for depth, time in enumerate(split_times(num_rounds, params)):
         cost = _least_pulls(float(time), depth, params)
         here = min(2**depth, left // cost)
-        splits, left = splits + here, left - here * cost
+        splits = splits + here
+        left = left - here * cost
     return 1 + splits
 
 
@@ -143,13 +146,18 @@ def discretization_bound(num_rounds: Size, params: Params, is_cyclic: Switch = F
         >>> corrected.discretization_bound(1, Params(smoothness=3.0))  # one pull, of the root
         3.0
     """
-    total, left, depth, nodes = 0.0, num_rounds, 0, 1
+    total = 0.0
+    left = num_rounds
+    depth = 0
+    nodes = 1
     while left > 0:
         if is_cyclic:
             nodes = cyclic_leaves(int(params.num_experts), depth)
         here = min(left, nodes * _least_pulls(float(num_rounds), depth, params))
         total += here * float(params.smoothness_ratio) ** depth
-        left, depth, nodes = left - here, depth + 1, 2 * nodes
+        left = left - here
+        depth = depth + 1
+        nodes = 2 * nodes
     return float(params.smoothness * total)
 
 
@@ -167,7 +175,10 @@ def simple_discretization_bound(num_rounds: Size, params: Params) -> float:
         >>> corrected.discretization_bound(1000, Params()) <= corrected.simple_discretization_bound(1000, Params())
         True
     """
-    ratio, least, shallow, depth = float(params.smoothness_ratio), math.inf, 0.0, 0
+    ratio = float(params.smoothness_ratio)
+    least = math.inf
+    shallow = 0.0
+    depth = 0
     while shallow < least and (deep := num_rounds * ratio**depth) > NEGLIGIBLE * shallow:
         least = min(least, shallow + deep)
         threshold = float(theory.split_threshold(float(num_rounds), float(depth), params))
@@ -353,7 +364,8 @@ def _first_split(last: int, depth: int, num_rounds: int, params: Params) -> int 
         return None
     if is_reached(last + 1):
         return last + 1
-    low, high = last + 1, num_rounds
+    low = last + 1
+    high = num_rounds
     if not is_reached(high):
         return None
     while high - low > 1:

@@ -111,11 +111,14 @@ class Timer:
         """
         count = len(self.names)
         seconds = interleaved([*self.serves, *self.merges.values()], repeats, seed, clock)
-        serving, merging = seconds[:, :count], np.zeros((repeats, count))
+        serving = seconds[:, :count]
+        merging = np.zeros((repeats, count))
         for place, number in enumerate(self.merges):
             merging[:, number] = seconds[:, count + place]
-        reference, total = self.names.index(MERGED), serving + merging
-        over_repeats, over_methods = ("repeat", "approach"), "approach"
+        reference = self.names.index(MERGED)
+        total = serving + merging
+        over_repeats = ("repeat", "approach")
+        over_methods = "approach"
         merge_peaks = [self.merges[number].peak_bytes if number in self.merges else 0 for number in range(count)]
         import xarray as xr  # takes half a second to import
 
@@ -386,7 +389,8 @@ def grow_trees(
 def choice_program(trees: GrownTrees, form: str = uncertainty.DIAGONAL) -> Program:
     """`Policy.choose` compiled, with the state of the first of these trees, whose Z is in this form."""
     num_experts = trees.state.memory.tree.point.shape[1]
-    dims, params = _room_for(num_experts), _with_experts(num_experts)
+    dims = _room_for(num_experts)
+    params = _with_experts(num_experts)
     policy = policies.named(policies.TANBR, dims, form)
     key = root_key(0)
     mix = jnp.full(dims.num_tasks, 1 / dims.num_tasks)

@@ -57,7 +57,8 @@ POLICIES: Mapping[str, tuple[str, Mapping[str, Any]]] = {
 MIXES: Mapping[str, Mapping[str, Any]] = {"fixed": {}, "drifting": {"mix_drift": 1.0}}
 STATIC_SLOTS = 40  # slots of each seed that are served by methods that learn nothing online
 SEARCHED = 512  # random weights among which the best merge is searched
-ASCENT_STEPS, ASCENT_RATE = 80, 0.1
+ASCENT_STEPS = 80
+ASCENT_RATE = 0.1
 REFERENCES = 4  # slots of each seed whose best merge is searched
 
 
@@ -88,17 +89,20 @@ def evaluate(
         raise InvalidValueError("chosen_policies must name a policy, whose mixes all methods serve. Add uniform.")
     import xarray as xr  # takes half a second to import
 
-    num_experts, num_tasks = merge.num_experts_of(deployment.model), int(np.max(data.tasks)) + 1
+    num_experts = merge.num_experts_of(deployment.model)
+    num_tasks = int(np.max(data.tasks)) + 1
     dims = Dims(num_experts, num_tasks, max_rounds=num_slots)
     # One for all policies, which then share their programs; nobody reads its `value` here, so one input will do.
     reward = of_model(deployment.model, data, num_tasks, slot_size, num_valued=1)
     sizes = {"num_experts": num_experts, "max_active": num_experts, "slot_size": slot_size}
-    root, found = root_key(seed), []
+    root = root_key(seed)
+    found = []
     for overrides in MIXES.values():
 
         def run(name: str, overrides: Mapping[str, Any] = overrides) -> SlotAccuracy:
             policy, own = POLICIES[name]
-            params, served = make_params(**{**sizes, **overrides, **own}), system(dims, reward, policy)
+            params = make_params(**{**sizes, **overrides, **own})
+            served = system(dims, reward, policy)
             return simulate_batch(served, root, seeds, params, num_slots, observe=observe)[1]
 
         runs = dict(zip(chosen_policies, on_all_cores(run, chosen_policies), strict=True))  # all meet the same mixes
@@ -236,7 +240,8 @@ def _ascend(
     mix: Float[Array, " V"],
 ) -> Float[Array, ""]:
     """The largest accuracy under a mix, of the candidates and on the way up from the best of them."""
-    start, optimizer = jnp.log(candidates[jnp.argmax(values)] + 1e-3), optax.adam(ASCENT_RATE)
+    start = jnp.log(candidates[jnp.argmax(values)] + 1e-3)
+    optimizer = optax.adam(ASCENT_RATE)
 
     def step(carried: tuple[Array, Any], _: None) -> tuple[tuple[Array, Any], Array]:
         logits, state = carried
@@ -382,7 +387,8 @@ def _serve_cell(
     seed: int,
 ) -> Run:
     keys = jax.vmap(jax.random.fold_in, in_axes=(None, 0))(root_key(seed), jnp.arange(first, first + count))
-    data, loaded = examples(setting, VALIDATION), named(cell.name).prepare(_deployment(setting))
+    data = examples(setting, VALIDATION)
+    loaded = named(cell.name).prepare(_deployment(setting))
     hits = [
         serve_slots(cell.name, loaded, data, jnp.asarray(mix[None]), slot_size, key)[0]
         for key, mix in zip(keys, mixes, strict=True)

@@ -34,8 +34,12 @@ from moe_theory.verification.claim import Experiment, Measured, Runs, Selection,
 from moe_theory.verification.region import Scale
 from moe_theory.verification.statement import identity, probability
 
-MOSTLY, EXACTLY = probability(at_least=0.5), identity(within=0)
-EXACT_TIER, SURFACES_TIER, TESTBED_TIER, CLOCKS_TIER = "exact", "surfaces", "testbed", "clocks"
+MOSTLY = probability(at_least=0.5)
+EXACTLY = identity(within=0)
+EXACT_TIER = "exact"
+SURFACES_TIER = "surfaces"
+TESTBED_TIER = "testbed"
+CLOCKS_TIER = "clocks"
 SMOOTHNESS_RATIOS = (0.3, 0.5, 0.7, 0.9)  # rho, in the paper's experiments
 RANDOM_LEAF = "uniform"
 RULES = ("deepest", "in-turn", RANDOM_LEAF)  # of `adversary.SELECTIONS`
@@ -88,11 +92,13 @@ GROWTH = dataclasses.replace(  # of rates, which t decides from so many replicat
 )
 
 RIVALS_FIXED = {"split_rule": RANDOM_SPLIT, "point_rule": LINE_POINT, "warm_start": False}  # what readings decide
-NUM_ROUNDS, RECORD_EVERY = 512, 32
+NUM_ROUNDS = 512
+RECORD_EVERY = 32
 DIMS = Dims(max_experts=8, num_tasks=8, max_rounds=NUM_ROUNDS)
 REPLICATES = 128
 RIVALS = (policies.NUCB, policies.UNIFORM, policies.AVERAGE, policies.BEST_EXPERT, policies.MIX)
-FIXED, DRIFTING = {"mix_drift": 0.0}, {"mix_drift": 1.5}
+FIXED = {"mix_drift": 0.0}
+DRIFTING = {"mix_drift": 1.5}
 
 
 class Record(NamedTuple):
@@ -118,7 +124,8 @@ def recorder(reward: str) -> Callable[[State, Info], Record]:
     form = uncertainty.named(uncertainty.EXACT, DIMS)
 
     def record(state: State, info: Info) -> Record:
-        pick, zero = info.pick, jnp.zeros_like(info.value)
+        pick = info.pick
+        zero = jnp.zeros_like(info.value)
         learner = getattr(state.memory, "learner", state.memory)
         is_neural = isinstance(learner, Learner)
         tree = getattr(state.memory, "tree", None)
@@ -189,7 +196,8 @@ WORDS = {
 
 
 # As many slots as the paper has in a fixed mix.
-LONG_SLOTS, LONG_WORLDS = 5000, 128
+LONG_SLOTS = 5000
+LONG_WORLDS = 128
 LONG_DIMS = dataclasses.replace(DIMS, max_rounds=LONG_SLOTS, max_leaves=256)
 
 
@@ -206,7 +214,8 @@ LONG = Experiment(
     replicates=LONG_WORLDS,
     tier=SURFACES_TIER,
 )
-TANBR_LONG, ONE_EXPERT_LONG = LONG.at(policies.TANBR), LONG.at(policies.BEST_EXPERT)
+TANBR_LONG = LONG.at(policies.TANBR)
+ONE_EXPERT_LONG = LONG.at(policies.BEST_EXPERT)
 
 
 # Fig. 7: Tanbr's rho, and the step of its network.
@@ -252,7 +261,9 @@ STEPS = Experiment(
 )
 
 # Slots of the trained model.
-SLOT_SIZE, SLOTS = 64, 5000  # as many slots as the paper learns in before it compares accuracies
+# as many slots as the paper learns in before it compares accuracies
+SLOT_SIZE = 64
+SLOTS = 5000
 LAST_SLOTS = 128  # at the end of a run, which accuracies average over
 STREAMS = 64
 MONITORED = "tanbr, estimated mix"  # by the paper's moving average of earlier slots
@@ -288,7 +299,9 @@ def _testbed(name: str, setting: Recipe, mix: Mapping[str, Any], beside: tuple[s
     )
 
 
-CONFLICTING, AGREEING = Recipe(), Recipe(num_tasks=4, num_experts=4)  # two label maps, or one
+# two label maps, or one
+CONFLICTING = Recipe()
+AGREEING = Recipe(num_tasks=4, num_experts=4)
 TESTBEDS = {
     "fixed": _testbed("testbed", CONFLICTING, {"mix_drift": 0.0}, (*LEARN_NOTHING, MONITORED)),
     "dynamic": _testbed(

@@ -12,7 +12,9 @@ from jaxtyping import Array, Float
 from moe_theory.merging.params import Dims, Params
 from moe_theory.merging.rewards import Feedback
 
-ORACLE, AVERAGE = "oracle", "average"  # names of `MONITORS`
+# names of `MONITORS`
+ORACLE = "oracle"
+AVERAGE = "average"
 
 
 class Monitor(NamedTuple):

@@ -51,7 +51,8 @@ def draw(key: Key[Array, ""], dims: Dims) -> NetworkWeights:
 
     Source: NeuralUCB (Zhou, Li and Gu 2020, Algorithm 1), which Sec. IV-C of `merging` refers to.
     """
-    dtype, half = jnp.result_type(float), dims.width // 2
+    dtype = jnp.result_type(float)
+    half = dims.width // 2
     keys = jax.random.split(key, dims.num_hidden + 1)
     shapes = [(dims.max_experts, half), *[(half, half)] * (dims.num_hidden - 1), (half, dims.num_tasks)]
     variances = [4 / dims.width] * dims.num_hidden + [2 / dims.width]
@@ -89,7 +90,8 @@ def gradient(of: Factors) -> Float[Array, "C p"]:
 
 def layers(vector: Float[Array, " p"], like: Factors) -> tuple[Array, ...]:
     """A vector of p numbers in the order of `gradient`, as layers of the shapes of one gradient."""
-    parts, start = [], 0
+    parts = []
+    start = 0
     for outer, inner in zip(*like, strict=True):
         end = start + outer.shape[-1] * inner.shape[-1]
         parts.append(vector[start:end].reshape(outer.shape[-1], inner.shape[-1]))
@@ -211,7 +213,8 @@ def check_rewards(feedback: Feedback) -> None:
 
     Raises: InvalidValueError naming the task, unless all tasks with requests have finite rewards and counts are whole.
     """
-    rewards, counts = np.asarray(feedback.rewards), np.asarray(feedback.counts)
+    rewards = np.asarray(feedback.rewards)
+    counts = np.asarray(feedback.counts)
     if rewards.shape != counts.shape or rewards.ndim != 1:
         raise InvalidValueError(
             f"rewards of shape {rewards.shape} and counts of shape {counts.shape} must both be of one number a task."

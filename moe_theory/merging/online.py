@@ -104,7 +104,9 @@ def merge_online(
     params = params._replace(num_experts=stream.num_experts, max_active=min(int(params.max_active), stream.num_experts))
     dims = Dims(max_experts=stream.num_experts, num_tasks=stream.num_tasks, max_rounds=num_slots)
     check_params(dims, params)
-    chosen, watch = policies.named(policy, dims), MONITORS[AVERAGE]  # the true mix is unknown here
+    # the true mix is unknown here
+    chosen = policies.named(policy, dims)
+    watch = MONITORS[AVERAGE]
     choose, learn = _compiled(chosen.choose), _compiled(chosen.learn)
     key = root_key(seed)
     begun = chosen.begin(step_key(key, jnp.int32(0)), dims, params), watch.begin(dims, params)
@@ -115,7 +117,8 @@ def merge_online(
         unknown = jnp.zeros((stream.num_tasks,))  # in place of the true mix
         for number, slot in zip(range(1, num_slots + 1), stream.slots(), strict=False):
             choose_key, learn_key = jax.random.split(step_key(key, jnp.int32(number)))
-            estimate, now = watch.estimate(watched, unknown), jnp.int32(number)
+            estimate = watch.estimate(watched, unknown)
+            now = jnp.int32(number)
             began = time.perf_counter()
             pick = jax.block_until_ready(choose(choose_key, memory, estimate, now, params))
             seconds = time.perf_counter() - began
@@ -228,7 +231,9 @@ class Requests(Stream):
     """Requests for a model of the testbed; rewards are accuracies."""
 
     def __init__(self, model: Model, num_tasks: int, requests: Iterator[Examples]) -> None:
-        self._model, self._num_tasks, self._requests = model, num_tasks, requests
+        self._model = model
+        self._num_tasks = num_tasks
+        self._requests = requests
 
     @property
     def num_experts(self) -> int:

@@ -43,9 +43,13 @@ from moe_theory.core.numerics import Scalar
 from moe_theory.core.papers import Reading as Reading
 
 # How a leaf is split in two, where the paper says "along a random dimension".
-RANDOM_SPLIT, EFFECTIVE_SPLIT, CYCLIC_SPLIT = 0, 1, 2
+RANDOM_SPLIT = 0
+EFFECTIVE_SPLIT = 1
+CYCLIC_SPLIT = 2
 # Which feasible point of a leaf is its candidate, where the paper says "by an LP".
-LINE_POINT, FILLED_POINT, RANDOM_POINT = 0, 1, 2
+LINE_POINT = 0
+FILLED_POINT = 1
+RANDOM_POINT = 2
 
 Rule = Annotated[Int[Scalar, ""], OneOf((0, 1, 2))]
 Share = Annotated[Real, Within(0, 1, open_low=True)]

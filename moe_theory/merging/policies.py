@@ -44,8 +44,15 @@ from moe_theory.merging.uncertainty import UNCERTAINTIES as UNCERTAINTIES
 from moe_theory.merging.uncertainty import GradientNorm, NormCache, Uncertainty
 from moe_theory.merging.weights import equal_weights, existing, like_tasks, uniform_weights
 
-TANBR, NUCB, UNIFORM, AVERAGE, MIX = "tanbr", "nucb", "uniform", "average", "mix"  # names of `POLICIES`
-BEST_EXPERT, GRADIENT = "best-expert", "gradient"  # names of `POLICIES`
+# names of `POLICIES`
+TANBR = "tanbr"
+NUCB = "nucb"
+UNIFORM = "uniform"
+AVERAGE = "average"
+MIX = "mix"
+# names of `POLICIES`
+BEST_EXPERT = "best-expert"
+GRADIENT = "gradient"
 # What `benchmarks/tune_testbed.py` found best of as many random settings for each, on streams of another seed.
 TUNED: dict[str, Mapping[str, Any]] = {
     TANBR: {
@@ -362,7 +369,8 @@ def plain_pick(
         >>> int(pick.candidate), int(pick.num_candidates), float(pick.bonus)
         (0, 1, 0.0)
     """
-    zero, none = jnp.zeros((), weights.dtype), jnp.zeros((), jnp.int32)
+    zero = jnp.zeros((), weights.dtype)
+    none = jnp.zeros((), jnp.int32)
     return Pick(
         weights=weights,
         candidate=none if candidate is None else candidate,
@@ -449,7 +457,8 @@ def single_expert(scale: float = 1.0) -> Policy:
 
 
 def _begin_logits(key: PRNGKey, dims: Dims, params: Params) -> _Logits:
-    exists, dtype = existing(dims.max_experts, params.num_experts), jnp.result_type(float)
+    exists = existing(dims.max_experts, params.num_experts)
+    dtype = jnp.result_type(float)
     weights = jnp.zeros((dims.max_experts, dims.num_tasks + 1), dtype)
     return _Logits(exists, weights, jnp.zeros((), dtype), jax.random.normal(key, exists.shape, dtype))
 

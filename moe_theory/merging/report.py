@@ -14,7 +14,8 @@ from moe_theory.plot.markdown import filled
 if TYPE_CHECKING:
     from matplotlib.figure import FigureBase
 
-TABLE, PICTURE = "slots.csv", "merge.svg"
+TABLE = "slots.csv"
+PICTURE = "merge.svg"
 SMOOTHED = 20  # slots in the moving average
 HEIGHT = 3.4  # inches of the picture
 

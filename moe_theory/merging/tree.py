@@ -105,7 +105,8 @@ def split_leaf(
     """
     num_experts = tree.lower.shape[1]
     row = jnp.arange(tree.active.shape[0]) == leaf
-    count, depth = _read(tree.count, row) + 1, _read(tree.depth, row)
+    count = _read(tree.count, row) + 1
+    depth = _read(tree.depth, row)
     dtype = tree.lower.dtype
     is_due = count.astype(dtype) >= theory.split_threshold(time.astype(dtype), depth.astype(dtype), params)
     # The draws for expert k are at places that do not depend on how many experts there is room for.

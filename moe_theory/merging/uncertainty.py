@@ -27,7 +27,11 @@ from moe_theory.merging import network
 from moe_theory.merging.network import Factors
 from moe_theory.merging.params import Dims, Params
 
-EXACT, DUAL, FULL, DIAGONAL = "exact", "dual", "full", "diagonal"  # names of `UNCERTAINTIES`
+# names of `UNCERTAINTIES`
+EXACT = "exact"
+DUAL = "dual"
+FULL = "full"
+DIAGONAL = "diagonal"
 SLOTS_A_TILE = 256  # of the dual form, which computes only the tiles of past slots
 SLOTS_A_FLUSH = 32  # of the full form, between two updates of all its numbers
 
@@ -150,7 +154,8 @@ def best(
         leader, norms, is_close, is_seen, judged, best_norm = carry
         one = _row(factors, leader)
         seen = measure(memory, one, params)
-        norms, is_seen = norms.at[leader].set(jnp.sqrt(seen.squared_norm)), is_seen.at[leader].set(True)
+        norms = norms.at[leader].set(jnp.sqrt(seen.squared_norm))
+        is_seen = is_seen.at[leader].set(True)
         is_best = leading(norms, is_seen & wanted) == leader
         best_norm = jax.tree.map(lambda new, old: jnp.where(is_best, new, old), seen, best_norm)
         known = NormCache(one, seen.squared_norm, seen.along)
@@ -169,9 +174,11 @@ def best(
 
 def _squared_rest(before: Factors, factors: Factors, params: Params) -> Float[Array, "*C"]:
     """|g - g_0|^2 / (lambda w), by differences, as the difference of squares would cancel."""
-    squares, width = 0, factors.inner[-1].shape[-1]
+    squares = 0
+    width = factors.inner[-1].shape[-1]
     for outer, inner, outer_0, inner_0 in zip(*factors, *before, strict=True):
-        turned, moved = outer - outer_0, inner - inner_0
+        turned = outer - outer_0
+        moved = inner - inner_0
         squares += jnp.sum(jnp.square(turned), axis=-1) * jnp.sum(jnp.square(inner), axis=-1)
         squares += jnp.sum(jnp.square(outer_0), axis=-1) * jnp.sum(jnp.square(moved), axis=-1)
         squares += 2 * jnp.sum(turned * outer_0, axis=-1) * jnp.sum(inner * moved, axis=-1)
@@ -243,7 +250,9 @@ def dual(dims: Dims) -> Uncertainty:
         return GradientNorm(squared_norm, None, vector, memory.slots)
 
     def add(memory: Dual, factors: Factors, norm: GradientNorm, params: Params) -> Dual:
-        dtype, time, vector = memory.inverse.dtype, memory.slots, norm.solved
+        dtype = memory.inverse.dtype
+        time = memory.slots
+        vector = norm.solved
         regularization = jnp.asarray(params.regularization, dtype)
         pivot = jnp.sqrt(regularization * (1 + norm.squared_norm))  # d
 
@@ -255,7 +264,8 @@ def dual(dims: Dims) -> Uncertainty:
             return _loop(i + 1, num_rows, tile, products)
 
         products = _loop(used_rows(memory), num_rows, row, jnp.zeros_like(vector))
-        i, place = time // size, time % size
+        i = time // size
+        place = time % size
         new = (-products / pivot).at[i, place].set(1 / pivot)[:, None, :]
         # Writes all of a row's tiles at once; those beyond its last lie in later rows and are written 0.
         inverse = lax.dynamic_update_slice(memory.inverse, new, (i * (i + 1) // 2, place, jnp.zeros_like(i)))
@@ -306,7 +316,8 @@ def full(dims: Dims) -> Uncertainty:
     def add(memory: Full, factors: Factors, norm: GradientNorm, params: Params) -> Full:
         del factors, params
         update = norm.solved / jnp.sqrt(1 + norm.squared_norm)
-        rows, slots = memory.pending.at[memory.slots % SLOTS_A_FLUSH].set(update), memory.slots + 1
+        rows = memory.pending.at[memory.slots % SLOTS_A_FLUSH].set(update)
+        slots = memory.slots + 1
 
         def flushed() -> tuple[Array, Array]:
             return memory.inverse - jnp.matmul(rows.T, rows, precision="highest"), jnp.zeros_like(rows)

@@ -116,7 +116,8 @@ def log_gammas(key: Key[Array, ""], count: int, concentration: Float[Scalar, ""]
     shape = jnp.asarray(concentration, dtype)
     scale = shape + 2 / 3
     units, deviates = draws(key, count * (1 + PROPOSALS), count * PROPOSALS, dtype)
-    units, deviates = units.reshape(count, 1 + PROPOSALS), deviates.reshape(count, PROPOSALS)
+    units = units.reshape(count, 1 + PROPOSALS)
+    deviates = deviates.reshape(count, PROPOSALS)
     cubes = (1 + deviates / (3 * jnp.sqrt(scale))) ** 3
     logs = jnp.log(jnp.maximum(cubes, jnp.finfo(dtype).tiny))
     is_accepted = (cubes > 0) & (jnp.log(units[:, 1:]) < deviates**2 / 2 + scale * (1 - cubes + logs))

@@ -96,7 +96,8 @@ def _values_of(run: Run, kinds: Kinds) -> dict[str, Any]:
 
 def mean_move(run: Run, dims: Any) -> float:
     """How far an expert moves when a task of another kind came before, over the truths' mean length."""
-    truths, clusters = np.moveaxis(run.state.pool.truths, -1, 0).astype(np.float64), run.state.pool.clusters[:, 0]
+    truths = np.moveaxis(run.state.pool.truths, -1, 0).astype(np.float64)
+    clusters = run.state.pool.clusters[:, 0]
     apart = np.linalg.norm(truths[:, :, None] - truths[:, None], axis=-1)[:, clusters[:, None] != clusters]
     length = np.mean(np.linalg.norm(truths, axis=-1))
     return math.sqrt(dims.num_samples / dims.num_features) * float(np.mean(apart) / length)

@@ -58,7 +58,8 @@ def fit(figure: Figure) -> None:
     for axes in figure.axes:
         axes.xaxis.set_minor_formatter(NullFormatter())
         axes.yaxis.set_minor_formatter(NullFormatter())
-        left, right = axes.get_title("left"), axes.get_title("right")
+        left = axes.get_title("left")
+        right = axes.get_title("right")
         if left and right:
             axes.set_title("", loc="right")
             left = f"{left}\n{right}"
@@ -71,7 +72,8 @@ def _fit_legend(figure: Figure, legend: Legend) -> None:
     """As many columns as have room, then smaller words; what it grows by, the figure grows by."""
     columns: int = legend._ncols  # pyright: ignore[reportAttributeAccessIssue]
     before = legend.get_window_extent().height
-    texts, title = legend.get_texts(), legend.get_title().get_text()
+    texts = legend.get_texts()
+    title = legend.get_title().get_text()
     size = float(texts[0].get_fontsize()) if texts else 0.0
     while legend.get_window_extent().width > figure.bbox.width - 2 * GAP and (columns > 1 or size > LEAST_FONT):
         columns, size = (columns - 1, size) if columns > 1 else (1, 0.9 * size)

@@ -108,7 +108,8 @@ def terminal(text: str) -> list[Text | Table]:
     blocks: list[Text | Table] = []
     grid: list[tuple[str, str]] = []
     for node in _flattened(SyntaxTreeNode(MarkdownIt("commonmark").enable("table").parse(text))):
-        heading, line = _heading_of(node), _words_of(node)
+        heading = _heading_of(node)
+        line = _words_of(node)
         if heading:
             grid.append((heading, line.removeprefix(heading).strip()))
         elif grid and node.type == "paragraph":

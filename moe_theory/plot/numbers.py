@@ -18,8 +18,12 @@ from moe_theory.verification.claim import Experiment
 if TYPE_CHECKING:
     import xarray as xr
 
-LOW, HIGH = 0.1, 0.9  # quantiles over replicates that a band spans
-STRIDE, DENSE_ROUNDS = 2, 60  # every other round early on, where most happens
+# quantiles over replicates that a band spans
+LOW = 0.1
+HIGH = 0.9
+# every other round early on, where most happens
+STRIDE = 2
+DENSE_ROUNDS = 60
 SPARSE_RECORDS = 32  # then so many, evenly spread on a logarithmic axis
 
 
@@ -41,7 +45,8 @@ def over(
 
     inner = inner or {}
     found = [function(*place) for place in itertools.product(*axes.values())]
-    shape, variables = tuple(map(len, axes.values())), {}
+    shape = tuple(map(len, axes.values()))
+    variables = {}
     for name in dict.fromkeys(itertools.chain(*found)):
         absent = np.full(next(np.shape(each[name]) for each in found if name in each), np.nan)
         values = np.array([each.get(name, absent) for each in found])

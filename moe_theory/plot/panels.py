@@ -68,7 +68,8 @@ def intervals(panel: "Axes", x: Any, y: Any, error: Any, label: str = "", *, log
     Args:
         log: whether intervals end above 0, for a logarithmic axis.
     """
-    values, half = np.asarray(y), Z * np.nan_to_num(error)
+    values = np.asarray(y)
+    half = Z * np.nan_to_num(error)
     low = np.minimum(half, values * (1 - 1e-9)) if log else half
     panel.plot(x, values, label=label, **role)
     above = {"zorder": role["zorder"]} if "zorder" in role else {}

@@ -15,9 +15,15 @@ class ArtistStyle(dict[str, Any]):
         return ArtistStyle(self | changes)
 
 
-BLUE, ORANGE, LIGHT_BLUE, OLIVE = "#14355e", "#c24d00", "#3d97d3", "#6f5500"  # C0 to C3
+# C0 to C3
+BLUE = "#14355e"
+ORANGE = "#c24d00"
+LIGHT_BLUE = "#3d97d3"
+OLIVE = "#6f5500"
 INK = "#000000"
-DASHED, DOTTED, DASH_DOTTED = (0, (4, 1.6)), (0, (1, 1.2)), (0, (4, 1.2, 1, 1.2))
+DASHED = (0, (4, 1.6))
+DOTTED = (0, (1, 1.2))
+DASH_DOTTED = (0, (4, 1.2, 1, 1.2))
 LIGHTEST = 0.55  # of viridis: from there on it is too light for a line
 
 MEASURED = ArtistStyle(color="C0", linewidth=1.6)

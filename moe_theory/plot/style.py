@@ -72,7 +72,8 @@ def saved(figure: "Figure", form: Form, title: str, caption: str) -> bytes:
         figure.set_layout_engine("none")
         for axes in figure.axes:
             axes.set_position(tuple(np.round(axes.get_position(original=True).bounds, 6)))
-    title, caption = plain(title), plain(caption)
+    title = plain(title)
+    caption = plain(caption)
     about: dict[str, dict[str, str | None]] = {
         "svg": {"Title": title, "Description": caption or title, "Date": None, "Creator": "moe_theory"},
         "pdf": {"Title": title, "Subject": caption or title, "CreationDate": None, "Creator": "moe_theory"},

@@ -106,7 +106,8 @@ def _formulas(words: str, scripts: Scripts, escape: Callable[[str], str]) -> str
 
 
 def _scripted(words: str, scripts: Scripts, escape: Callable[[str], str]) -> str:
-    made, end = [], 0
+    made = []
+    end = 0
     for found in _SCRIPT.finditer(words):
         inner = found["script"]
         inner = inner[1:-1] if inner[0] in "{(" else inner

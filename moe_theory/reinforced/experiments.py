@@ -26,21 +26,28 @@ from moe_theory.verification import Experiment
 from moe_theory.verification.region import Choice, Size
 
 HORIZON = 64  # rounds of a run, in units of N M sigma_0^-0.25
-NUM_TASKS, NUM_EXPERTS = 3, 6
-NUM_FEATURES, NUM_SAMPLES = 7, 2
+NUM_TASKS = 3
+NUM_EXPERTS = 6
+NUM_FEATURES = 7
+NUM_SAMPLES = 2
 SCALE = 1e-4  # sigma_0 where it is one: outputs are of order 1e-5, so that a softmax is 1/M
 SCALES = (1e-6, 1e-5, 1e-4, 1e-3)
 MANY = (6, 12, 24, 48)  # M, with `NUM_TASKS`
-PRINTED_EXPERTS, PRINTED_SCALES = 5, (1e-1, 1e-2, 1e-3, 1e-4)  # beside the printed algorithm
+# beside the printed algorithm
+PRINTED_EXPERTS = 5
+PRINTED_SCALES = (1e-1, 1e-2, 1e-3, 1e-4)
 LAWS = {"orthogonal": ORTHOGONAL, "along-truths": PROPORTIONAL, "independent": INDEPENDENT}
 ALONE = {"balance_weight": 0.0, "terminate": False}  # without auxiliary loss and end of the gate updates
 VARIANTS: dict[str, tuple[Locality, dict[str, Any]]] = {
     "repaired": (baseline.repaired, ALONE),
     "printed": (distance_moved, {}),
 }
-TWICE, AS_MANY, ONE_FEWER = "M = 2 N", "M = N", "M = N - 1"
+TWICE = "M = 2 N"
+AS_MANY = "M = N"
+ONE_FEWER = "M = N - 1"
 FREE_SCALE = Choice("sigma_0", {"0.0001": SCALE, "1e-06": 1e-6, "0.01": 0.01})  # with all orders in it
-FREE_TASKS, FREE_FEATURES = Size("num_tasks", 2, 7), Size("num_features", 7, 20)
+FREE_TASKS = Size("num_tasks", 2, 7)
+FREE_FEATURES = Size("num_features", 7, 20)
 FREE_SHARE = Choice(  # of an expert's own last move in the baseline; at 1 few runs settle
     "own",
     {"0.7": baseline.repaired, "0.9": baseline.compared(0.9), "0.4": baseline.compared(0.4), "0": baseline.mean_move},
@@ -65,7 +72,8 @@ class Settling(NamedTuple):
     forgetting: Float[Array, ""]  # F_t of that round
     generalization_error: Float[Array, ""]  # G_t of it
 
-    pool, round = property(lambda self: self.state.pool), property(lambda self: self.state.round)
+    pool = property(lambda self: self.state.pool)
+    round = property(lambda self: self.state.round)
 
 
 def is_settled(state: State, last: Int[Array, " M"], params: Params) -> Bool[Array, ""]:
@@ -83,13 +91,15 @@ def system_with_settling(dims: Dims, locality: Locality) -> System:
     plain = system(dims, fit=whole_truth, locality=locality)
 
     def init(key: Key[Array, ""], params: Params) -> Settling:
-        zero, whole = jnp.zeros((), jnp.result_type(float)), jnp.zeros((), jnp.int32)
+        zero = jnp.zeros((), jnp.result_type(float))
+        whole = jnp.zeros((), jnp.int32)
         return Settling(plain.init(key, params), jnp.full(dims.max_experts, -1), whole, zero, zero, zero)
 
     def step(key: Key[Array, ""], before: Settling, params: Params) -> tuple[Settling, Info]:
         state, info = plain.step(key, before.state, params)
         last = jnp.where(info.chosen, info.task, before.last)
-        was, moved = before.settled > 0, jnp.maximum(before.moved, info.update_norm / params.truth_scale)
+        was = before.settled > 0
+        moved = jnp.maximum(before.moved, info.update_norm / params.truth_scale)
         begins = ~was & is_settled(state, last, params)
         after = Settling(
             state=state,
@@ -163,7 +173,8 @@ def settling(
 
 def once_settled(setting: Mapping[str, Any]) -> Experiment:
     """With twice as many experts as tasks, as many, and one fewer; sigma_0, N, d and the baseline of a setting."""
-    num_tasks, scale = setting.get("num_tasks", NUM_TASKS), setting.get("sigma_0", SCALE)
+    num_tasks = setting.get("num_tasks", NUM_TASKS)
+    scale = setting.get("sigma_0", SCALE)
     numbers = {TWICE: 2 * num_tasks, AS_MANY: num_tasks, ONE_FEWER: num_tasks - 1}
     return settling(
         "once-settled",
@@ -177,7 +188,8 @@ def once_settled(setting: Mapping[str, Any]) -> Experiment:
 
 def trading(setting: Mapping[str, Any]) -> Experiment:
     """Against each expert's own last move alone, over sigma_0; N, d and what experts learn by of a setting."""
-    num_tasks, num_features = setting.get("num_tasks", NUM_TASKS), setting.get("num_features", NUM_FEATURES)
+    num_tasks = setting.get("num_tasks", NUM_TASKS)
+    num_features = setting.get("num_features", NUM_FEATURES)
     dims = Dims(NUM_EXPERTS, num_tasks, num_features, NUM_SAMPLES)
     return Experiment(
         name="trading",
@@ -201,7 +213,8 @@ def beside_printed(setting: Mapping[str, Any]) -> Experiment:
     """Slow learners with noise, against the baseline and as printed, over sigma_0; N of a setting."""
     num_tasks = setting.get("num_tasks", NUM_TASKS)
     dims = Dims(PRINTED_EXPERTS, num_tasks, NUM_FEATURES, NUM_SAMPLES)
-    cells, systems = {}, {}
+    cells = {}
+    systems = {}
     for variant, scale in itertools.product(VARIANTS, PRINTED_SCALES):
         locality, changes = VARIANTS[variant]
         name = cell_name(variant, scale)
@@ -230,7 +243,9 @@ def relative_error(run: Run) -> Float[np.ndarray, " B"]:
     return run.records.generalization_error[-1] / task_gap(run)
 
 
-ONCE_SETTLED, TRADING, BESIDE_PRINTED = once_settled({}), trading({}), beside_printed({})
+ONCE_SETTLED = once_settled({})
+TRADING = trading({})
+BESIDE_PRINTED = beside_printed({})
 SETTLES = settling(
     "settles",
     {

@@ -291,7 +291,8 @@ def chunk_of(cell: Cell, index: int, num_replicates: int, width: int = BLOCK_WID
 def compute_chunk(chunk: Chunk, seed: int) -> Outcome:
     """Final states and records of a chunk, on the host, without its padding."""
     with chunk.cell.precision():
-        cell, root = chunk.cell, root_key(seed)
+        cell = chunk.cell
+        root = root_key(seed)
         state = None if cell.start is None else cell.start(root, chunk.replicates, cell.params)
         keys = replicate_keys(root, jnp.asarray(chunk.replicates, jnp.uint32))
         # Not `simulate_batch`: the cell has been checked once, and a check costs as much as a short chunk.

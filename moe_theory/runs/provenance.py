@@ -36,7 +36,8 @@ INSTRUCTION_CAP = "--xla_cpu_max_isa="  # the flag by which different processors
 
 def fingerprint(code: str = "") -> dict[str, str]:
     """Fingerprint of machine and code (by its digest in `runs.key`): all but inputs that decides numbers."""
-    known, options = versions(), jax.config.values
+    known = versions()
+    options = jax.config.values
     return {
         **{name: known[name] for name in ("moe-theory", "jax", "jaxlib", "optax")},
         "code": code[:16],

@@ -16,7 +16,9 @@ from moe_theory.sweep.specification import Specification
 from moe_theory.sweep.statistics import Arrays
 from moe_theory.sweep.systems import sweepable
 
-ROUND, STATISTIC, REPLICATE = "round", "statistic", "replicate"
+ROUND = "round"
+STATISTIC = "statistic"
+REPLICATE = "replicate"
 MAX_NETCDF_BYTES = 2**31 - 4  # of a variable, by the format
 
 

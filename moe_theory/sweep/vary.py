@@ -19,7 +19,8 @@ from moe_theory.sweep.dataset import long_name
 if TYPE_CHECKING:
     import xarray as xr
 
-ROUND, REPLICATE = "round", "replicate"
+ROUND = "round"
+REPLICATE = "replicate"
 _SHAPE = re.compile(r"\[\w+, '([^']*)'\]$")
 
 

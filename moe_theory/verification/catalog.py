@@ -212,7 +212,8 @@ def _read(paper: str, text: str) -> Catalog:
     statements = []
     claims = {}
     for entry in index["statements"]:
-        module, id = entry["module"], entry["id"]
+        module = entry["module"]
+        id = entry["id"]
         texts = statement_texts(module, id)
         hypotheses = (*paper_texts(module).all, *texts.hypotheses)
         sentences = [sentence_of(module, hypothesis) for hypothesis in hypotheses]

@@ -37,15 +37,26 @@ from moe_theory.verification.verdict import Statement, Status, Verdict
 
 SECONDS = 40.0
 MOST_SEARCHED = 200  # statements, which the error is split over in advance: one more changes no other's share
-FEW, MANY = 32, 256  # replicates of a first look at a setting, and of one at the best settings
-START, BATCH = 32, 4  # points that fill the region, and how many run between two looks at the clock
-KEPT, ROUNDS = 4, 4  # settings that get neighbours and more replicates, and how often
+# replicates of a first look at a setting, and of one at the best settings
+FEW = 32
+MANY = 256
+# points that fill the region, and how many run between two looks at the clock
+START = 32
+BATCH = 4
+# settings that get neighbours and more replicates, and how often
+KEPT = 4
+ROUNDS = 4
 FINALISTS = 3  # settings that are tested, and one of them once more, each at an even share of the error
 MOST_SHAPES = 10  # programs, which take seconds to compile,
 SHAPE_SHARE = 0.3  # and their share of the time
 HALVINGS = 5  # of a border
-PROBES, TRIES = 8, 8  # settings inside a clause that are searched, and clauses that are tried
-ENDS, FILLING, PROMOTING = 0.3, 0.45, 0.6  # shares of the time, after the first look, at which a stage ends
+# settings inside a clause that are searched, and clauses that are tried
+PROBES = 8
+TRIES = 8
+# shares of the time, after the first look, at which a stage ends
+ENDS = 0.3
+FILLING = 0.45
+PROMOTING = 0.6
 OVER = 1.5  # times the time, for shrinking, other readings, borders and a clause where there is a flip
 SLOW = 0.2  # share of the time that a first look may take before a second one, or one under other readings
 SLOWER = 4  # times as slow as the fastest program: most points are not spent on such

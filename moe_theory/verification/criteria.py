@@ -236,7 +236,8 @@ class Criterion:
         """Whether what is claimed holds anyway."""
         if samples.trivial is None:
             return False
-        predicted, trivial = samples.predicted.mean(axis=0), samples.trivial.mean(axis=0)
+        predicted = samples.predicted.mean(axis=0)
+        trivial = samples.trivial.mean(axis=0)
         is_upper = self.kind == UpperBound.kind or self.side == "at_most"
         return bool(np.all(predicted >= trivial if is_upper else predicted <= trivial))
 
@@ -392,7 +393,8 @@ class LimitProbability(_Limit, _OfEvents):
         """The frequency of failures two decades before the end of the limit."""
         first = int(last_decades(self._places, 2)[0])
         share = float(happened[:, first].mean())
-        low, high = float(decision.low[first]), float(decision.high[first])
+        low = float(decision.low[first])
+        high = float(decision.high[first])
         if self.side == "at_most":
             return Trend(labels[first], share, low, high)
         return Trend(labels[first], 1 - share, -high, -low)
@@ -480,7 +482,8 @@ class LimitRate(_Limit, Rate):
 
     def _contrasts(self, abscissa: Float[np.ndarray, " V"]) -> tuple[Float[np.ndarray, "C V"], list[str]]:
         _, end_name = asymptotic_end(abscissa)
-        window, last = last_decades(abscissa, 2), last_decades(abscissa, 1)
+        window = last_decades(abscissa, 2)
+        last = last_decades(abscissa, 1)
         before = slope_weights(abscissa, window[: 1 - len(last)])
         at_end = slope_weights(abscissa, last)
         return np.stack([at_end - before, at_end]), ["bending", f"slope at the {end_name} end"]

@@ -250,9 +250,13 @@ def _broadcast(claim: Claim, name: str, values: Any, observed: np.ndarray) -> np
     try:
         array = np.broadcast_to(array, observed.shape)
     except ValueError:
-        given, wanted, last = np.shape(values), observed.shape, ""
+        given = np.shape(values)
+        wanted = observed.shape
+        last = ""
         if claim.function is not None:
-            given, wanted, last = given[::-1], wanted[::-1], ": replicates last, (B,) or (V, B)"
+            given = given[::-1]
+            wanted = wanted[::-1]
+            last = ": replicates last, (B,) or (V, B)"
         raise DeclarationError(f"{name} gave shape {given}, which does not broadcast to {wanted}{last}") from None
     return _finite(name, array)
 

@@ -29,7 +29,9 @@ from moe_theory.verification.session import carry_out
 from moe_theory.verification.settings import Group, require_free, set_to
 from moe_theory.verification.verdict import Status, Verdict
 
-POINTS, REFINEMENTS = 5, 2  # unless the caller asks for others
+# unless the caller asks for others
+POINTS = 5
+REFINEMENTS = 2
 MAX_POINTS = 10_000
 MAX_FAILURES = 3  # shown
 SCHEMA = "moe-theory/exploration/1"
@@ -65,14 +67,16 @@ class Axis:
         if self.is_listed:
             return len(self.values)
         count = (len(self.values) - 1) * 2**refinements + 1
-        low, high = self.values[0], self.values[-1]
+        low = self.values[0]
+        high = self.values[-1]
         return min(count, high - low + 1) if isinstance(low, int) else count
 
     def described(self, values: Sequence[Any]) -> str:
         """Return the range of some of the values in words."""
         if isinstance(values[0], str):
             return f"at {' and '.join(sorted(set(values), key=self.values.index))}"
-        low, high = min(values), max(values)
+        low = min(values)
+        high = max(values)
         return f"at {shown(low)}" if low == high else f"from {shown(low)} to {shown(high)}"
 
 

@@ -26,7 +26,8 @@ def look_sizes(replicates: int, limit: int | None = None) -> tuple[int, ...]:
     limit below the first look is the only look. A limit between two looks is not looked at: a look at each limit that
     somebody tries would spend error that is not accounted for.
     """
-    first, last = max(replicates // FIRST_SHARE, FIRST_LOOK), limit or MOST_REPLICATES
+    first = max(replicates // FIRST_SHARE, FIRST_LOOK)
+    last = limit or MOST_REPLICATES
     if last < first:
         return (last,)
     return tuple(first << doublings for doublings in range((last // first).bit_length()))
@@ -97,7 +98,8 @@ class SequentialTest:
         random: Set[str] = frozenset(),
     ) -> None:
         self.claim, self.blank, self.random = claim, blank, random if claim.is_computed else frozenset()
-        self.is_single_look, self.least_replicates = is_single_look, least_replicates
+        self.is_single_look = is_single_look
+        self.least_replicates = least_replicates
         self.samples: Samples | None = None
         self.labels: list[str] = []
         self.looks: list[Look] = []

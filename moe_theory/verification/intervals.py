@@ -96,7 +96,8 @@ def student_intervals(samples: Float[np.ndarray, "B V"], scheme: Scheme) -> Inte
 def _trust_in_t(samples: Float[np.ndarray, "B V"], critical: float) -> tuple[Float[np.ndarray, " V"], list[str]]:
     """Shift of t's critical value by skewness, and the reason to distrust t, by component."""
     count, num_components = samples.shape
-    shift, doubts = np.zeros(num_components), [""] * num_components
+    shift = np.zeros(num_components)
+    doubts = [""] * num_components
     is_varying = varies(samples)
     moved, kurtosis = skewness_shift(samples, critical)
     for place in range(num_components):
@@ -120,7 +121,8 @@ def skewness_shift(
     standard = samples - samples.mean(axis=0)
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
         standard /= standard.std(axis=0)
-        skewness, kurtosis = np.mean(standard**3, axis=0), np.mean(standard**4, axis=0)
+        skewness = np.mean(standard**3, axis=0)
+        kurtosis = np.mean(standard**4, axis=0)
     return np.abs(skewness) * (2 * critical**2 + 1) / (6 * math.sqrt(len(samples))), kurtosis
 
 
@@ -134,10 +136,13 @@ def betting_intervals(
     all numbers of replicates at once with probability 1 - `error`; without an end where there is no bound on that side.
     A component whose bounds are equal is that number.
     """
-    width, slack = high - low, rounding_of(samples, low, high)
-    bottom, top = np.full(len(low), -np.inf), np.full(len(low), np.inf)
+    width = high - low
+    slack = rounding_of(samples, low, high)
+    bottom = np.full(len(low), -np.inf)
+    top = np.full(len(low), np.inf)
     for place in range(len(low)):
-        values, is_two_sided = samples[:, place], np.isfinite(width[place])
+        values = samples[:, place]
+        is_two_sided = np.isfinite(width[place])
         share = error / len(low) / (1 if is_two_sided else 2)
         if width[place] == 0:
             bottom[place] = top[place] = low[place]
@@ -177,7 +182,8 @@ def _least_mean(values: Float[np.ndarray, " B"], error: float) -> float:
         return float(np.sum(values / odds) / np.sum(1 / odds))
 
     def excess(log_theta: float) -> float:
-        theta, mean = math.exp(log_theta), mean_at(log_theta)
+        theta = math.exp(log_theta)
+        mean = mean_at(log_theta)
         return float(np.sum(np.log1p(theta * values))) - count * math.log1p(theta * mean) - target
 
     if values.min() > 0:
@@ -186,7 +192,8 @@ def _least_mean(values: Float[np.ndarray, " B"], error: float) -> float:
         if total - count * math.log(harmonic) < target + 1e-6:  # all of the wealth
             return scale * math.exp((total - target) / count)
     guess = 0.5 * math.log(2 * target / (count * max(float(values.var()), 1e-12)))  # as if values were normal
-    low, high = guess - 0.5, guess + 0.5
+    low = guess - 0.5
+    high = guess + 0.5
     while excess(low) > 0:
         low -= 2
     while excess(high) < 0:
@@ -225,7 +232,8 @@ def is_dependent(values: Float[np.ndarray, " B"]) -> bool:
 
 def slope_weights(abscissa: Float[np.ndarray, " V"], places: Any = slice(None)) -> Float[np.ndarray, " V"]:
     """Weights a_v of log means in the least-squares slope over log x at these places of a grid, 0 at others."""
-    weights, own = np.zeros(len(abscissa)), np.log(abscissa[places])
+    weights = np.zeros(len(abscissa))
+    own = np.log(abscissa[places])
     weights[places] = (own - own.mean()) / np.sum((own - own.mean()) ** 2)
     return weights
 
@@ -251,8 +259,10 @@ def contrast_limits(
     if any(means.doubts) or not np.all(means.low > 0):
         nowhere = np.full(len(weights), np.inf)
         return -nowhere, nowhere
-    low, high = np.log(means.low), np.log(means.high)
-    rising, falling = np.maximum(weights, 0), np.minimum(weights, 0)
+    low = np.log(means.low)
+    high = np.log(means.high)
+    rising = np.maximum(weights, 0)
+    falling = np.minimum(weights, 0)
     return rising @ low + falling @ high, rising @ high + falling @ low
 
 
@@ -320,7 +330,8 @@ def _largest_t(samples: np.ndarray, error: float) -> float:
     values, vectors = np.linalg.eigh(correlation)
     root = vectors * np.sqrt(np.maximum(values, 0))
     generator = np.random.default_rng(0)
-    places, rows = np.arange(BOOTSTRAP_DRAWS), np.arange(BOOTSTRAP_DRAWS) % num_components
+    places = np.arange(BOOTSTRAP_DRAWS)
+    rows = np.arange(BOOTSTRAP_DRAWS) % num_components
     normals = generator.standard_normal((BOOTSTRAP_DRAWS, num_components)) @ root.T
     remaining = normals - correlation[rows] * normals[places, rows][:, None]  # independent of component v
     chi_squares, uniforms = generator.chisquare(freedom + 1, BOOTSTRAP_DRAWS), generator.random(BOOTSTRAP_DRAWS)

@@ -84,7 +84,9 @@ def judge_slopes(
     """Whether slopes are at_most, at_least or equal to exponents: all of them to support it, the last to refute it."""
     judgement = judge_means(slopes - exponents, allowed, error, side, known)
     margins = allowed.mean(axis=0)
-    above, below = judgement.low - margins, -judgement.high - margins  # how surely a slope is too high, or too low
+    # how surely a slope is too high, or too low
+    above = judgement.low - margins
+    below = -judgement.high - margins
     beyond = {"at_most": above, "at_least": below, "equal": np.maximum(above, below)}[side]
     if judgement.status is Status.REFUTED and beyond[-1] <= 0:
         return judgement._replace(status=Status.INCONCLUSIVE)
@@ -110,7 +112,8 @@ def judge_means(difference: Values, allowed: Values, error: float, side: str, kn
     """
     signs, num_components = SIGNS[side], difference.shape[1]
     excess = np.concatenate([sign * difference - allowed for sign in signs], axis=1)
-    scheme, margins = scheme_for(excess, error), allowed.mean(axis=0)
+    scheme = scheme_for(excess, error)
+    margins = allowed.mean(axis=0)
 
     def of_excess(difference: Bounds, allowed: Bounds) -> Bounds:
         sides = [difference.times(sign).less(allowed) for sign in signs]
@@ -131,7 +134,8 @@ def judge_means(difference: Values, allowed: Values, error: float, side: str, kn
     reach = decisive.high[column] - decisive.mean[column]
     reach += student_tail(1 - POWER, len(excess) - 1) * decisive.standard_error[column]
     is_bounded = {Status.REFUTED: low[column], Status.SUPPORTED: high.max()}.get(status, high[column] - low[column])
-    method, is_exact = _method(bounds, scheme, num_components), bool(np.isfinite(is_bounded))
+    method = _method(bounds, scheme, num_components)
+    is_exact = bool(np.isfinite(is_bounded))
     is_open = bool(np.isinf([decisive.low[column], decisive.high[column]]).any())
     doubt = decisive.doubts[column] if is_open else ""
     method += ", of the means" if decisive.doubts[column] and not is_open and not is_exact else ""
@@ -149,11 +153,13 @@ def _intervals(
     by_t = student_intervals(values, scheme)
     doubts = [known.doubt] * len(by_t.mean) if known.doubt else by_t.doubts
     is_doubted = [bool(doubt) for doubt in doubts]
-    lowest, highest = np.where(is_doubted, otherwise.low, by_t.low), np.where(is_doubted, otherwise.high, by_t.high)
+    lowest = np.where(is_doubted, otherwise.low, by_t.low)
+    highest = np.where(is_doubted, otherwise.high, by_t.high)
     by_t = Intervals(by_t.mean, by_t.standard_error, lowest, highest, doubts)
     low, high = (np.broadcast_to(end, by_t.mean.shape) for end in bounds)
     bottom, top = betting_intervals(values, low, high, (known.error or error) * mirrored)
-    is_below, is_above = np.isfinite(low), np.isfinite(high)
+    is_below = np.isfinite(low)
+    is_above = np.isfinite(high)
     return by_t._replace(low=np.where(is_below, bottom, by_t.low), high=np.where(is_above, top, by_t.high))
 
 
@@ -196,7 +202,8 @@ def judge_probability(
     low, high = clopper_pearson(happened.sum(axis=0), count, error / num_events)
     sign = 1 if at_most else -1
     nearest, farthest = (low, high) if at_most else (high, low)
-    beyond, excess = sign * (nearest - claimed) - margin, sign * (farthest - claimed) - margin
+    beyond = sign * (nearest - claimed) - margin
+    excess = sign * (farthest - claimed) - margin
     status = _decide(excess, beyond)
     worst = int(np.argmax(beyond if status is Status.REFUTED else excess))
     seen = _detectable_probability(claimed[worst] + sign * margin, count, error / num_events, sign)
@@ -227,8 +234,10 @@ def judge_limit_probability(
     judgement = judge_probability(happened, claimed, margin, error, at_most=at_most)
     low, high = (judgement.low, judgement.high) if at_most else (-judgement.high, -judgement.low)
     window = last_decades(abscissa, 2)
-    first, last = int(window[0]), int(window[-1])
-    is_small, has_risen = high <= margin, np.any(low[last] > high[window])
+    first = int(window[0])
+    last = int(window[-1])
+    is_small = high <= margin
+    has_risen = np.any(low[last] > high[window])
     least_ratio = float(np.exp(-SLOWEST_FALL * abs(np.log(abscissa[last] / abscissa[first]))))
     status = Status.INCONCLUSIVE
     if is_small[last] and not has_risen and (high[last] < low[first] or np.all(is_small[window])):
@@ -252,16 +261,19 @@ def judge_limit_rate(
     is left open whatever its value: it says little of the limit, and only a grid nearer to that could say more.
     """
     judgement = judge_slopes(slopes, exponents, allowed, error, side, known)
-    margin, status = float(allowed.mean()), judgement.status
+    margin = float(allowed.mean())
+    status = judgement.status
     is_above = judgement.low[1] > margin
     bends_back = judgement.low[0] < -margin if is_above else judgement.high[0] > margin
     if status is Status.REFUTED and bends_back:
         status = Status.INCONCLUSIVE
     # What is refuted with probability POWER if it does not bend: less often wherever bending back is not excluded.
     spread = mean_and_error(slopes)[1]
-    reach, freedom = (judgement.high - judgement.low) / 2, len(slopes) - 1
+    reach = (judgement.high - judgement.low) / 2
+    freedom = len(slopes) - 1
     not_excluded = scipy.stats.t.sf((margin - reach[0]) / spread[0], freedom) if spread[0] else reach[0] > margin
-    missed, seen = 1 - POWER - float(not_excluded), float("nan")
+    missed = 1 - POWER - float(not_excluded)
+    seen = float("nan")
     if missed > 0:
         seen = margin + reach[1] + student_tail(missed, freedom) * spread[1]
     return judgement._replace(status=status, worst=1, margin=margin, smallest_discrepancy=float(seen))

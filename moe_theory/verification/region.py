@@ -170,7 +170,8 @@ class Size(_Ranged):
         return Whole(int(self.low), int(self.high), "its statement leaves no more of it free")
 
     def at(self, place: float) -> int:
-        low, high = int(self.low), int(self.high)
+        low = int(self.low)
+        high = int(self.high)
         middle = self.span.value_at(place) if self.span.is_log else low + math.floor(place * (high - low + 1))
         return min(max(round(float(middle)), low), high)
 

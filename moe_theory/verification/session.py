@@ -375,7 +375,9 @@ class StudyMonitor:
         pace: MutableMapping[Experiment, float] | None = None,
         remote: RemoteSampler | None = None,
     ) -> None:
-        self.study, self.archive, self.remote = study, archive, remote
+        self.study = study
+        self.archive = archive
+        self.remote = remote
         self.seconds = 0.0
         self.pace = {} if pace is None else pace  # seconds a replicate, shared by studies
         self._looks = iter(study.looks)
@@ -407,7 +409,8 @@ class StudyMonitor:
     @property
     def rank(self) -> tuple[int, int]:
         """Priority: the lowest rank is judged first. Workers elsewhere do not wait for what this process measures."""
-        looks, alone = self._num_looks, int(self.is_alone)
+        looks = self._num_looks
+        alone = int(self.is_alone)
         return (looks, alone) if self.remote is None else (alone, looks)
 
     @property
@@ -488,7 +491,9 @@ class StudyMonitor:
     def look(self) -> list[SequentialTest]:
         """Take the next look, once there are all samples for it; the tests that it ends."""
         start_time = time.monotonic()
-        undecided, known, last = self.undecided, self._known, self._part_end
+        undecided = self.undecided
+        known = self._known
+        last = self._part_end
         cell_share = len(self._needed_cells) / len(self.study.cells)
         self._extend([test for test in undecided if test.count < last])
         is_whole = last == self._target

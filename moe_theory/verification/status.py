@@ -85,7 +85,8 @@ class Finding:
 
 
 RECORDED = "as recorded"
-PROVED, CAVEATED = "proved", "proved, with a caveat"
+PROVED = "proved"
+CAVEATED = "proved, with a caveat"
 _TRUE = {StatementStatus.HOLDS, StatementStatus.AMENDED}
 
 

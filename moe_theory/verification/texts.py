@@ -126,7 +126,8 @@ def plain_statement(id: str, paper: str, module: str, texts: StatementTexts, hyp
     Args:
         hypotheses: sentences.
     """
-    folder, decides = folder_of(module), texts.decides
+    folder = folder_of(module)
+    decides = texts.decides
     return Statement(
         id=id,
         paper=paper,

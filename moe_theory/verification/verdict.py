@@ -197,7 +197,8 @@ class Verdict(Shown, JsonRecord):
         """How far beyond its margin the claim is, in margins: negative where it is within, NaN without numbers. Where
         the margin is 0 the unit is a probability, or the standard deviation of a replicate.
         """
-        difference, margin = self.observed - self.predicted, self.margin
+        difference = self.observed - self.predicted
+        margin = self.margin
         if self.kind == "identity":
             difference = self.observed
         elif self.kind == "lower_bound" or self.side == "at_least":

@@ -40,7 +40,9 @@ SETTLED = 32
 
 def compute(setup: plot.Setup, terminations: Sequence[str] = TERMINATIONS) -> xr.Dataset:
     """Means, bands, closed forms and exact theory by termination and M, and the share of runs that have terminated."""
-    numbers, dims, length = setup.experts, setup.dims, setup.rounds
+    numbers = setup.experts
+    dims = setup.dims
+    length = setup.rounds
     settings = {
         cell_name(number, each == "with"): setup.params(num_experts=number, terminate=each == "with")
         for number in numbers
@@ -188,7 +190,9 @@ def picture(data: xr.Dataset, canvas: plot.Canvas) -> None:
 
 
 def _draw_panel(panel: plot.Axes, here: xr.Dataset, top: float) -> None:
-    rounds, number, num_tasks = here["round"].values, int(here.experts), here.attrs["num_tasks"]
+    rounds = here["round"].values
+    number = int(here.experts)
+    num_tasks = here.attrs["num_tasks"]
     panel.axhline(0, **roles.ZERO)
     plot.curve(panel, rounds, here, "mean over replicates", "10–90 % of replicates", **roles.MEASURED)
     if np.isfinite(here.printed).any():

@@ -17,7 +17,9 @@ from moe_theory.runs import Cell
 DIMS = HISTORY.dims
 PERTURBATION = SIGMA_0**PERTURBATION_POWER
 ROUNDS_DRAWN = 100
-COLOURS, MARKERS = ("C0", "C3", "C2"), "os^"  # of the clusters
+# of the clusters
+COLOURS = ("C0", "C3", "C2")
+MARKERS = "os^"
 LANE = 0.27  # vertical distance between the lanes of an expert's clusters
 MARK = roles.ArtistStyle(linestyle="none", markersize=3.4, markeredgewidth=0.8)
 ELSEWHERE = roles.ArtistStyle(color="0.86", linewidth=0, zorder=0)
@@ -120,12 +122,15 @@ def picture(data: xr.Dataset, canvas: plot.Canvas) -> None:
 
 
 def _draw_routes(panel: plot.Axes, here: xr.Dataset, elsewhere: xr.Dataset) -> None:
-    rounds, num_clusters = here["round"].values, int(here.cluster.max())
+    rounds = here["round"].values
+    num_clusters = int(here.cluster.max())
     for task in sorted(range(1, DIMS.num_tasks + 1), key=lambda task: (task - 1) % num_clusters):
-        cluster, is_first = (task - 1) % num_clusters, task <= num_clusters
+        cluster = (task - 1) % num_clusters
+        is_first = task <= num_clusters
         chosen = (here.task.values == task) & (rounds <= ROUNDS_DRAWN)
         lanes = here.expert.values[chosen] + LANE * (cluster - 1)
-        marker, colour = MARKERS[cluster % 3], COLOURS[cluster % 3]
+        marker = MARKERS[cluster % 3]
+        colour = COLOURS[cluster % 3]
         look = MARK(marker=marker, markeredgecolor=colour, markerfacecolor=colour if is_first else "white")
         panel.plot(rounds[chosen], lanes, **look, label=f"task {task}")
     for expert in range(1, DIMS.max_experts):
@@ -134,7 +139,8 @@ def _draw_routes(panel: plot.Axes, here: xr.Dataset, elsewhere: xr.Dataset) -> N
     ended = termination_round(here)
     if ended:
         panel.axvline(ended - 0.5, **roles.ENDED, label="termination")
-    places, experts = elsewhere["round"].values, elsewhere.expert.values
+    places = elsewhere["round"].values
+    experts = elsewhere.expert.values
     label = "elsewhere than in (a)" if len(places) else ""
     panel.bar(places, 1, 1, experts - 0.5, **ELSEWHERE, label=label)
     panel.set_xlim(0, min(ROUNDS_DRAWN, rounds[-1]) + 1)

@@ -37,7 +37,8 @@ KINDS = drives.Kinds("gates", ENDS, SYSTEMS, observe, at_drive, task_gap)
 
 def compute(setup: plot.Setup) -> xr.Dataset:
     """Means over replicates, with standard errors, over experts, termination, kappa and kappa / lambda."""
-    dims, paths = setup.dims, [setup.params(**limit_params(setup.experts[-1], scale)) for scale in LIMIT]
+    dims = setup.dims
+    paths = [setup.params(**limit_params(setup.experts[-1], scale)) for scale in LIMIT]
     return drives.compute(setup, KINDS).assign_attrs(
         limit_drives=[gate_drive(each, dims.num_features, dims.num_tasks) for each in paths],
         limit_ratios=[drive_of(each, dims) for each in paths],

@@ -82,7 +82,8 @@ def excess_error(run) -> np.ndarray:
 
 
 below_explored = ordering(below=early(40))
-early_both, at_end = early(10), early(experiments.FIGURE_2.num_rounds)
+early_both = early(10)
+at_end = early(experiments.FIGURE_2.num_rounds)
 RISE.figure("figure-2.rise", experiments.JUST_EXPLORED.at(experiments.MANY), below_explored, labels=BOTH_METRICS)(
     early_both
 )
@@ -102,7 +103,8 @@ SWINGS.literal("figure-2.oscillation-generalization", BOTH, ordering(below=of_re
     of_first(swing("generalization_error"))
 )
 MISROUTING.figure("figure-2.misrouting", BOTH, ordering(below=of_rest(mean_move)))(of_first(mean_move))
-forgetting_of_first, error_of_first = of_first(FORGETTING), of_first(ERROR)
+forgetting_of_first = of_first(FORGETTING)
+error_of_first = of_first(ERROR)
 AGAINST_SINGLE.competitor("figure-2.blind-forgetting", BLIND_AGAINST_ONE, ordering(below=of_rest(FORGETTING)))(
     forgetting_of_first
 )

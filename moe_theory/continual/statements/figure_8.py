@@ -7,7 +7,9 @@ from moe_theory.continual.statements.setting import statement
 from moe_theory.verification.statement import bound, equality, ordering, ranged
 
 CELLS = tuple(THRESHOLDS)
-LARGE, SMALL = CELLS[:2], CELLS[2:]  # Gamma > lambda, and Gamma <= lambda
+# Gamma > lambda, and Gamma <= lambda
+LARGE = CELLS[:2]
+SMALL = CELLS[2:]
 ALL = FIGURE_8.together(*CELLS)
 NEARLY_ALWAYS = 0.95  # our reading of a decision that noise cannot alter
 LOAD_MARGIN = 0.05  # of the number of experts in use
@@ -25,7 +27,8 @@ def counted(run) -> np.ndarray:
 
 def evenness(run) -> np.ndarray:
     """The number of experts in use (B,)."""
-    is_counted, experts = counted(run), range(FIGURE_8.dims.max_experts)
+    is_counted = counted(run)
+    experts = range(FIGURE_8.dims.max_experts)
     loads = np.stack([np.sum(is_counted & (run.records.expert == expert), axis=0) for expert in experts])
     return effective_experts(loads[None].astype(np.float64))[0]
 

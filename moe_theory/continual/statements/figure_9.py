@@ -7,7 +7,9 @@ from moe_theory.continual.statements.setting import statement
 from moe_theory.verification.statement import equality, ordering
 
 FIRST, *OTHERS = experiments.THRESHOLDS
-LARGE, SMALL = (FIRST, OTHERS[0]), OTHERS[1:]  # Gamma > lambda, and Gamma <= lambda
+# Gamma > lambda, and Gamma <= lambda
+LARGE = (FIRST, OTHERS[0])
+SMALL = OTHERS[1:]
 FORGETTING_MARGIN = 0.05  # of the gap between tasks: our reading of robust
 
 FORGETTING = statement("figure-9-forgetting", module=__name__)

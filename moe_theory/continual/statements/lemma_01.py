@@ -46,7 +46,8 @@ def exceeds_proof(run) -> np.ndarray:
 
 @SAME_SIGNAL.step("lemma-1.product", experiments.BY_SCALE, counterexample(), instead="lemma-1.small-noise-probability")
 def exceeds_product(run) -> np.ndarray:
-    noise, size = experiments.noise_sums(run)[:, 0], run.records.gate_size.max(axis=0).astype(np.float64)
+    noise = experiments.noise_sums(run)[:, 0]
+    size = run.records.gate_size.max(axis=0).astype(np.float64)
     inner = np.abs(np.einsum("mdb,bd->mb", experiments.gates_of(run), noise)).max(axis=0)
     return inner > size * np.abs(noise.sum(axis=1)) * (1 + 1e-9)
 

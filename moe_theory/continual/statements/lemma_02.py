@@ -25,7 +25,8 @@ def output_pairs(
     In every other pair one expert rises and all others fall; in the rest experts move at random.
     """
     draws = draws_of(run, NUM_PAIRS * (2 * num_experts + 2), 7).reshape(-1, NUM_PAIRS, 2 * num_experts + 2)
-    units, signed = draws[..., :2], 2 * draws[..., 2:] - 1
+    units = draws[..., :2]
+    signed = 2 * draws[..., 2:] - 1
     before = spread * units[..., :1] * signed[..., :num_experts]
     opposed = np.where(np.arange(num_experts) == 0, 1.0, -1.0)
     is_opposed = (np.arange(NUM_PAIRS) % 2 == 0)[:, None]

@@ -28,7 +28,8 @@ def imbalances(replicates: Int[Array, " B"], state: State, params: Params) -> Fl
         costs = jnp.where(info.chosen, move + balance_cost(after.visits, after.round, params), 0)
         exists = jnp.arange(HISTORY.dims.max_experts) < params.num_experts
         gradient = jax.grad(gating.task_loss)(state.gates, jnp.sum(arrival.features, axis=1), exists, costs)
-        sums, largest = jnp.max(jnp.abs(jnp.sum(gradient, axis=0))), jnp.max(jnp.abs(gradient))
+        sums = jnp.max(jnp.abs(jnp.sum(gradient, axis=0)))
+        largest = jnp.max(jnp.abs(gradient))
         return jnp.where(largest > 0, sums / jnp.where(largest > 0, largest, 1), sums)  # a saturated gate has none
 
     return jax.vmap(imbalance, in_axes=(0, -1))(replicates, state)

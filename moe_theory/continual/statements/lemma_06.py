@@ -19,8 +19,10 @@ def largest_gate(run) -> np.ndarray:
 
 @LEMMA_6.step("lemma-6.bound", experiments.BY_SCALE, identity(within=1e-6))
 def gate_excess(run) -> np.ndarray:
-    params, last = run.params, int(run.rounds[-1])
-    rate, step = float(params.learning_rate), float(params.balance_weight) * int(params.num_experts)
+    params = run.params
+    last = int(run.rounds[-1])
+    rate = float(params.learning_rate)
+    step = float(params.balance_weight) * int(params.num_experts)
     rounds = experiments.stage_rounds(params)
     early = rate * rounds * step
     late = early + rate * (last - rounds) * step / rounds

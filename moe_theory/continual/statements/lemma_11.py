@@ -25,8 +25,10 @@ def _covered(sets: str, experiment: Experiment) -> Selection:
 
 
 # M = N ln(N / delta) and K ln(K / delta).
-OF_TASKS, OF_CLUSTERS = _covered("N", experiments.COVERAGE), _covered("K", experiments.COVERAGE_CLUSTERS)
-LATER_TASKS, LATER_CLUSTERS = _covered("N", interventions.LATER), _covered("K", interventions.LATER_CLUSTERS)
+OF_TASKS = _covered("N", experiments.COVERAGE)
+OF_CLUSTERS = _covered("K", experiments.COVERAGE_CLUSTERS)
+LATER_TASKS = _covered("N", interventions.LATER)
+LATER_CLUSTERS = _covered("K", interventions.LATER_CLUSTERS)
 
 
 TASKS = statement(

@@ -44,5 +44,6 @@ def largest_correct_gradient(run) -> np.ndarray:
 def correct_gradient(run) -> np.ndarray:
     """The mean locality gradient of arrivals of T1 + 1, ..., t_1 that meet an expert of their set."""
     rows = experiments.router_learning(run)
-    gradients, is_inside = run.records.locality_gradient[rows], run.records.is_inside[rows]
+    gradients = run.records.locality_gradient[rows]
+    is_inside = run.records.is_inside[rows]
     return np.sum(np.where(is_inside, gradients, 0.0), axis=0) / np.maximum(np.sum(is_inside, axis=0), 1)

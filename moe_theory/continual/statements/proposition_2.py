@@ -15,8 +15,10 @@ from moe_theory.runs import Run
 from moe_theory.verification.statement import Criterion, bound, limit_rate
 
 LAST = 10  # records up to t_2 that a gap is averaged over
-BY_MANY, BY_FEW = experiments.ENDLESS_MANY, experiments.ENDLESS_FEW
-BY_MANY_LONG, BY_FEW_LONG = experiments.RETURN_MANY, experiments.RETURN_FEW
+BY_MANY = experiments.ENDLESS_MANY
+BY_FEW = experiments.ENDLESS_FEW
+BY_MANY_LONG = experiments.RETURN_MANY
+BY_FEW_LONG = experiments.RETURN_FEW
 SAME_EXPONENT = 1.375  # (1.5 + 1.25) / 2, of a step eta sigma_0 of the gates and of lambda
 
 SAME_SET = statement("proposition-2-more-experts-same-set", module=__name__)
@@ -55,8 +57,10 @@ def no_growth(measure: Callable[[Run], np.ndarray]) -> Criterion:
     return bound(at_most=lambda *runs: in_units(measure, runs[1:]), margin=0.1)
 
 
-SMALLER_OWN, OWN_STAYS = smaller(own_gap), no_growth(own_gap)
-SMALLER_ANY, ANY_STAYS = smaller(any_gap), no_growth(any_gap)
+SMALLER_OWN = smaller(own_gap)
+OWN_STAYS = no_growth(own_gap)
+SMALLER_ANY = smaller(any_gap)
+ANY_STAYS = no_growth(any_gap)
 
 
 SAME_SET.charitable("proposition-2.same-set-slow", experiments.SLOW_MANY.jointly(), OWN_STAYS)(SMALLER_OWN)

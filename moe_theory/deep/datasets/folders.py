@@ -33,8 +33,10 @@ def load_folders(paths: list[Path]) -> DataSet:
         notes = [f"not read: {', '.join(others)}"] if others else []
     else:
         is_test = every_fifth(labels)
-        test_files, test_labels = list(itertools.compress(files, is_test)), labels[is_test]
-        files, labels = list(itertools.compress(files, ~is_test)), labels[~is_test]
+        test_files = list(itertools.compress(files, is_test))
+        test_labels = labels[is_test]
+        files = list(itertools.compress(files, ~is_test))
+        labels = labels[~is_test]
         notes = [f"every {TESTED}th image of a class is a test image, as there is no test split"]
     if not test_files:
         raise MissingError(f"{root} has no images to test on. Add some: {_LAYOUTS}.")

@@ -95,7 +95,8 @@ def load_arrays(paths: list[Path]) -> DataSet:
             if not is_test.any():  # of classes with one each, which are then refused as classes
                 is_test[::TESTED] = True
             test = [values[is_test], labels[is_test]]
-            values, labels = values[~is_test], labels[~is_test]
+            values = values[~is_test]
+            labels = labels[~is_test]
             notes.append(f"every {TESTED}th of a class is held out, as there is no test split")
         data = from_arrays(path.stem, values, labels, test[0], test[1])
         _check_scales(data)

@@ -14,7 +14,8 @@ from moe_theory.deep.presets import expert_cell, preset
 from moe_theory.plot import roles
 from moe_theory.runs import Run
 
-SMALL, NUM_EXPERTS = preset("continual-mnist-small"), 4
+SMALL = preset("continual-mnist-small")
+NUM_EXPERTS = 4
 SCALES = tuple(float(scale) for scale in np.round(np.geomspace(5, 160, 8), 1))
 LOOKS = {
     "with": roles.MEASURED(marker="o", markersize=4),
@@ -24,10 +25,8 @@ FREEZING = roles.ArtistStyle(color="C3", alpha=0.3, linewidth=0, zorder=0)
 
 
 def compute(setup: plot.Setup) -> xr.Dataset:
-    single, own = (
-        expert_cell(1),
-        {part: SMALL.cells()[expert_cell(NUM_EXPERTS, part == "with")] for part in TERMINATIONS},
-    )
+    single = expert_cell(1)
+    own = {part: SMALL.cells()[expert_cell(NUM_EXPERTS, part == "with")] for part in TERMINATIONS}
     settings = {_name(part, scale): own[part] | {"gate_scale": scale} for part in TERMINATIONS for scale in SCALES}
     runs = run_preset(SMALL, settings | {single: SMALL.cells()[single]}, setup)
     last = {name: run.records.generalization_error[-1].astype(np.float64) for name, run in runs.items()}
@@ -74,12 +73,14 @@ def picture(data: xr.Dataset, canvas: plot.Canvas) -> None:
     over replicates and rounds 2 to T1, before any termination. Bars in (b): 95 % intervals of the paired difference.
     Far above κ = 10 to 20 the first steps freeze the router, and nothing is left to terminate. {described}
     """
-    drives, label = data.drive.values, "drive κ of the gates, median during exploration"
+    drives = data.drive.values
+    label = "drive κ of the gates, median during exploration"
     titles = ("(a) after the last round", "(b) reduction by termination")
     errors, saved = plot.row(canvas, titles, sharex=True, xscale="log", xlabel=label)
     band = BAND.format(replicates=data.attrs["replicates"])
     for part in data.termination.values:
-        here, words = data.sel(termination=part), f"$M$ = {NUM_EXPERTS}, {part} termination"
+        here = data.sel(termination=part)
+        words = f"$M$ = {NUM_EXPERTS}, {part} termination"
         plot.curve(errors, drives, here, words, band, **LOOKS[part])
     errors.axhline(float(data.single_mean), **SINGLE, label="one expert ($M$ = 1)")
     errors.axhspan(float(data.single_low), float(data.single_high), **roles.BAND(color=SINGLE["color"]))

@@ -56,7 +56,8 @@ def picture(data: xr.Dataset, canvas: plot.Canvas) -> None:
     """Generalization error (20) of the servers' current models on the tasks routed so far. {described} Of the servers'
     delays the paper gives only d_u = 4; ties for the fastest server go to the first.{left_out}
     """
-    rounds, band = data["round"].values, BAND.format(replicates=data.attrs.get("replicates", "the"))
+    rounds = data["round"].values
+    band = BAND.format(replicates=data.attrs.get("replicates", "the"))
     titles = [f"({letter}) $M$ = {size} servers" for letter, size in zip("abcdefgh", data.experts.values, strict=False)]
     labels: dict[str, Any] = {"xlabel": "round $t$", "ylabel": "generalization error $G_t$"}
     axes = plot.row(canvas, titles, sharey=True, xlim=(0, rounds[-1] + 0.5), **labels)

@@ -77,7 +77,8 @@ def style_of(data: xr.Dataset, num_experts: int) -> roles.ArtistStyle:
 
 
 def _draw_panel(panel: plot.Axes, here: xr.Dataset) -> None:
-    rounds, band = here["round"].values, BAND.format(replicates=here.attrs.get("replicates", "the"))
+    rounds = here["round"].values
+    band = BAND.format(replicates=here.attrs.get("replicates", "the"))
     for size in here.experts.values:
         label = f"$M$ = {size}" if size > 1 else "one expert ($M$ = 1)"
         plot.curve(panel, rounds, here.sel(experts=size), label, band, **style_of(here, size))
@@ -96,7 +97,8 @@ def _draw_table(panel: plot.Axes, data: xr.Dataset, letter: str) -> None:
             here = data.sel(experts=size, termination=part)
             place = len(labels)
             labels.append(f"$M$ = {size}" + (",\nwithout" if part == "without" else ""))
-            colour, mean = style_of(data, size)["color"], float(here.incremental_mean)
+            colour = style_of(data, size)["color"]
+            mean = float(here.incremental_mean)
             panel.hlines(place, float(here.incremental_low), float(here.incremental_high), color=colour, linewidth=3)
             panel.plot(mean, place, marker="o", color=colour, markeredgecolor="white", markersize=6)
             panel.plot(float(here.printed), place, **roles.PRINTED_MARK, label="printed in the paper")

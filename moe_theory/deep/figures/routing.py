@@ -45,9 +45,12 @@ def compute(setup: plot.Setup) -> xr.Dataset:
 
     def map_of(name: str) -> dict[str, Any]:
         """Class and expert of each round's task in replicate 0, whether the gates were terminated, and its numbers."""
-        small, run = preset(MAPS[name].preset), runs[MAPS[name].preset, MAPS[name].cell]
-        records, missing = run.records, (0, length - len(run.rounds))
-        classes, experts = np.asarray(small.classes)[records.task[:, 0]], records.expert[:, 0] + 1
+        small = preset(MAPS[name].preset)
+        run = runs[MAPS[name].preset, MAPS[name].cell]
+        records = run.records
+        missing = (0, length - len(run.rounds))
+        classes = np.asarray(small.classes)[records.task[:, 0]]
+        experts = records.expert[:, 0] + 1
         is_continual = hasattr(records, "terminated")  # servers always explore
         terminated = records.terminated[:, 0] if is_continual else np.zeros(len(classes), bool)
         number = int(run.params.num_experts)
@@ -79,7 +82,8 @@ def share_of_own_class(counts: Int[np.ndarray, "M K"]) -> float:
 
 
 def _mean_share(small: Preset, run: Run) -> float:
-    size, kinds = int(run.params.num_experts), range(small.dims.num_classes)
+    size = int(run.params.num_experts)
+    kinds = range(small.dims.num_classes)
     pairs = zip(run.records.task.T, run.records.expert.T, strict=True)
     return float(np.mean([share_of_own_class(loads(tasks, experts + 1, size, kinds)) for tasks, experts in pairs]))
 

@@ -10,7 +10,8 @@ from moe_theory.deep.statements.setting import statement
 from moe_theory.verification.claim import Runs
 from moe_theory.verification.statement import equality, identity, ordering, ranged
 
-FEW, ENOUGH = 5, 10
+FEW = 5
+ENOUGH = 10
 EXISTING = ("nearest", "fastest")
 SIGMA_0 = 0.1  # in the paper
 final_error = final("generalization_error")

@@ -62,7 +62,9 @@ for figure in FIGURES:
 
 FIGURE_3 = STATEMENTS["figure-3-transfer"]
 DRIVE_EXPERTS = 4
-NECESSARY, HARMLESS = 1.25, 1.1  # our readings of "poor performance" and of none: errors 25 % and 10 % larger
+# our readings of "poor performance" and of none: errors 25 % and 10 % larger
+NECESSARY = 1.25
+HARMLESS = 1.1
 AT_WEAK, AT_STRONG = (
     experiments.DRIVE.together(*(expert_cell(DRIVE_EXPERTS, terminate, scale) for terminate in (False, True)))
     for scale in (WEAK, STRONG)

@@ -15,7 +15,9 @@ for table, runs, sizes in (  # accuracy rises along the sizes, with termination
     ("table-2", experiments.TINY_IMAGENET, (1, 10, 8)),
 ):
     of_table = statement(table, module=__name__)
-    lower, higher, others = sizes[:-1], sizes[1:], tuple(sorted(sizes[1:]))
+    lower = sizes[:-1]
+    higher = sizes[1:]
+    others = tuple(sorted(sizes[1:]))
     endless = of_experts(average_accuracy, others, terminate=False)
     of_table.ours(
         f"{table}.order",

@@ -102,7 +102,8 @@ def picture(data: xr.Dataset, canvas: plot.Canvas) -> None:
     quantile, and with the binomial one.
     """
     experts = data.experts.values
-    titles, ends = [TITLES[name] for name in data.delays.values], (0.93 * experts[0], 1.08 * experts[-1])
+    titles = [TITLES[name] for name in data.delays.values]
+    ends = (0.93 * experts[0], 1.08 * experts[-1])
     each: dict[str, Any] = {"xlabel": "servers $M$", "ylabel": "probability at an arrival", "sharey": True}
     axes = plot.row(canvas, titles, xscale="log", yscale="log", xlim=ends, ylim=(FLOOR, 1.2), **each)
     for panel, delays in zip(axes, data.delays.values, strict=True):
@@ -128,7 +129,8 @@ def _draw_levels(panel: plot.Axes) -> None:
 
 
 def _draw_share(panel: plot.Axes, here: xr.Dataset, name: str, role: roles.ArtistStyle, label: str) -> None:
-    experts, share = here.experts.values, here[name].values
+    experts = here.experts.values
+    share = here[name].values
     seen = np.where(share > 0, share, np.nan)
     plot.intervals(panel, experts, seen, here[f"{name}_error"].values, label, log=True, **role)
     unseen = experts[share == 0]

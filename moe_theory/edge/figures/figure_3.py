@@ -52,7 +52,9 @@ observe_routes = fields("info.truth", "info.task", "info.expert")  # of every ro
 
 def compute(setup: plot.Setup, policies: Sequence[str] = tuple(POLICIES)) -> xr.Dataset:
     """Means and bands of G_t / p by policy and number of servers, with Theorem 1, Proposition 4 and exact theory."""
-    numbers, dims, length = setup.experts, setup.dims, setup.rounds
+    numbers = setup.experts
+    dims = setup.dims
+    length = setup.rounds
     settings = {cell_name(number): setup.params(num_experts=number) for number in numbers}
     explored = [exploration_rounds(params, max_delay=longest_delay(dims)) for params in settings.values()]
     cells = []
@@ -87,7 +89,8 @@ def _values_of(
     Args:
         routes: the adaptive policy's of the same replicates, in every round.
     """
-    scale, missing = 1 / dims.num_features, np.full(len(run.rounds), np.nan)
+    scale = 1 / dims.num_features
+    missing = np.full(len(run.rounds), np.nan)
     if policy == "adaptive":
         along_routes = error_given_routes(routes, dims.num_samples)[run.rounds - 1]
         samples = {"theorem_1": theorem_1_of(run, dims), "exact": along_routes}
@@ -107,7 +110,8 @@ def longest_delay(dims: Dims) -> int:
 
 def theorem_1_of(run: Run, dims: Dims) -> Float[np.ndarray, "R B"]:
     """(23) from each replicate's pool and loads, with the gap inside a cluster for its term G^4."""
-    loads, pool_gaps = loads_of(run), gaps_of(run)
+    loads = loads_of(run)
+    pool_gaps = gaps_of(run)
     ratio = theory.overparameterization_ratio(dims.num_features, dims.num_samples)
     ends = np.minimum(run.rounds, exploration_rounds(run.params, max_delay=longest_delay(dims)))
     explored = loads[np.searchsorted(run.rounds, ends, side="right") - 1]
@@ -170,19 +174,23 @@ def picture(data: xr.Dataset, canvas: plot.Canvas) -> None:
 
 
 def _draw_adaptive(panel: plot.Axes, here: xr.Dataset) -> None:
-    run, rounds, scale = here.sel(policy="adaptive"), here["round"].values, here.attrs["truth_scale"]
+    run = here.sel(policy="adaptive")
+    rounds = here["round"].values
+    scale = here.attrs["truth_scale"]
     panel.axhline(scale**2, **roles.REFERENCE)
     plot.note(panel, r"$\sigma_0^2$", (rounds[0], scale**2), (3, 2))
     plot.curve(panel, rounds, run, "adaptive: mean", "10–90 % of replicates", **roles.MEASURED)
     panel.plot(rounds, run.theorem_1, **roles.PRINTED, label=LABELS["theory"])
     panel.plot(rounds, run.exact, **roles.RIGHT, label=LABELS["exact"])
     panel.axvline(int(here.explored), **roles.REFERENCE, label="(a) end of exploration $T_1$")
-    text, box = f"$G_T/p$ = {float(run['mean'][-1]):.2f}", {"facecolor": "white", "edgecolor": "none", "pad": 1}
+    text = f"$G_T/p$ = {float(run['mean'][-1]):.2f}"
+    box = {"facecolor": "white", "edgecolor": "none", "pad": 1}
     panel.text(0.98, 1.0, text, transform=panel.transAxes, ha="right", va="top", bbox=box)
 
 
 def _draw_blind(panel: plot.Axes, here: xr.Dataset) -> None:
-    rounds, scale = here["round"].values, here.attrs["truth_scale"]
+    rounds = here["round"].values
+    scale = here.attrs["truth_scale"]
     panel.axhline(scale, **roles.REFERENCE)
     plot.note(panel, r"$\sigma_0$", (rounds[0], scale), (3, -5))  # below where Proposition 4 begins
     nearest = here.sel(policy="nearest")

@@ -35,7 +35,8 @@ def signal_scale(params: Any, drive: float, dims: Dims) -> float:
 
 def compute(setup: plot.Setup) -> xr.Dataset:
     """Means over replicates of G_T / Delta, and of the shares of tasks dropped and misrouted, for each cell."""
-    length, cells = setup.rounds, []
+    length = setup.rounds
+    cells = []
     for drive in DRIVES:
         for number in EXPERTS:
             params = setup.params(num_experts=number, signal_scale=1.0)  # which the drive decides
@@ -104,7 +105,8 @@ def picture(data: xr.Dataset, canvas: plot.Canvas) -> None:
     the gate drive of this reading; points: the cells of Fig. 3.
     """
     panel = canvas.subplots()
-    drives, experts = data.drive.values, data.experts.values
+    drives = data.drive.values
+    experts = data.experts.values
     levels = dict(zip(("vmin", "vmax"), LEVELS, strict=True))
     edges = plot.log_edges(experts), plot.log_edges(drives)
     mesh = panel.pcolormesh(*edges, data.ratio.values, cmap="viridis", **levels)

@@ -21,7 +21,8 @@ DIMS = figure_3_dims(drives.EXPERTS[-1])
 
 def at_drive(params: Params, drive: float, ratio: float, dims: Dims) -> Params:
     """These parameters at a drive and a ratio of it to lambda; noise over signal stays."""
-    noise, scale = float(params.noise_scale) / float(params.signal_scale), signal_scale(params, drive, dims)
+    noise = float(params.noise_scale) / float(params.signal_scale)
+    scale = signal_scale(params, drive, dims)
     return params._replace(signal_scale=scale, noise_scale=noise * scale, perturbation_scale=drive / ratio)
 
 

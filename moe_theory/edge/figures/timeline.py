@@ -57,7 +57,8 @@ def compute(setup: plot.Setup) -> xr.Dataset:
 def _commonest(run: Run, replicate: int) -> Int[np.ndarray, " M"]:
     """The kind that each server got most often in the second half of a run."""
     later = len(run.records.task) // 2
-    tasks, experts = run.records.task[later:, replicate], run.records.expert[later:, replicate]
+    tasks = run.records.task[later:, replicate]
+    experts = run.records.expert[later:, replicate]
     counts = np.zeros((DIMS.max_experts, DIMS.num_tasks))
     np.add.at(counts, (experts[experts >= 0], tasks[experts >= 0]), 1)
     return np.argmax(counts, axis=1)
@@ -65,9 +66,11 @@ def _commonest(run: Run, replicate: int) -> Int[np.ndarray, " M"]:
 
 def share_of_own_kind(run: Run) -> float:
     """Share of the second half's routed tasks that are of their server's commonest kind; mean over replicates."""
-    later, shares = len(run.records.task) // 2, []
+    later = len(run.records.task) // 2
+    shares = []
     for replicate in run.replicates:
-        tasks, experts = run.records.task[later:, replicate], run.records.expert[later:, replicate]
+        tasks = run.records.task[later:, replicate]
+        experts = run.records.expert[later:, replicate]
         shares.append(np.mean((_commonest(run, replicate)[experts] == tasks)[experts >= 0]))
     return float(np.mean(shares))
 
@@ -119,7 +122,8 @@ def _draw_tasks(panel: plot.Axes, here: xr.Dataset, first: int, end: int) -> Non
             panel.broken_barh(
                 [(start, delay)], (row - HEIGHT / 2, HEIGHT), facecolor=colour, edgecolor="white", linewidth=0.5
             )
-            left, right = max(start, first), min(start + delay, end + 1)
+            left = max(start, first)
+            right = min(start + delay, end + 1)
             if right - left >= LEAST_NUMBERED:
                 tone = "white" if kind - 1 in DARK else "black"
                 middle = (left + right) / 2

@@ -13,7 +13,8 @@ from moe_theory.verification.statement import bound, ordering, probability, rang
 VARIANCE = SIGMA_0**2
 TEN = experiments.ADAPTIVE.over("num_experts", 10)
 CLEARLY = 1.1  # times another error, which is to be seen in a figure
-BY_NEAREST, BY_FASTEST = experiments.NEAREST.over("num_experts"), experiments.FASTEST.over("num_experts")
+BY_NEAREST = experiments.NEAREST.over("num_experts")
+BY_FASTEST = experiments.FASTEST.over("num_experts")
 
 
 @ranged(0)

@@ -14,7 +14,8 @@ from moe_theory.edge.statements.setting import statement
 from moe_theory.verification.claim import Experiment
 from moe_theory.verification.statement import identity
 
-DIMS, NUM_ROUNDS = Dims(max_experts=4, num_tasks=3, num_features=8, num_samples=5, max_delay=4), 40
+DIMS = Dims(max_experts=4, num_tasks=3, num_features=8, num_samples=5, max_delay=4)
+NUM_ROUNDS = 40
 
 
 class Updates(NamedTuple):
@@ -52,10 +53,12 @@ def departure(run) -> np.ndarray:
 
 def _worst(shown: Updates) -> float:
     """The largest departure of the models from those of a solver of (8) that takes the tasks one by one."""
-    models, worst = np.zeros_like(shown.experts[0]), 0.0
+    models = np.zeros_like(shown.experts[0])
+    worst = 0.0
     for time in range(NUM_ROUNDS):
         for routed in np.flatnonzero((np.arange(NUM_ROUNDS) + shown.delay == time) & (shown.expert >= 0)):
-            samples, model = shown.features[routed].T, models[shown.expert[routed]]
+            samples = shown.features[routed].T
+            model = models[shown.expert[routed]]
             model += np.linalg.lstsq(samples, samples @ (shown.truth[routed] - model), rcond=None)[0]
         worst = max(worst, float(np.abs(shown.experts[time] - models).max()))
     return worst

@@ -9,7 +9,9 @@ from moe_theory.edge.statements.lemma_1 import UPDATES
 from moe_theory.edge.statements.setting import statement
 from moe_theory.verification.statement import alike, identity
 
-PAIRS, TOLERANCE = ADAPTIVE.over("num_experts", 10, 50), 1e-6  # of float32 probabilities
+# of float32 probabilities
+PAIRS = ADAPTIVE.over("num_experts", 10, 50)
+TOLERANCE = 1e-6
 
 
 def gaps_of_pairs(run) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -38,7 +40,8 @@ OUTPUTS = (-1.0, -0.4, 0.0, 0.7, 1.0)
 def bounded_shortfall(run) -> np.ndarray:
     triples = np.array(list(itertools.product(OUTPUTS, repeat=3)))
     probabilities = np.exp(triples) / np.exp(triples).sum(axis=1, keepdims=True)
-    gaps, differences = np.abs(triples[:, 0] - triples[:, 1]), np.abs(probabilities[:, 0] - probabilities[:, 1])
+    gaps = np.abs(triples[:, 0] - triples[:, 1])
+    differences = np.abs(probabilities[:, 0] - probabilities[:, 1])
     return alike(run, float(np.maximum(np.exp(-2) / 3 * gaps - differences, 0).max()))
 
 

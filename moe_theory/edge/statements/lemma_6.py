@@ -33,9 +33,11 @@ VANISHES = limit_probability(to=0, margin=0.15)
 
 @LEMMA_6.charitable("lemma-6.features", BY_SCALE_QUIET, VANISHES)
 def any_disorder_of_features(run) -> np.ndarray:
-    signals, params = run.state.pool.signals.astype(np.float64), run.params
+    signals = run.state.pool.signals.astype(np.float64)
+    params = run.params
     num_tasks, num_features, _ = signals.shape
-    least, most = float(params.min_strength), float(params.max_strength)
+    least = float(params.min_strength)
+    most = float(params.max_strength)
     strengths = least + (most - least) * draws_of(run, num_tasks, 1).T
     columns = draws_of(run, signals[..., 0].size, 2, normals).T.reshape(num_tasks, num_features, -1)
     noise = float(params.noise_scale) * math.sqrt(run.dims.num_samples - 1) * columns  # the sum of s - 1 of them

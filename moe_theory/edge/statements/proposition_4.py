@@ -11,7 +11,8 @@ from moe_theory.runs import Run
 from moe_theory.verification.statement import equality
 
 STEADY = 1000  # from this round on errors are averaged over the recorded rounds: one round alone is noisy
-BY_NEAREST, BY_FASTEST = NEAREST.over("num_experts", 10, 50), FASTEST.over("num_experts", 10, 50)
+BY_NEAREST = NEAREST.over("num_experts", 10, 50)
+BY_FASTEST = FASTEST.over("num_experts", 10, 50)
 
 
 def steady(run, errors: np.ndarray) -> np.ndarray:

@@ -18,7 +18,8 @@ def below(formula: Callable, floor: Callable, trivial: Callable = experiments.ta
     """
 
     def value(run) -> np.ndarray:
-        pool_gaps, loads = experiments.gaps_of(run), experiments.loads_of(run)
+        pool_gaps = experiments.gaps_of(run)
+        loads = experiments.loads_of(run)
         explored = loads[experiments.explored_record(run)]
         tasks = run.rounds[-1] - run.state.dropped
         return np.asarray(formula(pool_gaps, RATIO, loads[-1], explored, tasks, np.asarray(floor(pool_gaps))))
@@ -35,10 +36,12 @@ def late_errors(run) -> tuple[np.ndarray, np.ndarray]:
     first = experiments.explored_record(run)
     records = [getattr(run.records, name).astype(np.float64) for name in ("experts", "residuals", "loads")]
     (before, after), (early, every), (few, all_loads) = ((part[first], part[-1]) for part in records)
-    change, squared = after - before, run.records.squared_error.astype(np.float64)
+    change = after - before
+    squared = run.records.squared_error.astype(np.float64)
     # A model that moves by D moves the squared errors of its c tasks by 2 D.u + c |D|^2, u their summed residuals.
     moved = 2 * np.sum(change * early, axis=(0, 1)) + np.sum(few * np.sum(change**2, axis=1), axis=0)
-    late, counts = squared[-1] - squared[first] - moved, all_loads - few
+    late = squared[-1] - squared[first] - moved
+    counts = all_loads - few
     residuals = every - early - few[:, None] * change  # of the late tasks, with the models at T
     back = -2 * np.sum(change * residuals, axis=(0, 1)) + np.sum(counts * np.sum(change**2, axis=1), axis=0)
     return late / counts.sum(axis=0), (late + back) / counts.sum(axis=0)
@@ -85,7 +88,8 @@ GAP_INSIDE = limit_rate(at_least=4, margin=experiments.MARGIN)
 @FLOOR.suspect("theorem-1-floor.of-the-set", interventions.OF_THE_SET, GAP_INSIDE)
 @FLOOR.charitable("theorem-1-floor.excess", experiments.BY_SCALE, GAP_INSIDE)
 def excess(run) -> np.ndarray:
-    loads, tasks = experiments.loads_of(run), run.records.loads[-1].sum(axis=0)
+    loads = experiments.loads_of(run)
+    tasks = run.records.loads[-1].sum(axis=0)
     ratio = theory.overparameterization_ratio(experiments.LIMIT.dims.num_features, experiments.LIMIT.dims.num_samples)
     faded = theory.theorem_1(experiments.gaps_of(run), ratio, loads[-1], loads[experiments.explored_record(run)], tasks)
     return run.records.squared_error[-1] / tasks - np.asarray(faded)

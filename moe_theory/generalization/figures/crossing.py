@@ -69,7 +69,8 @@ def compute(setup: plot.Setup, names: Sequence[str] = tuple(CASES)) -> xr.Datase
     )
 
     def values_of(name: str) -> dict[str, Any]:
-        case, rows = CASES[name], []
+        case = CASES[name]
+        rows = []
         for samples in case.samples:
             gaps = plot.across_replicates(runs[f"{name}, m = {samples}"].records[0])
             rows.append(
@@ -105,10 +106,15 @@ def _params(setup: plot.Setup, case: Case, num_samples: int) -> Any:
 
 def bounds_of(setup: plot.Setup, case: Case, num_samples: int) -> dict[str, float]:
     """Theorem 1 with the d_N of the case, and with 1 where it is 0 (NaN elsewhere), and the bound that holds."""
-    params, num_experts = _params(setup, case, num_samples), experts_of(case, num_samples)
-    router, norm, rademacher, patterns = "fixed", 1.0, constants(num_samples), 0.0
+    params = _params(setup, case, num_samples)
+    num_experts = experts_of(case, num_samples)
+    router = "fixed"
+    norm = 1.0
+    rademacher = constants(num_samples)
+    patterns = 0.0
     if case.is_learned:
-        router, norm = "linear", np.sqrt(num_samples / num_experts)
+        router = "linear"
+        norm = np.sqrt(num_samples / num_experts)
         rademacher = norm / np.sqrt(num_samples)
         patterns = corrected.log_mask_patterns(num_experts, 1, num_samples, COORDINATES)
     printed = theorem_1_at(params, rademacher, router, COORDINATES)
@@ -126,7 +132,8 @@ def first_crossing(setup: plot.Setup, case: Case, bound: str, means: Float[np.nd
         gap = np.exp(np.interp(np.log(num_samples), logs, np.log(means)))
         return bounds_of(setup, case, num_samples)[bound] - float(gap)
 
-    low, high = case.samples[0], case.samples[-1]
+    low = case.samples[0]
+    high = case.samples[-1]
     if excess(high) >= 0 or excess(low) < 0:
         return float("nan")
     while high - low > 1:
@@ -185,7 +192,8 @@ def picture(data: xr.Dataset, canvas: plot.Canvas) -> None:
 
 
 def _draw_crossings(panel: plot.Axes, here: xr.Dataset) -> None:
-    samples, means = here.samples.values, here["mean"].values
+    samples = here.samples.values
+    means = here["mean"].values
     for bound, shift in (("printed", (-5, -6)), ("granted", (5, 6))):
         place = float(here[f"{bound}_crossing"])
         if np.isnan(place):

@@ -15,7 +15,8 @@ from moe_theory.generalization.model import Dims
 
 EXPERTS = (2, 4, 8, 16, 32)
 ACTIVE = (1, *EXPERTS)
-NUM_SAMPLES, NUM_FEATURES = 512, 10
+NUM_SAMPLES = 512
+NUM_FEATURES = 10
 ROUTER_NORM = 100.0  # W, large enough for gates near 0 and 1
 BOUNDS = {"printed": "(a) Theorem 1", "repaired": "(b) what holds"}
 LEVELS = (0.5, 50.0)  # of the colours
@@ -90,7 +91,8 @@ def picture(data: xr.Dataset, canvas: plot.Canvas) -> None:
     colours = ScalarMappable(levels, "viridis")
     labels: dict[str, Any] = {"xlabel": "experts $T$", "ylabel": "active experts $k$"}
     axes = plot.row(canvas, list(BOUNDS.values()), sharey=True, **labels)
-    columns, rows = np.arange(data.sizes["experts"]), np.arange(data.sizes["active"])
+    columns = np.arange(data.sizes["experts"])
+    rows = np.arange(data.sizes["active"])
     for panel, name in zip(axes, BOUNDS, strict=True):
         ratios = data[f"{name}_ratio"].transpose("active", "experts").values
         panel.pcolormesh(columns, rows, ratios, cmap=colours.cmap, norm=levels)

@@ -32,7 +32,8 @@ def cover_count(num_points: int, num_features: int) -> int:
 
 def cover_excesses() -> np.ndarray:
     """The largest excess of log counts over (16), with d_N = d, and over the corrected count."""
-    printed, holding = [0.0], [0.0]
+    printed = [0.0]
+    holding = [0.0]
     for samples in (1, 2, 5, 10, 30, 100, 1000):
         for features in range(1, 17):
             count = math.log(cover_count(2 * samples, features))
@@ -53,7 +54,8 @@ def cover_excess(run) -> np.ndarray:
     labels=[*LABELINGS.cells, "all masks at T = 2"],
 )
 def excess_over_signs(*runs) -> np.ndarray:
-    points, found = np.arange(1, LABELINGS.dims.max_samples + 1), []
+    points = np.arange(1, LABELINGS.dims.max_samples + 1)
+    found = []
     for run in runs:
         experts, active, _ = experiments.sizes_of(run.params)
         bound = np.asarray(corrected.log_mask_patterns(experts, active, points, LABELINGS.dims.num_features))

@@ -13,7 +13,8 @@ from moe_theory.verification.statement import alike, probability
 
 SAMPLES = experiments.COIN_SAMPLES[-1]
 EXCESS = 2.5 / math.sqrt(2 * SAMPLES)  # x
-FAIR_COIN, COMPUTED = COIN.over([cell_name(m=SAMPLES)]), dataclasses.replace(FORMULA, labels=("m up to 100",))
+FAIR_COIN = COIN.over([cell_name(m=SAMPLES)])
+COMPUTED = dataclasses.replace(FORMULA, labels=("m up to 100",))
 
 # Any constant in the exponent is the favourable reading: the theorem that follows is an O().
 EQUATION_20 = statement("equation-20", module=__name__)

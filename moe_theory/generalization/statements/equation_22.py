@@ -21,7 +21,8 @@ def sparsity_grid() -> dict[str, np.ndarray]:
     """(22) and (23) over all k <= T <= 64, m and d_N, with what (22) is solved for: arrays (sizes, m, d_N)."""
     pairs = np.array([(experts, active) for experts in range(1, 65) for active in range(1, experts + 1)])
     experts, active = pairs.T[:, :, None, None]
-    samples, dimensions = np.array([10, 1000, 10**6])[:, None], np.array([1, 10, 1000])
+    samples = np.array([10, 1000, 10**6])[:, None]
+    dimensions = np.array([1, 10, 1000])
     values = {
         form: np.asarray(theory.theorem_1(experts, active, samples, 0.1, dimensions, form=form))
         for form in theory.FORMS
@@ -32,7 +33,9 @@ def sparsity_grid() -> dict[str, np.ndarray]:
 
 @EQUATION_22.charitable("equation-22.inversion", COMPUTED, EXACTLY)
 def inversion_error(run) -> np.ndarray:
-    grid, mean, delta = sparsity_grid(), 2 * 0.1, 0.05
+    grid = sparsity_grid()
+    mean = 2 * 0.1
+    delta = 0.05
     exponent = 2 * grid["samples"] * (grid["binomial"] / 2 - mean) ** 2
     needed = np.log(4 / delta) + grid["patterns"]
     return alike(run, np.max(np.abs(needed - exponent) / needed))
@@ -48,7 +51,8 @@ def largest_drop(most: float) -> float:
     """The largest fall of (22) from k - 1 to k, over all k up to `most` T, relative to what it falls from."""
     grid = sparsity_grid()
     experts, active = grid["pairs"].T
-    before, after = grid["binomial"][:-1], grid["binomial"][1:]
+    before = grid["binomial"][:-1]
+    after = grid["binomial"][1:]
     is_next = (experts[1:] == experts[:-1]) & (active[1:] <= most * experts[1:])
     return float(np.max(np.where(is_next[:, None, None], (before - after) / before, 0)))
 

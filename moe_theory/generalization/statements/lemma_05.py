@@ -35,7 +35,8 @@ def product_bound(run) -> float:
 
 def fixed_router_bound(run) -> np.ndarray:
     experts, _, samples = experiments.sizes_of(run.params)
-    gate, norm = shown(run, "mean_square_gate"), float(run.params.expert_norm)
+    gate = shown(run, "mean_square_gate")
+    norm = float(run.params.expert_norm)
     return np.asarray(corrected.fixed_router_complexity(experts, samples, gate, norm))
 
 

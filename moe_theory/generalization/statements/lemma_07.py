@@ -9,7 +9,8 @@ from moe_theory.verification.claim import excess
 from moe_theory.verification.statement import bound, identity, ranged
 
 COIN_GAPS = {25: (0.28,), 100: (0.13, 0.17)}  # by m
-BY_CELLS, BY_SAMPLES = experiments.FEW_CELLS.over("num_experts", *CELL_GAPS), experiments.COIN.over("num_samples")
+BY_CELLS = experiments.FEW_CELLS.over("num_experts", *CELL_GAPS)
+BY_SAMPLES = experiments.COIN.over("num_samples")
 OF_CELLS = [f"T = {experts}, gap {gap}" for experts, gaps in CELL_GAPS.items() for gap in gaps]
 
 LEMMA_7 = statement("lemma-7", module=__name__)

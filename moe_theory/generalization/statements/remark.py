@@ -14,11 +14,15 @@ from moe_theory.verification.claim import Runs, Selection
 from moe_theory.verification.statement import alike, identity, ordering, rate
 
 LARGEST = 64  # largest T at which the term is evaluated
-MANY, FEW_OF_MANY = 4096, (1, 2, 4, 8, 16, 32, 64)  # T, and k
+# T, and k
+MANY = 4096
+FEW_OF_MANY = (1, 2, 4, 8, 16, 32, 64)
 FIT_ACTIVE = (1, 2, 4, 8)
-FIT_SAMPLES, FIT_EXPERTS = 128, 8
+FIT_SAMPLES = 128
+FIT_EXPERTS = 8
 ANY = Selection(experiments.COIN, (cell_name(m=experiments.COIN_SAMPLES[0]),), is_computed=True)
-REMARK, FLAT = "Remark on sparsity awareness", identity(within=1e-12)
+REMARK = "Remark on sparsity awareness"
+FLAT = identity(within=1e-12)
 
 TERM = statement("remark-term", module=__name__)
 FEWER_ACTIVE = statement("remark-fewer-active", module=__name__)
@@ -56,7 +60,8 @@ def each_of(cells: Sequence[str], measure: Callable[[Run], np.ndarray]) -> Calla
     return lambda runs: np.stack([measure(runs[cell]) for cell in cells])
 
 
-STEPS, NORMS = list(itertools.pairwise(experiments.ROUTER_ACTIVE)), experiments.ROUTER_NORMS
+STEPS = list(itertools.pairwise(experiments.ROUTER_ACTIVE))
+NORMS = experiments.ROUTER_NORMS
 FEWER, MORE = (
     [experiments.router_name(experiments.SPARSE_EXPERTS, step[side], norm) for norm in NORMS for step in STEPS]
     for side in range(2)
@@ -75,7 +80,9 @@ FEWER_ACTIVE.replacement(
 
 
 FEWER_ACTIVE.also("remark.monotone", role="step")
-NEAR, FAR = 1.0, 100.0  # the router's coordinate
+# the router's coordinate
+NEAR = 1.0
+FAR = 100.0
 WEIGHTS = np.geomspace(1e-3, 1e3, 2001)
 
 

@@ -24,7 +24,8 @@ SAMPLES = experiments.GROWING_SAMPLES
 GRANTED = 1  # d_N of a single mask function is 0; Theorem 1 is granted more
 RANDOM_LABELS = 0.5  # the largest gap there is on labels that nothing can predict
 FORMS = ("product, k = 1", "Lipschitz", "covering")
-MEMORISING_SAMPLES, MEMORISING_SHARE = 10_000, 0.6
+MEMORISING_SAMPLES = 10_000
+MEMORISING_SHARE = 0.6
 
 THEOREM_1 = statement("theorem-1", module=__name__)
 
@@ -183,7 +184,8 @@ holds("natural", every(NATURAL), linear(experiments.NATURAL_FEATURES))
 
 def bounds_by_form(runs: Runs) -> list[np.ndarray]:
     """The bounds of each form in all settings, at an even share of delta, for forms that apply to some of these k."""
-    share, size = 1 / len(runs), experiments.FIT_FEATURES
+    share = 1 / len(runs)
+    size = experiments.FIT_FEATURES
     bounds = np.array([experiments.corrected_bounds_at(run.params, size, share)[:3] for run in runs.values()])
     return [form for form in bounds.T if not np.all(np.isnan(form))]  # NaN: not for this k
 
@@ -213,6 +215,7 @@ for name, fits in (("random-labels", experiments.FITS), ("some-of-many", experim
 
 # What training finds is far from the largest gap of its class, which is what the theorem bounds.
 for source in ("teacher", "digits"):
-    runs, size = every(experiments.TRAINED[source]), experiments.TRAINED_FEATURES[source]
+    runs = every(experiments.TRAINED[source])
+    size = experiments.TRAINED_FEATURES[source]
     seldom(f"theorem-1.trained-{source}", runs, linear_bound(size), 1.0, role="ours")
     holds(f"trained-{source}", runs, linear(size), 1.0)

@@ -42,7 +42,8 @@ BOUNDS = {
 
 def compute(setup: plot.Setup) -> xr.Dataset:
     """The most leaves and the largest depth over replicates, by case, rule and slot, with the bounds."""
-    length, progress = setup.rounds, setup.progress
+    length = setup.rounds
+    progress = setup.progress
     params = {name: params_of(setup, case) for name, case in CASES.items()}
     places = np.unique(np.rint(np.geomspace(1, length, NUM_RECORDS)).astype(int)) - 1
     times = recorded_rounds(length)[places]

@@ -32,7 +32,8 @@ class PolicyCurve(NamedTuple):
 
 
 _TREE = {"warm_start": False, "split_rule": RANDOM_SPLIT}
-_EFFECTIVE, _WARM = _TREE | {"split_rule": EFFECTIVE_SPLIT}, _TREE | {"warm_start": True}
+_EFFECTIVE = _TREE | {"split_rule": EFFECTIVE_SPLIT}
+_WARM = _TREE | {"warm_start": True}
 CURVES: dict[str, PolicyCurve] = {
     "random": PolicyCurve(policies.TANBR, "Tanbr", roles.MEASURED, _TREE),
     "effective": PolicyCurve(
@@ -62,7 +63,8 @@ CONFIDENCE = 0.95
 
 def compute(setup: plot.Setup) -> xr.Dataset:
     """Mean regret with its band, and fitted exponents with their intervals, by reward, method and slot."""
-    cells, observe = [], fields("info.cumulative_regret")
+    cells = []
+    observe = fields("info.cumulative_regret")
     for reward in REWARDS:
         for name, method in CURVES.items():
             params = {f"{reward}, {name}": setup.params(**{"mix_drift": DRIFT, **method.changes})}
@@ -141,7 +143,8 @@ def picture(data: xr.Dataset, canvas: plot.Canvas) -> None:
 def _draw_guides(panel: plot.Axes, slots: Float[np.ndarray, " R"], end: float, ratio: float) -> None:
     """Both rates, through Tanbr's last regret."""
     exponent = corrected.regret_exponent(ratio)
-    root, power = np.sqrt(slots) * np.log(np.maximum(slots, 2)), slots**exponent
+    root = np.sqrt(slots) * np.log(np.maximum(slots, 2))
+    power = slots**exponent
     behind: dict[str, Any] = {"linewidth": 0.8, "zorder": 0}
     label = r"$\propto \sqrt{t}\,\log t$"
     panel.plot(slots, end * root / root[-1], **roles.PRINTED(**behind), label=label)
@@ -161,7 +164,8 @@ def overview_curves(setup: plot.Setup) -> plot.Curves:
     run = setup.run([cell])[cell.name]
     places = 2 ** np.arange(len(run.rounds).bit_length()) - 1
     slots = run.rounds[places].astype(float)
-    logarithms, power = np.log(slots), corrected.regret_exponent(OVERVIEW_RATIO)
+    logarithms = np.log(slots)
+    power = corrected.regret_exponent(OVERVIEW_RATIO)
     sums = plot.across_replicates(experiments.recorded(run, "cumulative_discretization")[places])
     orders = (np.sqrt(slots) * logarithms, slots**power * logarithms ** (1 - power))
     through = (order / order[0] * sums["mean"][0] for order in orders)

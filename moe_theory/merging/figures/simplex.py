@@ -77,7 +77,8 @@ def _cut(corners: Float[np.ndarray, "c 3"], room: Float[np.ndarray, " c"]) -> Fl
 
 def area(corners: Float[np.ndarray, "c 3"]) -> float:
     """Of a polygon on the simplex, as a share of the simplex."""
-    first, second = corners[:, 0], corners[:, 1]
+    first = corners[:, 0]
+    second = corners[:, 1]
     return float(abs(np.sum(first * np.roll(second, -1) - second * np.roll(first, -1))))
 
 
@@ -120,7 +121,9 @@ def picture(data: xr.Dataset, canvas: plot.Canvas) -> None:
 def _draw_leaves(panel: plot.Axes, here: xr.Dataset, is_leaf: Bool[np.ndarray, " C"], colours: Any) -> None:
     from matplotlib.collections import PolyCollection
 
-    lower, upper, depth = here.lower.values[is_leaf], here.upper.values[is_leaf], here.depth.values[is_leaf]
+    lower = here.lower.values[is_leaf]
+    upper = here.upper.values[is_leaf]
+    depth = here.depth.values[is_leaf]
     shapes = [polygon(*box) for box in zip(lower, upper, strict=True)]
     is_shown = [len(shape) > 2 and area(shape) > LEAST_AREA for shape in shapes]
     drawn: Sequence[Any] = [shape @ CORNERS for shape, shown in zip(shapes, is_shown, strict=True) if shown]

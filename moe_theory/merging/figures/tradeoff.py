@@ -134,7 +134,8 @@ def _label(panel: plot.Axes, values: Mapping[str, xr.Dataset], words: Mapping[st
     ordered = sorted(words, key=lambda name: float(values[name].accuracy))
     heights = spread([float(values[name].accuracy) for name in ordered], LEAST_GAP, 0.02, 1.0)
     for name, height in zip(ordered, heights, strict=True):
-        value, colour = values[name], FAMILIES[family(name)][1]["color"]
+        value = values[name]
+        colour = FAMILIES[family(name)][1]["color"]
         panel.plot([at, float(value.ratio)], [height, float(value.accuracy)], color=colour, linewidth=0.4, zorder=0)
         panel.text(at, height, f" {words[name]} ", ha=side, va="center", fontsize=6.5, color="0.1")
 

@@ -137,7 +137,8 @@ def gram_matrices(
 
 def own_inputs(calibration: Examples, num_experts: int) -> Float[np.ndarray, "E m s p"]:
     """m inputs of each expert's own tasks, evenly spaced. Raises: InvalidValueError where an expert has none."""
-    tasks, inputs = np.asarray(calibration.tasks), np.asarray(calibration.inputs)
+    tasks = np.asarray(calibration.tasks)
+    inputs = np.asarray(calibration.inputs)
     places = [np.flatnonzero(tasks % num_experts == expert) for expert in range(num_experts)]
     if any(len(own) == 0 for own in places):
         raise InvalidValueError(

@@ -153,7 +153,8 @@ def _reinforced_loss(
         scores = routing.logits(routers[layer], kind, tokens, None)
         drawn = jax.random.categorical(jax.random.fold_in(key, layer), jax.lax.stop_gradient(scores))[..., None]
         surprise.append(-jnp.sum(jnp.take_along_axis(jax.nn.log_softmax(scores), drawn, axis=-1), axis=(1, 2)))
-        chosen, flat = drawn.astype(jnp.int32).reshape(-1, 1), tokens.reshape(-1, tokens.shape[-1])
+        chosen = drawn.astype(jnp.int32).reshape(-1, 1)
+        flat = tokens.reshape(-1, tokens.shape[-1])
         return routing.dense(experts, flat, chosen, jnp.ones(chosen.shape, tokens.dtype)).reshape(tokens.shape)
 
     answers = jnp.argmax(transformer.forward(model, inputs, moe), axis=-1)

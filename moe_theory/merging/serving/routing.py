@@ -199,7 +199,8 @@ def choose(kind: Kind, scores: Float[Array, "*n K"]) -> tuple[Int[Array, "*n k"]
 
     Source: Shazeer et al., 2017, Eq. (3) to (5).
     """
-    rest, chosen = scores, []
+    rest = scores
+    chosen = []
     for _ in range(kind.num_active):  # faster than a sort for so few
         chosen.append(jnp.argmax(rest, axis=-1).astype(jnp.int32))
         rest = jnp.where(jax.nn.one_hot(chosen[-1], scores.shape[-1], dtype=bool), -jnp.inf, rest)

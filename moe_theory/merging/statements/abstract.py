@@ -25,7 +25,8 @@ from moe_theory.verification.statement import Declared, alike, bound
 
 SLOTS = (312, 625, 1250, 2500, LONG_SLOTS)  # where growth is looked at
 # Seconds of Table I: of token-level and of task-level routing with 1, 2 and 3 experts, and with all merged.
-TOKEN_SECONDS, TASK_SECONDS = np.array([1.81, 2.42, 3.05, 193.88]), np.array([1.16, 1.78, 2.41, 3.01])
+TOKEN_SECONDS = np.array([1.81, 2.42, 3.05, 193.88])
+TASK_SECONDS = np.array([1.16, 1.78, 2.41, 3.01])
 TANBR_SECONDS = 0.61
 TOLERANCE = 0.1  # of an exponent that is fitted over so few slots
 BYTES = dataclasses.replace(SERVING, labels=("share of the bytes",))

@@ -17,7 +17,8 @@ ASSUMPTION_2 = statement("assumption-2", module=__name__)
     labels=["eigenvalues that are 0"],
 )
 def num_zeros(run) -> np.ndarray:
-    leaves, found = run.state.tree, []
+    leaves = run.state.tree
+    found = []
     for place in range(len(run.replicates)):
         points = np.asarray(leaves.point[:, :, place], np.float64)[leaves.active[:, place]]
         rows = np.unique(points / np.linalg.norm(points, axis=1, keepdims=True), axis=0)
@@ -35,7 +36,8 @@ def norm_error(run) -> np.ndarray:
     "assumption-2.positive-kernel", TREES.at(tree_cell("uniform", SMOOTHNESS_RATIOS[1])), counterexample()
 )
 def is_singular(run) -> np.ndarray:
-    leaves, found = run.state.tree, []
+    leaves = run.state.tree
+    found = []
     for place in range(len(run.replicates)):
         points = np.asarray(leaves.point[:, :, place], np.float64)[leaves.active[:, place]]
         split_last = run.records.num_leaves[-1, place] != run.records.num_leaves[-2, place]

@@ -25,6 +25,7 @@ def difference_of_drawn(run) -> np.ndarray:
 
 @EQUATION_3.literal("equation-3.parameters", computed(*(f"L = {depth}" for depth in DEPTHS)), identity(within=0))
 def difference(run) -> np.ndarray:
-    width, ends = DIMS.width, DIMS.width * (DIMS.max_experts + DIMS.num_tasks)
+    width = DIMS.width
+    ends = DIMS.width * (DIMS.max_experts + DIMS.num_tasks)
     # The matrices of (3): (w, K), L - 2 times (w, w), and (V, w).
     return alike(run, [abs(ends + width**2 * (depth - 1) - (ends + width**2 * (depth - 2))) for depth in DEPTHS])

@@ -8,7 +8,8 @@ from moe_theory.merging.statements.setting import statement
 from moe_theory.verification.claim import excess
 from moe_theory.verification.statement import alike, identity
 
-RATES, X = 1 / (1 - np.array(SMOOTHNESS_RATIOS)), 100.0
+RATES = 1 / (1 - np.array(SMOOTHNESS_RATIOS))
+X = 100.0
 POWER = 2 ** (RATES * np.log(X))
 
 EQUATION_8 = statement("equation-8", module=__name__)

@@ -8,7 +8,9 @@ from moe_theory.merging.statements.abstract import TANBR_SECONDS, TOKEN_SECONDS,
 from moe_theory.merging.statements.setting import statement
 from moe_theory.verification.statement import alike, bound
 
-ONE_EXPERT, SMEAR = 0.65, 0.98  # shares of time saved: against RL and Switch, and "nearly 99 %"
+# shares of time saved: against RL and Switch, and "nearly 99 %"
+ONE_EXPERT = 0.65
+SMEAR = 0.98
 RIVALS = ("token-top-1-capacity", "rl-capacity", "smear-example-linear", "smear-token-linear")
 
 FIGURE_3 = statement("figure-3", module=__name__)

@@ -8,7 +8,9 @@ from moe_theory.merging.statements.abstract import TASK_SECONDS, TOKEN_SECONDS
 from moe_theory.merging.statements.setting import statement
 from moe_theory.verification.statement import alike, identity
 
-SAVED, ROUGHLY = 0.35, 0.05  # "about 35 %"
+# "about 35 %"
+SAVED = 0.35
+ROUGHLY = 0.05
 SMEAR = ("smear-example-linear", "smear-token-linear")
 
 TABLE_1 = statement("table-1", module=__name__)

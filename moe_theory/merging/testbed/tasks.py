@@ -22,7 +22,9 @@ from moe_theory.core.errors import InvalidValueError, unknown_name
 CHANGES = ("as it is", "rotated", "inverted", "permuted")
 SIDE = 8
 PATCH = 4  # pixels along the side of a token
-NUM_CLASSES, NUM_TOKENS, NUM_FEATURES = 10, (SIDE // PATCH) ** 2, PATCH**2
+NUM_CLASSES = 10
+NUM_TOKENS = (SIDE // PATCH) ** 2
+NUM_FEATURES = PATCH**2
 
 
 def digits_task(change: int, is_validation: bool) -> tuple[np.ndarray, np.ndarray]:
@@ -86,7 +88,8 @@ class Recipe:
             )
 
     def _require_multiple(self, name: str, of: str, why: str) -> None:
-        value, unit = getattr(self, name), getattr(self, of)
+        value = getattr(self, name)
+        unit = getattr(self, of)
         if value % unit:
             raise InvalidValueError(
                 f"{name}={value} must be a multiple of {of}={unit}: {why}. Change {name}.", argument=name

@@ -162,7 +162,9 @@ def _phase(
 
 def _layer(key: Key[Array, ""], setting: Recipe) -> Layer:
     projection_key, output_key, in_key, out_key = jax.random.split(key, 4)
-    width, hidden, heads = setting.width, setting.hidden, setting.num_heads
+    width = setting.width
+    hidden = setting.hidden
+    heads = setting.num_heads
     size = width // heads
     attention = Attention(
         _weights(projection_key, (width, 3, heads, size), width),

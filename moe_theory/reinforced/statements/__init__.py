@@ -61,7 +61,9 @@ FORGETTING = statement("forgetting", module=__name__, free=(*FREE, experiments.F
 
 @FORGETTING.charitable("forgetting.decay", SETTLED, identity(within=SMALL))
 def off_the_decay(run):
-    end, settled, state = run.rounds[-1], run.state.settled, run.state
+    end = run.rounds[-1]
+    settled = run.state.settled
+    state = run.state
     forgetting = run.records.forgetting[-1] * (end - 1) - state.forgetting * (settled - 1)
     error = run.records.generalization_error[-1] * end - state.generalization_error * settled
     off = np.maximum(abs(forgetting), abs(error)) / (end * float(run.params.truth_scale) ** 2)
