@@ -33,8 +33,8 @@ def record(folders: tuple[Path, ...], elsewhere: bool) -> None:
     from moe_theory.report.pages import NUMBERS
     from moe_theory.verification.challenges import FOLDER
 
-    searched = [] if elsewhere else [each for each in folders if (each / FOLDER).is_dir()]
-    run = [each for each in folders if each not in searched or (each / NUMBERS).is_file()]
+    searched = [] if elsewhere else [folder for folder in folders if (folder / FOLDER).is_dir()]
+    run = [folder for folder in folders if folder not in searched or (folder / NUMBERS).is_file()]
     kept = [records.of_other_data(folders)] if elsewhere else [*records.of_papers(run), *records.of_searches(searched)]
     told = records.documented(kept)
     for each in kept:

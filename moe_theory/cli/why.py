@@ -53,7 +53,7 @@ def _print_program(kind: str, found: Sequence["Statement"]) -> None:
     """Print the one program of this kind that statements have. Raises: DeclarationError for none or several."""
     from moe_theory.core.errors import DeclarationError
 
-    kinds = {each for of in found for each in of.scripts}
+    kinds = {script for of in found for script in of.scripts}
     if kind == "proof" and kind not in kinds and "disproof" in kinds:
         kind = "disproof"
     having = [each for each in found if kind in each.scripts] or found[:1]  # which says that it has none

@@ -422,7 +422,7 @@ def _limit(
     needed = {cell: math.ceil(length(Params()._replace(**own))) for cell, own in cells.items()}
     of_few = [needed[specialization_cell(FEW_EXPERTS, scale)] for scale in scales[:-1]]
     programs = sorted({max(needed.values()), *of_few})
-    lengths = {cell: next(each for each in programs if each >= least) for cell, least in needed.items()}
+    lengths = {cell: next(program for program in programs if program >= least) for cell, least in needed.items()}
     runs = {"name": name, "cells": cells, "num_rounds": programs[-1], "lengths": lengths, "length_of": length, **about}
     return over_scales(of({}), scales)
 

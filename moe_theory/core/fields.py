@@ -84,7 +84,7 @@ def fields_beside(cls: type) -> list[Field]:
     """The fields of a class, and of the `Params` and `Dims` that are declared beside it."""
     beside = vars(inspect.getmodule(cls))
     classes = dict.fromkeys([cls, *(beside[name] for name in ("Params", "Dims") if name in beside)])
-    return [field for each in classes for field in fields_of(each)]
+    return [field for kind in classes for field in fields_of(kind)]
 
 
 def _letters(symbol: str) -> str:

@@ -381,7 +381,7 @@ def _lengths(dims: Dims) -> tuple[tuple[int, ...], tuple[int, ...]]:
 
 def _zeros(dims: Dims, count: int) -> Factors:
     dtype = jnp.result_type(float)
-    return Factors(*(tuple(jnp.zeros((count, n), dtype) for n in each) for each in _lengths(dims)))
+    return Factors(*(tuple(jnp.zeros((count, n), dtype) for n in length) for length in _lengths(dims)))
 
 
 def _loop(count: Int[Array, ""], most: int, body: Callable[[Any, Any], Any], carry: Any) -> Any:

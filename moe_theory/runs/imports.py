@@ -232,7 +232,9 @@ def _version(name: str) -> str:
     with contextlib.suppress(metadata.PackageNotFoundError):
         return metadata.version(name)
     start = f"\n{name}/__init__.py,"  # `metadata.packages_distributions` takes most of a second
-    owners = [each for each in metadata.distributions() if start in f"\n{each.read_text('RECORD')}"]
+    owners = [
+        distribution for distribution in metadata.distributions() if start in f"\n{distribution.read_text('RECORD')}"
+    ]
     return " ".join(sorted(f"{owner.name} {owner.version}" for owner in owners))
 
 

@@ -209,7 +209,9 @@ class Digests:
         members = sorted(vars(kind).items())
         if library_of(home) or (home.partition(".")[0] == PACKAGE and "<locals>" not in kind.__qualname__):
             members = []
-        members = [each for each in members if each[0] not in DECLARATIVE and not inspect.ismemberdescriptor(each[1])]
+        members = [
+            member for member in members if member[0] not in DECLARATIVE and not inspect.ismemberdescriptor(member[1])
+        ]
         return self._parts("class", kind.__qualname__, reach, kind.__bases__, members)
 
     def _instance(self, value: Any) -> bytes:

@@ -39,7 +39,7 @@ class Flip:
 
     def under(self, reading: str) -> list[Verdict]:
         """The verdicts under a reading of the paper."""
-        return [each for each in self.verdicts if each.reading.partition(", ")[0] == reading]
+        return [verdict for verdict in self.verdicts if verdict.reading.partition(", ")[0] == reading]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -71,7 +71,7 @@ class Clause:
     @property
     def words(self) -> str:
         """ "num_samples ≥ 3 and noise_scale ≤ 0.1"."""
-        return " and ".join(each.words for each in self.bounds)
+        return " and ".join(bound.words for bound in self.bounds)
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
@@ -112,7 +112,7 @@ class Challenge(Shown):
 
     def row(self) -> dict[str, Any]:
         """Its facts by name, as a table of many has them."""
-        at = "; ".join(placed(each.setting) for each in self.flips)
+        at = "; ".join(placed(flip.setting) for flip in self.flips)
         return {"statement": self.statement, "sought": self.sought, "found": at or "none", "settings": self.settings}
 
     def to_json(self) -> dict[str, Any]:
@@ -137,7 +137,7 @@ class Challenge(Shown):
         """The flips whose verdicts under a reading are the other way than at the recorded point."""
         wanted = Status.REFUTED if self.sought == "break" else Status.SUPPORTED
         quantifier = any if self.sought == "break" else all
-        found = ((each, each.under(reading)) for each in self.flips)
+        found = ((flip, flip.under(reading)) for flip in self.flips)
         return [each for each, own in found if own and quantifier(v.status is wanted for v in own)]
 
 

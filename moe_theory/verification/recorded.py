@@ -46,7 +46,9 @@ class Recorded:
     def whole(self) -> list[Verdict]:
         """The verdicts, with what their claims say; those on claims that are gone are left out."""
         claims = catalog_of(self.paper).claims
-        return [whole_verdict(claims[each["claim"]], each) for each in self.verdicts if each["claim"] in claims]
+        return [
+            whole_verdict(claims[verdict["claim"]], verdict) for verdict in self.verdicts if verdict["claim"] in claims
+        ]
 
 
 def read() -> dict[str, Recorded]:
@@ -136,7 +138,7 @@ def searches_of(paper: str) -> list[Challenge]:
 
 def searches_written(searches: Iterable[Challenge]) -> str:
     """The text of a record, a search a line."""
-    lines = [json.dumps(each.to_json(), ensure_ascii=False) for each in searches]
+    lines = [json.dumps(search.to_json(), ensure_ascii=False) for search in searches]
     return "[\n " + ",\n ".join(lines) + "\n]\n"
 
 
@@ -146,7 +148,11 @@ def searches_parsed(text: str, where: str, claims: Mapping[str, ClaimFacts]) -> 
     """
     try:
         documents = json.loads(text)
-        known = [each for each in documents if all(v["claim"] in claims for f in each["flips"] for v in f["verdicts"])]
+        known = [
+            document
+            for document in documents
+            if all(v["claim"] in claims for f in document["flips"] for v in f["verdicts"])
+        ]
         return [Challenge.of_json(each, claims) for each in known]
     except (KeyError, TypeError, AttributeError, ValueError) as failure:
         raise DamagedError(f"{where} is damaged ({failure}). Search again.") from None

@@ -351,7 +351,7 @@ def statement(
         )
     shared = paper_texts(module).all if texts is not None else ()
     checks = tuple(_hypothesis(each, module, holds) for each in (*shared, *hypotheses))
-    plain = plain_statement(id, owner, module, words, [each.text for each in checks])
+    plain = plain_statement(id, owner, module, words, [check.text for check in checks])
     return Declared(
         **{field.name: getattr(plain, field.name) for field in dataclasses.fields(Statement)},
         checks=checks,
@@ -381,7 +381,7 @@ def free_of(of: Statement) -> tuple[FreeAxis, ...]:
     for paper in {id.partition(".")[0] for id in of.roles}.intersection(paper_names()):
         find_paper(paper).import_claims()
     claims = [registered()[id] for id in deciding(of) if id in registered() and of.roles[id] in DECIDING]
-    return tuple(axis for axis in (claims[0].free if claims else ()) if all(axis in each.free for each in claims))
+    return tuple(axis for axis in (claims[0].free if claims else ()) if all(axis in claim.free for claim in claims))
 
 
 def declared() -> list[Declared]:
@@ -413,10 +413,10 @@ def _checked(hypotheses: Sequence[Hypothesis], selection: Selection) -> Callable
     def check(dims: Any, runs: Runs) -> list[tuple[str, bool]]:
         names = selection.cells or tuple(runs)
         found = []
-        for each in hypotheses:
-            failing = [name for name in names if not np.all(each.holds(dims, runs[name]))]
+        for hypothesis in hypotheses:
+            failing = [name for name in names if not np.all(hypothesis.holds(dims, runs[name]))]
             where = f" (not for {', '.join(failing)})" if 0 < len(failing) < len(names) else ""
-            found.append((each.text + where, not failing))
+            found.append((hypothesis.text + where, not failing))
         return found
 
     return check

@@ -64,7 +64,7 @@ def require_parts(variant: Variant, experiments: Iterable[Experiment]) -> None:
     """Raise UnknownNameError for a part that no algorithm has which these experiments run, InvalidValueError for one
     of another kind than the paper's own.
     """
-    every = [parts_of(each.system_of(cell)) for each in experiments for cell in each.cells]
+    every = [parts_of(experiment.system_of(cell)) for experiment in experiments for cell in experiment.cells]
     known = {name for parts in every for name in parts}
     for name, part in variant.parts.items():
         if known and name not in known:

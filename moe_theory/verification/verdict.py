@@ -461,10 +461,10 @@ class Report(JsonRecord):
     @property
     def own_system(self) -> str:
         """The name of the algorithm of one's own that it is on; empty for a paper's."""
-        return next((each.own_system for each in self.verdicts), "")
+        return next((verdict.own_system for verdict in self.verdicts), "")
 
     def to_json(self) -> dict[str, Any]:
-        return {**plain(dataclasses.asdict(self)), "verdicts": [each.to_json() for each in self.verdicts]}
+        return {**plain(dataclasses.asdict(self)), "verdicts": [verdict.to_json() for verdict in self.verdicts]}
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> "Report":

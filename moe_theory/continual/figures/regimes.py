@@ -40,8 +40,8 @@ def compute(setup: plot.Setup) -> xr.Dataset:
     dims = setup.dims
     paths = [setup.params(**limit_params(setup.experts[-1], scale)) for scale in LIMIT]
     return drives.compute(setup, KINDS).assign_attrs(
-        limit_drives=[gate_drive(each, dims.num_features, dims.num_tasks) for each in paths],
-        limit_ratios=[drive_of(each, dims) for each in paths],
+        limit_drives=[gate_drive(path, dims.num_features, dims.num_tasks) for path in paths],
+        limit_ratios=[drive_of(path, dims) for path in paths],
         num_tasks=dims.num_tasks,
         num_clusters=min(int(setup.params().num_clusters), dims.num_tasks),
     )
