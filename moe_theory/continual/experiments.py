@@ -367,8 +367,8 @@ def without_termination(setting: Mapping[str, Any]) -> Experiment:
     """The same while gates are never fixed, with the sizes of a setting."""
     dims = dataclasses.replace(SPECIALIZATION_DIMS, **setting)
     cells = _specialization_cells(*SPECIALIZATION_SCALES, terminate=False)
-    about = {"name": "no-termination", "dims": dims, "cells": cells, "of": without_termination}
-    return dataclasses.replace(SPECIALIZATION, system=system_with_diagnostics(dims), **about)
+    options = {"name": "no-termination", "dims": dims, "cells": cells, "of": without_termination}
+    return dataclasses.replace(SPECIALIZATION, system=system_with_diagnostics(dims), **options)
 
 
 NO_TERMINATION = without_termination({})
@@ -419,7 +419,7 @@ def _limit(
         for number in (MANY_EXPERTS, FEW_EXPERTS)
         for scale in scales
     }
-    needed = {cell: math.ceil(length(Params()._replace(**own))) for cell, own in cells.items()}
+    needed = {cell: math.ceil(length(Params()._replace(**overrides))) for cell, overrides in cells.items()}
     of_few = [needed[specialization_cell(FEW_EXPERTS, scale)] for scale in scales[:-1]]
     programs = sorted({max(needed.values()), *of_few})
     lengths = {cell: next(program for program in programs if program >= least) for cell, least in needed.items()}
@@ -546,10 +546,10 @@ def drive_of(params: Params, dims: Dims = FIGURE_2_DIMS) -> float:
 
 def _drive_cells(num_experts: int) -> dict[str, dict[str, Any]]:
     clusters = SIZES["num_tasks"] if num_experts == MANY_EXPERTS else Params().num_clusters
-    own = {"num_experts": num_experts, "num_clusters": clusters}
+    overrides = {"num_experts": num_experts, "num_clusters": clusters}
     return {
-        f"M = {num_experts}, kappa / lambda = {ratio:g}": own
-        | {"signal_scale": with_drive(Params()._replace(**own), ratio).signal_scale}
+        f"M = {num_experts}, kappa / lambda = {ratio:g}": overrides
+        | {"signal_scale": with_drive(Params()._replace(**overrides), ratio).signal_scale}
         for ratio in DRIVES
     }
 
@@ -642,8 +642,8 @@ def printed(
     """What a theorem says of a metric at some of the rounds that runs of Fig. 2's sizes have recorded (V, B)."""
 
     def values(run: Run) -> np.ndarray:
-        said = getattr(bounds_of(run, run.dims, form), name)
-        return said[np.searchsorted(run.rounds, rounds)].astype(np.float64)
+        bound_value = getattr(bounds_of(run, run.dims, form), name)
+        return bound_value[np.searchsorted(run.rounds, rounds)].astype(np.float64)
 
     return values
 
@@ -651,14 +651,14 @@ def printed(
 @functools.lru_cache(maxsize=2 * NUM_POOLS)  # of two readings: each look at each claim asks for those it has again
 def exact_of_pool(truths: bytes, signals: bytes, num_tasks: int, num_samples: int, num_rounds: int) -> corrected.Exact:
     """Exact single-expert metrics in each round; the pool as the bytes of its float64 arrays (N, d)."""
-    own, seen = (np.frombuffer(each).reshape(num_tasks, -1) for each in (truths, signals))
-    return corrected.single_expert(Pool(own, seen, np.arange(num_tasks)), num_samples, num_rounds)
+    truth_rows, signal_rows = (np.frombuffer(buffer).reshape(num_tasks, -1) for buffer in (truths, signals))
+    return corrected.single_expert(Pool(truth_rows, signal_rows, np.arange(num_tasks)), num_samples, num_rounds)
 
 
 def exact_of(run: Run) -> corrected.Exact:
     pools, places = shared_pools_of(run)
-    of = len(pools[0].truths), run.dims.num_samples, int(run.rounds[-1])
-    moments = [exact_of_pool(pool.truths.tobytes(), pool.signals.tobytes(), *of) for pool in pools]
+    sizes = len(pools[0].truths), run.dims.num_samples, int(run.rounds[-1])
+    moments = [exact_of_pool(pool.truths.tobytes(), pool.signals.tobytes(), *sizes) for pool in pools]
     by_pool = corrected.Exact(*(np.stack(leaves, axis=-1)[run.rounds - 1] for leaves in zip(*moments, strict=True)))
     return corrected.Exact(*(leaf[:, places] for leaf in by_pool))
 

@@ -56,24 +56,24 @@ def split_step(step: Callable[[Any, Any, Any], Any], key: Any, state: Any, param
     num_keys = len(jax.tree.leaves(key))
     num_states = len(jax.tree.leaves(state))
     keys = program.invars[:num_keys]
-    others = program.invars[num_keys:]
-    states, after = others[:num_states], program.outvars[:num_states]
+    parameter_variables = program.invars[num_keys:]
+    states, after = parameter_variables[:num_states], program.outvars[:num_states]
     is_next = isinstance(result, tuple) and result and jax.tree.structure(result[0]) == jax.tree.structure(state)
-    kept = {before for before, now in zip(states, after, strict=True) if before is now} if is_next else set()
+    constants = {before for before, now in zip(states, after, strict=True) if before is now} if is_next else set()
     added: list[int | None] = [None] * num_states
     if is_next:
         added = _added(closed, num_keys, num_states)
     counters = {variable for variable, step_by in zip(states, added, strict=True) if step_by == 1}
-    stages = _stages(program.eqns, {*keys, *counters}, set(states) - kept - counters)
+    stages = _stages(program.eqns, {*keys, *counters}, set(states) - constants - counters)
 
     used = (_variables(program.outvars) | _inputs(stages.act)) - set(_outputs(stages.act))
     prepared = [variable for variable in [*keys, *_outputs(stages.draw + stages.prepare)] if variable in used]
     used = set(prepared) | _inputs(stages.prepare)
-    drawn = [variable for variable in [*keys, *_outputs(stages.draw)] if variable in used]
+    drawn_variables = [variable for variable in [*keys, *_outputs(stages.draw)] if variable in used]
 
     def part(inputs: list[Any], equations: list[Any], outputs: list[Any]) -> Callable[[Any, Any, Any], Values]:
         needed = _needed(stages.plain + equations, _variables(outputs))
-        run = _function_of(closed, [*inputs, *others], outputs, needed)
+        run = _function_of(closed, [*inputs, *parameter_variables], outputs, needed)
         return lambda values, state, params: run(*jax.tree.leaves((values, state, params)))
 
     def count(state: Any, rounds: Any) -> Any:
@@ -87,8 +87,8 @@ def split_step(step: Callable[[Any, Any, Any], Any], key: Any, state: Any, param
 
     act = part(prepared, stages.act, program.outvars)
     return StepParts(
-        draw=part(keys, stages.draw, drawn),
-        prepare=part(drawn, stages.prepare, prepared),
+        draw=part(keys, stages.draw, drawn_variables),
+        prepare=part(drawn_variables, stages.prepare, prepared),
         act=lambda values, state, params: jax.tree.unflatten(structure, act(values, state, params)),
         count=count,
         shapes=result,
@@ -101,11 +101,11 @@ def require_counted(state: Any, added: list[int | None]) -> None:
     step_by = added[place_of_round(state)]
     if step_by == 1:
         return
-    what = "gives a `round` that cannot be read as the last one plus 1"
+    complaint = "gives a `round` that cannot be read as the last one plus 1"
     if step_by is not None:
-        what = f"adds {step_by} to the state's `round`" if step_by else "leaves the state's `round` as it was"
+        complaint = f"adds {step_by} to the state's `round`" if step_by else "leaves the state's `round` as it was"
     raise DeclarationError(
-        f"`step` {what}: the keys of rounds are made of it, and runs are counted by it. Give round=state.round + 1, "
+        f"`step` {complaint}: the keys of rounds are made of it, and runs are counted by it. Give round=state.round + 1, "
         "and keep any other clock in a field of its own."
     )
 
@@ -120,9 +120,9 @@ def require_same_start(init: Callable[[Any], Any], key: Any) -> tuple[Any, int |
         return shapes, None
     program = closed.jaxpr
     outputs = [program.outvars[place]]
-    (begun,) = _offsets(closed, [None] * len(program.invars), outputs)
-    if begun is not None:
-        return shapes, begun.number
+    (start_offset,) = _offsets(closed, [None] * len(program.invars), outputs)
+    if start_offset is not None:
+        return shapes, start_offset.number
     needed = _needed([equation for equation in program.eqns if not equation.effects], _variables(outputs))
     if (_variables(outputs) | _inputs(needed)) & set(program.invars):
         raise DeclarationError(
@@ -154,18 +154,20 @@ def _stages(equations: list[Any], known: Variables, changing: Variables) -> _Sta
     costly = _needed(random, set(_outputs([equation for equation in random if _is_costly(equation)])))
     # Parts of what was drawn are stored in the place of the whole.
     draw = []
-    drawn = set()
+    drawn_variables = set()
     for equation in random:
-        is_part = equation.primitive.name in _PARTS and _inputs([equation]) <= drawn
-        if is_part or any(equation is other for other in costly):
+        is_part = equation.primitive.name in _PARTS and _inputs([equation]) <= drawn_variables
+        if is_part or any(equation is costly_equation for costly_equation in costly):
             draw.append(equation)
-            drawn |= set(equation.outvars)
+            drawn_variables |= set(equation.outvars)
     prepare = _without(random, draw)
     # What is larger than what it comes from is made again rather than stored.
-    made = known | set(_outputs(random))
+    available = known | set(_outputs(random))
     origins = {}
     for equation in prepare:
-        sources = {origin for variable in _inputs([equation]) & made for origin in origins.get(variable, {variable})}
+        sources = {
+            origin for variable in _inputs([equation]) & available for origin in origins.get(variable, {variable})
+        }
         if equation.primitive.name in _EXPANDING and _size(equation.outvars) > _size(sources):
             origins |= dict.fromkeys(equation.outvars, sources)
     again = []
@@ -189,11 +191,11 @@ def _added(closed: Any, first: int, count: int) -> list[int | None]:
     on and its first outputs; None for other leaves.
     """
     inputs = closed.jaxpr.invars
-    given = [
+    given_offsets = [
         _Offset(place - first, 0) if first <= place < first + count and _is_integer(variable.aval) else None
         for place, variable in enumerate(inputs)
     ]
-    after = _offsets(closed, given, closed.jaxpr.outvars[:count])
+    after = _offsets(closed, given_offsets, closed.jaxpr.outvars[:count])
     return [each.number if each is not None and each.leaf == leaf else None for leaf, each in enumerate(after)]
 
 
@@ -202,35 +204,35 @@ def _offsets(closed: Any, inputs: list[_Offset | None], outputs: list[Any] | Non
     None for anything else. Looks through calls, and branches that agree.
     """
     program = closed.jaxpr
-    known: dict[Any, _Offset | None] = dict(zip(program.invars, inputs, strict=True))
+    offsets: dict[Any, _Offset | None] = dict(zip(program.invars, inputs, strict=True))
     for variable, constant in zip(program.constvars, closed.consts, strict=True):
-        known[variable] = _constant(constant)
+        offsets[variable] = _constant(constant)
 
     def read(atom: Any) -> _Offset | None:
-        return _constant(atom.val) if isinstance(atom, jex_core.Literal) else known.get(atom)
+        return _constant(atom.val) if isinstance(atom, jex_core.Literal) else offsets.get(atom)
 
     equations = program.eqns if outputs is None else _needed(program.eqns, _variables(outputs))
     for equation in equations:
         operands = [read(atom) for atom in equation.invars]
-        found: list[_Offset | None] = [None] * len(equation.outvars)
+        results: list[_Offset | None] = [None] * len(equation.outvars)
         name = equation.primitive.name
         result: Any = next((variable.aval for variable in equation.outvars), None)
         if (inner := called(equation)) is not None:
-            found = _offsets(inner, operands)
+            results = _offsets(inner, operands)
         elif name == "cond":
             branches = [_offsets(branch, operands[1:]) for branch in equation.params["branches"]]
-            found = [each[0] if len(set(each)) == 1 else None for each in zip(*branches, strict=True)]
+            results = [each[0] if len(set(each)) == 1 else None for each in zip(*branches, strict=True)]
         elif name == "select_n" and len(set(operands[1:])) == 1:
-            found = operands[1:2]
+            results = operands[1:2]
         elif name in ("add", "sub") and None not in operands and _is_integer(result):
-            found = [_sum(*operands, sign=1 if name == "add" else -1)]
+            results = [_sum(*operands, sign=1 if name == "add" else -1)]
         elif name in _UNCHANGED and operands[0] is not None and _is_integer(result):
-            own = equation.invars[0].aval.dtype
+            dtype = equation.invars[0].aval.dtype
             limits = jnp.iinfo(result.dtype)
-            is_same = result.dtype == own
+            is_same = result.dtype == dtype
             is_held = operands[0].leaf is None and limits.min <= operands[0].number <= limits.max
-            found = [operands[0]] if is_same or is_held else found
-        known.update(zip(equation.outvars, found, strict=True))
+            results = [operands[0]] if is_same or is_held else results
+        offsets.update(zip(equation.outvars, results, strict=True))
     return [read(atom) for atom in (program.outvars if outputs is None else outputs)]
 
 

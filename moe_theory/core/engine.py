@@ -92,15 +92,15 @@ def run(
         blocks, lengths = planned(num_rounds, record_every, FEWEST_RECORDS if platform == "cpu" else 1)
     run_program = program(platform, is_plain, is_large)
     count = -(-num_rounds // record_every)
-    begun = (system, keys, state, params)
-    rest = (lengths, observe, reduce, is_batch)
+    traced = (system, keys, state, params)
+    static = (lengths, observe, reduce, is_batch)
     if blocks.room > count:
-        kind = (system.step, keys.shape, bytes_of((state, params)), blocks, *rest[1:])
-        known = _record_bytes()
-        if kind not in known:  # asked once, as asking takes as long as a small run
-            known[kind] = bytes_of(run_program.eval_shape(*begun, blocks, *rest)[1])
-        blocks = blocks._replace(room=count) if known[kind] > SPARE_BYTES else blocks
-    state, records = run_program(*begun, blocks, *rest)
+        kind = (system.step, keys.shape, bytes_of((state, params)), blocks, *static[1:])
+        record_bytes = _record_bytes()
+        if kind not in record_bytes:  # asked once, as asking takes as long as a small run
+            record_bytes[kind] = bytes_of(run_program.eval_shape(*traced, blocks, *static)[1])
+        blocks = blocks._replace(room=count) if record_bytes[kind] > SPARE_BYTES else blocks
+    state, records = run_program(*traced, blocks, *static)
     return state, without_room(records, blocks, count, platform)
 
 
@@ -239,8 +239,8 @@ def cpu_options(is_large: bool = False) -> dict[str, Any] | None:
     `XLA_FLAGS` that are no part of that stay as they are.
     """
     flags = os.environ.get("XLA_FLAGS", "")
-    wanted = _FURTHER | (faults.avoiding() if is_large else _BY_XLA)
-    for further in ({name: value for name, value in wanted.items() if f"--{name}" not in flags}, {}):
+    options = _FURTHER | (faults.avoiding() if is_large else _BY_XLA)
+    for further in ({name: value for name, value in options.items() if f"--{name}" not in flags}, {}):
         if _stores(_BARRIERS_STORE | further):
             return _BARRIERS_STORE | further
     return None
@@ -275,21 +275,23 @@ def _run(traits: _RunTraits, *arguments: Any) -> tuple[Any, Any]:
         alone = (system, keys[0], one, params, blocks, lengths, observe, reduced, False)
         state, records = _run(traits, *alone)
         return jax.tree.map(lambda leaf: leaf[..., None], state), records
-    begun = _start(traits.stores, system.init, keys, params, is_batch) if state is None else state
-    begun = vmap.settled(functools.partial(_shapes_of, system.step, keys, is_batch), begun, params)
+    start_state = _start(traits.stores, system.init, keys, params, is_batch) if state is None else state
+    start_state = vmap.settled(functools.partial(_shapes_of, system.step, keys, is_batch), start_state, params)
     # Replicates whose rounds are unchecked may be at different rounds, each of which then draws by its own.
-    first = (jnp.max(begun.round) if state is None or traits.is_seen else begun.round) + 1
-    machine = _machine(traits, system, keys, begun, first, params, observe, reduce, is_batch)
+    first = (jnp.max(start_state.round) if state is None or traits.is_seen else start_state.round) + 1
+    machine = _machine(traits, system, keys, start_state, first, params, observe, reduce, is_batch)
     if blocks.fixed is None:
-        return run_records(machine, begun, blocks, *lengths)
+        return run_records(machine, start_state, blocks, *lengths)
     num_rounds, record_every = blocks.fixed
     count, rest = divmod(num_rounds, record_every)
     pieces = []
-    for done, rounds, stride in ((0, count * record_every, record_every), (num_rounds - rest, rest, rest)):
+    for rounds_before, rounds, stride in ((0, count * record_every, record_every), (num_rounds - rest, rest, rest)):
         if rounds:
-            begun, records = run_records(machine, begun, whole_blocks(rounds, stride), rounds, stride, done)
+            start_state, records = run_records(
+                machine, start_state, whole_blocks(rounds, stride), rounds, stride, rounds_before
+            )
             pieces.append(records)
-    return begun, jax.tree.map(lambda *leaves: jnp.concatenate(leaves), *pieces)
+    return start_state, jax.tree.map(lambda *leaves: jnp.concatenate(leaves), *pieces)
 
 
 def _run_plainly(*arguments: Any) -> tuple[Any, Any]:
@@ -298,12 +300,12 @@ def _run_plainly(*arguments: Any) -> tuple[Any, Any]:
     if can_rewrite():
         one_key = one_replicate(keys) if is_batch else keys
         key = jax.eval_shape(lambda key: key, one_key)
-        begun = jax.eval_shape(system.init, key, params) if state is None else state
-        begun = one_replicate(begun) if is_batch and state is not None else begun
-        begun = vmap.settled(functools.partial(jax.eval_shape, system.step, key), begun, params)
-        split = split_step(system.step, key, begun, params)
-        vmap.require_next(begun, split.shapes)
-        require_counted(begun, split.added)
+        start_state = jax.eval_shape(system.init, key, params) if state is None else state
+        start_state = one_replicate(start_state) if is_batch and state is not None else start_state
+        start_state = vmap.settled(functools.partial(jax.eval_shape, system.step, key), start_state, params)
+        split = split_step(system.step, key, start_state, params)
+        vmap.require_next(start_state, split.shapes)
+        require_counted(start_state, split.added)
     return _run_by_vmap(*arguments)
 
 
@@ -345,9 +347,9 @@ def _machine(traits, system, keys, state, first, params, observe, reduce, is_bat
 
         def draw(done: Any) -> Any:
             earlier = split.count(state, done)
-            drawn = draw_round(key_round(keys, first + done), earlier, params)
+            draws = draw_round(key_round(keys, first + done), earlier, params)
             # Numbers that are not stored first would be drawn again for every operation that prepares.
-            return prepare_round(stored(drawn), earlier, params) if stores else drawn
+            return prepare_round(stored(draws), earlier, params) if stores else draws
 
         def advance(draws: Any, state: Any) -> Any:
             return act_round(draws if stores else prepare_round(draws, state, params), state, params)
@@ -423,13 +425,13 @@ def width_for(state: Any, platform: str = "cpu", count: int | None = None) -> in
     a core's cache, 1 to 64; elsewhere what fills the device and fits into its memory. Of `count` replicates no more
     than hold them all, so that batches of all sizes have few programs.
     """
-    each = bytes_of(state)
+    state_bytes = bytes_of(state)
     if platform == "cpu":
-        most = 1 if each > ALONE_BYTES else BLOCK_WIDTH
-        room = BLOCK_BYTES // max(each, 1)
+        most = 1 if state_bytes > ALONE_BYTES else BLOCK_WIDTH
+        room = BLOCK_BYTES // max(state_bytes, 1)
     else:
         most = FILLING_WIDTH
-        room = _memory_of(platform) // (STATE_COPIES * max(each, 1))
+        room = _memory_of(platform) // (STATE_COPIES * max(state_bytes, 1))
     width = min(most, 1 << max(room, 1).bit_length() - 1)
     return width if count is None else min(width, 1 << (count - 1).bit_length())
 
@@ -460,8 +462,8 @@ def run_in_blocks(
         part = jax.tree.map(functools.partial(_replicates_at, places), state)
         return run(system, replicate_keys(root_key, names[places]), part, *arguments)
 
-    begun = block(0)  # compiles the program
-    blocks = [begun, *on_all_cores(block, range(width, count, width))]
+    first_block = block(0)  # compiles the program
+    blocks = [first_block, *on_all_cores(block, range(width, count, width))]
     return jax.tree.map(lambda *parts: _joined(parts, count), *blocks)
 
 

@@ -81,10 +81,12 @@ def unknown_name(kind: str, name: str, known: Iterable[str], of: type | None = N
     if of is not None and (hint := _of_symbol(name[:100], known, kind, of)):
         return UnknownNameError(f"{unknown} {hint}", kind)
     paper = name[: name.find(".") + 1]  # which is no likeness
-    paper = paper if any(other.startswith(paper) for other in known) else ""
-    among = [other.removeprefix(paper) for other in known if other.startswith(paper)]
+    paper = paper if any(candidate.startswith(paper) for candidate in known) else ""
+    among = [candidate.removeprefix(paper) for candidate in known if candidate.startswith(paper)]
     near = difflib.get_close_matches(name.removeprefix(paper)[:100], among, n=3, cutoff=0.5)
-    near = [paper + other for other in near] or [other for other in known if name and other.startswith(name)][:3]
+    near = [paper + candidate for candidate in near] or [
+        candidate for candidate in known if name and candidate.startswith(name)
+    ][:3]
     nearest = f"Did you mean {near[0]!r}? " if near else ""
     more = f" and {len(known) - 12:,} more" if len(known) > 12 else ""
     listed = f"Near it: {', '.join(near)}." if near and more else f"Known: {', '.join(known[:12]) or 'none'}{more}."
@@ -96,12 +98,12 @@ def _of_symbol(symbol: str, known: list[str], kind: str, of: type) -> str:
     fields = named_by(symbol, of)
     if not fields:
         return "The number of rounds is `rounds` of a sweep or of a figure." if symbol == "T" else ""
-    here = [field for field in fields if field.name in known]
+    candidates = [field for field in fields if field.name in known]
     if not begins_with(symbol, fields[0]):
-        spoken = "; ".join(f"{field.name} ({field.comment})" for field in here or fields)
+        spoken = "; ".join(f"{field.name} ({field.comment})" for field in candidates or fields)
         return f"The paper's {symbol} is spoken of by {spoken}."
-    names = " and ".join(field.name for field in here or fields)
-    return f"The paper's {symbol} is called {names}{'' if here else f', which is no {kind} here'}."
+    names = " and ".join(field.name for field in candidates or fields)
+    return f"The paper's {symbol} is called {names}{'' if candidates else f', which is no {kind} here'}."
 
 
 def shortened(value: Any) -> str:
@@ -134,19 +136,23 @@ OWN_CODE = (Exception, SystemExit)  # what a user's code may end with, other tha
 def described(failure: BaseException) -> str:
     """An exception from a user's code, by its type and its message, if it has one."""
     try:
-        said = str(failure)
+        message = str(failure)
     except OWN_CODE:
-        said = "its message cannot be read"
-    return f"{type(failure).__name__}: {said}"
+        message = "its message cannot be read"
+    return f"{type(failure).__name__}: {message}"
 
 
 def frames(failure: BaseException) -> str:
     """The last frames of the user's code, the innermost first: " (my_claims.py, line 12: return ...)"."""
-    every = [(Path(each.filename), each) for each in traceback.extract_tb(failure.__traceback__)]
-    outside = [(path, each) for path, each in every if not _RUNS_IT & {path, path.parent, Path(each.filename[:7])}]
-    own = [each for path, each in outside if "site-packages" not in path.parts] or [each for _, each in outside]
-    told = [f"{Path(each.filename).name}, line {each.lineno}: {each.line}" for each in reversed(own[-FRAMES:])]
-    return f" ({'; from '.join(told)})" if told else ""
+    every = [(Path(frame.filename), frame) for frame in traceback.extract_tb(failure.__traceback__)]
+    outside = [(path, frame) for path, frame in every if not _RUNS_IT & {path, path.parent, Path(frame.filename[:7])}]
+    user_frames = [frame for path, frame in outside if "site-packages" not in path.parts] or [
+        frame for _, frame in outside
+    ]
+    words = [
+        f"{Path(frame.filename).name}, line {frame.lineno}: {frame.line}" for frame in reversed(user_frames[-FRAMES:])
+    ]
+    return f" ({'; from '.join(words)})" if words else ""
 
 
 class _Brief(reprlib.Repr):

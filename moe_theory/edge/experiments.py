@@ -79,7 +79,7 @@ def observe_steps(state: State, info: Info) -> GateObservables:
     drives = jnp.sum(state.gate_step * signal[None, :], axis=1)
     # The expert's row is opposite in sign to all others' and, as rows sum to 0, as large as their sum. These are
     # gradients, so changes have the opposite sign.
-    own = jnp.sum(jnp.where(jnp.abs(drives) == jnp.max(jnp.abs(drives)), drives, 0))
+    largest_drive = jnp.sum(jnp.where(jnp.abs(drives) == jnp.max(jnp.abs(drives)), drives, 0))
     num_experts = info.num_busy + info.num_idle
     is_clear = info.num_completed == 1
     exists = jnp.arange(state.gates.shape[0]) < num_experts
@@ -88,9 +88,11 @@ def observe_steps(state: State, info: Info) -> GateObservables:
     fractions = state.visits / jnp.maximum(jnp.sum(state.visits), 1)
     all_drives = jnp.sum(state.gates[:, None, :] * state.pool.signals[None, :, :], axis=2)
     return GateObservables(
-        own_change=jnp.where(is_clear, -own, jnp.nan),
+        own_change=jnp.where(is_clear, -largest_drive, jnp.nan),
         others_change=jnp.where(
-            is_clear, jnp.max(jnp.where(jnp.sign(drives) == jnp.sign(own), -jnp.inf, jnp.abs(drives))), jnp.nan
+            is_clear,
+            jnp.max(jnp.where(jnp.sign(drives) == jnp.sign(largest_drive), -jnp.inf, jnp.abs(drives))),
+            jnp.nan,
         ),
         gate_size=jnp.max(jnp.abs(state.gates)),
         gate_gap=jnp.max(highest - lowest),
@@ -211,15 +213,15 @@ def _small(num_experts: int, scale: float, rate: float) -> dict[str, Any]:
 
 def past_exploration(cells: Sequence[Cell], first: int, count: int, seed: int) -> Mapping[str, Run]:
     """Runs up to each cell's own T1 and a quarter beyond, in float64."""
-    own = []
+    long_cells = []
     for cell in cells:
         params = cell.params
         stride = -(-exploration_rounds(cell.params) // RECORDS)
         if int(params.signal_law) == PROPORTIONAL:
             params = params._replace(signal_scale=params.signal_scale / params.truth_scale)
         length = stride * RECORDS * 5 // 4
-        own.append(dataclasses.replace(cell, params=params, num_rounds=length, record_every=stride))
-    return run_cells(own, count, first=first, seed=seed, width=32)
+        long_cells.append(dataclasses.replace(cell, params=params, num_rounds=length, record_every=stride))
+    return run_cells(long_cells, count, first=first, seed=seed, width=32)
 
 
 def _limit(name, dims, cells, observe) -> Experiment:
@@ -267,7 +269,7 @@ def _with_servers(made: Experiment, number: int, of: Callable[..., Experiment]) 
     if number == SMALL_EXPERTS:
         return made
     wide = dataclasses.replace(made.dims, max_delay=SMALL_DELAY - 1 + SLOWEST)
-    slow = {name: {**own, "max_execution_delay": SLOWEST} for name, own in made.cells.items()}
+    slow = {name: {**overrides, "max_execution_delay": SLOWEST} for name, overrides in made.cells.items()}
     return dataclasses.replace(made, dims=wide, system=system(wide, execution=one_slow), cells=slow)
 
 
@@ -334,10 +336,10 @@ def expected_history(cells: Sequence[Cell], first: int, count: int, seed: int) -
             signals = np.linalg.qr(signals.swapaxes(1, 2))[0].swapaxes(1, 2)
         tasks = random.integers(dims.num_tasks, size=(cell.num_rounds, count))
         experts = random.integers(int(params.num_experts), size=tasks.shape)
-        own = float(params.cluster_spread) * random.standard_normal((*tasks.shape, dims.num_features))
-        truths = np.moveaxis(centres[np.arange(count), tasks] + own, 1, 2)
-        of = truths, np.moveaxis(signals, 0, 2), dims.num_samples, tasks, experts, law == PROPORTIONAL
-        records = Expected(truths, experts, corrected.given_routes(*of))
+        cluster_noise = float(params.cluster_spread) * random.standard_normal((*tasks.shape, dims.num_features))
+        truths = np.moveaxis(centres[np.arange(count), tasks] + cluster_noise, 1, 2)
+        arguments = truths, np.moveaxis(signals, 0, 2), dims.num_samples, tasks, experts, law == PROPORTIONAL
+        records = Expected(truths, experts, corrected.given_routes(*arguments))
         runs[cell.name] = Run(params, cell.rounds, np.arange(first, first + count), None, records, dims)
     return runs
 
@@ -346,8 +348,8 @@ def history(setting: Mapping[str, Any]) -> Experiment:
     """The first arrivals under uniform routing: simulated, or exactly with the sizes of a setting, s, p and N."""
     dims = dataclasses.replace(HISTORY_DIMS, **setting)
     cells = _servers(HISTORY_EXPERTS)
-    made = _experiment("history", dims, cells, 60, observe_assignments, 8192, policy=policies.uniform)
-    return dataclasses.replace(made, of=history, measured=Measured(expected_history) if setting else None)
+    experiment = _experiment("history", dims, cells, 60, observe_assignments, 8192, policy=policies.uniform)
+    return dataclasses.replace(experiment, of=history, measured=Measured(expected_history) if setting else None)
 
 
 HISTORY = history({})
@@ -401,11 +403,11 @@ def exact_errors(run: Run) -> Float[np.ndarray, "R B"]:
     follows_truth = int(run.params.signal_law) == PROPORTIONAL
     errors = np.empty(loads.shape[:2])
     for index, pool in enumerate(pools_of(run)):
-        own = loads[:, index]
+        replicate_loads = loads[:, index]
         by_load = corrected.generalization_error(
-            pool, run.dims.num_samples, int(own.max()), float(run.params.cluster_spread), follows_truth
+            pool, run.dims.num_samples, int(replicate_loads.max()), float(run.params.cluster_spread), follows_truth
         )
-        errors[:, index] = corrected.by_loads(by_load, own)
+        errors[:, index] = corrected.by_loads(by_load, replicate_loads)
     return errors
 
 
@@ -469,5 +471,5 @@ def log_probabilities(outputs: Float[np.ndarray, "M N B"]) -> Float[np.ndarray, 
 
 def specialists(outputs: Float[np.ndarray, "M N B"]) -> np.ndarray:
     """Which experts specialise in which kinds (15), as bools (M, N, B)."""
-    others = np.sort(outputs, axis=1)[:, -2:-1]
-    return (outputs == np.max(outputs, axis=1, keepdims=True)) & (outputs > others)
+    second_largest = np.sort(outputs, axis=1)[:, -2:-1]
+    return (outputs == np.max(outputs, axis=1, keepdims=True)) & (outputs > second_largest)

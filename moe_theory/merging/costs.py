@@ -89,13 +89,13 @@ class Timer:
         self.merges: dict[int, Program] = {}  # by the numbers of the methods that merge slot by slot
         self.serves: list[Program] = []
         weights = merge.equal_weights(deployment.model)
-        made: dict[int, Any] = {}  # by the function: methods that share one share a program
+        programs: dict[int, Any] = {}  # by the function: methods that share one share a program
         for number, method in enumerate(map(named, self.names)):
             loaded = method.prepare(deployment)
             if method.merge is not None:
-                self.merges[number] = _compiled(made, method.merge, (loaded, weights))
+                self.merges[number] = _compiled(programs, method.merge, (loaded, weights))
             arguments = (begin_slot(method, loaded, weights), jnp.asarray(inputs), jnp.asarray(tags))
-            self.serves.append(_compiled(made, method.serve, arguments))
+            self.serves.append(_compiled(programs, method.serve, arguments))
 
     def measure(self, repeats: int = NUM_REPEATS, seed: int = 0, clock: Clock = time.perf_counter) -> "xr.Dataset":
         """Time one batch by every method.
@@ -211,15 +211,15 @@ class ChoiceCosts(NamedTuple):
 
 def latencies(methods: Sequence[str], setting: Recipe) -> Measure:
     """Measure a batch's costs with each of these methods, on an untrained model of the setting's sizes."""
-    chosen = tuple(dict.fromkeys([MERGED, *methods]))
+    timed = tuple(dict.fromkeys([MERGED, *methods]))
 
     def measure(cells: Sequence[Cell], first: int, count: int, seed: int) -> Runs:
         found = {}
         for cell in cells:
-            timer = _timer(chosen, setting, int(cell.params.slot_size))
+            timer = _timer(timed, setting, int(cell.params.slot_size))
             with on_one_core():
                 table = timer.measure(count, _order(seed, first), time.process_time)
-            records = {name: _costs_of(table.sel(approach=name)) for name in chosen}
+            records = {name: _costs_of(table.sel(approach=name)) for name in timed}
             found[cell.name] = _run(cell, first, count, records)
         return found
 
@@ -232,17 +232,17 @@ def step_times(methods: Sequence[str], setting: Recipe) -> Measure:
     A bandit merges anew in every step and learns its weights without a gradient. The order of norms and residual paths,
     pre-norm or post-norm, changes no operation. On an untrained model of the setting's sizes.
     """
-    chosen = tuple(methods)
+    timed = tuple(methods)
 
     def measure(cells: Sequence[Cell], first: int, count: int, seed: int) -> Runs:
         found = {}
         for cell in cells:
-            programs = _step_programs(chosen, setting, int(cell.params.slot_size))
+            programs = _step_programs(timed, setting, int(cell.params.slot_size))
             with on_one_core():
                 seconds = interleaved(programs, count, _order(seed, first), time.process_time)
             records = {
                 name: StepCosts(seconds[None, :, place], np.full((1, count), float(programs[place].peak_bytes)))
-                for place, name in enumerate(chosen)
+                for place, name in enumerate(timed)
             }
             found[cell.name] = _run(cell, first, count, records)
         return found
@@ -330,7 +330,7 @@ def _norms(model: Model) -> list[Norm]:
 
 def _with_norms(model: Model, norms: list[Norm]) -> Model:
     pairs = zip(model.layers, norms[1::2], norms[2::2], strict=True)
-    layers = tuple(layer._replace(attention_norm=one, experts_norm=other) for layer, one, other in pairs)
+    layers = tuple(layer._replace(attention_norm=one, experts_norm=experts_norm) for layer, one, experts_norm in pairs)
     return model._replace(head_norm=norms[0], layers=layers)
 
 
@@ -409,9 +409,9 @@ def _room_for(num_experts: int) -> Dims:
 
 def _with_experts(num_experts: int, params: Params | None = None) -> Params:
     """Parameters for this number of experts, of which at most 8 are active, as in the paper."""
-    chosen = Params() if params is None else params
-    active = min(num_experts, int(chosen.max_active))
-    return chosen._replace(num_experts=num_experts, max_active=active)  # pyright: ignore[reportArgumentType]
+    layer_params = Params() if params is None else params
+    active = min(num_experts, int(layer_params.max_active))
+    return layer_params._replace(num_experts=num_experts, max_active=active)  # pyright: ignore[reportArgumentType]
 
 
 def _advance(run: System) -> Any:
@@ -419,8 +419,8 @@ def _advance(run: System) -> Any:
 
     def slots(states: State, keys: Array, times: Int[Array, " n"], params: Params) -> tuple[State, Int[Array, "n B"]]:
         def slot(states: State, now: Array) -> tuple[State, Array]:
-            own = jax.vmap(jax.random.fold_in, in_axes=(0, None))(keys, now)
-            states, infos = jax.vmap(run.step, in_axes=(0, 0, None))(own, states, params)
+            slot_keys = jax.vmap(jax.random.fold_in, in_axes=(0, None))(keys, now)
+            states, infos = jax.vmap(run.step, in_axes=(0, 0, None))(slot_keys, states, params)
             return states, infos.pick.num_candidates
 
         return jax.lax.scan(slot, states, times)

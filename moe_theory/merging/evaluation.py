@@ -96,33 +96,33 @@ def evaluate(
     reward = of_model(deployment.model, data, num_tasks, slot_size, num_valued=1)
     sizes = {"num_experts": num_experts, "max_active": num_experts, "slot_size": slot_size}
     root = root_key(seed)
-    found = []
+    tables = []
     for overrides in MIXES.values():
 
         def run(name: str, overrides: Mapping[str, Any] = overrides) -> SlotAccuracy:
-            policy, own = POLICIES[name]
-            params = make_params(**{**sizes, **overrides, **own})
+            policy, options = POLICIES[name]
+            params = make_params(**{**sizes, **overrides, **options})
             served = system(dims, reward, policy)
             return simulate_batch(served, root, seeds, params, num_slots, observe=observe)[1]
 
         runs = dict(zip(chosen_policies, on_all_cores(run, chosen_policies), strict=True))  # all meet the same mixes
-        found.append(_accuracies(deployment, data, methods, runs, slot_size, root))
-    table = xr.concat(found, "mix").assign_coords(mix=list(MIXES))
+        tables.append(_accuracies(deployment, data, methods, runs, slot_size, root))
+    table = xr.concat(tables, "mix").assign_coords(mix=list(MIXES))
     timed = _costs(deployment, data, methods, list(table.approach.values), slot_size, repeats, seed)
     return table.merge(timed).assign_attrs(timed.attrs, num_slots=num_slots, slot_size=slot_size, seeds=seeds)
 
 
 def summary(table: "xr.Dataset") -> "xr.Dataset":
     """Means over seeds with their standard errors, and medians over repetitions."""
-    kept = {name: table[name] for name in ("loaded_bytes", "peak_bytes", "merging_peak_bytes")}
+    memory = {name: table[name] for name in ("loaded_bytes", "peak_bytes", "merging_peak_bytes")}
     for name in ("accuracy", "late_accuracy"):
-        kept[name] = table[name].mean("seed")
-        kept[f"{name}_error"] = table[name].std("seed", ddof=1) / np.sqrt(table.sizes["seed"])
+        memory[name] = table[name].mean("seed")
+        memory[f"{name}_error"] = table[name].std("seed", ddof=1) / np.sqrt(table.sizes["seed"])
     for name in ("ratio", "serving_ratio", "serving", "merging"):
-        kept[name] = table[name].median("repeat")
+        memory[name] = table[name].median("repeat")
     import xarray as xr
 
-    return xr.Dataset(kept, attrs=table.attrs)
+    return xr.Dataset(memory, attrs=table.attrs)
 
 
 def _accuracies(
@@ -137,10 +137,10 @@ def _accuracies(
     mixes_of_all = next(iter(runs.values())).mix
     num_slots, _, seeds = mixes_of_all.shape
     late = num_late(num_slots)
-    found: dict[str, tuple[np.ndarray, np.ndarray]] = {}
+    answers: dict[str, tuple[np.ndarray, np.ndarray]] = {}
     for name, run in runs.items():
         slots = np.asarray(run.accuracy, np.float64)
-        found[name] = slots.mean(axis=0), slots[-late:].mean(axis=0)
+        answers[name] = slots.mean(axis=0), slots[-late:].mean(axis=0)
     places = np.unique(np.linspace(0, num_slots - 1, min(STATIC_SLOTS, num_slots)).astype(int))
     mixes = jnp.moveaxis(jnp.asarray(mixes_of_all)[places], -1, 0)  # (seeds, slots, V)
     is_late = places >= num_slots - late
@@ -151,20 +151,20 @@ def _accuracies(
 
     computed = sorted({named(name).answers_like or name for name in methods if name != MERGED})
     for name, slots in zip(computed, on_all_cores(serve, computed), strict=True):
-        found[name] = slots.mean(axis=1), slots[:, is_late].mean(axis=1)
-    asked = {name: found[named(name).answers_like or name] for name in methods if name != MERGED}
-    asked |= {name: found[name] for name in runs}
+        answers[name] = slots.mean(axis=1), slots[:, is_late].mean(axis=1)
+    answers_of_methods = {name: answers[named(name).answers_like or name] for name in methods if name != MERGED}
+    answers_of_methods |= {name: answers[name] for name in runs}
     some = mixes[:, :: max(1, mixes.shape[1] // REFERENCES)]
     best = best_accuracies(deployment.model, data, some, root)
-    asked[BEST] = best.mean(axis=1), best[:, -num_late(best.shape[1]) :].mean(axis=1)
+    answers_of_methods[BEST] = best.mean(axis=1), best[:, -num_late(best.shape[1]) :].mean(axis=1)
     import xarray as xr
 
     return xr.Dataset(
         {
-            name: (("approach", "seed"), np.stack([pair[place] for pair in asked.values()]))
+            name: (("approach", "seed"), np.stack([pair[place] for pair in answers_of_methods.values()]))
             for place, name in enumerate(("accuracy", "late_accuracy"))
         },
-        {"approach": list(asked), "seed": np.arange(seeds)},
+        {"approach": list(answers_of_methods), "seed": np.arange(seeds)},
     )
 
 
@@ -180,8 +180,8 @@ def serve_slots(
     """Accuracy, in slots of these mixes, of a method that learns nothing online; all methods get the same requests."""
     flat = mixes.reshape(-1, mixes.shape[-1])
     keys = jax.random.split(key, len(flat))
-    found = _serve_all(named(name).serve, loaded, jax.tree.map(jnp.asarray, data), keys, flat, slot_size)
-    return np.asarray(found, np.float64).reshape(mixes.shape[:2])
+    served = _serve_all(named(name).serve, loaded, jax.tree.map(jnp.asarray, data), keys, flat, slot_size)
+    return np.asarray(served, np.float64).reshape(mixes.shape[:2])
 
 
 @functools.partial(programs.jit, static_argnums=(0, 5))
@@ -205,10 +205,10 @@ def best_accuracies(
     """
     flat = np.asarray(mixes, np.float32).reshape(-1, mixes.shape[-1])
     distinct, places = np.unique(flat, axis=0, return_inverse=True)  # a fixed mix is that of all slots
-    of = model, jax.tree.map(jnp.asarray, data)
-    candidates, values = _candidates(*of, key, mixes.shape[-1])
-    found = on_all_cores(lambda mix: _ascend(*of, candidates, values @ mix, mix), list(jnp.asarray(distinct)))
-    return np.asarray(found, np.float64)[places].reshape(mixes.shape[:2])
+    arguments = model, jax.tree.map(jnp.asarray, data)
+    candidates, values = _candidates(*arguments, key, mixes.shape[-1])
+    optima = on_all_cores(lambda mix: _ascend(*arguments, candidates, values @ mix, mix), list(jnp.asarray(distinct)))
+    return np.asarray(optima, np.float64)[places].reshape(mixes.shape[:2])
 
 
 def _losses_and_accuracies(
@@ -298,8 +298,8 @@ def of_model(
             argument="num_valued",
         )
     on_device = jax.tree.map(jnp.asarray, data)
-    chosen = np.linspace(0, per_task - 1, num_valued).astype(int) + per_task * np.arange(num_tasks)[:, None]
-    valued = jax.tree.map(lambda leaf: leaf[chosen.reshape(-1)], on_device)
+    places = np.linspace(0, per_task - 1, num_valued).astype(int) + per_task * np.arange(num_tasks)[:, None]
+    valued = jax.tree.map(lambda leaf: leaf[places.reshape(-1)], on_device)
 
     def draw(key: Key[Array, ""], dims: Dims, params: Params) -> Tasks:
         _check(dims, params, num_experts, num_tasks, max_slot_size)

@@ -44,14 +44,14 @@ def over(
     import xarray as xr  # takes half a second to import
 
     inner = inner or {}
-    found = [function(*place) for place in itertools.product(*axes.values())]
+    results = [function(*place) for place in itertools.product(*axes.values())]
     shape = tuple(map(len, axes.values()))
     variables = {}
-    for name in dict.fromkeys(itertools.chain(*found)):
-        absent = np.full(next(np.shape(each[name]) for each in found if name in each), np.nan)
-        values = np.array([each.get(name, absent) for each in found])
-        own = list(inner)[len(inner) - values.ndim + 1 :]
-        variables[name] = ([*axes, *own], values.reshape(*shape, *values.shape[1:]))
+    for name in dict.fromkeys(itertools.chain(*results)):
+        absent = np.full(next(np.shape(result[name]) for result in results if name in result), np.nan)
+        values = np.array([result.get(name, absent) for result in results])
+        inner_axes = list(inner)[len(inner) - values.ndim + 1 :]
+        variables[name] = ([*axes, *inner_axes], values.reshape(*shape, *values.shape[1:]))
     labels = {name: (name, np.asarray(values)) for name, values in {**axes, **inner}.items()}
     return xr.Dataset(variables, labels)
 
@@ -69,7 +69,9 @@ def means(samples: Mapping[str, Shaped[np.ndarray, "*R B"]]) -> dict[str, Float[
     """Means over replicates by name, and the standard error of each by its name and "_error"."""
     across = {name: across_replicates(values) for name, values in samples.items()}
     parts = {"": "mean", "_error": "error"}
-    return {f"{name}{ending}": each[part] for name, each in across.items() for ending, part in parts.items()}
+    return {
+        f"{name}{ending}": statistics[part] for name, statistics in across.items() for ending, part in parts.items()
+    }
 
 
 def log_edges(centres: Float[ArrayLike, " R"]) -> Float[np.ndarray, " R+1"]:
@@ -91,8 +93,10 @@ def log_axis_cells(
     places = np.arange(len(rounds))
     sparse = np.searchsorted(rounds, np.rint(np.geomspace(DENSE_ROUNDS, num_rounds, SPARSE_RECORDS)))
     extra = np.searchsorted(rounds, np.array(list(also), int), side="right") - 1
-    chosen = np.concatenate([places[rounds <= DENSE_ROUNDS], np.minimum(sparse, len(rounds) - 1), extra[extra >= 0]])
-    keep = tuple(np.unique(chosen).tolist())
+    kept_places = np.concatenate(
+        [places[rounds <= DENSE_ROUNDS], np.minimum(sparse, len(rounds) - 1), extra[extra >= 0]]
+    )
+    keep = tuple(np.unique(kept_places).tolist())
     return [Cell(name, system, params, num_rounds, STRIDE, observe, keep=keep) for name, params in settings.items()]
 
 
@@ -107,10 +111,10 @@ def over_rounds(experiment: Experiment) -> Callable[[Setup], "xr.Dataset"]:
     def compute(setup: Setup) -> "xr.Dataset":
         import xarray as xr
 
-        shown = experiment
+        drawn_experiment = experiment
         if setup.rounds != experiment.num_rounds:
-            shown = dataclasses.replace(experiment, num_rounds=setup.rounds, lengths={})
-        runs = setup.run(shown.cells_under(setup.reading))
+            drawn_experiment = dataclasses.replace(experiment, num_rounds=setup.rounds, lengths={})
+        runs = setup.run(drawn_experiment.cells_under(setup.reading))
         cells = [_statistics(run, experiment.observe.__name__) for run in runs.values()]
         return xr.concat(cells, xr.Variable("cell", list(runs)), join="outer")
 
@@ -121,7 +125,7 @@ def _statistics(run: Run, name: str) -> "xr.Dataset":
     """The scalars that a run records, over its rounds; `name` is that of a record which is a scalar itself."""
     import xarray as xr
 
-    shown = {}
+    columns = {}
     for path, leaf in jax.tree_util.tree_leaves_with_path(run.records):
         field = jax.tree_util.keystr(path, simple=True, separator="_") or name
         if np.ndim(leaf) != 2:
@@ -130,5 +134,5 @@ def _statistics(run: Run, name: str) -> "xr.Dataset":
                 "scalar. Observe one, or give the figure a `compute` of its own."
             )
         for kind, values in across_replicates(leaf).items():
-            shown[field if kind == "mean" else f"{field}_{kind}"] = ("round", values)
-    return xr.Dataset(shown, {"round": run.rounds})
+            columns[field if kind == "mean" else f"{field}_{kind}"] = ("round", values)
+    return xr.Dataset(columns, {"round": run.rounds})

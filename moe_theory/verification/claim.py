@@ -95,8 +95,8 @@ class Experiment(Shown):
             Cell(
                 name,
                 self.system_of(name),
-                own,
-                self._length_at(name, own),
+                cell_params,
+                self._length_at(name, cell_params),
                 self.record_every,
                 self.observe,
                 self.start,
@@ -104,7 +104,7 @@ class Experiment(Shown):
                 is_double=self.is_double,
                 dims=self.dims,
             )
-            for name, own in params.items()
+            for name, cell_params in params.items()
         ]
 
     def _length_at(self, cell: str, params: Any) -> int:
@@ -122,8 +122,8 @@ class Experiment(Shown):
         """
         if not setting:
             return self
-        chosen = ((a.name, a.choices[value] if isinstance(a, Choice) else value) for a, value in setting.items())
-        built = _built(self.of, tuple(chosen))
+        choices = ((a.name, a.choices[value] if isinstance(a, Choice) else value) for a, value in setting.items())
+        built = _built(self.of, tuple(choices))
         if built.name != self.name:
             raise DeclarationError(f"experiment {self.name}: its of=... builds {built.name}. Give it one of its own.")
         return built
@@ -148,23 +148,30 @@ class Experiment(Shown):
             return Selection(self, tuple(axis), tuple(axis))
         named = {name: overrides[axis] for name, overrides in self.cells.items() if axis in overrides}
         if not named:
-            known = {parameter for overrides in self.cells.values() for parameter in overrides}
+            parameters = {parameter for overrides in self.cells.values() for parameter in overrides}
             raise DeclarationError(
-                f"experiment {self.name}: {unknown_name('parameter of its cells', axis, known, type(self.dims))}"
+                f"experiment {self.name}: {unknown_name('parameter of its cells', axis, parameters, type(self.dims))}"
             )
-        chosen = values or tuple(named.values())
-        cells = tuple(name for value in chosen for name, own in named.items() if own == value)
-        others = [{k: v for k, v in self.cells[name].items() if k != axis} for name in cells]
-        apart = sorted({k for each in others for k in each if any(each[k] != other.get(k) for other in others)})
-        if len(cells) != len(chosen) or len(set(cells)) < len(cells) or apart:
-            asked = list(zip(named, named.values(), strict=True))[:2]
-            example = ", ".join(f"{name!r}: {shown(value)}" for name, value in asked)
-            also = f" and differ in more than that, in {', '.join(apart)}" if apart else ""
+        wanted_values = values or tuple(named.values())
+        cells = tuple(name for value in wanted_values for name, cell_value in named.items() if cell_value == value)
+        other_overrides = [{k: v for k, v in self.cells[name].items() if k != axis} for name in cells]
+        differing = sorted(
+            {
+                k
+                for overrides_of_one in other_overrides
+                for k in overrides_of_one
+                if any(overrides_of_one[k] != other.get(k) for other in other_overrides)
+            }
+        )
+        if len(cells) != len(wanted_values) or len(set(cells)) < len(cells) or differing:
+            examples = list(zip(named, named.values(), strict=True))[:2]
+            example = ", ".join(f"{name!r}: {shown(value)}" for name, value in examples)
+            also = f" and differ in more than that, in {', '.join(differing)}" if differing else ""
             raise DeclarationError(
-                f"experiment {self.name}: {len(cells)} cells set {axis} to {', '.join(map(str, chosen))}{also}. Name "
+                f"experiment {self.name}: {len(cells)} cells set {axis} to {', '.join(map(str, wanted_values))}{also}. Name "
                 f"the cells, with their abscissas: over({{{example}}})."
             )
-        return Selection(self, cells, cells, tuple(map(float, chosen)))
+        return Selection(self, cells, cells, tuple(map(float, wanted_values)))
 
     def at(self, cell: str) -> "Selection":
         """One run that a claim looks at, whose components it names itself. Raises: DeclarationError for no cell."""
@@ -211,8 +218,8 @@ class Selection:
         """The function's values: one a run, or one of all of them."""
         if self.cells is None:
             return [function(runs)]
-        chosen = [runs[cell] for cell in self.cells]
-        return [function(*chosen)] if self.is_joint else [function(run) for run in chosen]
+        selected = [runs[cell] for cell in self.cells]
+        return [function(*selected)] if self.is_joint else [function(run) for run in selected]
 
     def measured(self, function: Callable[..., Any]) -> "Values":
         """`Claim.observe` of a function that gives (B,) or (V, B): a row a replicate, a column a component."""

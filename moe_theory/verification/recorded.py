@@ -57,8 +57,8 @@ def read() -> dict[str, Recorded]:
     Raises: DamagedError for a file that is damaged or of another schema.
     """
     paths = {name: file_of(name) for name in ordered_names()}
-    found = {name: kept_at(path) for name, path in paths.items() if path.is_file()}
-    return {name: run for name, run in found.items() if run.paper == name}  # `record` refuses another paper's file
+    runs = {name: kept_at(path) for name, path in paths.items() if path.is_file()}
+    return {name: run for name, run in runs.items() if run.paper == name}  # `record` refuses another paper's file
 
 
 def file_of(paper: str, name: str = NAME) -> Path:
@@ -73,27 +73,27 @@ def kept_at(path: Path) -> Recorded:
 
 def on_other_data() -> list[Verdict]:
     """The verdicts of recorded runs on other data than the papers' own runs are on."""
-    found = [path for name in ordered_names() for path in sorted(paper_folder(name).glob("recorded-*.json"))]
-    return [verdict for path in found for verdict in kept_at(path).whole()]
+    records = [path for name in ordered_names() for path in sorted(paper_folder(name).glob("recorded-*.json"))]
+    return [verdict for path in records for verdict in kept_at(path).whole()]
 
 
 def judged_statements(pattern: str = "*") -> list[Judged]:
     """The statements whose names match, with the statuses that follow from the recorded runs; as `statements`."""
-    chosen = statements(pattern)
-    return judged_with_searches(chosen, recorded_verdicts(chosen))
+    selected = statements(pattern)
+    return judged_with_searches(selected, recorded_verdicts(selected))
 
 
 def judged_with_searches(of: Sequence[Statement], verdicts: Sequence[Verdict]) -> list[Judged]:
     """Statements with the statuses that follow from these verdicts and from the recorded searches."""
     searches = recorded_searches(of)
-    return [judged(each, verdicts, searches.get(each.name)) for each in of]
+    return [judged(statement, verdicts, searches.get(statement.name)) for statement in of]
 
 
 def recorded_verdicts(of: Iterable[Statement] | None = None) -> list[Verdict]:
     """The verdicts of all recorded runs, or of those that judge claims of these statements; no other paper's claims
     are imported.
     """
-    papers = None if of is None else {id.partition(".")[0] for each in of for id in each.roles}
+    papers = None if of is None else {id.partition(".")[0] for statement in of for id in statement.roles}
     return [verdict for name, run in read().items() if papers is None or name in papers for verdict in run.whole()]
 
 
@@ -132,8 +132,8 @@ def searches_of(paper: str) -> list[Challenge]:
     path = file_of(paper, SEARCHES)
     if not path.is_file():
         return []
-    found = searches_parsed(path.read_text(encoding="utf-8"), str(path), catalog_of(paper).claims)
-    return [each for each in found if each.statement.partition(".")[0] == paper]
+    searches = searches_parsed(path.read_text(encoding="utf-8"), str(path), catalog_of(paper).claims)
+    return [search for search in searches if search.statement.partition(".")[0] == paper]
 
 
 def searches_written(searches: Iterable[Challenge]) -> str:
@@ -148,11 +148,11 @@ def searches_parsed(text: str, where: str, claims: Mapping[str, ClaimFacts]) -> 
     """
     try:
         documents = json.loads(text)
-        known = [
+        current = [
             document
             for document in documents
             if all(v["claim"] in claims for f in document["flips"] for v in f["verdicts"])
         ]
-        return [Challenge.of_json(each, claims) for each in known]
+        return [Challenge.of_json(search, claims) for search in current]
     except (KeyError, TypeError, AttributeError, ValueError) as failure:
         raise DamagedError(f"{where} is damaged ({failure}). Search again.") from None

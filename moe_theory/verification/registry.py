@@ -81,7 +81,7 @@ def select_claims(patterns: Sequence[str] = ("*",)) -> list[Claim]:
         >>> [claim.id for claim in verify.select_claims(["generalization.lemma-6.g*"])]
         ['generalization.lemma-6.growth']
     """
-    chosen: set[str] = set()
+    ids: set[str] = set()
     for pattern in patterns:
         # The papers whose claims it may match, by what stands before its first wildcard, period or colon.
         head, end = re.match(r"([^*?[.:]*)(.?)", pattern, re.DOTALL).groups()  # pyright: ignore[reportOptionalMemberAccess]
@@ -98,8 +98,8 @@ def select_claims(patterns: Sequence[str] = ("*",)) -> list[Claim]:
             _require_no_statement(pattern)
             tiers = {tier_of(claim) for claim in claims()}
             raise undeclared("claim", pattern, [*all_claims(), *paper_names(), *tiers])
-        chosen.update(matches)
-    return [claim for id, claim in declared_claims().items() if id in chosen]
+        ids.update(matches)
+    return [claim for id, claim in declared_claims().items() if id in ids]
 
 
 def _require_no_statement(pattern: str) -> None:
@@ -133,23 +133,23 @@ def load_claims(path: Path) -> list[str]:
     before = registered()
     try:
         run_file(path)
-        own = [claim for id, claim in registered().items() if id not in before and not is_of_a_paper(claim)]
-        select_claims([claim.id for claim in own])  # so that an id which a paper has is noticed
+        new_claims = [claim for id, claim in registered().items() if id not in before and not is_of_a_paper(claim)]
+        select_claims([claim.id for claim in new_claims])  # so that an id which a paper has is noticed
     except DeclarationError:
         raise
     except OWN_CODE as failure:
         raise DeclarationError(f"--module {path} cannot be run: {described(failure)}") from failure
-    if not own:
+    if not new_claims:
         raise DeclarationError(
             f"--module {path} declares no claim: decorate a function with @moe_theory.statement(...).claim(...)."
         )
-    for claim in own:
+    for claim in new_claims:
         if not readings_of(claim.paper):
             raise DeclarationError(
                 f"--module {path}: claim {claim.id} is of paper={claim.paper!r}, which has no readings. Name one of "
                 f"{', '.join(paper_names())}, or give the file PAPER = moe_theory.Paper({claim.paper!r}, ...)."
             )
-    return [claim.id for claim in own]
+    return [claim.id for claim in new_claims]
 
 
 def module_name(path: Path) -> str:
@@ -181,20 +181,20 @@ def run_file(path: Path, option: str = "--module") -> ModuleType:
 
 def readings_of(paper: str) -> Mapping[str, ReadingLike]:
     """A paper's readings by name; empty if the paper has none."""
-    known = _known_paper(paper)
-    return {} if known is None else known.readings
+    found_paper = _known_paper(paper)
+    return {} if found_paper is None else found_paper.readings
 
 
 def readings_by_paper(papers: Sequence[str], names: Sequence[str] | None) -> dict[str, list[ReadingLike]]:
     """For each paper those of the named readings that it has; its defaults for None. Raises: UnknownNameError for a
     name that none of the papers has, with the nearest suggested.
     """
-    known = {paper: {*readings_of(paper), *SPECIAL_NAMES} for paper in papers}
+    names_of = {paper: {*readings_of(paper), *SPECIAL_NAMES} for paper in papers}
     for name in names or ():
-        if not any(name in own for own in known.values()):
-            raise unknown_name("reading", name, set().union(*known.values()))
+        if not any(name in paper_names_of_readings for paper_names_of_readings in names_of.values()):
+            raise unknown_name("reading", name, set().union(*names_of.values()))
     return {
-        paper: select_readings(paper, None if names is None else [name for name in names if name in known[paper]])
+        paper: select_readings(paper, None if names is None else [name for name in names if name in names_of[paper]])
         for paper in papers
     }
 
@@ -203,15 +203,15 @@ def select_readings(paper: str, names: Sequence[str] | None) -> list[ReadingLike
     """The readings called `names`; `all` for all of them, `quick` for a few, the paper's defaults for None. Raises:
     UnknownNameError, with the nearest name suggested, or for a paper that has no readings.
     """
-    known = _known_paper(paper)
-    if known is None:
+    known_paper = _known_paper(paper)
+    if known_paper is None:
         raise unknown_name("paper", paper, paper_names())
-    chosen: list[str] = []
-    for name in known.reading_names("default") if names is None else names:
-        if name not in (*SPECIAL_NAMES, *known.readings):
-            raise unknown_name("reading", name, [*known.readings, *SPECIAL_NAMES])
-        chosen += [name] if name in known.readings else known.reading_names(name)
-    return [known.readings[name] for name in dict.fromkeys(chosen)]
+    reading_names: list[str] = []
+    for name in known_paper.reading_names("default") if names is None else names:
+        if name not in (*SPECIAL_NAMES, *known_paper.readings):
+            raise unknown_name("reading", name, [*known_paper.readings, *SPECIAL_NAMES])
+        reading_names += [name] if name in known_paper.readings else known_paper.reading_names(name)
+    return [known_paper.readings[name] for name in dict.fromkeys(reading_names)]
 
 
 def most_verdicts(paper: str) -> int:
@@ -222,12 +222,12 @@ def most_verdicts(paper: str) -> int:
 def _nearest_argument(failure: BaseException) -> str:
     """Suggestion for a mistyped argument of a statement, a claim or a criterion."""
     functions = vars(declarations) | {"claim": declarations.Declared.claim}
-    found = re.search(r"(\w+)(?:\.__init__)?\(\) got an unexpected keyword argument '(\w+)'$", described(failure))
-    if not found or found[1] not in functions:
+    match = re.search(r"(\w+)(?:\.__init__)?\(\) got an unexpected keyword argument '(\w+)'$", described(failure))
+    if not match or match[1] not in functions:
         return ""
-    known = [name for name in inspect.signature(functions[found[1]]).parameters if name != "self"]
-    near = difflib.get_close_matches(found[2], known, n=1)
-    return f". Did you mean {near[0]!r}?" if near else f". Known: {', '.join(known)}."
+    arguments = [name for name in inspect.signature(functions[match[1]]).parameters if name != "self"]
+    near = difflib.get_close_matches(match[2], arguments, n=1)
+    return f". Did you mean {near[0]!r}?" if near else f". Known: {', '.join(arguments)}."
 
 
 def _known_paper(name: str) -> Paper | None:
@@ -241,8 +241,8 @@ def _known_paper(name: str) -> Paper | None:
 
 def _matching(pattern: str, claims: Mapping[str, Claim]) -> list[str]:
     tier = [id for id, claim in claims.items() if tier_of(claim) == pattern]
-    found = tier or fnmatch.filter(claims, f"{pattern}.*" if pattern in paper_names() else pattern)
-    if found:
-        return found
+    matches = tier or fnmatch.filter(claims, f"{pattern}.*" if pattern in paper_names() else pattern)
+    if matches:
+        return matches
     statements = catalog.matching(pattern, declared())
     return list(dict.fromkeys(id for statement in statements for id in statement.roles if id in claims))

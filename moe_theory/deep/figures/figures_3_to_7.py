@@ -35,9 +35,9 @@ def summarize(preset: Preset, runs: Runs, metrics: Sequence[str], experts: Seque
         name = expert_cell(size, part == "with")
         records = runs[name].records
         total = plot.across_replicates(incremental_accuracy(records.accuracy))
-        found = {"terminated": records.terminated.mean(axis=1, dtype=np.float64)}
-        found |= {f"incremental_{each}": total[each] for each in ("mean", "low", "high")}
-        return found | ({} if table is None else {"printed": table.accuracies[name]})
+        columns = {"terminated": records.terminated.mean(axis=1, dtype=np.float64)}
+        columns |= {f"incremental_{end}": total[end] for end in ("mean", "low", "high")}
+        return columns | ({} if table is None else {"printed": table.accuracies[name]})
 
     inner = {"round": runs[expert_cell(experts[0])].rounds}
     axes = {"termination": TERMINATIONS, "experts": experts}
@@ -49,12 +49,12 @@ def draw(data: xr.Dataset, canvas: plot.Canvas) -> None:
     grid = canvas.add_gridspec(data.sizes["metric"], 2 + has_table, width_ratios=[1, 1, 0.72][: 2 + has_table])
     letters = iter(LETTERS)
     for row, metric in enumerate(data.metric.values):
-        left = None
+        first_panel = None
         for column, part in enumerate(TERMINATIONS):
-            panel = canvas.add_subplot(grid[row, column], sharey=left)
-            left = left or panel
-            here = data.sel(metric=metric, termination=part)
-            _draw_panel(panel, here)
+            panel = canvas.add_subplot(grid[row, column], sharey=first_panel)
+            first_panel = first_panel or panel
+            curves = data.sel(metric=metric, termination=part)
+            _draw_panel(panel, curves)
             panel.set_title(f"({next(letters)}) {part} termination", loc="left")
             panel.tick_params(labelleft=column == 0, labelbottom=row == data.sizes["metric"] - 1)
             if column == 0:
@@ -94,14 +94,16 @@ def _draw_table(panel: plot.Axes, data: xr.Dataset, letter: str) -> None:
     labels = []
     for size in data.experts.values:
         for part in TERMINATIONS[: 1 if size == 1 else 2]:
-            here = data.sel(experts=size, termination=part)
+            curves = data.sel(experts=size, termination=part)
             place = len(labels)
             labels.append(f"$M$ = {size}" + (",\nwithout" if part == "without" else ""))
             colour = style_of(data, size)["color"]
-            mean = float(here.incremental_mean)
-            panel.hlines(place, float(here.incremental_low), float(here.incremental_high), color=colour, linewidth=3)
+            mean = float(curves.incremental_mean)
+            panel.hlines(
+                place, float(curves.incremental_low), float(curves.incremental_high), color=colour, linewidth=3
+            )
             panel.plot(mean, place, marker="o", color=colour, markeredgecolor="white", markersize=6)
-            panel.plot(float(here.printed), place, **roles.PRINTED_MARK, label="printed in the paper")
+            panel.plot(float(curves.printed), place, **roles.PRINTED_MARK, label="printed in the paper")
             panel.annotate(f"{mean:.3f}", (mean, place), (0, 6), textcoords="offset points", ha="center", fontsize=6.5)
     panel.set_yticks(range(len(labels)), labels)
     panel.set_ylim(len(labels) - 0.5, -0.6)
@@ -119,7 +121,7 @@ def figure(name: str, of: str, metrics: Sequence[str], *, experts: Sequence[int]
     small = preset(of)
     sizes = experts or small.experts
     names = {expert_cell(size, part == "with") for size in sizes for part in TERMINATIONS}
-    settings = {cell: own for cell, own in small.cells().items() if cell in names}
+    settings = {cell: overrides for cell, overrides in small.cells().items() if cell in names}
     table = printed(small)
 
     def compute(setup: plot.Setup) -> xr.Dataset:
@@ -127,8 +129,8 @@ def figure(name: str, of: str, metrics: Sequence[str], *, experts: Sequence[int]
 
     def caption_words(data: xr.Dataset) -> Mapping[str, str]:
         words = " and ".join(SYMBOLS[metric].split(" $")[0] for metric in metrics).capitalize()
-        about = "" if table is None else _about_table(table.where, letter_of_table(data), small.dims.num_classes)
-        return {"words": words, "about": about, "described": describe(small)}
+        table_words = "" if table is None else _about_table(table.where, letter_of_table(data), small.dims.num_classes)
+        return {"words": words, "about": table_words, "described": describe(small)}
 
     return plot.FigureSpec(
         "deep",

@@ -47,7 +47,7 @@ def fisher(model: Model, calibration: Examples) -> Model:
     """
     information = fisher_information(model, own_inputs(calibration, num_experts_of(model)))
     return transformer.replace_experts(
-        model, [fisher_average(own, known) for own, known in zip(experts_of(model), information, strict=True)]
+        model, [fisher_average(expert, known) for expert, known in zip(experts_of(model), information, strict=True)]
     )
 
 
@@ -109,8 +109,8 @@ def regression_mean(
     shrunk = gram * (off_diagonal + (1 - off_diagonal) * eye)
     ridge = RIDGE * jnp.trace(jnp.mean(shrunk, axis=0)) / gram.shape[-1]
     total = jnp.sum(shrunk, axis=0) + ridge * eye
-    wanted = jnp.einsum("eij,ejo->io", shrunk, maps) + ridge * jnp.mean(maps, axis=0)
-    return jnp.linalg.solve(total, wanted)
+    target = jnp.einsum("eij,ejo->io", shrunk, maps) + ridge * jnp.mean(maps, axis=0)
+    return jnp.linalg.solve(total, target)
 
 
 @programs.jit
@@ -140,14 +140,16 @@ def own_inputs(calibration: Examples, num_experts: int) -> Float[np.ndarray, "E 
     tasks = np.asarray(calibration.tasks)
     inputs = np.asarray(calibration.inputs)
     places = [np.flatnonzero(tasks % num_experts == expert) for expert in range(num_experts)]
-    if any(len(own) == 0 for own in places):
+    if any(len(expert_places) == 0 for expert_places in places):
         raise InvalidValueError(
             f"num_experts={num_experts}: an expert has no calibration inputs of tasks e modulo {num_experts} to be "
             "judged on. Give inputs of every task.",
             argument="num_experts",
         )
     size = min(CALIBRATION_SIZE, *map(len, places))
-    return np.stack([inputs[own[np.linspace(0, len(own) - 1, size).astype(int)]] for own in places])
+    return np.stack(
+        [inputs[expert_places[np.linspace(0, len(expert_places) - 1, size).astype(int)]] for expert_places in places]
+    )
 
 
 def experts_of(model: Model) -> list[Experts]:
