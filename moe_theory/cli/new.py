@@ -69,6 +69,6 @@ def require_free(name: str) -> None:
         )
     if name in paper_names():
         raise DeclarationError(f"name={name} is an installed paper's: {', '.join(paper_names())}. Choose another.")
-    found = [importlib.util.find_spec(module) for module in (f"moe_theory.{name}", name)]
-    if name in {*RESERVED, *dir(moe_theory)} or any(each is not None and each.origin for each in found):
+    specs = [importlib.util.find_spec(module) for module in (f"moe_theory.{name}", name)]
+    if name in {*RESERVED, *dir(moe_theory)} or any(each is not None and each.origin for each in specs):
         raise DeclarationError(f"name={name} is a module's that is installed, or a word of moe_theory. Try my{name}.")

@@ -42,11 +42,11 @@ def why(name: str, printed: str | None, folder: Path | None, module: Path | None
     from moe_theory.report import verdicts
     from moe_theory.report.standing import standing
 
-    found = standing([name], Path(LAST_RUN), folder, module)
+    standings = standing([name], Path(LAST_RUN), folder, module)
     if printed:
-        _print_program(printed, [each.known.statement for each in found])
+        _print_program(printed, [standing_of_one.known.statement for standing_of_one in standings])
     else:
-        show_document(verdicts.why_document(found))
+        show_document(verdicts.why_document(standings))
 
 
 def _print_program(kind: str, found: Sequence["Statement"]) -> None:

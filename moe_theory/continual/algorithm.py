@@ -178,8 +178,8 @@ def system(
         return begin(dims, params, pool, optimizer, locality)
 
     def step(key: Key[Array, ""], state: State, params: Params) -> tuple[State, Info]:
-        given = stream(key, dims, state, params)
-        pool, arrival, perturbation = streamed(given, "pool", "arrival", "perturbation")
+        source = stream(key, dims, state, params)
+        pool, arrival, perturbation = streamed(source, "pool", "arrival", "perturbation")
         check_pool(dims.num_tasks, dims.num_features, pool)
         return learn(
             state._replace(pool=pool),
@@ -218,13 +218,13 @@ def on_pool(
         True
     """
     check_pool(dims.num_tasks, dims.num_features, pool)
-    drawn = system(dims, optimizer=optimizer, locality=locality, **parts)
+    random_pool_system = system(dims, optimizer=optimizer, locality=locality, **parts)
 
     def init(key: Key[Array, ""], params: Params) -> State:
         del key
         return begin(dims, params, pool, optimizer, locality)
 
-    return System(init, drawn.step)
+    return System(init, random_pool_system.step)
 
 
 def begin(
@@ -336,13 +336,13 @@ def learn(
     """
     _check_round(state, arrival, params, max_active)
     truth = select_row(state.pool.truths, arrival.task) if arrival.truth is None else jnp.asarray(arrival.truth)
-    known = arrival._replace(truth=truth)
+    arrival_with_truth = arrival._replace(truth=truth)
     time = state.round + 1
 
     def experts(routing: Routing) -> Learned:
         masks = routing.masks
         before = jnp.sum(jnp.where(masks[:, :, None], state.experts[None, :, :], 0), axis=1)
-        change = jnp.where(jnp.any(masks, axis=1)[:, None], fitted(fit, before, known, params), 0)
+        change = jnp.where(jnp.any(masks, axis=1)[:, None], fitted(fit, before, arrival_with_truth, params), 0)
         errors = jnp.sum(jnp.square(before + change - truth[None, :]), axis=1)
         error = jnp.sum(jnp.where(jnp.any(masks, axis=1), errors, 0)) / params.num_active
         after = state._replace(
@@ -445,9 +445,9 @@ def _check_round(state: State, arrival: Arrival, params: Params, max_active: int
     if len(features) != 2 or features[0] != num_features:
         raise InvalidValueError(f"features of shape {features} must be ({num_features}, s): a sample is a column.")
     for name, shape in (("truth", features[:1]), ("targets", features[1:])):
-        own = getattr(arrival, name)
-        if own is not None and jnp.shape(own) != shape:
-            raise InvalidValueError(f"{name} of shape {jnp.shape(own)} must be {shape}. Change the arrival's {name}.")
+        value = getattr(arrival, name)
+        if value is not None and jnp.shape(value) != shape:
+            raise InvalidValueError(f"{name} of shape {jnp.shape(value)} must be {shape}. Change the arrival's {name}.")
     check_params(Dims(max_experts, num_tasks, num_features, features[1], max_active), params)
 
 

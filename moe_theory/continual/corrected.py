@@ -182,8 +182,8 @@ def theorem_1(pool_gaps: theory.Gaps, ratio: linear.Ratio, loads: linear.Loads) 
     gap = pool_gaps.task_gap
     unlearned = power(ratio, loads)
     rounds = xp.sum(loads, axis=-1)
-    own = (1 - ratio) * (loads - 1) - ratio + unlearned  # 0 without arrivals
-    forgotten = xp.sum(power_drop_sum(ratio, loads), axis=-1) * (gap - norm) + xp.sum(own, axis=-1) * gap
+    last_term = (1 - ratio) * (loads - 1) - ratio + unlearned  # 0 without arrivals
+    forgotten = xp.sum(power_drop_sum(ratio, loads), axis=-1) * (gap - norm) + xp.sum(last_term, axis=-1) * gap
     confused = xp.sum(power_complement(ratio, loads) * (loads - 1), axis=-1)
     return theory.Bound(
         forgetting=forgotten / xp.maximum(rounds - 1, 1),
@@ -216,12 +216,12 @@ def blind_limit(
         3.274
     """
     require_overparameterized(num_features, num_samples)
-    shrinkage, own, spread = _projection_moments(num_features, num_samples)
-    others = 1 - 1 / num_tasks
+    shrinkage, own_moment, spread = _projection_moments(num_features, num_samples)
+    other_share = 1 - 1 / num_tasks
     if num_samples == 1:
         return float(num_tasks - 1)
-    hidden = others * (1 - own) / ((1 - others * own) * (1 - shrinkage) + others * spread)
-    return 2 + shrinkage * hidden - 2 / num_tasks / (1 - others * shrinkage)
+    hidden = other_share * (1 - own_moment) / ((1 - other_share * own_moment) * (1 - shrinkage) + other_share * spread)
+    return 2 + shrinkage * hidden - 2 / num_tasks / (1 - other_share * shrinkage)
 
 
 @checked
@@ -254,16 +254,16 @@ def random_routing(
     xp = array_namespace(*pool_gaps, ratio, num_experts, rounds)
     norm = pool_gaps.truth_norm
     gap = pool_gaps.task_gap
-    kept = 1 - (1 - ratio) / num_experts
+    factor = 1 - (1 - ratio) / num_experts
     before = rounds - 1
-    left = power(kept, before)
-    lost = power_complement(kept, before)
-    drops = num_experts * lost / (1 - ratio) - before * left  # sum over tau < t of q^(tau-1) - q^(t-1)
-    forgotten = ((1 - ratio) * before - num_experts * kept * lost) * gap - ratio * (norm - gap) * drops
-    own = num_experts * gap * power_complement(kept, rounds) / rounds
+    remaining = power(factor, before)
+    lost = power_complement(factor, before)
+    drops = num_experts * lost / (1 - ratio) - before * remaining  # sum over tau < t of q^(tau-1) - q^(t-1)
+    forgotten = ((1 - ratio) * before - num_experts * factor * lost) * gap - ratio * (norm - gap) * drops
+    own_term = num_experts * gap * power_complement(factor, rounds) / rounds
     return theory.Bound(
         forgetting=forgotten / xp.maximum(before, 1),
-        generalization_error=gap + ratio * left * (norm - gap) - own,
+        generalization_error=gap + ratio * remaining * (norm - gap) - own_term,
     )
 
 
@@ -339,9 +339,9 @@ def routing_probabilities(
     outputs = np.asarray(outputs, np.float64) / perturbation_scale
     num_experts = outputs.shape[-1]
     leads = outputs[..., :, None] - outputs[..., None, :]  # (..., M, M): h_m - h_j; j = m is left out below
-    others = leads[..., ~np.eye(num_experts, dtype=bool)].reshape(*outputs.shape, num_experts - 1)
+    other_leads = leads[..., ~np.eye(num_experts, dtype=bool)].reshape(*outputs.shape, num_experts - 1)
     kinks = np.concatenate(
-        [-others, 1 - others, np.zeros_like(outputs)[..., None], np.ones_like(outputs)[..., None]], -1
+        [-other_leads, 1 - other_leads, np.zeros_like(outputs)[..., None], np.ones_like(outputs)[..., None]], -1
     )
     ends = np.sort(np.clip(kinks, 0, 1), axis=-1)
     middles = (ends[..., 1:] + ends[..., :-1]) / 2
@@ -350,7 +350,7 @@ def routing_probabilities(
     total = np.zeros(outputs.shape)
     for node, weight in zip(nodes, weights, strict=True):
         places = middles + halves * node
-        wins = np.clip(places[..., :, None] + others[..., None, :], 0, 1).prod(axis=-1)
+        wins = np.clip(places[..., :, None] + other_leads[..., None, :], 0, 1).prod(axis=-1)
         total += weight * np.sum(halves * wins, axis=-1)
     return total
 

@@ -229,11 +229,11 @@ def with_common_part(base: System, truths: float = 0.0) -> System:
     """
 
     def init(key: Key[Array, ""], params: Params) -> Any:
-        begun = base.init(key, params)
-        state = getattr(begun, "state", begun)
+        start_state = base.init(key, params)
+        state = getattr(start_state, "state", start_state)
         pool = state.pool._replace(truths=state.pool.truths + truths, signals=state.pool.signals + 1.0)
         shifted = state._replace(pool=pool)
-        return begun._replace(state=shifted) if state is not begun else shifted
+        return start_state._replace(state=shifted) if state is not start_state else shifted
 
     return System(init, base.step)
 
@@ -266,11 +266,11 @@ def system_beside_reduced(dims: Dims) -> System:
 
     def step(key: Key[Array, ""], before: Paired, params: Params) -> tuple[Paired, PairedRoutes]:
         state, info = plain.step(key, before.state, params)
-        other, found = simpler.step(key, before.reduced, params)
+        reduced_state, reduced_info = simpler.step(key, before.reduced, params)
         routes = PairedRoutes(
-            info.task, info.expert, info.generalization_error, found.expert, found.generalization_error
+            info.task, info.expert, info.generalization_error, reduced_info.expert, reduced_info.generalization_error
         )
-        return Paired(state, other), routes
+        return Paired(state, reduced_state), routes
 
     return System(init, step)
 
@@ -349,9 +349,11 @@ def system_with_endless_tally(dims: Dims, **parts: Any) -> System:
         gaps = jnp.abs(info.gate_outputs[:, None] - info.gate_outputs[None, :])
         other_gap = jnp.max(jnp.where(is_apart, gaps, 0))
         past = state.round > theory.exploration_rounds(params.num_experts, params.learning_rate)
-        left = theory.termination_rounds(params.num_experts, params.learning_rate, params.truth_scale) - state.round
-        share = jnp.where((left >= 0) & (left < WINDOW), 1 / WINDOW, 0)
-        ordered = is_ordered(drives, sets, exists, state.pool.clusters) | ~past | (left < 0)
+        rounds_left = (
+            theory.termination_rounds(params.num_experts, params.learning_rate, params.truth_scale) - state.round
+        )
+        share = jnp.where((rounds_left >= 0) & (rounds_left < WINDOW), 1 / WINDOW, 0)
+        ordered = is_ordered(drives, sets, exists, state.pool.clusters) | ~past | (rounds_left < 0)
         own_gap = before.own_gap + share * own_gap
         other_gap = before.other_gap + share * other_gap
         return EndlessTally(state, before.is_ordered & ordered, own_gap, other_gap), info
@@ -452,12 +454,12 @@ def _gradients(
     arrival: Arrival, info: Info, exists: Bool[Array, " M"], costs: Costs
 ) -> tuple[Float[Array, ""], Float[Array, ""]]:
     probabilities = info.gate_probabilities
-    chosen = info.chosen
-    slopes = jnp.sum(jnp.where(chosen, probabilities, 0)) * (chosen - probabilities)
+    expert = info.chosen
+    slopes = jnp.sum(jnp.where(expert, probabilities, 0)) * (expert - probabilities)
     moved = jnp.sum(costs.locality)
     cost = jnp.sum(costs.locality) + jnp.sum(costs.balance)
     largest = jnp.max(jnp.abs(jnp.sum(arrival.features, axis=1)))
-    gaps = jnp.abs(slopes - jnp.sum(jnp.where(chosen, slopes, 0)))
+    gaps = jnp.abs(slopes - jnp.sum(jnp.where(expert, slopes, 0)))
     return jnp.abs(moved) * largest * jnp.max(jnp.abs(slopes)), jnp.abs(cost) * largest * jnp.max(
         jnp.where(exists, gaps, 0)
     )

@@ -49,9 +49,9 @@ def by_kind_past_exploration(
     outputs: Float[Array, " M"], perturbation: Float[Array, " M"], state: Any, arrival: Arrival, params: Params
 ) -> Float[Array, " M"]:
     """Scores of Algorithm 1's router up to T1, and of `by_kind` after it."""
-    given = outputs, perturbation, state, arrival, params
+    routing = outputs, perturbation, state, arrival, params
     is_past = state.round >= theory.exploration_rounds(params.num_experts, params.learning_rate)
-    return jnp.where(is_past, by_kind(*given), perturbed(*given))
+    return jnp.where(is_past, by_kind(*routing), perturbed(*routing))
 
 
 def by_habit(
@@ -108,9 +108,9 @@ def unexplored(base: System) -> System:
 
     def gates(key: Key[Array, ""], state: State, params: Params) -> Float[Array, "M d"]:
         exists = (jnp.arange(state.gates.shape[0]) < params.num_experts)[:, None]
-        drawn = normals(jax.random.fold_in(key, 1), state.gates.size, state.gates.dtype).reshape(state.gates.shape)
-        mean = jnp.sum(jnp.where(exists, drawn, 0), axis=0) / params.num_experts
-        return jnp.where(exists, params.truth_scale**2 * (drawn - mean), 0)
+        draws = normals(jax.random.fold_in(key, 1), state.gates.size, state.gates.dtype).reshape(state.gates.shape)
+        mean = jnp.sum(jnp.where(exists, draws, 0), axis=0) / params.num_experts
+        return jnp.where(exists, params.truth_scale**2 * (draws - mean), 0)
 
     return _begun(base, gates, lambda params: theory.exploration_rounds(params.num_experts, params.learning_rate))
 
@@ -120,8 +120,8 @@ def _begun(base: System, gates: Callable[..., Array], rounds: Callable[[Params],
 
     def init(key: Key[Array, ""], params: Params) -> Any:
         tally = base.init(key, params)
-        own = gates(key, tally.state, params).astype(tally.state.gates.dtype)
-        state = tally.state._replace(gates=own, round=jnp.asarray(rounds(params), tally.state.round.dtype))
+        start_gates = gates(key, tally.state, params).astype(tally.state.gates.dtype)
+        state = tally.state._replace(gates=start_gates, round=jnp.asarray(rounds(params), tally.state.round.dtype))
         return tally._replace(state=state)
 
     return System(init, base.step)
@@ -135,9 +135,12 @@ def variant(
     **about: Any,
 ) -> Experiment:
     """An experiment, or some of its cells, with parameters that are changed by sigma_0, and with other fields."""
-    chosen = {cell: experiment.cells[cell] for cell in cells or experiment.cells}
-    own = {cell: {**given, **ALONG, **changes(given.get("truth_scale", SIGMA_0))} for cell, given in chosen.items()}
-    return dataclasses.replace(experiment, name=name, cells=own, tier=TIER, of=None, **about)
+    overrides_of = {cell: experiment.cells[cell] for cell in cells or experiment.cells}
+    changed = {
+        cell: {**overrides, **ALONG, **changes(overrides.get("truth_scale", SIGMA_0))}
+        for cell, overrides in overrides_of.items()
+    }
+    return dataclasses.replace(experiment, name=name, cells=changed, tier=TIER, of=None, **about)
 
 
 def small_alpha(scale: float) -> dict[str, float]:
@@ -218,7 +221,7 @@ LATER_STRIDE = 40
 def _later(experiment: Experiment, members: int) -> Experiment:
     sets = experiments.COVERAGE_SETS
     dims = dataclasses.replace(experiment.dims, max_experts=LATER_EXPERTS, num_tasks=members * sets)
-    own = experiments.limit_params(LATER_EXPERTS, LATER_SCALE) | {"num_clusters": sets, "signal_law": ORTHOGONAL}
+    overrides = experiments.limit_params(LATER_EXPERTS, LATER_SCALE) | {"num_clusters": sets, "signal_law": ORTHOGONAL}
     return dataclasses.replace(
         experiment,
         name=f"{experiment.name}-later",
@@ -226,8 +229,8 @@ def _later(experiment: Experiment, members: int) -> Experiment:
         of=None,
         dims=dims,
         system=system(dims, auxiliary=later_balance_cost),
-        cells={experiments.COVERED: own},
-        num_rounds=experiments.stage_rounds(Params()._replace(**own)),
+        cells={experiments.COVERED: overrides},
+        num_rounds=experiments.stage_rounds(Params()._replace(**overrides)),
         record_every=LATER_STRIDE,
     )
 

@@ -105,8 +105,8 @@ def require_counted(state: Any, added: list[int | None]) -> None:
     if step_by is not None:
         complaint = f"adds {step_by} to the state's `round`" if step_by else "leaves the state's `round` as it was"
     raise DeclarationError(
-        f"`step` {complaint}: the keys of rounds are made of it, and runs are counted by it. Give round=state.round + 1, "
-        "and keep any other clock in a field of its own."
+        f"`step` {complaint}: the keys of rounds are made of it, and runs are counted by it. Give "
+        "round=state.round + 1, and keep any other clock in a field of its own."
     )
 
 

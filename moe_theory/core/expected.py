@@ -39,9 +39,9 @@ def taught_to(
 ) -> tuple[Float[Array, "M N"], Float[Array, "M N"], Float[Array, ""]]:
     """All experts' e and a after the chosen one has learned a task, and its E|w' - w|^2; arguments as of `taught`."""
     mask = chosen[:, None]
-    own, along = (jnp.sum(jnp.where(mask, each, 0), axis=0) for each in (errors, projections))
-    own, along, squared_move = taught(pool, task, own, along, contraction, spread)
-    return jnp.where(mask, own[None, :], errors), jnp.where(mask, along[None, :], projections), squared_move
+    own_errors, along = (jnp.sum(jnp.where(mask, values, 0), axis=0) for values in (errors, projections))
+    own_errors, along, squared_move = taught(pool, task, own_errors, along, contraction, spread)
+    return jnp.where(mask, own_errors[None, :], errors), jnp.where(mask, along[None, :], projections), squared_move
 
 
 def taught(
@@ -66,10 +66,10 @@ def taught(
     is_task = jnp.arange(len(errors)) == task
     gaps = jnp.sum((truth[None, :] - pool.truths) ** 2, axis=1)  # D_nk
     along = jnp.sum(pool.truths * unit[None, :], axis=1)  # w_k.u_n
-    before, own_error, own = (jnp.sum(jnp.where(is_task, each, 0)) for each in (projections, errors, along))
-    shown = before - own  # x
-    shown_squared = shown**2
-    remaining = own_error - shown**2
+    before, own_error, own = (jnp.sum(jnp.where(is_task, values, 0)) for values in (projections, errors, along))
+    residual = before - own  # x
+    shown_squared = residual**2
+    remaining = own_error - residual**2
     strayed = jnp.zeros_like(own_error)
     if spread is not None:
         num_features = pool.truths.shape[1]
@@ -83,6 +83,6 @@ def taught(
     turned = jnp.sum(unit[None, :] * units, axis=1)  # u_n.u_k
     return (
         jnp.maximum(gaps + contraction * hidden, 0) + strayed,
-        projections + (1 - contraction) * learned - contraction * shown * turned,
+        projections + (1 - contraction) * learned - contraction * residual * turned,
         squared_move,
     )

@@ -198,13 +198,13 @@ def declared_commands() -> dict[str, tuple[str, str]]:
 
     Raises: DeclarationError where two papers bring commands of one name.
     """
-    found: dict[str, tuple[str, str]] = {}
+    places: dict[str, tuple[str, str]] = {}
     for name in ordered_names():
         for command, place in (declaration_of(name).get("commands") or {}).items():
-            other, _ = found.setdefault(command, (name, place))
-            if other != name:
-                raise DeclarationError(f"papers {other!r} and {name!r} have a command {command!r}. Rename one.")
-    return found
+            other_paper, _ = places.setdefault(command, (name, place))
+            if other_paper != name:
+                raise DeclarationError(f"papers {other_paper!r} and {name!r} have a command {command!r}. Rename one.")
+    return places
 
 
 def import_command(command: str) -> Any:
@@ -273,8 +273,8 @@ def find_spec(module: str) -> importlib.machinery.ModuleSpec | None:
     place = None
     spec = None
     for end in [*(at for at, letter in enumerate(module) if letter == "."), None]:
-        found = (finder.find_spec(module[:end], place) for finder in sys.meta_path)
-        spec = next(filter(None, found), None)
+        specs = (finder.find_spec(module[:end], place) for finder in sys.meta_path)
+        spec = next(filter(None, specs), None)
         place = (spec and spec.submodule_search_locations) or []
     return spec
 
@@ -283,11 +283,11 @@ def undeclared(kind: str, name: str, known: Iterable[str], full: str = "") -> Un
     """The error for a figure, a statement or a claim that is not among the `known` names, with the nearest one, or with
     the file of that name that is not imported. `full` is PAPER.NAME, where `name` leaves the paper out.
     """
-    paper, _, own = (full or name).partition(".")
+    paper, _, id_in_paper = (full or name).partition(".")
     field = "figures" if kind == "figure" else "statements"
     place = declaration_of(paper).get(field) if paper in paper_names() else ""
     if isinstance(place, str) and place.partition(":")[0] in sys.modules:
-        module = f"{place.partition(':')[0]}.{own.partition('.')[0].replace('-', '_')}"
+        module = f"{place.partition(':')[0]}.{id_in_paper.partition('.')[0].replace('-', '_')}"
         if module not in sys.modules and (spec := find_spec(module)) is not None and spec.has_location:
             folder, file = module.split(".")[-2:]
             listed = "__init__.py" if kind == "figure" else "paper.toml, at its place in `order`"
@@ -343,11 +343,11 @@ def _imported(name: str) -> Paper:
 @functools.cache
 def _entry_points() -> dict[str, metadata.EntryPoint]:
     points = metadata.entry_points(group=GROUP)
-    found = {point.name: point for point in points}
+    by_name = {point.name: point for point in points}
     for point in points:
-        if point.value != found[point.name].value:
+        if point.value != by_name[point.name].value:
             raise DeclarationError(
-                f"paper {point.name!r} is registered twice, as {point.value!r} and {found[point.name].value!r}. "
+                f"paper {point.name!r} is registered twice, as {point.value!r} and {by_name[point.name].value!r}. "
                 "Uninstall one of the two distributions."
             )
-    return found
+    return by_name

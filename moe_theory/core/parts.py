@@ -55,10 +55,10 @@ def of_parts(*, like: Callable[..., System] | None = None, only: Sequence[str] |
         def build(*sizes: Any, **named: Any) -> System:
             system = builder(*sizes, **named)
             bound = inspect.signature(builder).bind(*sizes, **named)
-            given = {name: part for name, part in {**bound.arguments, **bound.kwargs}.items() if name in parts}
+            parts_by_name = {name: part for name, part in {**bound.arguments, **bound.kwargs}.items() if name in parts}
             fixed = tuple(size for name, size in zip(bound.arguments, bound.args, strict=False) if name not in parts)
-            taken = tuple(parts) if only is None else only
-            _ORIGINS[system.step] = _Origin(build, system.init, fixed, given, parts, taken)
+            replaceable = tuple(parts) if only is None else only
+            _ORIGINS[system.step] = _Origin(build, system.init, fixed, parts_by_name, parts, replaceable)
             return system
 
         return build  # pyright: ignore[reportReturnType]
@@ -77,8 +77,8 @@ def rebuilt(system: System, parts: Mapping[str, Any]) -> System:
     origin = _origin(system)
     if origin is None:
         raise DeclarationError("its system is not the paper's algorithm alone")
-    if own := [name for name, part in origin.given.items() if part is not origin.parts[name]]:
-        raise DeclarationError(f"its system has a {' and a '.join(own)} of its own")
+    if replaced := [name for name, part in origin.given.items() if part is not origin.parts[name]]:
+        raise DeclarationError(f"its system has a {' and a '.join(replaced)} of its own")
     for name in parts:
         if name not in origin.parts:
             raise DeclarationError(f"its algorithm has no {name}")

@@ -53,11 +53,11 @@ def _dot(equation: Any, operands: list[Any]) -> Callable[..., Any] | None:
         return None
 
     def product(*arrays: Any) -> Any:
-        one, other = (
-            lax.transpose(array, (*own, *axes)).astype(dtype)
-            for array, own, axes in zip(arrays, free, contracted, strict=True)
+        one, second = (
+            lax.transpose(array, (*free_axes, *axes)).astype(dtype)
+            for array, free_axes, axes in zip(arrays, free, contracted, strict=True)
         )
-        return jnp.sum(one * other, axis=tuple(range(len(free[0] + free[1]), max(one.ndim, other.ndim))))
+        return jnp.sum(one * second, axis=tuple(range(len(free[0] + free[1]), max(one.ndim, second.ndim))))
 
     return product
 
@@ -134,9 +134,9 @@ def _scatter(equation: Any, operands: list[Any]) -> Callable[..., Any] | None:
     numbers, (array, indices, rows) = equation.params["dimension_numbers"], operands
     axes = numbers.inserted_window_dims
     is_sum = equation.primitive.name == "scatter-add"
-    kept = tuple(axis for axis in range(array.ndim) if axis not in axes)
+    kept_axes = tuple(axis for axis in range(array.ndim) if axis not in axes)
     is_row = numbers.update_window_dims == tuple(range(rows.ndim)) and rows.shape == tuple(
-        array.shape[axis] for axis in kept
+        array.shape[axis] for axis in kept_axes
     )
     is_single = numbers.scatter_dims_to_operand_dims == axes and indices.shape == (len(axes),)
     if not (is_row and is_single) or numbers.operand_batching_dims or indices.dtype not in _INDICES:
@@ -145,7 +145,7 @@ def _scatter(equation: Any, operands: list[Any]) -> Callable[..., Any] | None:
     def scattered(array: Any, indices: Any, row: Any) -> Any:
         places = [indices[number] for number in range(len(axes))]
         is_place = _is_place(array.shape, axes, places, is_clipped=equation.params["mode"] == _CLIPPED)
-        row = lax.broadcast_in_dim(row.astype(array.dtype), array.shape, kept)
+        row = lax.broadcast_in_dim(row.astype(array.dtype), array.shape, kept_axes)
         return jnp.where(is_place, array + row if is_sum else row, array)
 
     return scattered
@@ -153,19 +153,19 @@ def _scatter(equation: Any, operands: list[Any]) -> Callable[..., Any] | None:
 
 def _single_axes(shape: Sequence[int], sizes: Sequence[int]) -> list[int] | None:
     """The axes along which a window has a single place; None if along one it has several, but not all."""
-    axes = [axis for axis, (size, whole) in enumerate(zip(sizes, shape, strict=True)) if size != whole]
+    axes = [axis for axis, (size, full_size) in enumerate(zip(sizes, shape, strict=True)) if size != full_size]
     return axes if all(sizes[axis] == 1 for axis in axes) else None
 
 
 def _is_place(shape: Sequence[int], axes: Sequence[int], places: Sequence[Any], is_clipped: bool = True) -> Any:
     """Mask of the places on these axes."""
-    found = jnp.ones((), bool)
+    mask = jnp.ones((), bool)
     for axis, place in zip(axes, places, strict=True):
         place = jnp.clip(place, 0, shape[axis] - 1) if is_clipped else place
-        own = [1] * len(shape)
-        own[axis] = shape[axis]
-        found = found & (lax.broadcasted_iota(place.dtype, own, axis) == place)
-    return found
+        shape_of_axis = [1] * len(shape)
+        shape_of_axis[axis] = shape[axis]
+        mask = mask & (lax.broadcasted_iota(place.dtype, shape_of_axis, axis) == place)
+    return mask
 
 
 # Coefficients of erf^-1(x) / x, highest power first, for L = -log(1 - x^2): in L - 2.5 below L = 5, else in L^.5 - 3.

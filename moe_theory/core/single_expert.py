@@ -191,15 +191,15 @@ def learn_arrivals(arrivals: Arrivals, num_samples: int, num_rounds: int) -> Exa
     num_features = arrivals.truth_mean.size
     require_overparameterized(num_features, num_samples)
     require(Count, num_rounds=num_rounds)
-    shrinkage, own, spread = _projection_moments(num_features, num_samples)
+    shrinkage, own_moment, spread = _projection_moments(num_features, num_samples)
     complement = np.eye(num_features) - arrivals.signal_outer
     mean_residual = shrinkage * complement  # Sbar
-    kept = shrinkage * arrivals.truth_coupling.swapaxes(1, 2)  # R
-    drift = kept - own * arrivals.residual_coupling.swapaxes(1, 2)
+    residual_map = shrinkage * arrivals.truth_coupling.swapaxes(1, 2)  # R
+    drift = residual_map - own_moment * arrivals.residual_coupling.swapaxes(1, 2)
     drift = drift + drift.swapaxes(0, 1) - 2 * spread * arrivals.residual_coupling
     learned_truth = arrivals.truth_outer - shrinkage * arrivals.residual_truth  # E[(I-S) w w']
     learned_outer = learned_truth - shrinkage * arrivals.residual_truth.T
-    learned_outer = learned_outer + own * arrivals.residual_outer + spread * arrivals.residual_spread
+    learned_outer = learned_outer + own_moment * arrivals.residual_outer + spread * arrivals.residual_spread
     learned_mean = arrivals.truth_mean - shrinkage * arrivals.residual_mean
     truth_norm = np.trace(arrivals.truth_outer)
     residual_norm = np.trace(arrivals.residual_outer)
@@ -210,8 +210,8 @@ def learn_arrivals(arrivals: Arrivals, num_samples: int, num_rounds: int) -> Exa
     of_rounds: list[tuple[Any, ...]] = []  # e_t, g_t, tr J_t, tr Sbar J_{t-1}
     while len(of_rounds) < num_rounds:
         deviation = np.vdot(complement, second_moment) - 2 * mean @ arrivals.residual_mean + residual_norm
-        second_moment = _mean_sandwich(arrivals, second_moment, own, spread) + drift @ mean + learned_outer
-        own_covariance = learned_truth + kept @ mean
+        second_moment = _mean_sandwich(arrivals, second_moment, own_moment, spread) + drift @ mean + learned_outer
+        own_covariance = learned_truth + residual_map @ mean
         mean = mean_residual @ mean + learned_mean
         earlier_covariance = mean_residual @ covariance
         covariance = earlier_covariance + own_covariance - np.outer(mean, arrivals.truth_mean)
@@ -219,8 +219,8 @@ def learn_arrivals(arrivals: Arrivals, num_samples: int, num_rounds: int) -> Exa
         of_rounds.append((shrinkage * deviation, fresh, np.trace(covariance), np.trace(earlier_covariance)))
         states = [*states[-2:], (mean, second_moment, covariance)]
         if all(map(np.array_equal, states[0], states[-1])):  # after some rounds nothing moves but last bits, to and fro
-            left = num_rounds - len(of_rounds)
-            of_rounds += (of_rounds[-2:] * left)[:left]
+            rounds_left = num_rounds - len(of_rounds)
+            of_rounds += (of_rounds[-2:] * rounds_left)[:rounds_left]
     error, fresh, covariances, earlier = np.transpose(of_rounds)
     rounds = np.arange(1, num_rounds + 1)
     before = np.maximum(rounds - 1, 1)
@@ -242,7 +242,7 @@ def given_routes(
     Raises: InvalidValueError unless 1 <= num_samples < d; InvalidValueError for a zero signal; InvalidValueError for no
         round.
     """
-    truths, signals = (np.moveaxis(np.asarray(each, np.float64), -1, 0) for each in (truths, signals))
+    truths, signals = (np.moveaxis(np.asarray(vectors, np.float64), -1, 0) for vectors in (truths, signals))
     require(Count, num_rounds=len(tasks))
     return _along(truths, signals, num_samples, tasks, experts)
 
@@ -259,7 +259,7 @@ def given_arrivals(
         signal; InvalidValueError for no round.
     """
     require(Count, num_rounds=len(truths))
-    truths, signals = (np.moveaxis(np.asarray(each, np.float64), -1, 0) for each in (truths, signals))
+    truths, signals = (np.moveaxis(np.asarray(vectors, np.float64), -1, 0) for vectors in (truths, signals))
     rounds = np.broadcast_to(np.arange(len(experts))[:, None], experts.shape)
     return _along(truths, signals, num_samples, rounds, experts)
 
@@ -287,7 +287,7 @@ def _learn_along(
     num_experts: int,
 ) -> tuple[Float[Array, "T B"], Float[Array, "T B"]]:
     """e_t, and the sum of all errors after round t. The matrices of an arrival's expert move by outer products."""
-    shrinkage, own, spread = moments
+    shrinkage, own_moment, spread = moments
     (num_replicates, _, num_features), lane = truths.shape, jnp.arange(truths.shape[0])
     state = (num_replicates, num_experts, num_features)
 
@@ -310,12 +310,12 @@ def _learn_along(
         twice = inner(unit, along)
         trace = jnp.trace(second, axis1=1, axis2=2)[:, None] + inner(truth, truth - 2 * mean) - twice
         # k1 Pi M Pi + k2 tr(Pi M) Pi, and what is around it in E[v v'], by what stands beside w and u in it
-        by_unit = own * (twice / 2 * unit - along) - spread / 2 * trace * unit
+        by_unit = own_moment * (twice / 2 * unit - along) - spread / 2 * trace * unit
         updated = truth + shrinkage * (mean - truth - unit * (drift - ahead))
-        by_truth = updated - own * mean + (own - 1) / 2 * truth
+        by_truth = updated - own_moment * mean + (own_moment - 1) / 2 * truth
         half = truth[:, :, None] * by_truth[:, None, :] + unit[:, :, None] * by_unit[:, None, :]
         isotropic = (spread * trace)[:, :, None] * jnp.eye(num_features)
-        second = own * second + half + half.swapaxes(1, 2) + isotropic
+        second = own_moment * second + half + half.swapaxes(1, 2) + isotropic
         means = means.at[place].set(updated)
         second_moments = second_moments.at[place].set(second)
         learned = learned.at[place].add(truth)
@@ -324,7 +324,7 @@ def _learn_along(
         loss = loads[place] * size - 2 * jnp.sum(updated * learned[place], axis=1)  # L tr E[v v'] - 2 E[v].V
         losses = losses.at[place].set(loss)
         norms += jnp.where(is_served, jnp.sum(truth**2, axis=1), 0.0)
-        error = jnp.where(is_served, (own + spread * (num_features - 1)) * trace[:, 0], 0.0)
+        error = jnp.where(is_served, (own_moment + spread * (num_features - 1)) * trace[:, 0], 0.0)
         return (means, second_moments, learned, loads, losses, norms), (error, jnp.sum(losses, axis=1) + norms)
 
     zeros = map(jnp.zeros, (state, (*state, num_features), state, state[:2], state[:2], num_replicates))
@@ -348,8 +348,8 @@ def _projection_moments(num_features, num_samples):
     if rank == dimension:  # the general form is 0/0 in one dimension
         return 1.0, 1.0, 0.0
     denominator = dimension * (dimension - 1) * (dimension + 2)
-    own = rank * (dimension * rank + dimension - 2) / denominator
-    return rank / dimension, own, rank * (dimension - rank) / denominator
+    own_moment = rank * (dimension * rank + dimension - 2) / denominator
+    return rank / dimension, own_moment, rank * (dimension - rank) / denominator
 
 
 def _mean_sandwich(arrivals, matrix, own, spread):

@@ -90,16 +90,16 @@ def fields(*paths: str | Observe, **named: str | Observe) -> Observe:
     """
 
     def observe(state: State, info: Info) -> Any:
-        seen = types.SimpleNamespace(state=state, info=info)
-        found = {}
+        sources = types.SimpleNamespace(state=state, info=info)
+        columns = {}
         for path in paths:
             if isinstance(path, str):
-                found[path.rpartition(".")[2]] = operator.attrgetter(path)(seen)
+                columns[path.rpartition(".")[2]] = operator.attrgetter(path)(sources)
             else:
-                found |= path(state, info)._asdict()
+                columns |= path(state, info)._asdict()
         for name, path in named.items():
-            found[name] = operator.attrgetter(path)(seen) if isinstance(path, str) else path(state, info)
-        return _record(*found)(**found)
+            columns[name] = operator.attrgetter(path)(sources) if isinstance(path, str) else path(state, info)
+        return _record(*columns)(**columns)
 
     return observe
 
@@ -323,23 +323,23 @@ def check_system(system: System, params: Params, num_rounds: int = 0, state: Sta
             "standard.",
             argument="jax_numpy_dtype_promotion",
         )
-    shapes, done = _begin_once(system.init, params)
+    shapes, rounds_done = _begin_once(system.init, params)
     if state is not None:
         count = getattr(state, "round", 0)  # `check_checkpoint` refuses a state without one
-        done = int(np.max(count)) if is_known(count) else 0
+        rounds_done = int(np.max(count)) if is_known(count) else 0
     max_rounds = getattr(shapes, "max_rounds", None)
-    if max_rounds is not None and done + num_rounds > max_rounds:
+    if max_rounds is not None and rounds_done + num_rounds > max_rounds:
         raise InvalidValueError(
-            f"num_rounds={num_rounds} after {done} rounds must be at most max_rounds={max_rounds} in all, which there "
-            "is memory for. Lower num_rounds or raise Dims.max_rounds.",
+            f"num_rounds={num_rounds} after {rounds_done} rounds must be at most max_rounds={max_rounds} in all, which "
+            "there is memory for. Lower num_rounds or raise Dims.max_rounds.",
             argument="num_rounds",
         )
     dtype = jnp.result_type(shapes.round)
     most = min(int(jnp.iinfo(dtype).max), 2**32 - 1)  # a round's key has no more
-    if done + num_rounds > most:
+    if rounds_done + num_rounds > most:
         raise InvalidValueError(
-            f"num_rounds={num_rounds} after {done} rounds must be at most {most} in all, as far as the state's `round` "
-            f"counts, which is {dtype}. Lower num_rounds, or let `init` begin at round=jnp.int32(0).",
+            f"num_rounds={num_rounds} after {rounds_done} rounds must be at most {most} in all, as far as the state's "
+            f"`round` counts, which is {dtype}. Lower num_rounds, or let `init` begin at round=jnp.int32(0).",
             argument="num_rounds",
         )
     return shapes
@@ -369,14 +369,14 @@ def _begin_once(init: Callable[..., State], params: Params) -> tuple[State, int]
 def _begin(init: Callable[..., State], params: Params) -> tuple[State, int]:
     key = jax.eval_shape(lambda: jax.random.key(0, impl=threefry.IMPLEMENTATION))
     if engine.can_rewrite():
-        shapes, begun = require_same_start(lambda key: init(key, params), key)
+        shapes, start = require_same_start(lambda key: init(key, params), key)
     else:
         shapes = jax.eval_shape(lambda key: init(key, params), key)
-        begun = 0
+        start = 0
     require_round(shapes)
-    if begun is not None and begun < 0:
-        raise DeclarationError(f"`init` gives round={begun}, which must be at least 0. Give round=jnp.int32(0).")
-    return shapes, begun or 0
+    if start is not None and start < 0:
+        raise DeclarationError(f"`init` gives round={start}, which must be at least 0. Give round=jnp.int32(0).")
+    return shapes, start or 0
 
 
 def _named(leaf: Any) -> Any:

@@ -73,7 +73,7 @@ def draw_pool(key: Key[Array, ""], num_tasks: int, num_features: int, params: An
     """
     dtype = jnp.result_type(float)
     shape = (3, num_tasks, num_features)
-    centres, members, others = random.normals(key, math.prod(shape), dtype).reshape(shape)
+    centres, members, noise = random.normals(key, math.prod(shape), dtype).reshape(shape)
     truth_scale = jnp.asarray(params.truth_scale, dtype)
     deviation = jnp.where(jnp.asarray(params.scale_is_variance, bool), jnp.sqrt(truth_scale), truth_scale)
     num_clusters = jnp.asarray(params.num_clusters, int)
@@ -81,17 +81,17 @@ def draw_pool(key: Key[Array, ""], num_tasks: int, num_features: int, params: An
     spread = jnp.where(num_clusters < num_tasks, params.cluster_spread, 0.0)
     truths = deviation * centres[clusters] + spread * members
     law = jnp.asarray(params.signal_law)
-    orthogonal = math.sqrt(num_features) * orthonormal(others)
-    apart = deviation * jnp.where(law == ORTHOGONAL, orthogonal, others)[clusters]
-    return Pool(truths, params.signal_scale * jnp.where(law == PROPORTIONAL, truths, apart), clusters)
+    orthogonal = math.sqrt(num_features) * orthonormal(noise)
+    spread_of_task = deviation * jnp.where(law == ORTHOGONAL, orthogonal, noise)[clusters]
+    return Pool(truths, params.signal_scale * jnp.where(law == PROPORTIONAL, truths, spread_of_task), clusters)
 
 
 def orthonormal(vectors: Float[Array, "N p"]) -> Float[Array, "N p"]:
     """Gram-Schmidt on the first p rows; rows beyond have no direction left and are zero."""
     if vectors.shape[0] > MOST_SIGNALS:
         most = vectors.shape[1]
-        found = orthonormal_in_loop(vectors[:most], jnp.zeros(most, vectors.dtype))
-        return jnp.zeros_like(vectors).at[:most].set(found)
+        basis = orthonormal_in_loop(vectors[:most], jnp.zeros(most, vectors.dtype))
+        return jnp.zeros_like(vectors).at[:most].set(basis)
     rows: list[Array] = []
     for index in range(vectors.shape[0]):
         row = vectors[index]
@@ -178,14 +178,16 @@ def hide_signal(
     before = [*noise.T, signal]
     after = [signal, *noise.T]
     slot = uniform_index(uniform, len(before))
-    others = [jnp.where(place < slot, *pair) for place, pair in enumerate(zip(before, after, strict=True))]
-    return jnp.stack([jnp.where(place == slot, signal, other) for place, other in enumerate(others)], axis=1)
+    noise_columns = [jnp.where(place < slot, *pair) for place, pair in enumerate(zip(before, after, strict=True))]
+    return jnp.stack(
+        [jnp.where(place == slot, signal, noise_column) for place, noise_column in enumerate(noise_columns)], axis=1
+    )
 
 
 def select_row(rows: Shaped[Numbers, "N d"], index: Int[Array, ""]) -> Shaped[Array, " d"]:
     """`rows[index]` as a one-hot sum, which vectorises over a trailing batch axis where a gather would not."""
-    chosen = jnp.arange(rows.shape[0]) == index
-    return jnp.sum(jnp.where(chosen[:, None], rows, 0), axis=0)
+    is_row = jnp.arange(rows.shape[0]) == index
+    return jnp.sum(jnp.where(is_row[:, None], rows, 0), axis=0)
 
 
 def uniform_index(uniform: Float[Array, ""], bound: int) -> Int[Array, ""]:

@@ -30,11 +30,11 @@ def run(*arguments: Any) -> tuple[Any, Any]:
     start = batched(lambda key, params: system.init(step_key(key, jnp.int32(0)), params), (True, False))
     one_round = batched(lambda key, state, params: system.step(step_key(key, state.round + 1), state, params), _STEP)
     observed = batched(observe, (True, True))
-    begun = start(keys, params) if state is None else state
-    begun = settled(functools.partial(jax.eval_shape, one_round, keys), begun, params)
-    shapes = jax.eval_shape(one_round, keys, begun, params)
-    require_next(begun, shapes)
-    require_bytes("what is observed", jax.eval_shape(observed, begun, shapes[1]))
+    start_state = start(keys, params) if state is None else state
+    start_state = settled(functools.partial(jax.eval_shape, one_round, keys), start_state, params)
+    shapes = jax.eval_shape(one_round, keys, start_state, params)
+    require_next(start_state, shapes)
+    require_bytes("what is observed", jax.eval_shape(observed, start_state, shapes[1]))
     blank = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), shapes)
 
     def play(carry: Any, _: None) -> tuple[Any, None]:
@@ -42,15 +42,15 @@ def run(*arguments: Any) -> tuple[Any, Any]:
 
     def one_record(length: int, state: Any, _: None) -> tuple[Any, Any]:
         state, info = jax.lax.scan(play, (state, blank[1]), None, length)[0]
-        kept = observed(state, info)
-        return state, kept if reduce is None else jax.tree.map(reduce, kept)
+        record = observed(state, info)
+        return state, record if reduce is None else jax.tree.map(reduce, record)
 
-    count, rest = divmod(num_rounds, record_every)
-    begun, records = jax.lax.scan(functools.partial(one_record, record_every), begun, None, count)
-    if rest:
-        begun, last = one_record(rest, begun, None)
+    count, remainder = divmod(num_rounds, record_every)
+    start_state, records = jax.lax.scan(functools.partial(one_record, record_every), start_state, None, count)
+    if remainder:
+        start_state, last = one_record(remainder, start_state, None)
         records = jax.tree.map(lambda leaf, end: jnp.concatenate([leaf, end[None]]), records, last)
-    return begun, records
+    return start_state, records
 
 
 def settled(shapes: Callable[[Any, Any], Any], state: Any, params: Any) -> Any:

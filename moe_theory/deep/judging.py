@@ -62,10 +62,10 @@ def preset_for(name: str | None, folder: Path | str | None) -> Preset:
     Raises: UnknownNameError for an unknown name; MissingError for a folder that holds something else;
         DataError; InvalidValueError where neither names a preset.
     """
-    found = None if folder is None else datasets.found_in(folder)
-    if folder is not None and not found and name is None:
+    data_set = None if folder is None else datasets.found_in(folder)
+    if folder is not None and not data_set and name is None:
         raise datasets.missing(folder)
-    return presets.on_data(name, found)
+    return presets.on_data(name, data_set)
 
 
 def plan(
@@ -120,7 +120,7 @@ def plan(
             "`deep.datasets.from_arrays`."
         )
     place = None if data is None or isinstance(data, DataSet) else Path(data)
-    chosen = fitting.resized(
+    resized_preset = fitting.resized(
         preset if isinstance(preset, Preset) else preset_for(preset, place),
         _numbers("experts", experts),
         _numbers("classes", classes),
@@ -133,18 +133,18 @@ def plan(
     if isinstance(reading, str) and reading not in READINGS:
         raise unknown_name("reading", reading, READINGS)
     report = tell or (lambda *lines: None)
-    images = data if isinstance(data, DataSet) else datasets.load(chosen.data, place)  # last: it may take long
+    images = data if isinstance(data, DataSet) else datasets.load(resized_preset.data, place)  # last: it may take long
     if place is not None:
         report(*images.lines)
     request = Plan(
-        preset=chosen,
+        preset=resized_preset,
         reading=READINGS[reading] if isinstance(reading, str) else reading,
-        replicates=chosen.replicates if replicates is None else replicates,
+        replicates=resized_preset.replicates if replicates is None else replicates,
         seed=seed,
         every=every,
         folder=None if folder is None else Path(folder) / "runs",
         settings=settings or {},
-        data=fitting.thinned(images, chosen.test_images, test_images),
+        data=fitting.thinned(images, resized_preset.test_images, test_images),
     )
     fitting.check(request, kappa, literal)
     if literal:
@@ -183,25 +183,25 @@ def judge(
         {'digits'}
     """
     tests = _tests(plan)
-    made = {}
+    records = {}
     threads = min(THREADS, available_cores()) if backend() == "cpu" else 1  # another device is busy with one seed
     with shown(progress) as showing:
         record = _recorder(plan, showing)
         for first, last in zip((0, *plan.looks), plan.looks, strict=False):
-            made = runs.joined(made, runs.run_plan(plan, record, threads, range(first, last)))
-            if _has_decided(tests, made):
+            records = runs.joined(records, runs.run_plan(plan, record, threads, range(first, last)))
+            if _has_decided(tests, records):
                 break
-    plan = dataclasses.replace(plan, replicates=len(next(iter(made.values())).replicates))
+    plan = dataclasses.replace(plan, replicates=len(next(iter(records.values())).replicates))
     report = _report(plan, tests, _call(plan) if command is None else command)
-    return Judgement(plan, made, summarize(plan, made), Verdicts(report))
+    return Judgement(plan, records, summarize(plan, records), Verdicts(report))
 
 
 def _numbers(name: str, given: Sequence[int] | None) -> tuple[int, ...] | None:
     try:
         return None if given is None else tuple(given)
     except TypeError:
-        told = f"{name}={shortened(given)} must be a sequence of whole numbers, such as (1, 4)"
-        raise InvalidValueError(f"{told}. Put it in brackets.") from None
+        complaint = f"{name}={shortened(given)} must be a sequence of whole numbers, such as (1, 4)"
+        raise InvalidValueError(f"{complaint}. Put it in brackets.") from None
 
 
 def _tests(plan: Plan) -> list[SequentialTest]:

@@ -135,8 +135,8 @@ class Plan:
 
 def set_by(preset: Preset) -> set[str]:
     """Parameters that differ between the cells of a preset, the number of experts and of rounds."""
-    first, *others = preset.cells().values()
-    differing = {name for cell in others for name, value in cell.items() if value != first.get(name, value)}
+    first, *other_cells = preset.cells().values()
+    differing = {name for cell in other_cells for name, value in cell.items() if value != first.get(name, value)}
     return differing | {"num_experts", "num_rounds"}
 
 
@@ -216,8 +216,8 @@ def dataset(plan: Plan, runs: Runs, command: str = "") -> "xr.Dataset":
     variables = {}
     for name in first.records._fields:
         values = np.stack([getattr(run.records, name) for run in runs.values()])
-        own = (CLASS if name.startswith(OF_CLASSES) else EXPERT,) * (values.ndim - 3)
-        variables[name] = xr.Variable(("cell", "round", *own, "replicate"), values)
+        own_axes = (CLASS if name.startswith(OF_CLASSES) else EXPERT,) * (values.ndim - 3)
+        variables[name] = xr.Variable(("cell", "round", *own_axes, "replicate"), values)
     coordinates = {
         "cell": list(runs),
         "round": first.rounds,
@@ -308,29 +308,29 @@ class _Shared:
         store = self.plan.store
         store_key = _key(self.common_key, cell, replicate, params)
         checkpoint = load(self.plan, store_key)
-        done, pieces = (0, []) if checkpoint is None else (checkpoint.done, [checkpoint.records])
-        self.on_step(RunProgress(cell, replicate, done, done, is_begin=True))
+        rounds_done, pieces = (0, []) if checkpoint is None else (checkpoint.done, [checkpoint.records])
+        self.on_step(RunProgress(cell, replicate, rounds_done, rounds_done, is_begin=True))
         key = replicate_keys(root_key(self.plan.seed), jnp.array([replicate]))[0]
-        state = None if done == num_rounds else self.begin(key, params)
+        state = None if rounds_done == num_rounds else self.begin(key, params)
         if state is not None and checkpoint is not None:
             structure = jax.tree.structure(state._replace(pool=None))
             leaves = [jnp.asarray(leaf) for leaf in checkpoint.state]
             state = jax.tree.unflatten(structure, leaves)._replace(pool=self.pool)
-        while done < num_rounds:
+        while rounds_done < num_rounds:
             if self.is_stopped.is_set():
                 raise concurrent.futures.CancelledError
-            rounds = min(self.plan.every, num_rounds - done)
+            rounds = min(self.plan.every, num_rounds - rounds_done)
             state, piece = self.advance(key, state, params, rounds)
-            _require_finite(piece, done, cell, replicate, params)
-            done += rounds
+            _require_finite(piece, rounds_done, cell, replicate, params)
+            rounds_done += rounds
             pieces.append({name: np.asarray(leaf) for name, leaf in piece._asdict().items()})
             if store is not None:
                 arrays = {_RECORD + name: array for name, array in _joined(pieces).items()}
-                if done < num_rounds:
+                if rounds_done < num_rounds:
                     leaves = jax.tree.leaves(state._replace(pool=None))
                     arrays |= {f"{_STATE}{place}": np.asarray(leaf) for place, leaf in enumerate(leaves)}
-                store.put({store_key: pack(arrays)}, extent=done)  # unless another process has saved as much
-            self.on_step(RunProgress(cell, replicate, done, rounds, is_begin=False))
+                store.put({store_key: pack(arrays)}, extent=rounds_done)  # unless another process has saved as much
+            self.on_step(RunProgress(cell, replicate, rounds_done, rounds, is_begin=False))
         return paper_of(self.plan.preset).Info(**_joined(pieces))
 
     def begin(self, key: Key[Array, ""], params: Params) -> Any:

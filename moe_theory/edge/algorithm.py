@@ -147,8 +147,8 @@ def system(
         return state.pool, draw(key, dims, state.pool, state.positions, params, transfer)
 
     def step(key: Key[Array, ""], state: State, params: Params) -> tuple[State, Info]:
-        given = (stream or stationary)(key, dims, state, params)
-        pool, arrival = streamed(given, "pool", "arrival")
+        source = (stream or stationary)(key, dims, state, params)
+        pool, arrival = streamed(source, "pool", "arrival")
         check_pool(dims.num_tasks, dims.num_features, pool)
         return learn(state._replace(pool=pool), arrival, params, policy, dims=dims, fit=fit, locality=locality)
 
@@ -266,7 +266,7 @@ def on_pool(
         >>> system.init(mt.root_key(0), edge.Params(num_experts=2)).execution_delay.tolist()
         [1, 2]
     """
-    drawn = system(dims, policy, transfer=transfer, locality=locality, **parts)
+    random_pool_system = system(dims, policy, transfer=transfer, locality=locality, **parts)
 
     def init(key: Key[Array, ""], params: Params) -> State:
         del key
@@ -275,7 +275,7 @@ def on_pool(
             _check_totals(transfer_delay, execution_delay, params, dims.max_delay)
         return state
 
-    return System(init, drawn.step)
+    return System(init, random_pool_system.step)
 
 
 def learn(
@@ -326,7 +326,7 @@ def learn(
     check_policy(policy)
     arrival = _check_round(state, arrival, params, dims, fit, locality)
     servers = _servers(dims, fit, locality)
-    ready, done, change_norms = due(state, params, servers)
+    ready, finished, change_norms = due(state, params, servers)
 
     after, task = offer(ready, arrival, jnp.sum(arrival.features, axis=1), params, policy, servers)
     after = after._replace(dropped=after.dropped + (task.server == DROPPED))
@@ -343,8 +343,8 @@ def learn(
         wait=task.wait,
         num_busy=jnp.sum(exists & ~idle, dtype=jnp.int32),
         num_idle=jnp.sum(idle, dtype=jnp.int32),
-        num_completed=jnp.sum(done, dtype=jnp.int32),
-        completed_task=jnp.where(done, state.pending_task, NONE),
+        num_completed=jnp.sum(finished, dtype=jnp.int32),
+        completed_task=jnp.where(finished, state.pending_task, NONE),
         completed_change=jnp.sum(change_norms),
         gate_outputs=outputs,
         gate_probabilities=gating.gate_probabilities(outputs, exists),

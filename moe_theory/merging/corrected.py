@@ -54,9 +54,9 @@ def split_times(num_rounds: Size, params: Params) -> Int[np.ndarray, " H"]:
     """
     times = []
     last = 0
-    while (found := _first_split(last, len(times), num_rounds, params)) is not None:
-        times.append(found)
-        last = found
+    while (split_time := _first_split(last, len(times), num_rounds, params)) is not None:
+        times.append(split_time)
+        last = split_time
     return np.array(times, int)
 
 
@@ -117,12 +117,12 @@ def leaf_bound(num_rounds: Size, params: Params) -> int:
         2
     """
     splits = 0
-    left = num_rounds
+    rounds_left = num_rounds
     for depth, time in enumerate(split_times(num_rounds, params)):
         cost = _least_pulls(float(time), depth, params)
-        here = min(2**depth, left // cost)
-        splits = splits + here
-        left = left - here * cost
+        num_leaves = min(2**depth, rounds_left // cost)
+        splits = splits + num_leaves
+        rounds_left = rounds_left - num_leaves * cost
     return 1 + splits
 
 
@@ -147,15 +147,15 @@ def discretization_bound(num_rounds: Size, params: Params, is_cyclic: Switch = F
         3.0
     """
     total = 0.0
-    left = num_rounds
+    rounds_left = num_rounds
     depth = 0
     nodes = 1
-    while left > 0:
+    while rounds_left > 0:
         if is_cyclic:
             nodes = cyclic_leaves(int(params.num_experts), depth)
-        here = min(left, nodes * _least_pulls(float(num_rounds), depth, params))
-        total += here * float(params.smoothness_ratio) ** depth
-        left = left - here
+        num_pulls = min(rounds_left, nodes * _least_pulls(float(num_rounds), depth, params))
+        total += num_pulls * float(params.smoothness_ratio) ** depth
+        rounds_left = rounds_left - num_pulls
         depth = depth + 1
         nodes = 2 * nodes
     return float(params.smoothness * total)
@@ -306,10 +306,10 @@ def least_smoothness(num_experts: Experts, smoothness_ratio: Ratio) -> Diameter:
     """
     if smoothness_ratio < least_ratio(num_experts):
         return Diameter(math.inf, math.inf)
-    found = [cyclic_diameter(num_experts, depth) for depth in range(num_experts)]
+    diameters = [cyclic_diameter(num_experts, depth) for depth in range(num_experts)]
     return Diameter(
-        max(box.side * smoothness_ratio**-depth for depth, box in enumerate(found)),
-        max(box.diagonal * smoothness_ratio**-depth for depth, box in enumerate(found)),
+        max(box.side * smoothness_ratio**-depth for depth, box in enumerate(diameters)),
+        max(box.diagonal * smoothness_ratio**-depth for depth, box in enumerate(diameters)),
     )
 
 

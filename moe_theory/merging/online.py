@@ -105,14 +105,14 @@ def merge_online(
     dims = Dims(max_experts=stream.num_experts, num_tasks=stream.num_tasks, max_rounds=num_slots)
     check_params(dims, params)
     # the true mix is unknown here
-    chosen = policies.named(policy, dims)
+    chosen_policy = policies.named(policy, dims)
     watch = MONITORS[AVERAGE]
-    choose, learn = _compiled(chosen.choose), _compiled(chosen.learn)
+    choose, learn = _compiled(chosen_policy.choose), _compiled(chosen_policy.learn)
     key = root_key(seed)
-    begun = chosen.begin(step_key(key, jnp.int32(0)), dims, params), watch.begin(dims, params)
+    start_states = chosen_policy.begin(step_key(key, jnp.int32(0)), dims, params), watch.begin(dims, params)
 
     def serve() -> Iterator[Row]:
-        memory, watched = begun
+        memory, watched = start_states
         total = 0.0
         unknown = jnp.zeros((stream.num_tasks,))  # in place of the true mix
         for number, slot in zip(range(1, num_slots + 1), stream.slots(), strict=False):
@@ -169,13 +169,13 @@ def compare(
     stream = open_stream()
     if names is None:
         names = [name for name in policies.POLICIES if name != policies.MIX or stream.num_experts == stream.num_tasks]
-    found = {}
+    outcomes = {}
     for name in names:
         params = params_for(name, stream.num_experts, reading, max_active)
-        found[name] = list(merge_online(open_stream(), name, num_slots, params, seed))
-    if not all(found.values()):
+        outcomes[name] = list(merge_online(open_stream(), name, num_slots, params, seed))
+    if not all(outcomes.values()):
         raise DeclarationError("the stream has no slots. Name another.")
-    return found
+    return outcomes
 
 
 def params_for(policy: str, num_experts: int, reading: Reading | None = None, max_active: int | None = None) -> Params:
@@ -189,8 +189,8 @@ def params_for(policy: str, num_experts: int, reading: Reading | None = None, ma
     constraints.require(constraints.Count, max_active=active)
     values = {"max_active": active, "num_experts": num_experts}
     constraints.require_ordered(values, "max_active", "num_experts", "there are no more to merge")
-    chosen = READINGS["random-split"] if reading is None else reading
-    return chosen.params(max_active=active, **policies.TUNED.get(policy, {}))
+    paper_reading = READINGS["random-split"] if reading is None else reading
+    return paper_reading.params(max_active=active, **policies.TUNED.get(policy, {}))
 
 
 def checked(served: Any, num_tasks: int, slot: int) -> Feedback:
@@ -214,9 +214,9 @@ def checked(served: Any, num_tasks: int, slot: int) -> Feedback:
     rewards = np.where(counts > 0, rewards, 0)
     if not np.all((rewards >= 0) & (rewards <= 1)):
         place = int(np.argmax(~((rewards >= 0) & (rewards <= 1))))
-        shown = "NaN" if math.isnan(rewards[place]) else f"{rewards[place]:g}"
+        words = "NaN" if math.isnan(rewards[place]) else f"{rewards[place]:g}"
         raise InvalidValueError(
-            f"slot {slot}: the reward of task {place} is {shown}, but must be a number in [0, 1], which the "
+            f"slot {slot}: the reward of task {place} is {words}, but must be a number in [0, 1], which the "
             "bandit's bounds suppose. Shift and scale it in serve."
         )
     return Feedback(rewards, counts.astype(np.int64))

@@ -102,13 +102,13 @@ def check_reward(reward: Reward, world: Environment, dims: Dims, params: Params)
     }
     if reward.best is not None:
         calls["best"] = (lambda best=reward.best: best(world, mix, params), "expert", weights.shape)
-    for name, (call, of, wanted) in calls.items():
-        _require_shape(name, jax.eval_shape(call), of, wanted)
+    for name, (call, arguments, expected) in calls.items():
+        _require_shape(name, jax.eval_shape(call), arguments, expected)
     served = jax.eval_shape(lambda key: reward.serve(key, world, weights, mix, params), key)
     if not isinstance(served, Feedback):
         raise InvalidValueError("Reward.serve gave something else than a merging.Feedback. Fix serve.")
-    for field, found in served._asdict().items():
-        _require_shape("serve", found, "task", mix.shape, f" {field} of")
+    for field, value in served._asdict().items():
+        _require_shape("serve", value, "task", mix.shape, f" {field} of")
 
 
 def _require_shape(name: str, found: Any, of: str, wanted: tuple[int, ...], what: str = "") -> None:
@@ -247,8 +247,8 @@ def shares_best(world: World, mix: Float[Array, " V"], params: Params) -> Float[
     Schwarz its maximum is the norm of their psi, so that the experts with the largest are best.
     """
     squares = jnp.square(mix / jnp.max(mix))
-    kept = jnp.where(largest(mix, jnp.ones_like(mix, bool), params.max_active), squares, 0)
-    return like_tasks(kept / jnp.sum(kept), world.exists.shape[0])
+    largest_squares = jnp.where(largest(mix, jnp.ones_like(mix, bool), params.max_active), squares, 0)
+    return like_tasks(largest_squares / jnp.sum(largest_squares), world.exists.shape[0])
 
 
 def nearest(point: Float[Array, " K"], exists: Bool[Array, " K"], max_active: Int[Scalar, ""]) -> Float[Array, " K"]:
@@ -264,9 +264,9 @@ def nearest(point: Float[Array, " K"], exists: Bool[Array, " K"], max_active: In
         >>> rewards.nearest(jnp.array([0.5, 0.25, 0.25]), jnp.ones(3, bool), max_active=2).tolist()
         [0.625, 0.375, 0.0]
     """
-    kept = largest(point, exists, max_active)
-    missing = 1 - jnp.sum(jnp.where(kept, point, 0))
-    return jnp.where(kept, point + missing / jnp.sum(kept), 0)
+    is_largest = largest(point, exists, max_active)
+    missing = 1 - jnp.sum(jnp.where(is_largest, point, 0))
+    return jnp.where(is_largest, point + missing / jnp.sum(is_largest), 0)
 
 
 def named(name: str) -> Reward:

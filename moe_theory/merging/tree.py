@@ -122,13 +122,13 @@ def split_leaf(
     place = jax.vmap(_point, in_axes=(0, 0, None, 0))
     points = place(lower, upper, params.point_rule, uniforms[1:].reshape(num_experts, 2).T)
     points = jax.vmap(truncated, in_axes=(0, None))(points, params.max_active)
-    own = row & happened
+    is_row = row & happened
     free = jnp.argmax(~tree.active).astype(jnp.int32)
-    other = (jnp.arange(tree.active.shape[0]) == free) & adds_row
+    is_new_row = (jnp.arange(tree.active.shape[0]) == free) & adds_row
 
     def replaced(old: Float[Array, "C K"], halves: Float[Array, "2 K"]) -> Float[Array, "C K"]:
         first = jnp.where(low_active, halves[0], halves[1])
-        return _written(_written(old, own, first), other, halves[1])
+        return _written(_written(old, is_row, first), is_new_row, halves[1])
 
     missed = (happened & ~both).astype(jnp.int32)
     was_left_out = is_due & ~happened
@@ -136,9 +136,9 @@ def split_leaf(
         lower=replaced(tree.lower, lower),
         upper=replaced(tree.upper, upper),
         point=replaced(tree.point, points),
-        depth=jnp.where(own | other, depth + 1, tree.depth),
-        count=jnp.where(own | other, 0, jnp.where(row, count, tree.count)),
-        active=tree.active | other,
+        depth=jnp.where(is_row | is_new_row, depth + 1, tree.depth),
+        count=jnp.where(is_row | is_new_row, 0, jnp.where(row, count, tree.count)),
+        active=tree.active | is_new_row,
         inactive=tree.inactive + missed,
         left_out=tree.left_out + was_left_out.astype(jnp.int32),
     )
@@ -230,8 +230,8 @@ def truncated(point: Float[Array, " K"], max_active: Int[Scalar, ""]) -> Float[A
         >>> tree.truncated(jnp.array([0.375, 0.25, 0.375]), max_active=2).tolist()
         [0.5, 0.0, 0.5]
     """
-    kept = jnp.where(largest(point, jnp.ones_like(point, bool), max_active), point, 0)
-    return kept / jnp.sum(kept)
+    largest_weights = jnp.where(largest(point, jnp.ones_like(point, bool), max_active), point, 0)
+    return largest_weights / jnp.sum(largest_weights)
 
 
 def leaf_terms(depths: Int[Array, "*n"], params: Params) -> Float[Array, "*n"]:
@@ -259,8 +259,8 @@ def _halves(
     """The boxes of a leaf's two children, and the dimension that tells them apart."""
     num_experts = jnp.asarray(params.num_experts, jnp.int32)
     is_effective = jnp.asarray(params.split_rule) == EFFECTIVE_SPLIT
-    drawn = jnp.minimum(jnp.floor(uniform * num_experts).astype(jnp.int32), num_experts - 1)
-    dimension = jnp.where(jnp.asarray(params.split_rule) == CYCLIC_SPLIT, jnp.remainder(depth, num_experts), drawn)
+    draws = jnp.minimum(jnp.floor(uniform * num_experts).astype(jnp.int32), num_experts - 1)
+    dimension = jnp.where(jnp.asarray(params.split_rule) == CYCLIC_SPLIT, jnp.remainder(depth, num_experts), draws)
     # A box that effective splits led to is tight already.
     dimension = jnp.where(is_effective, jnp.argmax(upper - lower).astype(jnp.int32), dimension)
     is_cut = jnp.arange(lower.shape[0]) == dimension
@@ -278,9 +278,9 @@ def _point(
     inside = lower + uniforms * (upper - lower)
     is_short = jnp.sum(inside) <= 1
     # `_between` needs ends on either side of the simplex: one of them is the corner that `inside` is cut off from.
-    drawn = _between(jnp.where(is_short, inside, lower), jnp.where(is_short, upper, inside))
+    coordinates = _between(jnp.where(is_short, inside, lower), jnp.where(is_short, upper, inside))
     rule = jnp.asarray(rule)
-    return jnp.where(rule == FILLED_POINT, _filled(lower, upper), jnp.where(rule == RANDOM_POINT, drawn, line))
+    return jnp.where(rule == FILLED_POINT, _filled(lower, upper), jnp.where(rule == RANDOM_POINT, coordinates, line))
 
 
 def _between(short: Float[Array, " K"], long: Float[Array, " K"]) -> Float[Array, " K"]:

@@ -153,13 +153,13 @@ def best(
     def measure_leader(carry: tuple[Any, ...]) -> tuple[Any, ...]:
         leader, norms, is_close, is_seen, judged, best_norm = carry
         one = _row(factors, leader)
-        seen = measure(memory, one, params)
-        norms = norms.at[leader].set(jnp.sqrt(seen.squared_norm))
+        measured = measure(memory, one, params)
+        norms = norms.at[leader].set(jnp.sqrt(measured.squared_norm))
         is_seen = is_seen.at[leader].set(True)
         is_best = leading(norms, is_seen & wanted) == leader
-        best_norm = jax.tree.map(lambda new, old: jnp.where(is_best, new, old), seen, best_norm)
-        known = NormCache(one, seen.squared_norm, seen.along)
-        judged = jax.tree.map(lambda rows, row: rows.at[leader].set(row), judged, known)
+        best_norm = jax.tree.map(lambda new, old: jnp.where(is_best, new, old), measured, best_norm)
+        cache = NormCache(one, measured.squared_norm, measured.along)
+        judged = jax.tree.map(lambda rows, row: rows.at[leader].set(row), judged, cache)
         return *approached(norms, is_close, judged), is_seen, judged, best_norm
 
     no_one = jnp.zeros(wanted.shape, bool)
@@ -227,8 +227,8 @@ def dual(dims: Dims) -> Uncertainty:
 
         def row(i: Int[Array, ""], carry: tuple[Array, Array]) -> tuple[Array, Array]:
             kernels, products = carry
-            seen = jax.tree.map(lambda leaf: lax.dynamic_slice_in_dim(leaf, i * size, size), memory.seen)
-            kernels = kernels.at[i].set(network.kernel(seen, factors) / dims.width)
+            factors_seen = jax.tree.map(lambda leaf: lax.dynamic_slice_in_dim(leaf, i * size, size), memory.seen)
+            kernels = kernels.at[i].set(network.kernel(factors_seen, factors) / dims.width)
 
             def tile(j: Int[Array, ""], total: Array) -> Array:
                 return total + jnp.matmul(memory.inverse[i * (i + 1) // 2 + j], kernels[j], precision="highest")
@@ -240,13 +240,13 @@ def dual(dims: Dims) -> Uncertainty:
 
     def squared_norms(memory: Dual, factors: Factors, params: Params) -> Float[Array, " C"]:
         explained = jnp.sum(jnp.square(whitened(memory, factors)), axis=(0, 1))
-        left = network.squared_length(factors) / dims.width - explained
-        return jnp.maximum(left, 0) / jnp.asarray(params.regularization, left.dtype)
+        remainder = network.squared_length(factors) / dims.width - explained
+        return jnp.maximum(remainder, 0) / jnp.asarray(params.regularization, remainder.dtype)
 
     def measure(memory: Dual, factors: Factors, params: Params) -> GradientNorm:
         vector = whitened(memory, jax.tree.map(lambda leaf: leaf[None], factors))[:, :, 0]
-        left = network.squared_length(factors) / dims.width - jnp.sum(jnp.square(vector))
-        squared_norm = jnp.maximum(left, 0) / jnp.asarray(params.regularization, left.dtype)
+        remainder = network.squared_length(factors) / dims.width - jnp.sum(jnp.square(vector))
+        squared_norm = jnp.maximum(remainder, 0) / jnp.asarray(params.regularization, remainder.dtype)
         return GradientNorm(squared_norm, None, vector, memory.slots)
 
     def add(memory: Dual, factors: Factors, norm: GradientNorm, params: Params) -> Dual:
@@ -269,8 +269,8 @@ def dual(dims: Dims) -> Uncertainty:
         new = (-products / pivot).at[i, place].set(1 / pivot)[:, None, :]
         # Writes all of a row's tiles at once; those beyond its last lie in later rows and are written 0.
         inverse = lax.dynamic_update_slice(memory.inverse, new, (i * (i + 1) // 2, place, jnp.zeros_like(i)))
-        seen = jax.tree.map(lambda all_seen, one: all_seen.at[time].set(one), memory.seen, factors)
-        return Dual(seen, inverse, time + 1, memory.log_det + jnp.log(jnp.square(pivot) / regularization))
+        factors_seen = jax.tree.map(lambda all_seen, one: all_seen.at[time].set(one), memory.seen, factors)
+        return Dual(factors_seen, inverse, time + 1, memory.log_det + jnp.log(jnp.square(pivot) / regularization))
 
     return Uncertainty(begin, squared_norms, measure, add, lambda memory, params: memory.log_det)
 

@@ -46,8 +46,11 @@ class Kinds(NamedTuple):
 def compute(setup: Setup, kinds: Kinds) -> xr.Dataset:
     """Means over replicates, with standard errors, over experts, kinds of runs, kappa and kappa / lambda."""
     places = list(_places(setup.experts, kinds))
-    own = setup.params()
-    decided = {"signal_scale": own.signal_scale, "perturbation_scale": own.perturbation_scale}  # by drive and ratio
+    params_of_cell = setup.params()
+    decided = {
+        "signal_scale": params_of_cell.signal_scale,
+        "perturbation_scale": params_of_cell.perturbation_scale,
+    }  # by drive and ratio
     params = {
         _name(number, kind, drive, ratio): kinds.at_drive(
             setup.params(num_experts=number, **kinds.choices[kind], **decided), drive, ratio, setup.dims
@@ -55,15 +58,19 @@ def compute(setup: Setup, kinds: Kinds) -> xr.Dataset:
         for number, kind, drive, ratio in places
     }
     runs = setup.run(
-        Cell(name + ending, system(setup.dims), own, setup.rounds, 1, kinds.observe)
+        Cell(name + ending, system(setup.dims), params_of_cell, setup.rounds, 1, kinds.observe)
         for ending, system in kinds.systems.items()
-        for name, own in params.items()
+        for name, params_of_cell in params.items()
     )
 
     def values_of(*place: Any) -> dict[str, Any]:
         samples = {ending: _values_of(runs[_name(*place) + ending], kinds) for ending in kinds.systems}
         return numbers.means(
-            {f"{panel}{ending}": own for ending, each in samples.items() for panel, own in each.items()}
+            {
+                f"{panel}{ending}": params_of_cell
+                for ending, drives in samples.items()
+                for panel, params_of_cell in drives.items()
+            }
         )
 
     axes = {"experts": setup.experts, kinds.axis: list(kinds.choices), "drive": DRIVES, "ratio": RATIOS}
@@ -98,9 +105,9 @@ def mean_move(run: Run, dims: Any) -> float:
     """How far an expert moves when a task of another kind came before, over the truths' mean length."""
     truths = np.moveaxis(run.state.pool.truths, -1, 0).astype(np.float64)
     clusters = run.state.pool.clusters[:, 0]
-    apart = np.linalg.norm(truths[:, :, None] - truths[:, None], axis=-1)[:, clusters[:, None] != clusters]
+    distances = np.linalg.norm(truths[:, :, None] - truths[:, None], axis=-1)[:, clusters[:, None] != clusters]
     length = np.mean(np.linalg.norm(truths, axis=-1))
-    return math.sqrt(dims.num_samples / dims.num_features) * float(np.mean(apart) / length)
+    return math.sqrt(dims.num_samples / dims.num_features) * float(np.mean(distances) / length)
 
 
 def critical_at(num_experts: int, ratio: float, dims: Any, move: float) -> float:
@@ -127,14 +134,14 @@ def draw(data: xr.Dataset, canvas: Any, kinds: Mapping[str, str], axis: str, com
     """
     last = rf"({chr(ord('a') + len(kinds))}) at $\kappa/\lambda$ = {FAR:g}"
     *maps, panel = panels.row(canvas, [*kinds.values(), last], xscale="log", xlabel=DRIVE_LABEL)
-    here = data.sel(experts=data.attrs["mapped"])
+    map_data = data.sel(experts=data.attrs["mapped"])
     mesh: Any = None
     for map_panel, kind in zip(maps, kinds, strict=True):
-        shares = here.own.sel({axis: kind}).transpose("ratio", "drive")
-        edges = numbers.log_edges(here.drive), numbers.log_edges(here.ratio)
+        shares = map_data.own.sel({axis: kind}).transpose("ratio", "drive")
+        edges = numbers.log_edges(map_data.drive), numbers.log_edges(map_data.ratio)
         mesh = map_panel.pcolormesh(*edges, shares, cmap="viridis", vmin=0, vmax=1)
         map_panel.set_yscale("log")
-        map_panel.plot(here.critical, here.ratio, **LINE)
+        map_panel.plot(map_data.critical, map_data.ratio, **LINE)
     maps[0].set_ylabel(r"$\kappa/\lambda$")
     canvas.colorbar(mesh, ax=maps, location="bottom", pad=0.02, aspect=50, shrink=0.8)
     _draw_experts(panel, data.sel({"ratio": FAR, axis: compared}))

@@ -55,9 +55,9 @@ class Setup:
         decided = set.intersection(*self.overrides) if self.overrides else set()
         for name in asked_of(self.reading)[1]:
             if name in decided:
-                other = "experts" if name == "num_experts" and self.experts else "another parameter"
+                alternative = "experts" if name == "num_experts" and self.experts else "another parameter"
                 raise InvalidValueError(
-                    f"{name} cannot be set: the figure {self.name} decides it in all that it draws. Set {other}."
+                    f"{name} cannot be set: the figure {self.name} decides it in all that it draws. Set {alternative}."
                 )
 
 
@@ -125,13 +125,14 @@ class FigureSpec:
 
     def caption(self, data: "xr.Dataset") -> str:
         """What is drawn, under which reading, from which runs, and the command that draws it again."""
-        about = data.attrs
-        own = {
-            "count": f"{about['replicates']} replicate{'' if about['replicates'] == 1 else 's'}, seed {about['seed']}",
-            "choices": about["reading_summary"].replace("sigma_0", "σ₀"),
+        attributes = data.attrs
+        replicates = attributes["replicates"]
+        numbers = {
+            "count": f"{replicates} replicate{'' if replicates == 1 else 's'}, seed {attributes['seed']}",
+            "choices": attributes["reading_summary"].replace("sigma_0", "σ₀"),
         }
-        known: Any = ChainMap({**self.words(data)}, own, about, getattr(self.draw, "__globals__", {}))
-        return f"{self.text}\n{self.closing.replace('{runs}', self.runs)}".format_map(known)
+        words: Any = ChainMap({**self.words(data)}, numbers, attributes, getattr(self.draw, "__globals__", {}))
+        return f"{self.text}\n{self.closing.replace('{runs}', self.runs)}".format_map(words)
 
 
 def figure(name: str, data: Compute, /, *, title: str, summary: str, **about: Any) -> Callable[[Draw], FigureSpec]:
@@ -143,11 +144,11 @@ def figure(name: str, data: Compute, /, *, title: str, summary: str, **about: An
         about: further fields of `FigureSpec`.
     """
     require_docstrings()
-    paper, _, own = name.partition(".")
+    paper, _, figure_name = name.partition(".")
 
     def made(draw: Draw) -> FigureSpec:
         text = re.sub(r"\s*\n\s*", " ", (draw.__doc__ or "").strip())
-        return FigureSpec(paper, own, title, summary, data, draw, text, **{"claims": (f"{paper}.*",), **about})
+        return FigureSpec(paper, figure_name, title, summary, data, draw, text, **{"claims": (f"{paper}.*",), **about})
 
     return made
 
@@ -189,17 +190,17 @@ def chosen_experts(experts: Sequence[int] | None, default: Sequence[int]) -> tup
 
     Raises: InvalidValueError for what are not different whole numbers of at least 1.
     """
-    chosen = tuple(default if experts is None else experts)
-    for number in chosen:
+    sizes = tuple(default if experts is None else experts)
+    for number in sizes:
         if isinstance(number, bool) or not isinstance(number, (int, np.integer)) or number < 1:
             raise InvalidValueError(
                 f"experts={number!r} must be a whole number of at least 1, such as 2 in 2,4,8.", argument="experts"
             )
-    if not chosen or len(set(chosen)) < len(chosen):
+    if not sizes or len(set(sizes)) < len(sizes):
         raise InvalidValueError(
-            f"experts={','.join(map(str, chosen))} must be different numbers, such as 2,4,8.", argument="experts"
+            f"experts={','.join(map(str, sizes))} must be different numbers, such as 2,4,8.", argument="experts"
         )
-    return tuple(map(int, chosen))
+    return tuple(map(int, sizes))
 
 
 def resized(dims: Sizes, sizes: Mapping[str, Any] | None, max_experts: int) -> Sizes:

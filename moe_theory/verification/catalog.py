@@ -96,10 +96,12 @@ def matching(pattern: str, every: Sequence[Statement]) -> list[Statement]:
 
 def answered(paper: str) -> list[Statement]:
     """A paper's statements in its order, or, where its claims answer for other papers', those that they are of."""
-    others = answers_for(paper)
-    every = [statement for name in others or (paper,) for statement in statements(name)]
+    answered_papers = answers_for(paper)
+    every = [statement for name in answered_papers or (paper,) for statement in statements(name)]
     prefix = f"{paper}."
-    return [statement for statement in every if not others or any(id.startswith(prefix) for id in statement.roles)]
+    return [
+        statement for statement in every if not answered_papers or any(id.startswith(prefix) for id in statement.roles)
+    ]
 
 
 def answers_for(paper: str) -> Sequence[str]:
@@ -111,8 +113,8 @@ def statements_of(paper: str) -> list[Statement]:
     """The statements of a paper: its own first, and then those that other papers declare of it."""
     declaring = [paper, *(name for name in ordered_names() if paper in answers_for(name))]
     catalogs = [catalog_of(name) for name in declaring]
-    found = [statement for catalog in catalogs for statement in catalog.statements if statement.paper == paper]
-    return [*found, *_of_users(paper)]
+    own_statements = [statement for catalog in catalogs for statement in catalog.statements if statement.paper == paper]
+    return [*own_statements, *_of_users(paper)]
 
 
 def catalog_of(paper: str) -> Catalog:
@@ -211,15 +213,15 @@ def _read(paper: str, text: str) -> Catalog:
     index = json.loads(text)
     statements = []
     claims = {}
-    for entry in index["statements"]:
-        module = entry["module"]
-        id = entry["id"]
+    for record in index["statements"]:
+        module = record["module"]
+        id = record["id"]
         texts = statement_texts(module, id)
         hypotheses = (*paper_texts(module).all, *texts.hypotheses)
         sentences = [sentence_of(module, hypothesis) for hypothesis in hypotheses]
-        statement = plain_statement(id, entry["paper"], module, texts, sentences)
-        roles = {claim: Role(role) for claim, role in entry["roles"].items()}
-        free = [read_record(FreeQuantity, quantity) for quantity in entry["free"]]
+        statement = plain_statement(id, record["paper"], module, texts, sentences)
+        roles = {claim: Role(role) for claim, role in record["roles"].items()}
+        free = [read_record(FreeQuantity, quantity) for quantity in record["free"]]
         statements.append(dataclasses.replace(statement, roles=roles, free=free))
         for claim, words in texts.claims.items():
             if claim not in index["claims"]:

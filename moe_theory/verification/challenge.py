@@ -97,9 +97,9 @@ def challenge(
         >>> found.sought, [each.name for each in found.free]
         ('break', ['num_samples'])
     """
-    of = named(statement)
-    claims = [registered()[id] for id in deciding(of)]
-    axes = axes_of(of)
+    chosen_statement = named(statement)
+    claims = [registered()[id] for id in deciding(chosen_statement)]
+    axes = axes_of(chosen_statement)
     if not seconds > 0:
         raise InvalidValueError(f"seconds={seconds} must be above 0. Raise seconds.", argument="seconds")
     error = FAMILY_ERROR / MOST_SEARCHED if error is None else error
@@ -109,21 +109,21 @@ def challenge(
     groups = [(experiment, [claim for claim in claims if claim.experiment is experiment]) for experiment in experiments]
     with shown_progress(progress) as listener:
         search = RegionSearch(groups, axes, seed, error, seconds, module, listener)
-        search.begin(readings, of.name)
+        search.begin(readings, chosen_statement.name)
         flips = search.run()
         clause = search.clause() if flips else None
-    words = [f"moe-theory challenge {of.name}"]
+    words = [f"moe-theory challenge {chosen_statement.name}"]
     if reading is not None:
         words.append(f"--reading {reading}")
     words.append(f"--seconds {seconds:g} --seed {seed} --error {error!r}")
     if module:
         words.append(f"--module {shlex.quote(module)}")
     return Challenge(
-        statement=of.name,
-        where=of.where,
+        statement=chosen_statement.name,
+        where=chosen_statement.where,
         sought=search.sought,
         reading=search.reading.name,
-        readings=[each.name for each in search.alike],
+        readings=[alike_reading.name for alike_reading in search.alike],
         free=[described(axis, list(search.seen.recorded[axis])) for axis in axes],
         flips=flips,
         clause=clause,

@@ -135,10 +135,10 @@ class Challenge(Shown):
 
     def flips_under(self, reading: str) -> list[Flip]:
         """The flips whose verdicts under a reading are the other way than at the recorded point."""
-        wanted = Status.REFUTED if self.sought == "break" else Status.SUPPORTED
+        expected = Status.REFUTED if self.sought == "break" else Status.SUPPORTED
         quantifier = any if self.sought == "break" else all
-        found = ((flip, flip.under(reading)) for flip in self.flips)
-        return [each for each, own in found if own and quantifier(v.status is wanted for v in own)]
+        verdicts_of = ((flip, flip.under(reading)) for flip in self.flips)
+        return [each for each, own in verdicts_of if own and quantifier(v.status is expected for v in own)]
 
 
 def said(value: Any) -> str:

@@ -47,11 +47,11 @@ def search_each(
     Raises: InvalidValueError for one statement that leaves nothing free, or a folder of version 0.1; else as
         `challenge`. Searches that have ended are saved.
     """
-    every = list({each.name: each for pattern in patterns for each in every_named(pattern)}.values())
-    chosen = [each for each in every if (axes_of(each) if len(every) == 1 else free_of(each))]
-    share = None if error is None else error / max(len(chosen), 1)
+    every = list({statement.name: statement for pattern in patterns for statement in every_named(pattern)}.values())
+    searchable = [statement for statement in every if (axes_of(statement) if len(every) == 1 else free_of(statement))]
+    share = None if error is None else error / max(len(searchable), 1)
     digests = Keys()
-    keys = {of.name: _key(digests, of, seconds, reading, seed, share) for of in chosen}
+    keys = {searched.name: _key(digests, searched, seconds, reading, seed, share) for searched in searchable}
     store = None if folder is None else _store(Path(folder))
     searches: list[Challenge] = []
     for name, key in keys.items():

@@ -72,14 +72,14 @@ def check(
         >>> list(found.shapes)[0], found.shapes["M = 5"]["state.visits"]
         ('M = 1', (5, 8))
     """
-    chosen = claim if isinstance(claim, Claim) else require_one(claim, registry.select_claims([claim]))
+    checked_claim = claim if isinstance(claim, Claim) else require_one(claim, registry.select_claims([claim]))
     if replicates < 2:
         raise InvalidValueError(
             f"replicates={replicates} must be at least 2, or their axis cannot be recognised. Raise it.",
             argument="replicates",
         )
-    experiment = chosen.experiment
-    choice = registry.select_readings(chosen.paper, None if reading is None else [reading])[0]
+    experiment = checked_claim.experiment
+    choice = registry.select_readings(checked_claim.paper, None if reading is None else [reading])[0]
     cells = experiment.cells_under(choice)
     try:
         shapes = {cell.name: _shapes(cell, replicates) for cell in cells} if experiment.measured is None else {}
@@ -87,38 +87,38 @@ def check(
             runs = run_cells(cells, replicates, seed=seed, width=replicates, progress=progress)
         else:
             runs = experiment.measured.make(cells, 0, replicates, seed)
-        samples = collect(chosen, runs, replicates)
+        samples = collect(checked_claim, runs, replicates)
         rounds = next(iter(runs.values())).rounds
         return Check(
-            claim=chosen.id,
+            claim=checked_claim.id,
             reading=choice.name,
             replicates=replicates,
             shapes=shapes,
-            labels=labels_of(chosen, runs, rounds, samples.observed.shape[1]),
+            labels=labels_of(checked_claim, runs, rounds, samples.observed.shape[1]),
             observed=samples.observed.mean(axis=0).tolist(),
             predicted=[] if samples.predicted is None else samples.predicted.mean(axis=0).tolist(),
-            broken=failed_hypotheses(chosen, runs),
+            broken=failed_hypotheses(checked_claim, runs),
         )
     except MoeTheoryError:
         raise
     except OWN_CODE as failure:
-        raise DeclarationError(f"claim {chosen.id}: {described(failure)}{frames(failure)}") from failure
+        raise DeclarationError(f"claim {checked_claim.id}: {described(failure)}{frames(failure)}") from failure
 
 
 def _shapes(cell: Cell, replicates: int) -> Shapes:
     with cell.precision():
-        begun = check_system(cell.system, cell.params)
+        start_state = check_system(cell.system, cell.params)
         key = jax.eval_shape(lambda: jax.random.key(0))
-        state, info = jax.eval_shape(lambda key, state: cell.system.step(key, state, cell.params), key, begun)
+        state, info = jax.eval_shape(lambda key, state: cell.system.step(key, state, cell.params), key, start_state)
         records = jax.eval_shape(cell.observe, state, info)
-    kept: dict[str, tuple[Any, tuple[int, ...]]] = {"records": (records, (len(cell.rounds),))}
-    kept |= {"state": (state, ())} if cell.keeps_state else {}
+    trees: dict[str, tuple[Any, tuple[int, ...]]] = {"records": (records, (len(cell.rounds),))}
+    trees |= {"state": (state, ())} if cell.keeps_state else {}
     return {
         ".".join(part for part in (name, jax.tree_util.keystr(path, simple=True, separator=".")) if part): (
             *first,
             *np.shape(leaf),
             replicates,
         )
-        for name, (tree, first) in kept.items()
+        for name, (tree, first) in trees.items()
         for path, leaf in jax.tree_util.tree_flatten_with_path(tree)[0]
     }

@@ -168,8 +168,8 @@ class Experiment(Shown):
             example = ", ".join(f"{name!r}: {shown(value)}" for name, value in examples)
             also = f" and differ in more than that, in {', '.join(differing)}" if differing else ""
             raise DeclarationError(
-                f"experiment {self.name}: {len(cells)} cells set {axis} to {', '.join(map(str, wanted_values))}{also}. Name "
-                f"the cells, with their abscissas: over({{{example}}})."
+                f"experiment {self.name}: {len(cells)} cells set {axis} to {', '.join(map(str, wanted_values))}{also}. "
+                f"Name the cells, with their abscissas: over({{{example}}})."
             )
         return Selection(self, cells, cells, tuple(map(float, wanted_values)))
 

@@ -382,8 +382,8 @@ class LimitProbability(_Limit, _OfEvents):
         return judge_limit_probability(samples.observed, self._places, self.margin, error, at_most=at_most)
 
     def outcome(self, samples: Compared, labels: list[str], error: float) -> InterimResult:
-        found = super().outcome(samples, labels, error)
-        return found._replace(trend=self._failures_before(samples.observed, found.decision, labels))
+        result = super().outcome(samples, labels, error)
+        return result._replace(trend=self._failures_before(samples.observed, result.decision, labels))
 
     @property
     def _places(self) -> Float[np.ndarray, " V"]:
@@ -576,10 +576,10 @@ def limit_rate(
 
 
 def _side(**sides: Any) -> tuple[Side, Any]:
-    given = [(side, value) for side, value in sides.items() if value is not None]
-    if len(given) != 1:
-        raise DeclarationError(f"name exactly one of {', '.join(sides)}, not {len(given)} of them.")
-    return given[0]  # pyright: ignore[reportReturnType]
+    named_sides = [(side, value) for side, value in sides.items() if value is not None]
+    if len(named_sides) != 1:
+        raise DeclarationError(f"name exactly one of {', '.join(sides)}, not {len(named_sides)} of them.")
+    return named_sides[0]  # pyright: ignore[reportReturnType]
 
 
 def _require_positive_margin(criterion: Criterion, claim: str) -> None:

@@ -160,7 +160,7 @@ def _is_random(cell: Cell) -> bool:
     leaves, structure = jax.tree.flatten(cell.params)
     try:
         types = map(jax.typeof, leaves)
-        shapes = tuple(jax.ShapeDtypeStruct(each.shape, each.dtype, weak_type=each.weak_type) for each in types)
+        shapes = tuple(jax.ShapeDtypeStruct(array.shape, array.dtype, weak_type=array.weak_type) for array in types)
         return _depends_on_key(cell.system, cell.observe, cell.keeps_state, structure, shapes)
     except OWN_CODE:  # of a faulty system, which its runs will report
         return False
@@ -250,14 +250,16 @@ def _broadcast(claim: Claim, name: str, values: Any, observed: np.ndarray) -> np
     try:
         array = np.broadcast_to(array, observed.shape)
     except ValueError:
-        given = np.shape(values)
-        wanted = observed.shape
+        shape = np.shape(values)
+        expected_shape = observed.shape
         last = ""
         if claim.function is not None:
-            given = given[::-1]
-            wanted = wanted[::-1]
+            shape = shape[::-1]
+            expected_shape = expected_shape[::-1]
             last = ": replicates last, (B,) or (V, B)"
-        raise DeclarationError(f"{name} gave shape {given}, which does not broadcast to {wanted}{last}") from None
+        raise DeclarationError(
+            f"{name} gave shape {shape}, which does not broadcast to {expected_shape}{last}"
+        ) from None
     return _finite(name, array)
 
 

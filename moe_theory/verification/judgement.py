@@ -117,7 +117,7 @@ def judge_means(difference: Values, allowed: Values, error: float, side: str, kn
 
     def of_excess(difference: Bounds, allowed: Bounds) -> Bounds:
         sides = [difference.times(sign).less(allowed) for sign in signs]
-        ends = ([np.broadcast_to(end, num_components) for end in each] for each in zip(*sides, strict=True))
+        ends = ([np.broadcast_to(end, num_components) for end in pair] for pair in zip(*sides, strict=True))
         return Bounds(*map(np.concatenate, ends))
 
     low, high = bounds = of_excess(known.difference, known.allowed)
@@ -129,7 +129,7 @@ def judge_means(difference: Values, allowed: Values, error: float, side: str, kn
         status = Status.INCONCLUSIVE
     column = int(np.argmax(decisive.low if status is Status.REFUTED else decisive.high))
     worst = column % num_components
-    shown = _intervals(difference, known.difference, known.from_means, scheme, error, known)
+    interval = _intervals(difference, known.difference, known.from_means, scheme, error, known)
     margin = float(margins[worst])
     reach = decisive.high[column] - decisive.mean[column]
     reach += student_tail(1 - POWER, len(excess) - 1) * decisive.standard_error[column]
@@ -140,8 +140,8 @@ def judge_means(difference: Values, allowed: Values, error: float, side: str, kn
     doubt = decisive.doubts[column] if is_open else ""
     method += ", of the means" if decisive.doubts[column] and not is_open and not is_exact else ""
     all_looks = known.error if np.all(np.isfinite(low) & np.isfinite(high)) else None
-    seen = float(margin + reach)
-    return Decision(status, worst, shown.low, shown.high, margin, seen, method, is_exact, doubt, all_looks)
+    discrepancy = float(margin + reach)
+    return Decision(status, worst, interval.low, interval.high, margin, discrepancy, method, is_exact, doubt, all_looks)
 
 
 def _intervals(
@@ -206,9 +206,9 @@ def judge_probability(
     excess = sign * (farthest - claimed) - margin
     status = _decide(excess, beyond)
     worst = int(np.argmax(beyond if status is Status.REFUTED else excess))
-    seen = _detectable_probability(claimed[worst] + sign * margin, count, error / num_events, sign)
+    discrepancy = _detectable_probability(claimed[worst] + sign * margin, count, error / num_events, sign)
     method = "Clopper-Pearson, Bonferroni" if num_events > 1 else "Clopper-Pearson"
-    return Decision(status, worst, low - claimed, high - claimed, margin, seen + margin, method, is_exact=True)
+    return Decision(status, worst, low - claimed, high - claimed, margin, discrepancy + margin, method, is_exact=True)
 
 
 def judge_counterexample(violated: Values, allowed: Float[np.ndarray, " V"], error: float) -> Decision:
@@ -244,8 +244,8 @@ def judge_limit_probability(
         status = Status.SUPPORTED
     elif low[last] > margin and low[last] > least_ratio * high[first]:
         status = Status.REFUTED
-    seen = _detectable_limit(margin, len(happened), error / len(claimed), least_ratio)
-    return judgement._replace(status=status, worst=last, smallest_discrepancy=seen)
+    discrepancy = _detectable_limit(margin, len(happened), error / len(claimed), least_ratio)
+    return judgement._replace(status=status, worst=last, smallest_discrepancy=discrepancy)
 
 
 def judge_limit_rate(
@@ -273,10 +273,10 @@ def judge_limit_rate(
     freedom = len(slopes) - 1
     not_excluded = scipy.stats.t.sf((margin - reach[0]) / spread[0], freedom) if spread[0] else reach[0] > margin
     missed = 1 - POWER - float(not_excluded)
-    seen = float("nan")
+    discrepancy = float("nan")
     if missed > 0:
-        seen = margin + reach[1] + student_tail(missed, freedom) * spread[1]
-    return judgement._replace(status=status, worst=1, margin=margin, smallest_discrepancy=float(seen))
+        discrepancy = margin + reach[1] + student_tail(missed, freedom) * spread[1]
+    return judgement._replace(status=status, worst=1, margin=margin, smallest_discrepancy=float(discrepancy))
 
 
 @functools.lru_cache(maxsize=256)

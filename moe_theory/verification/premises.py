@@ -77,9 +77,9 @@ class Footing:
 
 def footings(known: Sequence[Judged]) -> list[Footing]:
     """Each statement with those of its premises among them that fail."""
-    failing = {each.statement.name for each in known if each.fails}
-    names = [each.statement.name for each in known]
+    failing = {judgement.statement.name for judgement in known if judgement.fails}
+    names = [judgement.statement.name for judgement in known]
     return [
-        Footing(each, tuple(premise for premise in premises_of(name) if premise in failing))
-        for name, each in zip(names, known, strict=True)
+        Footing(judgement, tuple(premise for premise in premises_of(name) if premise in failing))
+        for name, judgement in zip(names, known, strict=True)
     ]

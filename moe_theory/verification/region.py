@@ -250,8 +250,8 @@ def described(axis: FreeAxis, recorded: Sequence[Any]) -> FreeQuantity:
     words = dict.fromkeys(value if isinstance(value, str) else shown(value) for value in ends)
     if isinstance(axis, Choice):
         return FreeQuantity(axis.name, axis.region(), " to ".join(words), labels=list(axis.ends))
-    own = list(map(float, dict.fromkeys(ends)))
-    return FreeQuantity(axis.name, axis.region(), " to ".join(words), list(map(float, axis.ends)), own)
+    values = list(map(float, dict.fromkeys(ends)))
+    return FreeQuantity(axis.name, axis.region(), " to ".join(words), list(map(float, axis.ends)), values)
 
 
 def varies(axis: FreeAxis, experiment: Any, cells: Sequence[str] | None = None) -> bool:
@@ -262,18 +262,20 @@ def varies(axis: FreeAxis, experiment: Any, cells: Sequence[str] | None = None) 
         return False
     if isinstance(axis, Order):
         return True
-    own = [cell for name, cell in experiment.cells.items() if cells is None or name in cells]
-    if axis.of is None or not all(axis.parameter in cell and axis.of in cell for cell in own):  # or by a reading
+    cells_of_claim = [cell for name, cell in experiment.cells.items() if cells is None or name in cells]
+    if axis.of is None or not all(
+        axis.parameter in cell and axis.of in cell for cell in cells_of_claim
+    ):  # or by a reading
         names = [name for name in (axis.parameter, axis.of) if name]
-        return len({tuple(cell.get(name) for name in names) for cell in own}) <= 1
-    return len({tidy(float(cell[axis.parameter] / cell[axis.of])) for cell in own}) <= 1
+        return len({tuple(cell.get(name) for name in names) for cell in cells_of_claim}) <= 1
+    return len({tidy(float(cell[axis.parameter] / cell[axis.of])) for cell in cells_of_claim}) <= 1
 
 
 def require_varies(axis: FreeAxis, experiment: Any) -> None:
     """Raise DeclarationError unless an experiment's runs can be had at other values of an axis."""
     if axis.is_built(experiment) and experiment.of is None:
-        own = getattr(experiment.dims, axis.name, axis.ends[0])
+        value = getattr(experiment.dims, axis.name, axis.ends[0])
         raise DeclarationError(
-            f"free {axis.name}, {axis.region()}: the experiment {experiment.name} is built with {axis.name}={own} "
+            f"free {axis.name}, {axis.region()}: the experiment {experiment.name} is built with {axis.name}={value} "
             f"alone. Give it of=..., the function of a setting that builds it, or leave {axis.name} out."
         )

@@ -148,7 +148,7 @@ class RemoteSampler:
     ) -> list[SampleTask]:
         reading, settings = asked_of(study.reading)
         claims = [test.claim for test in tests]
-        whole = SampleTask(
+        task = SampleTask(
             claims={claim.id: self._keys.of(claim, study.reading, study.seed) for claim in claims},
             reading=reading,
             settings=tuple(settings.items()),
@@ -166,7 +166,7 @@ class RemoteSampler:
         starts = [*range(first, last - width + 1, width)] or [first]
         ends = [*starts[1:], last]
         spans = zip(starts, ends, strict=True)
-        return [whole._replace(first=start, num_replicates=end - start) for start, end in spans]
+        return [task._replace(first=start, num_replicates=end - start) for start, end in spans]
 
 
 class SampleBatch:
@@ -201,8 +201,8 @@ class SampleBatch:
     def taken(self) -> Mapping[str, Sequence[ClaimSample]]:
         """Return what each claim has taken, by its id, once all tasks are done."""
         parts: dict[str, list[ClaimSample]] = {}
-        for done in self._done:
-            for claim, part in done.items():
+        for samples in self._done:
+            for claim, part in samples.items():
                 parts.setdefault(claim, []).append(part)
         return {claim: sorted(blocks, key=lambda block: block.first) for claim, blocks in parts.items()}
 
@@ -243,10 +243,10 @@ def _require_same(task: SampleTask, claims: Sequence[Claim], reading: ReadingLik
     require_same(machine(), task.machine, "samples")
     keys, lock = _worker_keys()
     with lock:
-        others = [claim.id for claim in claims if keys.of(claim, reading, task.seed) != task.claims[claim.id]]
-    if others:
+        differing = [claim.id for claim in claims if keys.of(claim, reading, task.seed) != task.claims[claim.id]]
+    if differing:
         raise InvalidValueError(
-            f"the worker on {platform.node()} has other code of claim {others[0]}, or of its runs: its samples "
+            f"the worker on {platform.node()} has other code of claim {differing[0]}, or of its runs: its samples "
             "would be others. Install the same code where the workers run, and start these again."
         )
 

@@ -122,12 +122,12 @@ def carry_out(
         pool: workers elsewhere that take the samples; it is closed. This process's own threads unless given.
     Raises: DeclarationError for a statement whose proof fails, before anything is run; with a pool as `verify`.
     """
-    known = bearing(request.claims)
-    paths = [proof.path for statement in known for proof in statement.proofs.values()]
+    statements = bearing(request.claims)
+    paths = [proof.path for statement in statements for proof in statement.proofs.values()]
     if not all(path.startswith(DISTRIBUTION) for path in paths):
-        require_proofs(known)
+        require_proofs(statements)
     if request.own is not None:
-        known = [as_asked(each) for each in known]
+        statements = [as_asked(each) for each in statements]
 
     def tell(_: StudyMonitor, test: SequentialTest) -> None:
         if on_verdict is not None:
@@ -151,7 +151,7 @@ def carry_out(
         budget=request.budget,
         finished=now(),
         seconds={monitor.study.name: round(monitor.seconds, 1) for monitor in monitors},
-        statements=known,
+        statements=statements,
     )
 
 
@@ -265,7 +265,7 @@ class _Looks:
     def _take(self, result: Result) -> None:
         """Hand a result to its study, unless that has failed meanwhile."""
         monitor = result.job
-        place = next((place for place, other in self._under_way.items() if other is monitor), None)
+        place = next((place for place, candidate in self._under_way.items() if candidate is monitor), None)
         if place is None:
             return
         try:
@@ -449,10 +449,10 @@ class StudyMonitor:
         last = self._part_end
         cells = self._needed_cells
         work = replicate_rounds(cells, last - first)
-        what = f"{study.name}, replicates {first} to {last - 1}"
+        words = f"{study.name}, replicates {first} to {last - 1}"
         measured = study.experiment.measured
         if measured is not None:
-            runner.progress.running(what)
+            runner.progress.running(words)
             make = functools.partial(measured.make, cells, first, last - first, study.seed)
             self._batch = MeasuredBatch(make, in_thread=has_deadline)
             return
@@ -462,7 +462,7 @@ class StudyMonitor:
         else:
             tests = [test for test in self.undecided if test.count < last]
             self._batch = self.remote.batch(study, tests, cells, first, last)
-        runner.add(self, self._batch.tasks(), work, what, rank)
+        runner.add(self, self._batch.tasks(), work, words, rank)
 
     def take(self, result: Result) -> None:
         """Keep what a task of its runs has computed. Raises: what the task raised."""
@@ -492,7 +492,7 @@ class StudyMonitor:
         """Take the next look, once there are all samples for it; the tests that it ends."""
         start_time = time.monotonic()
         undecided = self.undecided
-        known = self._known
+        first = self._known
         last = self._part_end
         cell_share = len(self._needed_cells) / len(self.study.cells)
         self._extend([test for test in undecided if test.count < last])
@@ -503,9 +503,9 @@ class StudyMonitor:
         spent = time.monotonic() - start_time
         if self._batch is not None:
             spent += self._batch.seconds / (1 if self.is_alone else self.num_workers)
-            self._bytes_each = self._batch.num_bytes / (last - known)
-        if known < last:
-            self.pace[self.study.experiment] = spent / (last - known) / cell_share
+            self._bytes_each = self._batch.num_bytes / (last - first)
+        if first < last:
+            self.pace[self.study.experiment] = spent / (last - first) / cell_share
         self._batch = None
         self.seconds += spent
         if not is_whole:

@@ -80,9 +80,9 @@ class Declared(Statement):
     @property
     def plain(self) -> Statement:
         """The same without what its claims are checked by."""
-        own = Statement(**{field.name: getattr(self, field.name) for field in dataclasses.fields(Statement)})
-        if not (axes := free_of(own)):
-            return own
+        statement = Statement(**{field.name: getattr(self, field.name) for field in dataclasses.fields(Statement)})
+        if not (axes := free_of(statement)):
+            return statement
         claims = [registered()[id] for id in deciding(self) if id in registered()]
         readings = find_paper(self.judged_under).readings if self.judged_under in paper_names() else {}
         params = [
@@ -91,8 +91,8 @@ class Declared(Statement):
             for reading in [*readings.values()][:1]
             for cell in claim.cells or claim.experiment.cells
         ]  # of the cells that they read, under their paper's first reading
-        recorded = {axis: [axis.recorded_at(each, dims) for dims, each in params] for axis in axes}
-        return dataclasses.replace(own, free=[described(axis, recorded[axis]) for axis in axes])
+        recorded = {axis: [axis.recorded_at(cell_params, dims) for dims, cell_params in params] for axis in axes}
+        return dataclasses.replace(statement, free=[described(axis, recorded[axis]) for axis in axes])
 
     def _registered(self) -> "Declared":
         if not is_id(self.id):
@@ -158,7 +158,7 @@ class Declared(Statement):
         free = self._free_of(selection, Role(role))
         texts = self._claim_texts(self._whole(id), says, formula, where)
         words = claim_words(texts, self, self.judged_under, role)
-        checks = (*self.checks, *(_hypothesis(asked, self.module, self.holds) for asked in hypotheses))
+        checks = (*self.checks, *(_hypothesis(hypothesis, self.module, self.holds) for hypothesis in hypotheses))
 
         def declare(function: F) -> F:
             ranges = {
@@ -220,8 +220,8 @@ class Declared(Statement):
             require_varies(axis, selection.experiment)
         if role is Role.FIGURE:  # whose settings are the figure's
             return self.axes
-        chosen = selection.experiment, selection.cells
-        return (*self.axes, *(axis for axis in self.shared_axes if varies(axis, *chosen)))
+        runs = selection.experiment, selection.cells
+        return (*self.axes, *(axis for axis in self.shared_axes if varies(axis, *runs)))
 
     def also(self, *ids: str, role: str) -> None:
         """Counts claims of other statements among its own, in this role."""
@@ -350,7 +350,7 @@ def statement(
             "no paper's folder."
         )
     shared = paper_texts(module).all if texts is not None else ()
-    checks = tuple(_hypothesis(each, module, holds) for each in (*shared, *hypotheses))
+    checks = tuple(_hypothesis(hypothesis, module, holds) for hypothesis in (*shared, *hypotheses))
     plain = plain_statement(id, owner, module, words, [check.text for check in checks])
     return Declared(
         **{field.name: getattr(plain, field.name) for field in dataclasses.fields(Statement)},
@@ -392,7 +392,7 @@ def declared() -> list[Declared]:
 def bearing(claims: Iterable[str]) -> list[Statement]:
     """The statements declared so far that any of these claims, by id, is of."""
     ids = set(claims)
-    return [each.plain for each in declared() if ids & each.roles.keys()]
+    return [declaration.plain for declaration in declared() if ids & declaration.roles.keys()]
 
 
 def alike(run: Run, numbers: Any) -> np.ndarray:
@@ -412,11 +412,11 @@ def _checked(hypotheses: Sequence[Hypothesis], selection: Selection) -> Callable
 
     def check(dims: Any, runs: Runs) -> list[tuple[str, bool]]:
         names = selection.cells or tuple(runs)
-        found = []
+        results = []
         for hypothesis in hypotheses:
             failing = [name for name in names if not np.all(hypothesis.holds(dims, runs[name]))]
             where = f" (not for {', '.join(failing)})" if 0 < len(failing) < len(names) else ""
-            found.append((hypothesis.text + where, not failing))
-        return found
+            results.append((hypothesis.text + where, not failing))
+        return results
 
     return check

@@ -42,16 +42,18 @@ def variant_of(system: str | Parts) -> Variant:
     home = module_name(Path(path))
     if all(claim.module != home for claim in registered().values()):  # else it has been run, by --module
         run_file(Path(path), "--system")
-    own = {key: value for key, value in vars(sys.modules[home]).items() if isinstance(value, Mapping) and key[0] != "_"}
-    if name not in own:
+    mappings = {
+        key: value for key, value in vars(sys.modules[home]).items() if isinstance(value, Mapping) and key[0] != "_"
+    }
+    if name not in mappings:
         known = vars(sys.modules[home]).get(name)
-        said = (
+        complaint = (
             f"{name} is {shortened(known)}, and no parts by name"
             if known is not None
-            else str(unknown_name("name of parts", name, own))
+            else str(unknown_name("name of parts", name, mappings))
         )
-        raise InvalidValueError(f"--system {system}: {said.rstrip('.')}. {WAY_OUT}")
-    return Variant(system, name, _checked(f"--system {system}", own[name]))
+        raise InvalidValueError(f"--system {system}: {complaint.rstrip('.')}. {WAY_OUT}")
+    return Variant(system, name, _checked(f"--system {system}", mappings[name]))
 
 
 def _checked(source: str, parts: Parts) -> Parts:
@@ -65,15 +67,15 @@ def require_parts(variant: Variant, experiments: Iterable[Experiment]) -> None:
     of another kind than the paper's own.
     """
     every = [parts_of(experiment.system_of(cell)) for experiment in experiments for cell in experiment.cells]
-    known = {name for parts in every for name in parts}
+    names = {name for parts in every for name in parts}
     for name, part in variant.parts.items():
-        if known and name not in known:
-            raise unknown_name("part", name, known)
-        for own in [parts[name] for parts in every if name in parts]:
-            if callable(own) and not callable(part):
+        if names and name not in names:
+            raise unknown_name("part", name, names)
+        for printed_part in [parts[name] for parts in every if name in parts]:
+            if callable(printed_part) and not callable(part):
+                function = f"{printed_part.__module__}.{printed_part.__name__}"
                 raise InvalidValueError(
-                    f"{name}={shortened(part)} must be a function, like {own.__module__}.{own.__name__}, which the "
-                    "paper's algorithm has. Change it, or leave it out.",
+                    f"{name}={shortened(part)} must be a function, like {function}, which the paper's algorithm has. Change it, or leave it out.",
                     argument=name,
                 )
 
@@ -81,7 +83,7 @@ def require_parts(variant: Variant, experiments: Iterable[Experiment]) -> None:
 def of_own(claim: Claim, variant: Variant) -> Experiment:
     """The claim's experiment with parts of one's own. Raises: DeclarationError that says why it does not apply."""
     experiment = claim.experiment
-    roles = {role for each in declared() for id, role in each.roles.items() if id == claim.id}
+    roles = {role for declaration in declared() for id, role in declaration.roles.items() if id == claim.id}
     if roles and roles <= TAKES_AWAY:
         raise DeclarationError(f"as {min(roles)} it takes something away from the printed algorithm")
     if claim.is_computed:

@@ -173,13 +173,13 @@ def picture(data: xr.Dataset, canvas: plot.Canvas) -> None:
     for row, (metric, termination) in enumerate(PANELS):
         top = float(data.sel(metric=metric)[["high", "printed", "exact"]].to_array().max())
         for panel, num_experts in zip(axes[row], data.experts.values, strict=True):
-            here = data.sel(metric=metric, experts=num_experts)
+            curves = data.sel(metric=metric, experts=num_experts)
             panel.set_xscale("log")
-            panel.set_xlim(here["round"][0], data.attrs["num_rounds"])
+            panel.set_xlim(curves["round"][0], data.attrs["num_rounds"])
             panel.set_ylim(-0.18 * top, 1.06 * top)
-            _draw_panel(panel, here.sel(termination=termination), top)
+            _draw_panel(panel, curves.sel(termination=termination), top)
             if termination == "without" and num_experts > 1:
-                mean = here["mean"].sel(termination="with")
+                mean = curves["mean"].sel(termination="with")
                 panel.plot(data["round"], mean, **roles.RIVAL, label="the mean with termination")
             panel.label_outer()
         axes[row, 0].set_ylabel(f"({'abcd'[row]}) {termination} termination\n{SYMBOLS[metric]}")
@@ -214,11 +214,11 @@ def _draw_panel(panel: plot.Axes, here: xr.Dataset, top: float) -> None:
 
 
 def overview_curves(setup: plot.Setup) -> plot.Curves:
-    own = picture.setup(setup.reading, setup.replicates, setup.seed, setup.progress, experts=[1])
-    here = compute(own, ["with"]).sel(termination="with", experts=1, metric="forgetting")
-    here = here.isel(round=(here["round"] >= 10).values)
-    columns = (here["mean"], here.low, here.high, here.printed, here.exact)
-    return plot.Curves(here["round"].values, *(column.values for column in columns))
+    setup_of_one = picture.setup(setup.reading, setup.replicates, setup.seed, setup.progress, experts=[1])
+    curves = compute(setup_of_one, ["with"]).sel(termination="with", experts=1, metric="forgetting")
+    curves = curves.isel(round=(curves["round"] >= 10).values)
+    columns = (curves["mean"], curves.low, curves.high, curves.printed, curves.exact)
+    return plot.Curves(curves["round"].values, *(column.values for column in columns))
 
 
 OVERVIEW = plot.Panel(

@@ -36,22 +36,22 @@ def compute(setup: plot.Setup) -> xr.Dataset:
     runs = setup.run(Cell(name, HISTORY.system, params, setup.rounds, 1, observe) for name, params in settings.items())
     experts = np.stack([run.records.expert for run in runs.values()])
     parts = np.any(experts != experts[:1], axis=(0, 1))
-    shown = int(np.argmax(parts))
+    replicate = int(np.argmax(parts))
     first = settings[next(iter(settings))]
-    found = dict(zip(THRESHOLD_POWERS, runs.values(), strict=True))
+    runs_by_power = dict(zip(THRESHOLD_POWERS, runs.values(), strict=True))
 
     def arrivals(power: float) -> dict[str, np.ndarray]:
-        records = found[power].records
+        records = runs_by_power[power].records
         return {
-            "task": records.task[:, shown] + 1,
-            "cluster": records.task[:, shown] % first.num_clusters + 1,
-            "expert": records.expert[:, shown] + 1,
-            "terminated": records.terminated[:, shown],
+            "task": records.task[:, replicate] + 1,
+            "cluster": records.task[:, replicate] % first.num_clusters + 1,
+            "expert": records.expert[:, replicate] + 1,
+            "terminated": records.terminated[:, replicate],
         }
 
     data = plot.over(arrivals, {"round": np.arange(1, setup.rounds + 1)}, threshold_power=THRESHOLD_POWERS)
-    about = {"share_parting": float(np.mean(parts)), "learning_rate": float(first.learning_rate)}
-    return data.assign_coords(replicate=shown).assign_attrs(about)
+    attributes = {"share_parting": float(np.mean(parts)), "learning_rate": float(first.learning_rate)}
+    return data.assign_coords(replicate=replicate).assign_attrs(attributes)
 
 
 def termination_round(here: xr.Dataset) -> int | None:
@@ -102,15 +102,15 @@ def picture(data: xr.Dataset, canvas: plot.Canvas) -> None:
         data.sizes["threshold_power"], 2, sharex="col", sharey=True, squeeze=False, gridspec_kw={"width_ratios": (6, 1)}
     )
     for letter, power, (routes, shares) in zip("abcd", data.threshold_power.values, axes, strict=True):
-        here = data.sel(threshold_power=power)
-        is_elsewhere = (here.expert.values != data.expert.values[0]) & (here["round"].values <= ROUNDS_DRAWN)
-        elsewhere = here.isel(round=is_elsewhere)
-        _draw_routes(routes, here, elsewhere)
-        _draw_shares(shares, load_shares(here))
+        curves = data.sel(threshold_power=power)
+        is_elsewhere = (curves.expert.values != data.expert.values[0]) & (curves["round"].values <= ROUNDS_DRAWN)
+        elsewhere = curves.isel(round=is_elsewhere)
+        _draw_routes(routes, curves, elsewhere)
+        _draw_shares(shares, load_shares(curves))
         relation = ">" if power < PERTURBATION_POWER else "=" if power == PERTURBATION_POWER else "<"
         words = rf"$\Gamma = \sigma_0^{{{power:g}}}$ = {SIGMA_0**power:.3f} {relation} $\lambda$"
         routes.set_title(f"({letter}) threshold {words}", loc="left")
-        ended = termination_round(here)
+        ended = termination_round(curves)
         fixed = f"gates fixed from round {ended}" if ended else "gates never fixed"
         moved = elsewhere.sizes["round"]
         apart = f"; {moved} {'arrival' if moved == 1 else 'arrivals'} elsewhere than in (a)" if letter != "a" else ""
@@ -127,12 +127,12 @@ def _draw_routes(panel: plot.Axes, here: xr.Dataset, elsewhere: xr.Dataset) -> N
     for task in sorted(range(1, DIMS.num_tasks + 1), key=lambda task: (task - 1) % num_clusters):
         cluster = (task - 1) % num_clusters
         is_first = task <= num_clusters
-        chosen = (here.task.values == task) & (rounds <= ROUNDS_DRAWN)
-        lanes = here.expert.values[chosen] + LANE * (cluster - 1)
+        is_drawn = (here.task.values == task) & (rounds <= ROUNDS_DRAWN)
+        lanes = here.expert.values[is_drawn] + LANE * (cluster - 1)
         marker = MARKERS[cluster % 3]
         colour = COLOURS[cluster % 3]
         look = MARK(marker=marker, markeredgecolor=colour, markerfacecolor=colour if is_first else "white")
-        panel.plot(rounds[chosen], lanes, **look, label=f"task {task}")
+        panel.plot(rounds[is_drawn], lanes, **look, label=f"task {task}")
     for expert in range(1, DIMS.max_experts):
         panel.axhline(expert + 0.5, **roles.GROUND)
     panel.axvline(explored_rounds(here) + 0.5, **roles.REFERENCE, label="$T_1$")

@@ -59,8 +59,8 @@ def compute(setup: plot.Setup, policies: Sequence[str] = tuple(POLICIES)) -> xr.
     explored = [exploration_rounds(params, max_delay=longest_delay(dims)) for params in settings.values()]
     cells = []
     for name in policies:
-        own = {f"{name}, {key}": params for key, params in settings.items()}
-        cells += plot.log_axis_cells(own, system(dims, POLICIES[name]), observe, length, also=explored)
+        settings_of_cells = {f"{name}, {key}": params for key, params in settings.items()}
+        cells += plot.log_axis_cells(settings_of_cells, system(dims, POLICIES[name]), observe, length, also=explored)
     cells += [
         Cell(f"routes, {key}", system(dims, POLICIES["adaptive"]), params, length, 1, observe_routes)
         for key, params in settings.items()
@@ -162,10 +162,10 @@ def picture(data: xr.Dataset, canvas: plot.Canvas) -> None:
     axes = canvas.subplots(2, data.sizes["experts"], sharex=True, sharey=True, squeeze=False)
     top = float(data[["high", *THEORY]].to_array().max())
     for num_experts, column in zip(data.experts.values, axes.T, strict=True):
-        here = data.sel(experts=num_experts)
+        curves = data.sel(experts=num_experts)
         for panel, draw_panel in zip(column, (_draw_adaptive, _draw_blind), strict=True):
-            panel.set(xscale="log", xlim=(here["round"][0], data.attrs["num_rounds"]), ylim=(0, 1.06 * top))
-            draw_panel(panel, here)
+            panel.set(xscale="log", xlim=(curves["round"][0], data.attrs["num_rounds"]), ylim=(0, 1.06 * top))
+            draw_panel(panel, curves)
         column[0].set_title(f"$M$ = {num_experts}")
         column[1].set_xlabel("round $t$")
     axes[0, 0].set_ylabel("(a) adaptive\n$G_t/p$")
@@ -204,10 +204,10 @@ def _draw_blind(panel: plot.Axes, here: xr.Dataset) -> None:
 
 def overview_curves(setup: plot.Setup) -> plot.Curves:
     """G_t per coordinate of the adaptive policy on 30 servers, with (23) and the recursion along its routes."""
-    own = picture.setup(setup.reading, setup.replicates, setup.seed, setup.progress, experts=[30])
-    here = compute(own, ["adaptive"]).sel(policy="adaptive", experts=30)
-    columns = (here["mean"], here.low, here.high, here.theorem_1, here.exact)
-    return plot.Curves(here["round"].values, *(column.values for column in columns))
+    setup_of_30 = picture.setup(setup.reading, setup.replicates, setup.seed, setup.progress, experts=[30])
+    curves = compute(setup_of_30, ["adaptive"]).sel(policy="adaptive", experts=30)
+    columns = (curves["mean"], curves.low, curves.high, curves.theorem_1, curves.exact)
+    return plot.Curves(curves["round"].values, *(column.values for column in columns))
 
 
 OVERVIEW = plot.Panel(

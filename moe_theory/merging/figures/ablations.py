@@ -40,9 +40,9 @@ def compute(setup: plot.Setup) -> xr.Dataset:
 
     def by(axis: str, values: tuple[float, ...]) -> xr.Dataset:
         def values_of(value: float) -> dict[str, np.ndarray]:
-            found = runs[f"{axis} {value}"].records._asdict()
-            across = {measure: plot.across_replicates(seen) for measure, seen in found.items()}
-            return {f"{name}_by_{axis}_{each}": across[name][each] for name in across for each in ("mean", "error")}
+            records = runs[f"{axis} {value}"].records._asdict()
+            across = {measure: plot.across_replicates(samples) for measure, samples in records.items()}
+            return {f"{name}_by_{axis}_{part}": across[name][part] for name in across for part in ("mean", "error")}
 
         return plot.over(values_of, {"slot": cells[0].rounds}, **{axis: values})
 
@@ -66,16 +66,16 @@ def picture(data: xr.Dataset, canvas: plot.Canvas) -> None:
     the step on the mean loss in units of 1/width, at ρ = {smoothness_ratio:g}; the paper's losses are summed over
     slots, so that its η are smaller.
     """
-    shown = data.sel(slot=data.slot >= min(FIRST_SLOT, int(data.slot[-1])))
-    ends: dict[str, Any] = {"xlim": (int(shown.slot[0]), int(shown.slot[-1])), "xscale": "log", "xlabel": "slots $t$"}
+    late = data.sel(slot=data.slot >= min(FIRST_SLOT, int(data.slot[-1])))
+    ends: dict[str, Any] = {"xlim": (int(late.slot[0]), int(late.slot[-1])), "xscale": "log", "xlabel": "slots $t$"}
     axes = plot.row(canvas, [title for _, title in PANELS.values()], **ends)
     for panel, (name, (sign, _)) in zip(axes, PANELS.items(), strict=True):
         axis = name.rpartition("_")[2]
         for value, colour, dashes in zip(data[axis].values, reversed(plot.ramp(len(DASHES))), DASHES, strict=True):
-            mean, error = (shown[f"{name}_{each}"].sel({axis: value}) for each in ("mean", "error"))
-            here = xr.Dataset({"mean": mean, "low": mean - error, "high": mean + error})
+            mean, error = (late[f"{name}_{part}"].sel({axis: value}) for part in ("mean", "error"))
+            band = xr.Dataset({"mean": mean, "low": mean - error, "high": mean + error})
             look: dict[str, Any] = {"color": colour, "linewidth": 1.5, "linestyle": dashes}
-            plot.curve(panel, here.slot, here, f"{sign} = {value:g}", **look)
+            plot.curve(panel, band.slot, band, f"{sign} = {value:g}", **look)
         panel.set_ylim(0, None)
         panel.set_ylabel("mean regret so far, $R_t / t$")
         panel.legend(loc="upper left" if name.startswith("leaves") else "lower left")

@@ -72,9 +72,9 @@ def compute(setup: plot.Setup) -> xr.Dataset:
     runs, slots = setup.run(cells), cells[0].rounds
 
     def values_of(reward: str, name: str) -> dict[str, Any]:
-        found = np.asarray(runs[f"{reward}, {name}"].records.cumulative_regret, np.float64)
-        exponent, error = fitted(found, slots, setup.rounds)
-        return plot.across_replicates(found) | {"exponent": exponent, "exponent_error": error}
+        regrets = np.asarray(runs[f"{reward}, {name}"].records.cumulative_regret, np.float64)
+        exponent, error = fitted(regrets, slots, setup.rounds)
+        return plot.across_replicates(regrets) | {"exponent": exponent, "exponent_error": error}
 
     data = plot.over(values_of, {"slot": slots}, reward=list(REWARDS), policy=list(CURVES))
     return data.assign_attrs(smoothness_ratio=float(setup.params().smoothness_ratio))
@@ -93,12 +93,11 @@ def fitted(regrets: Float[np.ndarray, "R B"], slots: np.ndarray, num_rounds: int
 def caption_words(data: xr.Dataset) -> Mapping[str, Any]:
     parts = []
     for place, reward in zip("abc", REWARDS, strict=True):
-        here = data.sel(reward=reward)
-        said = [
-            f"{label} {float(here.exponent.sel(policy=name)):.2f} ± {float(here.exponent_error.sel(policy=name)):.2f}"
-            for name, label in FITTED.items()
-        ]
-        parts.append(f"({place}) {', '.join(said)}")
+        curves = data.sel(reward=reward)
+        exponents = {name: float(curves.exponent.sel(policy=name)) for name in FITTED}
+        errors = {name: float(curves.exponent_error.sel(policy=name)) for name in FITTED}
+        words = [f"{label} {exponents[name]:.2f} ± {errors[name]:.2f}" for name, label in FITTED.items()]
+        parts.append(f"({place}) {', '.join(words)}")
     return {"exponents": "; ".join(parts), "power": corrected.regret_exponent(data.attrs["smoothness_ratio"])}
 
 
@@ -125,16 +124,16 @@ def picture(data: xr.Dataset, canvas: plot.Canvas) -> None:
     the remark after Theorem 1 claims, and t^{power:.2f}, log(2/ρ)/log(2/ρ²) at ρ = {smoothness_ratio:g}, up to which
     leaf sizes can add. Exponents from T/{FITTED_SHARE} on, with {CONFIDENCE:.0%} intervals: {exponents}.
     """
-    shown = data.sel(slot=data.slot >= min(FIRST_SLOT, int(data.slot[-1])))
-    slots = shown.slot.values.astype(float)
+    late = data.sel(slot=data.slot >= min(FIRST_SLOT, int(data.slot[-1])))
+    slots = late.slot.values.astype(float)
     scales: dict[str, Any] = {"xscale": "log", "yscale": "log", "xlim": (slots[0], slots[-1])}
     labels: dict[str, Any] = {"xlabel": "slots $t$", "ylabel": "regret $R_t$, rewards in [0, 1]"}
     axes = plot.row(canvas, list(REWARDS.values()), sharey=True, **scales, **labels)
     for panel, reward in zip(axes, REWARDS, strict=True):
-        here = shown.sel(reward=reward)
+        curves = late.sel(reward=reward)
         for name, method in CURVES.items():
-            panel.plot(slots, here["mean"].sel(policy=name), **method.role, label=method.label)
-        tanbr = here.sel(policy="random")
+            panel.plot(slots, curves["mean"].sel(policy=name), **method.role, label=method.label)
+        tanbr = curves.sel(policy="random")
         panel.fill_between(slots, tanbr.low, tanbr.high, **roles.BAND)
         _draw_guides(panel, slots, float(tanbr["mean"][-1]), data.attrs["smoothness_ratio"])
     plot.legend(canvas, 4)

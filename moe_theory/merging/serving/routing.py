@@ -122,9 +122,9 @@ def materialised(
     experts: Experts, tokens: Float[Array, "g t d"], weights: Float[Array, "g K"]
 ) -> Float[Array, "g t d"]:
     """One merged expert a group in memory: g times the parameters of an expert."""
-    own = Experts(*(jnp.tensordot(weights, part, axes=1) for part in experts))
-    hidden = jax.nn.relu(jnp.einsum("gtd,gdf->gtf", tokens, own.w_in) + own.b_in[:, None])
-    return jnp.einsum("gtf,gfd->gtd", hidden, own.w_out) + own.b_out[:, None]
+    merged = Experts(*(jnp.tensordot(weights, part, axes=1) for part in experts))
+    hidden = jax.nn.relu(jnp.einsum("gtd,gdf->gtf", tokens, merged.w_in) + merged.b_in[:, None])
+    return jnp.einsum("gtf,gfd->gtd", hidden, merged.w_out) + merged.b_out[:, None]
 
 
 def _weighted_map(
@@ -187,8 +187,8 @@ def logits(
     if kind.level == TASK:
         assert tags is not None
         return (router.weights[tags] + router.bias)[:, None]
-    seen = tokens if kind.level == TOKEN else jnp.mean(tokens, axis=1, keepdims=True)
-    return seen @ router.weights + router.bias
+    routed = tokens if kind.level == TOKEN else jnp.mean(tokens, axis=1, keepdims=True)
+    return routed @ router.weights + router.bias
 
 
 def choose(kind: Kind, scores: Float[Array, "*n K"]) -> tuple[Int[Array, "*n k"], Float[Array, "*n k"]]:
@@ -199,12 +199,12 @@ def choose(kind: Kind, scores: Float[Array, "*n K"]) -> tuple[Int[Array, "*n k"]
 
     Source: Shazeer et al., 2017, Eq. (3) to (5).
     """
-    rest = scores
-    chosen = []
+    remaining = scores
+    experts_chosen = []
     for _ in range(kind.num_active):  # faster than a sort for so few
-        chosen.append(jnp.argmax(rest, axis=-1).astype(jnp.int32))
-        rest = jnp.where(jax.nn.one_hot(chosen[-1], scores.shape[-1], dtype=bool), -jnp.inf, rest)
-    experts = jnp.stack(chosen, axis=-1)
+        experts_chosen.append(jnp.argmax(remaining, axis=-1).astype(jnp.int32))
+        remaining = jnp.where(jax.nn.one_hot(experts_chosen[-1], scores.shape[-1], dtype=bool), -jnp.inf, remaining)
+    experts = jnp.stack(experts_chosen, axis=-1)
     return experts, jax.nn.softmax(jnp.take_along_axis(scores, experts, axis=-1))
 
 
@@ -236,10 +236,10 @@ def of_one_task(routers: Routers, kind: Kind, tags: Int[Array, " n"]) -> MoE:
 
     def moe(experts: Experts, tokens: Float[Array, "n t d"], layer: int) -> Float[Array, "n t d"]:
         chosen, gates = choose(kind, logits(routers[layer], kind, tokens[:1], tags[:1])[0, 0])
-        own = Experts(*(part[chosen] for part in experts))
+        active_experts = Experts(*(part[chosen] for part in experts))
         flat = tokens.reshape(-1, tokens.shape[-1])
-        hidden = jax.nn.relu(flat @ own.w_in + own.b_in[:, None])
-        outputs = hidden @ own.w_out + own.b_out[:, None]
+        hidden = jax.nn.relu(flat @ active_experts.w_in + active_experts.b_in[:, None])
+        outputs = hidden @ active_experts.w_out + active_experts.b_out[:, None]
         return jnp.tensordot(gates, outputs, axes=1).reshape(tokens.shape)
 
     return moe
