@@ -57,8 +57,8 @@ def number_line(verdict: Verdict) -> NumberLine | None:
         share = (min(max(value, start), stop) - start) / (stop - start)
         return round(INSET + (WIDTH - 2 * INSET) * share, 2)
 
-    def place_end(value: float, edge: float) -> float:
-        return place(value) if math.isfinite(value) else edge
+    def place_end(value: float, limit: float) -> float:
+        return place(value) if math.isfinite(value) else limit
 
     def limit_label(limit: float) -> str:
         return number(limit) if abs(place(limit) - place(0.0)) > _LABEL_ROOM else ""

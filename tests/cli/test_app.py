@@ -312,8 +312,8 @@ def test_an_interrupt_that_python_drops_comes_again(monkeypatch, refused):
     ("name", "words"),
     [
         ("JAX_PLATFORMS", ["figures", "generalization", "tightness", "--out", "/dev/null/x"]),
-        ("JAX_ENABLE_X64", ["figures", "generalization", "--list"]),
-        ("MPLBACKEND", ["figures", "generalization", "--list"]),
+        ("JAX_ENABLE_X64", ["figures", "generalization", "tightness", "--out", "/dev/null/x"]),
+        ("MPLBACKEND", ["figures", "generalization", "tightness", "--out", "/dev/null/x"]),
         ("SOURCE_DATE_EPOCH", ["figures", "generalization", "--list"]),
     ],
 )
