@@ -12,9 +12,8 @@ from jaxtyping import Array, Float
 from moe_theory.merging.params import Dims, Params
 from moe_theory.merging.rewards import Feedback
 
-# names of `MONITORS`
-ORACLE = "oracle"
-AVERAGE = "average"
+ORACLE = "oracle"  # a name of `MONITORS`
+AVERAGE = "average"  # a name of `MONITORS`
 
 
 class Monitor(NamedTuple):

@@ -44,15 +44,13 @@ from moe_theory.merging.uncertainty import UNCERTAINTIES as UNCERTAINTIES
 from moe_theory.merging.uncertainty import GradientNorm, NormCache, Uncertainty
 from moe_theory.merging.weights import equal_weights, existing, like_tasks, uniform_weights
 
-# names of `POLICIES`
-TANBR = "tanbr"
-NUCB = "nucb"
-UNIFORM = "uniform"
-AVERAGE = "average"
-MIX = "mix"
-# names of `POLICIES`
-BEST_EXPERT = "best-expert"
-GRADIENT = "gradient"
+TANBR = "tanbr"  # a name of `POLICIES`
+NUCB = "nucb"  # a name of `POLICIES`
+UNIFORM = "uniform"  # a name of `POLICIES`
+AVERAGE = "average"  # a name of `POLICIES`
+MIX = "mix"  # a name of `POLICIES`
+BEST_EXPERT = "best-expert"  # a name of `POLICIES`
+GRADIENT = "gradient"  # a name of `POLICIES`
 # What `benchmarks/tune_testbed.py` found best of as many random settings for each, on streams of another seed.
 TUNED: dict[str, Mapping[str, Any]] = {
     TANBR: {

@@ -19,10 +19,9 @@ from moe_theory.merging.params import Dims, Params
 from moe_theory.merging.weights import existing, largest, like_tasks, log_gammas
 
 BLOCK = 128  # requests drawn together
-# names of `REWARDS`
-PEAKED = "peaked"
-FLAT = "flat"
-SHARES = "shares"
+PEAKED = "peaked"  # a name of `REWARDS`
+FLAT = "flat"  # a name of `REWARDS`
+SHARES = "shares"  # a name of `REWARDS`
 PEAK_WIDTH = 0.5  # s; about the distance of equal weights from a peak at K = 8
 PEAK_CONCENTRATION = 0.25  # of the Dirichlet law of a peak, which is of few experts
 LOWEST_PEAK = 0.5  # heights are uniform from here to 1

@@ -298,8 +298,9 @@ def _draw_components(panel: "Axes", verdict: Verdict, curve: Curve) -> None:
     bottom = low - room
     top = high + room
     is_below, is_above = allowed_sides(verdict)
-    lower = bottom if is_below else np.pad(predicted - margin, 1, mode="edge")
-    upper = top if is_above else np.pad(predicted + margin, 1, mode="edge")
+    ends = np.r_[0, : len(predicted), len(predicted) - 1]  # as far as the panel goes
+    lower = bottom if is_below else (predicted - margin)[ends]
+    upper = top if is_above else (predicted + margin)[ends]
     panel.fill_between(np.r_[-0.5, places, len(places) - 0.5], lower, upper, **ALLOWED)
     panel.set(xlim=(-0.5, len(places) - 0.5), ylim=(bottom, top))
     panel.yaxis.set_major_locator(MaxNLocator(3))

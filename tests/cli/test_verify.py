@@ -225,8 +225,6 @@ def test_without_a_pattern_it_takes_a_first_look(ran):
     listed = json.loads(ran("verify", "--list", "--json").out)
     assert {row["claim"] for row in listed} == {id for paper in all_papers().values() for id in paper.first_look}
     assert {row["replicates"] for row in listed} == {512}
-    every = json.loads(ran("verify", "*", "--list", "--json").out)
-    assert len(every) > 10 * len(listed)
 
 
 @pytest.mark.thorough

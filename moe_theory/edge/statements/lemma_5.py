@@ -9,9 +9,8 @@ from moe_theory.edge.statements.lemma_1 import UPDATES
 from moe_theory.edge.statements.setting import statement
 from moe_theory.verification.statement import alike, identity
 
-# of float32 probabilities
 PAIRS = ADAPTIVE.over("num_experts", 10, 50)
-TOLERANCE = 1e-6
+TOLERANCE = 1e-6  # of float32 probabilities
 
 
 def gaps_of_pairs(run) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
