@@ -47,9 +47,7 @@ FOR_USERS = {
 
 
 PEERS = sum(0.4e9 for name in ("torch", "numba") if importlib.util.find_spec(name))  # that benchmarks are run against
-# Bytes that a process may hold, of which 1.5e9 to 2.2e9 were seen, as which files share it differs; and that make it
-# free some.
-MOST_MEMORY, MUCH_MEMORY = 3e9 + PEERS, 0.9e9
+MOST_MEMORY, MUCH_MEMORY = 2e9 + PEERS, 0.9e9  # bytes that a process may hold, and that make it free some
 WORTHWHILE = 0.2e9  # bytes that must have come since: after it as much is traced anew as a dozen tests take
 STATM = Path("/proc/self/statm")
 kept = 0  # bytes that stayed when some were freed last

@@ -34,9 +34,8 @@ EXITS = {
 JSON = "moe_theory.json"  # in Click's `meta`: whether the command was given --json
 LONGEST_LINE = 2_000  # characters of an error
 MOST_DAMAGED = 5  # files that are named
-# columns of a log or a pipe: unless COLUMNS says, and at most
-_LOG_WIDTH = 160
-_MOST_WIDTH = 1_000
+_LOG_WIDTH = 160  # columns of a log or a pipe, unless COLUMNS says
+_MOST_WIDTH = 1_000  # columns that COLUMNS can ask for
 _LEAST_WIDTH = 20  # columns that tables can be laid out in
 _BLANKS = "\t\n\N{NO-BREAK SPACE}"
 

@@ -2,6 +2,7 @@
 
 import dataclasses
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,9 +30,8 @@ if TYPE_CHECKING:
     from moe_theory.verification.request import Request
     from moe_theory.verification.verdict import Report, Verdict
 
-# of a budget, for the report: seconds a verdict, and at most this share of it
-PAGE_SECONDS = 0.06
-PAGE_SHARE = 0.25
+PAGE_SECONDS = 0.06  # of a budget, for each verdict's part of the report
+PAGE_SHARE = 0.25  # of a budget, for the whole report at most
 END_SECONDS = 2.0  # of a budget, for the verdicts
 FIRST_REPLICATES = 512  # of a first look at most
 _UNITS = {"s": 1, "m": 60, "h": 3600}
@@ -101,9 +101,10 @@ def verify(
 
     With --system an algorithm of your own is judged instead, and shown beside what is recorded of the printed one.
     """
-    is_first_look = not any(asked[name] for name in ("patterns", "module", "system", "budget"))
-    if is_first_look:
-        asked["patterns"] = tuple(_first_look())
+    is_narrowed = any(asked[name] for name in ("patterns", "module", "system", "budget"))
+    first_look = {} if is_narrowed else _first_look()
+    if first_look:
+        asked["patterns"] = tuple(first_look)
         asked["readings"] = asked["readings"] or ("quick",)
         asked["replicates"] = asked["replicates"] or FIRST_REPLICATES
     if only_list:
@@ -115,9 +116,9 @@ def verify(
         dask=dask,
         fresh=fresh,
         has_page=out is not None,
-        has_table=not is_first_look,
+        has_table=not first_look,
     )
-    _show(report, paths, samples, is_first_look)
+    _show(report, paths, samples, first_look)
 
 
 def _first_look() -> dict[str, str]:
@@ -127,11 +128,11 @@ def _first_look() -> dict[str, str]:
     return {claim: words for paper in all_papers().values() for claim, words in paper.first_look.items()}
 
 
-def _show(report: "Report", paths: list[Path], samples: list[str], is_first_look: bool) -> None:
+def _show(report: "Report", paths: list[Path], samples: list[str], first_look: Mapping[str, str]) -> None:
     from moe_theory.report import comparison, verdicts
 
-    if is_first_look:
-        show_document(verdicts.first_look_document(report, paths, _first_look()))
+    if first_look:
+        show_document(verdicts.first_look_document(report, paths, first_look))
     elif report.own_system:
         show_document(comparison.comparison(report, paths=paths))
     else:

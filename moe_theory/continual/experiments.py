@@ -176,9 +176,8 @@ FEW_SAMPLES = Experiment(
 )
 
 
-# of sigma_0^-1 in T2 and t_1, and in t_2, for `stage_rounds`
-T2_POWER = 0.25
-RETURN_POWER = 0.75
+T2_POWER = 0.25  # of sigma_0^-1 in T2 and t_1, for `stage_rounds`
+RETURN_POWER = 0.75  # of sigma_0^-1 in t_2
 
 
 def stage_rounds(params: Params, power: float = 0.0) -> int:

@@ -212,10 +212,9 @@ EXPLORED_BLINDLY = dataclasses.replace(
 )
 
 # Lemma 11 with twice the experts that its proof asks for.
-# a divisor of T1
 LATER_EXPERTS = 2 * experiments.COVERAGE.dims.max_experts
 LATER_SCALE = 0.001
-LATER_STRIDE = 40
+LATER_STRIDE = 40  # divides T1
 
 
 def _later(experiment: Experiment, members: int) -> Experiment:

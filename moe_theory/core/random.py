@@ -19,7 +19,7 @@ from moe_theory.core.errors import InvalidValueError
 from moe_theory.core.forks import require_own_jax
 from moe_theory.core.numerics import Numbers, rounded_positive, stored
 
-# streams of a key's numbers
+# The streams of a key's numbers.
 UNIFORMS = 0
 NORMALS = 1
 

@@ -143,7 +143,7 @@ STRONG = 100.0
 _SIX = (86, 6, 49, 3, 93, 89)
 _DIGITS = (1, 4, 7)
 _SIX_TINY = (20, 50, 83, 145, 168, 179)
-# the small versions of these
+# The classes of the small versions.
 _EVEN = (0, 2, 4, 6, 8, 9)
 _ODD = (1, 3, 5, 7, 8, 9)
 

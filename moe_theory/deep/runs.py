@@ -58,9 +58,8 @@ EXPERT = "expert_index"
 CLASS = "class"
 OF_CLASSES = ("class_", "task_")  # prefixes of records with one entry for each class
 WAY_OUT = "make room or name another --out"
-# prefixes of names of arrays
-_RECORD = "record."
-_STATE = "state."
+_RECORD = "record."  # prefix of the names of a record's arrays
+_STATE = "state."  # of a state's
 
 
 @dataclasses.dataclass(frozen=True)

@@ -183,9 +183,8 @@ SMALL_DELAY = 2
 SMALL_TASKS = 2
 SMALL_EXPERTS = theory.experts_needed(SMALL_DELAY, SMALL_TASKS, FAILURE)
 SCALES = tuple(10**-power for power in (1.0, 1.5, 2.0, 2.5, 3.0))
-# at which the grids in eta and M are
-SMALL_SCALE = 0.01
-SERVER_SCALE = 0.1
+SMALL_SCALE = 0.01  # sigma_0 of the grid in eta
+SERVER_SCALE = 0.1  # sigma_0 of the grid in M
 RATES = (1.0, 0.3, 0.1, 0.03, 0.01)
 SERVERS = (3, 10, 30, 100, 300)
 RECORDS = 64  # up to T1

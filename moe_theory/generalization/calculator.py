@@ -38,9 +38,8 @@ CONDITIONAL = "conditional"
 REFUTED = "refuted"
 LEMMA_3 = "Lemma 3"
 RADEMACHER = "rademacher"
-# what is bounded: risk less training error, or the risk itself
-GAP = "gap"
-RISK = "risk"
+GAP = "gap"  # what is bounded: risk less training error,
+RISK = "risk"  # or the risk itself
 # What a number needs to be quoted, besides what its form rests on.
 LOSS, SAMPLES, ONE, LIPSCHITZ, NORMS, OUTPUT, LOGITS, GIVEN, SIZES, CODE, ERROR = (
     "loss", "samples", "one", "lipschitz", "norms", "output", "logits", "given", "sizes", "code", "error"

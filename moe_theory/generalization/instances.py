@@ -36,15 +36,13 @@ from moe_theory.generalization.model import Dims, Params
 DENSE_LOGIT = 16.0  # difference of the two logits of `dense`: the gates are 1e-7 from 0 and 1
 NUM_SIGNS = 16  # sign vectors per sample, which cost less than another sample
 MOST_SIGNS = 12  # most samples of `function_classes`
-# of `labelings`
-MOST_POINTS = 5
-MOST_LABELS = 3
+MOST_POINTS = 5  # of `labelings`
+MOST_LABELS = 3  # of `labelings`
 LOG_SCALES = (-1.5, 2.5)  # range of the log scale of functions, so that the ramp clips nothing, or most
 NUM_MIXTURES = 16
 NUM_ROUTERS = 256
-# of `lone_points`
-NUM_INPUTS = 2**32
-NUM_LONE = 4
+NUM_INPUTS = 2**32  # of `lone_points`
+NUM_LONE = 4  # of `lone_points`
 
 
 class State(NamedTuple):

@@ -261,9 +261,8 @@ STEPS = Experiment(
 )
 
 # Slots of the trained model.
-# as many slots as the paper learns in before it compares accuracies
 SLOT_SIZE = 64
-SLOTS = 5000
+SLOTS = 5000  # as many as the paper learns in before it compares accuracies
 LAST_SLOTS = 128  # at the end of a run, which accuracies average over
 STREAMS = 64
 MONITORED = "tanbr, estimated mix"  # by the paper's moving average of earlier slots
@@ -299,9 +298,8 @@ def _testbed(name: str, setting: Recipe, mix: Mapping[str, Any], beside: tuple[s
     )
 
 
-# two label maps, or one
-CONFLICTING = Recipe()
-AGREEING = Recipe(num_tasks=4, num_experts=4)
+CONFLICTING = Recipe()  # two label maps
+AGREEING = Recipe(num_tasks=4, num_experts=4)  # one label map
 TESTBEDS = {
     "fixed": _testbed("testbed", CONFLICTING, {"mix_drift": 0.0}, (*LEARN_NOTHING, MONITORED)),
     "dynamic": _testbed(

@@ -104,9 +104,8 @@ def merge_online(
     params = params._replace(num_experts=stream.num_experts, max_active=min(int(params.max_active), stream.num_experts))
     dims = Dims(max_experts=stream.num_experts, num_tasks=stream.num_tasks, max_rounds=num_slots)
     check_params(dims, params)
-    # the true mix is unknown here
     chosen_policy = policies.named(policy, dims)
-    watch = MONITORS[AVERAGE]
+    watch = MONITORS[AVERAGE]  # the true mix is unknown here
     choose, learn = _compiled(chosen_policy.choose), _compiled(chosen_policy.learn)
     key = root_key(seed)
     start_states = chosen_policy.begin(step_key(key, jnp.int32(0)), dims, params), watch.begin(dims, params)

@@ -18,12 +18,11 @@ from moe_theory.verification.claim import Experiment
 if TYPE_CHECKING:
     import xarray as xr
 
-# quantiles over replicates that a band spans
+# A band spans these quantiles over replicates.
 LOW = 0.1
 HIGH = 0.9
-# every other round early on, where most happens
-STRIDE = 2
-DENSE_ROUNDS = 60
+STRIDE = 2  # every other round is drawn early on, where most happens
+DENSE_ROUNDS = 60  # how long that lasts
 SPARSE_RECORDS = 32  # then so many, evenly spread on a logarithmic axis
 
 

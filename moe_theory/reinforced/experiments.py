@@ -33,7 +33,7 @@ NUM_SAMPLES = 2
 SCALE = 1e-4  # sigma_0 where it is one: outputs are of order 1e-5, so that a softmax is 1/M
 SCALES = (1e-6, 1e-5, 1e-4, 1e-3)
 MANY = (6, 12, 24, 48)  # M, with `NUM_TASKS`
-# beside the printed algorithm
+# The settings of the printed algorithm.
 PRINTED_EXPERTS = 5
 PRINTED_SCALES = (1e-1, 1e-2, 1e-3, 1e-4)
 LAWS = {"orthogonal": ORTHOGONAL, "along-truths": PROPORTIONAL, "independent": INDEPENDENT}

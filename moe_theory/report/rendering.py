@@ -191,7 +191,7 @@ def templates() -> "jinja2.Environment":
     shared |= {name: getattr(challenge, name) for name in SEARCH_WORDS}
     environment.globals.update(shared, WIDTH=WIDTH, mathml=mathml, number_line=_number_line)
     environment.globals["card"] = lambda judgement, verdicts: page_of(card(judgement, verdicts, target=PAGE))
-    environment.globals["page_text"] = _page_text
+    environment.globals["page_text"] = lambda name, **values: page_of(document_text(name, **PAGE._asdict(), **values))
     environment.filters.update(formula=_formula, digest=_digest, math=_math)
     environment.filters["cell"] = lambda code: Markup(str(code).replace("|", r"\|"))  # of a table in Markdown
     return environment
@@ -201,10 +201,6 @@ def templates() -> "jinja2.Environment":
 def markdown_templates() -> "jinja2.Environment":
     """The same, for templates of Markdown."""
     return templates().overlay(finalize=markdown.words)
-
-
-def _page_text(name: str, **values: Any) -> Markup:
-    return page_of(document_text(name, **PAGE._asdict(), **values))
 
 
 def mathml(latex: str, display: str = "block") -> Markup:

@@ -203,11 +203,7 @@ class CellBatch:
 
     def runs(self) -> Mapping[str, Run]:
         """Return the runs by the cells' names, once all chunks are there: chunks are joined by their numbers."""
-        runs = {}
-        for name, cell in self._cells.items():
-            parts = [self._outcomes[name, index] for index in range(self._counts[name])]
-            runs[name] = _joined(cell, parts, self._first, self._num_replicates)
-        return runs
+        return self._runs(self._num_replicates)
 
     def runs_so_far(self) -> Mapping[str, Run] | None:
         """Return the runs of the first replicates that are computed in all cells; None where there are none."""
@@ -215,8 +211,10 @@ class CellBatch:
         for name, num_chunks in self._counts.items():
             chunks = itertools.takewhile(lambda index, name=name: (name, index) in self._outcomes, range(num_chunks))
             count = min(count, sum(1 for _ in chunks) * self._widths[name])
-        if count == 0:
-            return None
+        return self._runs(count) if count else None
+
+    def _runs(self, count: int) -> Mapping[str, Run]:
+        """The runs of so many replicates."""
         runs = {}
         for name, cell in self._cells.items():
             parts = [self._outcomes[name, index] for index in range(math.ceil(count / self._widths[name]))]

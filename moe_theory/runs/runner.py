@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import weakref
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Future, wait
 from typing import Any, NamedTuple
@@ -55,7 +56,7 @@ class _Queue:
         return task
 
 
-_ABANDONED: list[Future[Any]] = []
+_ABANDONED: weakref.WeakSet[Future[Any]] = weakref.WeakSet()  # their workers hold those that run
 
 
 def has_abandoned() -> bool:
@@ -146,7 +147,7 @@ class Runner:
     def abandon(self, others: Iterable[Future[Any]] = ()) -> None:
         """Cancel what waits, and leave the tasks that are running, and others, to themselves."""
         self._queues.clear()
-        _ABANDONED.extend(future for future in [*self._pending, *others] if not future.cancel())
+        _ABANDONED.update(future for future in [*self._pending, *others] if not future.cancel())
         self._pending.clear()
 
     def _submit(self) -> None:

@@ -119,7 +119,8 @@ def statements_of(paper: str) -> list[Statement]:
 
 def catalog_of(paper: str) -> Catalog:
     """What a paper declares, from its files where its index is up to date, else from its modules."""
-    catalog = None if _module_of(paper) in sys.modules else _of_files(paper)
+    module = declaration_of(paper).get("statements") or paper_package(paper)
+    catalog = None if module in sys.modules else _of_files(paper)
     return _imported(paper) if catalog is None else catalog
 
 
@@ -137,9 +138,8 @@ def figure_titles(paper: str) -> dict[str, str]:
         return {OVERVIEW: OVERVIEW_TITLE}
     if paper not in paper_names():
         raise unknown_name("paper", paper, [*paper_names(), OVERVIEW])
-    text = _index_of(paper, digest_of(paper))
-    index = {} if text is None else json.loads(text)
-    if "figures" in index:
+    index = _index_of(paper, digest_of(paper))
+    if index is not None and "figures" in index:
         return index["figures"]
     return {name: spec.title for name, spec in find_paper(paper).import_figures().items()}
 
@@ -193,24 +193,22 @@ def _of_files(paper: str) -> Catalog | None:
     return None if index is None else _read(paper, index)
 
 
-def _index_of(paper: str, digest: str) -> str | None:
-    """The text of a paper's index; None where there is none that has been made from Python files of this digest."""
+def _index_of(paper: str, digest: str) -> dict[str, Any] | None:
+    """A paper's index; None where there is none that has been made from Python files of this digest."""
     path = paper_folder(paper) / NAME
     if not path.is_file():
         return None
-    text = path.read_text(encoding="utf-8")
     try:
-        index = json.loads(text)
+        index = json.loads(path.read_text(encoding="utf-8"))
     except ValueError:
         return None
     is_index = isinstance(index, dict) and index.keys() >= {"orders", "statements", "claims"}
     is_current = is_index and index.get("schema") == SCHEMA and index.get("digest") == digest
-    return text if is_current else None
+    return index if is_current else None
 
 
-def _read(paper: str, text: str) -> Catalog:
+def _read(paper: str, index: Mapping[str, Any]) -> Catalog:
     """What an index says, with the texts as they are."""
-    index = json.loads(text)
     statements = []
     claims = {}
     for record in index["statements"]:
@@ -255,10 +253,6 @@ def _of_users(paper: str) -> list[Statement]:
     declarations = sys.modules.get("moe_theory.verification.statement")
     every = [] if declarations is None else declarations.declared()
     return [statement.plain for statement in every if statement.paper == paper and not statement.is_of_a_paper]
-
-
-def _module_of(paper: str) -> str:
-    return declaration_of(paper).get("statements") or paper_package(paper)
 
 
 def _matching(pattern: str, every: Sequence[Statement]) -> list[Statement]:

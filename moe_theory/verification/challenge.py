@@ -37,23 +37,19 @@ from moe_theory.verification.verdict import Statement, Status, Verdict
 
 SECONDS = 40.0
 MOST_SEARCHED = 200  # statements, which the error is split over in advance: one more changes no other's share
-# replicates of a first look at a setting, and of one at the best settings
-FEW = 32
-MANY = 256
-# points that fill the region, and how many run between two looks at the clock
-START = 32
-BATCH = 4
-# settings that get neighbours and more replicates, and how often
-KEPT = 4
-ROUNDS = 4
+FEW = 32  # replicates of a first look at a setting
+MANY = 256  # replicates of one at the best settings
+START = 32  # points that fill the region
+BATCH = 4  # points that run between two looks at the clock
+KEPT = 4  # settings that get neighbours and more replicates
+ROUNDS = 4  # how often they do
 FINALISTS = 3  # settings that are tested, and one of them once more, each at an even share of the error
 MOST_SHAPES = 10  # programs, which take seconds to compile,
 SHAPE_SHARE = 0.3  # and their share of the time
 HALVINGS = 5  # of a border
-# settings inside a clause that are searched, and clauses that are tried
-PROBES = 8
-TRIES = 8
-# shares of the time, after the first look, at which a stage ends
+PROBES = 8  # settings inside a clause that are searched
+TRIES = 8  # clauses that are tried
+# Each stage ends at this share of the time after the first look.
 ENDS = 0.3
 FILLING = 0.45
 PROMOTING = 0.6

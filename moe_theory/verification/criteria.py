@@ -199,12 +199,10 @@ class Criterion:
 
     def _allowed(self, samples: Samples, predicted: Values) -> Values:
         """The margin in the difference's own unit."""
-        del samples
         return np.full_like(predicted, self.margin)
 
     def _known(self, prior: Prior, observed: Values, predicted: Values, allowed: Values) -> Known:
         """Prior knowledge of the differences."""
-        del prior, observed, predicted, allowed
         return Known()
 
     def decide(self, samples: Compared, error: float) -> Decision:
@@ -232,12 +230,8 @@ class Criterion:
         _, standard_errors = mean_and_error(samples.observed - samples.predicted)
         return samples.observed.mean(axis=0), standard_errors
 
-    def is_vacuous(self, samples: Compared) -> bool:
-        """Whether what is claimed holds anyway."""
-        if samples.trivial is None:
-            return False
-        predicted = samples.predicted.mean(axis=0)
-        trivial = samples.trivial.mean(axis=0)
+    def is_vacuous(self, predicted: Float[np.ndarray, " V"], trivial: Float[np.ndarray, " V"]) -> bool:
+        """Whether what is claimed holds anyway, given the means of both."""
         is_upper = self.kind == UpperBound.kind or self.side == "at_most"
         return bool(np.all(predicted >= trivial if is_upper else predicted <= trivial))
 
@@ -458,14 +452,12 @@ class Rate(Criterion):
 
     def _exponent(self, samples: Compared, exponents: Values) -> float:
         """What is claimed, as one number."""
-        del samples
         return float(exponents.mean())
 
     _judge: ClassVar[Callable[..., Decision]] = staticmethod(judge_slopes)
 
     def _trend(self, measured: Float[np.ndarray, " C"], decision: Decision) -> Trend | None:
         """A number before the end of the grid."""
-        del measured, decision
 
 
 class LimitRate(_Limit, Rate):
@@ -492,7 +484,6 @@ class LimitRate(_Limit, Rate):
         return np.hstack([np.zeros_like(samples.predicted), samples.predicted])
 
     def _exponent(self, samples: Compared, exponents: Values) -> float:
-        del exponents
         return float(samples.predicted.mean())
 
     _judge = staticmethod(judge_limit_rate)

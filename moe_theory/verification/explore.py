@@ -6,7 +6,6 @@ before anything runs, so that where the search goes decides nothing.
 """
 
 import dataclasses
-import functools
 import itertools
 import math
 from collections import Counter
@@ -29,9 +28,8 @@ from moe_theory.verification.session import carry_out
 from moe_theory.verification.settings import Group, require_free, set_to
 from moe_theory.verification.verdict import Status, Verdict
 
-# unless the caller asks for others
-POINTS = 5
-REFINEMENTS = 2
+POINTS = 5  # unless the caller asks for others
+REFINEMENTS = 2  # unless the caller asks for others
 MAX_POINTS = 10_000
 MAX_FAILURES = 3  # shown
 SCHEMA = "moe-theory/exploration/1"
@@ -323,7 +321,7 @@ def parse_axis(text: str, defaults: Any, num_points: int, free: Mapping[str, Fre
         raise InvalidValueError(
             f"--over {text} is no axis: write it as --over signal_scale=0.5..20 or --over num_clusters=1,2,3."
         )
-    parse = free[name].parsed if name in free else functools.partial(_typed, name, defaults)
+    parse = free[name].parsed if name in free else lambda text: typed(name, text, defaults)
     is_choice = isinstance(free.get(name), Choice)
     is_listed = is_choice or ".." not in description
     parts = description.split(",") if is_listed else description.split("..", 1)
@@ -344,10 +342,6 @@ def parse_axis(text: str, defaults: Any, num_points: int, free: Mapping[str, Fre
     inner = Span(low, high).value_at(np.linspace(0, 1, num_points)).tolist()[1:-1]
     rounded = [round(value) if isinstance(low, int) else tidy(value) for value in inner]
     return Axis(name, tuple(sorted({low, *(value for value in rounded if low < value < high), high})), is_listed=False)
-
-
-def _typed(name: str, defaults: Any, text: str) -> Any:
-    return typed(name, text, defaults)
 
 
 def carry_out_search(

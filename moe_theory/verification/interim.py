@@ -67,9 +67,10 @@ def examine(claim: Claim, samples: Samples, labels: list[str], error: float, bla
         curve=outcome.curve,
         trend=outcome.trend,
     )
-    if verdict.status is Status.SUPPORTED and compared.trivial is not None and criterion.is_vacuous(compared):
-        trivial = float(compared.trivial.mean(axis=0)[worst])
-        verdict = dataclasses.replace(verdict, status=Status.VACUOUS, trivial=trivial)
+    if verdict.status is Status.SUPPORTED and compared.trivial is not None:
+        trivial = compared.trivial.mean(axis=0)
+        if criterion.is_vacuous(compared.predicted.mean(axis=0), trivial):
+            verdict = dataclasses.replace(verdict, status=Status.VACUOUS, trivial=float(trivial[worst]))
     estimate = outcome.observed - outcome.predicted
     look = Look(samples.num_replicates, outcome.at, estimate, *interval, decision.error or error)
     is_decided = verdict.status in {Status.SUPPORTED, Status.REFUTED, Status.VACUOUS}

@@ -84,7 +84,7 @@ def judge_slopes(
     """Whether slopes are at_most, at_least or equal to exponents: all of them to support it, the last to refute it."""
     judgement = judge_means(slopes - exponents, allowed, error, side, known)
     margins = allowed.mean(axis=0)
-    # how surely a slope is too high, or too low
+    # How surely a slope is too high, or too low.
     above = judgement.low - margins
     below = -judgement.high - margins
     beyond = {"at_most": above, "at_least": below, "equal": np.maximum(above, below)}[side]

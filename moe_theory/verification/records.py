@@ -25,12 +25,13 @@ class _Schema:
         return self._schema
 
 
-def _nan_for_null(value: float | None) -> float:
+def nan_for_null(value: float | None) -> float:
+    """A number of a record, where null is not a number."""
     return math.nan if value is None else value
 
 
 _FINITE = {"type": "float", "strict": True, "allow_inf_nan": False}
-_NAN_FOR_NULL = {"type": "no-info", "function": _nan_for_null}
+_NAN_FOR_NULL = {"type": "no-info", "function": nan_for_null}
 Flag = Annotated[bool, _Schema(type="bool", strict=True)]
 Count = Annotated[int, _Schema(type="int", strict=True, ge=0, le=LARGEST)]
 Finite = Annotated[float, _Schema(**_FINITE)]

@@ -71,7 +71,6 @@ class _Ranged:
 
     def is_built(self, experiment: Any) -> bool:
         """Whether the experiment is built with it, by its `of`, and not only run with it."""
-        del experiment
         return False
 
     def region(self) -> str:
@@ -118,7 +117,6 @@ class Order(_Ranged):
 
     def recorded_at(self, params: Any, dims: Any) -> float:
         """What a cell has: the recorded power."""
-        del dims
         for name in (self.of, self.parameter):
             self._had(params, name)
         return self.recorded
@@ -144,7 +142,6 @@ class Scale(_Ranged):
         return params._replace(**{self.parameter: value * self._unit(params)})
 
     def recorded_at(self, params: Any, dims: Any) -> float:
-        del dims
         return tidy(self._had(params, self.parameter) / self._unit(params))
 
     def _unit(self, params: Any) -> float:
@@ -221,14 +218,12 @@ class Choice:
         return text
 
     def is_built(self, experiment: Any) -> bool:
-        del experiment
         return not all(isinstance(value, Mapping) for value in self.choices.values())
 
     def into(self, params: Any, value: str) -> Any:
         return params._replace(**self.choices[value])
 
     def recorded_at(self, params: Any, dims: Any) -> str:
-        del params, dims
         return self.ends[0]
 
     def region(self) -> str:

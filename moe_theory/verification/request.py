@@ -25,7 +25,7 @@ from moe_theory.verification.recorded import recorded_verdicts
 from moe_theory.verification.settings import Group, adjusted, options_of, set_to
 from moe_theory.verification.statement import bearing
 from moe_theory.verification.variant import Parts, Variant, of_own, require_parts, variant_of
-from moe_theory.verification.verdict import AS_RECORDED, Role, Status, Stop, Verdict
+from moe_theory.verification.verdict import AS_RECORDED, Role, Status, Stop, Verdict, verdict_of
 
 FAMILY_ERROR = 0.01  # probability that a report holds any false verdict
 MOST_NAMED = 5  # claims that a message lists
@@ -346,15 +346,9 @@ def blank_verdict(
     command = f"{precision}moe-theory verify {claim.id} {options} --seed {seed} --error {error!r}"
     if module:
         command += f" --module {shlex.quote(module)}"
-    return Verdict(
+    return verdict_of(
+        claim,
         claim=claim.id,
-        paper=claim.paper,
-        where=claim.where,
-        statement=claim.statement,
-        formula=claim.formula,
-        kind=claim.kind,
-        side=claim.side,
-        replaced_by=claim.replaced_by,
         reading=reading,
         also=list(also),
         status=Status.INCONCLUSIVE,
@@ -363,5 +357,4 @@ def blank_verdict(
         command=command,
         error=error,
         data=claim.experiment.data,
-        is_computed=claim.is_computed,
     )

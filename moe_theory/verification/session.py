@@ -158,7 +158,7 @@ def carry_out(
 def take_looks(
     monitors: Sequence["StudyMonitor"],
     progress: Progress,
-    on_end: "OnEnd",
+    on_end: OnEnd,
     deadline: float = math.inf,
     remote: RemoteSampler | None = None,
 ) -> None:
@@ -185,7 +185,7 @@ class _Looks:
         self,
         monitors: Sequence["StudyMonitor"],
         make_runner: Callable[[], Runner],
-        on_end: "OnEnd",
+        on_end: OnEnd,
         deadline: float,
     ) -> None:
         self._make_runner = make_runner
@@ -205,6 +205,11 @@ class _Looks:
     @property
     def _seconds_left(self) -> float:
         return self._deadline - time.monotonic()
+
+    @property
+    def _measurements(self) -> list[Future[Runs]]:
+        """The measurements under way."""
+        return [future for monitor in self._under_way.values() for future in monitor.measurements]
 
     def take(self) -> None:
         """Take all looks, or as many as there is time for."""
@@ -230,9 +235,8 @@ class _Looks:
     def _wait(self) -> None:
         """Wait for results, no longer than to the deadline."""
         seconds = None if self._deadline == math.inf else max(self._seconds_left, 0.0)
-        measured = [monitor for monitor in self._under_way.values() if monitor.is_alone]
-        if measured and seconds is not None:
-            measured[0].wait(seconds)
+        if self._measurements:
+            wait(self._measurements, seconds)
             return
         for result in self._runner.wait(seconds):
             self._take(result)
@@ -288,12 +292,10 @@ class _Looks:
 
     def _leave(self) -> None:
         """At the deadline, save the samples of the runs under way and stop all studies that are not decided."""
-        measurements = []
         for monitor in self._under_way.values():
             monitor.save_part()
-            measurements += monitor.measurements
         if self._under_way:
-            self._runner.abandon(measurements)
+            self._runner.abandon(self._measurements)
         places = [*self._under_way, *self._too_long, *(place for *_, place in self._waiting)]
         for place in sorted(places):
             monitor = self._monitors[place]
@@ -355,10 +357,6 @@ class MeasuredBatch:
     def is_finished(self) -> bool:
         """Whether the runs are there."""
         return self.future.done()
-
-    def wait(self, seconds: float) -> None:
-        """Wait for the runs, no longer than so many seconds."""
-        wait([self.future], seconds)
 
     def runs(self) -> Runs:
         """Return the runs. Raises: what the measurement raised."""
@@ -469,11 +467,6 @@ class StudyMonitor:
         assert self._batch is not None  # it has begun
         assert not isinstance(self._batch, MeasuredBatch)
         self._batch.take(result)
-
-    def wait(self, seconds: float) -> None:
-        """Wait for measured runs, no longer than so many seconds."""
-        assert isinstance(self._batch, MeasuredBatch)
-        self._batch.wait(seconds)
 
     @property
     def measurements(self) -> list[Future[Runs]]:

@@ -305,12 +305,10 @@ def _cause(statement: Statement, verdicts: Mapping[str, Verdict]) -> Cause:
 
 
 def _finding(status: StatementStatus, verdicts: Sequence[Verdict], quantifier: Callable[..., bool]) -> Finding:
-    is_exact = quantifier(_is_exact(verdict) for verdict in verdicts)
+    is_exact = quantifier(
+        verdict.is_computed or (verdict.status is Status.REFUTED and verdict.kind in _INSTANCES) for verdict in verdicts
+    )
     return Finding(status, "exact" if is_exact else "simulated", tuple(verdict.claim for verdict in verdicts))
-
-
-def _is_exact(verdict: Verdict) -> bool:
-    return verdict.is_computed or (verdict.status is Status.REFUTED and verdict.kind in _INSTANCES)
 
 
 def _shows_nothing(verdict: Verdict) -> bool:

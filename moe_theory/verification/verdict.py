@@ -16,7 +16,7 @@ from moe_theory.core.errors import DeclarationError, shortened
 from moe_theory.core.notebook import Listing, Shown, pages, shortest
 from moe_theory.core.papers import find_spec
 from moe_theory.runs.files import plain
-from moe_theory.verification.records import Count, Flag, JsonRecord, Number, read_record
+from moe_theory.verification.records import Count, Flag, JsonRecord, Number, nan_for_null, read_record
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -273,43 +273,46 @@ class Verdict(Shown, JsonRecord):
         return read_record(cls, document)
 
 
+def verdict_of(declared: Any, **known: Any) -> Verdict:
+    """A verdict with what its claim says, a `Claim`'s or a catalog's, and these fields."""
+    return Verdict(
+        paper=declared.paper,
+        where=declared.where,
+        statement=declared.statement,
+        formula=declared.formula,
+        kind=declared.kind,
+        side=declared.side,
+        replaced_by=declared.replaced_by,
+        is_computed=declared.is_computed,
+        **known,
+    )
+
+
 def whole_verdict(claim: Any, known: Mapping[str, Any]) -> Verdict:
     """A verdict of a record, with what its claim says: a `Claim`, or the facts that a catalog has of it."""
     low, high = known["interval"]
     trend = known.get("trend")
-    return Verdict(
+    return verdict_of(
+        claim,
         claim=known["claim"],
-        paper=claim.paper,
-        where=claim.where,
-        statement=claim.statement,
-        formula=claim.formula,
-        kind=claim.kind,
-        side=claim.side,
-        replaced_by=claim.replaced_by,
-        is_computed=claim.is_computed,
         reading=known["reading"],
         data=known["data"],
         status=Status(known["status"]),
         reason=known["reason"],
         replicates=known["replicates"],
         at=known["at"],
-        predicted=_number(known["predicted"]),
-        observed=_number(known["observed"]),
-        standard_error=_number(known["standard_error"]),
-        interval=(_number(low), _number(high)),
-        margin=_number(known["margin"]),
-        error=_number(known["error"]),
+        predicted=nan_for_null(known["predicted"]),
+        observed=nan_for_null(known["observed"]),
+        standard_error=nan_for_null(known["standard_error"]),
+        interval=(nan_for_null(low), nan_for_null(high)),
+        margin=nan_for_null(known["margin"]),
+        error=nan_for_null(known["error"]),
         is_exact=known["is_exact"],
         stopped=Stop(known["stopped"]),
         command=known["command"],
         doubt=known.get("doubt", ""),
         trend=None if trend is None else read_record(Trend, trend),
     )
-
-
-def _number(value: float | None) -> float:
-    """A number of a record, where null is not a number."""
-    return math.nan if value is None else value
 
 
 @dataclasses.dataclass(frozen=True)

@@ -10,7 +10,7 @@ ROOT = Path(__file__).parents[2]
 RECORDS = {"recorded.json", "recorded-fashion-mnist.json", "challenged.json", "index.json"}
 # Lines of all text files, records apart. Statements count with texts, proofs and counterexamples. What is reached is
 # held: a change that needs room first finds it.
-MOST_LINES = {"package": 67_300, "statements": 16_600, "tests": 40_760}
+MOST_LINES = {"package": 67_200, "statements": 16_600, "tests": 40_760}
 MOST_FILES = 1_038
 
 

@@ -42,8 +42,8 @@ def test_an_index_is_that_of_its_paper(paper):
 
 @pytest.mark.parametrize("paper", ordered_names())
 def test_files_say_what_modules_declare(paper):
-    text = (paper_folder(paper) / catalog.NAME).read_text(encoding="utf-8")
-    read, declared = catalog._read(paper, text), catalog.catalog_of(paper)
+    index = json.loads((paper_folder(paper) / catalog.NAME).read_text(encoding="utf-8"))
+    read, declared = catalog._read(paper, index), catalog.catalog_of(paper)
     assert read.statements == declared.statements
     assert all(type(statement) is Statement for statement in read.statements)
     assert list(read.claims) == list(declared.claims)
@@ -85,7 +85,7 @@ def test_texts_and_an_index_that_differ_are_an_error(change, names):
     index = json.loads((paper_folder("edge") / catalog.NAME).read_text(encoding="utf-8"))
     change(index)
     with pytest.raises(DeclarationError, match=names):
-        catalog._read("edge", json.dumps(index))
+        catalog._read("edge", index)
 
 
 def test_an_index_that_lacks_a_part_is_none(tmp_path, monkeypatch):

@@ -17,9 +17,8 @@ from moe_theory.runs import Cell
 DIMS = HISTORY.dims
 PERTURBATION = SIGMA_0**PERTURBATION_POWER
 ROUNDS_DRAWN = 100
-# of the clusters
-COLOURS = ("C0", "C3", "C2")
-MARKERS = "os^"
+COLOURS = ("C0", "C3", "C2")  # of the clusters
+MARKERS = "os^"  # of the clusters
 LANE = 0.27  # vertical distance between the lanes of an expert's clusters
 MARK = roles.ArtistStyle(linestyle="none", markersize=3.4, markeredgewidth=0.8)
 ELSEWHERE = roles.ArtistStyle(color="0.86", linewidth=0, zorder=0)

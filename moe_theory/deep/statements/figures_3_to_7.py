@@ -62,9 +62,8 @@ for figure in FIGURES:
 
 FIGURE_3 = STATEMENTS["figure-3-transfer"]
 DRIVE_EXPERTS = 4
-# our readings of "poor performance" and of none: errors 25 % and 10 % larger
-NECESSARY = 1.25
-HARMLESS = 1.1
+NECESSARY = 1.25  # our reading of "poor performance": an error larger by 25 %
+HARMLESS = 1.1  # and of its absence: by 10 %
 AT_WEAK, AT_STRONG = (
     experiments.DRIVE.together(*(expert_cell(DRIVE_EXPERTS, terminate, scale) for terminate in (False, True)))
     for scale in (WEAK, STRONG)

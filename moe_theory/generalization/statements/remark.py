@@ -80,9 +80,8 @@ FEWER_ACTIVE.replacement(
 
 
 FEWER_ACTIVE.also("remark.monotone", role="step")
-# the router's coordinate
-NEAR = 1.0
-FAR = 100.0
+NEAR = 1.0  # the router's coordinate
+FAR = 100.0  # the router's coordinate
 WEIGHTS = np.geomspace(1e-3, 1e3, 2001)
 
 
