@@ -6,15 +6,12 @@ import importlib
 import inspect
 import io
 import json
-import math
 import operator
 import os
 import re
 from collections import Counter
 from collections.abc import Iterator
 from itertools import groupby
-from pathlib import Path
-from types import ModuleType
 from typing import Any
 from unittest import mock
 
@@ -22,12 +19,8 @@ import click
 import found
 import gallery
 import jinja2
-import pandas as pd
 from markupsafe import Markup, escape
-from public import constant, listed, public_names, tree
-from pygments import highlight
-from pygments.formatters import HtmlFormatter
-from pygments.lexers import PythonLexer
+from public import constant, listed, public_names
 
 from moe_theory import cli
 from moe_theory.cli import new
@@ -36,18 +29,14 @@ from moe_theory.core.papers import all_papers, find_paper
 from moe_theory.deep import report as deep
 from moe_theory.generalization import report as bounds
 from moe_theory.plot import symbols
-from moe_theory.plot.document import NOTEBOOK_WIDTH
-from moe_theory.plot.markdown import terminal
-from moe_theory.report import bibliography, citations, rendering, roots, sweeps, wording
+from moe_theory.report import bibliography, citations, rendering, sweeps, wording
 from moe_theory.report import pages as reports
-from moe_theory.report.standing import standing
 from moe_theory.verification import challenged, explore, recorded, registry
 from moe_theory.verification.catalog import answered, statements
 from moe_theory.verification.claim import Claim
 from moe_theory.verification.status import Judged, StatementStatus, judged
 from moe_theory.verification.verdict import Role, Status, Verdict
 
-NOT_AS_PRINTED = {StatementStatus.FALSE, StatementStatus.AMENDED, StatementStatus.VACUOUS}
 SCHEMAS = {  # of the documents that say their own, by command and by options that print another document
     **dict.fromkeys(("verify", "report"), reports.SCHEMA),
     **dict.fromkeys(("sweep", "sweep show"), sweeps.SCHEMA),
@@ -151,30 +140,6 @@ def roles() -> dict[str, Role]:
     return dict(pair for each in reversed(of) for pair in each.items())
 
 
-def replaced(paper: str) -> list[tuple[Judged, str, str, Counter[str], Verdict | None]]:
-    """The statements of a paper that are not true as they stand: what holds instead, hypotheses beside those of most
-    statements, the verdicts on that, and of those that support it the one nearest to failing.
-
-    Counted, over claims and readings, are corrected claims, those that other claims name in their place, and, of a
-    statement that holds amended, the charitable ones, which have the amendment.
-    """
-    rows, own = [], [each for each in answered(paper) if each.paper == paper]
-    shared = Counter(text for each in own for text in each.hypotheses)
-    for known in (judged(each, verdicts()) for each in own):
-        of = {each.status for each in known.by_reading.values()}
-        if of & NOT_AS_PRINTED:
-            wanted = {Role.CORRECTED, Role.CHARITABLE} if of == {StatementStatus.AMENDED} else {Role.CORRECTED}
-            beside = {id for id, role in known.statement.roles.items() if role in wanted}
-            beside |= {each.replaced_by for each in registry.claims(known.statement.name) if each.replaced_by}
-            found = [each for each in verdicts() if each.claim in beside]
-            counted = Counter(str(each.status) for each in found for _ in each.settings)
-            nearest = max((each for each in found if each.status is Status.SUPPORTED), key=closeness, default=None)
-            words = " ".join(known.statement.corrected.partition("$$")[0].split())
-            supposed = "; ".join(each for each in known.statement.hypotheses if 2 * shared[each] < len(own))
-            rows.append((known, words, supposed, counted, nearest))
-    return rows
-
-
 @functools.cache
 def on_data() -> dict[str, dict[str, dict[str, Verdict]]]:
     """Verdicts on each claim that was judged on several data, under the first reading, by statement, claim, data."""
@@ -193,81 +158,6 @@ def on_data() -> dict[str, dict[str, dict[str, Verdict]]]:
 def data_titles() -> list[str]:
     """Of the data that claims were judged on."""
     return list(dict.fromkeys(data for own in on_data().values() for each in own.values() for data in each))
-
-
-def closeness(verdict: Verdict) -> float:
-    """How far its interval reaches beyond what is claimed, less the margin, relative to both: below 0 for SUPPORTED."""
-    low, high = verdict.interval
-    may_be_below, may_be_above = wording.allowed_sides(verdict)
-    ends = [*([] if may_be_below else [-low]), *([] if may_be_above else [high])]
-    scale = max(abs(verdict.predicted), verdict.margin) if math.isfinite(verdict.predicted) else verdict.margin
-    return (max(ends) - verdict.margin) / max(scale, 1e-12)
-
-
-def source_of(claim: Claim) -> tuple[str, int, str] | None:
-    """The file, the first line and the text of what declares a claim: what names its id, or else has its function, in
-    the module that declares its statement, or else in that of its function.
-    """
-    modules = dict.fromkeys((claim.module, getattr(claim.function, "__module__", claim.module)))
-    imported = (importlib.import_module(module) for module in modules)
-    places = (_place_of(claim, module) for module in imported if hasattr(module, "__file__"))  # and no built-in one
-    return next((place for place in places if place is not None), None)
-
-
-def _place_of(claim: Claim, module: ModuleType) -> tuple[str, int, str] | None:
-    code = getattr(claim.function, "__code__", None)
-    lines, file = inspect.getsource(module).splitlines(), inspect.getsourcefile(module) or ""
-    inside = code.co_firstlineno if code and code.co_filename == file else 0
-    spelled, around, ids = [], [], (claim.id, claim.id.removeprefix(f"{claim.paper}."))
-    for node in tree(module).body:
-        first = min(each.lineno for each in (node, *getattr(node, "decorator_list", ())))
-        text = "\n".join(lines[first - 1 : node.end_lineno])
-        if any(f'"{id}"' in text for id in ids):
-            spelled.append((first, text))
-        elif first <= inside <= (node.end_lineno or 0) or _puts_together(text, ids):
-            around.append((first, text))
-    depth = len(module.__name__.split(".")) + file.endswith("/__init__.py")
-    path = "/".join(Path(file).parts[-depth:])
-    return (path, *[*spelled, *around][0]) if spelled or around else None
-
-
-def _puts_together(text: str, ids: tuple[str, ...]) -> bool:
-    """Whether a formatted string of the text may be one of these ids: what is written of it is."""
-    patterns = [re.sub(r"\\{.*?\\}", ".+", re.escape(each)) for each in re.findall(r'\bf"([^"]*\w[^"]*)"', text)]
-    return any(pattern != ".+" and re.fullmatch(pattern, id) for pattern in patterns for id in ids)
-
-
-def called(function: Any, seen: set[int] | None = None) -> Iterator[str]:
-    """The public functions of papers that a function, and the statements' and experiments' own that it uses, call."""
-    seen = set() if seen is None else seen
-    codes = [function.__code__] if hasattr(function, "__code__") else []
-    names = [
-        name
-        for code in codes
-        for name in (*code.co_names, *(n for c in code.co_consts for n in getattr(c, "co_names", ())))
-    ]
-    values = [function.__globals__[name] for name in names if name in function.__globals__]
-    values += [
-        getattr(each, name) for each in values if isinstance(each, ModuleType) for name in names if name in vars(each)
-    ]
-    for value in (value for value in values if inspect.isroutine(value) and id(value) not in seen):
-        seen.add(id(value))
-        home = set((value.__module__ or "").split("."))
-        if id(value) in addresses() and not home & {"core", "verify", "sweep", "runs"}:
-            yield addresses()[id(value)]
-        elif home & {"statements", "experiments"}:
-            yield from called(value, seen)
-
-
-@functools.cache
-def addresses() -> dict[int, str]:
-    """Of public functions, classes and modules: the API's page and anchor, by the id of the object."""
-    return {
-        id(public_names()[path]): f"api/{page}.html#{path}"
-        for page, modules in listed()
-        for _, paths, _ in modules
-        for path in paths
-    }
 
 
 def help_text(name: str) -> str:
@@ -303,56 +193,10 @@ def benchmark(name: str) -> str:
     return (gallery.FIGURES / "bench" / f"{name}.md").read_text(encoding="utf-8")
 
 
-def regimes() -> dict[str, dict[str, list[Any]]]:
-    """The numbers behind the figure of that name by end of the gates: over experts, kappa / lambda and kappa."""
-    table = pd.read_csv(gallery.FIGURES / "continual" / "regimes.csv")
-    drives = table.drive.nunique()
-    critical = table.critical.round(4).astype(object).where(table.critical.notna(), None)
-
-    def nested(rows: pd.Series) -> list[Any]:
-        """(experts, ratio, kappa) of rows in the order of experts, kappa and ratio."""
-        return rows.to_numpy().reshape(table.experts.nunique(), drives, -1).swapaxes(1, 2).tolist()
-
-    return {
-        gates: {name: nested(rows[name]) for name in ("own", "own_error", "error", "error_error")}
-        | {"critical": [[each[0] for each in row] for row in nested(rows.critical)]}
-        for gates, rows in table.assign(critical=critical).groupby("gates", sort=False)
-    }
-
-
 def decided_of(paper: str) -> list[tuple[Judged, Verdict | None]]:
     """A paper's statements, each with the verdict that decides it."""
     return [
         (known, wording.decisive(known, verdicts())) for known in (judged(each, verdicts()) for each in answered(paper))
-    ]
-
-
-def orders(of_eta: bool = False) -> tuple[list[str], list[tuple[str, str, list[str]]]]:
-    """Statuses over the orders of alpha and Gamma, or of eta and alpha, as `docs/orders.py` wrote them: the orders, and
-    of each statement its id, where it stands and its statuses there."""
-    table = pd.read_csv(gallery.ROOT / "docs" / "orders.csv").sort_values(["eta", "alpha", "gamma"], kind="stable")
-    if of_eta:
-        moved = table.groupby("statement").eta.transform("max") > table.eta.min()
-        always = table.groupby(["statement", "alpha"]).eta.transform("nunique") == table.eta.nunique()
-        table = table[moved & always & (table.gamma == table.gamma.min())]
-        table["place"] = [f"η {row.eta:g}, α {row.alpha:g}" for row in table.itertuples()]
-    else:
-        table = table[table.eta == table.eta.min()]
-        table["place"] = [f"α {row.alpha:g}, Γ {row.gamma:g}" for row in table.itertuples()]
-    places = list(dict.fromkeys(table.place))
-    cells = table.pivot(index="statement", columns="place", values="status")[places]
-    where = {each.name: each.where for each in answered("continual")}
-    alike = Counter(where[name] for name in cells.index)
-    named = {name: where[name] + (f", {name.rpartition('-')[2]}s" if alike[where[name]] > 1 else "") for name in where}
-    return places, [(name, named[name], list(cells.loc[name])) for name in dict.fromkeys(table.statement)]
-
-
-def beside() -> list[tuple[str, list[dict[str, Any]]]]:
-    """Statements of each paper as printed and for Algorithm 1 against a baseline, as `docs/beside.py` wrote them."""
-    table = pd.read_csv(gallery.ROOT / "docs" / "beside.csv", keep_default_na=False, dtype={"differs": bool})
-    table["id"] = table.statement.str.partition(".")[2]
-    return [
-        (str(paper), rows.to_dict("records")) for paper, rows in table.groupby(table.statement.str.partition(".")[0])
     ]
 
 
@@ -381,16 +225,6 @@ def card(known: Judged) -> Markup:
 def statement_style() -> str:
     """The style of that card."""
     return (gallery.ROOT / "moe_theory" / "report" / "templates" / "statement.css").read_text(encoding="utf-8")
-
-
-def excerpt(text: str) -> Markup:
-    """Python with its words marked for the style sheet."""
-    return Markup(highlight(text, PythonLexer(), HtmlFormatter()))
-
-
-def fallen() -> str:
-    """What fails with what, as `moe-theory statements --tree` prints it."""
-    return "\n".join(map(str, terminal(roots.tree_document(standing()).text(NOTEBOOK_WIDTH))))
 
 
 def render(block: str, **values: Any) -> str:

@@ -5,11 +5,10 @@
 
 A part stands between `<!-- generated: NAME, by `make readme` -->` and `<!-- end of NAME -->`; the rest is written by
 hand. Statuses come from the papers' recorded runs, the picture's curves from figures/overview/overview.csv, speed from
-figures/bench, and what a script prints from running it.
+figures/bench.
 """
 
 import hashlib
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -21,14 +20,13 @@ from gallery import FIGURES, ROOT
 
 from benchmarks.report import CORES, cost, peer_name, read, times_engine
 from moe_theory.report import overview
-from moe_theory.verification.catalog import statements
 
 OURS = found.own_papers()
 BENCH = FIGURES / "bench" / "bench.json"
 RIVALS = {
-    "NumPy loop": "a loop in NumPy takes {} times as long",
-    "textbook vmap(scan)": "a textbook `vmap(scan)` {} times",
-    "C++ limit": "a program in C++ by hand, with cheaper draws, {} times",
+    "NumPy loop": "a NumPy loop takes {}",
+    "textbook vmap(scan)": "a textbook `vmap(scan)` {}",
+    "C++ limit": "hand-written C++ with cheaper random numbers {}",
 }
 DATA = FIGURES / "overview" / "overview.csv"
 PICTURES = {  # by their files' names: a narrow one for phones, each for light and for dark pages
@@ -37,7 +35,6 @@ PICTURES = {  # by their files' names: a narrow one for phones, each for light a
     "overview-wide": (overview.LIGHT, overview.WIDE),
     "overview-wide-dark": (overview.DARK, overview.WIDE),
 }
-WITNESS = "generalization.theorem-1"  # whose script the README runs
 STALE = "{} is not what the checked-in data make of it: run `make readme`, and commit what it changes"
 
 
@@ -87,41 +84,28 @@ def filled(text: str, made: dict[str, Callable[[], str]]) -> str:
     return text
 
 
-def output() -> str:
-    """Output of the witness."""
-    (statement,) = statements(WITNESS)
-    ended = subprocess.run([sys.executable, "-c", statement.script()], capture_output=True, text=True, check=True)
-    return f"```text\n{ended.stdout.rstrip()}\n```"
-
-
 def speed() -> str:
-    """What is said of speed, and where more is."""
-    where = "Measured by `make bench`: [all tables](figures/bench/table.md), [how](docs/pages/speed.md)."
-    return f"**Speed.** {cost_of_a_round()} {where}"
-
-
-def cost_of_a_round() -> str:
-    """The cost of a round and how many times as long others take, by what was timed in turn with them on one core."""
+    """Return a sentence on the cost of a round, and on the cost of others that were timed with it on one core."""
     ((title, cores), (engine, *others)) = next(iter(read([BENCH]).peers().items()))
-    ratios = {RIVALS.get(peer_name(each)): times_engine(each) for each in others}
+    ratios = {RIVALS.get(peer_name(peer)): times_engine(peer) for peer in others}
     shown = {rival: ratio[0] for rival, ratio in ratios.items() if rival and ratio}
-    *first, last = (rival.format(f"{ratio:.{0 if ratio >= 10 else 2}f}") for rival, ratio in shown.items())
-    said = f"For it {', '.join(first)} and {last}."
-    where = f"(`{title.partition(',')[0]}`,{title.partition(',')[2]}, {CORES[cores]})"
-    return f"A round of one replicate takes {cost(engine):,.0f} ns {where}. {said}"
+    *first, last = (rival.format(f"{ratio:.{0 if ratio >= 10 else 1}f}") for rival, ratio in shown.items())
+    system, _, rest = title.partition(",")
+    return (
+        f"One round of one replicate takes {cost(engine):,.0f} ns (`{system}`,{rest}, {CORES[cores]}). "
+        f"In units of that time, {', '.join(first)} and {last}."
+    )
 
 
 TEXTS: dict[Path, dict[str, Callable[[], str]]] = {
     ROOT / "README.md": {
-        "output": output,
-        "found": lambda: "\n\n".join(
-            (found.counts(OURS, "moe_theory/{}/statements".format, "docs/pages/networks.md"), found.sentences(OURS))
-        ),
+        "counts": lambda: found.counts(OURS),
+        "found": lambda: f"{found.sentences(OURS)}\n\n{found.proved(list(OURS))}",
         "speed": speed,
     },
     ROOT / "paper" / "paper.md": {
-        "counts": lambda: found.counts(OURS, "../moe_theory/{}/statements".format, "../docs/pages/networks.md"),
-        "speed": cost_of_a_round,
+        "counts": lambda: f"{found.counts(OURS)}\n\n{found.proved(list(OURS))}",
+        "speed": speed,
     },
 }
 

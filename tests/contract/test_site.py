@@ -58,17 +58,6 @@ class Site:
     pages: dict[str, Seen]
 
 
-@pytest.mark.thorough
-def test_every_test_that_a_promise_names_is_there():
-    """Would catch a promise whose test has moved, or a command that there is no longer."""
-    page = (ROOT / "docs" / "pages" / "promised.md").read_text(encoding="utf-8")
-    named = set(re.findall(r"`((?:tests|benchmarks)/[\w/.]+)`", page))
-    assert len(named) > 15
-    assert not {path for path in named if not (ROOT / path).is_file()}
-    targets = re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
-    assert set(re.findall(r"`make (\w+)`", page)) <= set(targets)
-
-
 def test_the_site(tmp_path):
     """One test, so that the site is built once however the tests are shared out among processes."""
     folder, said = tmp_path / "site", io.StringIO()
@@ -147,30 +136,6 @@ def missing_figures(site: Site) -> Iterator[str]:
             yield f"{entry.paper} {entry.name} is not in the gallery"
         if entry.svg and (site.folder / entry.svg).read_bytes() != (ROOT / entry.svg).read_bytes():
             yield f"{entry.svg} is another picture on the site"
-
-
-@pytest.mark.parametrize("paper", paper_names())
-def test_the_lines_that_declare_a_claim_are_found(paper):
-    """Those that spell out its id, or the function or the loop that makes many."""
-    spelled = 0
-    for claim in (own := [claim for claim in claims() if claim.paper == paper]):
-        path, first, text = content.source_of(claim)
-        lines = (ROOT / path).read_text(encoding="utf-8").splitlines()[first - 1 :]
-        assert lines[: text.count("\n") + 1] == text.split("\n")
-        spelled += f'"{claim.id.removeprefix(f"{paper}.")}"' in text
-    assert spelled > len(own) / 6
-
-
-def test_a_claim_leads_to_the_functions_that_compute_it():
-    by_id = {claim.id: claim for claim in claims()}
-
-    def called(id: str) -> set[str]:
-        return {address.rpartition(".")[2] for address in content.called(by_id[id].function)}
-
-    assert "theorem_1" in called("generalization.theorem-1.any-constant")
-    assert "theorem_1" not in called("continual.lemma-12.tasks")
-    elsewhere = dataclasses.replace(by_id["continual.lemma-4"], id="continual.lemma-0", function=len)
-    assert content.source_of(elsewhere) is None
 
 
 @pytest.mark.parametrize(
