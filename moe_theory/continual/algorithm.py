@@ -15,15 +15,26 @@ from moe_theory.continual.metrics import Metrics
 from moe_theory.continual.params import Dims, Params, check_params
 from moe_theory.continual.theory import exploration_rounds
 from moe_theory.core import gating
-from moe_theory.core.constraints import AT_LEAST_0, SHARE, IndexOf
+from moe_theory.core.constraints import AT_LEAST_0, SHARE, IndexOf, is_known
 from moe_theory.core.errors import InvalidValueError
 from moe_theory.core.linear import Fit, fitted, minimum_norm
 from moe_theory.core.locality import Locality, Move, charged, check_locality, distance_moved
 from moe_theory.core.numerics import rounded_positive
 from moe_theory.core.parts import of_parts
-from moe_theory.core.random import draws
+from moe_theory.core.random import draws, with_own_key
 from moe_theory.core.system import System
-from moe_theory.core.tasks import Arrival, Pool, check_pool, draw_pool, make_arrival, select_row, streamed
+from moe_theory.core.tasks import (
+    Arrival,
+    Pool,
+    check_arrival,
+    check_pool,
+    draw_pool,
+    is_valid_arrival,
+    make_arrival,
+    nan_unless,
+    select_row,
+    streamed,
+)
 
 Optimizer = Callable[[Any], optax.GradientTransformation]  # of a traced learning rate
 # What the auxiliary loss adds to the cost of each expert that is chosen: (visits (M,), time (), params) -> (M,).
@@ -64,6 +75,9 @@ class Info(NamedTuple):
     generalization_error: Float[Array, ""]  # G_t, (16)
 
 
+ERRORS = ("error", "forgetting", "generalization_error")  # of `Info`
+
+
 class Routing(NamedTuple):
     """Route of an arrival: outputs and probabilities of the gates, the router's scores, and the chosen experts."""
 
@@ -72,6 +86,17 @@ class Routing(NamedTuple):
     scores: Float[Array, " M"]  # of the router
     ranked: Int[Array, " k"]  # the experts that learn, best first; -1 in unused rows
     masks: Bool[Array, "k M"]  # the same as one-hot rows, empty where unused
+
+
+class Parts(NamedTuple):
+    """Exchangeable parts of a round, as `system` has them."""
+
+    max_active: int
+    router: Router
+    fit: Fit
+    optimizer: Optimizer
+    auxiliary: Auxiliary
+    locality: Locality
 
 
 class Learned(NamedTuple):
@@ -151,7 +176,8 @@ def system(
 
     Args:
         stream: what arrives in each round, and how the pool moves.
-        router: scores of the experts; the `Params.num_active` best learn the task.
+        router: scores of the experts; the `Params.num_active` best learn the task. A router with a parameter `key`
+            gets a key of its own in every round.
         fit: what an expert's model changes by.
         optimizer: the transformation of the gate's gradient, of a traced learning rate; `optax.sgd` is (9).
         auxiliary: what the auxiliary loss costs a chosen expert; `balance_cost` is (7).
@@ -181,18 +207,9 @@ def system(
         source = stream(key, dims, state, params)
         pool, arrival, perturbation = streamed(source, "pool", "arrival", "perturbation")
         check_pool(dims.num_tasks, dims.num_features, pool)
-        return learn(
-            state._replace(pool=pool),
-            arrival,
-            perturbation,
-            params,
-            max_active=dims.max_active,
-            router=router,
-            fit=fit,
-            optimizer=optimizer,
-            auxiliary=auxiliary,
-            locality=locality,
-        )
+        own_router = with_own_key(router, key)
+        parts = Parts(dims.max_active, own_router, fit, optimizer, auxiliary, locality)
+        return _learn(state._replace(pool=pool), arrival, perturbation, params, parts)
 
     return System(init, step)
 
@@ -317,9 +334,9 @@ def learn(
         router, fit, auxiliary: as for `system`.
         optimizer, locality: those that `begin` was given.
     Source: Eqs. (1)-(9) and Algorithm 1 of `continual`.
-    Raises: InvalidValueError for an arrival that does not fit the state or has s >= d; InvalidValueError for parameters
-        outside their range, where their values are known, and for a router, fit or locality that returns another shape
-        or, where that is known, a locality that costs NaN.
+    Raises: InvalidValueError for an arrival that does not fit the state or has s >= d, for values outside their range,
+        and for a router, fit or locality that returns another shape. Inside a `jax.jit`, where values are unknown, a
+        task outside the pool and features that are not finite make the errors NaN.
 
     Examples:
         An expert that sees all that its task depends on fits it exactly:
@@ -334,7 +351,20 @@ def learn(
         >>> int(info.expert), float(info.error), state.experts[0].tolist()
         (0, 0.0, [1.0, 0.0, 0.0, 0.0])
     """
-    _check_round(state, arrival, params, max_active)
+    check_arrival(state.pool.truths.shape[0], arrival)
+    parts = Parts(max_active, router, fit, optimizer, auxiliary, locality)
+    after, info = _learn(state, arrival, perturbation, params, parts)
+    if is_known(arrival.task, arrival.features):
+        return after, info
+    is_valid = is_valid_arrival(state.pool.truths.shape[0], arrival)
+    errors = {name: nan_unless(is_valid, getattr(info, name)) for name in ERRORS}
+    return after._replace(metrics=nan_unless(is_valid, after.metrics)), info._replace(**errors)
+
+
+def _learn(
+    state: State, arrival: Arrival, perturbation: Float[Array, " M"], params: Params, parts: Parts
+) -> tuple[State, Info]:
+    _check_round(state, arrival, params, parts.max_active)
     truth = select_row(state.pool.truths, arrival.task) if arrival.truth is None else jnp.asarray(arrival.truth)
     arrival_with_truth = arrival._replace(truth=truth)
     time = state.round + 1
@@ -342,7 +372,7 @@ def learn(
     def experts(routing: Routing) -> Learned:
         masks = routing.masks
         before = jnp.sum(jnp.where(masks[:, :, None], state.experts[None, :, :], 0), axis=1)
-        change = jnp.where(jnp.any(masks, axis=1)[:, None], fitted(fit, before, arrival_with_truth, params), 0)
+        change = jnp.where(jnp.any(masks, axis=1)[:, None], fitted(parts.fit, before, arrival_with_truth, params), 0)
         errors = jnp.sum(jnp.square(before + change - truth[None, :]), axis=1)
         error = jnp.sum(jnp.where(jnp.any(masks, axis=1), errors, 0)) / params.num_active
         after = state._replace(
@@ -359,11 +389,11 @@ def learn(
         arrival,
         params,
         experts,
-        max_active=max_active,
-        router=router,
-        optimizer=optimizer,
-        auxiliary=auxiliary,
-        locality=locality,
+        max_active=parts.max_active,
+        router=parts.router,
+        optimizer=parts.optimizer,
+        auxiliary=parts.auxiliary,
+        locality=parts.locality,
     )
     is_exploring = time <= exploration_rounds(params.num_experts, params.learning_rate)
     after = after._replace(explored_visits=jnp.where(is_exploring, after.visits, state.explored_visits))

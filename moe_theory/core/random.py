@@ -6,6 +6,7 @@ threefry4x32 with the two words of its key, of (i, 0, 0, 0) for uniforms and (i,
 """
 
 import functools
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -22,6 +23,7 @@ from moe_theory.core.numerics import Numbers, rounded_positive, stored
 # The streams of a key's numbers.
 UNIFORMS = 0
 NORMALS = 1
+PART_STREAM = 0x70617274  # folded into a round's key for a part that asks for a key; no `split` reaches it
 
 
 def root_key(seed: int) -> Key[Array, ""]:
@@ -38,13 +40,14 @@ def root_key(seed: int) -> Key[Array, ""]:
             ...
         moe_theory.core.errors.InvalidValueError: seed=-1 must be a whole number in [0, 2**32): ...
     """
-    if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or not 0 <= seed < 2**32:
+    is_whole = not isinstance(seed, bool) and jnp.issubdtype(np.asarray(seed).dtype, jnp.integer)
+    if not is_whole or np.ndim(seed) > 0 or not 0 <= int(seed) < 2**32:
         raise InvalidValueError(
             f"seed={seed!r} must be a whole number in [0, 2**32): others would alias. Change seed.", argument="seed"
         )
     require_own_jax()
     # Its words are written out, because `jax.random.key` adds an offset that the environment may set.
-    return jax.random.wrap_key_data(jnp.array([0, seed], jnp.uint32), impl="threefry2x32")
+    return jax.random.wrap_key_data(jnp.array([0, int(seed)], jnp.uint32), impl="threefry2x32")
 
 
 def typed_key(key: Key[Array, ""] | UInt32[Array, " words"]) -> Key[Array, ""]:
@@ -81,6 +84,13 @@ def _replicate_keys(root: Key[Array, ""], replicates: UInt32[Array, " B"]) -> Ke
 def step_key(replicate_key: Key[Array, ""], time: Int[Array, ""]) -> Key[Array, ""]:
     """The key of round `time` of one replicate; `time` 0 is the draw of the initial state."""
     return jax.random.fold_in(replicate_key, time)
+
+
+def with_own_key(part: Callable[..., Any], key: Key[Array, ""]) -> Callable[..., Any]:
+    """Return a part of an algorithm with a key of its own, if it has a parameter `key`. No other draw moves."""
+    if "key" not in inspect.signature(part).parameters:
+        return part
+    return functools.partial(part, key=jax.random.fold_in(key, PART_STREAM))
 
 
 def uniforms(key: Key[Array, ""], count: int, dtype: Any) -> Float[Array, " n"]:

@@ -9,10 +9,10 @@ from typing import Annotated, Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int, Key, Shaped
+from jaxtyping import Array, Bool, Float, Int, Key, PyTree, Shaped
 
 from moe_theory.core import random
-from moe_theory.core.constraints import OneOf
+from moe_theory.core.constraints import OneOf, is_known
 from moe_theory.core.errors import InvalidValueError
 from moe_theory.core.numerics import Numbers, Scalar, rounded_positive
 
@@ -139,6 +139,31 @@ def check_pool(num_tasks: int, num_features: int, pool: Pool) -> None:
             f"a pool of truths {shapes[0]}, signals {shapes[1]} and clusters {shapes[2]} does not fit "
             f"num_tasks={shape[0]}, num_features={shape[1]}. Change the pool or the dims."
         )
+
+
+def check_arrival(num_tasks: int, arrival: Any) -> None:
+    """Raise InvalidValueError for a known task outside the pool, or known numbers that are not finite."""
+    if is_known(arrival.task) and np.asarray(arrival.task) not in range(num_tasks):
+        raise InvalidValueError(
+            f"task={arrival.task} must be a whole number in 0..{num_tasks - 1}: a task of the pool.", argument="task"
+        )
+    for name, values in arrival._asdict().items():
+        if values is not None and is_known(values) and not np.all(np.isfinite(np.asarray(values, float))):
+            raise InvalidValueError(f"{name} must be finite numbers. Change the arrival's {name}.", argument=name)
+
+
+def is_valid_arrival(num_tasks: int, arrival: Arrival) -> Bool[Array, ""]:
+    """Return whether the task is one of the pool and the features are finite."""
+    return jnp.any(jnp.arange(num_tasks) == arrival.task) & jnp.all(jnp.isfinite(arrival.features))
+
+
+def nan_unless(is_valid: Bool[Array, ""], numbers: PyTree) -> PyTree:
+    """Return floating-point numbers, or NaN in their place; other leaves stay."""
+
+    def leaf_of(leaf: Any) -> Any:
+        return jnp.where(is_valid, leaf, jnp.nan) if jnp.issubdtype(leaf.dtype, jnp.inexact) else leaf
+
+    return jax.tree.map(leaf_of, numbers)
 
 
 def streamed(given: Any, *names: str) -> tuple[Any, ...]:

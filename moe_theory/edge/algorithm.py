@@ -20,8 +20,9 @@ from moe_theory.core.linear import Fit, minimum_norm
 from moe_theory.core.locality import Locality, check_locality
 from moe_theory.core.numerics import Numbers
 from moe_theory.core.parts import of_parts
+from moe_theory.core.random import with_own_key
 from moe_theory.core.system import System
-from moe_theory.core.tasks import Pool, check_pool, streamed
+from moe_theory.core.tasks import Pool, check_arrival, check_pool, streamed
 from moe_theory.edge import delays
 from moe_theory.edge.arrivals import Arrival, check_execution, draw, draw_execution, draw_pool
 from moe_theory.edge.delays import Law
@@ -119,7 +120,8 @@ def system(
     Every replicate draws a pool and its servers' execution delays; servers are at `delays.even_map`.
 
     Args:
-        policy: from `policies`, or your own pure function.
+        policy: from `policies`, or your own pure function. One with a parameter `key` gets a key of its own in every
+            round.
         transfer: law of the transfer delays, drawn for every task; from `delays`, or your own.
         execution: law of the execution delays, drawn once.
         stream: what arrives in each round, and how the pool moves; unless given what `draw` draws from one pool.
@@ -150,7 +152,8 @@ def system(
         source = (stream or stationary)(key, dims, state, params)
         pool, arrival = streamed(source, "pool", "arrival")
         check_pool(dims.num_tasks, dims.num_features, pool)
-        return learn(state._replace(pool=pool), arrival, params, policy, dims=dims, fit=fit, locality=locality)
+        own_policy = with_own_key(policy, key)
+        return learn(state._replace(pool=pool), arrival, params, own_policy, dims=dims, fit=fit, locality=locality)
 
     return System(_drawn(dims, execution, locality), step)
 
@@ -419,17 +422,12 @@ def _check_round(
     longest = num_slots if dims is None and num_slots < max_experts else fitting.max_delay
     _check_delays("transfer_delay", arrival.transfer_delay, (max_experts,), longest)
     _check_totals(arrival.transfer_delay, state.execution_delay, params, longest)
-    if is_known(arrival.task) and np.asarray(arrival.task) not in range(num_tasks):
-        raise InvalidValueError(
-            f"task={arrival.task} must be a whole number in 0..{num_tasks - 1}: a kind of the pool.", argument="task"
-        )
+    check_arrival(num_tasks, arrival)
     leaves = {}
     for name, values in arrival._asdict().items():
         if values is None:
             continue
         is_whole = name in ("task", "transfer_delay")
-        if not is_whole and is_known(values) and not np.all(np.isfinite(np.asarray(values, float))):
-            raise InvalidValueError(f"{name} must be finite numbers. Change the arrival's {name}.")
         leaves[name] = jnp.asarray(values, jnp.int32 if is_whole else state.experts.dtype)
     return Arrival(**leaves)
 

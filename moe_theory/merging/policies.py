@@ -37,7 +37,7 @@ from moe_theory.merging import network, tree
 from moe_theory.merging import uncertainty as uncertainties
 from moe_theory.merging.network import Factors, History, NetworkWeights
 from moe_theory.merging.params import Dims, Params
-from moe_theory.merging.rewards import Feedback, check_experts, slot_reward
+from moe_theory.merging.rewards import Feedback, check_experts, is_empty_slot, slot_reward
 from moe_theory.merging.tree import Tree, truncated
 from moe_theory.merging.uncertainty import EXACT as EXACT
 from moe_theory.merging.uncertainty import UNCERTAINTIES as UNCERTAINTIES
@@ -425,6 +425,7 @@ def _learn_experts(
 ) -> _ExpertRewards:
     del key, mix, time, params
     is_tried = jnp.arange(memory.counts.shape[0], dtype=jnp.int32) == pick.candidate
+    is_tried &= ~is_empty_slot(feedback)
     sums = memory.sums + jnp.where(is_tried, slot_reward(feedback), 0)
     return _ExpertRewards(memory.exists, memory.counts + is_tried.astype(jnp.int32), sums)
 
@@ -487,7 +488,7 @@ def policy_gradient(noise: float = GRADIENT_NOISE, rate: float = GRADIENT_RATE) 
     ) -> _Logits:
         """A step along (r - baseline) grad log p(logits), of a Gaussian: noise / deviation times (psi, 1)."""
         del pick, params
-        reward = slot_reward(feedback)
+        reward = jnp.where(is_empty_slot(feedback), memory.baseline, slot_reward(feedback))
         gain = jnp.where(time > 1, reward - memory.baseline, 0)
         score = jnp.where(memory.exists, memory.noise, 0) / noise
         adopted = jnp.where(time > 1, BASELINE_RATE, 1).astype(reward.dtype)

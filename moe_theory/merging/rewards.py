@@ -45,7 +45,7 @@ class Feedback(NamedTuple):
 
 
 def slot_reward(feedback: Feedback) -> Float[Array, ""]:
-    """The mean reward of a slot's requests.
+    """Return the mean reward of a slot's requests, NaN for a slot without any.
 
     Examples:
         >>> import numpy as np
@@ -54,7 +54,13 @@ def slot_reward(feedback: Feedback) -> Float[Array, ""]:
         0.625
     """
     counts = feedback.counts.astype(feedback.rewards.dtype)
-    return jnp.sum(counts * feedback.rewards) / jnp.sum(counts)
+    rewards = jnp.where(counts > 0, feedback.rewards, 0)
+    return jnp.sum(counts * rewards) / jnp.sum(counts)
+
+
+def is_empty_slot(feedback: Feedback) -> Bool[Array, ""]:
+    """Return whether a slot has no requests, so that nothing can be learned from it."""
+    return jnp.sum(feedback.counts) == 0
 
 
 class Reward(NamedTuple):

@@ -319,3 +319,49 @@ def test_a_sweep_names_locality_losses(tmp_path):
         _, info = mt.simulate_batch(system, mt.root_key(0), 96, PARAMS, 40)
         np.testing.assert_allclose(found.sel(locality=name).values, info.generalization_error[-1], rtol=1e-4)
     assert not np.allclose(found.sel(locality="printed"), found.sel(locality="repaired"))
+
+
+def test_router_key():
+    """Would catch a router's key that repeats over rounds or replicates, or that moves the draws of the others."""
+
+    def chance(gate_outputs, perturbation, state, arrival, params, key):
+        return jax.random.uniform(key, gate_outputs.shape)
+
+    def run(system, params):
+        return mt.simulate_batch(system, mt.root_key(2), 64, params, NUM_ROUNDS)[1]
+
+    info, plain = run(continual.system(DIMS, router=chance), PARAMS), run(continual.system(DIMS), PARAMS)
+    np.testing.assert_array_equal(info.task, plain.task)
+    shares = np.bincount(np.ravel(info.expert), minlength=4) / info.expert.size
+    assert abs(shares - 0.25).max() < 6 * (0.25 * 0.75 / info.expert.size) ** 0.5
+    assert all(len(set(row.tolist())) > 1 for row in [*info.expert, *info.expert.T])
+
+    def policy(gate_outputs, state, arrival, params, key):
+        return jax.random.uniform(key, gate_outputs.shape)
+
+    served = run(edge.system(EDGE_DIMS, policy), EDGE_PARAMS)
+    np.testing.assert_array_equal(served.task, run(edge.system(EDGE_DIMS), EDGE_PARAMS).task)
+    assert len(set(np.ravel(served.expert).tolist()) - {-1}) == 4
+
+
+@pytest.mark.parametrize("task", [3, -1, 1.5])
+def test_learn_task_outside_the_pool(task):
+    """Would catch an invalid task whose error is 0, the best there is."""
+    state = continual.system(DIMS).init(mt.root_key(0), PARAMS)
+    arrival, perturbation = continual.draw(mt.root_key(1), DIMS, state.pool, PARAMS)
+    with pytest.raises(InvalidValueError) as error:
+        continual.learn(state, arrival._replace(task=task), perturbation, PARAMS)
+    assert error.value.argument == "task"
+    after, info = jax.jit(continual.learn)(state, arrival._replace(task=task), perturbation, PARAMS)
+    assert np.isnan([info.error, info.forgetting, info.generalization_error, after.metrics.remaining]).all()
+
+
+def test_learn_features_with_nan():
+    state = continual.system(DIMS).init(mt.root_key(0), PARAMS)
+    arrival, perturbation = continual.draw(mt.root_key(1), DIMS, state.pool, PARAMS)
+    broken = arrival._replace(features=arrival.features.at[0, 0].set(np.nan))
+    with pytest.raises(InvalidValueError) as error:
+        continual.learn(state, broken, perturbation, PARAMS)
+    assert error.value.argument == "features"
+    _, info = jax.jit(continual.learn)(state, broken, perturbation, PARAMS)
+    assert np.isnan([info.error, info.generalization_error]).all()

@@ -416,3 +416,21 @@ def test_the_rewards_of_the_paper_s_families_are_a_stream_s_too():
     rows = list(merge_online(Peaked(40), policies.TANBR, 40, Params(split_rule=1, smoothness=0.5)))
     assert rows[-1].num_candidates > rows[0].num_candidates == 1
     assert max(row.reward for row in rows) > rows[0].reward
+
+
+@pytest.mark.parametrize("name", ["tanbr", "nucb", "best-expert", "gradient"])
+@pytest.mark.parametrize(("reward", "count"), [([0.0, 0.0], [0, 0]), ([np.nan, 0.5], [0, 3])])
+def test_learn_empty_slot(name, reward, count):
+    """Would catch a policy that a slot or a task without requests ruins."""
+    dims = Dims(max_experts=3, num_tasks=2)
+    params = Params(num_experts=3, max_active=2)
+    policy = policies.named(name, dims)
+    choose, learn = quickly(policy.choose), quickly(policy.learn)
+    memory = policy.begin(KEY, dims, params)
+    mix = jnp.array([0.5, 0.5])
+    for slot in range(1, 7):
+        pick = choose(KEY, memory, mix, slot, params)
+        numbers = (reward, count) if slot == 3 else ([0.5, 0.5], [3, 3])
+        feedback = Feedback(*map(jnp.asarray, numbers))
+        memory = learn(KEY, memory, pick, mix, feedback, slot, params)
+    assert float(pick.weights.sum()) == pytest.approx(1, abs=1e-4)
