@@ -44,11 +44,11 @@ def rows(statement: str, claim: str) -> list[tuple[str, ...]]:
     declared = claims.registered()[claim]
     if statement in WITH_ETA and FREE_ETA not in declared.free:  # of Lemma 8, whose search it slows tenfold
         claims._REGISTERED[claim] = dataclasses.replace(declared, free=(*declared.free, FREE_ETA))
-    found = [mt.explore(claim, over, refine=0, seed=1) for over in axes]
+    found = [mt.explore(claim, over, seed=1) for over in axes]
     table = []
     for each in found:
         for point in each.points:
-            at = AS_RECORDED | dict(zip((axis.name for axis in each.axes), point.coordinates, strict=True))
+            at = AS_RECORDED | dict(zip((axis.name for axis in each.search.axes), point.coordinates, strict=True))
             orders = (f"{at[name]:g}" for name in (ETA, ALPHA, GAMMA))
             table.append((statement, claim, *orders, str(point.verdict.status)))
     return table
