@@ -98,7 +98,9 @@ class SequentialTest:
         is_single_look: bool = False,
         random: Set[str] = frozenset(),
     ) -> None:
-        self.claim, self.blank, self.random = claim, blank, random if claim.is_computed else frozenset()
+        self.claim = claim
+        self.blank = blank
+        self.random = random
         self.is_single_look = is_single_look
         self.least_replicates = least_replicates
         self.samples: Samples | None = None

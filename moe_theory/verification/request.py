@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from moe_theory.core.errors import DeclarationError, InvalidValueError, unknown_name
+from moe_theory.core.errors import DeclarationError, InvalidValueError
 from moe_theory.core.random import root_key
 from moe_theory.runs import Cell
 from moe_theory.runs.provenance import is_x64
@@ -76,7 +76,7 @@ class Request:
 
 
 class Exclusion(NamedTuple):
-    """A claim that does not apply to the request."""
+    """A claim that does not apply to an algorithm of the user's own."""
 
     claim: Claim
     reading: ReadingLike
@@ -115,14 +115,13 @@ def check_request(
         raise InvalidValueError(
             "there is nothing to judge: name at least one claim and one reading, or leave them out."
         )
-    groups, fixed = _with_free(groups, settings)
     groups = [part for group in groups for part in set_to(group, settings)]
-    inapplicable = [_inapplicable(exclusion, seed, module) for exclusion in fixed]
+    inapplicable: list[Verdict] = []
     variant = None
     if system is not None:
         variant = variant_of(system)
         groups, exclusions = _on_own(groups, variant)
-        inapplicable += [_without_runs(exclusion, seed, module) for exclusion in exclusions]
+        inapplicable = [_without_runs(exclusion, seed, module) for exclusion in exclusions]
     ids = [claim.id for claim in claims]
     request = resolve(groups, replicates, seed, error, budget, module, ids)
     recorded_error = sum(verdict.error for verdict in inapplicable if verdict.replicates)
@@ -144,35 +143,6 @@ def _grouped(claims: Sequence[Claim], readings: Sequence[str] | None) -> list[Gr
             members.append(claim)
             groups.setdefault(key, Group(claim.experiment, reading, members))
     return list(groups.values())
-
-
-def _with_free(groups: Sequence[Group], settings: Mapping[str, Any]) -> tuple[list[Group], list[Exclusion]]:
-    """Leave out the claims whose runs cannot take these values of free parameters, such as those of a competitor.
-
-    Raises: InvalidValueError for a value outside a region, or for a name of neither a free parameter nor another.
-    """
-    axes = {axis.name: axis for group in groups for claim in group.claims for axis in claim.free}
-    free = {axes[name]: axes[name].parsed(value) for name, value in settings.items() if name in axes}
-    remaining: list[Group] = []
-    exclusions: list[Exclusion] = []
-    for group in groups:
-        params = group.reading.params()
-        for name in settings:
-            if name not in axes and name not in params._fields:
-                raise InvalidValueError(str(unknown_name("parameter", name, [*params._fields, *axes], type(params))))
-        names = {axis.name for axis in free}.difference(params._fields)
-        reading = dataclasses.replace(adjusted(group.reading), free=free) if free else group.reading
-        applicable: list[Claim] = []
-        for claim in group.claims:
-            missing = sorted(names.difference(axis.name for axis in claim.free))
-            if missing:
-                reason = f"its runs can be had at other values of {' and '.join(missing)}"
-                exclusions.append(Exclusion(claim, reading, reason))
-            else:
-                applicable.append(claim)
-        if applicable:
-            remaining.append(group._replace(claims=applicable))
-    return remaining, exclusions
 
 
 def _on_own(groups: Sequence[Group], variant: Variant) -> tuple[list[Group], list[Exclusion]]:
@@ -210,15 +180,8 @@ def _without_runs(exclusion: Exclusion, seed: int, module: str | None) -> Verdic
         if verdict.claim == claim.id and printed in (verdict.reading, *verdict.also):
             origin = f"{verdict.reason}, {AS_RECORDED}" if verdict.reason else AS_RECORDED
             return dataclasses.replace(verdict, reading=reading.name, also=[], reason=origin)
-    need = f"another algorithm can take the printed one's place ({reason})"
-    return _inapplicable(exclusion._replace(reason=need), seed, module)
-
-
-def _inapplicable(exclusion: Exclusion, seed: int, module: str | None) -> Verdict:
-    """Return the verdict on a claim whose need does not hold of the request."""
-    claim, reading, need = exclusion
     blank = blank_verdict(claim, reading.name, seed, FAMILY_ERROR, module, options_of(reading))
-    reason = f"fails here: {need}"
+    reason = f"fails here: another algorithm can take the printed one's place ({reason})"
     return dataclasses.replace(blank, status=Status.INAPPLICABLE, reason=reason, stopped=Stop.DECIDED)
 
 

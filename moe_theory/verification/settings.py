@@ -111,7 +111,7 @@ def set_to(group: Group, settings: Mapping[str, Any]) -> list[Group]:
         names = {axis.name for axis in axes}
         parameters = {name: value for name, value in settings.items() if name not in names}
         for name in parameters:
-            require_free(name, reading, experiment)
+            require_free(name, reading, experiment, [axis.name for axis in axis_claims[0].free])
         set_reading = with_settings(reading, parameters)
         if parameters:
             check_cells(experiment, set_reading)
@@ -169,11 +169,15 @@ def parsed(texts: Sequence[str], option: str = "--set") -> dict[str, str]:
     return settings
 
 
-def require_free(name: str, reading: ReadingLike, experiment: Experiment) -> None:
-    """Raise InvalidValueError for a parameter that does not exist, or that the experiment's runs have decided."""
+def require_free(name: str, reading: ReadingLike, experiment: Experiment, free: Sequence[str] = ()) -> None:
+    """Raise InvalidValueError for a parameter that does not exist, or that the experiment's runs have decided.
+
+    Args:
+        free: names of what else can be set.
+    """
     fields = reading.params()._fields
     if name not in fields:
-        raise InvalidValueError(str(unknown_name("parameter", name, fields, type(reading.params()))))
+        raise InvalidValueError(str(unknown_name("parameter", name, [*fields, *free], type(reading.params()))))
     values = {cell: overrides[name] for cell, overrides in experiment.cells.items() if name in overrides}
     if len(values) == len(experiment.cells):
         cells = ", ".join(f"{cell!r} sets {shown(value)}" for cell, value in values.items())

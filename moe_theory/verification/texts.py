@@ -9,7 +9,7 @@ LaTeX; a string that ends in `formula` is LaTeX alone.
 import functools
 import sys
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -101,6 +101,13 @@ def statement_texts(module: str, id: str) -> StatementTexts:
     if id not in tables:
         raise DeclarationError(f"{path}: {unknown_name('statement', id, tables)} Add a table [{id}].")
     return tables[id]
+
+
+def given_texts(id: str, texts: Mapping[str, Any]) -> StatementTexts:
+    """Return the texts of a statement that are given in Python, those that decide its status among the others."""
+    decides = {name: text for name, text in texts.items() if name in Deciding.model_fields}
+    others = {name: text for name, text in texts.items() if name not in decides}
+    return _checked(StatementTexts, {"where": "", **others, "decides": decides}, f"statement {id}")
 
 
 def paper_texts(module: str) -> PaperTexts:
@@ -250,7 +257,7 @@ def _parsed(path: Path) -> dict[str, Any]:
         raise DeclarationError(f"{path}: {error}. Correct the file.") from None
 
 
-def _checked(kind: type[T], table: Any, path: Path, *key: str) -> T:
+def _checked(kind: type[T], table: Any, path: Path | str, *key: str) -> T:
     try:
         return kind.model_validate(table)
     except pydantic.ValidationError as failure:

@@ -94,5 +94,5 @@ def test_json_is_the_only_thing_on_standard_output(ran, tmp_path):
     printed = ran(*EXPLORE, "--out", tmp_path, "--json").out
     assert printed == (tmp_path / FILES[1]).read_text()
     document = json.loads(printed)
-    assert document["schema"] == "moe-theory/exploration/1"
+    assert document["schema"] == "moe-theory/exploration/2"
     assert [point["at"] for point in document["points"]] == [{"noise_scale": 0.05}, {"noise_scale": 0.2}]

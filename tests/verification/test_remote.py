@@ -4,7 +4,6 @@ import functools
 import json
 import subprocess
 import sys
-from collections import namedtuple
 from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecutor
 
 import pytest
@@ -118,20 +117,6 @@ def test_what_fails_in_the_runs_of_one_study_ends_no_other(tmp_path, monkeypatch
     assert verdicts[0]["status"] == expected[0]["status"]
     assert verdicts[1]["status"] == Status.ERROR
     assert "ZeroDivisionError: planted" in verdicts[1]["reason"]
-
-
-def test_claims_without_a_common_cell_are_tasks_apart():
-    """Would catch a claim whose task lacks a cell that it reads, and one large task where several would do."""
-    Test, Cell = namedtuple("Test", "name cells"), namedtuple("Cell", "name")
-
-    def apart(*read):
-        tests = [Test(name, cells and set(cells)) for name, cells in enumerate(read)]
-        groups = remote._apart(tests, [*map(Cell, "abcd")])
-        return {tuple(sorted(test.name for test in of)): "".join(cell.name for cell in own) for of, own in groups}
-
-    assert apart("ab", "c", "d") == {(0,): "ab", (1,): "c", (2,): "d"}
-    assert apart("ab", "c", "bc") == {(0, 1, 2): "abc"}
-    assert apart("d", None, "a") == {(0, 1, 2): "abcd"}
 
 
 def test_what_workers_cannot_import_is_refused(executor, nothing_here):
