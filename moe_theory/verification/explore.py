@@ -6,7 +6,6 @@ Each point is a verdict of its own, as `verify` would give it, at its share of t
 import dataclasses
 import itertools
 import math
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -18,6 +17,7 @@ from moe_theory.runs import Progress, automatic, quiet
 from moe_theory.runs import shown as shown_progress
 from moe_theory.runs.provenance import is_x64, versions
 from moe_theory.verification import registry
+from moe_theory.verification.challenged import said
 from moe_theory.verification.claim import Claim, ReadingLike
 from moe_theory.verification.region import Choice, FreeAxis, Span, tidy
 from moe_theory.verification.request import FAMILY_ERROR, Request, Study, check_request, require_one, resolve
@@ -28,6 +28,7 @@ from moe_theory.verification.verdict import Status, Verdict
 POINTS = 5  # unless the caller asks for others
 MAX_POINTS = 10_000
 MAX_FAILURES = 3  # shown
+MAX_NAMED = 10  # values in a line
 SCHEMA = "moe-theory/exploration/2"
 
 Coordinates = tuple[Any, ...]  # a value on each axis
@@ -50,14 +51,6 @@ class Axis:
         """Return where a value lies: a number itself, a label by its place in the list."""
         return self.values.index(value) if isinstance(value, str) else value
 
-    def described(self, values: Sequence[Any]) -> str:
-        """Return the range of some of the values in words."""
-        if isinstance(values[0], str):
-            return f"at {' and '.join(sorted(set(values), key=self.values.index))}"
-        low = min(values)
-        high = max(values)
-        return f"at {shown(low)}" if low == high else f"from {shown(low)} to {shown(high)}"
-
 
 @dataclasses.dataclass(frozen=True)
 class Search:
@@ -73,12 +66,10 @@ class Search:
 
     @property
     def grid(self) -> list[Coordinates]:
-        """The points."""
         return list(itertools.product(*(axis.values for axis in self.axes)))
 
     @property
     def num_points(self) -> int:
-        """The number of points."""
         return math.prod(len(axis.values) for axis in self.axes)
 
     @property
@@ -126,13 +117,15 @@ class Exploration:
     command: str
 
     def summary(self) -> list[str]:
-        """Return a line for each status: at how many points, and where."""
-        counts = Counter(point.verdict.status for point in self.points)
-        return [
-            f"{status} at {counts[status]} of {len(self.points)} points, {self._region(status)}"
-            for status in Status
-            if counts[status]
-        ]
+        """Return a line for each status: at how many points, and on one axis where."""
+        lines = []
+        for status in Status:
+            values = [point.coordinates[0] for point in self.points if point.verdict.status is status]
+            if values:
+                where = f": {self.search.axes[0].name} = {', '.join(map(said, values))}"
+                has_place = len(self.search.axes) == 1 and len(values) <= MAX_NAMED
+                lines.append(f"{status} at {len(values)} of {len(self.points)} points{where if has_place else ''}")
+        return lines
 
     def failures(self) -> list[str]:
         """Return why the claim's own code failed at some points: a few reasons, each once."""
@@ -156,7 +149,6 @@ class Exploration:
             "claim": claim.id,
             **{name: getattr(claim, name) for name in ("where", "statement", "formula", "kind")},
             "reading": search.reading.name,
-            "reading_summary": search.reading.summary,
             "axes": [{**dataclasses.asdict(axis), "is_log": axis.is_log} for axis in search.axes],
             "points": [
                 {"at": search.settings(point.coordinates), "verdict": point.verdict.to_json()} for point in self.points
@@ -168,18 +160,6 @@ class Exploration:
             "versions": versions(),
             "is_x64": is_x64(),
         }
-
-    def _region(self, status: Status) -> str:
-        axes = self.search.axes
-        if len(axes) == 1:
-            runs = itertools.groupby(self.points, key=lambda point: point.verdict.status)
-            ranges = [
-                axes[0].described([point.coordinates[0] for point in run]) for label, run in runs if label is status
-            ]
-            return f"for {axes[0].name} {' and '.join(ranges)}"
-        columns = zip(*(point.coordinates for point in self.points if point.verdict.status is status), strict=True)
-        sides = [f"{axis.name} {axis.described(column)}" for axis, column in zip(axes, columns, strict=True)]
-        return f"within {' and '.join(sides)}"
 
 
 def explore(
@@ -267,10 +247,8 @@ def plan_search(
 def parse_axis(text: str, defaults: Any, num_points: int, free: Mapping[str, FreeAxis]) -> Axis:
     """Return the axis that a text such as "signal_scale=0.5..20" or "num_clusters=1,2,3" describes.
 
-    Args:
-        defaults: the parameters of a reading, which say what type a value has.
-        num_points: on an axis that is a range.
-        free: what the claim's statement leaves free, by name.
+    Values have the types of `defaults`, the parameters of a reading, or of what the claim's statement leaves free.
+
     Raises: InvalidValueError for a text that describes none.
     """
     name, equals, description = (part.strip() for part in text.partition("="))

@@ -7,9 +7,7 @@ many looks there are, so that a verdict does not depend on when its last look wa
 import dataclasses
 from collections.abc import Mapping, Sequence, Set
 
-from moe_theory.core.errors import (
-    OWN_CODE,
-)
+from moe_theory.core.errors import OWN_CODE
 from moe_theory.verification.claim import Claim, Runs
 from moe_theory.verification.criteria import Identity, Prior, Samples
 from moe_theory.verification.evidence import ClaimSample, collect_sample, reason_of
@@ -22,8 +20,9 @@ MOST_REPLICATES = 1 << 22  # of a run without another limit
 
 
 def look_sizes(replicates: int, limit: int | None = None) -> tuple[int, ...]:
-    """Sample sizes of the interim analyses: doubling, up to `limit` (None: to `MOST_REPLICATES`). A
-    limit below the first look is the only look. A limit between two looks is not looked at: a look at each limit that
+    """Sample sizes of the interim analyses: doubling, up to `limit` (None: to `MOST_REPLICATES`).
+
+    A limit below the first look is the only look. A limit between two looks is not looked at: a look at each limit that
     somebody tries would spend error that is not accounted for.
     """
     first = max(replicates // FIRST_SHARE, FIRST_LOOK)
@@ -85,8 +84,7 @@ def examine(claim: Claim, samples: Samples, labels: list[str], error: float, bla
 class SequentialTest:
     """The test of one claim under one reading: its samples so far, and the looks at them.
 
-    An identity is not supported by fewer than `least_replicates`; a single look has the whole error. A claim that is
-    declared exact may not read the states and records of runs that are `random`.
+    An identity is not supported by fewer than `least_replicates`. A single look has the whole error.
     """
 
     def __init__(
@@ -115,9 +113,7 @@ class SequentialTest:
         return 0 if self.samples is None else self.samples.num_replicates
 
     def extend(self, runs: Runs, overflows: Mapping[str, str]) -> None:
-        """Take samples from the runs of further replicates; those known already are passed over. `overflows` says what
-        is wrong with runs, by name: reading one of these is an error.
-        """
+        """Take samples from the runs of further replicates, as `collect_sample`."""
         self.add([collect_sample(self.claim, runs, overflows, self.random, self.samples is None)])
 
     def add(self, parts: Sequence[ClaimSample]) -> None:
@@ -170,8 +166,5 @@ class SequentialTest:
         self.has_ended = True
 
     def _repeatable(self, verdict: Verdict, count: int) -> Verdict:
-        return dataclasses.replace(
-            verdict,
-            replicates=count,
-            command=f"{self.blank.command} --replicates {count}",
-        )
+        command = f"{self.blank.command} --replicates {count}"
+        return dataclasses.replace(verdict, replicates=count, command=command)

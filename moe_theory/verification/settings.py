@@ -40,12 +40,12 @@ class AdjustedReading:
     @property
     def name(self) -> str:
         """The reading's name and its settings: "unit-signal, signal_scale=5"."""
-        return ", ".join([self.base.name, *self._assignments, *self._system])
+        return ", ".join([self.base.name, *self._words])
 
     @property
     def summary(self) -> str:
         """The reading's summary and its settings."""
-        return "; ".join([self.base.summary, *self._assignments, *self._system])
+        return "; ".join([self.base.summary, *self._words])
 
     @property
     def options(self) -> str:
@@ -57,8 +57,9 @@ class AdjustedReading:
         return " ".join(words)
 
     @property
-    def _system(self) -> list[str]:
-        return [] if self.own is None else [f"{OWN_SYSTEM}{self.own.name}"]
+    def _words(self) -> list[str]:
+        own = [] if self.own is None else [f"{OWN_SYSTEM}{self.own.name}"]
+        return [*self._assignments, *own]
 
     @property
     def _assignments(self) -> list[str]:
@@ -93,10 +94,8 @@ def asked_of(reading: ReadingLike) -> tuple[str, dict[str, Any]]:
 
 
 def set_to(group: Group, settings: Mapping[str, Any]) -> list[Group]:
-    """Return the group with settings of free parameters or others, in parts where its claims' statements differ.
+    """Return the group with settings, numbers or their texts, in parts where its claims' statements differ.
 
-    Args:
-        settings: numbers or their texts.
     Raises: InvalidValueError for a parameter that does not exist or that the experiment decides itself, and for a value
         that its system, or the statement's region, refuses.
     """

@@ -7,6 +7,7 @@ LaTeX; a string that ends in `formula` is LaTeX alone.
 """
 
 import functools
+import graphlib
 import sys
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -184,7 +185,10 @@ def import_statements(package: str) -> None:
 def folder_of(module: str) -> str:
     """Return the package that a module is in, or is itself; empty for a module alone. It need not be imported."""
     home = _home(module)
-    return module if home is not None and home.stem == "__init__" and _is_package(module) else module.rpartition(".")[0]
+    is_package = hasattr(sys.modules[module], "__path__") if module in sys.modules else True  # a file may run by itself
+    if home is not None and home.stem == "__init__" and is_package:
+        return module
+    return module.rpartition(".")[0]
 
 
 def _home(module: str) -> Path | None:
@@ -209,12 +213,6 @@ def _home(module: str) -> Path | None:
 _FOLDERS: dict[str, Path] = {}  # of packages that modules have been found in, as a search takes .3 ms
 
 
-def _is_package(module: str) -> bool:
-    """Whether a name is that of a package, and not of a file `__init__.py` that is run by itself."""
-    loaded = sys.modules.get(module)
-    return loaded is None or hasattr(loaded, "__path__")
-
-
 def _in_one_line(formula: str) -> str:
     return " ".join(formula.split())
 
@@ -225,29 +223,18 @@ def _proof(folder: str, file: str) -> Proof | None:
 
 @functools.cache
 def _tables(path: Path) -> dict[str, StatementTexts]:
-    tables = _parsed(path)
-    return {id: _checked(StatementTexts, table, path, id) for id, table in tables.items()}
+    return {id: _checked(StatementTexts, table, path, id) for id, table in _parsed(path).items()}
 
 
 @functools.cache
 def _shared(path: Path) -> PaperTexts:
     texts = _checked(PaperTexts, _parsed(path), path)
-    for id in texts.premises:
-        if id in _premises_below(texts, id):
-            raise DeclarationError(f"{path}: premises.{id}: the proof rests on itself. Change its premises.")
+    try:
+        graphlib.TopologicalSorter(texts.premises).prepare()
+    except graphlib.CycleError as failure:
+        id = failure.args[1][0]
+        raise DeclarationError(f"{path}: premises.{id}: the proof rests on itself. Change its premises.") from None
     return texts
-
-
-def _premises_below(texts: PaperTexts, id: str) -> set[str]:
-    """Return all that the proof of a statement rests on, directly or not."""
-    below = set[str]()
-    ahead = list(texts.premises.get(id, ()))
-    while ahead:
-        premise = ahead.pop()
-        if premise not in below:
-            below.add(premise)
-            ahead += texts.premises.get(premise, ())
-    return below
 
 
 def _parsed(path: Path) -> dict[str, Any]:

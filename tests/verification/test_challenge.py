@@ -367,15 +367,15 @@ def test_a_map_of_a_choice_is_of_its_labels(declare):
     assert statuses == {
         ("slow", 1.0): "REFUTED", ("slow", 3.0): "REFUTED", ("plain", 1.0): "SUPPORTED", ("plain", 3.0): "REFUTED"
     }  # fmt: skip
-    assert any("law at slow and plain" in line for line in found.summary())
+    assert found.summary() == ["SUPPORTED at 1 of 4 points", "REFUTED at 3 of 4 points"]
     assert [row["law"] for row in exploration.rows(found)] == ["slow", "slow", "plain", "plain"]
     figure = Figure()
     exploration.picture(found).draw(figure)
     assert [tick.get_text() for tick in figure.axes[0].get_xticklabels()] == ["slow", "plain"]
     line = explore("planted.small", "law=plain,slow", progress=quiet)
     assert line.summary() == [
-        "SUPPORTED at 1 of 2 points, for law at plain",
-        "REFUTED at 1 of 2 points, for law at slow",
+        "SUPPORTED at 1 of 2 points: law = plain",
+        "REFUTED at 1 of 2 points: law = slow",
     ]
     assert b"slow" in exploration.picture(line).rendered()
 

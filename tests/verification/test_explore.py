@@ -112,8 +112,8 @@ def test_points_are_told_where_they_are():
         right = Status.SUPPORTED if point.coordinates[0] < BOUND else Status.REFUTED
         assert point.verdict.status is right
     assert found.summary() == [
-        "SUPPORTED at 2 of 5 points, for scale from 0 to 2.5",
-        "REFUTED at 3 of 5 points, for scale from 5 to 10",
+        "SUPPORTED at 2 of 5 points: scale = 0, 2.5",
+        "REFUTED at 3 of 5 points: scale = 5, 7.5, 10",
     ]
     assert 0.98 * 0.01 < found.search.point_error * 5 <= 0.01
 
@@ -181,7 +181,7 @@ def test_a_failing_claim_is_mapped_and_drawn_as_an_error(monkeypatch):
     found = explore(ID, "scale=0..4")
     (failure,) = found.failures()
     assert failure.startswith("ERROR: ZeroDivisionError: division by zero (test_explore.py, line ")
-    assert found.summary() == ["ERROR at 5 of 5 points, for scale from 0 to 4"]
+    assert found.summary() == ["ERROR at 5 of 5 points: scale = 0, 1, 2, 3, 4"]
     assert "ERROR" in {row["status"] for row in pictures.rows(found)}
     assert pictures.picture(found).rendered()
 
