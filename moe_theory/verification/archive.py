@@ -112,7 +112,7 @@ def _functions(claim: Claim) -> Any:
 
 def _code(experiment: Experiment) -> Any:
     """Code that makes an experiment's runs and takes samples of them, without the parameters."""
-    sampling = (SequentialTest.add, collect_sample, compute_chunk, chunk_of)
+    sampling = (SequentialTest.extend, collect_sample, compute_chunk, chunk_of)
     fields = "num_rounds record_every keeps_state width lengths is_double observe start dims".split()
     run = [getattr(experiment, field) for field in fields]
     systems = {name: experiment.system_of(name) for name in experiment.cells}

@@ -218,7 +218,7 @@ def _read(paper: str, index: Mapping[str, Any]) -> Catalog:
             if claim not in index["claims"]:
                 raise DeclarationError(f"texts of {module}: {unknown_name('claim', claim, index['claims'])}")
             facts = index["claims"][claim]
-            claims[claim] = ClaimFacts(claim, paper, *claim_words(words, statement, paper, roles[claim]), **facts)
+            claims[claim] = ClaimFacts(claim, paper, **claim_words(words, statement, paper, roles[claim]), **facts)
     for claim in index["claims"]:
         if claim not in claims:
             raise DeclarationError(f"claim {claim} of {paper} has no texts in a TOML file. Add its table.")
@@ -251,9 +251,11 @@ def _of_users(paper: str) -> list[Statement]:
 def _matching(pattern: str, every: Sequence[Statement]) -> list[Statement]:
     matches = [of for of in every if fnmatch.fnmatchcase(of.name, pattern) or pattern in of.roles]
     matches = matches or [of for of in every if of.name.startswith(f"{pattern}-")]  # the cases of one number
-    return matches or [of for of in every if _is_at(pattern.removeprefix(f"{of.paper}."), of.where)]
-
-
-def _is_at(printed: str, where: str) -> bool:
-    """Whether a part of `where` begins with these words, as "Lemma 8, Eq. (32)" does with "lemma 8" and "Eq. (32)"."""
-    return bool(re.search(rf"(?:^|, )(?=\w){re.escape(printed)}(?!\w)", where, re.IGNORECASE))
+    if matches:
+        return matches
+    for of in every:
+        # A part of `where` begins with these words, as "Lemma 8, Eq. (32)" does with "lemma 8" and "Eq. (32)".
+        printed = re.escape(pattern.removeprefix(f"{of.paper}."))
+        if re.search(rf"(?:^|, )(?=\w){printed}(?!\w)", of.where, re.IGNORECASE):
+            matches.append(of)
+    return matches

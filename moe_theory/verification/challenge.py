@@ -398,15 +398,19 @@ class RegionSearch:
             return []
         allowed_good = self._table(singles, good)
         allowed_bad = self._table(singles, list(bad))
-        scores = np.where(allowed_bad.any(1), -1, allowed_good.sum(1))
-        if scores.max() >= 0:
-            return [singles[scores.argmax()]]
-        pair_scores = [
-            np.where((one_bad & allowed_bad).any(1), -1, (one_good & allowed_good).sum(1))
-            for one_good, one_bad in zip(allowed_good, allowed_bad, strict=True)
-        ]
-        first, second = np.unravel_index(np.argmax(pair_scores), (len(singles), len(singles)))
-        return [singles[first], singles[second]] if pair_scores[first][second] >= 0 else []
+        # How many good settings a pair of bounds allows, -1 where it allows a bad one. A bound alone is a pair with
+        # itself.
+        scores = np.stack(
+            [
+                np.where((one_bad & allowed_bad).any(1), -1, (one_good & allowed_good).sum(1))
+                for one_good, one_bad in zip(allowed_good, allowed_bad, strict=True)
+            ]
+        )
+        alone = scores.diagonal()
+        if alone.max() >= 0:
+            return [singles[alone.argmax()]]
+        first, second = np.unravel_index(scores.argmax(), scores.shape)
+        return [singles[first], singles[second]] if scores[first, second] >= 0 else []
 
     def _single_bounds(self, points: Sequence[Point]) -> Bounds:
         """Return all bounds of one axis at values of these settings."""

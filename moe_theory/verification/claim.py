@@ -298,8 +298,8 @@ def require_replicates_last(
     if len(shape) not in (1, 2) or shape[-1] != count:
         raise DeclarationError(
             f"{getattr(function, '__name__', 'the function')} gave shape {shape} for {count} replicates"
-            f"{'' if cell is None else f' of {shortened(cell)}'}: replicates last. Give one number a replicate, "
-            f"({count},), or V components, (V, {count})."
+            f"{'' if cell is None else f' of {shortened(cell)}'}: replicates last, (B,) or (V, B). Give one number a "
+            f"replicate, ({count},), or V components, (V, {count})."
         )
 
 

@@ -334,7 +334,7 @@ class _Limit(Criterion):
 
     def _complaints(self) -> Iterator[str]:
         yield from super()._complaints()
-        places = list(self.abscissa or ())
+        places = [] if self.abscissa is None else list(self.abscissa)
         is_long = len(places) >= LEAST_POINTS and math.log10(max(places) / min(places)) > LEAST_DECADES - 1e-9
         if not is_long or len(set(places)) < len(places):
             yield (

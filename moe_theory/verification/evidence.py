@@ -1,5 +1,6 @@
 """Evidence: samples of claims from the runs of an experiment."""
 
+import contextlib
 import functools
 from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import Any, NamedTuple
@@ -26,10 +27,8 @@ from moe_theory.verification.verdict import Status
 
 
 class ClaimSample(NamedTuple):
-    """Samples of a claim from the runs of replicates `first` to `last` - 1."""
+    """Samples of a claim from the runs of some replicates."""
 
-    first: int
-    last: int
     samples: Samples | None = None
     labels: Sequence[str] = ()  # names of the components, in the first sample of a claim
     cells: frozenset[str] = frozenset()  # cells whose runs the claim has read
@@ -46,23 +45,21 @@ def collect_sample(
         random: runs of which a claim that is declared exact may read parameters alone.
         is_first: whether hypotheses are checked and components get their names.
     """
-    replicates = next(iter(runs.values())).replicates
-    first = int(replicates[0])
-    last = int(replicates[-1]) + 1
+    num_replicates = len(next(iter(runs.values())).replicates)
     read_runs = _ReadRuns(runs)
     try:
         hypotheses = claim.hypotheses(claim.experiment.dims, read_runs) if is_first and claim.hypotheses else []
         broken = [text for text, holds in hypotheses if not holds]
         if broken:
-            return ClaimSample(first, last, end=(Status.INAPPLICABLE, f"fails here: {'; '.join(broken)}"))
+            return ClaimSample(end=(Status.INAPPLICABLE, f"fails here: {'; '.join(broken)}"))
         exact_runs = _ReadRuns(read_runs, random if claim.is_computed else frozenset())
-        samples = collect(claim, exact_runs, len(replicates))
+        samples = collect(claim, exact_runs, num_replicates)
         for name in sorted(read_runs.read & overflows.keys()):
             raise InvalidValueError(overflows[name])
         labels = labels_of(claim, runs, samples.observed.shape[1]) if is_first else []
     except OWN_CODE as failure:
-        return ClaimSample(first, last, end=(Status.ERROR, reason_of(failure)))
-    return ClaimSample(first, last, samples, labels, frozenset(read_runs.read))
+        return ClaimSample(end=(Status.ERROR, reason_of(failure)))
+    return ClaimSample(samples, labels, frozenset(read_runs.read))
 
 
 def is_of_study(failure: BaseException) -> bool:
@@ -133,20 +130,17 @@ def random_cells(experiment: Experiment, cells: Sequence[Cell], claims: Sequence
     that begin with states of their own are taken to be random. Of measured ones it cannot be known: replicates of a
     claim on them must agree, as of any exact one.
     """
+    random: set[str] = set()
     if experiment.measured is not None or not any(claim.is_computed for claim in claims):
         return frozenset()
-    has_own_start = experiment.start is not None
-    return frozenset(cell.name for cell in cells if has_own_start or _is_random(cell))
-
-
-def _is_random(cell: Cell) -> bool:
-    leaves, structure = jax.tree.flatten(cell.params)
-    try:
-        types = map(jax.typeof, leaves)
-        shapes = tuple(jax.ShapeDtypeStruct(array.shape, array.dtype, weak_type=array.weak_type) for array in types)
-        return _depends_on_key(cell.system, cell.observe, cell.keeps_state, structure, shapes)
-    except OWN_CODE:  # of a faulty system, which its runs will report
-        return False
+    for cell in cells:
+        leaves, structure = jax.tree.flatten(cell.params)
+        with contextlib.suppress(*OWN_CODE):  # of a faulty system, which its runs will report
+            types = map(jax.typeof, leaves)
+            shapes = tuple(jax.ShapeDtypeStruct(array.shape, array.dtype, weak_type=array.weak_type) for array in types)
+            if experiment.start or _depends_on_key(cell.system, cell.observe, cell.keeps_state, structure, shapes):
+                random.add(cell.name)
+    return frozenset(random)
 
 
 @functools.lru_cache

@@ -5,12 +5,12 @@ many looks there are, so that a verdict does not depend on when its last look wa
 """
 
 import dataclasses
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Set
 
 from moe_theory.core.errors import OWN_CODE
 from moe_theory.verification.claim import Claim, Runs
 from moe_theory.verification.criteria import Identity, Prior, Samples
-from moe_theory.verification.evidence import ClaimSample, collect_sample, reason_of
+from moe_theory.verification.evidence import collect_sample, reason_of
 from moe_theory.verification.intervals import is_dependent
 from moe_theory.verification.verdict import Look, Status, Stop, Verdict
 
@@ -114,21 +114,18 @@ class SequentialTest:
 
     def extend(self, runs: Runs, overflows: Mapping[str, str]) -> None:
         """Take samples from the runs of further replicates, as `collect_sample`."""
-        self.add([collect_sample(self.claim, runs, overflows, self.random, self.samples is None)])
-
-    def add(self, parts: Sequence[ClaimSample]) -> None:
-        """Add samples of parts of further replicates, which follow one another."""
-        last = parts[-1].last
-        for part in parts:
-            if part.end is not None:
-                self._end(*part.end, last)
-                return
+        replicates = next(iter(runs.values())).replicates
+        first = int(replicates[0])
+        last = int(replicates[-1]) + 1
+        part = collect_sample(self.claim, runs, overflows, self.random, self.samples is None)
+        if part.end is not None:
+            self._end(*part.end, last)
+            return
         try:
-            for part in parts:
-                if part.samples is not None and self.count < part.last:
-                    self.labels = self.labels if self.samples is not None else list(part.labels)
-                    self.samples = part.samples.rows(slice(max(self.count - part.first, 0), None)).after(self.samples)
-            self.cells = set().union(*(part.cells for part in parts))
+            if part.samples is not None and self.count < last:
+                self.labels = self.labels if self.samples is not None else list(part.labels)
+                self.samples = part.samples.rows(slice(max(self.count - first, 0), None)).after(self.samples)
+            self.cells = set(part.cells)
         except OWN_CODE as failure:  # of the claim's own code: an ERROR of this claim alone
             self.fail(failure, last)
 

@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor, Future, wait
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from moe_theory.core.errors import OWN_CODE
 from moe_theory.runs import Cell, Progress, Run, automatic, quiet, replicate_rounds, shown
@@ -22,12 +22,12 @@ from moe_theory.runs.cells import CellBatch
 from moe_theory.runs.provenance import is_x64, now, versions
 from moe_theory.runs.runner import Result, Runner
 from moe_theory.runs.workers import WorkerPool, num_device_workers
-from moe_theory.verification.archive import Archive, Keys
+from moe_theory.verification.archive import Archive
 from moe_theory.verification.claim import Claim, Runs
 from moe_theory.verification.evidence import find_nan_runs, is_of_study
 from moe_theory.verification.interim import SequentialTest
 from moe_theory.verification.proofs import require_proofs
-from moe_theory.verification.remote import SampleBatch, machine, remote_pool
+from moe_theory.verification.remote import RemoteBatch, remote_pool
 from moe_theory.verification.request import Request, Study, blank_verdict, check_request
 from moe_theory.verification.statement import bearing
 from moe_theory.verification.variant import Parts, as_asked
@@ -38,13 +38,6 @@ STUDIES_AHEAD = 2  # under way beside one a worker, so that none waits for the n
 PART_BYTES = 1 << 30  # of the runs that a look takes samples from at once, as soon as it is known what one needs
 OnVerdict = Callable[[Verdict], None]
 T = TypeVar("T")
-
-
-class Remote(NamedTuple):
-    """Workers elsewhere that take samples, and the keys by which they know whether these would be the same."""
-
-    pool: WorkerPool
-    keys: Keys
 
 
 def verify(
@@ -87,13 +80,11 @@ def verify(
         progress: where to tell; unless given a line in a notebook, else standard error.
         on_verdict: called with each verdict as soon as its claim is decided.
     Returns: the verdicts, in the order of the claims and their readings: a list with `to_frame` and `report`.
-    Raises: UnknownNameError for a claim, a reading or a part that does not exist; InvalidValueError for a number of
-        replicates, an error or a budget that decides nothing, a folder of an earlier version, a `system` that names no
-        parts, or workers that would take other samples; WorkersError for workers that cannot be reached, or are
-        lost; InvalidValueError for settings that the claims cannot take, or a part of another kind than the
-        paper's; DeclarationError for a file of parts that cannot be run; DamagedError for a paper's record that
-        is damaged, which a competitor's verdict is read from; DeclarationError for a statement whose proof fails;
-        OutputError for a folder that cannot be written.
+    Raises: UnknownNameError for a claim, a reading or a part that does not exist; InvalidValueError for an argument
+        that decides nothing or that the claims cannot take, or workers that would take other samples; WorkersError
+        for workers that cannot be reached, or are lost; DeclarationError for a file of parts that cannot be run, or a
+        statement whose proof fails; DamagedError for a paper's record that is damaged; OutputError for a folder that
+        cannot be written.
 
     Examples:
         >>> from moe_theory.verification import verify
@@ -121,7 +112,7 @@ def carry_out(
     """Judge what is asked for: the first look of all studies, then the second of those undecided, and so on.
 
     Args:
-        pool: workers elsewhere that take the samples; it is closed. This process's own threads unless given.
+        pool: workers elsewhere, which is closed. This process's own threads unless given.
     Raises: DeclarationError for a statement whose proof fails, before anything is run; with a pool as `verify`.
     """
     statements = bearing(request.claims)
@@ -129,12 +120,10 @@ def carry_out(
     if request.own is not None:
         statements = [as_asked(each) for each in statements]
     deadline = math.inf if request.budget is None else time.monotonic() + request.budget - request.reserve
-    remote = None
     with contextlib.nullcontext() if pool is None else contextlib.closing(pool):
         if pool is not None:
-            pool.fingerprint(machine)
-            remote = Remote(pool, Keys() if archive is None else archive.keys)
-        monitors = [StudyMonitor(study, archive, remote) for study in request.studies]
+            pool.fingerprint(versions)
+        monitors = [StudyMonitor(study, archive, pool) for study in request.studies]
         take_looks(monitors, progress, on_verdict, deadline)
     order = {id: place for place, id in enumerate(request.claims)}
     verdicts = [*request.inapplicable, *(test.latest for monitor in monitors for test in monitor.tests)]
@@ -164,8 +153,7 @@ def take_looks(
     Which of them is done first changes no number. Runs that are measured, some of them by clocks, have the machine
     alone.
     """
-    remote = monitors[0].remote if monitors else None
-    with Runner(None if remote is None else remote.pool, progress) as runner:
+    with Runner(monitors[0].pool if monitors else None, progress) as runner:
         _Looks(monitors, runner, on_verdict, deadline).take()
 
 
@@ -312,12 +300,12 @@ class MeasuredBatch:
 class StudyMonitor:
     """A study under way: the tests of its claims, and the next look at them."""
 
-    def __init__(self, study: Study, archive: Archive | None = None, remote: Remote | None = None) -> None:
+    def __init__(self, study: Study, archive: Archive | None = None, pool: WorkerPool | None = None) -> None:
         self.study = study
         self.archive = archive
-        self.remote = remote
+        self.pool = pool  # workers elsewhere
         self.seconds = 0.0
-        self.batch: CellBatch | SampleBatch | MeasuredBatch | None = None  # of the runs that are being made
+        self.batch: CellBatch | MeasuredBatch | None = None  # of the runs that are being made
         self._looks = iter(study.looks)
         self._num_looks = 0
         self._is_loaded = archive is None
@@ -341,14 +329,14 @@ class StudyMonitor:
 
     @property
     def num_workers(self) -> int:
-        return num_device_workers() if self.remote is None else self.remote.pool.num_workers
+        return num_device_workers() if self.pool is None else self.pool.num_workers
 
     @property
     def rank(self) -> tuple[int, int]:
         """Priority: the lowest rank is judged first. Workers elsewhere do not wait for what this process measures."""
         looks = self._num_looks
         alone = int(self.is_alone)
-        return (looks, alone) if self.remote is None else (alone, looks)
+        return (looks, alone) if self.pool is None else (alone, looks)
 
     @property
     def is_ready(self) -> bool:
@@ -383,12 +371,11 @@ class StudyMonitor:
             make = functools.partial(measured.make, cells, first, last - first, study.seed)
             self.batch = MeasuredBatch(make, in_thread=has_deadline)
             return
-        if self.remote is None:
+        if self.pool is None:
             width = study.experiment.width
             self.batch = CellBatch(cells, last - first, first=first, seed=study.seed, width=width)
         else:
-            claims = [test.claim for test in self.undecided if test.count < last]
-            self.batch = SampleBatch(study, claims, cells, first, last, self.remote.keys)
+            self.batch = RemoteBatch(study, cells, first, last)
         runner.add(self, self.batch.tasks(), replicate_rounds(cells, last - first), words, rank)
 
     def take(self, result: Result) -> None:
@@ -399,7 +386,7 @@ class StudyMonitor:
 
     def save_part(self) -> None:
         """Save the samples of the replicates that are complete, of runs that will not end."""
-        if self.batch is None or isinstance(self.batch, SampleBatch | MeasuredBatch):
+        if self.batch is None or isinstance(self.batch, MeasuredBatch):
             return
         runs = self.batch.runs_so_far()
         if runs is not None:
@@ -411,7 +398,8 @@ class StudyMonitor:
         undecided = self.undecided
         first = self._known
         last = self._part_end
-        self._extend([test for test in undecided if test.count < last])
+        if self.batch is not None:
+            self._sample([test for test in undecided if test.count < last], self.batch.runs())
         is_whole = last == self._target
         for test in undecided:
             if is_whole and not test.has_ended:
@@ -463,21 +451,9 @@ class StudyMonitor:
         doublings = max(int(PART_BYTES / (self._bytes_each * first)).bit_length() - 1, 0)
         return min(self._known + (first << doublings), self._target)
 
-    def _extend(self, tests: Sequence[SequentialTest]) -> None:
-        """Take samples of the runs that have been made."""
-        if isinstance(self.batch, SampleBatch):
-            for test in tests:
-                test.add(self.batch.taken(test.claim))
-                self._keep(test)
-        elif self.batch is not None:
-            self._sample(tests, self.batch.runs())
-
     def _sample(self, tests: Sequence[SequentialTest], runs: Runs) -> None:
         overflows = find_nan_runs(runs)
         for test in tests:
             test.extend(runs, overflows)
-            self._keep(test)
-
-    def _keep(self, test: SequentialTest) -> None:
-        if self.archive is not None and test.samples is not None:
-            self.archive.save(test.claim, self.study.reading, self.study.seed, test.samples, test.labels)
+            if self.archive is not None and test.samples is not None:
+                self.archive.save(test.claim, self.study.reading, self.study.seed, test.samples, test.labels)

@@ -165,9 +165,7 @@ class Declared(Statement):
             claim = Claim(
                 id=self._whole(id),
                 paper=self.judged_under,
-                where=words.where,
-                statement=words.statement,
-                formula=words.formula,
+                **words,
                 experiment=selection.experiment,
                 observe=selection.measured(function),
                 criterion=selection.bind(criterion),

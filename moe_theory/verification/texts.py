@@ -13,7 +13,7 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import pydantic
 
@@ -157,23 +157,16 @@ def plain_statement(id: str, paper: str, module: str, texts: StatementTexts, hyp
     )
 
 
-class ClaimWords(NamedTuple):
-    """What a reader reads of a claim."""
-
-    where: str
-    statement: str
-    formula: str
-
-
-def claim_words(texts: ClaimTexts, of: Statement, judged_under: str, role: str) -> ClaimWords:
-    """Return the words of a claim in a role for a statement, judged under the readings of a paper."""
+def claim_words(texts: ClaimTexts, of: Statement, judged_under: str, role: str) -> dict[str, str]:
+    """Return the words of a claim in a role for a statement: `where`, `statement` and `formula` of a `Claim`."""
     place = of.where if of.paper == judged_under else f"{of.paper}, {of.where}"
     formula = of.formula
     if role == Role.CORRECTED:
         place = f"replaces {place}"
         formula = of.corrected_formula
     statement = "\n\n".join(filter(None, (texts.claim, texts.note)))
-    return ClaimWords(texts.where or place, statement, _in_one_line(texts.formula) or formula)
+    words = {"where": texts.where or place, "statement": statement}
+    return {**words, "formula": _in_one_line(texts.formula) or formula}
 
 
 def import_statements(package: str) -> None:

@@ -73,8 +73,7 @@ def test_samples_taken_elsewhere_are_the_same(claims, settings, tmp_path, execut
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"machine": {"jax": "0.1"}}, r"the worker on .* has jax .* and not 0\.1: its samples would be others"),
-        ({"claims": {CLAIM: "other"}}, rf"has other code of claim {CLAIM}, or of its runs.*Install the same code"),
+        ({"key": "other"}, rf"or other code of claim {CLAIM}: .*Install the same code"),
         ({"reading": "gone"}, "lacks what it should compute .*'gone'.*Install the same papers"),
     ],
 )
@@ -98,21 +97,21 @@ def test_lost_workers_end_a_verification_that_then_resumes(tmp_path, nothing_her
         judged(CLAIM, tmp_path, executor=Changing(lose))
     assert samples(tmp_path)
     first = []
-    again = judged(CLAIM, tmp_path, executor=Changing(lambda task: first.append(task.first) or task))
-    assert min(first) == asked[2].first > 0
+    again = judged(CLAIM, tmp_path, executor=Changing(lambda task: first.append(task.replicates[0]) or task))
+    assert min(first) == asked[2].replicates[0] > 0
     assert again == judged(CLAIM, tmp_path / "whole", executor=Changing(lambda task: task))
 
 
 def test_what_fails_in_the_runs_of_one_study_ends_no_other(tmp_path, monkeypatch):
-    def fail(cells, *arguments, **options):
-        if cells[0].name in broken:
+    def fail(chunk, seed):
+        if chunk.cell.name in broken:
             raise ZeroDivisionError("planted")
-        return run(cells, *arguments, **options)
+        return compute(chunk, seed)
 
-    run, about = remote.run_cells, {"executor": Changing(lambda task: task)}
+    compute, about = remote.compute_chunk, {"executor": Changing(lambda task: task)}
     expected, _ = judged((CLAIM, OTHER), tmp_path / "whole", **about)
     broken = mt.claims(OTHER)[0].experiment.cells
-    monkeypatch.setattr(remote, "run_cells", fail)
+    monkeypatch.setattr(remote, "compute_chunk", fail)
     verdicts, _ = judged((CLAIM, OTHER), tmp_path / "part", **about)
     assert verdicts[0]["status"] == expected[0]["status"]
     assert verdicts[1]["status"] == Status.ERROR
