@@ -8,6 +8,7 @@ that leaves them out, and searches inside it. A search without a flip proves not
 closest one are part of the result.
 """
 
+import dataclasses
 import math
 import shlex
 import time
@@ -150,45 +151,29 @@ def every_named(pattern: str) -> Sequence[Statement]:
     return matching(pattern, own_statements) or statements(pattern)
 
 
+@dataclasses.dataclass(eq=False)
 class RegionSearch:
     """A search under way: the settings that it has looked at, and those that were refused."""
 
-    def __init__(
-        self,
-        groups: Sequence[ClaimGroup],
-        axes: Sequence[FreeAxis],
-        seed: int,
-        error: float,
-        seconds: float,
-        module: str | None = None,
-        progress: Progress = quiet,
-    ) -> None:
-        self.groups = groups
-        self.axes = tuple(axes)
-        self.seed = seed
-        self.error = error
-        self.seconds = seconds
-        self.module = module
-        self.progress = progress
-        self.start_time = time.monotonic()
-        self.num_shapes = 0  # of programs that were compiled
-        self.looked: dict[Point, Looked] = {}
-        self.refused: dict[Point, str] = {}  # reasons
-        self.flipped: list[Point] = []
-        self.idle: set[FreeAxis] = set()  # axes whose ends change nothing
-        self.alike: list[ReadingLike] = []  # readings under which the recorded setting is on the same side
-        self.recorded: dict[FreeAxis, set[Any]] = {}  # values of the cells
-        self._num_readings = 1
+    groups: Sequence[ClaimGroup]
+    axes: Sequence[FreeAxis]
+    seed: int
+    error: float
+    seconds: float
+    module: str | None = None
+    progress: Progress = quiet
+    start_time: float = dataclasses.field(default_factory=time.monotonic)
+    num_shapes: int = 0  # of programs that were compiled
+    looked: dict[Point, Looked] = dataclasses.field(default_factory=dict)
+    refused: dict[Point, str] = dataclasses.field(default_factory=dict)  # reasons
+    flipped: list[Point] = dataclasses.field(default_factory=list)
+    idle: set[FreeAxis] = dataclasses.field(default_factory=set)  # axes whose ends change nothing
+    recorded: dict[FreeAxis, set[Any]] = dataclasses.field(default_factory=dict)  # values of the cells
 
     @property
     def spent(self) -> float:
         """Seconds since the search began."""
         return time.monotonic() - self.start_time
-
-    @property
-    def is_late(self) -> bool:
-        """Whether the search has taken so long that only what is tested already is reported."""
-        return self.spent > OVER * self.seconds
 
     @property
     def sought(self) -> str:
@@ -214,7 +199,7 @@ class RegionSearch:
 
         Raises: InvalidValueError where there is none.
         """
-        self._num_readings = len(readings)
+        self.num_readings = len(readings)
         num_programs = engine.num_programs()
         answers = [(reading, self._judged([()], FEW, self.seed, self.error, reading)[()]) for reading in readings]
         judged = [(reading, _worst(answer)) for reading, answer in answers if not isinstance(answer, str)]
@@ -288,7 +273,7 @@ class RegionSearch:
         error: float,
         reading: ReadingLike | None = None,
     ) -> dict[Point, list[Verdict] | str]:
-        """Return the verdicts at each setting, or why it is inadmissible."""
+        """Return the verdicts at each setting, or why there are none: late in a search there is no time for any."""
         answers: dict[Point, list[Verdict] | str] = {}
         monitors: dict[Point, list[StudyMonitor]] = {}
         for point in points:
@@ -312,7 +297,7 @@ class RegionSearch:
 
     def _tested(self, point: Point, offset: int, reading: ReadingLike | None = None) -> list[Verdict]:
         """Return verdicts that may be published, on as many replicates as decide; none at an inadmissible setting."""
-        error = self.error / (FINALISTS + 1) / self._num_readings
+        error = self.error / (FINALISTS + 1) / self.num_readings
         answer = self._judged([point], None, self.seed + offset, error, reading)[point]
         return [] if isinstance(answer, str) else answer
 
@@ -342,7 +327,7 @@ class RegionSearch:
             self.flipped.append(point)
             borders = {axis.name: self._border(point, axis) for axis, _ in point}
             for reading in self.alike:
-                if reading is not self.reading and not self.is_late:
+                if reading is not self.reading:
                     verdicts = [*verdicts, *self._tested(point, 1, reading)]
             flips.append(Flip(_values(point), verdicts, {name: border for name, border in borders.items() if border}))
         return flips
@@ -367,7 +352,7 @@ class RegionSearch:
             inside = sorted((point for point in self.looked if self._allows(bounds, point)), key=self._violation)
             closest = inside[-2:]
             is_broken = self._violation(closest[-1]) > 0
-            for point in () if is_broken or self.is_late else closest:
+            for point in () if is_broken else closest:
                 verdicts = self._tested(point, 4)
                 if verdicts:
                     self._note(point, verdicts)
@@ -408,8 +393,8 @@ class RegionSearch:
         )
         alone = scores.diagonal()
         if alone.max() >= 0:
-            return [singles[alone.argmax()]]
-        first, second = np.unravel_index(scores.argmax(), scores.shape)
+            return [singles[int(alone.argmax())]]
+        first, second = divmod(int(scores.argmax()), len(singles))
         return [singles[first], singles[second]] if scores[first, second] >= 0 else []
 
     def _single_bounds(self, points: Sequence[Point]) -> Bounds:
@@ -458,7 +443,7 @@ class RegionSearch:
         """Return the flip with as many axes back at the recorded value as it stands without."""
         for axis, _ in point:
             smaller = tuple(pair for pair in point if pair[0] is not axis)
-            if smaller and not self.is_late and self._is_flip(self._tested(smaller, 2)):
+            if smaller and self._is_flip(self._tested(smaller, 2)):
                 point = smaller
         return point
 
@@ -470,7 +455,7 @@ class RegionSearch:
             return []
         for _ in range(HALVINGS):
             middle = axis.halfway(within, beyond)
-            if middle is None or self.is_late:
+            if middle is None:
                 break
             halfway = self._point({**dict(point), axis: middle})
             answer = self._judged([halfway], MANY, self.seed + 2, BORDER_ERROR)[halfway]
@@ -506,7 +491,7 @@ class RegionSearch:
 
     def _neighbour(self, point: Point, random: np.random.Generator) -> Point:
         """Return the setting with one axis drawn again, or halfway to the recorded value."""
-        axis = self.axes[random.integers(len(self.axes))]
+        axis = self.axes[int(random.integers(len(self.axes)))]
         values = dict(point)
         recorded = next(iter(self.recorded[axis]))
         middle = axis.halfway(recorded, values[axis]) if axis in values and random.random() < 0.5 else None

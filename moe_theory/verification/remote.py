@@ -2,6 +2,7 @@
 
 import functools
 import platform
+import threading
 import time
 from collections.abc import Sequence
 from concurrent.futures import Executor
@@ -12,14 +13,16 @@ import numpy as np
 from jaxtyping import Int
 
 from moe_theory.core.errors import InvalidValueError, UnknownNameError
+from moe_theory.core.forks import after_fork
 from moe_theory.runs import Cell
 from moe_theory.runs.cells import CellBatch, Chunk, Outcome, Place, chunk_of, compute_chunk
 from moe_theory.runs.pools import pool_of
 from moe_theory.runs.provenance import is_x64
-from moe_theory.runs.runner import Task
+from moe_theory.runs.runner import Result, Task
 from moe_theory.runs.workers import WorkerPool
 from moe_theory.verification import registry
 from moe_theory.verification.archive import Keys
+from moe_theory.verification.claim import Claim, ReadingLike
 from moe_theory.verification.request import Study
 from moe_theory.verification.settings import AdjustedReading, Group, asked_of, set_to
 
@@ -44,7 +47,7 @@ def compute_there(task: ChunkTask) -> tuple[Outcome, float]:
     """
     with jax.enable_x64(task.is_x64):
         experiment, reading, (claim,) = _study_of(task.claim, task.reading, task.settings)
-        if _keys().of(claim, reading, task.seed) != task.key:
+        if _key_of(claim, reading, task.seed) != task.key:
             raise InvalidValueError(
                 f"the worker on {platform.node()} has another processor or version, or other code of claim "
                 f"{claim.id}: its samples would be others. Install the same code where the workers run, and start "
@@ -84,9 +87,18 @@ class RemoteBatch(CellBatch):
         super().__init__(cells, last - first, first=first, seed=study.seed, width=study.experiment.width)
         claim = study.claims[0]
         reading, settings = asked_of(study.reading)
-        key = _keys().of(claim, study.reading, study.seed)
+        key = _key_of(claim, study.reading, study.seed)
         asked = (claim.id, key, reading, tuple(settings.items()), study.seed, is_x64())
         self._chunk_task = functools.partial(ChunkTask, *asked)
+        self._structures: dict[str, Any] = {}  # of outcomes, by cell
+
+    def take(self, result: Result) -> None:
+        """Keep a computed chunk. Raises: as `CellBatch.take`."""
+        super().take(result)
+        place = result.task.place
+        # Each unpickled chunk has a class of records of its own: those of a cell get the first one's.
+        leaves, structure = jax.tree.flatten(self._outcomes[place])
+        self._outcomes[place] = jax.tree.unflatten(self._structures.setdefault(place[0], structure), leaves)
 
     def _task(self, place: Place) -> Task:
         name, index = place
@@ -95,7 +107,19 @@ class RemoteBatch(CellBatch):
         return Task(functools.partial(compute_there, task), chunk.replicate_rounds, place=place)
 
 
-_keys = functools.cache(Keys)  # one a process, as it reads much code
+@functools.cache
+def _keys() -> tuple[Keys, threading.Lock]:
+    """Keys of this process, which read much code once."""
+    return Keys(), threading.Lock()
+
+
+after_fork(_keys.cache_clear)  # the lock may have been held by a thread that a forked process lacks
+
+
+def _key_of(claim: Claim, reading: ReadingLike, seed: int) -> str:
+    keys, lock = _keys()
+    with lock:
+        return keys.of(claim, reading, seed)
 
 
 @functools.lru_cache(256)

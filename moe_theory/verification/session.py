@@ -9,12 +9,11 @@ import functools
 import heapq
 import math
 import os
-import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Executor, Future, wait
+from concurrent.futures import Executor
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from moe_theory.core.errors import OWN_CODE
 from moe_theory.runs import Cell, Progress, Run, automatic, quiet, replicate_rounds, shown
@@ -67,7 +66,8 @@ def verify(
         error: probability that any of the verdicts is false, split evenly over them and spent over the looks; None
             for 0.01, of which each has the part that its paper declares, 1 / `Paper.most_verdicts`, whatever else is
             judged with it. A claim is judged once for readings that give its experiment the same parameters.
-        budget: seconds after which nothing more is run; claims that are not decided by then stay INCONCLUSIVE.
+        budget: seconds after which nothing more is begun, and simulations are left; claims that are not decided by then
+            stay INCONCLUSIVE.
         settings: parameters by name, set beside every reading's own choices.
         system: an algorithm of one's own in place of the paper's: parts by the names that the paper's `system` has for
             them, such as {"router": mine}, or "FILE:NAME" of such a mapping. Its verdicts name it in their reading and
@@ -167,9 +167,8 @@ class _Looks:
         self._runner = runner
         self._on_verdict = on_verdict
         self._deadline = deadline
-        self._waiting = [(*monitor.rank, place) for place, monitor in enumerate(monitors)]
+        self._waiting = sorted((*monitor.rank, place) for place, monitor in enumerate(monitors))  # a heap
         self._under_way: dict[int, StudyMonitor] = {}
-        heapq.heapify(self._waiting)
 
     def take(self) -> None:
         """Take all looks, or as many as there is time for."""
@@ -190,37 +189,25 @@ class _Looks:
     def _has_room(self) -> bool:
         """Whether the next study can be under way beside the others."""
         monitors = [self._monitors[self._waiting[0][-1]], *self._under_way.values()]
-        if len(monitors) == 1:
-            return True
-        return len(monitors) <= monitors[0].num_workers + STUDIES_AHEAD and not any(
-            monitor.is_alone for monitor in monitors
-        )
+        has_company = len(monitors) > 1
+        if has_company and any(monitor.is_alone for monitor in monitors):
+            return False
+        return not has_company or len(monitors) <= monitors[0].num_workers + STUDIES_AHEAD
 
     def _begin(self, place: int) -> None:
         monitor = self._monitors[place]
         self._under_way[place] = monitor
         monitor.load()
-        if monitor.needs_runs:
-            monitor.begin(self._runner, (*monitor.rank, place), self._deadline < math.inf)
+        monitor.begin(self._runner, (*monitor.rank, place))
 
     def _wait(self) -> None:
         """Wait for results, no longer than to the deadline."""
         seconds = None if self._deadline == math.inf else max(self._deadline - time.monotonic(), 0.0)
-        measurements = self._measurements
-        if measurements:
-            wait(measurements, seconds)
-            return
         for result in self._runner.wait(seconds):
             monitor = result.job
             place = self._monitors.index(monitor)
             if place in self._under_way:  # and has not failed meanwhile
                 self._try(place, functools.partial(monitor.take, result))
-
-    @property
-    def _measurements(self) -> list[Future[Runs]]:
-        """The measurements under way."""
-        batches = [monitor.batch for monitor in self._under_way.values()]
-        return [batch.future for batch in batches if isinstance(batch, MeasuredBatch)]
 
     def _try(self, place: int, step: Callable[[], T]) -> T | None:
         """Take a step of a study. What its own code raises ends it as an ERROR of its claims alone."""
@@ -246,7 +233,7 @@ class _Looks:
         for monitor in self._under_way.values():
             monitor.save_part()
         if self._under_way:
-            self._runner.abandon(self._measurements)
+            self._runner.abandon()
         for place in sorted([*self._under_way, *(place for *_, place in self._waiting)]):
             for test in self._monitors[place].stop(Stop.BUDGET):
                 self._on_verdict(test.latest)
@@ -262,39 +249,19 @@ def judge(claim: Claim, reading: str, runs: Mapping[str, Run], seed: int, error:
     return test.latest
 
 
-class MeasuredBatch:
-    """Runs that are measured and not simulated. They have the machine alone."""
+class MeasuredRuns(NamedTuple):
+    """Runs that were measured and not simulated. They had the machine alone."""
 
-    num_bytes = 0  # not known
-
-    def __init__(self, make: Callable[[], Runs], in_thread: bool) -> None:
-        """Begin the measurement, in a thread where a deadline may pass it."""
-        self.seconds = 0.0
-        self.future: Future[Runs] = Future()
-        self.future.set_running_or_notify_cancel()
-        if in_thread:
-            threading.Thread(target=self._measure, args=(make,), daemon=True).start()
-        else:
-            self._measure(make)
-
-    def _measure(self, make: Callable[[], Runs]) -> None:
-        start_time = time.monotonic()
-        try:
-            runs = make()
-        except BaseException as failure:
-            self.future.set_exception(failure)
-        else:
-            self.seconds = time.monotonic() - start_time
-            self.future.set_result(runs)
-
-    @property
-    def is_finished(self) -> bool:
-        """Whether the runs are there."""
-        return self.future.done()
+    made: Runs
+    seconds: float
+    num_bytes: int = 0  # not known
+    is_finished: bool = True
 
     def runs(self) -> Runs:
-        """Return the runs. Raises: what the measurement raised."""
-        return self.future.result()
+        return self.made
+
+    def runs_so_far(self) -> Runs:
+        return self.made
 
 
 class StudyMonitor:
@@ -305,7 +272,7 @@ class StudyMonitor:
         self.archive = archive
         self.pool = pool  # workers elsewhere
         self.seconds = 0.0
-        self.batch: CellBatch | MeasuredBatch | None = None  # of the runs that are being made
+        self.batch: CellBatch | MeasuredRuns | None = None  # of the runs that are being made
         self._looks = iter(study.looks)
         self._num_looks = 0
         self._is_loaded = archive is None
@@ -353,23 +320,21 @@ class StudyMonitor:
             if saved is not None:
                 test.samples, test.labels = saved
 
-    @property
-    def needs_runs(self) -> bool:
-        """Whether the next look needs more runs than there are samples of."""
-        return self._known < self._part_end
-
-    def begin(self, runner: Runner, rank: tuple[int, ...], has_deadline: bool) -> None:
-        """Begin the runs that the next look needs: give results to `take` until it `is_ready`."""
+    def begin(self, runner: Runner, rank: tuple[int, ...]) -> None:
+        """Begin the runs that the next look needs, if any: give results to `take` until it `is_ready`."""
         study = self.study
         first = self._known
         last = self._part_end
+        if first >= last:
+            return
         cells = self._needed_cells
         words = f"{study.name}, replicates {first} to {last - 1}"
         measured = study.experiment.measured
         if measured is not None:
             runner.progress.running(words)
-            make = functools.partial(measured.make, cells, first, last - first, study.seed)
-            self.batch = MeasuredBatch(make, in_thread=has_deadline)
+            start_time = time.monotonic()
+            made = measured.make(cells, first, last - first, study.seed)
+            self.batch = MeasuredRuns(made, time.monotonic() - start_time)
             return
         if self.pool is None:
             width = study.experiment.width
@@ -381,14 +346,12 @@ class StudyMonitor:
     def take(self, result: Result) -> None:
         """Keep what a task of its runs has computed. Raises: what the task raised."""
         assert self.batch is not None  # it has begun
-        assert not isinstance(self.batch, MeasuredBatch)
+        assert not isinstance(self.batch, MeasuredRuns)
         self.batch.take(result)
 
     def save_part(self) -> None:
         """Save the samples of the replicates that are complete, of runs that will not end."""
-        if self.batch is None or isinstance(self.batch, MeasuredBatch):
-            return
-        runs = self.batch.runs_so_far()
+        runs = None if self.batch is None else self.batch.runs_so_far()
         if runs is not None:
             self._sample(self.undecided, runs)
 
