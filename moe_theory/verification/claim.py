@@ -268,14 +268,17 @@ class Claim(Shown):
 
     @property
     def kind(self) -> str:
+        """The kind of its test, such as "upper_bound"."""
         return self.criterion.kind
 
     @property
     def side(self) -> Side | None:
+        """The side of a probability or a rate, also in a limit."""
         return self.criterion.side
 
     @property
     def margin(self) -> float:
+        """The margin of its test."""
         return self.criterion.margin
 
     def row(self) -> dict[str, Any]:

@@ -363,22 +363,19 @@ class LimitProbability(_Limit, _OfEvents):
         return judge_limit_probability(samples.observed, self._places, self.margin, error, at_most=at_most)
 
     def outcome(self, samples: Compared, labels: list[str], error: float) -> InterimResult:
+        """Decide; the trend is the frequency of failures two decades before the end of the limit."""
         result = super().outcome(samples, labels, error)
-        return result._replace(trend=self._failures_before(samples.observed, result.decision, labels))
+        first = int(last_decades(self._places, 2)[0])
+        share = float(samples.observed[:, first].mean())
+        low = float(result.decision.low[first])
+        high = float(result.decision.high[first])
+        if self.side == "at_most":
+            return result._replace(trend=Trend(labels[first], share, low, high))
+        return result._replace(trend=Trend(labels[first], 1 - share, -high, -low))
 
     @property
     def _places(self) -> Float[np.ndarray, " V"]:
         return np.asarray(self.abscissa, np.float64)
-
-    def _failures_before(self, happened: Values, decision: Decision, labels: list[str]) -> Trend:
-        """The frequency of failures two decades before the end of the limit."""
-        first = int(last_decades(self._places, 2)[0])
-        share = float(happened[:, first].mean())
-        low = float(decision.low[first])
-        high = float(decision.high[first])
-        if self.side == "at_most":
-            return Trend(labels[first], share, low, high)
-        return Trend(labels[first], 1 - share, -high, -low)
 
 
 class Rate(Criterion):

@@ -189,10 +189,11 @@ class _Looks:
     def _has_room(self) -> bool:
         """Whether the next study can be under way beside the others."""
         monitors = [self._monitors[self._waiting[0][-1]], *self._under_way.values()]
-        has_company = len(monitors) > 1
-        if has_company and any(monitor.is_alone for monitor in monitors):
+        if len(monitors) == 1:
+            return True
+        if any(monitor.is_alone for monitor in monitors):
             return False
-        return not has_company or len(monitors) <= monitors[0].num_workers + STUDIES_AHEAD
+        return len(monitors) <= monitors[0].num_workers + STUDIES_AHEAD
 
     def _begin(self, place: int) -> None:
         monitor = self._monitors[place]

@@ -254,6 +254,21 @@ def statement(
             `verification.texts.StatementTexts`, and of `Deciding`.
 
     Raises: DeclarationError for an incomplete declaration, or an id that is taken.
+
+    Examples:
+        >>> import moe_theory as mt
+        >>> from moe_theory import continual
+        >>> from moe_theory.verification.statement import identity
+        >>> dims = continual.Dims(max_experts=2, num_tasks=3, num_features=4, num_samples=2)
+        >>> cells = {"M = 2": {"num_experts": 2}}
+        >>> runs = mt.Experiment("loads", dims, continual.system(dims), cells, num_rounds=3, replicates=64)
+        >>> loads = mt.statement("loads", paper="continual", where="Algorithm 1", claim="A round has one expert.")
+        >>> says = "After three rounds the experts have had three tasks."
+        >>> @loads.charitable("mine.loads", runs.at("M = 2"), identity(within=1e-9), says=says)
+        ... def surplus(run):
+        ...     return abs(run.state.visits.sum(axis=0) - 3.0)  # one number a replicate, (B,)
+        >>> mt.verify("continual.loads", readings="quick")[0].status is mt.Status.SUPPORTED
+        True
     """
     holds = holds or {}
     is_in_file = not texts.get("claim")
