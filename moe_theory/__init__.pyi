@@ -19,7 +19,6 @@ from .verification import Status as Status
 from .verification import Verdict as Verdict
 from .verification.catalog import statements as statements
 from .verification.challenge import challenge as challenge
-from .verification.check import check as check
 from .verification.explore import explore as explore
 from .verification.registry import claims as claims
 from .verification.session import verify as verify

@@ -15,7 +15,7 @@ from moe_theory.cli.output import open_console, show_document
     "--reading",
     metavar="NAME",
     help="Reading for everything else.",
-    show_default="the default ones, at last the one nearest to a flip",
+    show_default="the first default one, and the others at flips",
 )
 @seed_option
 @click.option(

@@ -21,8 +21,7 @@ from moe_theory.cli.output import command_line, open_console, show_document
 @click.option(
     "--reading", metavar="NAME", help="Reading for everything else.", show_default="the paper's first default"
 )
-@click.option("--points", default=5, help="Points of the coarse grid on each axis that is a range.")
-@click.option("--refine", default=2, help="How often neighbouring points with different statuses are halved.")
+@click.option("--points", default=5, help="Points on each axis that is a range.")
 @click.option("--replicates", type=int, help="Replicate limit of every point.", show_default="the experiment's own")
 @seed_option
 @click.option(
@@ -44,8 +43,8 @@ def explore(
 ) -> None:
     """Map where a claim holds.
 
-    Judges CLAIM, an id, on a coarse grid over one or two parameters, then between neighbours whose statuses differ.
-    Writes the map as a picture, its numbers as CSV and all verdicts as JSON into OUT.
+    Judges CLAIM, an id, on a grid over one or two parameters. Writes the map as a picture, its numbers as
+    CSV and all verdicts as JSON into OUT.
     """
     from moe_theory.report import exploration
     from moe_theory.runs import terminal_progress
@@ -61,7 +60,7 @@ def explore(
     keep_programs(fallback=folder / "programs")
     judged: list = []
     with terminal_progress(
-        open_console(), header=lambda _: exploration.live_counts(judged, plan.most_points)
+        open_console(), header=lambda _: exploration.live_counts(judged, plan.num_points)
     ) as progress:
         found = carry_out_search(plan, progress=progress, on_point=judged.append, command=command_line())
     show_document(exploration.document(found, exploration.write_exploration(found, folder)))

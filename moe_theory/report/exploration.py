@@ -53,11 +53,11 @@ def document(exploration: Exploration, paths: Sequence[Path]) -> Document:
     return Document(lambda: read_written(paths[2]), lambda _: text)
 
 
-def live_counts(points: Sequence[Point], most: int) -> Text:
+def live_counts(points: Sequence[Point], num_points: int) -> Text:
     """Return a line on the points that are judged so far."""
     counts = Counter(point.verdict.status for point in points)
     words = [f"{counts[status]} {status}" for status in Status if counts[status]]
-    return Text(f"{len(points)} points (at most {most}){': ' if words else ''}{', '.join(words)}")
+    return Text(f"{len(points)} of {num_points} points{': ' if words else ''}{', '.join(words)}")
 
 
 def rows(exploration: Exploration) -> list[dict[str, Any]]:
@@ -69,7 +69,6 @@ def rows(exploration: Exploration) -> list[dict[str, Any]]:
         row: dict[str, Any] = {
             name: value if isinstance(value, str) else repr(value) for name, value in settings.items()
         }
-        row["level"] = point.level
         row |= {name: getattr(verdict, name) for name in ("status", "at", "predicted", "observed", "standard_error")}
         row["low"], row["high"] = verdict.interval
         row |= {name: getattr(verdict, name) for name in ("margin", "replicates", "stopped", "reason")}

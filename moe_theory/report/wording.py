@@ -497,8 +497,7 @@ def urgency(judgement: Judged) -> int:
 def status_json(judgement: Judged) -> dict[str, object]:
     """A statement's status as JSON has it."""
     by_reading = {reading: finding.status for reading, finding in judgement.by_reading.items()}
-    regions = [region._asdict() for region in judgement.regions]
-    return {"status": judgement.words, "status_by_reading": by_reading, "regions": regions}
+    return {"status": judgement.words, "status_by_reading": by_reading}
 
 
 def decisive(judgement: Judged, verdicts: Sequence[Verdict]) -> Verdict | None:

@@ -92,13 +92,7 @@ class Keys:
             )
         except InvalidValueError as failure:
             raise InvalidValueError(f"claim {claim.id}: {failure}") from None
-        parts = (
-            *digests,
-            fingerprint(),
-            versions(),
-            is_x64(),
-            seed,
-        )
+        parts = (*digests, fingerprint(), versions(), is_x64(), seed)
         return hashlib.sha256(repr(parts).encode()).hexdigest()
 
     def _digest(self, parts: Callable[..., Any], *of: Any) -> str:
@@ -118,12 +112,11 @@ def _functions(claim: Claim) -> Any:
 
 def _code(experiment: Experiment) -> Any:
     """Code that makes an experiment's runs and takes samples of them, without the parameters."""
-    sampling = (SequentialTest.add, collect_sample, compute_chunk, chunk_of)
-    run = (experiment.num_rounds, experiment.record_every, experiment.keeps_state, experiment.width)
-    run = (*run, experiment.lengths, experiment.is_double)
-    functions = (experiment.observe, experiment.start, experiment.measured and experiment.measured.make)
+    sampling = (SequentialTest.extend, collect_sample, compute_chunk, chunk_of)
+    fields = "num_rounds record_every keeps_state width lengths is_double observe start dims".split()
+    run = [getattr(experiment, field) for field in fields]
     systems = {name: experiment.system_of(name) for name in experiment.cells}
-    return sampling, run, functions, systems, experiment.dims
+    return sampling, run, experiment.measured and experiment.measured.make, systems
 
 
 def _params(experiment: Experiment, reading: ReadingLike) -> Any:

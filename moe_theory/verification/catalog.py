@@ -61,10 +61,11 @@ class Catalog(NamedTuple):
 
 
 def statements(pattern: str = "*") -> Listing[Statement]:
-    """The statements whose names match, paper after paper: a name such as "continual.lemma-8", also
-    of several cases, "continual.lemma-11"; one without its paper, "lemma-11", for those of all papers; a glob over
-    names; the paper's own name for it, "Lemma 11" or "continual.Lemma 11"; a paper's name; or a claim's id, for what it
-    is of.
+    """The statements whose names match, paper after paper.
+
+    Args:
+        pattern: a name such as "continual.lemma-8", also of several cases or without its paper; a glob over names; the
+            paper's own name for it, "Lemma 11" or "continual.Lemma 11"; a paper's name; or a claim's id.
 
     Raises: UnknownNameError for a pattern that matches nothing, with the nearest name suggested; DeclarationError
         for a text that cannot be read, with its file and key; DamagedError for such an index.
@@ -96,12 +97,11 @@ def matching(pattern: str, every: Sequence[Statement]) -> list[Statement]:
 
 def answered(paper: str) -> list[Statement]:
     """A paper's statements in its order, or, where its claims answer for other papers', those that they are of."""
-    answered_papers = answers_for(paper)
-    every = [statement for name in answered_papers or (paper,) for statement in statements(name)]
-    prefix = f"{paper}."
-    return [
-        statement for statement in every if not answered_papers or any(id.startswith(prefix) for id in statement.roles)
-    ]
+    others = answers_for(paper)
+    if not others:
+        return statements(paper)
+    every = [statement for name in others for statement in statements(name)]
+    return [statement for statement in every if any(id.startswith(f"{paper}.") for id in statement.roles)]
 
 
 def answers_for(paper: str) -> Sequence[str]:
@@ -176,14 +176,9 @@ def index_text(paper: str) -> str | None:
         for id, claim in catalog.claims.items()
     }
     orders = {name: list(order) for name, order in catalog.orders.items()}
-    document = {
-        "schema": SCHEMA,
-        "digest": digest_of(paper),
-        "orders": orders,
-        "statements": statements,
-        "claims": claims,
-        "figures": {name: spec.title for name, spec in find_paper(paper).import_figures().items()},
-    }
+    figures = {name: spec.title for name, spec in find_paper(paper).import_figures().items()}
+    head = {"schema": SCHEMA, "digest": digest_of(paper), "orders": orders}
+    document = {**head, "statements": statements, "claims": claims, "figures": figures}
     return json.dumps(document, indent=1, ensure_ascii=False) + "\n"
 
 
@@ -196,11 +191,9 @@ def _of_files(paper: str) -> Catalog | None:
 def _index_of(paper: str, digest: str) -> dict[str, Any] | None:
     """A paper's index; None where there is none that has been made from Python files of this digest."""
     path = paper_folder(paper) / NAME
-    if not path.is_file():
-        return None
     try:
         index = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError:
+    except (OSError, ValueError):
         return None
     is_index = isinstance(index, dict) and index.keys() >= {"orders", "statements", "claims"}
     is_current = is_index and index.get("schema") == SCHEMA and index.get("digest") == digest
@@ -225,7 +218,7 @@ def _read(paper: str, index: Mapping[str, Any]) -> Catalog:
             if claim not in index["claims"]:
                 raise DeclarationError(f"texts of {module}: {unknown_name('claim', claim, index['claims'])}")
             facts = index["claims"][claim]
-            claims[claim] = ClaimFacts(claim, paper, *claim_words(words, statement, paper, roles[claim]), **facts)
+            claims[claim] = ClaimFacts(claim, paper, **claim_words(words, statement, paper, roles[claim]), **facts)
     for claim in index["claims"]:
         if claim not in claims:
             raise DeclarationError(f"claim {claim} of {paper} has no texts in a TOML file. Add its table.")
@@ -258,9 +251,11 @@ def _of_users(paper: str) -> list[Statement]:
 def _matching(pattern: str, every: Sequence[Statement]) -> list[Statement]:
     matches = [of for of in every if fnmatch.fnmatchcase(of.name, pattern) or pattern in of.roles]
     matches = matches or [of for of in every if of.name.startswith(f"{pattern}-")]  # the cases of one number
-    return matches or [of for of in every if _is_at(pattern.removeprefix(f"{of.paper}."), of.where)]
-
-
-def _is_at(printed: str, where: str) -> bool:
-    """Whether a part of `where` begins with these words, as "Lemma 8, Eq. (32)" does with "lemma 8" and "Eq. (32)"."""
-    return bool(re.search(rf"(?:^|, )(?=\w){re.escape(printed)}(?!\w)", where, re.IGNORECASE))
+    if matches:
+        return matches
+    for of in every:
+        # A part of `where` begins with these words, as "Lemma 8, Eq. (32)" does with "lemma 8" and "Eq. (32)".
+        printed = re.escape(pattern.removeprefix(f"{of.paper}."))
+        if re.search(rf"(?:^|, )(?=\w){printed}(?!\w)", of.where, re.IGNORECASE):
+            matches.append(of)
+    return matches

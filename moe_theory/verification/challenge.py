@@ -40,22 +40,17 @@ MOST_SEARCHED = 200  # statements, which the error is split over in advance: one
 FEW = 32  # replicates of a first look at a setting
 MANY = 256  # replicates of one at the best settings
 START = 32  # points that fill the region
-BATCH = 4  # points that run between two looks at the clock
 KEPT = 4  # settings that get neighbours and more replicates
 ROUNDS = 4  # how often they do
 FINALISTS = 3  # settings that are tested, and one of them once more, each at an even share of the error
-MOST_SHAPES = 10  # programs, which take seconds to compile,
-SHAPE_SHARE = 0.3  # and their share of the time
 HALVINGS = 5  # of a border
 PROBES = 8  # settings inside a clause that are searched
 TRIES = 8  # clauses that are tried
-# Each stage ends at this share of the time after the first look.
+# Each stage ends at this share of the time.
 ENDS = 0.3
 FILLING = 0.45
 PROMOTING = 0.6
 OVER = 1.5  # times the time, for shrinking, other readings, borders and a clause where there is a flip
-SLOW = 0.2  # share of the time that a first look may take before a second one, or one under other readings
-SLOWER = 4  # times as slow as the fastest program: most points are not spent on such
 BORDER_ERROR = 0.05  # error of a verdict that only places a border
 _UNFIT = {Status.INAPPLICABLE, Status.ERROR}
 
@@ -79,8 +74,8 @@ def challenge(
     Args:
         statement: its name, or a claim's id.
         seconds: time after which no new setting is begun.
-        reading: of everything else. None looks at the ends of each axis under all default readings under which the
-            hypotheses hold, and goes on under the one that came closest to a flip.
+        reading: of everything else. None searches under the first default reading that the hypotheses allow, and tests
+            what it finds under the others.
         error: probability that any flip is false. None splits 0.01 over the searches of all statements, each 1 / 200.
         module: the file that declares it, for the commands that repeat a flip.
         progress: where it is reported, by default a line in a notebook, else standard error.
@@ -93,7 +88,11 @@ def challenge(
         >>> found.sought, [each.name for each in found.free]
         ('break', ['num_samples'])
     """
-    chosen_statement = named(statement)
+    matches = every_named(statement)
+    if len(matches) > 1:
+        names = ", ".join(match.name for match in matches[:5]) + (", ..." if len(matches) > 5 else "")
+        raise InvalidValueError(f"{statement!r} names {len(matches)} statements, not one of {names}. Name one.")
+    chosen_statement = matches[0]
     claims = [registered()[id] for id in deciding(chosen_statement)]
     axes = axes_of(chosen_statement)
     if not seconds > 0:
@@ -120,34 +119,20 @@ def challenge(
         sought=search.sought,
         reading=search.reading.name,
         readings=[alike_reading.name for alike_reading in search.alike],
-        free=[described(axis, list(search.seen.recorded[axis])) for axis in axes],
+        free=[described(axis, list(search.recorded[axis])) for axis in axes],
         flips=flips,
         clause=clause,
         recorded=search.looked[()],
         nearest=search.nearest(flips),
-        settings=search.num_settings,
+        settings=len(search.looked),
         inadmissible=len(search.refused),
         shapes=search.num_shapes,
-        idle=search.idle(),
+        idle=[axis.name for axis in axes if axis in search.idle],
         seconds=round(search.spent, 1),
         seed=seed,
         error=error,
         command=" ".join(words),
     )
-
-
-def named(pattern: str) -> Statement:
-    """Return the one statement that a pattern names.
-
-    Raises: UnknownNameError; InvalidValueError where it names several.
-    """
-    matches = every_named(pattern)
-    if len(matches) > 1:
-        names = ", ".join(match.name for match in matches[:5]) + (", ..." if len(matches) > 5 else "")
-        raise InvalidValueError(
-            f"{pattern!r} names {len(matches)} statements, and this is of one. Name one of {names}."
-        )
-    return matches[0]
 
 
 def axes_of(of: Statement) -> tuple[FreeAxis, ...]:
@@ -166,61 +151,29 @@ def every_named(pattern: str) -> Sequence[Statement]:
     return matching(pattern, own_statements) or statements(pattern)
 
 
-@dataclasses.dataclass
-class _Seen:
-    """What was looked at under a reading."""
-
-    looked: dict[Point, Looked] = dataclasses.field(default_factory=dict)
-    refused: dict[Point, str] = dataclasses.field(default_factory=dict)  # reasons
-    end_violations: dict[FreeAxis, list[float]] = dataclasses.field(default_factory=dict)  # at the ends of each axis
-    recorded_violation: float = math.nan  # at the recorded setting, on as few replicates
-    recorded: dict[FreeAxis, set[Any]] = dataclasses.field(default_factory=dict)  # values of the cells
-
-
+@dataclasses.dataclass(eq=False)
 class RegionSearch:
     """A search under way: the settings that it has looked at, and those that were refused."""
 
-    def __init__(
-        self,
-        groups: Sequence[ClaimGroup],
-        axes: Sequence[FreeAxis],
-        seed: int,
-        error: float,
-        seconds: float,
-        module: str | None = None,
-        progress: Progress = quiet,
-    ) -> None:
-        self.groups = groups
-        self.axes = tuple(axes)
-        self.seed = seed
-        self.error = error
-        self.seconds = seconds
-        self.module = module
-        self.progress = progress
-        self.start_time = time.monotonic()
-        self.num_shapes = 0
-        self.flipped: list[Point] = []
-        self.alike: list[ReadingLike] = []  # readings under which the recorded setting is on the same side
-        self._compile_seconds: dict[Point, float] = {}  # by what experiments are built with; 0 for nothing compiled
-        self._pace: dict[Point, float] = {}  # seconds a replicate, likewise, of compiled programs
-        self._seen: dict[str, _Seen] = {}  # by reading
-        self._first_seconds = 0.0  # of the recorded setting
-        self._readings: Sequence[ReadingLike] = ()
+    groups: Sequence[ClaimGroup]
+    axes: Sequence[FreeAxis]
+    seed: int
+    error: float
+    seconds: float
+    module: str | None = None
+    progress: Progress = quiet
+    start_time: float = dataclasses.field(default_factory=time.monotonic)
+    num_shapes: int = 0  # of programs that were compiled
+    looked: dict[Point, Looked] = dataclasses.field(default_factory=dict)
+    refused: dict[Point, str] = dataclasses.field(default_factory=dict)  # reasons
+    flipped: list[Point] = dataclasses.field(default_factory=list)
+    idle: set[FreeAxis] = dataclasses.field(default_factory=set)  # axes whose ends change nothing
+    recorded: dict[FreeAxis, set[Any]] = dataclasses.field(default_factory=dict)  # values of the cells
 
     @property
     def spent(self) -> float:
         """Seconds since the search began."""
         return time.monotonic() - self.start_time
-
-    @property
-    def is_late(self) -> bool:
-        """Whether the search has taken so long that only what is tested already is reported."""
-        return self.spent > OVER * self.seconds
-
-    @property
-    def num_settings(self) -> int:
-        """Settings looked at, under all readings."""
-        return sum(len(seen.looked) for seen in self._seen.values())
 
     @property
     def sought(self) -> str:
@@ -232,84 +185,50 @@ class RegionSearch:
         return looked.violation if self.sought == "break" else -looked.violation
 
     def ranked(self) -> list[Point]:
-        """Return the settings under the present reading, those closest to a flip first."""
+        """Return the settings, those closest to a flip first."""
         return sorted(self.looked, key=lambda point: -self.gain(self.looked[point]))
 
     def nearest(self, flips: Sequence[Flip]) -> Looked:
         """Return the setting that came closest to a flip and is none; the recorded one where there is no other."""
-        recorded = self.looked[()]
         flipped = [flip.setting for flip in flips]
-        for point in self.ranked():
-            looked = self.looked[point]
-            if looked is not recorded and looked.setting not in flipped:
-                return looked
-        return recorded
-
-    def idle(self) -> list[str]:
-        """Return the axes whose ends change nothing."""
-        seen = self.seen
-        names = []
-        for axis in self.axes:
-            changes = [abs(violation - seen.recorded_violation) for violation in seen.end_violations.get(axis, ())]
-            if changes and max(changes) < 1e-9:
-                names.append(axis.name)
-        return names
+        others = [self.looked[point] for point in self.ranked() if point and _values(point) not in flipped]
+        return others[0] if others else self.looked[()]
 
     def begin(self, readings: Sequence[ReadingLike], name: str) -> None:
-        """Look at the recorded setting under the readings that the hypotheses allow.
-
-        Those on the side of the first are searched.
+        """Look at the recorded setting under all readings, to search under the first that the hypotheses allow.
 
         Raises: InvalidValueError where there is none.
         """
-        self._readings = readings
-        for reading in readings:
-            self._go_on_under(reading)
-            self.look([()], FEW)
-            if self.spent > SLOW * self.seconds and any(seen.looked for seen in self._seen.values()):
-                break
-        admissible = [reading for reading in readings if reading.name in self._seen and self._seen[reading.name].looked]
-        if not admissible:
-            raise InvalidValueError(f"{name} cannot be judged at its recorded point: {self.refused[()]}")
-        self._go_on_under(admissible[0])
-        sought = self.sought
-        self._first_seconds = self.spent
-        for reading in admissible:
-            self._go_on_under(reading)
-            self.seen.recorded_violation = self.looked[()].violation
-            cells = list(self._cells_under(reading))
-            for axis in self.axes:
-                self.seen.recorded[axis] = {axis.recorded_at(params, dims) for dims, params in cells}
-            if self.sought == sought:
-                self.alike.append(reading)
-        self._go_on_under(self.alike[0])
-        if self.spent < SLOW * self.seconds:
-            self.look([()], MANY)
-
-    def _cells_under(self, reading: ReadingLike) -> Iterable[tuple[Any, Any]]:
-        """Yield dims and parameters of the cells that claims read."""
-        for experiment, claims in self.groups:
-            for cell in experiment.cells_under(reading):
-                if any(claim.cells is None or cell.name in claim.cells for claim in claims):
-                    yield experiment.dims, cell.params
+        self.num_readings = len(readings)
+        num_programs = engine.num_programs()
+        answers = [(reading, self._judged([()], FEW, self.seed, self.error, reading)[()]) for reading in readings]
+        judged = [(reading, _worst(answer)) for reading, answer in answers if not isinstance(answer, str)]
+        if not judged:
+            raise InvalidValueError(f"{name} cannot be judged at its recorded point: {answers[0][1]}")
+        self.num_shapes = int(engine.num_programs() > num_programs)
+        self.reading, self._first_violation = judged[0]
+        self.looked[()] = Looked({}, self._first_violation, FEW)
+        is_broken = self._first_violation > 0
+        self.alike = [reading for reading, violation in judged if (violation > 0) == is_broken]
+        cells = [
+            (experiment.dims, cell.params)
+            for experiment, claims in self.groups
+            for cell in experiment.cells_under(self.reading)
+            if any(claim.cells is None or cell.name in claim.cells for claim in claims)
+        ]
+        for axis in self.axes:
+            self.recorded[axis] = {axis.recorded_at(params, dims) for dims, params in cells}
+        self.look([()], MANY)
 
     def run(self) -> list[Flip]:
         """Go through all stages and return the flips."""
-        for reading in self.alike:
-            self._go_on_under(reading)
-            for axis in sorted(self.axes, key=lambda axis: not self._is_built(axis)):
-                ends = [self._point({axis: end}) for end in axis.ends]
-                self.look(ends, FEW, ENDS)
-                self.seen.end_violations[axis] = [
-                    self.looked[end].violation for end in ends if end and end in self.looked
-                ]
-        self._go_on_under(max(self.alike, key=self._best_gain))
-        for places in np.split(qmc.Sobol(len(self.axes), rng=self.seed).random(START), START // BATCH):
-            points = []
-            for number, row in enumerate(places):
-                values = {axis: axis.at(place) for axis, place in zip(self.axes, row, strict=True)}
-                points.append(self._affordable(values, number))
-            self.look(points, FEW, FILLING)
+        for axis in sorted(self.axes, key=lambda axis: not self._is_built(axis)):
+            ends = [point for end in axis.ends if (point := self._point({axis: end}))]
+            self.look(ends, FEW, ENDS)
+            seen = [self.looked[end].violation for end in ends if end in self.looked]
+            if seen and max(abs(violation - self._first_violation) for violation in seen) < 1e-9:
+                self.idle.add(axis)
+        self.look(self._filling(START, self.seed), FEW, FILLING)
         random = np.random.default_rng(self.seed)
         for _ in range(ROUNDS):
             best = self.ranked()[:KEPT]
@@ -318,52 +237,27 @@ class RegionSearch:
         self.look(self._finalists(), MANY)
         return self._flips()
 
-    def _go_on_under(self, reading: ReadingLike) -> None:
-        """Go on under a reading, with what was seen under it."""
-        self.reading = reading
-        self.seen = self._seen.setdefault(reading.name, _Seen())
-        self.looked = self.seen.looked
-        self.refused = self.seen.refused
-
-    def _best_gain(self, reading: ReadingLike) -> float:
-        return max(map(self.gain, self._seen[reading.name].looked.values()))
-
     def look(self, points: Iterable[Point], replicates: int, until: float = 1.0) -> None:
         """Look at settings that have had fewer replicates, until a share of the time is up.
 
-        Several run at once, as many as there are workers, or one of another shape.
+        As many run at once as there are workers.
         """
         waiting = [point for point in dict.fromkeys(points) if self._num_replicates(point) < replicates]
-        while waiting and (not self.looked or self._is_before(until)):
-            words = f"{len(self.looked)} settings and {self.num_shapes} shapes of programs under {self.reading.name}"
-            self.progress.at(words)
-            shape = self._shape(waiting[0])
-            is_new = shape not in self._compile_seconds
-            batch = [point for point in waiting if self._shape(point) == shape]
-            batch = batch[: 1 if is_new else max(num_device_workers(), 1)]
-            waiting = [point for point in waiting if point not in batch]
+        width = num_device_workers()
+        for start in range(0, len(waiting), width):
+            if self.spent > until * self.seconds:
+                return
+            self.progress.at(f"{len(self.looked)} settings and {self.num_shapes} shapes of programs")
+            batch = waiting[start : start + width]
             num_programs = engine.num_programs()
-            start = self.spent
-            verdicts = self._judged(batch, replicates, self.seed, self.error)
-            seconds = self.spent - start
-            for point, own_verdicts in verdicts.items():
-                self._note(point, own_verdicts, replicates)
-            if is_new and verdicts:
-                is_compiled = engine.num_programs() > num_programs
-                self.num_shapes += is_compiled
-                self._compile_seconds[shape] = seconds * is_compiled
-            elif not is_new:
-                self._pace[shape] = seconds / len(batch) / replicates
-
-    def _is_before(self, share: float) -> bool:
-        """Whether a share of the time after the first look is left."""
-        return self.spent < self._first_seconds + share * (self.seconds - self._first_seconds)
-
-    def _note(self, point: Point, verdicts: Sequence[Verdict], replicates: int | None = None) -> None:
-        if replicates is None:
-            replicates = min(verdict.replicates for verdict in verdicts)
-        violation = max(verdict.violation for verdict in verdicts)
-        self.looked[point] = Looked(_values(point), violation, replicates)
+            new_shapes = set(map(self._shape, batch)) - self._shapes()
+            for point, answer in self._judged(batch, replicates, self.seed, self.error).items():
+                if isinstance(answer, str):
+                    self.refused[point] = answer
+                else:
+                    self.looked[point] = Looked(_values(point), _worst(answer), replicates)
+            if engine.num_programs() > num_programs:
+                self.num_shapes += len(new_shapes & self._shapes())
 
     def _num_replicates(self, point: Point) -> float:
         """Replicates that a setting has had; infinitely many where it was refused."""
@@ -378,12 +272,9 @@ class RegionSearch:
         seed: int,
         error: float,
         reading: ReadingLike | None = None,
-    ) -> dict[Point, list[Verdict]]:
-        """Return the verdicts at admissible settings.
-
-        Inadmissible ones are noted, unless another reading is given.
-        """
-        refused = self.refused if reading is None else {}
+    ) -> dict[Point, list[Verdict] | str]:
+        """Return the verdicts at each setting, or why there are none: late in a search there is no time for any."""
+        answers: dict[Point, list[Verdict] | str] = {}
         monitors: dict[Point, list[StudyMonitor]] = {}
         for point in points:
             try:
@@ -392,25 +283,28 @@ class RegionSearch:
                     for experiment, claims in self.groups
                 ]
             except MoeTheoryError as refusal:
-                refused[point] = str(refusal)
+                answers[point] = str(refusal)
                 continue
             studies = resolve(groups, replicates, seed, error, module=self.module).studies
             monitors[point] = [StudyMonitor(study) for study in studies]
-        take_looks([monitor for group in monitors.values() for monitor in group], quiet, lambda *_: None)
-        verdicts: dict[Point, list[Verdict]] = {}
+        end_time = self.start_time + OVER * self.seconds if self.looked else math.inf
+        take_looks([monitor for group in monitors.values() for monitor in group], quiet, lambda _: None, end_time)
         for point, group in monitors.items():
             latest = [test.latest for monitor in group for test in monitor.tests]
             unfit = [verdict for verdict in latest if verdict.status in _UNFIT or math.isnan(verdict.violation)]
-            if unfit:
-                refused[point] = unfit[0].reason
-            else:
-                verdicts[point] = latest
-        return verdicts
+            answers[point] = unfit[0].reason if unfit else latest
+        return answers
 
-    @property
-    def _share(self) -> float:
-        """The error of each verdict that may be published."""
-        return self.error / (FINALISTS + 1) / len(self._readings)
+    def _tested(self, point: Point, offset: int, reading: ReadingLike | None = None) -> list[Verdict]:
+        """Return verdicts that may be published, on as many replicates as decide; none at an inadmissible setting."""
+        error = self.error / (FINALISTS + 1) / self.num_readings
+        answer = self._judged([point], None, self.seed + offset, error, reading)[point]
+        return [] if isinstance(answer, str) else answer
+
+    def _note(self, point: Point, verdicts: Sequence[Verdict]) -> None:
+        """Keep what a test has said of a setting."""
+        replicates = min(verdict.replicates for verdict in verdicts)
+        self.looked[point] = Looked(_values(point), _worst(verdicts), replicates)
 
     def _flips(self) -> list[Flip]:
         flips: list[Flip] = []
@@ -419,34 +313,24 @@ class RegionSearch:
             names = {axis.name for axis, _ in point}
             if any(names >= flip.setting.keys() for flip in flips):
                 continue
-            verdicts = self._at(point, None, self.seed + 1, self._share)
+            verdicts = self._tested(point, 1)
             if not self._is_flip(verdicts):
                 continue
             if len(point) > 1 and not is_shrunk:
                 is_shrunk = True
-                smaller = self._shrunk(point, self._share)
-                repeated = self._at(smaller, None, self.seed + 3, self._share) if smaller != point else []
+                smaller = self._shrunk(point)
+                repeated = self._tested(smaller, 3) if smaller != point else []
                 if self._is_flip(repeated):
                     point = smaller
                     verdicts = repeated
             self._note(point, verdicts)
             self.flipped.append(point)
             borders = {axis.name: self._border(point, axis) for axis, _ in point}
-            borders = {name: border for name, border in borders.items() if border}
-            flips.append(Flip(_values(point), [*verdicts, *self._under_others(point)], borders))
+            for reading in self.alike:
+                if reading is not self.reading:
+                    verdicts = [*verdicts, *self._tested(point, 1, reading)]
+            flips.append(Flip(_values(point), verdicts, {name: border for name, border in borders.items() if border}))
         return flips
-
-    def _under_others(self, point: Point) -> list[Verdict]:
-        """Return the verdicts at a setting under the other readings, as far as there is time.
-
-        Readings known to disagree at the recorded setting are left out.
-        """
-        verdicts: list[Verdict] = []
-        for reading in self._readings:
-            is_alike = reading in self.alike or reading.name not in self._seen
-            if is_alike and reading is not self.reading and not self.is_late:
-                verdicts += self._at(point, None, self.seed + 1, self._share, reading)
-        return verdicts
 
     def clause(self) -> Clause | None:
         """Return at most two inequalities within which no look is beyond its margin; None where there are none.
@@ -462,17 +346,18 @@ class RegionSearch:
             bounds = self._fitted(anchor, bad)
             if not bounds:
                 return None
-            probes = [self._point(values) for values in self._within(bounds, dict(anchor), attempt)]
+            edges = [self._point({**dict(anchor), axis: bound.value}) for axis, bound in bounds]
+            probes = [*edges, *self._within(bounds, self.seed + attempt)]
             self.look(probes, FEW, OVER)
             inside = sorted((point for point in self.looked if self._allows(bounds, point)), key=self._violation)
             closest = inside[-2:]
             is_broken = self._violation(closest[-1]) > 0
-            for point in () if is_broken or self.is_late else closest:
-                verdicts = self._at(point, None, self.seed + 4, self.error / (FINALISTS + 1))
+            for point in () if is_broken else closest:
+                verdicts = self._tested(point, 4)
                 if verdicts:
                     self._note(point, verdicts)
             if not is_broken and all(self._violation(point) <= 0 for point in closest):
-                readings = self._standing(dict.fromkeys([*probes[: len(bounds)], *closest]))
+                readings = self._standing(dict.fromkeys([*edges, *closest]))
                 return Clause([bound for _, bound in bounds], len(inside), self.looked[closest[-1]], readings)
         return None
 
@@ -482,8 +367,7 @@ class RegionSearch:
         for reading in self.alike:
             if reading is self.reading:
                 continue
-            verdicts = [self._at(point, None, self.seed + 4, self._share, reading) for point in points]
-            statuses = {verdict.status for own_verdicts in verdicts for verdict in own_verdicts}
+            statuses = {verdict.status for point in points for verdict in self._tested(point, 4, reading)}
             if statuses and Status.REFUTED not in statuses:
                 names.append(reading.name)
         return names
@@ -499,21 +383,25 @@ class RegionSearch:
             return []
         allowed_good = self._table(singles, good)
         allowed_bad = self._table(singles, list(bad))
-        scores = np.where(allowed_bad.any(1), -1, allowed_good.sum(1))
-        if scores.max() >= 0:
-            return [singles[scores.argmax()]]
-        pair_scores = [
-            np.where((one_bad & allowed_bad).any(1), -1, (one_good & allowed_good).sum(1))
-            for one_good, one_bad in zip(allowed_good, allowed_bad, strict=True)
-        ]
-        first, second = np.unravel_index(np.argmax(pair_scores), (len(singles), len(singles)))
-        return [singles[first], singles[second]] if pair_scores[first][second] >= 0 else []
+        # How many good settings a pair of bounds allows, -1 where it allows a bad one. A bound alone is a pair with
+        # itself.
+        scores = np.stack(
+            [
+                np.where((one_bad & allowed_bad).any(1), -1, (one_good & allowed_good).sum(1))
+                for one_good, one_bad in zip(allowed_good, allowed_bad, strict=True)
+            ]
+        )
+        alone = scores.diagonal()
+        if alone.max() >= 0:
+            return [singles[int(alone.argmax())]]
+        first, second = divmod(int(scores.argmax()), len(singles))
+        return [singles[first], singles[second]] if scores[first, second] >= 0 else []
 
     def _single_bounds(self, points: Sequence[Point]) -> Bounds:
         """Return all bounds of one axis at values of these settings."""
         bounds: Bounds = []
         for axis in self.axes:
-            if len(self.seen.recorded[axis]) > 1:
+            if len(self.recorded[axis]) > 1:
                 continue
             for value in dict.fromkeys(self._value(point, axis) for point in points):
                 relations = ("=",) if isinstance(value, str) else ("≤", "≥")
@@ -530,62 +418,50 @@ class RegionSearch:
 
     def _value(self, point: Point, axis: FreeAxis) -> Any:
         """A setting's value on an axis that is recorded at one."""
-        return dict(point).get(axis, next(iter(self.seen.recorded[axis])))
+        return dict(point).get(axis, next(iter(self.recorded[axis])))
 
-    def _within(self, bounds: Bounds, anchor: Mapping[FreeAxis, Any], attempt: int) -> list[Mapping[FreeAxis, Any]]:
-        """Return settings that the bounds allow: at their edges, with all else at the anchor, and inside."""
-        edges = [{**anchor, axis: bound.value} for axis, bound in bounds]
-        filling: list[Mapping[FreeAxis, Any]] = []
-        for number, row in enumerate(qmc.Sobol(len(self.axes), rng=self.seed + attempt).random(PROBES * 8)):
-            values = {axis: axis.at(place) for axis, place in zip(self.axes, row, strict=True)}
+    def _within(self, bounds: Bounds, seed: int) -> list[Point]:
+        """Return settings that the bounds allow, half of them at an edge."""
+        filling: list[Point] = []
+        for number, drawn in enumerate(self._filling(PROBES * 8, seed)):
+            values = dict(drawn)
             for place, (axis, bound) in enumerate(bounds):
                 is_at_edge = (number + place) % 2 == 0
-                if is_at_edge or not bound.allows(values[axis]):
+                if is_at_edge or not bound.allows(self._value(drawn, axis)):
                     values[axis] = bound.value
             point = self._affordable(values, number)
             if self._allows(bounds, point):
-                filling.append(dict(point))
-        return [*edges, *filling[:PROBES]]
-
-    def _at(
-        self, point: Point, replicates: int | None, seed: int, error: float, reading: ReadingLike | None = None
-    ) -> list[Verdict]:
-        """Return the verdicts at a setting; with None on as many replicates as decide, or as there is time for."""
-        pace = self._pace.get(self._shape(point))
-        if replicates is None and pace:
-            room = max((OVER * self.seconds - self.spent) / pace, MANY)
-            most = max(experiment.replicates for experiment, _ in self.groups)
-            replicates = None if room >= most else 2 ** int(math.log2(room))
-        return self._judged([point], replicates, seed, error, reading).get(point, [])
+                filling.append(point)
+        return filling[:PROBES]
 
     def _is_flip(self, verdicts: Sequence[Verdict]) -> bool:
         if self.sought == "break":
             return any(verdict.status is Status.REFUTED for verdict in verdicts)
         return bool(verdicts) and all(verdict.status is Status.SUPPORTED for verdict in verdicts)
 
-    def _shrunk(self, point: Point, error: float) -> Point:
+    def _shrunk(self, point: Point) -> Point:
         """Return the flip with as many axes back at the recorded value as it stands without."""
         for axis, _ in point:
             smaller = tuple(pair for pair in point if pair[0] is not axis)
-            if smaller and not self.is_late and self._is_flip(self._at(smaller, None, self.seed + 2, error)):
+            if smaller and self._is_flip(self._tested(smaller, 2)):
                 point = smaller
         return point
 
     def _border(self, point: Point, axis: FreeAxis) -> list[Any]:
         """Return values on either side of the border along an axis, from the recorded one to where it flips."""
-        within = next(iter(self.seen.recorded[axis]))
+        within = next(iter(self.recorded[axis]))
         beyond = dict(point)[axis]
-        if len(self.seen.recorded[axis]) > 1 or isinstance(within, str):
+        if len(self.recorded[axis]) > 1 or isinstance(within, str):
             return []
         for _ in range(HALVINGS):
             middle = axis.halfway(within, beyond)
-            if middle is None or self.is_late:
+            if middle is None:
                 break
-            verdicts = self._at(self._point({**dict(point), axis: middle}), MANY, self.seed + 2, BORDER_ERROR)
-            if not verdicts:
+            halfway = self._point({**dict(point), axis: middle})
+            answer = self._judged([halfway], MANY, self.seed + 2, BORDER_ERROR)[halfway]
+            if isinstance(answer, str):
                 break
-            worst = Looked({}, max(verdict.violation for verdict in verdicts), MANY)
-            if self.gain(worst) > 0:
+            if self.gain(Looked({}, _worst(answer), MANY)) > 0:
                 beyond = middle
             else:
                 within = middle
@@ -601,43 +477,46 @@ class RegionSearch:
         most = max((gains[point] for point in beyond), default=0.0)
         beyond.sort(key=lambda point: (gains[point] < most / 2, len(point)))
         by_axes: dict[tuple[FreeAxis, ...], Point] = {}
-        for point in reversed(beyond):
-            by_axes[tuple(axis for axis, _ in point)] = point
-        return [*reversed(by_axes.values())][:FINALISTS]
+        for point in beyond:
+            by_axes.setdefault(tuple(axis for axis, _ in point), point)
+        return list(by_axes.values())[:FINALISTS]
+
+    def _filling(self, number: int, seed: int) -> list[Point]:
+        """Return settings that fill the region evenly."""
+        places = qmc.Sobol(len(self.axes), rng=seed).random(number)
+        return [
+            self._affordable({axis: axis.at(place) for axis, place in zip(self.axes, row, strict=True)}, number)
+            for number, row in enumerate(places)
+        ]
 
     def _neighbour(self, point: Point, random: np.random.Generator) -> Point:
         """Return the setting with one axis drawn again, or halfway to the recorded value."""
-        axis = self.axes[random.integers(len(self.axes))]
+        axis = self.axes[int(random.integers(len(self.axes)))]
         values = dict(point)
-        recorded = next(iter(self.seen.recorded[axis]))
+        recorded = next(iter(self.recorded[axis]))
         middle = axis.halfway(recorded, values[axis]) if axis in values and random.random() < 0.5 else None
         return self._affordable({**values, axis: axis.at(random.random()) if middle is None else middle})
 
-    def _affordable(self, values: Mapping[FreeAxis, Any], place: int = 0) -> Point:
-        """Return the setting, in most places with sizes whose programs are compiled and fast."""
+    def _affordable(self, values: Mapping[FreeAxis, Any], number: int = 0) -> Point:
+        """Return the setting, at sizes whose programs are compiled, unless sizes are all that is free."""
         point = self._point(values)
-        shape = self._shape(point)
-        costs = [seconds for compiled, seconds in self._compile_seconds.items() if compiled]
-        is_compiled = shape in self._compile_seconds
-        needs_no_programs = bool(costs) and not any(costs)
-        share = 1.0 if all(self._is_built(axis) for axis in self.axes) else SHAPE_SHARE
-        has_time = self.num_shapes < MOST_SHAPES and sum(costs) < share * self.seconds
-        if not is_compiled and (needs_no_programs or has_time):
-            return point
-        fastest = min(self._pace.values(), default=0.0)
-        fast = [compiled for compiled in self._compile_seconds if self._pace.get(compiled, 0.0) <= SLOWER * fastest]
-        if is_compiled and (place == 0 or shape in fast):
+        shapes = sorted(self._shapes(), key=str)
+        if not self.num_shapes or self._shape(point) in shapes or all(map(self._is_built, self.axes)):
             return point
         unbuilt = {axis: value for axis, value in values.items() if not self._is_built(axis)}
-        return self._point(unbuilt | dict(fast[(len(self.looked) + place) % len(fast)]))
+        return self._point(unbuilt | dict(shapes[number % len(shapes)]))
 
     def _point(self, values: Mapping[FreeAxis, Any]) -> Point:
         return tuple(
-            (axis, values[axis]) for axis in self.axes if axis in values and {values[axis]} != self.seen.recorded[axis]
+            (axis, values[axis]) for axis in self.axes if axis in values and {values[axis]} != self.recorded[axis]
         )
 
     def _shape(self, point: Point) -> Point:
+        """What the programs of a setting are compiled for."""
         return tuple(pair for pair in point if self._is_built(pair[0]))
+
+    def _shapes(self) -> set[Point]:
+        return set(map(self._shape, self.looked))
 
     def _is_built(self, axis: FreeAxis) -> bool:
         return any(axis.is_built(experiment) for experiment, _ in self.groups)
@@ -645,3 +524,7 @@ class RegionSearch:
 
 def _values(point: Point) -> dict[str, Any]:
     return {axis.name: value for axis, value in point}
+
+
+def _worst(verdicts: Iterable[Verdict]) -> float:
+    return max(verdict.violation for verdict in verdicts)

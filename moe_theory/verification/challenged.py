@@ -111,7 +111,6 @@ class Challenge(Shown):
         return self.clause is not None and reading in self.clause.readings
 
     def row(self) -> dict[str, Any]:
-        """Its facts by name, as a table of many has them."""
         at = "; ".join(placed(flip.setting) for flip in self.flips)
         return {"statement": self.statement, "sought": self.sought, "found": at or "none", "settings": self.settings}
 
@@ -135,10 +134,13 @@ class Challenge(Shown):
 
     def flips_under(self, reading: str) -> list[Flip]:
         """The flips whose verdicts under a reading are the other way than at the recorded point."""
-        expected = Status.REFUTED if self.sought == "break" else Status.SUPPORTED
-        quantifier = any if self.sought == "break" else all
-        verdicts_of = ((flip, flip.under(reading)) for flip in self.flips)
-        return [each for each, own in verdicts_of if own and quantifier(v.status is expected for v in own)]
+        flips = []
+        for flip in self.flips:
+            statuses = [verdict.status for verdict in flip.under(reading)]
+            is_rescue = bool(statuses) and set(statuses) == {Status.SUPPORTED}
+            if Status.REFUTED in statuses if self.sought == "break" else is_rescue:
+                flips.append(flip)
+        return flips
 
 
 def said(value: Any) -> str:

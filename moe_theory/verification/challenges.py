@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from moe_theory.core.errors import DamagedError
-from moe_theory.runs import Progress, automatic
 from moe_theory.runs.store import Store, require_no_0_1
 from moe_theory.verification import registry
 from moe_theory.verification.archive import Keys
@@ -30,12 +29,9 @@ def search_each(
     patterns: Sequence[str],
     seconds: float = SECONDS,
     *,
-    reading: str | None = None,
-    seed: int = 0,
     error: float | None = None,
-    module: str | None = None,
     folder: str | os.PathLike[str] | None = None,
-    progress: Progress = automatic,
+    **how: Any,
 ) -> list[Challenge]:
     """Search what each of several statements leaves free, those left out that leave nothing.
 
@@ -44,6 +40,7 @@ def search_each(
         error: probability that any flip of all of them is false, split evenly; None gives each the share that
             `challenge` takes alone.
         folder: where each search is saved. One of the same code, time, seed and error that is there is not made again.
+        how: further arguments of `challenge`.
     Raises: InvalidValueError for one statement that leaves nothing free, or a folder of version 0.1; else as
         `challenge`. Searches that have ended are saved.
     """
@@ -51,7 +48,8 @@ def search_each(
     searchable = [statement for statement in every if (axes_of(statement) if len(every) == 1 else free_of(statement))]
     share = None if error is None else error / max(len(searchable), 1)
     digests = Keys()
-    keys = {searched.name: _key(digests, searched, seconds, reading, seed, share) for searched in searchable}
+    decisive = (seconds, how.get("reading"), how.get("seed"), share)
+    keys = {searched.name: _key(digests, searched, decisive) for searched in searchable}
     store = None if folder is None else _store(Path(folder))
     searches: list[Challenge] = []
     for name, key in keys.items():
@@ -59,8 +57,7 @@ def search_each(
         if row is not None:
             searches.append(_parsed(row))
             continue
-        how: Any = {"reading": reading, "seed": seed, "error": share, "module": module}
-        searches.append(challenge(name, seconds, **how, progress=progress))
+        searches.append(challenge(name, seconds, error=share, **how))
         if store is not None:
             text = json.dumps(searches[-1].to_json(), ensure_ascii=False)
             store.put({key: text.encode()}, label=name)
@@ -83,7 +80,6 @@ def kept(folder: Path) -> list[Challenge]:
 
 
 def _store(folder: Path) -> Store:
-    """The searches in a folder. Raises: InvalidValueError for one that version 0.1 wrote."""
     place = folder / FOLDER
     require_no_0_1(place, "*.json")
     return Store(place, way_out="make room or name another --out")
@@ -97,7 +93,7 @@ def _parsed(row: bytes) -> Challenge:
         raise DamagedError(f"a saved search is of other code ({failure}). Search again.") from None
 
 
-def _key(keys: Keys, of: Statement, *settings: object) -> str:
+def _key(keys: Keys, of: Statement, settings: object) -> str:
     """A digest of the code of a statement's claims, of what it leaves free and of how it is searched."""
     claims = [registered()[id] for id in deciding(of)]
     readings = registry.select_readings(claims[0].paper, None)

@@ -71,13 +71,8 @@ class Experiment(Shown):
         return id(self)
 
     def __fingerprint__(self) -> Any:
-        return (
-            {**vars(self), "of": None, "length_of": None},
-            Experiment.cells_under,
-            Experiment.over,
-            Experiment.at,
-            Experiment.together,
-        )
+        ways = (Experiment.cells_under, Experiment.over, Experiment.at, Experiment.together)
+        return {**vars(self), "of": None, "length_of": None}, *ways
 
     def row(self) -> dict[str, Any]:
         """Its facts by name, as a table of many has them."""
@@ -91,20 +86,10 @@ class Experiment(Shown):
     def cells_under(self, reading: ReadingLike) -> list[Cell]:
         """The cells with their parameters under a reading."""
         params = {name: reading.params(**overrides) for name, overrides in self.cells.items()}
+        fields = ("record_every", "observe", "start", "keeps_state", "is_double", "dims")
+        shared = {field: getattr(self, field) for field in fields}
         return [
-            Cell(
-                name,
-                self.system_of(name),
-                cell_params,
-                self._length_at(name, cell_params),
-                self.record_every,
-                self.observe,
-                self.start,
-                keeps_state=self.keeps_state,
-                is_double=self.is_double,
-                dims=self.dims,
-            )
-            for name, cell_params in params.items()
+            Cell(name, self.system_of(name), own, self._length_at(name, own), **shared) for name, own in params.items()
         ]
 
     def _length_at(self, cell: str, params: Any) -> int:
@@ -116,9 +101,9 @@ class Experiment(Shown):
         return needed if self.record_every > needed else math.ceil(needed / self.record_every) * self.record_every
 
     def at_setting(self, setting: Setting) -> "Experiment":
-        """The same with the sizes and choices of a setting, built by `of`; itself where there are none. Parameters are
-        changed in the reading that cells are run under, `settings.at_setting`. Raises: DeclarationError for an
-        `of` that builds another experiment; else as `of`.
+        """The same with the sizes and choices of a setting, built by `of`; itself where there are none.
+
+        Raises: DeclarationError for an `of` that builds another experiment; else as `of`.
         """
         if not setting:
             return self
@@ -136,11 +121,6 @@ class Experiment(Shown):
                 of each; or cells' names.
             values: of the parameter, where not all of them are meant.
         Raises: DeclarationError for cells that are not there, or that differ in more than the parameter.
-
-        Examples:
-            >>> from moe_theory.edge.experiments import ADAPTIVE
-            >>> ADAPTIVE.over("num_experts", 30, 50).labels
-            ('M = 30', 'M = 50')
         """
         if isinstance(axis, Mapping):
             return Selection(self, tuple(axis), tuple(axis), tuple(map(float, axis.values())))
@@ -154,19 +134,11 @@ class Experiment(Shown):
             )
         wanted_values = values or tuple(named.values())
         cells = tuple(name for value in wanted_values for name, cell_value in named.items() if cell_value == value)
-        other_overrides = [{k: v for k, v in self.cells[name].items() if k != axis} for name in cells]
-        differing = sorted(
-            {
-                k
-                for overrides_of_one in other_overrides
-                for k in overrides_of_one
-                if any(overrides_of_one[k] != other.get(k) for other in other_overrides)
-            }
-        )
-        if len(cells) != len(wanted_values) or len(set(cells)) < len(cells) or differing:
-            examples = list(zip(named, named.values(), strict=True))[:2]
-            example = ", ".join(f"{name!r}: {shown(value)}" for name, value in examples)
-            also = f" and differ in more than that, in {', '.join(differing)}" if differing else ""
+        others = [{k: v for k, v in self.cells[name].items() if k != axis} for name in cells]
+        is_alike = all(other == others[0] for other in others)
+        if len(cells) != len(wanted_values) or len(set(cells)) < len(cells) or not is_alike:
+            example = ", ".join(f"{name!r}: {shown(value)}" for name, value in list(named.items())[:2])
+            also = "" if is_alike else " and differ in more than that"
             raise DeclarationError(
                 f"experiment {self.name}: {len(cells)} cells set {axis} to {', '.join(map(str, wanted_values))}{also}. "
                 f"Name the cells, with their abscissas: over({{{example}}})."
@@ -264,13 +236,11 @@ class Claim(Shown):
     """One testable consequence of a statement, under a criterion.
 
     `observe` gives one number a replicate, or a short vector of components, from the experiment's runs. The criterion
-    compares them with what is claimed of their mean, as a constant or, for replicates with pools of their own, one a
-    replicate. For an ordering that is the larger side, measured too. For a probability `observe` says of each replicate
-    whether the event happened. For a rate its components are positive quantities at the grid points, and the value is
-    the exponent: a quantity that is O(x^e) for small x has a slope of at least e, one that is O(n^-e) for large n a
-    slope of at most -e, and one that is Theta(x^e) a slope `equal` to e within the margin. For a counterexample
-    `observe` says of each replicate whether its instance violates the statement, and the value how often the statement
-    allows that: an instance that does not violate it shows nothing.
+    compares them with what is claimed of their mean, as a constant or one a replicate. For an ordering that is the
+    larger side. For a probability `observe` says whether the event happened, for a counterexample whether the instance
+    violates the statement. For a rate its components are positive quantities at the grid points, and the value is the
+    exponent: a quantity that is O(x^e) for small x has a slope of at least e, one that is O(n^-e) for large n a slope
+    of at most -e, and one that is Theta(x^e) a slope `equal` to e within the margin.
 
     Functions treat each replicate by itself: a claim is judged in looks, and each look adds replicates. `ranges` says,
     by the names "observed", "predicted" and "scale", what their values never leave: see `ranged`.
@@ -331,20 +301,19 @@ def require_replicates_last(
     if len(shape) not in (1, 2) or shape[-1] != count:
         raise DeclarationError(
             f"{getattr(function, '__name__', 'the function')} gave shape {shape} for {count} replicates"
-            f"{'' if cell is None else f' of {shortened(cell)}'}: replicates "
-            f"last, (B,) or (V, B). Give one number a replicate, ({count},), or V components, (V, {count})."
+            f"{'' if cell is None else f' of {shortened(cell)}'}: replicates last, (B,) or (V, B). Give one number a "
+            f"replicate, ({count},), or V components, (V, {count})."
         )
 
 
 _REGISTERED: dict[str, Claim] = {}
 
 
-def register(claim: Claim) -> Claim:
-    """Adds a claim to those there are. Raises: DeclarationError for an id that is taken."""
+def register(claim: Claim) -> None:
+    """Add a claim to those there are. Raises: DeclarationError for an id that is taken."""
     if claim.id in _REGISTERED:
         raise DeclarationError(f"claim {claim.id} is registered already. Choose another id.")
     _REGISTERED[claim.id] = claim
-    return claim
 
 
 def registered() -> dict[str, Claim]:

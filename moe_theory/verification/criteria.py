@@ -6,7 +6,7 @@ are functions of `verification.judgement`.
 
 import dataclasses
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
@@ -45,15 +45,13 @@ from moe_theory.verification.verdict import Curve, Trend
 
 Side = Literal["at_most", "at_least", "equal"]
 ONE_SIDED = ("at_most", "at_least")
+NEEDS_MARGIN = "an equality needs a margin above 0: no sample shows that two numbers are the same."
 LEAST_POINTS = 4  # of the grid of a limit,
 LEAST_DECADES = 2  # and how far it reaches at least
 
 
 class Samples(NamedTuple):
-    """Samples of a claim, in float64: one row a replicate, one column a component.
-
-    Kind, side and margin do not enter: they are the judgement's.
-    """
+    """Samples of a claim, in float64: one row a replicate, one column a component."""
 
     observed: Float[np.ndarray, "B V"]
     predicted: Float[np.ndarray, "B V"] | None = None  # of a rate (B, 1), its exponent
@@ -68,10 +66,7 @@ class Samples(NamedTuple):
         return Samples(*(None if part is None else part[rows] for part in self))  # pyright: ignore[reportArgumentType]
 
     def after(self, earlier: "Samples | None") -> "Samples":
-        """Return these replicates behind earlier ones.
-
-        Raises: DeclarationError where the two have different components.
-        """
+        """Return these replicates behind earlier ones. Raises: DeclarationError where components differ."""
         if earlier is None:
             return self
         if earlier.observed.shape[1] != self.observed.shape[1]:
@@ -141,36 +136,24 @@ class Criterion:
 
     def require_valid(self, claim: str) -> None:
         """Raise DeclarationError, with the claim's id, for a criterion that decides nothing."""
+        for complaint in self._complaints():
+            raise DeclarationError(f"claim {claim}: {complaint}")
+
+    def _complaints(self) -> Iterator[str]:
+        """Yield what makes it decide nothing."""
         if not self.margin >= 0:
-            raise DeclarationError(f"claim {claim}: margin={self.margin} must be a number of at least 0.")
-        self._require_margin(claim)
+            yield f"margin={self.margin} must be a number of at least 0."
         if self.trivial is not None and not self.may_be_trivial:
-            raise DeclarationError(
-                f"claim {claim}: only a bound, or a probability, can be trivial, not one of kind {self.kind}."
-            )
+            yield f"only a bound, or a probability, can be trivial, not one of kind {self.kind}."
         if self.needs_value and self.value is None:
-            raise DeclarationError(f"claim {claim}: a claim of kind {self.kind} needs a value.")
+            yield f"a claim of kind {self.kind} needs a value."
         if self.side not in self.sides:
-            raise DeclarationError(
-                f"claim {claim}: side={self.side!r} does not go with kind {self.kind}: a probability is at_most or "
-                "at_least what is claimed, a rate at_most, at_least or equal, and no other kind has a side."
-            )
+            yield f"side={self.side!r} does not go with kind {self.kind}: it must be one of {self.sides}."
         if self.is_over_grid != (self.abscissa is not None):
-            raise DeclarationError(
-                f"claim {claim}: `abscissa` is what a rate or a limit, and no other kind, must declare."
-            )
-        if self.abscissa is not None:
-            self._require_grid(claim, self.abscissa)
-
-    def _require_margin(self, claim: str) -> None:
-        """Raise DeclarationError for a margin that this kind cannot have."""
-
-    def _require_grid(self, claim: str, places: Sequence[float]) -> None:
-        if len(set(places)) < 2 or not all(0 < place < math.inf for place in places):
-            raise DeclarationError(
-                f"claim {claim}: abscissa={list(places)} must be at least two different positive numbers: "
-                "a slope is one over their logarithms."
-            )
+            yield "`abscissa` is what a rate or a limit, and no other kind, must declare."
+        places = self.abscissa
+        if places is not None and (len(set(places)) < 2 or not all(0 < place < math.inf for place in places)):
+            yield f"abscissa={list(places)} must be at least two different positive numbers."
 
     def asked(self) -> list[tuple[str, str, Callable[..., Any] | None]]:
         """Return the further fields of the samples that it takes: field, name in messages, and function of the runs."""
@@ -267,8 +250,10 @@ class Equality(_OfMeans):
 
     kind = "equality"
 
-    def _require_margin(self, claim: str) -> None:
-        _require_positive_margin(self, claim)
+    def _complaints(self) -> Iterator[str]:
+        yield from super()._complaints()
+        if self.margin == 0:
+            yield NEEDS_MARGIN
 
 
 class UpperBound(_OfMeans):
@@ -347,13 +332,14 @@ class _Limit(Criterion):
 
     is_over_grid = True
 
-    def _require_grid(self, claim: str, places: Sequence[float]) -> None:
-        super()._require_grid(claim, places)
+    def _complaints(self) -> Iterator[str]:
+        yield from super()._complaints()
+        places = [] if self.abscissa is None else list(self.abscissa)
         is_long = len(places) >= LEAST_POINTS and math.log10(max(places) / min(places)) > LEAST_DECADES - 1e-9
         if not is_long or len(set(places)) < len(places):
-            raise DeclarationError(
-                f"claim {claim}: abscissa={list(places)} must be at least {LEAST_POINTS} different numbers over at "
-                f"least {LEAST_DECADES} decades: fewer do not show a limit. Add points nearer to it."
+            yield (
+                f"abscissa={places} must be at least {LEAST_POINTS} different numbers over at least {LEAST_DECADES} "
+                "decades: fewer do not show a limit. Add points nearer to it."
             )
 
 
@@ -364,11 +350,12 @@ class LimitProbability(_Limit, _OfEvents):
     sides = ONE_SIDED
     needs_value = False
 
-    def _require_margin(self, claim: str) -> None:
+    def _complaints(self) -> Iterator[str]:
+        yield from super()._complaints()
         if not 0 < self.margin < 1 or self.value is not None:
-            raise DeclarationError(
-                f"claim {claim}: margin={self.margin} must be between 0 and 1, the failure probability that counts "
-                "as small; the limit is 0 or 1, as the side says: leave out the value."
+            yield (
+                f"margin={self.margin} must be between 0 and 1, the failure probability that counts as small. The "
+                "limit is 0 or 1, as the side says: leave out the value."
             )
 
     def decide(self, samples: Compared, error: float) -> Decision:
@@ -376,22 +363,19 @@ class LimitProbability(_Limit, _OfEvents):
         return judge_limit_probability(samples.observed, self._places, self.margin, error, at_most=at_most)
 
     def outcome(self, samples: Compared, labels: list[str], error: float) -> InterimResult:
+        """Decide; the trend is the frequency of failures two decades before the end of the limit."""
         result = super().outcome(samples, labels, error)
-        return result._replace(trend=self._failures_before(samples.observed, result.decision, labels))
+        first = int(last_decades(self._places, 2)[0])
+        share = float(samples.observed[:, first].mean())
+        low = float(result.decision.low[first])
+        high = float(result.decision.high[first])
+        if self.side == "at_most":
+            return result._replace(trend=Trend(labels[first], share, low, high))
+        return result._replace(trend=Trend(labels[first], 1 - share, -high, -low))
 
     @property
     def _places(self) -> Float[np.ndarray, " V"]:
         return np.asarray(self.abscissa, np.float64)
-
-    def _failures_before(self, happened: Values, decision: Decision, labels: list[str]) -> Trend:
-        """The frequency of failures two decades before the end of the limit."""
-        first = int(last_decades(self._places, 2)[0])
-        share = float(happened[:, first].mean())
-        low = float(decision.low[first])
-        high = float(decision.high[first])
-        if self.side == "at_most":
-            return Trend(labels[first], share, low, high)
-        return Trend(labels[first], 1 - share, -high, -low)
 
 
 class Rate(Criterion):
@@ -406,9 +390,10 @@ class Rate(Criterion):
     is_over_grid = True
     is_of_slopes = True
 
-    def _require_margin(self, claim: str) -> None:
-        if self.side == "equal":
-            _require_positive_margin(self, claim)
+    def _complaints(self) -> Iterator[str]:
+        yield from super()._complaints()
+        if self.margin == 0 and self.side == "equal":
+            yield NEEDS_MARGIN
 
     def outcome(self, samples: Compared, labels: list[str], error: float) -> InterimResult:
         """Decide by slopes; the curve has the means, around the law of the claimed exponent."""
@@ -465,12 +450,10 @@ class LimitRate(_Limit, Rate):
 
     kind = "limit_rate"
 
-    def _require_margin(self, claim: str) -> None:
+    def _complaints(self) -> Iterator[str]:
+        yield from super()._complaints()
         if self.margin == 0:
-            raise DeclarationError(
-                f"claim {claim}: margin=0.0 must be above 0: no sample shows that a slope does not bend at all. Say "
-                "how much it may."
-            )
+            yield "margin=0.0 must be above 0: no sample shows that a slope does not bend at all. Say how much it may."
 
     def _contrasts(self, abscissa: Float[np.ndarray, " V"]) -> tuple[Float[np.ndarray, "C V"], list[str]]:
         _, end_name = asymptotic_end(abscissa)
@@ -571,13 +554,6 @@ def _side(**sides: Any) -> tuple[Side, Any]:
     if len(named_sides) != 1:
         raise DeclarationError(f"name exactly one of {', '.join(sides)}, not {len(named_sides)} of them.")
     return named_sides[0]  # pyright: ignore[reportReturnType]
-
-
-def _require_positive_margin(criterion: Criterion, claim: str) -> None:
-    if criterion.margin == 0:
-        raise DeclarationError(
-            f"claim {claim}: an equality needs a margin above 0: no sample shows that two numbers are the same."
-        )
 
 
 def _declared_bounds(prior: Prior, name: str, values: Values) -> Bounds:

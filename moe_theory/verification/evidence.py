@@ -1,8 +1,8 @@
 """Evidence: samples of claims from the runs of an experiment."""
 
-import difflib
+import contextlib
 import functools
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import Any, NamedTuple
 
 import jax
@@ -27,10 +27,8 @@ from moe_theory.verification.verdict import Status
 
 
 class ClaimSample(NamedTuple):
-    """Samples of a claim from the runs of replicates `first` to `last` - 1."""
+    """Samples of a claim from the runs of some replicates."""
 
-    first: int
-    last: int
     samples: Samples | None = None
     labels: Sequence[str] = ()  # names of the components, in the first sample of a claim
     cells: frozenset[str] = frozenset()  # cells whose runs the claim has read
@@ -47,23 +45,21 @@ def collect_sample(
         random: runs of which a claim that is declared exact may read parameters alone.
         is_first: whether hypotheses are checked and components get their names.
     """
-    replicates = next(iter(runs.values())).replicates
-    first = int(replicates[0])
-    last = int(replicates[-1]) + 1
+    num_replicates = len(next(iter(runs.values())).replicates)
     read_runs = _ReadRuns(runs)
     try:
-        broken = failed_hypotheses(claim, read_runs) if is_first else []
+        hypotheses = claim.hypotheses(claim.experiment.dims, read_runs) if is_first and claim.hypotheses else []
+        broken = [text for text, holds in hypotheses if not holds]
         if broken:
-            return ClaimSample(first, last, end=(Status.INAPPLICABLE, f"fails here: {'; '.join(broken)}"))
-        exact_runs = _ReadRuns(read_runs, random)
-        samples = collect(claim, exact_runs, len(replicates))
+            return ClaimSample(end=(Status.INAPPLICABLE, f"fails here: {'; '.join(broken)}"))
+        exact_runs = _ReadRuns(read_runs, random if claim.is_computed else frozenset())
+        samples = collect(claim, exact_runs, num_replicates)
         for name in sorted(read_runs.read & overflows.keys()):
             raise InvalidValueError(overflows[name])
-        rounds = next(iter(runs.values())).rounds
-        labels = labels_of(claim, read_runs, rounds, samples.observed.shape[1]) if is_first else []
+        labels = labels_of(claim, runs, samples.observed.shape[1]) if is_first else []
     except OWN_CODE as failure:
-        return ClaimSample(first, last, end=(Status.ERROR, reason_of(failure)))
-    return ClaimSample(first, last, samples, labels, frozenset(read_runs.read))
+        return ClaimSample(end=(Status.ERROR, reason_of(failure)))
+    return ClaimSample(samples, labels, frozenset(read_runs.read))
 
 
 def is_of_study(failure: BaseException) -> bool:
@@ -73,19 +69,7 @@ def is_of_study(failure: BaseException) -> bool:
 
 def reason_of(failure: BaseException) -> str:
     """Return the reason of an ERROR, with the line of the user's code that raised it."""
-    return f"{described(failure)}{_nearest(failure)}{frames(failure)}"
-
-
-def _nearest(failure: BaseException) -> str:
-    """Suggestion for a mistyped attribute."""
-    if not isinstance(failure, AttributeError) or failure.name is None:
-        return ""
-    fields = getattr(failure.obj, "_fields", ())
-    names = fields or [name for name in dir(failure.obj) if not name.startswith("_")]
-    near = difflib.get_close_matches(failure.name, names, n=1)
-    if near:
-        return f". Did you mean {near[0]!r}?"
-    return f". Known: {', '.join(fields)}." if fields else ""
+    return f"{described(failure)}{frames(failure)}"
 
 
 class _ReadRuns(Mapping[str, Run]):
@@ -126,10 +110,6 @@ class _Parameters:
         )
 
 
-def failed_hypotheses(claim: Claim, runs: Runs) -> list[str]:
-    return [text for text, holds in _call(claim.hypotheses, [], claim.experiment.dims, runs) if not holds]
-
-
 def collect(claim: Claim, runs: Runs, num_replicates: int) -> Samples:
     """The samples of a batch of replicates. Raises: DeclarationError for shapes or values that cannot be judged."""
     observed = _observed(claim, runs, num_replicates)
@@ -150,20 +130,17 @@ def random_cells(experiment: Experiment, cells: Sequence[Cell], claims: Sequence
     that begin with states of their own are taken to be random. Of measured ones it cannot be known: replicates of a
     claim on them must agree, as of any exact one.
     """
+    random: set[str] = set()
     if experiment.measured is not None or not any(claim.is_computed for claim in claims):
         return frozenset()
-    has_own_start = experiment.start is not None
-    return frozenset(cell.name for cell in cells if has_own_start or _is_random(cell))
-
-
-def _is_random(cell: Cell) -> bool:
-    leaves, structure = jax.tree.flatten(cell.params)
-    try:
-        types = map(jax.typeof, leaves)
-        shapes = tuple(jax.ShapeDtypeStruct(array.shape, array.dtype, weak_type=array.weak_type) for array in types)
-        return _depends_on_key(cell.system, cell.observe, cell.keeps_state, structure, shapes)
-    except OWN_CODE:  # of a faulty system, which its runs will report
-        return False
+    for cell in cells:
+        leaves, structure = jax.tree.flatten(cell.params)
+        with contextlib.suppress(*OWN_CODE):  # of a faulty system, which its runs will report
+            types = map(jax.typeof, leaves)
+            shapes = tuple(jax.ShapeDtypeStruct(array.shape, array.dtype, weak_type=array.weak_type) for array in types)
+            if experiment.start or _depends_on_key(cell.system, cell.observe, cell.keeps_state, structure, shapes):
+                random.add(cell.name)
+    return frozenset(random)
 
 
 @functools.lru_cache
@@ -192,40 +169,27 @@ def find_nan_runs(runs: Runs) -> dict[str, str]:
                 is_lost |= np.isnan(leaf).any(axis=tuple(range(leaf.ndim - 1)))
         if is_lost.any():
             messages[name] = (
-                f"{np.count_nonzero(is_lost)} of {len(is_lost)} replicates of {name!r} are NaN {_when_nan(run)}. "
+                f"{np.count_nonzero(is_lost)} of {len(is_lost)} replicates of {name!r} are NaN at the end. "
                 "`simulate(..., debug=True)` names the operation that gives the first NaN. Change the parameters, or "
                 "the part of the system that divides by zero or overflows."
             )
     return messages
 
 
-def _when_nan(run: Run) -> str:
-    """From which recorded round on a run is NaN, as far as its records show it."""
-    is_nan = np.zeros(len(run.rounds), bool)
-    for leaf in map(np.asarray, jax.tree.leaves(run.records)):
-        if leaf.dtype.kind == "f":
-            is_nan |= np.isnan(leaf).any(axis=tuple(range(1, leaf.ndim)))
-    if not is_nan.any():
-        return f"after {run.rounds[-1]} rounds"
-    return f"from round {run.rounds[np.argmax(is_nan)]} on"
-
-
-def labels_of(claim: Claim, runs: Runs, rounds: np.ndarray, num_components: int) -> list[str]:
-    """Names of the components, or of the recorded `rounds`. Raises: DeclarationError where there are not as many."""
+def labels_of(claim: Claim, runs: Runs, num_components: int) -> list[str]:
+    """Names of the components, or of the recorded rounds. Raises: DeclarationError where there are not as many."""
+    rounds = next(iter(runs.values())).rounds
     labels = ["mean"] if num_components == 1 else [f"component {index + 1}" for index in range(num_components)]
     abscissa = claim.criterion.abscissa
     if abscissa is not None and len(abscissa) == num_components:
         labels = [f"x = {place:.3g}" for place in abscissa]
     elif len(rounds) == num_components:
         labels = [f"t = {time}" for time in rounds]
-    labels = list(_call(claim.labels, labels, runs))
+    if claim.labels is not None:
+        labels = list(claim.labels(runs))
     if len(labels) != num_components:
         raise DeclarationError(f"{len(labels)} labels for {num_components} components")
     return labels
-
-
-def _call(function: Callable | None, default: Any, *arguments: Any) -> Any:
-    return default if function is None else function(*arguments)
 
 
 def _observed(claim: Claim, runs: Runs, num_replicates: int) -> np.ndarray:

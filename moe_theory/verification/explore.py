@@ -1,16 +1,12 @@
-"""Map of where a claim holds: its verdicts over one or two parameters, more densely where they change.
+"""Map of where a claim holds: its verdicts over a grid of one or two parameters.
 
-A coarse grid first; then every box of neighbouring points that do not all have one status is halved, again and again.
-Each point is a verdict of its own, as `verify` would give it. The error is split over all points that there could be,
-before anything runs, so that where the search goes decides nothing.
+Each point is a verdict of its own, as `verify` would give it, at its share of the error.
 """
 
 import dataclasses
 import itertools
 import math
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -21,6 +17,7 @@ from moe_theory.runs import Progress, automatic, quiet
 from moe_theory.runs import shown as shown_progress
 from moe_theory.runs.provenance import is_x64, versions
 from moe_theory.verification import registry
+from moe_theory.verification.challenged import said
 from moe_theory.verification.claim import Claim, ReadingLike
 from moe_theory.verification.region import Choice, FreeAxis, Span, tidy
 from moe_theory.verification.request import FAMILY_ERROR, Request, Study, check_request, require_one, resolve
@@ -29,23 +26,21 @@ from moe_theory.verification.settings import Group, require_free, set_to
 from moe_theory.verification.verdict import Status, Verdict
 
 POINTS = 5  # unless the caller asks for others
-REFINEMENTS = 2  # unless the caller asks for others
 MAX_POINTS = 10_000
 MAX_FAILURES = 3  # shown
-SCHEMA = "moe-theory/exploration/1"
+MAX_NAMED = 10  # values in a line
+SCHEMA = "moe-theory/exploration/2"
 
 Coordinates = tuple[Any, ...]  # a value on each axis
-Box = tuple[tuple[Any, Any], ...]  # neighbouring values on each axis
 OnPoint = Callable[["Point"], None]
 
 
 @dataclasses.dataclass(frozen=True)
 class Axis:
-    """One parameter's values on the coarse grid, in ascending order; of a choice its labels."""
+    """One parameter's values, in ascending order; of a choice its labels."""
 
     name: str
     values: tuple[Any, ...]
-    is_listed: bool  # whether only these values are meant
 
     @property
     def is_log(self) -> bool:
@@ -56,55 +51,31 @@ class Axis:
         """Return where a value lies: a number itself, a label by its place in the list."""
         return self.values.index(value) if isinstance(value, str) else value
 
-    def middle(self, low: Any, high: Any) -> Any:
-        """Return the value halfway between two; None where there is none."""
-        return None if self.is_listed else Span(self.values[0], self.values[-1]).between(low, high)
-
-    def max_values(self, refinements: int) -> int:
-        """Return the largest number of values after so many halvings between neighbours."""
-        if self.is_listed:
-            return len(self.values)
-        count = (len(self.values) - 1) * 2**refinements + 1
-        low = self.values[0]
-        high = self.values[-1]
-        return min(count, high - low + 1) if isinstance(low, int) else count
-
-    def described(self, values: Sequence[Any]) -> str:
-        """Return the range of some of the values in words."""
-        if isinstance(values[0], str):
-            return f"at {' and '.join(sorted(set(values), key=self.values.index))}"
-        low = min(values)
-        high = max(values)
-        return f"at {shown(low)}" if low == high else f"from {shown(low)} to {shown(high)}"
-
 
 @dataclasses.dataclass(frozen=True)
 class Search:
-    """A search that can be carried out: one claim under one reading, over axes."""
+    """A map that can be made: one claim under one reading, over axes."""
 
     claim: Claim
     reading: ReadingLike
     axes: list[Axis]
-    refine: int
     replicates: int | None  # at most, at every point
     seed: int
     error: float  # probability that any status on the map is wrong
     module: str | None = None
 
     @property
-    def coarse_grid(self) -> list[Coordinates]:
-        """The points that are looked at first."""
+    def grid(self) -> list[Coordinates]:
         return list(itertools.product(*(axis.values for axis in self.axes)))
 
     @property
-    def most_points(self) -> int:
-        """The number of points that there could be."""
-        return math.prod(axis.max_values(self.refine) for axis in self.axes)
+    def num_points(self) -> int:
+        return math.prod(len(axis.values) for axis in self.axes)
 
     @property
     def point_error(self) -> float:
         """Every point's share of the error, in few digits, so that a command can repeat it."""
-        return float(f"{0.995 * self.error / self.most_points:.2e}")
+        return float(f"{0.995 * self.error / self.num_points:.2e}")
 
     def study(self, coordinates: Coordinates) -> Study:
         """Return the study at one point. Raises: InvalidValueError for a point that its system refuses."""
@@ -117,27 +88,14 @@ class Search:
         return {axis.name: value for axis, value in zip(self.axes, coordinates, strict=True)}
 
     def places(self, coordinates: Coordinates) -> tuple[float, ...]:
-        """Return numbers that order points."""
+        """Return where a point lies on each axis."""
         return tuple(axis.place(value) for axis, value in zip(self.axes, coordinates, strict=True))
-
-    @property
-    def own(self) -> dict[str, Any]:
-        """Where the reading itself lies."""
-        experiment = self.claim.experiment
-        params = experiment.cells_under(self.reading)[0].params
-        free = {axis.name: axis for axis in self.claim.free}
-        return {
-            axis.name: free[axis.name].recorded_at(params, experiment.dims)
-            if axis.name in free
-            else getattr(self.reading.params(), axis.name)
-            for axis in self.axes
-        }
 
     @property
     def kept(self) -> dict[str, list[str]]:
         """Cells that set an axis's parameter themselves, by the axis's name."""
         cells = self.claim.experiment.cells
-        names = [axis.name for axis in self.axes if axis.name not in {free.name for free in self.claim.free}]
+        names = {axis.name for axis in self.axes}.difference(free.name for free in self.claim.free)
         fixed = {name: [cell for cell, params in cells.items() if name in params] for name in names}
         return {name: labels for name, labels in fixed.items() if labels}
 
@@ -147,7 +105,6 @@ class Point:
     """One setting of the parameters, and the verdict there."""
 
     coordinates: Coordinates
-    level: int  # 0 on the coarse grid, else the refinement that asked for it
     verdict: Verdict
 
 
@@ -160,14 +117,15 @@ class Exploration:
     command: str
 
     def summary(self) -> list[str]:
-        """Return a line for each status: at how many points, and where."""
-        counts = Counter(point.verdict.status for point in self.points)
-        total = len(self.points)
-        return [
-            f"{status} at {counts[status]} of {total} points, {self._region(status)}"
-            for status in Status
-            if counts[status]
-        ]
+        """Return a line for each status: at how many points, and on one axis where."""
+        lines = []
+        for status in Status:
+            values = [point.coordinates[0] for point in self.points if point.verdict.status is status]
+            if values:
+                where = f": {self.search.axes[0].name} = {', '.join(map(said, values))}"
+                has_place = len(self.search.axes) == 1 and len(values) <= MAX_NAMED
+                lines.append(f"{status} at {len(values)} of {len(self.points)} points{where if has_place else ''}")
+        return lines
 
     def failures(self) -> list[str]:
         """Return why the claim's own code failed at some points: a few reasons, each once."""
@@ -178,8 +136,8 @@ class Exploration:
         """Return what the statuses can be trusted for."""
         search = self.search
         return (
-            f"Probability that any status is wrong: at most {search.error:g}, split evenly in advance over the at most "
-            f"{search.most_points} points of the map ({search.point_error:g} each); asymptotic where intervals are."
+            f"Probability that any status is wrong: at most {search.error:g}, split evenly over the "
+            f"{search.num_points} points of the map ({search.point_error:g} each); asymptotic where intervals are."
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -191,32 +149,17 @@ class Exploration:
             "claim": claim.id,
             **{name: getattr(claim, name) for name in ("where", "statement", "formula", "kind")},
             "reading": search.reading.name,
-            "reading_summary": search.reading.summary,
-            "own": search.own,
             "axes": [{**dataclasses.asdict(axis), "is_log": axis.is_log} for axis in search.axes],
             "points": [
-                {"at": search.settings(point.coordinates), "level": point.level, "verdict": point.verdict.to_json()}
-                for point in self.points
+                {"at": search.settings(point.coordinates), "verdict": point.verdict.to_json()} for point in self.points
             ],
-            **{name: getattr(search, name) for name in ("most_points", "error", "point_error", "seed", "kept")},
+            **{name: getattr(search, name) for name in ("error", "point_error", "seed", "kept")},
             "replicates": search.replicates or claim.experiment.replicates,
             "command": self.command,
             "summary": self.summary(),
             "versions": versions(),
             "is_x64": is_x64(),
         }
-
-    def _region(self, status: Status) -> str:
-        axes = self.search.axes
-        if len(axes) == 1:
-            runs = itertools.groupby(self.points, key=lambda point: point.verdict.status)
-            ranges = [
-                axes[0].described([point.coordinates[0] for point in run]) for label, run in runs if label is status
-            ]
-            return f"for {axes[0].name} {' and '.join(ranges)}"
-        columns = zip(*(point.coordinates for point in self.points if point.verdict.status is status), strict=True)
-        sides = [f"{axis.name} {axis.described(column)}" for axis, column in zip(axes, columns, strict=True)]
-        return f"within {' and '.join(sides)}"
 
 
 def explore(
@@ -225,7 +168,6 @@ def explore(
     *,
     reading: str | None = None,
     points: int = POINTS,
-    refine: int = REFINEMENTS,
     replicates: int | None = None,
     seed: int = 0,
     error: float = FAMILY_ERROR,
@@ -239,8 +181,7 @@ def explore(
         over: axes, such as "signal_scale=0.5..20" (logarithmic from a ratio of 10 on) or "num_clusters=1,2,3"; of a
             choice that the claim's statement leaves free two or more of its labels.
         reading: everything else; None takes the paper's first default.
-        points: of the coarse grid, on each axis that is a range.
-        refine: how often neighbouring points with different statuses are halved.
+        points: on each axis that is a range.
         replicates: at most, at every point; None takes the experiment's own number.
         error: probability that any status of the map is wrong.
         progress: where it is reported; by default a line in a notebook, else standard error.
@@ -250,11 +191,11 @@ def explore(
     Examples:
         >>> import moe_theory as mt
         >>> claim = "generalization.theorem-1.fixed-router"
-        >>> found = mt.explore(claim, over="delta=0.05,0.5", replicates=64, refine=0)
+        >>> found = mt.explore(claim, over="delta=0.05,0.5", replicates=64)
         >>> [(*point.coordinates, str(point.verdict.status)) for point in found.points]
         [(0.05, 'REFUTED'), (0.5, 'REFUTED')]
     """
-    search = plan_search(claim, over, reading, points, refine, replicates, seed, error)
+    search = plan_search(claim, over, reading, points, replicates, seed, error)
     with shown_progress(progress) as listener:
         return carry_out_search(search, progress=listener, on_point=on_point)
 
@@ -264,21 +205,18 @@ def plan_search(
     over: str | Sequence[str],
     reading: str | None = None,
     points: int = POINTS,
-    refine: int = REFINEMENTS,
     replicates: int | None = None,
     seed: int = 0,
     error: float = FAMILY_ERROR,
     module: str | None = None,
 ) -> Search:
-    """Return the search, before anything runs. Raises: as `explore`."""
+    """Return the map to make, before anything runs. Raises: as `explore`."""
     if not 2 <= points <= MAX_POINTS:  # refused before the axis is made
         raise InvalidValueError(
             f"points={points} must be between 2 and {MAX_POINTS}: an axis has two ends, and all points share one "
             "error. Change points.",
             argument="points",
         )
-    if refine < 0:
-        raise InvalidValueError(f"refine={refine} must not be negative. Raise refine.", argument="refine")
     claim = require_one(pattern, registry.select_claims([pattern]))
     if reading in registry.SPECIAL_NAMES:
         readings = [choice.name for choice in registry.select_readings(claim.paper, ["all"])]
@@ -296,13 +234,12 @@ def plan_search(
         if name not in free and "=" in text:
             require_free(name, choice, claim.experiment)
         axes.append(parse_axis(text, choice.params(), points, free))
-    search = Search(claim, choice, axes, refine, replicates, seed, error, module)
-    if search.most_points > MAX_POINTS:
+    search = Search(claim, choice, axes, replicates, seed, error, module)
+    if search.num_points > MAX_POINTS:
         raise InvalidValueError(
-            f"there could be {search.most_points} points, and at most {MAX_POINTS} may share an error. "
-            "Lower points or refine."
+            f"there are {search.num_points} points, and at most {MAX_POINTS} may share an error. Lower points."
         )
-    for coordinates in search.coarse_grid:
+    for coordinates in search.grid:
         search.study(coordinates)
     return search
 
@@ -310,10 +247,8 @@ def plan_search(
 def parse_axis(text: str, defaults: Any, num_points: int, free: Mapping[str, FreeAxis]) -> Axis:
     """Return the axis that a text such as "signal_scale=0.5..20" or "num_clusters=1,2,3" describes.
 
-    Args:
-        defaults: the parameters of a reading, which say what type a value has.
-        num_points: of the coarse grid, on an axis that is a range.
-        free: what the claim's statement leaves free, by name.
+    Values have the types of `defaults`, the parameters of a reading, or of what the claim's statement leaves free.
+
     Raises: InvalidValueError for a text that describes none.
     """
     name, equals, description = (part.strip() for part in text.partition("="))
@@ -329,11 +264,11 @@ def parse_axis(text: str, defaults: Any, num_points: int, free: Mapping[str, Fre
     if len(values) < 2:
         raise InvalidValueError(f"--over {text}: an axis needs at least two different values. Add one.")
     if is_choice:
-        return Axis(name, tuple(values), is_listed=True)
+        return Axis(name, tuple(values))
     if not all(map(math.isfinite, values)):
         raise InvalidValueError(f"--over {text}: values of {name} must be finite numbers.")
     if is_listed:
-        return Axis(name, tuple(sorted(values)), is_listed=True)
+        return Axis(name, tuple(sorted(values)))
     low, high = values
     if isinstance(low, bool):
         raise InvalidValueError(f"--over {text}: {name} is true or false. Write it as --over {name}=false,true.")
@@ -341,7 +276,7 @@ def parse_axis(text: str, defaults: Any, num_points: int, free: Mapping[str, Fre
         raise InvalidValueError(f"--over {text}: {shown(low)} must be below {shown(high)}. Swap them.")
     inner = Span(low, high).value_at(np.linspace(0, 1, num_points)).tolist()[1:-1]
     rounded = [round(value) if isinstance(low, int) else tidy(value) for value in inner]
-    return Axis(name, tuple(sorted({low, *(value for value in rounded if low < value < high), high})), is_listed=False)
+    return Axis(name, tuple(sorted({low, *(value for value in rounded if low < value < high), high})))
 
 
 def carry_out_search(
@@ -351,44 +286,16 @@ def carry_out_search(
     on_point: OnPoint = lambda point: None,
     command: str = "",
 ) -> Exploration:
-    """Judge the coarse grid, then halve boxes until the refinements are spent or nothing changes any more.
-
-    Raises: as `explore`.
-    """
+    """Judge all points. Raises: as `explore`."""
+    studies = {coordinates: search.study(coordinates) for coordinates in search.grid}
+    coordinates_of = {study.reading.name: coordinates for coordinates, study in studies.items()}
     points: dict[Coordinates, Point] = {}
-    boxes: list[Box] = list(itertools.product(*(pairwise(axis.values) for axis in search.axes)))
-    asked = search.coarse_grid
-    for level in range(search.refine + 1):
-        studies = {coordinates: search.study(coordinates) for coordinates in asked}
-        coordinates_of = {study.reading.name: coordinates for coordinates, study in studies.items()}
 
-        def note(verdict: Verdict, level: int = level, coordinates_of: Any = coordinates_of) -> None:
-            point = Point(coordinates_of[verdict.reading], level, verdict)
-            points[point.coordinates] = point
-            on_point(point)
+    def note(verdict: Verdict) -> None:
+        point = Point(coordinates_of[verdict.reading], verdict)
+        points[point.coordinates] = point
+        on_point(point)
 
-        request = Request(tuple(studies.values()), (search.claim.id,), {}, search.seed, search.error)
-        carry_out(request, progress=progress, on_verdict=note)
-        boxes = [part for box in boxes for part in _parts(search, box, points)]
-        corners = {corner for box in boxes for corner in itertools.product(*box)}
-        asked = sorted(corners - points.keys(), key=search.places)
-        if not asked:
-            break
-    return Exploration(search, [points[key] for key in sorted(points, key=search.places)], command)
-
-
-def _parts(search: Search, box: Box, points: Mapping[Coordinates, Point]) -> list[Box]:
-    """Return the box, halved where the points in it differ: those that its neighbours put on its border included."""
-    lows, highs = map(search.places, zip(*box, strict=True))
-    statuses = set()
-    for point in points.values():
-        places = search.places(point.coordinates)
-        if all(low <= place <= high for low, place, high in zip(lows, places, highs, strict=True)):
-            statuses.add(point.verdict.status)
-    if len(statuses) < 2:
-        return [box]
-    pieces = []
-    for axis, (low, high) in zip(search.axes, box, strict=True):
-        middle = axis.middle(low, high)
-        pieces.append([(low, high)] if middle is None else [(low, middle), (middle, high)])
-    return list(itertools.product(*pieces))
+    request = Request(tuple(studies.values()), (search.claim.id,), {}, search.seed, search.error)
+    carry_out(request, progress=progress, on_verdict=note)
+    return Exploration(search, [points[coordinates] for coordinates in search.grid], command)

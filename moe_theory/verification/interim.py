@@ -5,14 +5,12 @@ many looks there are, so that a verdict does not depend on when its last look wa
 """
 
 import dataclasses
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Set
 
-from moe_theory.core.errors import (
-    OWN_CODE,
-)
+from moe_theory.core.errors import OWN_CODE
 from moe_theory.verification.claim import Claim, Runs
 from moe_theory.verification.criteria import Identity, Prior, Samples
-from moe_theory.verification.evidence import ClaimSample, collect_sample, reason_of
+from moe_theory.verification.evidence import collect_sample, reason_of
 from moe_theory.verification.intervals import is_dependent
 from moe_theory.verification.verdict import Look, Status, Stop, Verdict
 
@@ -22,8 +20,9 @@ MOST_REPLICATES = 1 << 22  # of a run without another limit
 
 
 def look_sizes(replicates: int, limit: int | None = None) -> tuple[int, ...]:
-    """Sample sizes of the interim analyses: doubling, up to `limit` (None: to `MOST_REPLICATES`). A
-    limit below the first look is the only look. A limit between two looks is not looked at: a look at each limit that
+    """Sample sizes of the interim analyses: doubling, up to `limit` (None: to `MOST_REPLICATES`).
+
+    A limit below the first look is the only look. A limit between two looks is not looked at: a look at each limit that
     somebody tries would spend error that is not accounted for.
     """
     first = max(replicates // FIRST_SHARE, FIRST_LOOK)
@@ -85,8 +84,7 @@ def examine(claim: Claim, samples: Samples, labels: list[str], error: float, bla
 class SequentialTest:
     """The test of one claim under one reading: its samples so far, and the looks at them.
 
-    An identity is not supported by fewer than `least_replicates`; a single look has the whole error. A claim that is
-    declared exact may not read the states and records of runs that are `random`.
+    An identity is not supported by fewer than `least_replicates`. A single look has the whole error.
     """
 
     def __init__(
@@ -98,7 +96,9 @@ class SequentialTest:
         is_single_look: bool = False,
         random: Set[str] = frozenset(),
     ) -> None:
-        self.claim, self.blank, self.random = claim, blank, random if claim.is_computed else frozenset()
+        self.claim = claim
+        self.blank = blank
+        self.random = random
         self.is_single_look = is_single_look
         self.least_replicates = least_replicates
         self.samples: Samples | None = None
@@ -113,24 +113,19 @@ class SequentialTest:
         return 0 if self.samples is None else self.samples.num_replicates
 
     def extend(self, runs: Runs, overflows: Mapping[str, str]) -> None:
-        """Take samples from the runs of further replicates; those known already are passed over. `overflows` says what
-        is wrong with runs, by name: reading one of these is an error.
-        """
-        self.add([collect_sample(self.claim, runs, overflows, self.random, self.samples is None)])
-
-    def add(self, parts: Sequence[ClaimSample]) -> None:
-        """Add samples of parts of further replicates, which follow one another."""
-        last = parts[-1].last
-        for part in parts:
-            if part.end is not None:
-                self._end(*part.end, last)
-                return
+        """Take samples from the runs of further replicates, as `collect_sample`."""
+        replicates = next(iter(runs.values())).replicates
+        first = int(replicates[0])
+        last = int(replicates[-1]) + 1
+        part = collect_sample(self.claim, runs, overflows, self.random, self.samples is None)
+        if part.end is not None:
+            self._end(*part.end, last)
+            return
         try:
-            for part in parts:
-                if part.samples is not None and self.count < part.last:
-                    self.labels = self.labels if self.samples is not None else list(part.labels)
-                    self.samples = part.samples.rows(slice(max(self.count - part.first, 0), None)).after(self.samples)
-            self.cells = set().union(*(part.cells for part in parts))
+            if part.samples is not None and self.count < last:
+                self.labels = self.labels if self.samples is not None else list(part.labels)
+                self.samples = part.samples.rows(slice(max(self.count - first, 0), None)).after(self.samples)
+            self.cells = set(part.cells)
         except OWN_CODE as failure:  # of the claim's own code: an ERROR of this claim alone
             self.fail(failure, last)
 
@@ -168,8 +163,5 @@ class SequentialTest:
         self.has_ended = True
 
     def _repeatable(self, verdict: Verdict, count: int) -> Verdict:
-        return dataclasses.replace(
-            verdict,
-            replicates=count,
-            command=f"{self.blank.command} --replicates {count}",
-        )
+        command = f"{self.blank.command} --replicates {count}"
+        return dataclasses.replace(verdict, replicates=count, command=command)

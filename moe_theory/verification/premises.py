@@ -1,5 +1,4 @@
-"""What the proofs of statements rest on, as the papers have it: which fail by a fault of their own, which with others,
-and which cannot be true together.
+"""What the proofs of statements rest on, and which statements cannot be true together.
 
 A paper's `paper.toml` says it. Where a premise is false the proof fails; whether the statement does is for its own
 verdicts. One that holds although a premise of its proof is false holds for another reason.
@@ -37,11 +36,6 @@ def premises_of(name: str) -> tuple[str, ...]:
     return _names(paper, _texts(paper).premises.get(id, ()))
 
 
-def _has_own_fault(name: str) -> bool:
-    paper, _, id = name.partition(".")
-    return id in _texts(paper).own_faults
-
-
 def _names(paper: str, ids: Sequence[str]) -> tuple[str, ...]:
     return tuple(f"{paper}.{id}" for id in ids)
 
@@ -62,7 +56,8 @@ class Footing:
     @property
     def is_root(self) -> bool:
         """Whether it fails by a fault of its own."""
-        return self.known.fails and (not self.failing or _has_own_fault(self.known.statement.name))
+        statement = self.known.statement
+        return self.known.fails and (not self.failing or statement.id in _texts(statement.paper).own_faults)
 
     @property
     def follows(self) -> bool:
@@ -78,8 +73,7 @@ class Footing:
 def footings(known: Sequence[Judged]) -> list[Footing]:
     """Each statement with those of its premises among them that fail."""
     failing = {judgement.statement.name for judgement in known if judgement.fails}
-    names = [judgement.statement.name for judgement in known]
     return [
-        Footing(judgement, tuple(premise for premise in premises_of(name) if premise in failing))
-        for name, judgement in zip(names, known, strict=True)
+        Footing(judgement, tuple(filter(failing.__contains__, premises_of(judgement.statement.name))))
+        for judgement in known
     ]

@@ -28,21 +28,16 @@ def require_proof(path: str, kind: str, name: str) -> None:
     Raises: DeclarationError unless its last line is `sys.exit(...)` of what it has found, it exits with 0, and it
         prints both sides and then a line that begins with "violated:" or "proved:".
     """
-    reason = _fault(source_of(path), kind)
+    source = source_of(path)
+    reason = end_fault(source)
+    if not reason:
+        ended = subprocess.run([sys.executable, "-I", "-c", source], capture_output=True, text=True, check=False)
+        reason = output_fault(kind, ended.returncode, ended.stdout, ended.stderr)
     if reason:
         raise DeclarationError(
             f"{name} is not proved: its {kind}, {path}, fails a check ({reason}). Fix it, or take it out of the "
             "statement."
         )
-
-
-def _fault(source: str, kind: str) -> str:
-    """Return what is wrong with a program; empty where it shows what a proof of this kind does."""
-    reason = end_fault(source)
-    if reason:
-        return reason
-    ended = subprocess.run([sys.executable, "-I", "-c", source], capture_output=True, text=True, check=False)
-    return output_fault(kind, ended.returncode, ended.stdout, ended.stderr)
 
 
 def end_fault(source: str) -> str:

@@ -52,10 +52,7 @@ class Recorded:
 
 
 def read() -> dict[str, Recorded]:
-    """Recorded verdicts by paper, in the order of the papers.
-
-    Raises: DamagedError for a file that is damaged or of another schema.
-    """
+    """Recorded verdicts by paper, in the order of the papers. Raises: DamagedError for a file that is damaged."""
     paths = {name: file_of(name) for name in ordered_names()}
     runs = {name: kept_at(path) for name, path in paths.items() if path.is_file()}
     return {name: run for name, run in runs.items() if run.paper == name}  # `record` refuses another paper's file
@@ -90,9 +87,7 @@ def judged_with_searches(of: Sequence[Statement], verdicts: Sequence[Verdict]) -
 
 
 def recorded_verdicts(of: Iterable[Statement] | None = None) -> list[Verdict]:
-    """The verdicts of all recorded runs, or of those that judge claims of these statements; no other paper's claims
-    are imported.
-    """
+    """The verdicts of all recorded runs, or of those that judge claims of these statements."""
     papers = None if of is None else {id.partition(".")[0] for statement in of for id in statement.roles}
     return [verdict for name, run in read().items() if papers is None or name in papers for verdict in run.whole()]
 
@@ -118,10 +113,7 @@ def parsed(text: str, where: str) -> Recorded:
 
 
 def recorded_searches(of: Iterable[Statement]) -> dict[str, Challenge]:
-    """The recorded searches of these statements' papers, by the names of statements; no other paper is imported.
-
-    Raises: DamagedError for a file that is damaged or of another schema.
-    """
+    """The recorded searches of these statements' papers, by the names of statements. Raises: DamagedError."""
     papers = dict.fromkeys(each.paper for each in of)
     return {each.statement: each for name in papers if name in paper_names() for each in searches_of(name)}
 
@@ -143,16 +135,12 @@ def searches_written(searches: Iterable[Challenge]) -> str:
 
 
 def searches_parsed(text: str, where: str, claims: Mapping[str, ClaimFacts]) -> list[Challenge]:
-    """Parse the output of `searches_written`, of claims by id. Raises: DamagedError that names `where`, for
-    anything else.
-    """
+    """Parse the output of `searches_written`, of claims by id. Raises: DamagedError that names `where`."""
     try:
-        documents = json.loads(text)
-        current = [
-            document
-            for document in documents
-            if all(v["claim"] in claims for f in document["flips"] for v in f["verdicts"])
-        ]
-        return [Challenge.of_json(search, claims) for search in current]
+        searches = []
+        for document in json.loads(text):
+            if all(verdict["claim"] in claims for flip in document["flips"] for verdict in flip["verdicts"]):
+                searches.append(Challenge.of_json(document, claims))
+        return searches
     except (KeyError, TypeError, AttributeError, ValueError) as failure:
         raise DamagedError(f"{where} is damaged ({failure}). Search again.") from None

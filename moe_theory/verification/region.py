@@ -19,6 +19,8 @@ from moe_theory.verification.span import Span as Span
 from moe_theory.verification.span import tidy as tidy
 from moe_theory.verification.verdict import FreeQuantity
 
+WHY = "its statement leaves no more of it free"
+
 
 @dataclasses.dataclass(frozen=True)
 class _Ranged:
@@ -33,11 +35,12 @@ class _Ranged:
 
     @property
     def span(self) -> Span:
-        raise NotImplementedError
+        low, high = self.ends
+        return Span(low, high)
 
     @property
     def ends(self) -> tuple[Number, Number]:
-        return self.span.low, self.span.high
+        raise NotImplementedError
 
     def check(self) -> None:
         """Raise DeclarationError for a region that has no two ends."""
@@ -61,13 +64,11 @@ class _Ranged:
             value = float(text)
         except ValueError:
             raise InvalidValueError(f"{self.name}={text} must be a number. Change {self.name}.") from None
-        if problem := self._constraint.complaint(self.name, value):
+        low, high = self.ends
+        constraint: Any = Whole if isinstance(low, int) else Within
+        if problem := constraint(low, high, why=WHY).complaint(self.name, value):
             raise InvalidValueError(f"{self.name}={shown(value)} {problem}")
-        return type(self.span.low)(value)
-
-    @property
-    def _constraint(self) -> Within | Whole:
-        return Within(*self.ends, why="its statement leaves no more of it free")
+        return type(low)(value)
 
     def is_built(self, experiment: Any) -> bool:
         """Whether the experiment is built with it, by its `of`, and not only run with it."""
@@ -87,14 +88,6 @@ class _Ranged:
 class Order(_Ranged):
     """An order: the parameter is a constant times `of` to a power. O() opens the power upwards, Omega() downwards; the
     constant is the one that a cell has at the `recorded` power.
-
-    Examples:
-        >>> from moe_theory import continual
-        >>> from moe_theory.verification.region import Order
-        >>> alpha = Order("balance_weight", least=0.5, most=2)
-        >>> params = continual.Params(truth_scale=0.01, balance_weight=0.1)
-        >>> round(float(alpha.into(params, 1.0).balance_weight), 6)
-        0.01
     """
 
     of: str = "truth_scale"
@@ -107,8 +100,8 @@ class Order(_Ranged):
         return f"{self.parameter}_order"
 
     @property
-    def span(self) -> Span:
-        return Span(float(self.least), float(self.most))
+    def ends(self) -> tuple[Number, Number]:
+        return float(self.least), float(self.most)
 
     def into(self, params: Any, value: float) -> Any:
         """A cell's parameters with the order `value`."""
@@ -135,8 +128,8 @@ class Scale(_Ranged):
         return self.parameter if self.of is None else f"{self.parameter}/{self.of}"
 
     @property
-    def span(self) -> Span:
-        return Span(float(self.low), float(self.high))
+    def ends(self) -> tuple[Number, Number]:
+        return float(self.low), float(self.high)
 
     def into(self, params: Any, value: float) -> Any:
         return params._replace(**{self.parameter: value * self._unit(params)})
@@ -159,12 +152,8 @@ class Size(_Ranged):
     recorded: int | None = None
 
     @property
-    def span(self) -> Span:
-        return Span(int(self.low), int(self.high))
-
-    @property
-    def _constraint(self) -> Whole:
-        return Whole(int(self.low), int(self.high), "its statement leaves no more of it free")
+    def ends(self) -> tuple[Number, Number]:
+        return int(self.low), int(self.high)
 
     def at(self, place: float) -> int:
         low = int(self.low)
@@ -257,13 +246,13 @@ def varies(axis: FreeAxis, experiment: Any, cells: Sequence[str] | None = None) 
         return False
     if isinstance(axis, Order):
         return True
-    cells_of_claim = [cell for name, cell in experiment.cells.items() if cells is None or name in cells]
-    if axis.of is None or not all(
-        axis.parameter in cell and axis.of in cell for cell in cells_of_claim
-    ):  # or by a reading
-        names = [name for name in (axis.parameter, axis.of) if name]
-        return len({tuple(cell.get(name) for name in names) for cell in cells_of_claim}) <= 1
-    return len({tidy(float(cell[axis.parameter] / cell[axis.of])) for cell in cells_of_claim}) <= 1
+    values = set()
+    for name, cell in experiment.cells.items():
+        if cells is None or name in cells:
+            pair = cell.get(axis.parameter), cell.get(axis.of)
+            # What a cell does not set, the reading does.
+            values.add(pair if None in pair else tidy(float(pair[0] / pair[1])))
+    return len(values) <= 1
 
 
 def require_varies(axis: FreeAxis, experiment: Any) -> None:

@@ -8,12 +8,12 @@ import dataclasses
 import shlex
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import numpy as np
 
-from moe_theory.core.errors import DeclarationError, InvalidValueError, unknown_name
+from moe_theory.core.errors import DeclarationError, InvalidValueError
 from moe_theory.core.random import root_key
 from moe_theory.runs import Cell
 from moe_theory.runs.provenance import is_x64
@@ -34,10 +34,7 @@ MIN_REPLICATES = 30  # below that an asymptotic interval of a mean is not to be 
 
 @dataclasses.dataclass(frozen=True)
 class Study:
-    """One experiment under one reading, and the claims that its runs decide.
-
-    They are also decided under other readings that give the experiment the same parameters.
-    """
+    """One experiment under one reading, and the claims that its runs decide."""
 
     experiment: Experiment
     reading: ReadingLike
@@ -75,14 +72,6 @@ class Request:
         return sum(len(study.claims) for study in self.studies)
 
 
-class Exclusion(NamedTuple):
-    """A claim that does not apply to the request."""
-
-    claim: Claim
-    reading: ReadingLike
-    reason: str
-
-
 def check_request(
     patterns: str | Sequence[str],
     readings: str | Sequence[str] | None = None,
@@ -115,14 +104,13 @@ def check_request(
         raise InvalidValueError(
             "there is nothing to judge: name at least one claim and one reading, or leave them out."
         )
-    groups, fixed = _with_free(groups, settings)
     groups = [part for group in groups for part in set_to(group, settings)]
-    inapplicable = [_inapplicable(exclusion, seed, module) for exclusion in fixed]
+    inapplicable: list[Verdict] = []
     variant = None
     if system is not None:
         variant = variant_of(system)
-        groups, exclusions = _on_own(groups, variant)
-        inapplicable += [_without_runs(exclusion, seed, module) for exclusion in exclusions]
+        require_parts(variant, [group.experiment for group in groups])
+        groups, inapplicable = _on_own(groups, variant, seed, module)
     ids = [claim.id for claim in claims]
     request = resolve(groups, replicates, seed, error, budget, module, ids)
     recorded_error = sum(verdict.error for verdict in inapplicable if verdict.replicates)
@@ -136,54 +124,21 @@ def _grouped(claims: Sequence[Claim], readings: Sequence[str] | None) -> list[Gr
     papers = dict.fromkeys(claim.paper for claim in claims)
     by_paper = registry.readings_by_paper(list(papers), readings) if papers else {}
     groups: dict[tuple[int, str], Group] = {}
-    claims_of: dict[tuple[int, str], list[Claim]] = {}
     for claim in claims:
         for reading in by_paper[claim.paper]:
             key = (id(claim.experiment), reading.name)
-            members = claims_of.setdefault(key, [])
-            members.append(claim)
-            groups.setdefault(key, Group(claim.experiment, reading, members))
+            group = groups.setdefault(key, Group(claim.experiment, reading, ()))
+            groups[key] = group._replace(claims=[*group.claims, claim])
     return list(groups.values())
 
 
-def _with_free(groups: Sequence[Group], settings: Mapping[str, Any]) -> tuple[list[Group], list[Exclusion]]:
-    """Leave out the claims whose runs cannot take these values of free parameters, such as those of a competitor.
-
-    Raises: InvalidValueError for a value outside a region, or for a name of neither a free parameter nor another.
-    """
-    axes = {axis.name: axis for group in groups for claim in group.claims for axis in claim.free}
-    free = {axes[name]: axes[name].parsed(value) for name, value in settings.items() if name in axes}
-    remaining: list[Group] = []
-    exclusions: list[Exclusion] = []
-    for group in groups:
-        params = group.reading.params()
-        for name in settings:
-            if name not in axes and name not in params._fields:
-                raise InvalidValueError(str(unknown_name("parameter", name, [*params._fields, *axes], type(params))))
-        names = {axis.name for axis in free}.difference(params._fields)
-        reading = dataclasses.replace(adjusted(group.reading), free=free) if free else group.reading
-        applicable: list[Claim] = []
-        for claim in group.claims:
-            missing = sorted(names.difference(axis.name for axis in claim.free))
-            if missing:
-                reason = f"its runs can be had at other values of {' and '.join(missing)}"
-                exclusions.append(Exclusion(claim, reading, reason))
-            else:
-                applicable.append(claim)
-        if applicable:
-            remaining.append(group._replace(claims=applicable))
-    return remaining, exclusions
-
-
-def _on_own(groups: Sequence[Group], variant: Variant) -> tuple[list[Group], list[Exclusion]]:
-    """Put the user's algorithm in place of the papers', and leave out the claims that do not apply to it.
-
-    Raises: as `require_parts`.
-    """
-    require_parts(variant, [group.experiment for group in groups])
+def _on_own(
+    groups: Sequence[Group], variant: Variant, seed: int, module: str | None
+) -> tuple[list[Group], list[Verdict]]:
+    """Put the user's algorithm in place of the papers', and return the verdicts on claims that do not apply to it."""
     experiments: dict[int, Experiment] = {}  # readings share its runs
     remaining: list[Group] = []
-    exclusions: list[Exclusion] = []
+    verdicts: list[Verdict] = []
     for experiment, paper_reading, claims in groups:
         reading = dataclasses.replace(adjusted(paper_reading), own=variant)
         applicable = []
@@ -192,34 +147,23 @@ def _on_own(groups: Sequence[Group], variant: Variant) -> tuple[list[Group], lis
                 own_experiment = experiments.setdefault(id(experiment), of_own(claim, variant))
                 applicable.append(dataclasses.replace(claim, experiment=own_experiment))
             except DeclarationError as failure:
-                exclusions.append(Exclusion(claim, reading, str(failure)))
+                blank = blank_verdict(claim, reading.name, seed, FAMILY_ERROR, module, options_of(reading))
+                reason = f"fails here: another algorithm can take the printed one's place ({failure})"
+                without = dataclasses.replace(blank, status=Status.INAPPLICABLE, reason=reason, stopped=Stop.DECIDED)
+                verdicts.append(_recorded_competitor(claim, adjusted(paper_reading).name, reading.name) or without)
         if applicable:
             remaining.append(Group(applicable[0].experiment, reading, applicable))
-    return remaining, exclusions
+    return remaining, verdicts
 
 
-def _without_runs(exclusion: Exclusion, seed: int, module: str | None) -> Verdict:
-    """Return the verdict on a claim that does not apply to the user's algorithm.
-
-    A competitor's is as recorded: it lacks what the statement credits, whatever the algorithm is.
-    """
-    claim, reading, reason = exclusion
+def _recorded_competitor(claim: Claim, printed: str, reading: str) -> Verdict | None:
+    """Return the recorded verdict on a competitor: it lacks what the statement credits, whatever the algorithm is."""
     statements = [statement for statement in bearing([claim.id]) if statement.roles[claim.id] is Role.COMPETITOR]
-    printed = dataclasses.replace(adjusted(reading), own=None).name
     for verdict in recorded_verdicts(statements) if statements else ():
         if verdict.claim == claim.id and printed in (verdict.reading, *verdict.also):
             origin = f"{verdict.reason}, {AS_RECORDED}" if verdict.reason else AS_RECORDED
-            return dataclasses.replace(verdict, reading=reading.name, also=[], reason=origin)
-    need = f"another algorithm can take the printed one's place ({reason})"
-    return _inapplicable(exclusion._replace(reason=need), seed, module)
-
-
-def _inapplicable(exclusion: Exclusion, seed: int, module: str | None) -> Verdict:
-    """Return the verdict on a claim whose need does not hold of the request."""
-    claim, reading, need = exclusion
-    blank = blank_verdict(claim, reading.name, seed, FAMILY_ERROR, module, options_of(reading))
-    reason = f"fails here: {need}"
-    return dataclasses.replace(blank, status=Status.INAPPLICABLE, reason=reason, stopped=Stop.DECIDED)
+            return dataclasses.replace(verdict, reading=reading, also=[], reason=origin)
+    return None
 
 
 def require_one(pattern: str, claims: Sequence[Claim]) -> Claim:
@@ -245,19 +189,19 @@ def resolve(
     """
     cells = [experiment.cells_under(reading) for experiment, reading, _ in groups]
     questions = _judged_once(groups, cells)
-    shares = _shares([question.claim.paper for group in questions for question in group], error)
+    shares = _shares([claim.paper for group in questions for claim, _ in group], error)
     studies = []
     for group, group_cells, group_questions in zip(groups, cells, questions, strict=True):
         if not group_questions:
             continue
         experiment, reading, _ = group
-        limit = replicates or (None if budget else experiment.replicates)
-        claims = tuple(question.claim for question in group_questions)
+        own_limit = experiment.replicates
+        limit = replicates or (None if budget else own_limit)
+        claims = tuple(claim for claim, _ in group_questions)
+        options = options_of(reading)
         blanks = [
-            blank_verdict(
-                claim, reading.name, seed, shares[claim.paper], module, options_of(reading), question.other_readings
-            )
-            for claim, question in zip(claims, group_questions, strict=True)
+            blank_verdict(claim, reading.name, seed, shares[claim.paper], module, options, others)
+            for claim, others in group_questions
         ]
         studies.append(
             Study(
@@ -268,10 +212,8 @@ def resolve(
                 cells=tuple(group_cells),
                 random=random_cells(experiment, group_cells, claims),
                 seed=seed,
-                looks=look_sizes(experiment.replicates, limit),
-                least_replicates=look_sizes(
-                    experiment.replicates, min(limit or experiment.replicates, experiment.replicates)
-                )[-1],
+                looks=look_sizes(own_limit, limit),
+                least_replicates=look_sizes(own_limit, min(limit or own_limit, own_limit))[-1],
             )
         )
     ids = dict.fromkeys(claim.id for group in groups for claim in group.claims) if order is None else order
@@ -295,27 +237,20 @@ def _shares(papers: Sequence[str], error: float | None) -> dict[str, float]:
     return {paper: FAMILY_ERROR * part / whole for paper, part in parts.items()}
 
 
-class _Question(NamedTuple):
-    """A claim to judge under a reading, and the further readings with the same parameters."""
-
-    claim: Claim
-    other_readings: list[str]
-
-
-def _judged_once(groups: Sequence[Group], cells: Sequence[Sequence[Cell]]) -> list[list[_Question]]:
-    """Return the questions that each group's runs decide: a claim is asked once for equal parameters."""
-    questions: list[list[_Question]] = []
-    by_params: dict[Any, _Question] = {}
+def _judged_once(groups: Sequence[Group], cells: Sequence[Sequence[Cell]]) -> list[list[tuple[Claim, list[str]]]]:
+    """Return the claims that each group's runs decide, with the further readings that have the same parameters."""
+    questions: list[list[tuple[Claim, list[str]]]] = []
+    others: dict[Any, list[str]] = {}
     for (experiment, reading, claims), group_cells in zip(groups, cells, strict=True):
         params = tuple(map(_values, group_cells))
         questions.append([])
         for claim in claims:
             key = (id(experiment), claim.id, params)
-            if key in by_params:
-                by_params[key].other_readings.append(reading.name)
+            if key in others:
+                others[key].append(reading.name)
             else:
-                by_params[key] = _Question(claim, [])
-                questions[-1].append(by_params[key])
+                others[key] = []
+                questions[-1].append((claim, others[key]))
     return questions
 
 

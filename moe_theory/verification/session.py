@@ -9,38 +9,34 @@ import functools
 import heapq
 import math
 import os
-import threading
 import time
-from collections.abc import Callable, Mapping, MutableMapping, Sequence
-from concurrent.futures import Executor, Future, wait
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Executor
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, TypeVar
 
 from moe_theory.core.errors import OWN_CODE
-from moe_theory.core.machine import machine_memory
 from moe_theory.runs import Cell, Progress, Run, automatic, quiet, replicate_rounds, shown
 from moe_theory.runs.cells import CellBatch
 from moe_theory.runs.provenance import is_x64, now, versions
 from moe_theory.runs.runner import Result, Runner
 from moe_theory.runs.workers import WorkerPool, num_device_workers
 from moe_theory.verification.archive import Archive
-from moe_theory.verification.claim import Claim, Experiment, Runs
+from moe_theory.verification.claim import Claim, Runs
 from moe_theory.verification.evidence import find_nan_runs, is_of_study
 from moe_theory.verification.interim import SequentialTest
 from moe_theory.verification.proofs import require_proofs
-from moe_theory.verification.remote import RemoteSampler, SampleBatch, remote_pool, remote_sampler
+from moe_theory.verification.remote import RemoteBatch, remote_pool
 from moe_theory.verification.request import Request, Study, blank_verdict, check_request
 from moe_theory.verification.statement import bearing
 from moe_theory.verification.variant import Parts, as_asked
 from moe_theory.verification.verdict import Report, Stop, Verdict, Verdicts
 
 SAMPLES = "samples"  # their folder, beside the report
-UNKNOWN_SECONDS = 3.0  # that a look is taken to need at an experiment of which nothing has been run or compiled
 STUDIES_AHEAD = 2  # under way beside one a worker, so that none waits for the next
-MEMORY_SHARE = 0.5  # of the machine's, that runs under way may take
-DISTRIBUTION = f"{__name__.partition('.')[0]}."  # whose proofs its tests check
-OnEnd = Callable[["StudyMonitor", SequentialTest], None]
 PART_BYTES = 1 << 30  # of the runs that a look takes samples from at once, as soon as it is known what one needs
+OnVerdict = Callable[[Verdict], None]
+T = TypeVar("T")
 
 
 def verify(
@@ -57,7 +53,7 @@ def verify(
     executor: Executor | None = None,
     dask: str | None = None,
     progress: Progress = automatic,
-    on_verdict: Callable[[Verdict], None] | None = None,
+    on_verdict: OnVerdict = lambda verdict: None,
 ) -> Verdicts:
     """Judge claims, by ids or globs, under readings.
 
@@ -70,7 +66,8 @@ def verify(
         error: probability that any of the verdicts is false, split evenly over them and spent over the looks; None
             for 0.01, of which each has the part that its paper declares, 1 / `Paper.most_verdicts`, whatever else is
             judged with it. A claim is judged once for readings that give its experiment the same parameters.
-        budget: seconds after which nothing more is run; claims that are not decided by then stay INCONCLUSIVE.
+        budget: seconds after which nothing more is begun, and simulations are left; claims that are not decided by then
+            stay INCONCLUSIVE.
         settings: parameters by name, set beside every reading's own choices.
         system: an algorithm of one's own in place of the paper's: parts by the names that the paper's `system` has for
             them, such as {"router": mine}, or "FILE:NAME" of such a mapping. Its verdicts name it in their reading and
@@ -83,13 +80,11 @@ def verify(
         progress: where to tell; unless given a line in a notebook, else standard error.
         on_verdict: called with each verdict as soon as its claim is decided.
     Returns: the verdicts, in the order of the claims and their readings: a list with `to_frame` and `report`.
-    Raises: UnknownNameError for a claim, a reading or a part that does not exist; InvalidValueError for a number of
-        replicates, an error or a budget that decides nothing, a folder of an earlier version, a `system` that names no
-        parts, or workers that would take other samples; WorkersError for workers that cannot be reached, or are
-        lost; InvalidValueError for settings that the claims cannot take, or a part of another kind than the
-        paper's; DeclarationError for a file of parts that cannot be run; DamagedError for a paper's record that
-        is damaged, which a competitor's verdict is read from; DeclarationError for a statement whose proof fails;
-        OutputError for a folder that cannot be written.
+    Raises: UnknownNameError for a claim, a reading or a part that does not exist; InvalidValueError for an argument
+        that decides nothing or that the claims cannot take, or workers that would take other samples; WorkersError
+        for workers that cannot be reached, or are lost; DeclarationError for a file of parts that cannot be run, or a
+        statement whose proof fails; DamagedError for a paper's record that is damaged; OutputError for a folder that
+        cannot be written.
 
     Examples:
         >>> from moe_theory.verification import verify
@@ -98,13 +93,11 @@ def verify(
         [('generalization.lemma-6.growth', 'SUPPORTED')]
     """
     request = check_request(patterns, readings, replicates, seed, error, budget, settings=settings, system=system)
-    pool = None
-    if executor is not None or dask is not None:
-        pool = remote_pool(request.studies, executor, dask)
+    pool = remote_pool(request.studies, executor, dask)
     archive = None if folder is None else Archive(Path(folder) / SAMPLES)
-    about: Any = {"pool": pool, "on_verdict": on_verdict, "command": f"moe_theory.verify({patterns!r})"}
+    about: Any = {"pool": pool, "command": f"moe_theory.verify({patterns!r})"}
     with shown(progress) as listener:
-        return Verdicts(carry_out(request, archive=archive, progress=listener, **about))
+        return Verdicts(carry_out(request, archive=archive, progress=listener, on_verdict=on_verdict, **about))
 
 
 def carry_out(
@@ -113,31 +106,25 @@ def carry_out(
     archive: Archive | None = None,
     pool: WorkerPool | None = None,
     progress: Progress = quiet,
-    on_verdict: Callable[[Verdict], None] | None = None,
+    on_verdict: OnVerdict = lambda verdict: None,
     command: str = "",
 ) -> Report:
     """Judge what is asked for: the first look of all studies, then the second of those undecided, and so on.
 
     Args:
-        pool: workers elsewhere that take the samples; it is closed. This process's own threads unless given.
+        pool: workers elsewhere, which is closed. This process's own threads unless given.
     Raises: DeclarationError for a statement whose proof fails, before anything is run; with a pool as `verify`.
     """
     statements = bearing(request.claims)
-    paths = [proof.path for statement in statements for proof in statement.proofs.values()]
-    if not all(path.startswith(DISTRIBUTION) for path in paths):
-        require_proofs(statements)
+    require_proofs(statements)
     if request.own is not None:
         statements = [as_asked(each) for each in statements]
-
-    def tell(_: StudyMonitor, test: SequentialTest) -> None:
-        if on_verdict is not None:
-            on_verdict(test.latest)
-
     deadline = math.inf if request.budget is None else time.monotonic() + request.budget - request.reserve
-    pace: dict[Experiment, float] = {}
-    with contextlib.nullcontext() if pool is None else remote_sampler(pool, archive and archive.keys) as remote:
-        monitors = [StudyMonitor(study, archive, pace, remote) for study in request.studies]
-        take_looks(monitors, progress, tell, deadline, remote)
+    with contextlib.nullcontext() if pool is None else contextlib.closing(pool):
+        if pool is not None:
+            pool.fingerprint(versions)
+        monitors = [StudyMonitor(study, archive, pool) for study in request.studies]
+        take_looks(monitors, progress, on_verdict, deadline)
     order = {id: place for place, id in enumerate(request.claims)}
     verdicts = [*request.inapplicable, *(test.latest for monitor in monitors for test in monitor.tests)]
     return Report(
@@ -156,11 +143,7 @@ def carry_out(
 
 
 def take_looks(
-    monitors: Sequence["StudyMonitor"],
-    progress: Progress,
-    on_end: OnEnd,
-    deadline: float = math.inf,
-    remote: RemoteSampler | None = None,
+    monitors: Sequence["StudyMonitor"], progress: Progress, on_verdict: OnVerdict, deadline: float = math.inf
 ) -> None:
     """Look at studies until all their tests have ended, or until a time of the monotonic clock.
 
@@ -170,123 +153,79 @@ def take_looks(
     Which of them is done first changes no number. Runs that are measured, some of them by clocks, have the machine
     alone.
     """
-    with contextlib.ExitStack() as stack:
-
-        def make_runner() -> Runner:
-            return stack.enter_context(Runner(None if remote is None else remote.pool, progress))
-
-        _Looks(monitors, make_runner, on_end, deadline).take()
+    with Runner(monitors[0].pool if monitors else None, progress) as runner:
+        _Looks(monitors, runner, on_verdict, deadline).take()
 
 
 class _Looks:
     """The looks at several studies under way, until a deadline."""
 
     def __init__(
-        self,
-        monitors: Sequence["StudyMonitor"],
-        make_runner: Callable[[], Runner],
-        on_end: OnEnd,
-        deadline: float,
+        self, monitors: Sequence["StudyMonitor"], runner: Runner, on_verdict: OnVerdict, deadline: float
     ) -> None:
-        self._make_runner = make_runner
-        self._on_end = on_end
-        self._deadline = deadline
-        self._waiting = [(*monitor.rank, place) for place, monitor in enumerate(monitors)]
         self._monitors = monitors
-        self._too_long: list[int] = []  # studies whose next look would end after the deadline
+        self._runner = runner
+        self._on_verdict = on_verdict
+        self._deadline = deadline
+        self._waiting = sorted((*monitor.rank, place) for place, monitor in enumerate(monitors))  # a heap
         self._under_way: dict[int, StudyMonitor] = {}
-        heapq.heapify(self._waiting)
-
-    @functools.cached_property
-    def _runner(self) -> Runner:
-        """The runner, made when something is to be run."""
-        return self._make_runner()
-
-    @property
-    def _seconds_left(self) -> float:
-        return self._deadline - time.monotonic()
-
-    @property
-    def _measurements(self) -> list[Future[Runs]]:
-        """The measurements under way."""
-        return [future for monitor in self._under_way.values() for future in monitor.measurements]
 
     def take(self) -> None:
         """Take all looks, or as many as there is time for."""
-        while self._seconds_left > 0:
-            self._begin()
+        while self._deadline > time.monotonic():
+            while self._waiting and self._has_room():
+                *_, place = heapq.heappop(self._waiting)
+                self._try(place, functools.partial(self._begin, place))
             if not self._under_way:
                 break
             if not any(monitor.is_ready for monitor in self._under_way.values()):
                 self._wait()
             for place, monitor in list(self._under_way.items()):
-                if monitor.is_ready:
-                    self._look(place, monitor)
+                ended = self._try(place, monitor.look) if monitor.is_ready else None
+                if ended is not None:
+                    self._finish(place, ended)
         self._leave()
 
-    def _look(self, place: int, monitor: "StudyMonitor") -> None:
-        try:
-            ended = monitor.look()
-        except OWN_CODE as failure:  # of a measurement
-            self._fail(place, failure)
-        else:
-            self._finish(place, ended)
+    def _has_room(self) -> bool:
+        """Whether the next study can be under way beside the others."""
+        monitors = [self._monitors[self._waiting[0][-1]], *self._under_way.values()]
+        if len(monitors) == 1:
+            return True
+        if any(monitor.is_alone for monitor in monitors):
+            return False
+        return len(monitors) <= monitors[0].num_workers + STUDIES_AHEAD
+
+    def _begin(self, place: int) -> None:
+        monitor = self._monitors[place]
+        self._under_way[place] = monitor
+        monitor.load()
+        monitor.begin(self._runner, (*monitor.rank, place))
 
     def _wait(self) -> None:
         """Wait for results, no longer than to the deadline."""
-        seconds = None if self._deadline == math.inf else max(self._seconds_left, 0.0)
-        if self._measurements:
-            wait(self._measurements, seconds)
-            return
+        seconds = None if self._deadline == math.inf else max(self._deadline - time.monotonic(), 0.0)
         for result in self._runner.wait(seconds):
-            self._take(result)
+            monitor = result.job
+            place = self._monitors.index(monitor)
+            if place in self._under_way:  # and has not failed meanwhile
+                self._try(place, functools.partial(monitor.take, result))
 
-    def _begin(self) -> None:
-        """Begin the runs of as many studies as there is room for."""
-        while self._waiting and (not self._under_way or self._has_room()):
-            *_, place = heapq.heappop(self._waiting)
+    def _try(self, place: int, step: Callable[[], T]) -> T | None:
+        """Take a step of a study. What its own code raises ends it as an ERROR of its claims alone."""
+        try:
+            return step()
+        except OWN_CODE as failure:
+            if not is_of_study(failure):
+                raise
             monitor = self._monitors[place]
-            monitor.load()
-            if self._has_time(monitor):
-                self._start(place)
-            else:
-                self._too_long.append(place)
-        if not self._under_way and self._too_long:
-            # Nothing else fits. What the shortest of them takes until the deadline is saved, for the next run.
-            place = min(self._too_long, key=lambda place: self._monitors[place].expected_seconds())
-            self._too_long.remove(place)
-            self._start(place)
-
-    def _start(self, place: int) -> None:
-        monitor = self._monitors[place]
-        self._under_way[place] = monitor
-        try:
-            if monitor.needs_runs:
-                monitor.begin(self._runner, (*monitor.rank, place), self._deadline < math.inf)
-        except OWN_CODE as failure:
-            self._fail(place, failure)
-
-    def _take(self, result: Result) -> None:
-        """Hand a result to its study, unless that has failed meanwhile."""
-        monitor = result.job
-        place = next((place for place, candidate in self._under_way.items() if candidate is monitor), None)
-        if place is None:
-            return
-        try:
-            monitor.take(result)
-        except OWN_CODE as failure:
             self._runner.drop(monitor)
-            self._fail(place, failure)
-
-    def _fail(self, place: int, failure: BaseException) -> None:
-        """End a study for what its own code has raised: an ERROR of its claims alone."""
-        if not is_of_study(failure):
-            raise failure
-        self._finish(place, self._monitors[place].fail(failure))
+            self._finish(place, monitor.fail(failure))
+            return None
 
     def _finish(self, place: int, ended: Sequence[SequentialTest]) -> None:
         monitor = self._under_way.pop(place)
-        self._end(monitor, ended)
+        for test in ended:
+            self._on_verdict(test.latest)
         if monitor.undecided:
             heapq.heappush(self._waiting, (*monitor.rank, place))
 
@@ -295,26 +234,10 @@ class _Looks:
         for monitor in self._under_way.values():
             monitor.save_part()
         if self._under_way:
-            self._runner.abandon(self._measurements)
-        places = [*self._under_way, *self._too_long, *(place for *_, place in self._waiting)]
-        for place in sorted(places):
-            monitor = self._monitors[place]
-            self._end(monitor, monitor.stop(Stop.BUDGET))
-
-    def _end(self, monitor: "StudyMonitor", tests: Sequence[SequentialTest]) -> None:
-        for test in tests:
-            self._on_end(monitor, test)
-
-    def _has_time(self, *monitors: "StudyMonitor") -> bool:
-        return sum(monitor.expected_seconds() for monitor in monitors) < self._seconds_left
-
-    def _has_room(self) -> bool:
-        """Whether the next study can be under way beside the others."""
-        monitors = [self._monitors[self._waiting[0][-1]], *self._under_way.values()]
-        if any(monitor.is_alone for monitor in monitors) or len(monitors) > monitors[0].num_workers + STUDIES_AHEAD:
-            return False
-        needed = sum(monitor.expected_bytes() for monitor in monitors)
-        return needed < MEMORY_SHARE * machine_memory() and self._has_time(*monitors)
+            self._runner.abandon()
+        for place in sorted([*self._under_way, *(place for *_, place in self._waiting)]):
+            for test in self._monitors[place].stop(Stop.BUDGET):
+                self._on_verdict(test.latest)
 
 
 def judge(claim: Claim, reading: str, runs: Mapping[str, Run], seed: int, error: float) -> Verdict:
@@ -327,65 +250,37 @@ def judge(claim: Claim, reading: str, runs: Mapping[str, Run], seed: int, error:
     return test.latest
 
 
-class MeasuredBatch:
-    """Runs that are measured and not simulated. They have the machine alone."""
+class MeasuredRuns(NamedTuple):
+    """Runs that were measured and not simulated. They had the machine alone."""
 
-    num_bytes = 0  # not known
-
-    def __init__(self, make: Callable[[], Runs], in_thread: bool) -> None:
-        """Begin the measurement, in a thread where a deadline may pass it."""
-        self.seconds = 0.0
-        self._make = make
-        self.future: Future[Runs] = Future()
-        if in_thread:
-            threading.Thread(target=self._measure, daemon=True).start()
-        else:
-            self._measure()
-
-    def _measure(self) -> None:
-        self.future.set_running_or_notify_cancel()
-        start_time = time.monotonic()
-        try:
-            runs = self._make()
-        except BaseException as failure:
-            self.future.set_exception(failure)
-        else:
-            self.seconds = time.monotonic() - start_time
-            self.future.set_result(runs)
-
-    @property
-    def is_finished(self) -> bool:
-        """Whether the runs are there."""
-        return self.future.done()
+    made: Runs
+    seconds: float
+    num_bytes: int = 0  # not known
+    is_finished: bool = True
 
     def runs(self) -> Runs:
-        """Return the runs. Raises: what the measurement raised."""
-        return self.future.result()
+        return self.made
+
+    def runs_so_far(self) -> Runs:
+        return self.made
 
 
 class StudyMonitor:
     """A study under way: the tests of its claims, and the next look at them."""
 
-    def __init__(
-        self,
-        study: Study,
-        archive: Archive | None = None,
-        pace: MutableMapping[Experiment, float] | None = None,
-        remote: RemoteSampler | None = None,
-    ) -> None:
+    def __init__(self, study: Study, archive: Archive | None = None, pool: WorkerPool | None = None) -> None:
         self.study = study
         self.archive = archive
-        self.remote = remote
+        self.pool = pool  # workers elsewhere
         self.seconds = 0.0
-        self.pace = {} if pace is None else pace  # seconds a replicate, shared by studies
+        self.batch: CellBatch | MeasuredRuns | None = None  # of the runs that are being made
         self._looks = iter(study.looks)
         self._num_looks = 0
-        self._batch: CellBatch | SampleBatch | MeasuredBatch | None = None  # of the runs that are being made
-        self._is_loaded = False
+        self._is_loaded = archive is None
         if archive is not None:  # before anything runs: code may have a value that has no key
             for claim in study.claims:
                 archive.keys.of(claim, study.reading, study.seed)
-        self._bytes_each = 0.0  # of a replicate of them
+        self._bytes_each = 0.0  # of a replicate of the runs
         self._target = next(self._looks)  # replicates of the next look
         self.tests = [
             SequentialTest(claim, blank, study.least_replicates, random=study.random)
@@ -402,19 +297,19 @@ class StudyMonitor:
 
     @property
     def num_workers(self) -> int:
-        return num_device_workers() if self.remote is None else self.remote.pool.num_workers
+        return num_device_workers() if self.pool is None else self.pool.num_workers
 
     @property
     def rank(self) -> tuple[int, int]:
         """Priority: the lowest rank is judged first. Workers elsewhere do not wait for what this process measures."""
         looks = self._num_looks
         alone = int(self.is_alone)
-        return (looks, alone) if self.remote is None else (alone, looks)
+        return (looks, alone) if self.pool is None else (alone, looks)
 
     @property
     def is_ready(self) -> bool:
         """Whether there are the runs that the next look needs."""
-        return self._batch is None or self._batch.is_finished
+        return self.batch is None or self.batch.is_finished
 
     def load(self) -> None:
         """Read the samples that are saved, the first time that it is called."""
@@ -426,58 +321,38 @@ class StudyMonitor:
             if saved is not None:
                 test.samples, test.labels = saved
 
-    def expected_seconds(self) -> float:
-        share = len(self._needed_cells) / len(self.study.cells)
-        if self.study.experiment not in self.pace and self._known < self._target:
-            return UNKNOWN_SECONDS
-        return (self._target - self._known) * share * self.pace.get(self.study.experiment, 0.0)
-
-    def expected_bytes(self) -> float:
-        return (self._part_end - self._known) * self._bytes_each
-
-    @property
-    def needs_runs(self) -> bool:
-        """Whether the next look needs more runs than there are samples of."""
-        return self._known < self._part_end
-
-    def begin(self, runner: Runner, rank: tuple[int, ...], has_deadline: bool) -> None:
-        """Begin the runs that the next look needs: give results to `take` until it `is_ready`."""
+    def begin(self, runner: Runner, rank: tuple[int, ...]) -> None:
+        """Begin the runs that the next look needs, if any: give results to `take` until it `is_ready`."""
         study = self.study
         first = self._known
         last = self._part_end
+        if first >= last:
+            return
         cells = self._needed_cells
-        work = replicate_rounds(cells, last - first)
         words = f"{study.name}, replicates {first} to {last - 1}"
         measured = study.experiment.measured
         if measured is not None:
             runner.progress.running(words)
-            make = functools.partial(measured.make, cells, first, last - first, study.seed)
-            self._batch = MeasuredBatch(make, in_thread=has_deadline)
+            start_time = time.monotonic()
+            made = measured.make(cells, first, last - first, study.seed)
+            self.batch = MeasuredRuns(made, time.monotonic() - start_time)
             return
-        if self.remote is None:
+        if self.pool is None:
             width = study.experiment.width
-            self._batch = CellBatch(cells, last - first, first=first, seed=study.seed, width=width)
+            self.batch = CellBatch(cells, last - first, first=first, seed=study.seed, width=width)
         else:
-            tests = [test for test in self.undecided if test.count < last]
-            self._batch = self.remote.batch(study, tests, cells, first, last)
-        runner.add(self, self._batch.tasks(), work, words, rank)
+            self.batch = RemoteBatch(study, cells, first, last)
+        runner.add(self, self.batch.tasks(), replicate_rounds(cells, last - first), words, rank)
 
     def take(self, result: Result) -> None:
         """Keep what a task of its runs has computed. Raises: what the task raised."""
-        assert self._batch is not None  # it has begun
-        assert not isinstance(self._batch, MeasuredBatch)
-        self._batch.take(result)
-
-    @property
-    def measurements(self) -> list[Future[Runs]]:
-        """The measurement under way, where there is one."""
-        return [self._batch.future] if isinstance(self._batch, MeasuredBatch) else []
+        assert self.batch is not None  # it has begun
+        assert not isinstance(self.batch, MeasuredRuns)
+        self.batch.take(result)
 
     def save_part(self) -> None:
         """Save the samples of the replicates that are complete, of runs that will not end."""
-        if self._batch is None or isinstance(self._batch, SampleBatch | MeasuredBatch):
-            return
-        runs = self._batch.runs_so_far()
+        runs = None if self.batch is None else self.batch.runs_so_far()
         if runs is not None:
             self._sample(self.undecided, runs)
 
@@ -487,33 +362,29 @@ class StudyMonitor:
         undecided = self.undecided
         first = self._known
         last = self._part_end
-        cell_share = len(self._needed_cells) / len(self.study.cells)
-        self._extend([test for test in undecided if test.count < last])
+        if self.batch is not None:
+            self._sample([test for test in undecided if test.count < last], self.batch.runs())
         is_whole = last == self._target
         for test in undecided:
             if is_whole and not test.has_ended:
                 test.look(self._target)
-        spent = time.monotonic() - start_time
-        if self._batch is not None:
-            spent += self._batch.seconds / (1 if self.is_alone else self.num_workers)
-            self._bytes_each = self._batch.num_bytes / (last - first)
-        if first < last:
-            self.pace[self.study.experiment] = spent / (last - first) / cell_share
-        self._batch = None
-        self.seconds += spent
-        if not is_whole:
-            return [test for test in undecided if test.has_ended]
-        self._num_looks += 1
-        following = next(self._looks, None)
-        if following is None:
-            self.stop(Stop.REPLICATES)
-        else:
-            self._target = following
+        self.seconds += time.monotonic() - start_time
+        if self.batch is not None:
+            self.seconds += self.batch.seconds / (1 if self.is_alone else self.num_workers)
+            self._bytes_each = self.batch.num_bytes / (last - first)
+        self.batch = None
+        if is_whole:
+            self._num_looks += 1
+            following = next(self._looks, None)
+            if following is None:
+                self.stop(Stop.REPLICATES)
+            else:
+                self._target = following
         return [test for test in undecided if test.has_ended]
 
     def fail(self, failure: BaseException) -> list[SequentialTest]:
         """End all tests for what the making of the runs has raised."""
-        self._batch = None
+        self.batch = None
         undecided = self.undecided
         for test in undecided:
             test.fail(failure, self._target)
@@ -544,23 +415,9 @@ class StudyMonitor:
         doublings = max(int(PART_BYTES / (self._bytes_each * first)).bit_length() - 1, 0)
         return min(self._known + (first << doublings), self._target)
 
-    def _extend(self, tests: Sequence[SequentialTest]) -> None:
-        """Take samples of the runs that have been made."""
-        if isinstance(self._batch, SampleBatch):
-            parts = self._batch.taken()
-            for test in tests:
-                test.add(parts[test.claim.id])
-                self._keep(test)
-            return
-        if self._batch is not None:
-            self._sample(tests, self._batch.runs())
-
     def _sample(self, tests: Sequence[SequentialTest], runs: Runs) -> None:
         overflows = find_nan_runs(runs)
         for test in tests:
             test.extend(runs, overflows)
-            self._keep(test)
-
-    def _keep(self, test: SequentialTest) -> None:
-        if self.archive is not None and test.samples is not None:
-            self.archive.save(test.claim, self.study.reading, self.study.seed, test.samples, test.labels)
+            if self.archive is not None and test.samples is not None:
+                self.archive.save(test.claim, self.study.reading, self.study.seed, test.samples, test.labels)

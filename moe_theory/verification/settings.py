@@ -40,12 +40,12 @@ class AdjustedReading:
     @property
     def name(self) -> str:
         """The reading's name and its settings: "unit-signal, signal_scale=5"."""
-        return ", ".join([self.base.name, *self._assignments, *self._system])
+        return ", ".join([self.base.name, *self._words])
 
     @property
     def summary(self) -> str:
         """The reading's summary and its settings."""
-        return "; ".join([self.base.summary, *self._assignments, *self._system])
+        return "; ".join([self.base.summary, *self._words])
 
     @property
     def options(self) -> str:
@@ -57,8 +57,9 @@ class AdjustedReading:
         return " ".join(words)
 
     @property
-    def _system(self) -> list[str]:
-        return [] if self.own is None else [f"{OWN_SYSTEM}{self.own.name}"]
+    def _words(self) -> list[str]:
+        own = [] if self.own is None else [f"{OWN_SYSTEM}{self.own.name}"]
+        return [*self._assignments, *own]
 
     @property
     def _assignments(self) -> list[str]:
@@ -93,10 +94,8 @@ def asked_of(reading: ReadingLike) -> tuple[str, dict[str, Any]]:
 
 
 def set_to(group: Group, settings: Mapping[str, Any]) -> list[Group]:
-    """Return the group with settings of free parameters or others, in parts where its claims' statements differ.
+    """Return the group with settings, numbers or their texts, in parts where its claims' statements differ.
 
-    Args:
-        settings: numbers or their texts.
     Raises: InvalidValueError for a parameter that does not exist or that the experiment decides itself, and for a value
         that its system, or the statement's region, refuses.
     """
@@ -111,7 +110,7 @@ def set_to(group: Group, settings: Mapping[str, Any]) -> list[Group]:
         names = {axis.name for axis in axes}
         parameters = {name: value for name, value in settings.items() if name not in names}
         for name in parameters:
-            require_free(name, reading, experiment)
+            require_free(name, reading, experiment, [axis.name for axis in axis_claims[0].free])
         set_reading = with_settings(reading, parameters)
         if parameters:
             check_cells(experiment, set_reading)
@@ -169,11 +168,15 @@ def parsed(texts: Sequence[str], option: str = "--set") -> dict[str, str]:
     return settings
 
 
-def require_free(name: str, reading: ReadingLike, experiment: Experiment) -> None:
-    """Raise InvalidValueError for a parameter that does not exist, or that the experiment's runs have decided."""
+def require_free(name: str, reading: ReadingLike, experiment: Experiment, free: Sequence[str] = ()) -> None:
+    """Raise InvalidValueError for a parameter that does not exist, or that the experiment's runs have decided.
+
+    Args:
+        free: names of what else can be set.
+    """
     fields = reading.params()._fields
     if name not in fields:
-        raise InvalidValueError(str(unknown_name("parameter", name, fields, type(reading.params()))))
+        raise InvalidValueError(str(unknown_name("parameter", name, [*fields, *free], type(reading.params()))))
     values = {cell: overrides[name] for cell, overrides in experiment.cells.items() if name in overrides}
     if len(values) == len(experiment.cells):
         cells = ", ".join(f"{cell!r} sets {shown(value)}" for cell, value in values.items())

@@ -38,9 +38,9 @@ from moe_theory.verification.region import FreeAxis, described, require_varies, 
 from moe_theory.verification.status import DECIDING, deciding
 from moe_theory.verification.texts import (
     ClaimTexts,
-    Deciding,
     StatementTexts,
     claim_words,
+    given_texts,
     paper_texts,
     plain_statement,
     sentence_of,
@@ -132,23 +132,19 @@ class Declared(Statement):
 
         The function gets one run of a selection at a time, or all runs by name where `runs` is an experiment, and
         gives one number a replicate (B,), or components (V, B): replicates come last, as in states and records. Each
-        role has a method of its name: `LEMMA.charitable("lemma-8.experts", ...)`. Where the statement's texts are in a
-        file, those of the claim are, too, in the table `claims` under its id.
+        role has a method of its name: `LEMMA.charitable("lemma-8.experts", ...)`.
 
         Args:
             id: "lemma-8.experts", which a paper's name then goes before; whole where no paper's folder declares it.
             runs: an experiment, or a selection of its cells (`Experiment.over`, `Experiment.together`).
-            criterion: of `equality`, `bound`, `ordering`, `identity`, `probability`, `rate` and `counterexample`, or of
-                a limit: `limit_probability` and `limit_rate`.
+            criterion: of `equality`, `bound` and the like.
             says: what is claimed, in one sentence, where no file has the texts.
-            formula: of the claim, in LaTeX, likewise; the statement's unless given, or that of its correction for the
-                claim of what is true instead.
-            where: of the claim, likewise, where it is more than the statement's; "replaces" that for a correction.
+            formula: of the claim, in LaTeX, where no file has the texts and it is not the statement's.
+            where: of the claim, where no file has the texts and it is not the statement's.
             labels: names of the components, where the selection gives none.
             hypotheses: beside the statement's own, by id where `paper.toml` has their sentences.
-            instead: id of the claim that holds where this one does not, written likewise.
-            exact: whether nothing random enters: algebra, enumeration, a constructed instance; as the selection has it
-                unless given.
+            instead: id of the claim that holds where this one does not.
+            exact: whether nothing random enters: algebra, enumeration, a constructed instance.
         Raises: DeclarationError for another role, or a claim without a sentence; on decoration, for an incomplete
             declaration, or an id that is taken.
         """
@@ -169,9 +165,7 @@ class Declared(Statement):
             claim = Claim(
                 id=self._whole(id),
                 paper=self.judged_under,
-                where=words.where,
-                statement=words.statement,
-                formula=words.formula,
+                **words,
                 experiment=selection.experiment,
                 observe=selection.measured(function),
                 criterion=selection.bind(criterion),
@@ -240,55 +234,24 @@ def statement(
     id: str,
     *,
     module: str = "",
-    paper: str = "",
-    where: str = "",
-    claim: str = "",
-    formula: str = "",
     hypotheses: Iterable[str | Hypothesis] = (),
-    why: str = "",
-    example: str = "",
-    correction: str = "",
-    correction_formula: str = "",
-    note: str = "",
-    paper_numbers: Iterable[float] = (),
-    untestable: str = "",
-    condition: str = "",
-    counterexample: str = "",
-    disproof: str = "",
-    proof: str = "",
-    derivation: str = "",
     holds: Mapping[str, Holds] | None = None,
     free: Iterable[FreeAxis] | FreeAxis | None = None,
     shared_free: Iterable[FreeAxis] = (),
+    **texts: Any,
 ) -> Declared:
     """Declare a statement of a paper, with its texts in the TOML file beside `module`, or given here as arguments.
 
     Args:
         id: unique in its paper: "lemma-8".
-        module: that declares it, `__name__`. Without `claim` the texts are read from the file beside it, where each
-            argument from `paper` to `derivation` is a key: `verification.texts`.
-        paper: of a module outside a paper's folder, or of a statement of another paper.
-        where: "Lemma 8, Eq. (32)".
-        claim: the statement in our words.
-        formula: the same in LaTeX.
-        hypotheses: of the statement. A claim is INAPPLICABLE under a reading that breaks one.
-        why: why the statement fails, is vacuous or needs a condition.
-        example: the smallest example that shows the fault, with its numbers.
-        correction: what is true instead.
-        correction_formula: the same in LaTeX.
-        note: what else a reader should know.
-        paper_numbers: numbers in these texts that are the paper's, or follow from others beside them. All others come
-            from a record or from one of the statement's programs.
-        untestable: why no claim can decide it.
-        condition: at most two inequalities under which it holds, where it does not as printed.
-        counterexample: file in the folder `counterexamples` beside the module.
-        disproof: file in the folder `proofs`, that an example violates the sentence as printed.
-        proof: likewise, that it holds, or that it is vacuous.
-        derivation: likewise, of the correction.
+        module: that declares it, `__name__`. Without `claim` the texts are read from the file beside it.
+        hypotheses: beside those of the file. A claim is INAPPLICABLE under a reading that breaks one.
         holds: tests of hypotheses by id: `(dims, run)` to a Boolean, or to one a replicate.
         free: what the hypotheses leave open, with its region, as axes of `verification.region`, which `challenge`
-        searches. shared_free: likewise, in place of `free` where that is not given, as far as the runs of a claim can
-        vary it.
+            searches.
+        shared_free: in place of `free` where that is not given, as far as the runs of a claim can vary it.
+        texts: what the file would have, such as `where`, `claim` and `paper`: the fields of
+            `verification.texts.StatementTexts`, and of `Deciding`.
 
     Raises: DeclarationError for an incomplete declaration, or an id that is taken.
 
@@ -297,47 +260,23 @@ def statement(
         >>> from moe_theory import continual
         >>> from moe_theory.verification.statement import identity
         >>> dims = continual.Dims(max_experts=2, num_tasks=3, num_features=4, num_samples=2)
-        >>> runs = mt.Experiment(
-        ...     name="loads", dims=dims, system=continual.system(dims), cells={"M = 2": {"num_experts": 2}},
-        ...     num_rounds=3, record_every=3, observe=lambda state, info: info.expert, replicates=64,
-        ... )
-        >>> one_a_round = mt.statement(
-        ...     "one-a-round", paper="continual", where="Algorithm 1", claim="Every round one expert is chosen."
-        ... )
+        >>> cells = {"M = 2": {"num_experts": 2}}
+        >>> runs = mt.Experiment("loads", dims, continual.system(dims), cells, num_rounds=3, replicates=64)
+        >>> loads = mt.statement("loads", paper="continual", where="Algorithm 1", claim="A round has one expert.")
         >>> says = "After three rounds the experts have had three tasks."
-        >>> @one_a_round.charitable("mine.loads", runs.at("M = 2"), identity(within=1e-9), says=says)
+        >>> @loads.charitable("mine.loads", runs.at("M = 2"), identity(within=1e-9), says=says)
         ... def surplus(run):
         ...     return abs(run.state.visits.sum(axis=0) - 3.0)  # one number a replicate, (B,)
-        >>> verdict = mt.verify("continual.one-a-round", readings="quick")[0]
-        >>> verdict.status is mt.Status.SUPPORTED
+        >>> mt.verify("continual.loads", readings="quick")[0].status is mt.Status.SUPPORTED
         True
     """
     holds = holds or {}
-    texts = None
-    if claim:
-        words = StatementTexts(
-            where=where,
-            claim=claim,
-            formula=formula,
-            paper=paper,
-            why=why,
-            example=example,
-            correction=correction,
-            correction_formula=correction_formula,
-            note=note,
-            paper_numbers=list(paper_numbers),
-            decides=Deciding(
-                untestable=untestable,
-                condition=condition,
-                counterexample=counterexample,
-                disproof=disproof,
-                proof=proof,
-                derivation=derivation,
-            ),
-        )
+    is_in_file = not texts.get("claim")
+    if not is_in_file:
+        words = given_texts(id, texts)
     elif module:
-        words = texts = statement_texts(module, id)
-        hypotheses = (*words.hypotheses, *hypotheses)
+        words = statement_texts(module, id)
+        hypotheses = (*paper_texts(module).all, *words.hypotheses, *hypotheses)
     else:
         raise DeclarationError(
             f"statement {shortened(id)}: give claim=..., or module=__name__ where a file has its texts."
@@ -349,8 +288,7 @@ def statement(
             f"statement {shortened(id)}: name its paper, as paper=...: the module {module or 'that declares it'} is in "
             "no paper's folder."
         )
-    shared = paper_texts(module).all if texts is not None else ()
-    checks = tuple(_hypothesis(hypothesis, module, holds) for hypothesis in (*shared, *hypotheses))
+    checks = tuple(_hypothesis(hypothesis, module, holds) for hypothesis in hypotheses)
     plain = plain_statement(id, owner, module, words, [check.text for check in checks])
     return Declared(
         **{field.name: getattr(plain, field.name) for field in dataclasses.fields(Statement)},
@@ -359,7 +297,7 @@ def statement(
         is_of_a_paper=home is not None,
         paper_numbers=tuple(words.paper_numbers),
         module=module,
-        texts=texts,
+        texts=words if is_in_file else None,
         holds=holds,
         axes=(free,) if isinstance(free, FreeAxis) else tuple(free or ()),
         shared_axes=tuple(shared_free) if free is None else (),

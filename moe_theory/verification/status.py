@@ -37,9 +37,8 @@ intervention that is REFUTED shows that the named cause is not the cause.
 import dataclasses
 import enum
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import NamedTuple
 
-from moe_theory.verification.challenged import Challenge, placed
+from moe_theory.verification.challenged import Challenge
 from moe_theory.verification.verdict import Role, Statement, Status, Verdict
 
 DECIDING = {Role.CHARITABLE, Role.FIGURE}
@@ -84,19 +83,9 @@ class Finding:
         return f"{self.status} ({self.known})" if self.known else str(self.status)
 
 
-RECORDED = "as recorded"
 PROVED = "proved"
 CAVEATED = "proved, with a caveat"
 _TRUE = {StatementStatus.HOLDS, StatementStatus.AMENDED}
-
-
-class Region(NamedTuple):
-    """Part of a statement's free parameters, and the status there."""
-
-    reading: str
-    where: str
-    status: str
-    known: str
 
 
 @dataclasses.dataclass(frozen=True)
@@ -107,24 +96,6 @@ class Judged:
     by_reading: dict[str, Finding]  # by the setting of its verdicts; none where no claim of it was judged
     broken: tuple[str, ...] = ()  # settings in which its hypotheses fail
     search: Challenge | None = None  # of its region, where it was searched
-    recorded: dict[str, Finding] = dataclasses.field(default_factory=dict)  # at the recorded settings, by setting
-
-    @property
-    def regions(self) -> list[Region]:
-        """Statuses as recorded, at each setting that flips, and under the clause."""
-        regions = [
-            Region(reading, RECORDED, str(finding.status), finding.known) for reading, finding in self.recorded.items()
-        ]
-        search = self.search
-        if search is None:
-            return regions
-        status = StatementStatus.FALSE if search.sought == "break" else StatementStatus.HOLDS
-        for reading in self.recorded:
-            flips = search.flips_under(reading)
-            regions += [Region(reading, placed(flip.setting), str(status), "simulated") for flip in flips]
-            if flips and search.clause and search.restores(reading):
-                regions.append(Region(reading, search.clause.words, str(StatementStatus.HOLDS), "searched"))
-        return regions
 
     @property
     def fails(self) -> bool:
@@ -160,13 +131,11 @@ class Judged:
     @property
     def words(self) -> str:
         """ "false (exact)", or "false under unit-signal, holds under strong-signal"."""
-        parts = []
-        for status in StatementStatus:
+        parts = [] if self.finding is None else [self.finding.words]
+        for status in () if parts else StatementStatus:
             readings = [reading for reading, finding in self.by_reading.items() if finding.status is status]
             if readings:
                 parts.append(f"{status} under {listed(readings)}")
-        if self.finding is not None:
-            parts = [self.finding.words]
         if self.broken:
             parts.append(f"not applicable under {listed(list(self.broken))}")
         return ", ".join(parts)
@@ -179,16 +148,10 @@ def judged(statement: Statement, verdicts: Iterable[Verdict], search: Challenge 
         if verdict.claim in statement.roles:
             for setting in verdict.settings:
                 by_reading.setdefault(setting, {})[verdict.claim] = verdict
-    recorded = {reading: find(statement, by_claim) for reading, by_claim in by_reading.items()}
-    findings = recorded
-    if search is not None:
-        findings = {reading: find(statement, by_claim, search, reading) for reading, by_claim in by_reading.items()}
+    findings = {reading: find(statement, by_claim, search, reading) for reading, by_claim in by_reading.items()}
     broken = tuple(reading for reading, finding in findings.items() if finding is None)
-    return Judged(statement, _applicable(findings), broken, search, _applicable(recorded))
-
-
-def _applicable(findings: Mapping[str, Finding | None]) -> dict[str, Finding]:
-    return {reading: finding for reading, finding in findings.items() if finding is not None}
+    applicable = {reading: finding for reading, finding in findings.items() if finding is not None}
+    return Judged(statement, applicable, broken, search)
 
 
 def deciding(statement: Statement) -> list[str]:
@@ -208,23 +171,26 @@ def find(
     None where the hypotheses fail.
     """
     finding = _find(statement, verdicts)
-    if finding is not None and search is not None:
-        finding = _over_region(finding, search, reading, search.restores(reading) or bool(statement.amendment))
+    if finding is not None and search is not None and search.flips_under(reading):
+        finding = _over_region(finding, search, search.restores(reading), bool(statement.amendment))
     finding = _broken(statement, finding)
     if finding is None:
         return None
+    proofs = {StatementStatus.FALSE: statement.disproof}
+    proofs |= dict.fromkeys((*_TRUE, StatementStatus.VACUOUS), statement.proof)
+    proof = proofs.get(finding.status)
+    if proof is not None:
+        finding = dataclasses.replace(finding, known=CAVEATED if proof.caveat else PROVED)
     cause = _cause(statement, verdicts) if finding.status is StatementStatus.FALSE else None
-    return dataclasses.replace(_proved(statement, finding), judged=tuple(verdicts), cause=cause)
+    return dataclasses.replace(finding, judged=tuple(verdicts), cause=cause)
 
 
-def _over_region(finding: Finding, search: Challenge, reading: str, is_restored: bool) -> Finding:
-    """Return the finding at the recorded setting, changed by the flips of the search under the reading."""
-    if not search.flips_under(reading):
-        return finding
+def _over_region(finding: Finding, search: Challenge, is_restored: bool, is_amended: bool) -> Finding:
+    """Return the finding at the recorded setting, changed by the flips of a search."""
     if search.sought == "break" and finding.status in _TRUE:
-        status = StatementStatus.AMENDED if is_restored else StatementStatus.FALSE
+        status = StatementStatus.AMENDED if is_restored or is_amended else StatementStatus.FALSE
         return dataclasses.replace(finding, status=status, known="simulated")
-    if search.sought == "rescue" and finding.status is StatementStatus.FALSE and search.restores(reading):
+    if search.sought == "rescue" and finding.status is StatementStatus.FALSE and is_restored:
         return dataclasses.replace(finding, status=StatementStatus.AMENDED, known="simulated")
     return finding
 
@@ -239,33 +205,19 @@ def _broken(statement: Statement, finding: Finding | None) -> Finding | None:
     return finding and dataclasses.replace(finding, status=StatementStatus.AMENDED)
 
 
-def _proved(statement: Statement, finding: Finding) -> Finding:
-    """Return the finding, known by a proof where there is one of its status."""
-    proofs = {
-        StatementStatus.FALSE: statement.disproof,
-        StatementStatus.HOLDS: statement.proof,
-        StatementStatus.AMENDED: statement.proof,
-        StatementStatus.VACUOUS: statement.proof,
-    }
-    proof = proofs.get(finding.status)
-    if proof is None:
-        return finding
-    return dataclasses.replace(finding, known=CAVEATED if proof.caveat else PROVED)
-
-
 def _find(statement: Statement, verdicts: Mapping[str, Verdict]) -> Finding | None:
     """Return the status by the rules 1 to 6 above; None where the hypotheses of all deciding claims fail."""
     ids = deciding(statement)
-    if statement.untestable:
-        return Finding(StatementStatus.NOT_TESTABLE)
-    if not ids:
-        return Finding(StatementStatus.NOT_JUDGED)
+    if statement.untestable or not ids:
+        return Finding(StatementStatus.NOT_TESTABLE if statement.untestable else StatementStatus.NOT_JUDGED)
     papers = {id.partition(".")[0] for id in verdicts}  # another paper's claims have other readings
     missing = [id for id in ids if id not in verdicts and id.partition(".")[0] in papers]
     deciders = [verdicts[id] for id in ids if id in verdicts]
-    telling = [
-        verdict for verdict in deciders if verdict.status is not Status.INAPPLICABLE and not _shows_nothing(verdict)
-    ]
+    telling = []
+    for verdict in deciders:
+        shows_nothing = verdict.kind == "counterexample" and verdict.status is Status.INCONCLUSIVE
+        if verdict.status is not Status.INAPPLICABLE and not shows_nothing:
+            telling.append(verdict)
     refuted = [verdict for verdict in telling if verdict.status is Status.REFUTED]
     if refuted and statement.roles[ids[0]] in DECIDING:
         return _finding(StatementStatus.FALSE, refuted, any)
@@ -309,10 +261,6 @@ def _finding(status: StatementStatus, verdicts: Sequence[Verdict], quantifier: C
         verdict.is_computed or (verdict.status is Status.REFUTED and verdict.kind in _INSTANCES) for verdict in verdicts
     )
     return Finding(status, "exact" if is_exact else "simulated", tuple(verdict.claim for verdict in verdicts))
-
-
-def _shows_nothing(verdict: Verdict) -> bool:
-    return verdict.kind == "counterexample" and verdict.status is Status.INCONCLUSIVE
 
 
 def listed(words: Sequence[str]) -> str:

@@ -7,12 +7,13 @@ LaTeX; a string that ends in `formula` is LaTeX alone.
 """
 
 import functools
+import graphlib
 import sys
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import pydantic
 
@@ -103,6 +104,13 @@ def statement_texts(module: str, id: str) -> StatementTexts:
     return tables[id]
 
 
+def given_texts(id: str, texts: Mapping[str, Any]) -> StatementTexts:
+    """Return the texts of a statement that are given in Python, those that decide its status among the others."""
+    decides = {name: text for name, text in texts.items() if name in Deciding.model_fields}
+    others = {name: text for name, text in texts.items() if name not in decides}
+    return _checked(StatementTexts, {"where": "", **others, "decides": decides}, f"statement {id}")
+
+
 def paper_texts(module: str) -> PaperTexts:
     """Return what `paper.toml` beside a module says; nothing where there is none. Raises: DeclarationError, with
     the file and the key.
@@ -149,23 +157,16 @@ def plain_statement(id: str, paper: str, module: str, texts: StatementTexts, hyp
     )
 
 
-class ClaimWords(NamedTuple):
-    """What a reader reads of a claim."""
-
-    where: str
-    statement: str
-    formula: str
-
-
-def claim_words(texts: ClaimTexts, of: Statement, judged_under: str, role: str) -> ClaimWords:
-    """Return the words of a claim in a role for a statement, judged under the readings of a paper."""
+def claim_words(texts: ClaimTexts, of: Statement, judged_under: str, role: str) -> dict[str, str]:
+    """Return the words of a claim in a role for a statement: `where`, `statement` and `formula` of a `Claim`."""
     place = of.where if of.paper == judged_under else f"{of.paper}, {of.where}"
     formula = of.formula
     if role == Role.CORRECTED:
         place = f"replaces {place}"
         formula = of.corrected_formula
     statement = "\n\n".join(filter(None, (texts.claim, texts.note)))
-    return ClaimWords(texts.where or place, statement, _in_one_line(texts.formula) or formula)
+    words = {"where": texts.where or place, "statement": statement}
+    return {**words, "formula": _in_one_line(texts.formula) or formula}
 
 
 def import_statements(package: str) -> None:
@@ -177,7 +178,10 @@ def import_statements(package: str) -> None:
 def folder_of(module: str) -> str:
     """Return the package that a module is in, or is itself; empty for a module alone. It need not be imported."""
     home = _home(module)
-    return module if home is not None and home.stem == "__init__" and _is_package(module) else module.rpartition(".")[0]
+    is_package = hasattr(sys.modules[module], "__path__") if module in sys.modules else True  # a file may run by itself
+    if home is not None and home.stem == "__init__" and is_package:
+        return module
+    return module.rpartition(".")[0]
 
 
 def _home(module: str) -> Path | None:
@@ -202,12 +206,6 @@ def _home(module: str) -> Path | None:
 _FOLDERS: dict[str, Path] = {}  # of packages that modules have been found in, as a search takes .3 ms
 
 
-def _is_package(module: str) -> bool:
-    """Whether a name is that of a package, and not of a file `__init__.py` that is run by itself."""
-    loaded = sys.modules.get(module)
-    return loaded is None or hasattr(loaded, "__path__")
-
-
 def _in_one_line(formula: str) -> str:
     return " ".join(formula.split())
 
@@ -218,29 +216,18 @@ def _proof(folder: str, file: str) -> Proof | None:
 
 @functools.cache
 def _tables(path: Path) -> dict[str, StatementTexts]:
-    tables = _parsed(path)
-    return {id: _checked(StatementTexts, table, path, id) for id, table in tables.items()}
+    return {id: _checked(StatementTexts, table, path, id) for id, table in _parsed(path).items()}
 
 
 @functools.cache
 def _shared(path: Path) -> PaperTexts:
     texts = _checked(PaperTexts, _parsed(path), path)
-    for id in texts.premises:
-        if id in _premises_below(texts, id):
-            raise DeclarationError(f"{path}: premises.{id}: the proof rests on itself. Change its premises.")
+    try:
+        graphlib.TopologicalSorter(texts.premises).prepare()
+    except graphlib.CycleError as failure:
+        id = failure.args[1][0]
+        raise DeclarationError(f"{path}: premises.{id}: the proof rests on itself. Change its premises.") from None
     return texts
-
-
-def _premises_below(texts: PaperTexts, id: str) -> set[str]:
-    """Return all that the proof of a statement rests on, directly or not."""
-    below = set[str]()
-    ahead = list(texts.premises.get(id, ()))
-    while ahead:
-        premise = ahead.pop()
-        if premise not in below:
-            below.add(premise)
-            ahead += texts.premises.get(premise, ())
-    return below
 
 
 def _parsed(path: Path) -> dict[str, Any]:
@@ -250,7 +237,7 @@ def _parsed(path: Path) -> dict[str, Any]:
         raise DeclarationError(f"{path}: {error}. Correct the file.") from None
 
 
-def _checked(kind: type[T], table: Any, path: Path, *key: str) -> T:
+def _checked(kind: type[T], table: Any, path: Path | str, *key: str) -> T:
     try:
         return kind.model_validate(table)
     except pydantic.ValidationError as failure:

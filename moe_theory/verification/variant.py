@@ -42,22 +42,15 @@ def variant_of(system: str | Parts) -> Variant:
     home = module_name(Path(path))
     if all(claim.module != home for claim in registered().values()):  # else it has been run, by --module
         run_file(Path(path), "--system")
-    mappings = {
-        key: value for key, value in vars(sys.modules[home]).items() if isinstance(value, Mapping) and key[0] != "_"
-    }
-    if name not in mappings:
-        known = vars(sys.modules[home]).get(name)
-        complaint = (
-            f"{name} is {shortened(known)}, and no parts by name"
-            if known is not None
-            else str(unknown_name("name of parts", name, mappings))
-        )
-        raise InvalidValueError(f"--system {system}: {complaint.rstrip('.')}. {WAY_OUT}")
-    return Variant(system, name, _checked(f"--system {system}", mappings[name]))
+    known = vars(sys.modules[home])
+    if name not in known:
+        mappings = [key for key, value in known.items() if isinstance(value, Mapping) and key[0] != "_"]
+        raise InvalidValueError(f"--system {system}: {unknown_name('name of parts', name, mappings)} {WAY_OUT}")
+    return Variant(system, name, _checked(f"--system {system}", known[name]))
 
 
-def _checked(source: str, parts: Parts) -> Parts:
-    if not parts or not all(isinstance(name, str) for name in parts):
+def _checked(source: str, parts: Any) -> Parts:
+    if not isinstance(parts, Mapping) or not parts or not all(isinstance(name, str) for name in parts):
         raise InvalidValueError(f"{source}: {shortened(parts)} has no parts by name. {WAY_OUT}")
     return parts
 

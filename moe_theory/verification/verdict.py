@@ -49,26 +49,12 @@ class Status(enum.StrEnum):
     ERROR = "ERROR"  # the claim's own code failed
 
 
-FIELDS = (  # of a verdict that records keep; what a claim itself says is not repeated
-    "claim",
-    "reading",
-    "data",
-    "status",
-    "reason",
-    "replicates",
-    "at",
-    "predicted",
-    "observed",
-    "standard_error",
-    "interval",
-    "margin",
-    "error",
-    "is_exact",
-    "stopped",
-    "command",
-    "doubt",
-    "trend",
+# Fields of a verdict that records keep. What a claim itself says is not repeated.
+FIELDS = tuple(
+    "claim reading data status reason replicates at predicted observed standard_error interval margin error is_exact "
+    "stopped command doubt trend".split()
 )
+NUMBERS = ("predicted", "observed", "standard_error", "margin", "error")  # of these, null where there are none
 
 
 class Role(enum.StrEnum):
@@ -136,9 +122,9 @@ class Verdict(Shown, JsonRecord):
     """The answer to one claim under one reading, or several that cannot change it, with all that is needed to check and
     repeat it.
 
-    The numbers are those of the component `at`, the one that decides or comes nearest to deciding otherwise. Means
-    are over `replicates`; the interval is of observed - predicted, simultaneous over components, at the error of the
-    last look. `error` is that of the verdict, spent over all looks there could have been.
+    The numbers are those of the component `at`, the one that decides or comes nearest to deciding otherwise. The
+    interval is of observed - predicted, simultaneous over components, at the error of the last look. `error` is that of
+    the verdict, spent over all looks there could have been.
     """
 
     claim: str
@@ -252,14 +238,6 @@ class Verdict(Shown, JsonRecord):
         """Its picture, as the report has it: observed against predicted over the components.
 
         Raises: InvalidValueError for a verdict without numbers, such as an ERROR.
-
-        Examples:
-            >>> import moe_theory as mt
-            >>> (verdict,) = mt.verify("generalization.lemma-6.growth", readings="quick", replicates=64)
-            >>> verdict
-            <Verdict generalization.lemma-6.growth under mask-dimension: SUPPORTED, ...>
-            >>> verdict.plot().get_size_inches().round(1).tolist()
-            [2.8, 2.0]
         """
         return pages().plot(self)
 
@@ -275,44 +253,23 @@ class Verdict(Shown, JsonRecord):
 
 def verdict_of(declared: Any, **known: Any) -> Verdict:
     """A verdict with what its claim says, a `Claim`'s or a catalog's, and these fields."""
-    return Verdict(
-        paper=declared.paper,
-        where=declared.where,
-        statement=declared.statement,
-        formula=declared.formula,
-        kind=declared.kind,
-        side=declared.side,
-        replaced_by=declared.replaced_by,
-        is_computed=declared.is_computed,
-        **known,
-    )
+    names = ("paper", "where", "statement", "formula", "kind", "side", "replaced_by", "is_computed")
+    said: dict[str, Any] = {name: getattr(declared, name) for name in names}
+    return Verdict(**said, **known)
 
 
 def whole_verdict(claim: Any, known: Mapping[str, Any]) -> Verdict:
     """A verdict of a record, with what its claim says: a `Claim`, or the facts that a catalog has of it."""
-    low, high = known["interval"]
-    trend = known.get("trend")
-    return verdict_of(
-        claim,
-        claim=known["claim"],
-        reading=known["reading"],
-        data=known["data"],
-        status=Status(known["status"]),
-        reason=known["reason"],
-        replicates=known["replicates"],
-        at=known["at"],
-        predicted=nan_for_null(known["predicted"]),
-        observed=nan_for_null(known["observed"]),
-        standard_error=nan_for_null(known["standard_error"]),
-        interval=(nan_for_null(low), nan_for_null(high)),
-        margin=nan_for_null(known["margin"]),
-        error=nan_for_null(known["error"]),
-        is_exact=known["is_exact"],
-        stopped=Stop(known["stopped"]),
-        command=known["command"],
-        doubt=known.get("doubt", ""),
-        trend=None if trend is None else read_record(Trend, trend),
-    )
+    fields = {name: known[name] for name in FIELDS if name not in Verdict.LATER or name in known}
+    fields |= {name: nan_for_null(fields[name]) for name in NUMBERS}
+    low, high = fields["interval"]
+    fields |= {
+        "interval": (nan_for_null(low), nan_for_null(high)),
+        "status": Status(fields["status"]),
+        "stopped": Stop(fields["stopped"]),
+        "trend": read_record(Trend, fields["trend"]) if fields.get("trend") else None,
+    }
+    return verdict_of(claim, **fields)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -331,7 +288,10 @@ class Proof(JsonRecord):
         """The proof in a file: title, paragraphs, and those that begin with "Robust:", "Objection:" and "Caveat:", as
         its docstring has them.
         """
-        title, *parts = (" ".join(each.split()) for each in inspect.cleandoc(_docstring(path)).split("\n\n"))
+        _, *opened = source_of(path).split('"""', 2)
+        if len(opened) < 2:
+            raise DeclarationError(f"{path} has no docstring: begin it with the proof's title and text.")
+        title, *parts = (" ".join(each.split()) for each in inspect.cleandoc(opened[0]).split("\n\n"))
         marked = {"Robust": "", "Objection": "", "Caveat": ""}
         text = list(itertools.takewhile(lambda part: not _MARK.match(part), parts))
         for part in parts[len(text) :]:
@@ -348,17 +308,8 @@ class Proof(JsonRecord):
 _MARK = re.compile(r"[A-Z][a-z]+: ")
 
 
-def _docstring(path: str) -> str:
-    _, *opened = source_of(path).split('"""', 2)
-    if len(opened) < 2:
-        raise DeclarationError(f"{path} has no docstring: begin it with the proof's title and text.")
-    return opened[0]
-
-
 def source_of(path: str) -> str:
-    """The text of "package:folder/NAME.py"; the package is not imported. Raises: DeclarationError where there is
-    none.
-    """
+    """The text of "package:folder/NAME.py"; the package is not imported. Raises: DeclarationError for none."""
     package, _, place = path.partition(":")
     if not package:
         raise DeclarationError(
@@ -371,8 +322,7 @@ def source_of(path: str) -> str:
         raise DeclarationError(
             f"{place} is in {package}, which cannot be imported. Name the file that declares it with --module."
         )
-    folders = spec.submodule_search_locations or ()
-    for folder in folders:
+    for folder in spec.submodule_search_locations or ():
         file = Path(folder) / place
         if file.is_file():
             return file.read_text(encoding="utf-8")
@@ -425,9 +375,7 @@ class Statement(Shown, JsonRecord):
         return f"{self.paper}.{self.id}"
 
     def script(self, kind: str = "witness") -> str:
-        """The source of its "witness", "disproof", "proof" or "derivation". Raises: DeclarationError where it has
-        none.
-        """
+        """The source of its "witness", "disproof", "proof" or "derivation". Raises: DeclarationError for none."""
         if kind not in self.scripts:
             raise DeclarationError(f"statement {self.name} has no {kind}.")
         return source_of(self.scripts[kind])
@@ -481,8 +429,6 @@ class Verdicts(Listing[Verdict]):
     Examples:
         >>> import moe_theory as mt
         >>> found = mt.verify("generalization.lemma-6.growth", readings="quick", replicates=64)
-        >>> found.to_frame()[["claim", "status"]].values.tolist()
-        [['generalization.lemma-6.growth', 'SUPPORTED']]
         >>> [path.name for path in found.report("runs/lemma-6")]
         ['report.html', 'report.md', 'verdicts.json']
     """

@@ -149,9 +149,8 @@ CALLS = {
     "simulate_batch": lambda folder: mt.simulate_batch(SYSTEM, mt.root_key(0), 2, PARAMS, 4),
     "vary": lambda folder: mt.vary(SYSTEM, PARAMS, 4, 2, num_experts=[1, 2], progress=quiet),
     "Sweep.run": lambda folder: SWEEP.run(folder, progress=quiet),
-    "check": lambda folder: mt.check(CLAIM),
     "verify": lambda folder: mt.verify(CLAIM, replicates=64, folder=folder, progress=quiet),
-    "explore": lambda folder: mt.explore(CLAIM, "delta=0.05,0.5", replicates=64, refine=0, progress=quiet),
+    "explore": lambda folder: mt.explore(CLAIM, "delta=0.05,0.5", replicates=64, progress=quiet),
     "challenge": lambda folder: mt.challenge(
         "continual.lemma-11-more-experts", seconds=0.1, reading="orthogonal-signal", progress=quiet
     ),

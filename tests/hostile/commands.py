@@ -172,7 +172,7 @@ def resealed(document: Any) -> bytes:
 
 FOLDERS = {  # the command that each is written by
     "verify": "verify generalization.theorem-1 continual.lemma-4 --reading quick --replicates 64",
-    "explore": "explore generalization.theorem-1.fixed-router --over delta=0.05,0.5 --replicates 64 --refine 0",
+    "explore": "explore generalization.theorem-1.fixed-router --over delta=0.05,0.5 --replicates 64",
     "sweep": "sweep {here}/grid.toml",
 }
 SIZES = """

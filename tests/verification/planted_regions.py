@@ -81,7 +81,7 @@ def _row(region: PlantedRegion, num_searches: int, seed: int) -> RegionRow:
     for number in range(num_searches):
         search = searched(region, seed + 10 * number)
         flips = search.run()
-        settings += search.num_settings
+        settings += len(search.looked)
         flipped += bool(flips)
         false += any(_is_false(region, search, dict(point)) for point in search.flipped)
     low, high = (float(end[0]) for end in clopper_pearson(np.asarray([false]), num_searches, 1 - CONFIDENCE))

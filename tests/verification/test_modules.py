@@ -77,8 +77,8 @@ def test_each_broken_claim_is_an_error_of_its_own(tmp_path):
     assert "unknown cell 'no such cell'. Known: M = 1, M = 5." in told["mine.cell"]
     assert "not finite in 64 of 64 replicates" in told["mine.nan"]
     assert "<lambda> gave shape (64, 100) for 64 replicates of 'M = 5': replicates last" in told["mine.shape"]
-    assert "has no attribute 'eror'. Did you mean 'error'? (my_claims.py, line 19: add(" in told["mine.record"]
-    assert "has no attribute 'values'. Known: params, rounds, replicates, state, records, dims." in told["mine.run"]
+    assert "has no attribute 'eror' (my_claims.py, line 19: add(" in told["mine.record"]
+    assert "has no attribute 'values'" in told["mine.run"]
     assert "SystemExit: None" in told["mine.exit"]
     # NumPy's own frames are left out.
     assert told["mine.stack"].endswith(
@@ -117,10 +117,7 @@ def test_a_paper_of_ones_own_brings_its_readings(tmp_path):
         ("x = 1", r"declares no claim: decorate a function with @moe_theory\.statement\(\.\.\.\)\.claim"),
         ("x = 1\nx.y", r"AttributeError: .* \(my_claims\.py, line 2: x\.y\)$"),
         (OWN.replace("mine.moves", "continual.lemma-3"), "registered already"),
-        (OWN.replace("where=", "were="), r"statement\(\) got .* 'were'\. Did you mean 'where'\?"),
-        (OWN.replace("role=", "rule="), r"claim\(\) got .* 'rule'\. Did you mean 'role'\?"),
-        (OWN.replace("at_most", "atmost"), r"bound\(\) got .* 'atmost'\. Did you mean 'at_most'\?"),
-        (OWN.replace("at_most", "x"), r"Known: at_most, at_least, margin, scale, trivial\."),
+        (OWN.replace("where=", "were="), r"statement moves: were: Extra inputs are not permitted"),
         (OWN.replace("charitable", "generous"), "role='generous' must be one of charitable, literal"),
         (OWN.replace("M = 5", "M = 6"), r"unknown cell 'M = 6'\. Did you mean 'M = 5'\? Known: M = 1, M = 5\."),
         (

@@ -4,7 +4,6 @@ import functools
 import json
 import subprocess
 import sys
-from collections import namedtuple
 from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecutor
 
 import pytest
@@ -74,8 +73,7 @@ def test_samples_taken_elsewhere_are_the_same(claims, settings, tmp_path, execut
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"machine": {"jax": "0.1"}}, r"the worker on .* has jax .* and not 0\.1: its samples would be others"),
-        ({"claims": {CLAIM: "other"}}, rf"has other code of claim {CLAIM}, or of its runs.*Install the same code"),
+        ({"key": "other"}, rf"or other code of claim {CLAIM}: .*Install the same code"),
         ({"reading": "gone"}, "lacks what it should compute .*'gone'.*Install the same papers"),
     ],
 )
@@ -99,39 +97,25 @@ def test_lost_workers_end_a_verification_that_then_resumes(tmp_path, nothing_her
         judged(CLAIM, tmp_path, executor=Changing(lose))
     assert samples(tmp_path)
     first = []
-    again = judged(CLAIM, tmp_path, executor=Changing(lambda task: first.append(task.first) or task))
-    assert min(first) == asked[2].first > 0
+    again = judged(CLAIM, tmp_path, executor=Changing(lambda task: first.append(task.replicates[0]) or task))
+    assert min(first) == asked[2].replicates[0] > 0
     assert again == judged(CLAIM, tmp_path / "whole", executor=Changing(lambda task: task))
 
 
 def test_what_fails_in_the_runs_of_one_study_ends_no_other(tmp_path, monkeypatch):
-    def fail(cells, *arguments, **options):
-        if cells[0].name in broken:
+    def fail(chunk, seed):
+        if chunk.cell.name in broken:
             raise ZeroDivisionError("planted")
-        return run(cells, *arguments, **options)
+        return compute(chunk, seed)
 
-    run, about = remote.run_cells, {"executor": Changing(lambda task: task)}
+    compute, about = remote.compute_chunk, {"executor": Changing(lambda task: task)}
     expected, _ = judged((CLAIM, OTHER), tmp_path / "whole", **about)
     broken = mt.claims(OTHER)[0].experiment.cells
-    monkeypatch.setattr(remote, "run_cells", fail)
+    monkeypatch.setattr(remote, "compute_chunk", fail)
     verdicts, _ = judged((CLAIM, OTHER), tmp_path / "part", **about)
     assert verdicts[0]["status"] == expected[0]["status"]
     assert verdicts[1]["status"] == Status.ERROR
     assert "ZeroDivisionError: planted" in verdicts[1]["reason"]
-
-
-def test_claims_without_a_common_cell_are_tasks_apart():
-    """Would catch a claim whose task lacks a cell that it reads, and one large task where several would do."""
-    Test, Cell = namedtuple("Test", "name cells"), namedtuple("Cell", "name")
-
-    def apart(*read):
-        tests = [Test(name, cells and set(cells)) for name, cells in enumerate(read)]
-        groups = remote._apart(tests, [*map(Cell, "abcd")])
-        return {tuple(sorted(test.name for test in of)): "".join(cell.name for cell in own) for of, own in groups}
-
-    assert apart("ab", "c", "d") == {(0,): "ab", (1,): "c", (2,): "d"}
-    assert apart("ab", "c", "bc") == {(0, 1, 2): "abc"}
-    assert apart("d", None, "a") == {(0, 1, 2): "abcd"}
 
 
 def test_what_workers_cannot_import_is_refused(executor, nothing_here):

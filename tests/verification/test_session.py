@@ -234,7 +234,7 @@ def test_runs_that_overflow_are_an_error_whatever_a_claim_looks_at():
         observe = lambda runs, cell=cell: 10 + NOISE * len(runs[cell].rounds)  # noqa: E731
         verdict = session.judge(make(observe=observe, predict=lambda runs: 10.0, margin=0.1), "mine", runs, 5, 1e-3)
         assert verdict.status is status
-        assert ("3 of 400 replicates of 'lost' are NaN after 2 rounds" in verdict.reason) == (cell == "lost")
+        assert ("3 of 400 replicates of 'lost' are NaN at the end" in verdict.reason) == (cell == "lost")
 
 
 def test_samples_that_a_folder_has_are_not_made_again(tmp_path, monkeypatch):

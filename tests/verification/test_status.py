@@ -252,16 +252,6 @@ def test_the_status_is_of_the_region_where_that_was_searched(text, found, about,
     assert judged(dataclasses.replace(made, **about), verdicts, found).words == words
 
 
-def test_regions_say_where_a_statement_has_which_status():
-    about, verdicts = made_up("charitable:s")
-    assert [each.status for each in judged(about, verdicts).regions] == ["holds"]
-    assert judged(about, verdicts, search("break")).regions == [
-        ("loud", "as recorded", "holds", "simulated"),
-        ("loud", "x = 2", "false", "simulated"),
-        ("loud", "x ≤ 1", "holds", "searched"),
-    ]
-
-
 def known(**statuses: str) -> list[Judged]:
     about = {id: Statement(id, "p", "", "") for id in statuses}
     return [Judged(about[id], {"a": Finding(StatementStatus(status))}) for id, status in statuses.items()]

@@ -1,8 +1,6 @@
 """Studies that are under way together: catches numbers that depend on which is done first, and one that ends others."""
 
 import queue
-import threading
-import time
 from collections import namedtuple
 from concurrent.futures import ThreadPoolExecutor
 
@@ -10,17 +8,14 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-from moe_theory import continual
 from moe_theory.core.papers import Reading
 from moe_theory.core.system import System
 from moe_theory.runs import cells
 from moe_theory.runs.workers import WorkerPool, device_pool
 from moe_theory.verification import Status, session
 from moe_theory.verification.archive import Archive
-from moe_theory.verification.claim import Measured
 from moe_theory.verification.request import resolve
 from moe_theory.verification.settings import Group
-from moe_theory.verification.verdict import Stop
 
 from .declarations import experiment, make
 
@@ -150,18 +145,3 @@ def test_an_interrupt_keeps_the_samples_that_were_taken(monkeypatch, tmp_path):
         samples, _ = archive.load(study.claims[0], study.reading, study.seed)
         assert samples.num_replicates >= 64
     assert numbers(session.carry_out(request, archive=archive)) == numbers(session.carry_out(request))
-
-
-def test_a_measurement_that_does_not_end_is_left_at_the_deadline():
-    """Would catch a budget that is kept only between runs."""
-    has_ended = threading.Event()
-    slow = experiment(name="slow", measured=Measured(lambda *_: has_ended.wait(60) and {}), replicates=512)
-    claim = make(id="test.slow", experiment=slow)
-    request = resolve([Group(slow, Reading("one", "", continual.Params()), [claim])], None, 5, 1e-3, budget=0.5)
-    start_time = time.monotonic()
-    try:
-        (verdict,) = session.carry_out(request).verdicts
-    finally:
-        has_ended.set()
-    assert time.monotonic() - start_time < 30
-    assert (verdict.status, verdict.stopped) == (Status.INCONCLUSIVE, Stop.BUDGET)

@@ -250,7 +250,7 @@ def test_samples_are_kept_apart(own, tmp_path):
         ("mine.py", InvalidValueError, ["names no parts", "FILE:NAME"]),
         ("other.py:worse", DeclarationError, ["--system", "is no Python file"]),
         ("mine.py:wors", InvalidValueError, ["Did you mean 'worse'", "NAME = dict(router=...)"]),
-        ("mine.py:first", InvalidValueError, ["first is <function", "NAME = dict(router=...)"]),
+        ("mine.py:first", InvalidValueError, ["<function", "has no parts by name", "NAME = dict(router=...)"]),
         ("mine.py:empty", InvalidValueError, ["has no parts by name"]),
         ("mine.py:misspelled", UnknownNameError, ["unknown part 'ruter'. Did you mean 'router'?"]),
         ("mine.py:of_no_kind", InvalidValueError, ["router=3 must be a function, like", "Change it"]),
