@@ -12,8 +12,8 @@ from pathlib import Path
 
 from gallery import ROOT
 
-from moe_theory.report.comparison import compared, numbers_of, read_own
-from moe_theory.verification.variant import variant_of
+from moe_theory.report.comparison import compared, numbers_of
+from moe_theory.report.pages import read_reports
 
 TABLE = ROOT / "docs" / "beside.csv"
 COLUMNS = ("statement", "differs", "printed", "own", "printed_numbers", "own_numbers", "does_not_apply")
@@ -21,12 +21,11 @@ COLUMNS = ("statement", "differs", "printed", "own", "printed_numbers", "own_num
 
 def main(folders: list[str]) -> None:
     """Write the table of these runs."""
-    variant = variant_of(f"{ROOT / 'examples' / 'repaired.py'}:repaired")
     with TABLE.open("w", encoding="utf-8", newline="") as file:
         rows = csv.writer(file, lineterminator="\n")
         rows.writerow(COLUMNS)
         for folder in folders:
-            for pair in compared(read_own(Path(folder), variant)):
+            for pair in compared(read_reports([Path(folder)])):
                 numbers = map(numbers_of, pair.verdicts)
                 reasons = "; ".join(dict.fromkeys(pair.inapplicable.values()))
                 rows.writerow([pair.name, int(pair.differs), pair.printed, pair.own, *numbers, reasons])

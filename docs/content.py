@@ -36,14 +36,12 @@ from moe_theory.core.papers import all_papers, find_paper
 from moe_theory.deep import report as deep
 from moe_theory.generalization import report as bounds
 from moe_theory.plot import symbols
-from moe_theory.plot.document import NOTEBOOK_WIDTH
-from moe_theory.plot.markdown import terminal
-from moe_theory.report import bibliography, citations, rendering, roots, sweeps, wording
+from moe_theory.report import bibliography, citations, rendering, sweeps, wording
 from moe_theory.report import pages as reports
-from moe_theory.report.standing import standing
 from moe_theory.verification import challenged, explore, recorded, registry
 from moe_theory.verification.catalog import answered, statements
 from moe_theory.verification.claim import Claim
+from moe_theory.verification.premises import Footing, footings
 from moe_theory.verification.status import Judged, StatementStatus, judged
 from moe_theory.verification.verdict import Role, Status, Verdict
 
@@ -373,14 +371,14 @@ def plain(text: str) -> str:
 
 def card(known: Judged) -> Markup:
     """A statement as reports show it."""
-    shown = wording.decisive(known, verdicts())
-    card = rendering.templates().get_template("statement.html")
-    return Markup(card.render(known=known, shown=shown, verdicts=verdicts()))
+    return rendering.parts().statement_card(known, verdicts())
 
 
 def statement_style() -> str:
-    """The style of that card."""
-    return (gallery.ROOT / "moe_theory" / "report" / "templates" / "statement.css").read_text(encoding="utf-8")
+    """The style of that card and of statuses, dark where the site is."""
+    style = (gallery.ROOT / "moe_theory" / "report" / "templates" / "statement.css").read_text(encoding="utf-8")
+    dark = re.compile(r"@media screen and \(prefers-color-scheme: dark\) \{\s*:root (\{.*?\})\s*\}", re.DOTALL)
+    return dark.sub(r'[data-theme="dark"] \1', style)
 
 
 def excerpt(text: str) -> Markup:
@@ -388,9 +386,20 @@ def excerpt(text: str) -> Markup:
     return Markup(highlight(text, PythonLexer(), HtmlFormatter()))
 
 
-def fallen() -> str:
-    """What fails with what, as `moe-theory statements --tree` prints it."""
-    return "\n".join(map(str, terminal(roots.tree_document(standing()).text(NOTEBOOK_WIDTH))))
+def fallen() -> Iterator[str]:
+    """Yield a list of the statements that fail, each below the first that its proof uses and that fails."""
+    for paper in all_papers():
+        failing = [each for each in footings(recorded.judged_statements(paper)) if each.known.fails]
+        if failing:
+            yield from (f"**{paper}**", "", *_fallen_with("", failing, ""), "")
+
+
+def _fallen_with(above: str, failing: list[Footing], indent: str) -> Iterator[str]:
+    for each in failing:
+        if above == (each.failing[0] if each.follows else ""):
+            statement = each.known.statement
+            yield f"{indent}- `{statement.id}`: {each.known.words}"
+            yield from _fallen_with(statement.name, failing, f"{indent}  ")
 
 
 def render(block: str, **values: Any) -> str:

@@ -189,7 +189,7 @@ def show(folder: Path, to: Path | None, picture: Path | None) -> None:
         )
     if picture is not None:
         lines.append(code(str(sweeps.draw(results, picture))))
-    elif sweeps.scalars(results):
+    elif sweeps.can_be_drawn(results):
         try:
             lines.append(code(str(sweeps.draw(results, folder / "look.svg"))))
         except OutputError as failure:  # such as another user's folder

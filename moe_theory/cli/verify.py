@@ -95,7 +95,7 @@ def verify(
     CLAIM is an id, a glob such as 'continual.theorem-*', a statement, or a paper's name. Without one it takes a first
     look: a few claims of each paper, in a minute. '*' tests all, and so does --budget alone; --module tests the
     module's. Replicates double until each claim is decided. Prints a table of verdicts, and saves the samples and
-    verdicts.json, from which rerunning resumes. With --out it also writes pages, report.html and report.md.
+    verdicts.json, from which rerunning resumes. With --out it also writes a page, report.html.
     `moe-theory report` makes them of any saved verdicts. Proofs of a paper of your own are run first, and one that
     fails is refused. Exits with 0 when it ran, whatever the verdicts.
 

@@ -484,7 +484,7 @@ class Verdicts(Listing[Verdict]):
         >>> found.to_frame()[["claim", "status"]].values.tolist()
         [['generalization.lemma-6.growth', 'SUPPORTED']]
         >>> [path.name for path in found.report("runs/lemma-6")]
-        ['report.html', 'report.md', 'verdicts.json']
+        ['report.html', 'verdicts.json']
     """
 
     def __init__(self, source: Report) -> None:

@@ -46,10 +46,6 @@ def test_claims_about_other_papers_cite_these():
     assert citations.cited_papers(("deep", claim) for claim in claims) == ["continual", "edge", "reinforced"]
 
 
-def test_proofs_and_citations_exclude_one_another(refused):
-    assert "Leave one out" in refused("report", "--proofs", "edge", "--cite")
-
-
 def test_the_bibliography_is_citation_cff():
     about = yaml.safe_load((ROOT / "CITATION.cff").read_text())
     software = bibliography.software(__version__)

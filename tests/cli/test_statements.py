@@ -229,15 +229,3 @@ def test_what_is_not_there_is_one_line(refused):
     assert "Did you mean 'continual.lemma-4'" in refused("why", "continual.lemma-44")
     assert "Did you mean 'edge'" in refused("statements", "egde")
     assert "no witness" in refused("why", "edge.lemma-1", "--script")
-
-
-def test_the_tree_shows_every_failing_statement_once_below_what_fails_with_it(ran):
-    printed = ran("statements", "--tree").out
-    for each in recorded.judged_statements():
-        lines = re.findall(rf"^ +{re.escape(each.statement.id)}: .*", printed, re.MULTILINE)
-        assert not each.fails or lines, each.statement.name
-    rows = printed.splitlines()
-    above = next(place for place, row in enumerate(rows) if "  equation-31: false" in row)
-    assert rows[above + 1].index("lemma-5: false") > rows[above].index("equation-31")
-    known = json.loads(ran("statements", "generalization.lemma-5", "--tree", "--json").out)
-    assert known[0]["rests_on"][0] == "generalization.equation-31"
