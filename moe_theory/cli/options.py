@@ -62,7 +62,7 @@ from_option: Decorator = click.option(
     "folder",
     type=PATH,
     help="What the run in a folder found, instead.",
-    show_default=f"the recorded runs; of what they do not decide, {LAST_RUN}",
+    show_default="the recorded runs",
 )
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from moe_theory.cli.options import LAST_RUN, examples, from_option, json_option, module_option
+from moe_theory.cli.options import examples, from_option, json_option, module_option
 from moe_theory.cli.output import show_document
 from moe_theory.core.errors import InvalidValueError
 
@@ -23,8 +23,7 @@ from moe_theory.core.errors import InvalidValueError
 @json_option(
     "a list of the statements, each with id, paper, where, says, formula, hypotheses, why, instance, corrected, roles "
     "of its claims, status, status_by_reading, and from, the folder of the run that judged it, or null; with "
-    "--claims a list of the claims, each with id, paper, where, "
-    "statement, kind, margin and replaced_by."
+    "--claims a list of the claims, each with id, paper, where, statement, kind, margin and replaced_by."
 )
 def statements(patterns: tuple[str, ...], claims: bool, folder: Path | None, module: Path | None) -> None:
     """List the statements: their status, from the recorded runs.
@@ -35,12 +34,15 @@ def statements(patterns: tuple[str, ...], claims: bool, folder: Path | None, mod
     from moe_theory.report import verdicts
     from moe_theory.report.standing import standing
 
-    if claims:
-        if folder is not None:
-            raise InvalidValueError("--claims lists what is declared, not a run. Leave out --from.")
-        from moe_theory.verification.registry import load_claims, select_claims
+    if module is not None:
+        from moe_theory.verification.registry import load_claims
 
-        own = () if module is None else tuple(load_claims(module))
-        show_document(verdicts.claims_document(select_claims(patterns or own or ("*",))))
+        patterns = patterns or tuple(load_claims(module))
+    if not claims:
+        show_document(verdicts.statements_document(standing(patterns, folder)))
         return
-    show_document(verdicts.statements_document(standing(patterns, Path(LAST_RUN), folder, module)))
+    if folder is not None:
+        raise InvalidValueError("--claims lists what is declared, not a run. Leave out --from.")
+    from moe_theory.verification.registry import select_claims
+
+    show_document(verdicts.claims_document(select_claims(patterns or ("*",))))

@@ -215,13 +215,6 @@ def test_it_enters_no_record_and_no_status(own, tmp_path):
         pages.read_reports([folder, tmp_path / "printed"])
 
 
-def test_the_last_run_gives_no_status_of_ones_own(declared, own, tmp_path):
-    del declared
-    mt.verify("mine.work", readings="quick", error=0.01, system=f"{own}:worse").report(tmp_path)
-    (found,) = standing(["continual.shared-work"], last=tmp_path)
-    assert not found.known.by_reading
-
-
 def test_samples_are_kept_apart(own, tmp_path):
     """Would catch samples of one algorithm that another one goes on from, or replaces."""
     for system in (None, f"{own}:worse", f"{own}:printed"):
