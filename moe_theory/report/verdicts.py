@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
-from rich.console import RenderableType
 from rich.text import Text
 
 from moe_theory.plot.document import Document, read_written
-from moe_theory.plot.markdown import code, paragraphs, table, terminal
+from moe_theory.plot.markdown import code, paragraphs, table
 from moe_theory.plot.symbols import plain
 from moe_theory.report.rendering import TERMINAL, card, document_text
 from moe_theory.report.standing import Standing
@@ -40,7 +39,6 @@ if TYPE_CHECKING:
 
 MOST_SURPRISING = 4  # false statements named at the end
 MOST_NAMED = 3  # experiments named for the time they took
-_FRAME_LINES = 4  # of a table: its edges and its header
 _FRAME_COLUMNS = 6  # of a table of three columns: room beside and between them
 _LEAST_ROOM = 10  # columns of what a statement says
 _FULL_WIDTH = 150  # columns of a terminal that takes the whole table
@@ -67,13 +65,6 @@ def verdict_table(verdicts: Sequence[Verdict], width: int) -> Markup:
             del widths[name]
     rows = zip(*(cells[name] for name in widths), strict=True)
     return table([labels[name] for name in widths], rows, ("claimed", "measured ± s.e."))
-
-
-def live_table(verdicts: Sequence[Verdict], width: int, max_lines: int) -> RenderableType:
-    """Return a table that grows: only the newest verdicts where there are too many for `max_lines` lines."""
-    newest = verdicts[-max(max_lines - _FRAME_LINES, 1) :]
-    (renderable,) = terminal(verdict_table(newest, width))
-    return renderable
 
 
 def verdicts_document(report: Report, paths: Sequence[Path], samples: Sequence[str]) -> Document:
