@@ -15,7 +15,6 @@ import click
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.segment import Segment
 
     from moe_theory.plot.document import Document
 
@@ -60,20 +59,12 @@ def wants_json() -> bool:
 
 
 def open_console() -> "Console":
-    """A console that takes no words for markup and none for escape codes, as wide as COLUMNS says, or wide enough for
-    the tables where it is no terminal; of standard output, unless --json has that.
+    """A console that takes no words for markup, as wide as COLUMNS says, or wide enough for the tables where it is no
+    terminal; of standard output, unless --json has that.
     """
     from rich.console import Console
 
-    class Harmless(Console):
-        def render(self, renderable: Any, options: Any = None) -> "Iterator[Segment]":
-            for part in super().render(renderable, options):
-                yield part if part.control else part._replace(text=harmless(part.text))
-
-        def on_broken_pipe(self) -> None:
-            raise  # the error that it is called for; Rich would end with a code of its own
-
-    console = Harmless(stderr=wants_json(), markup=False, emoji=False)
+    console = Console(stderr=wants_json(), markup=False, emoji=False)
     if not console.is_terminal:
         columns = os.environ.get("COLUMNS", "")
         console.width = min(int(columns) if columns.isdecimal() else 0, _MOST_WIDTH) or _LOG_WIDTH
@@ -85,7 +76,7 @@ def open_console() -> "Console":
 def print_lines(console: "Console", *lines: object) -> None:
     """Print plain lines, which the terminal wraps: paths stay whole."""
     for line in lines:
-        console.print(str(line), highlight=False, soft_wrap=True)
+        console.print(harmless(str(line)), highlight=False, soft_wrap=True)
 
 
 def damaged_lines(damaged: Mapping[str, str]) -> list[str]:
@@ -115,7 +106,7 @@ def _print_markdown(console: "Console", text: str) -> None:
     from moe_theory.plot.markdown import terminal
 
     with console.capture() as captured:
-        for part in terminal(text):
+        for part in terminal(harmless(text)):
             # Lines of a pipe, and those with a path or a command, stay whole: a terminal wraps them.
             is_whole = isinstance(part, Text) and (part.no_wrap or not console.is_terminal)
             console.print(part, highlight=False, soft_wrap=is_whole)
@@ -151,27 +142,6 @@ def stop_at_once(reason: str) -> NoReturn:
             raise
         sys.stderr.flush()
         os._exit(INTERRUPTED)
-
-
-@contextlib.contextmanager
-def insistent() -> Iterator[None]:
-    """An interrupt that Python drops, as in JAX's callback at each garbage collection, comes again a moment later."""
-    before = sys.unraisablehook
-
-    def hear(lost: Any) -> None:
-        if lost.exc_type is not KeyboardInterrupt:
-            before(lost)
-            return
-        # To the main thread, which may be waiting.
-        again = threading.Timer(0.1, signal.pthread_kill, (threading.main_thread().ident, signal.SIGINT))
-        again.daemon = True
-        again.start()
-
-    sys.unraisablehook = hear
-    try:
-        yield
-    finally:
-        sys.unraisablehook = before
 
 
 @contextlib.contextmanager

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from click.shell_completion import CompletionItem
 
 from moe_theory.cli.options import PATH, cluster_option, examples, json_option, out_option
 from moe_theory.cli.output import FAILED, damaged_lines, open_console, show_document, stop_at_once, stoppable
@@ -16,17 +15,12 @@ if TYPE_CHECKING:
     from moe_theory.sweep.results import Results, Sweep
 
 
-def _files_or_show(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    is_show = incomplete and "show".startswith(incomplete)
-    return [CompletionItem("show") if is_show else CompletionItem(incomplete, type="file")]
-
-
 @click.command(
     epilog=examples(
         "moe-theory sweep --example > grid.toml", "moe-theory sweep grid.toml --dry-run", "moe-theory sweep grid.toml"
     )
 )
-@click.argument("specification", required=False, metavar="[GRID.toml]", type=PATH, shell_complete=_files_or_show)
+@click.argument("specification", required=False, metavar="[GRID.toml]", type=PATH)
 @out_option("Folder for the chunks and the results.", default_words="runs/NAME of the specification")
 @click.option(
     "--dry-run",

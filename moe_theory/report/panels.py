@@ -1,5 +1,6 @@
 """Pictures of one verdict: its number line, and observed against predicted over its components."""
 
+import dataclasses
 import math
 import re
 import textwrap
@@ -16,7 +17,7 @@ from moe_theory.verification.verdict import Curve, Verdict
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure, FigureBase
+    from matplotlib.figure import Figure
 
 INSET = 12.0  # of the picture, in its own units
 _LABEL_ROOM = 34.0  # what a number takes on it
@@ -124,7 +125,6 @@ def svg_of(verdict: Verdict, figure: "Figure") -> str | None:
     if verdict.curve is None or not verdict.curve.labels:
         return None
     with our_style():
-        figure.clear()
         _fill(figure, verdict, verdict.curve)
         return svg.written(figure, {"Date": None, "Creator": None, "Type": None})
 
@@ -141,17 +141,25 @@ def figure_of(verdict: Verdict) -> "Figure":
     return figure
 
 
-def _fill(figure: "FigureBase", verdict: Verdict, curve: Curve) -> None:
-    size = plot_size(curve)
-    figure.set_size_inches(size)  # pyright: ignore[reportAttributeAccessIssue]
-    width, height = size
+def _fill(figure: "Figure", verdict: Verdict, curve: Curve) -> None:
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+
+    figure.clear()
+    width, height = plot_size(curve)
+    figure.set_size_inches(width, height)
     bottom = PLOT_EDGES["bottom"] + height - PLOT_SIZE[1]
     across = width - PLOT_EDGES["left"] - PLOT_EDGES["right"]
     up = height - bottom - PLOT_EDGES["top"]
     # Fixed, because laying out takes longer than drawing.
     panel = figure.add_axes((PLOT_EDGES["left"] / width, bottom / height, across / width, up / height))
     draw_curve(panel, verdict, curve)
-    _add_legend(figure)
+    handles = [
+        Line2D([], [], **PREDICTED, label="predicted"),
+        Line2D([], [], **OBSERVED, label="observed"),
+        Patch(**ALLOWED, label="allowed"),
+    ]
+    figure.legend(handles=handles, loc="upper center", ncols=3, borderaxespad=0.1)
 
 
 def plot_size(curve: Curve) -> tuple[float, float]:
@@ -174,71 +182,44 @@ class TickLabels(NamedTuple):
 
 
 def tick_labels(curve: Curve) -> TickLabels:
-    """As many labels as have room side by side: what all share is said once, the other parts in a line each."""
-    rows = []
-    for label in curve.labels:
-        for name, symbol in SYMBOLS.items():
-            label = label.replace(name, symbol)
-        rows.append(label.split(", "))
-    shared: list[str] = []
-    if len(set(map(len, rows))) == 1 and len(set(map(tuple, rows))) > 1:
-        columns = list(zip(*rows, strict=True))
-        shared = [column[0] for column in columns if len(set(column)) == 1]
-        columns = [column for column in columns if len(set(column)) > 1]
-        names, _, values = zip(*(part.rpartition(" = ") for part in columns[0]), strict=True)
-        if len(columns) == 1 and len(set(names)) == 1 and names[0]:
-            shared = [names[0], *shared]
-            columns = [values]
-        rows = [list(row) for row in zip(*columns, strict=True)]
-    room = _letters(curve, min(len(rows), MAX_LABELS))
-    labels = [_wrapped(row, room) for row in rows]
-    longest = max(map(len, "\n".join(labels).split("\n")))
-    step = min(max(-(-len(rows) // MAX_LABELS), -(-longest // _letters(curve, len(rows)))), len(rows))
-    return TickLabels(step, labels[::step], ", ".join(shared))
+    """At most five labels, as many as have room side by side, in lines; a name that all share is said once."""
+    labels = list(curve.labels)
+    for name, symbol in SYMBOLS.items():
+        labels = [label.replace(name, symbol) for label in labels]
+    names = {label.rpartition(" = ")[0] for label in labels}
+    shared = names.pop() if len(names) == 1 and len(labels) > 1 else ""
+    if shared:
+        labels = [label.rpartition(" = ")[2] for label in labels]
+    width = 72 * (_plot_width(curve) - PLOT_EDGES["left"] - PLOT_EDGES["right"]) / LETTER_POINTS  # in letters
+    words = " ".join(labels).replace(" = ", HELD).split(" ")
+    fitting = max(int(width / (max(map(len, words)) + 1)), 1)  # of the longest words side by side
+    step = math.ceil(len(labels) / min(MAX_LABELS, fitting))
+    shown = labels[::step]
+    room = max(int(width / min(len(labels), MAX_LABELS)) - 1, 1)
+    return TickLabels(step, [_wrapped(label, room) for label in shown], shared)
 
 
-def _letters(curve: Curve, count: int) -> int:
-    """How many letters have room under one of `count` components, which are taken to be evenly spread."""
-    across = 72 * (_plot_width(curve) - PLOT_EDGES["left"] - PLOT_EDGES["right"])
-    return max(int(across / count / LETTER_POINTS) - 1, 1)
-
-
-def _wrapped(parts: list[str], room: int) -> str:
-    """The parts of a label in lines of their own, broken between words; a number stays beside its name."""
+def _wrapped(label: str, room: int) -> str:
+    """A label in lines, broken at commas and between words; a number stays beside its name."""
     lines = []
-    for part in parts:
+    for part in label.split(", "):
         lines += textwrap.wrap(part.replace(" = ", HELD), room, break_long_words=False)
     return "\n".join(lines).replace(HELD, " = ")
 
 
-def picture_words(verdict: Verdict, curve: Curve) -> str:
+def picture_words(curve: Curve) -> str:
     """Description of the picture of a verdict's curve, for those who do not see it."""
-    labels = curve.labels
-    count = len(labels)
-    above = sum(observed > predicted for predicted, observed in zip(curve.predicted, curve.observed, strict=True))
-    where = f"{count} components from {labels[0]} to {labels[-1]}" if count > 1 else f"one component, {labels[0]}"
-    described = f"Plot of what was predicted and what was observed: {where}. "
-    if verdict.kind == "identity":
-        described += f"The largest error observed is {number(max(curve.observed))}"
-        return described + f", against a tolerance of {number(verdict.margin)}."
-    described += f"Observed is above predicted at {above} of {count}."
-    if verdict.at in labels:
-        place = labels.index(verdict.at)
-        described += f" At {verdict.at}: predicted {number(curve.predicted[place])}, "
-        described += f"observed {number(curve.observed[place])}."
-    return described
+    pairs = zip(curve.predicted, curve.observed, strict=True)
+    above = sum(observed > predicted for predicted, observed in pairs)
+    count = len(curve.labels)
+    where = f"{count} components from {curve.labels[0]} to {curve.labels[-1]}" if count > 1 else curve.labels[0]
+    return f"Plot of what was predicted and observed: {where}. Observed is above predicted at {above} of {count}."
 
 
 def draw_curve(panel: "Axes", verdict: Verdict, curve: Curve) -> None:
     """Observed over predicted at each component, with the interval of their difference and what the claim allows."""
-    drawable = Curve(
-        labels=curve.labels,
-        predicted=_clip(curve.predicted),
-        observed=_clip(curve.observed),
-        low=_clip(curve.low),
-        high=_clip(curve.high),
-        margin=_clip(curve.margin),
-    )
+    columns = ("predicted", "observed", "low", "high", "margin")
+    drawable = dataclasses.replace(curve, **{name: _clip(getattr(curve, name)) for name in columns})
     if curve.abscissa is None:
         places = np.arange(len(curve.labels))
         _draw_components(panel, verdict, drawable)
@@ -333,15 +314,3 @@ def _bars(curve: Curve) -> np.ndarray:
     difference = np.array(curve.observed) - np.array(curve.predicted)
     bars = np.array([difference - np.array(curve.low), np.array(curve.high) - difference])
     return np.where(np.isfinite(bars), np.maximum(bars, 0), 0.0)
-
-
-def _add_legend(figure: "FigureBase") -> None:
-    from matplotlib.lines import Line2D
-    from matplotlib.patches import Patch
-
-    handles = [
-        Line2D([], [], **PREDICTED, label="predicted"),
-        Line2D([], [], **OBSERVED, label="observed"),
-        Patch(**ALLOWED, label="allowed"),
-    ]
-    figure.legend(handles=handles, loc="upper center", ncols=3, borderaxespad=0.1)

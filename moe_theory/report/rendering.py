@@ -235,7 +235,7 @@ def picture_of(verdict: Verdict, figure: "Figure") -> Markup:
         '<img class="plot" src="data:image/svg+xml;base64,{}" alt="{}" width="{}" height="{}" loading="lazy" '
         'decoding="async">'
     )
-    words = panels.picture_words(verdict, verdict.curve)
+    words = panels.picture_words(verdict.curve)
     return Markup(tag).format(base64.b64encode(svg.encode()).decode(), words, width, height)
 
 

@@ -5,21 +5,20 @@ import io
 import os
 import re
 import shutil
-import signal
 import subprocess
 import sys
-import time
 
 import click
 import pytest
 from rich.console import Console
 from rich.table import Table
-from rich.text import Text
 
 from moe_theory import __version__, cli
 from moe_theory.cli import output
 from moe_theory.cli.options import Listed
 from moe_theory.core.errors import InvalidValueError
+from moe_theory.plot.document import Document
+from moe_theory.plot.markdown import table
 from moe_theory.report import pages
 from moe_theory.runs import terminal_progress
 
@@ -167,7 +166,6 @@ def test_an_end_is_one_line(raised, code, said, refused, monkeypatch):
         ("ver", ["verify"]),
         ("sw", ["sweep"]),
         ("verify --rep", ["--replicates"]),
-        ("sweep sh", ["show"]),
         ("sweep show --pic", ["--picture"]),
         ("sweep --dr", ["--dry-run"]),
     ],
@@ -208,17 +206,10 @@ def test_words_are_no_markup(capsys):
 HOSTILE = "\x1b]0;title\x07 \x1b[2J \x9b1m \u202e \r over"
 
 
-def test_no_word_of_anybody_controls_the_terminal(capsys, refused, monkeypatch):
+def test_no_word_of_anybody_controls_the_terminal(capsys, refused):
     """Would catch escape codes in a label, a message or a name of a file, which clear the screen."""
-    made = Table(HOSTILE, title=HOSTILE)
-    made.add_row(HOSTILE)
-    console = output.open_console()
-    console.print(made, Text(HOSTILE), HOSTILE)
-    output.print_lines(console, HOSTILE)
-    for is_terminal in (True, False):
-        with terminal_progress(output.open_console()) as progress:
-            monkeypatch.setattr("rich.console.Console.is_terminal", is_terminal)
-            progress.at(HOSTILE)
+    output.show_document(Document(dict, lambda _: f"{HOSTILE}\n\n{table([HOSTILE], [[HOSTILE]])}"))
+    output.print_lines(output.open_console(), HOSTILE)
     said = [capsys.readouterr().out, refused("report", f"nothing{HOSTILE}")]
     with pytest.raises(SystemExit):
         cli.main([f"{HOSTILE}"])
@@ -285,44 +276,6 @@ def test_an_output_that_nobody_reads_ends_it_quietly(command, reads):
         assert not process.stderr.read()
     # What fits into the pipe at once may be written to its end.
     assert process.returncode == 141 or (reads and process.returncode == 0)
-
-
-def test_an_interrupt_that_python_drops_comes_again(monkeypatch, refused):
-    """Would catch a command that runs on after Ctrl-C in a callback, whose exceptions Python only prints."""
-
-    class Callback:
-        def __del__(self):
-            os.kill(os.getpid(), signal.SIGINT)
-
-    def work(context):
-        Callback()
-        time.sleep(20)
-
-    monkeypatch.setattr(cli.command("statements"), "invoke", work)
-    ours = signal.signal(signal.SIGINT, signal.default_int_handler)  # a worker of xdist ignores interrupts
-    try:
-        began = time.monotonic()
-        assert refused("statements", code=130) == "moe-theory: interrupted; unfinished output is not written"
-        assert time.monotonic() - began < 10
-    finally:
-        signal.signal(signal.SIGINT, ours)
-
-
-@pytest.mark.parametrize(
-    ("name", "words"),
-    [
-        ("JAX_PLATFORMS", ["figures", "generalization", "tightness", "--out", "/dev/null/x"]),
-        ("JAX_ENABLE_X64", ["figures", "generalization", "tightness", "--out", "/dev/null/x"]),
-        ("MPLBACKEND", ["figures", "generalization", "tightness", "--out", "/dev/null/x"]),
-        ("SOURCE_DATE_EPOCH", ["figures", "generalization", "--list"]),
-    ],
-)
-def test_a_variable_that_a_library_refuses_is_one_line(name, words):
-    """Would catch a screen of somebody else's frames."""
-    command = [sys.executable, "-c", "import sys; from moe_theory.cli import main; main(sys.argv[1:])", *words]
-    done = subprocess.run(command, env=os.environ | {name: "nosuch"}, capture_output=True, text=True)
-    assert done.returncode == 2
-    assert re.fullmatch(r"moe-theory: the environment: .*nosuch.*\n", done.stderr)
 
 
 def test_a_terminal_that_knows_fewer_letters_gets_escapes():
