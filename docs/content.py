@@ -36,7 +36,7 @@ from moe_theory.core.papers import all_papers, find_paper
 from moe_theory.deep import report as deep
 from moe_theory.generalization import report as bounds
 from moe_theory.plot import symbols
-from moe_theory.report import bibliography, citations, rendering, sweeps, wording
+from moe_theory.report import bibliography, rendering, sweeps, wording
 from moe_theory.report import pages as reports
 from moe_theory.verification import challenged, explore, recorded, registry
 from moe_theory.verification.catalog import answered, statements
@@ -51,7 +51,7 @@ SCHEMAS = {  # of the documents that say their own, by command and by options th
     **dict.fromkeys(("sweep", "sweep show"), sweeps.SCHEMA),
     "challenge": challenged.SCHEMA,
     "explore": explore.SCHEMA,
-    "report --cite": citations.SCHEMA,
+    "report --cite": bibliography.SCHEMA,
     "deep": deep.SCHEMA,
     "deep --data DIR --list": deep.DATA_SCHEMA,
     "bound": bounds.SCHEMA,

@@ -30,7 +30,7 @@ def report(folders: tuple[Path, ...], paper: str | None, cite: bool, out: Path |
     """
     from moe_theory.plot.document import Document, read_written
     from moe_theory.plot.markdown import code, paragraphs
-    from moe_theory.report import citations, pages
+    from moe_theory.report import bibliography, pages
     from moe_theory.report.verdicts import counted
     from moe_theory.runs.files import prepare_folder
 
@@ -46,7 +46,7 @@ def report(folders: tuple[Path, ...], paper: str | None, cite: bool, out: Path |
         merged = pages.read_printed(folders) if cite else pages.read_reports(folders)
         first = folders[0] if folders[0].is_dir() else folders[0].parent
     if cite:
-        show_document(citations.document(merged))
+        show_document(bibliography.document(merged))
         return
     paths = pages.write_report(merged, prepare_folder(out or first, pages.OWN_NAMES))
     text = paragraphs([*counted(merged), *(code(str(path)) for path in paths)])

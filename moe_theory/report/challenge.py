@@ -1,8 +1,10 @@
 """What a search of a statement's free region has found, in words."""
 
-from moe_theory.verification.challenged import Challenge, Looked, placed, said
+from collections.abc import Sequence
+
+from moe_theory.verification.challenged import Challenge, Looked, placed
 from moe_theory.verification.status import Judged, StatementStatus
-from moe_theory.verification.verdict import Statement
+from moe_theory.verification.verdict import FreeQuantity
 
 _FLIPPED = {"break": "breaks", "rescue": "is rescued"}
 _UNFLIPPED = {"break": "unbroken", "rescue": "not rescued"}
@@ -32,31 +34,9 @@ def clause(search: Challenge) -> str:
 
 
 def covered(search: Challenge) -> str:
-    """What the search covered, and what came nearest."""
-    has_nearest = search.nearest.setting and not search.flips
-    nearest = f"; nearest {_near(search.nearest)}" if has_nearest else ""
+    """What the search covered."""
     counts = f"{_count(search.settings, 'setting')} and {_count(search.shapes, 'shape')} of programs"
-    return (
-        f"{counts} ({search.inadmissible} more are not admissible) in {search.seconds:g} s; the recorded point is "
-        f"{_distance(search.recorded)}{nearest}."
-    )
-
-
-def axis_rows(search: Challenge) -> list[tuple[str, str, str, str]]:
-    """A row for each free quantity: its region, where it is recorded, and where the statement flips along it."""
-    return [(axis.name, axis.region, axis.recorded, _flips_along(search, axis.name)) for axis in search.free]
-
-
-def _flips_along(search: Challenge, name: str) -> str:
-    phrases = []
-    for flip in search.flips:
-        if name in flip.setting:
-            border = flip.borders.get(name)
-            between = f", border between {said(border[0])} and {said(border[1])}" if border else ""
-            phrases.append(f"flips at {said(flip.setting[name])}{between}")
-    if not phrases and name in search.idle:
-        return "either end alone changes nothing"
-    return "; ".join(phrases)
+    return f"{counts} ({search.inadmissible} more are not admissible) in {search.seconds:g} s."
 
 
 def summed(search: Challenge, has_amendment: bool = False) -> str:
@@ -85,16 +65,12 @@ def over_region(judgement: Judged) -> str:
     return f"; {before}{headline(search)}"
 
 
-def left_free(statement: Statement) -> str:
-    """What a statement leaves free that was not searched: where it is recorded, and from where to where it is free."""
-    return ", ".join(f"{axis.name} {axis.recorded} ({axis.region})" for axis in statement.free)
+def left_free(axes: Sequence[FreeQuantity]) -> str:
+    """What is left free: where it is recorded, and from where to where it is free."""
+    return ", ".join(f"{axis.name} {axis.recorded} ({axis.region})" for axis in axes)
 
 
 def _near(point: Looked) -> str:
-    return f"{placed(point.setting)}, {_distance(point)}"
-
-
-def _distance(point: Looked) -> str:
     margins = f"{abs(point.violation):.2g}"
     side = "beyond" if point.violation > 0 else "within"
-    return f"{margins} margin{'s' * (margins != '1')} {side} what is allowed"
+    return f"{placed(point.setting)}, {margins} margin{'s' * (margins != '1')} {side} what is allowed"

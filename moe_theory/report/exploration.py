@@ -9,13 +9,12 @@ import numpy as np
 from moe_theory.plot import legend
 from moe_theory.plot.document import Document, Picture, read_written
 from moe_theory.plot.markdown import code, paragraphs
-from moe_theory.report.panels import OBSERVED, PREDICTED
+from moe_theory.report.panels import PREDICTED
 from moe_theory.runs.files import sealed, write_together
-from moe_theory.verification.explore import Axis, Exploration, Point
+from moe_theory.verification.explore import Exploration
 from moe_theory.verification.verdict import Status
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import FigureBase
 
 HEIGHT = 4.0  # inches, without the caption
@@ -52,8 +51,7 @@ def picture(exploration: Exploration) -> Picture:
     """Return a map of two parameters; of one, observed and predicted along it."""
     axes = exploration.search.axes
     title = f"{exploration.search.claim.id} over {' and '.join(axis.name for axis in axes)}"
-    draw = _draw_map if len(axes) == 2 else _draw_line
-    return Picture(title, HEIGHT, lambda figure: draw(figure, exploration), caption(exploration))
+    return Picture(title, HEIGHT, lambda figure: _draw(figure, exploration), caption(exploration))
 
 
 def caption(exploration: Exploration) -> str:
@@ -76,55 +74,33 @@ def caption(exploration: Exploration) -> str:
     return "\n".join([*lines, exploration.command])
 
 
-def _draw_map(figure: "FigureBase", exploration: Exploration) -> None:
-    """The first axis to the right, the second upwards."""
+def _draw(figure: "FigureBase", exploration: Exploration) -> None:
+    """A marker a verdict: over two axes, or what was observed over one, beside what is predicted."""
     panel = figure.subplots()
-    first, second = exploration.search.axes
-    places = [exploration.search.places(point.coordinates) for point in exploration.points]
-    _draw_statuses(panel, exploration.points, places)
-    _set_axis(panel, first, "x")
-    _set_axis(panel, second, "y")
-    legend(figure, ncols=4)
-
-
-def _draw_line(figure: "FigureBase", exploration: Exploration) -> None:
-    """Observed with its interval, and predicted; statuses below them."""
-    panel = figure.subplots()
-    (axis,) = exploration.search.axes
+    axes = exploration.search.axes
     verdicts = [point.verdict for point in exploration.points]
-    places = [axis.place(point.coordinates[0]) for point in exploration.points]
-    observed = _drawable([verdict.observed for verdict in verdicts])
-    predicted = _drawable([verdict.predicted for verdict in verdicts])
-    # The interval is of observed - predicted.
-    low, high = _drawable(np.transpose([verdict.interval for verdict in verdicts])) + predicted
-    bars = np.nan_to_num(np.maximum([observed - low, high - observed], 0))
-    panel.plot(places, predicted, **PREDICTED, label="predicted")
-    panel.errorbar(places, observed, bars, **OBSERVED, label="observed, with interval")
-    panel.set_ylabel("predicted and observed")
-    _set_axis(panel, axis, "x")
-    bottom = panel.get_ylim()[0]
-    _draw_statuses(panel, exploration.points, [(place, bottom) for place in places])
+    places = np.array([exploration.search.places(point.coordinates) for point in exploration.points])
+    for axis, direction in zip(axes, "xy", strict=False):
+        if axis.is_log:
+            panel.set(**{f"{direction}scale": "log"})
+        if isinstance(axis.values[0], str):
+            ticks = {f"{direction}ticks": range(len(axis.values)), f"{direction}ticklabels": axis.values}
+            panel.set(**ticks)
+        panel.set(**{f"{direction}label": axis.name})
+    if len(axes) == 1:
+        observed = _drawable([verdict.observed for verdict in verdicts])
+        panel.plot(places[:, 0], _drawable([verdict.predicted for verdict in verdicts]), **PREDICTED, label="predicted")
+        panel.set_ylabel("predicted and observed")
+        places = np.c_[places, observed]
+    for status, (marker, colour) in MARKERS.items():
+        markers = places[[verdict.status is status for verdict in verdicts]]
+        if len(markers):
+            look: dict[str, Any] = {"marker": marker, "color": colour, "linestyle": "none", "clip_on": False}
+            panel.plot(*markers.T, **look, label=str(status), zorder=3)
     legend(figure, ncols=4)
 
 
-def _drawable(values: Any) -> np.ndarray:
+def _drawable(values: Sequence[float]) -> np.ndarray:
     """Return numbers that an axis can show; NaN for those that overflow."""
     numbers = np.array(values, np.float64)
     return np.where(np.abs(numbers) < MAX_DRAWN, numbers, np.nan)
-
-
-def _draw_statuses(panel: "Axes", points: Sequence[Point], places: Sequence[tuple[float, ...]]) -> None:
-    for status, (marker, colour) in MARKERS.items():
-        markers = [place for point, place in zip(points, places, strict=True) if point.verdict.status is status]
-        if markers:
-            look: dict[str, Any] = {"marker": marker, "color": colour, "linestyle": "none", "clip_on": False}
-            panel.plot(*np.transpose(markers), **look, label=str(status), zorder=3)
-
-
-def _set_axis(panel: "Axes", axis: Axis, direction: str) -> None:
-    if axis.is_log:
-        panel.set(**{f"{direction}scale": "log"})
-    if isinstance(axis.values[0], str):
-        ticks = {f"{direction}ticks": range(len(axis.values)), f"{direction}ticklabels": axis.values}
-        panel.set(**ticks)
-    panel.set(**{f"{direction}label": axis.name})

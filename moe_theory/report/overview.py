@@ -1,7 +1,6 @@
 """One picture of all papers: a printed statement, its status, what holds instead and Monte-Carlo means."""
 
 import dataclasses
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,13 +23,22 @@ FONTS = "system-ui, 'Segoe UI', Helvetica, Arial, 'DejaVu Sans', sans-serif"  # 
 
 
 class Theme(NamedTuple):
-    """Colours on a light or on a dark page, which shows through; those of statuses are the report's."""
+    """Colours on a light or on a dark page, which shows through; those of badges and words on them are the report's."""
 
     ink: str
     soft: str
     measured: str
     printed: str
-    statuses: Mapping[str, tuple[str, str]]  # of a badge and of the words on it
+    holds: tuple[str, str]
+    fails: tuple[str, str]
+    vacuous: tuple[str, str]
+    open: tuple[str, str]
+    other: tuple[str, str]
+
+    def badge(self, status: str) -> tuple[str, str]:
+        """The colours of a status."""
+        fields = {"holds": self.holds, "holds amended": self.holds, "false": self.fails, "vacuous": self.vacuous}
+        return {**fields, "open": self.open, BY_READING: self.open}.get(status, self.other)
 
 
 LIGHT = Theme(
@@ -38,32 +46,22 @@ LIGHT = Theme(
     soft="#55585f",
     measured="#14457f",
     printed="#c24d00",
-    statuses={
-        "holds": ("#e0f0e5", "#14512c"),
-        "holds amended": ("#e0f0e5", "#14512c"),
-        "false": ("#9c1c22", "#ffffff"),
-        "vacuous": ("#e3eaf5", "#1d3d6b"),
-        "open": ("#fbefc8", "#624400"),
-        BY_READING: ("#fbefc8", "#624400"),
-        "not judged": ("#ffffff", "#55585f"),
-        "not testable": ("#ffffff", "#55585f"),
-    },
+    holds=("#e0f0e5", "#14512c"),
+    fails=("#9c1c22", "#ffffff"),
+    vacuous=("#e3eaf5", "#1d3d6b"),
+    open=("#fbefc8", "#624400"),
+    other=("#ffffff", "#55585f"),
 )
 DARK = Theme(
     ink="#e9e8e5",
     soft="#b0b2b8",
     measured="#8fc0ff",
     printed="#ff9a4d",
-    statuses={
-        "holds": ("#17382a", "#a3e2bb"),
-        "holds amended": ("#17382a", "#a3e2bb"),
-        "false": ("#f08a8c", "#2a0406"),
-        "vacuous": ("#1f2f4b", "#b5cff7"),
-        "open": ("#3d3210", "#f3d680"),
-        BY_READING: ("#3d3210", "#f3d680"),
-        "not judged": ("#1e2024", "#b0b2b8"),
-        "not testable": ("#1e2024", "#b0b2b8"),
-    },
+    holds=("#17382a", "#a3e2bb"),
+    fails=("#f08a8c", "#2a0406"),
+    vacuous=("#1f2f4b", "#b5cff7"),
+    open=("#3d3210", "#f3d680"),
+    other=("#1e2024", "#b0b2b8"),
 )
 
 
@@ -137,7 +135,7 @@ def _draw_panel(axis: Axes, panel: Panel, data: xr.Dataset, theme: Theme) -> Non
     axis.annotate(panel.printed_words, (0, 1), (0, 7), color=theme.printed, fontsize=8, fontweight="bold", **above)
     status = status_of(panel)
     if status is not None:
-        badge, words = theme.statuses[status]
+        badge, words = theme.badge(status)
         box = {"boxstyle": "round,pad=0.3,rounding_size=0.4", "facecolor": badge, "edgecolor": words, "linewidth": 0.5}
         bold = {"fontsize": 7.5, "fontweight": "bold", "ha": "right", "bbox": box}
         axis.annotate(status, (1, 1), (-3, 7), color=words, **bold, **above)

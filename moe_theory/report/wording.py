@@ -68,7 +68,6 @@ _NAMES = {  # by kind, what is predicted and what is observed
 
 
 BY_READING = "by reading"  # the status of a statement that has another one under each
-MOST_DIGITS = 6  # after the point
 LOOSE = 10.0  # slack of a bound from which on a page says so
 
 
@@ -143,11 +142,6 @@ def _margin(verdict: Verdict, write: Callable[[float], str] = number) -> str:
     return f" (+{margin})" if is_below else f" (−{margin})"
 
 
-def _in_brackets(verdict: Verdict, write: Callable[[float], str] = number) -> str:
-    """The margin, as a sentence has it."""
-    return f" (margin {write(verdict.margin)})" if verdict.margin > 0 else ""
-
-
 def measured(verdict: Verdict) -> str:
     """The measured value: "2.74 ± 0.07", "64 of 64"."""
     if verdict.kind in {"probability", "counterexample", "limit_probability"} and math.isfinite(verdict.observed):
@@ -175,35 +169,33 @@ def sentence(verdict: Verdict) -> str:
         case Status.INCONCLUSIVE:
             return _open_question(verdict)
     at = "" if verdict.at in {"", "mean"} else f" ({verdict.at})"
+    write = percentage if verdict.kind == "probability" else number
+    margin = f" (margin {write(verdict.margin)})" if verdict.margin > 0 else ""
     match verdict.kind:
         case "equality":
             start = "The mean is" if not at else f"At {verdict.at} the mean is"
-            return f"{start} {measured(verdict)}; claimed {number(verdict.predicted)}{_in_brackets(verdict)}."
+            return f"{start} {measured(verdict)}; claimed {number(verdict.predicted)}{margin}."
         case "upper_bound" | "lower_bound":
-            bound = f"{number(verdict.predicted)}{_in_brackets(verdict)}"
-            if verdict.kind == "upper_bound" and verdict.observed > 0 and verdict.status is Status.SUPPORTED:
-                slack = verdict.predicted / verdict.observed
-                bound += f", with slack {slack:.2g}" if slack > LOOSE else ""
-            return f"Measured {measured(verdict)}, bound {bound}{at}."
+            slack = verdict.predicted / verdict.observed if verdict.observed > 0 else 0.0
+            is_loose = verdict.kind == "upper_bound" and verdict.status is Status.SUPPORTED and slack > LOOSE
+            ending = f", with slack {slack:.2g}{at}" if is_loose else at
+            return f"Measured {measured(verdict)}, bound {number(verdict.predicted)}{margin}{ending}."
         case "ordering":
-            return f"Measured {measured(verdict)}, to be below {number(verdict.predicted)}{_in_brackets(verdict)}{at}."
+            return f"Measured {measured(verdict)}, to be below {number(verdict.predicted)}{margin}{at}."
         case "identity":
-            if verdict.observed == 0:
-                return "Never off."
             most = "at most " if verdict.status is Status.SUPPORTED else ""
-            return f"Off by {most}{number(verdict.observed)}{at}."
+            return f"Off by {most}{number(verdict.observed)}{at}." if verdict.observed else "Never off."
         case "probability":
-            claim = f"{_side(verdict)} {percentage(verdict.predicted)}{_in_brackets(verdict, percentage)}"
-            return f"In {measured(verdict)} runs{at}; claimed: {claim}."
+            return (
+                f"In {measured(verdict)} runs{at}; claimed: {_side(verdict)} {percentage(verdict.predicted)}{margin}."
+            )
         case "counterexample":
             allowed = f"at most {percentage(verdict.predicted)} may" if verdict.predicted else "none may"
             return f"{measured(verdict)} instances violate it{at}; {allowed}."
         case "rate":
-            low, high = (number(verdict.predicted + end) for end in verdict.interval)
             side = "" if verdict.side in {None, "equal"} else f"{_side(verdict)} "
             where = verdict.at if "end" in verdict.at else "slope"
-            claim = f"claimed {side}{number(verdict.predicted)}{_in_brackets(verdict)}"
-            return f"The {where} is {number(verdict.observed)} ({low} to {high}); {claim}."
+            return f"The {where} is {_slope(verdict)}; claimed {side}{number(verdict.predicted)}{margin}."
     return f"{_capitalize(_limit_words(verdict, verdict.trend))}." if verdict.trend else _recorded_reason(verdict)
 
 
@@ -220,16 +212,20 @@ def _side(verdict: Verdict) -> str:
     return (verdict.side or "").replace("_", " ").replace("equal", "equal to")
 
 
+def _slope(verdict: Verdict) -> str:
+    """The slope observed, with its interval."""
+    low, high = (number(verdict.predicted + end) for end in verdict.interval)
+    return f"{number(verdict.observed)} ({low} to {high})"
+
+
 def _limit_words(verdict: Verdict, before: Trend) -> str:
     """What was seen at the end of a limit and before it, and what is claimed."""
-    low, high = verdict.interval
     if verdict.kind == "limit_probability":
         return _failure_words(verdict, before)
-    slope = _rounded(verdict.observed, low + verdict.predicted, high + verdict.predicted, verdict.doubt)
     return (
-        f"{verdict.at.removeprefix('slope ')} it goes like x^{slope}, claimed {_side(verdict)} "
-        f"x^{verdict.predicted:g} (margin {verdict.margin:.3g}); the slope changes by "
-        f"{_rounded(before.value, before.low, before.high, verdict.doubt)} from the decade before"
+        f"{verdict.at.removeprefix('slope ')} it goes like x^{_slope(verdict)}, claimed {_side(verdict)} "
+        f"x^{verdict.predicted:g} (margin {verdict.margin:.3g}); the slope changes by {number(before.value)} "
+        f"({number(before.low)} to {number(before.high)}) from the decade before"
     )
 
 
@@ -254,27 +250,18 @@ def _failure_words(verdict: Verdict, before: Trend) -> str:
     return words
 
 
-def _rounded(value: float, low: float, high: float, doubt: str) -> str:
-    """A value to two digits of its error, and its interval to the same place."""
-    half = (high - low) / 2
-    if not math.isfinite(half):
-        return f"{value:.3g} (without an interval: {doubt})"
-    if half <= 1e-4 * abs(value):
-        return f"{value:.4g}"
-    digits = min(max(0, 1 - math.floor(math.log10(half))), MOST_DIGITS)
-    return f"{value:.{digits}f} ({low:.{digits}f} to {high:.{digits}f})"
-
-
 def _open_question(verdict: Verdict) -> str:
     """The open question of an undecided verdict, and what would decide it."""
     low, high = verdict.interval
     runs = f"{verdict.replicates:,} runs leave it open"
     if verdict.kind == "counterexample":
         return f"{measured(verdict)} instances violate it, which decides nothing."
-    if verdict.doubt:
+    if verdict.doubt and not verdict.trend:
         return f"{runs}: {verdict.doubt}."
     if verdict.trend:
-        return f"{runs}: {_limit_words(verdict, verdict.trend)}."
+        is_bent = verdict.kind == "limit_rate" and abs(verdict.trend.value) > verdict.margin
+        way_out = ", and while it bends a grid nearer to the limit is needed" if is_bent else ""
+        return f"{runs}: {_limit_words(verdict, verdict.trend)}{way_out}."
     if verdict.kind == "identity" and math.isfinite(verdict.smallest_discrepancy):
         share = percentage(verdict.smallest_discrepancy)
         return f"Off by at most {number(verdict.observed)}; a worse error is rarer than {share} of replicates."
@@ -459,21 +446,22 @@ def beside(judgement: Judged, verdicts: Sequence[Verdict]) -> list[tuple[str, st
     cause = judgement.cause
     if cause not in {None, Cause.ISOLATED} and (removals or cause is not Cause.EXHIBITED):
         removals.insert(0, f"{_capitalize(str(cause))}.")
-    parts = {"isolated": removals, "competitor": [*_in_role(judgement, Role.COMPETITOR, verdicts)]}
+    parts = {"isolated": removals, "competitor": _in_role(judgement, Role.COMPETITOR, verdicts)}
     return [(heading, " ".join(sentences)) for heading, sentences in parts.items() if sentences]
 
 
-def _in_role(judgement: Judged, role: Role, verdicts: Sequence[Verdict]) -> Iterator[str]:
+def _in_role(judgement: Judged, role: Role, verdicts: Sequence[Verdict]) -> list[str]:
     """What a statement's claims in a role say and what was found, under the reading that says most."""
     telling = Status.REFUTED if role is Role.INTERVENTION else Status.SUPPORTED
-    for id, role_of_claim in judgement.statement.roles.items():
+    sentences = []
+    for id in (id for id, role_of_claim in judgement.statement.roles.items() if role_of_claim is role):
         candidates = [verdict for verdict in verdicts if verdict.claim == id and verdict.status in _IN_A_WORD]
-        if role_of_claim is not role or not candidates:
-            continue
         candidates.sort(key=lambda verdict: (verdict.status is not telling, verdict.status is Status.INCONCLUSIVE))
-        verdict = candidates[0]
-        quantity = "slope " if verdict.kind in {"rate", "limit_rate"} else ""
-        yield f"{tested(verdict).rstrip('.')}: {_IN_A_WORD[verdict.status]} ({quantity}{measured(verdict)})."
+        for verdict in candidates[:1]:
+            quantity = "slope " if verdict.kind in {"rate", "limit_rate"} else ""
+            words = f"{_IN_A_WORD[verdict.status]} ({quantity}{measured(verdict)})"
+            sentences.append(f"{tested(verdict).rstrip('.')}: {words}.")
+    return sentences
 
 
 _IN_A_WORD = {
@@ -523,20 +511,17 @@ def summary(verdicts: Sequence[Verdict]) -> str:
 
 
 def error_words(report: Report) -> str:
-    all_errors = [verdict.error for verdict in report.verdicts if verdict.status is not Status.ERROR]
-    errors = sorted({f"{error:.3g}" for error in all_errors if math.isfinite(error)}, key=float)
-    count = len(all_errors)
-    if count == 0:
+    """The error of a report, in a sentence."""
+    errors = [verdict.error for verdict in report.verdicts if verdict.status is not Status.ERROR]
+    if not errors:
         return "No verdict was reached."
-    verdicts = "the verdict" if count == 1 else f"any of the {count} verdicts"
+    verdicts = "the verdict" if len(errors) == 1 else f"any of the {len(errors)} verdicts"
     start = f"The probability that {verdicts} is false is at most {report.error:.4g}"
     start += " (as replicates grow, where an interval is asymptotic)"
-    if not errors:
-        return f"{start}."
-    if count == 1:
-        return f"{start}, spent over its interim analyses."
-    values = errors[0] if len(errors) == 1 else f"{errors[0]} to {errors[-1]}"
-    return f"{start}: {values} each, each spent over its interim analyses."
+    shares = sorted(f"{share:.3g}" for share in {min(errors), max(errors)} if math.isfinite(share))
+    if len(errors) > 1 and shares:
+        return f"{start}: {' to '.join(shares)} each, each spent over its interim analyses."
+    return f"{start}, spent over its interim analyses."
 
 
 def cut_short(report: Report) -> list[Verdict]:
