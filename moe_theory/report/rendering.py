@@ -109,7 +109,6 @@ def card(
     verdicts: Sequence[Verdict],
     folder: Path | None = None,
     failing: Sequence[str] = (),
-    on_other_data: Sequence[str] = (),
     *,
     target: Target,
 ) -> str:
@@ -119,7 +118,6 @@ def card(
         verdicts: those that its status follows from.
         folder: that of the run that judged it; None for the recorded ones.
         failing: names of statements that its proof uses and that are false or vacuous.
-        on_other_data: lines on verdicts on other data.
     """
     statement = judgement.statement
     proofs = {"Disproof": statement.disproof, "Proof": statement.proof}
@@ -133,7 +131,6 @@ def card(
         shown=wording.decisive(judgement, verdicts),
         status=_status_line(judgement, folder, failing, target.is_short),
         proofs=[(heading, proof) for heading, proof in proofs.items() if proof],
-        on_other_data=on_other_data,
         **target._asdict(),
     )
     return re.sub(r"\n{3,}", "\n\n", text).strip() + "\n"

@@ -90,10 +90,10 @@ def test_a_statement_is_found_by_what_the_paper_calls_it(asked):
 
 
 def test_every_card_fits_on_a_screen():
-    known, others, failing = recorded.recorded_verdicts(), recorded.on_other_data(), failing_premises(statements())
+    known, failing = recorded.recorded_verdicts(), failing_premises(statements())
     for each in recorded.judged_statements():
         console = Console(width=120, file=io.StringIO())
-        console.print(*terminal(why_card(Standing(each, known), others, failing.get(each.statement.name, ()))))
+        console.print(*terminal(why_card(Standing(each, known), failing.get(each.statement.name, ()))))
         assert len(console.file.getvalue().splitlines()) <= SCREEN, each.statement.name
 
 
