@@ -34,8 +34,7 @@ JSON = "moe_theory.json"  # in Click's `meta`: whether the command was given --j
 LONGEST_LINE = 2_000  # characters of an error
 MOST_DAMAGED = 5  # files that are named
 _LOG_WIDTH = 160  # columns of a log or a pipe, unless COLUMNS says
-_MOST_WIDTH = 1_000  # columns that COLUMNS can ask for
-_LEAST_WIDTH = 20  # columns that tables can be laid out in
+_WIDTHS = (20, 1_000)  # columns that tables are laid out in
 _BLANKS = "\t\n\N{NO-BREAK SPACE}"
 
 
@@ -65,11 +64,11 @@ def open_console() -> "Console":
     from rich.console import Console
 
     console = Console(stderr=wants_json(), markup=False, emoji=False)
-    if not console.is_terminal:
-        columns = os.environ.get("COLUMNS", "")
-        console.width = min(int(columns) if columns.isdecimal() else 0, _MOST_WIDTH) or _LOG_WIDTH
-    if console.width < _LEAST_WIDTH:  # else it follows the terminal's
-        console.width = _LEAST_WIDTH
+    least, most = _WIDTHS
+    if not console.is_terminal and not os.environ.get("COLUMNS", "").isdecimal():
+        console.width = _LOG_WIDTH
+    elif not least <= console.width <= most:  # else it follows the terminal's
+        console.width = min(max(console.width, least), most)
     return console
 
 
@@ -80,11 +79,8 @@ def print_lines(console: "Console", *lines: object) -> None:
 
 
 def damaged_lines(damaged: Mapping[str, str]) -> list[str]:
-    """A line on each damaged file or entry, by name."""
-    lines = [f"damaged, computed again: {name}: {reason}" for name, reason in list(damaged.items())[:MOST_DAMAGED]]
-    if len(damaged) > MOST_DAMAGED:
-        lines.append(f"and {len(damaged) - MOST_DAMAGED} more, computed again")
-    return lines
+    """A line on each of the first damaged entries, by name."""
+    return [f"damaged, computed again: {name}: {damaged[name]}" for name in list(damaged)[:MOST_DAMAGED]]
 
 
 def show_document(document: "Document") -> None:
@@ -135,13 +131,11 @@ def stop(reason: str, code: int = INTERRUPTED) -> NoReturn:
 
 
 def stop_at_once(reason: str) -> NoReturn:
-    try:
+    """As `stop`, also while threads are at work, which Python would wait for."""
+    if threading.active_count() == 1:
         stop(reason)
-    except SystemExit:
-        if threading.active_count() == 1:
-            raise
-        sys.stderr.flush()
-        os._exit(INTERRUPTED)
+    click.echo(f"moe-theory: {reason}", err=True)
+    os._exit(INTERRUPTED)
 
 
 @contextlib.contextmanager

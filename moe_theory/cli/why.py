@@ -44,8 +44,8 @@ def why(name: str, kind: str | None, folder: Path | None) -> None:
     if kind == "proof" and kind not in kinds and "disproof" in kinds:
         kind = "disproof"
     having = [statement for statement in statements if kind in statement.scripts] or statements[:1]
-    programs = dict.fromkeys(statement.script(kind) for statement in having)  # raises for one that has none
+    programs = {statement.script(kind) for statement in having}  # raises for one that has none
     if len(programs) > 1:
         names = ", ".join(statement.name for statement in having)
         raise DeclarationError(f"name one statement: each of {names} has a {kind}.")
-    click.echo(*programs, nl=False)
+    click.echo(programs.pop(), nl=False)

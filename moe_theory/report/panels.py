@@ -1,9 +1,9 @@
 """Pictures of one verdict: its number line, and observed against predicted over its components."""
 
-import dataclasses
 import math
 import re
 import textwrap
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -218,99 +218,80 @@ def picture_words(curve: Curve) -> str:
 
 def draw_curve(panel: "Axes", verdict: Verdict, curve: Curve) -> None:
     """Observed over predicted at each component, with the interval of their difference and what the claim allows."""
-    columns = ("predicted", "observed", "low", "high", "margin")
-    drawable = dataclasses.replace(curve, **{name: _clip(getattr(curve, name)) for name in columns})
-    if curve.abscissa is None:
-        places = np.arange(len(curve.labels))
-        _draw_components(panel, verdict, drawable)
+    is_rate = curve.abscissa is not None
+    predicted = _clip(curve.predicted)
+    observed = _clip(curve.observed)
+    margin = np.nan_to_num(_clip(curve.margin))
+    difference = observed - predicted
+    bars = np.array([difference - _clip(curve.low), _clip(curve.high) - difference])
+    bars = np.where(np.isfinite(bars), np.maximum(bars, 0), 0.0)  # none on a side where the interval is open
+    if verdict.kind == "identity":  # its tolerance is what the error is compared with
+        predicted = predicted + margin
+        margin = 0 * margin
+        bars = 0 * bars
+    places = np.arange(len(curve.labels)) if curve.abscissa is None else _clip(curve.abscissa)
+    is_line = is_rate or all(label.startswith("t = ") for label in curve.labels)
+    line: dict[str, Any] = {} if is_line else {"linestyle": "none"}
+    panel.plot(places, predicted, **(PREDICTED | line))
+    panel.errorbar(places, observed, bars, **(OBSERVED | line))
+    ends = np.r_[predicted, observed - bars[0], observed + bars[1]]
+    ends = ends[np.isfinite(ends)]
+    if is_rate:
+        _set_log_ranges(panel, np.maximum(places, 1 / LARGEST_DRAWN), np.r_[ends, observed[np.isfinite(observed)]])
     else:
-        places = np.array(_clip(curve.abscissa))
-        _draw_rate(panel, drawable, np.maximum(places, 1 / LARGEST_DRAWN))
+        _shade_allowed(panel, verdict, predicted, margin, ends)
+    panel.yaxis.set_major_formatter(lambda value, _: _written(value, panel.get_yticks().tolist()))
     ticks = tick_labels(curve)
     panel.set_xticks(places[:: ticks.step], [_as_text(words) for words in ticks.words])
     panel.set_xlabel(_as_text(ticks.shared))
 
 
-def _clip(values: list[float]) -> list[float]:
+def _clip(values: list[float]) -> np.ndarray:
     """Values no larger than can be drawn; infinite ones stay, and are not drawn."""
-    return np.where(np.isinf(values), values, np.clip(values, -LARGEST_DRAWN, LARGEST_DRAWN)).tolist()
+    return np.where(np.isinf(values), values, np.clip(values, -LARGEST_DRAWN, LARGEST_DRAWN))
 
 
 def _as_text(words: str) -> str:
     return plain(words.replace("$", r"\$"))
 
 
-def _tell_apart(panel: "Axes") -> None:
-    """Numbers of the vertical axis with as many digits as they need to differ."""
-
-    def written(value: float, _: float) -> str:
-        ticks = panel.get_yticks()
-        digits = 3
-        while digits < 9 and len({f"{tick:.{digits}g}" for tick in ticks}) != len(ticks):
-            digits += 1
-        return re.sub(r"e\+?(-?)0*", r"e\1", f"{value:.{digits}g}")
-
-    panel.yaxis.set_major_formatter(written)
+def _written(value: float, ticks: Sequence[float]) -> str:
+    """A number of the vertical axis with as many digits as its ticks need to differ."""
+    digits = 3
+    while digits < 9 and len({f"{tick:.{digits}g}" for tick in ticks}) != len(ticks):
+        digits += 1
+    return re.sub(r"e\+?(-?)0*", r"e\1", f"{value:.{digits}g}")
 
 
-def _draw_components(panel: "Axes", verdict: Verdict, curve: Curve) -> None:
+def _shade_allowed(
+    panel: "Axes", verdict: Verdict, predicted: np.ndarray, margin: np.ndarray, ends: np.ndarray
+) -> None:
+    """Shade what the claim allows, on axes with room for what is drawn."""
     from matplotlib.ticker import MaxNLocator
 
-    places = np.arange(len(curve.labels))
-    predicted = np.array(curve.predicted)
-    observed = np.array(curve.observed)
-    margin = np.nan_to_num(np.array(curve.margin))
-    bars = _bars(curve)
-    if verdict.kind == "identity":  # its tolerance is what the error is compared with
-        predicted = predicted + margin
-        margin = 0 * margin
-        bars = 0 * bars
-    is_over_time = all(label.startswith("t = ") for label in curve.labels)
-    line: dict[str, Any] = {} if is_over_time else {"linestyle": "none"}
-    panel.plot(places, predicted, **(PREDICTED | line))
-    panel.errorbar(places, observed, bars, **(OBSERVED | line))
-    ends = np.r_[predicted, observed - bars[0], observed + bars[1]]
-    ends = ends[np.isfinite(ends)]
     low = ends.min() if len(ends) else 0.0
     high = ends.max() if len(ends) else 1.0
     if 0 < low < 0.6 * high:
         low = 0.0
     room = max(0.12 * (high - low) or 0.5, 1e-12 * max(-low, high))
-    bottom = low - room
-    top = high + room
+    count = len(predicted)
     is_below, is_above = allowed_sides(verdict)
-    ends = np.r_[0, : len(predicted), len(predicted) - 1]  # as far as the panel goes
-    lower = bottom if is_below else (predicted - margin)[ends]
-    upper = top if is_above else (predicted + margin)[ends]
-    panel.fill_between(np.r_[-0.5, places, len(places) - 0.5], lower, upper, **ALLOWED)
-    panel.set(xlim=(-0.5, len(places) - 0.5), ylim=(bottom, top))
+    places = np.r_[0, :count, count - 1]  # as far as the panel goes
+    lower = low - room if is_below else (predicted - margin)[places]
+    upper = high + room if is_above else (predicted + margin)[places]
+    panel.fill_between(np.r_[-0.5, :count, count - 0.5], lower, upper, **ALLOWED)
+    panel.set(xlim=(-0.5, count - 0.5), ylim=(low - room, high + room))
     panel.yaxis.set_major_locator(MaxNLocator(3))
-    _tell_apart(panel)
 
 
-def _draw_rate(panel: "Axes", curve: Curve, places: np.ndarray) -> None:
-    """The means over the grid, and the claimed power law through their middle, on logarithmic axes."""
-    predicted = np.array(curve.predicted)
-    observed = np.array(curve.observed)
-    bars = _bars(curve)
-    panel.set(xscale="log", yscale="log")  # a bar that reaches below 0 is drawn to the panel's edge
-    panel.plot(places, predicted, **PREDICTED)
-    panel.errorbar(places, observed, bars, **OBSERVED)
-    ends = np.r_[predicted, observed, observed + bars[1], observed - bars[0]]
-    ends = ends[np.isfinite(ends) & (ends > 0)]
-    ends = np.maximum(ends, 1 / LARGEST_DRAWN)
+def _set_log_ranges(panel: "Axes", places: np.ndarray, ends: np.ndarray) -> None:
+    """Logarithmic axes with room for what is drawn; a bar that reaches below 0 is drawn to the panel's edge."""
+    ends = np.maximum(ends[ends > 0], 1 / LARGEST_DRAWN)
     low = ends.min() if len(ends) else 0.1
     high = ends.max() if len(ends) else 1.0
     room = max((high / low) ** 0.12, 1.05)
     side_room = (places.max() / places.min()) ** SIDE_ROOM
+    panel.set(xscale="log", yscale="log")
     panel.set(xlim=(places.min() / side_room, places.max() * side_room), ylim=(low / room, high * room))
     panel.minorticks_off()
     panel.set_yticks(np.geomspace(low, high, 3))
-    _tell_apart(panel)
-
-
-def _bars(curve: Curve) -> np.ndarray:
-    """Lengths below and above each observation, (2, V); 0 where there is no interval or none on that side."""
-    difference = np.array(curve.observed) - np.array(curve.predicted)
-    bars = np.array([difference - np.array(curve.low), np.array(curve.high) - difference])
-    return np.where(np.isfinite(bars), np.maximum(bars, 0), 0.0)

@@ -91,25 +91,19 @@ def make_figures(
     paper: str,
     names: Sequence[str] = (),
     *,
-    reading: str | None = None,
-    replicates: int | None = None,
-    seed: int = 0,
-    rounds: int | None = None,
-    experts: Sequence[int] | None = None,
-    dims: Mapping[str, Any] | None = None,
-    settings: Mapping[str, Any] | None = None,
     forms: Sequence[Form] = ("svg",),
     width: float | str | None = None,
     out: str | Path = "figures",
     progress: Progress = quiet,
+    **asked: Any,
 ) -> list[Path]:
     """Compute and draw figures of a paper: `out`/`paper`/NAME.svg, and NAME.csv with the numbers behind it.
 
     Args:
         names: of figures; none, or `all`, for all of the paper's.
-        replicates: for every figure; None takes each figure's own number.
         forms: of the pictures: svg, pdf or png.
-        reading, seed, rounds, experts, dims, settings, width: as of `figure`.
+        width: as of `figure`.
+        asked: reading, replicates, seed, rounds, experts, dims and settings, as of `figure`.
     Returns: the paths, the pictures of a figure and its numbers in turn.
     Raises: UnknownNameError, InvalidValueError or OutputError.
     """
@@ -120,8 +114,7 @@ def make_figures(
         if form not in FORMS:
             raise unknown_name("format", form, FORMS)
     wide = inches(width)
-    changes = {"rounds": rounds, "experts": experts, "dims": dims or None}
-    planned = _planned(paper, names, _reading_of(paper, reading, settings), replicates, seed, changes)
+    planned = _planned(paper, names, **asked)
     pairs = itertools.product([spec.name for spec, _ in planned], [*forms, "csv"])
     folder = prepare_folder(Path(out) / paper, [f"{name}.{suffix}" for name, suffix in pairs])
     paths = []
@@ -139,30 +132,30 @@ def make_figures(
 def _planned(
     paper: str,
     names: Sequence[str],
-    reading: ReadingLike,
-    replicates: int | None,
-    seed: int,
-    options: Mapping[str, Any],
+    *,
+    reading: str | None = None,
+    replicates: int | None = None,
+    seed: int = 0,
+    settings: Mapping[str, Any] | None = None,
+    **options: Any,
 ) -> list[tuple[FigureSpec, Callable[[Progress], xr.Dataset]]]:
-    """The figures that are asked for, and what computes each of them.
-
-    Args:
-        options: rounds, experts and dims, None for what is not asked for.
-    """
-    changes = {name: value for name, value in options.items() if value is not None}
-    for name, number in (("replicates", replicates), ("rounds", options["rounds"])):
+    """The figures that are asked for, and what computes each of them. `options`: rounds, experts and dims."""
+    specs = _selected(paper, names)
+    choice = _reading_of(paper, reading, settings)
+    changes = {name: value for name, value in options.items() if value not in (None, {})}
+    for name, number in (("replicates", replicates), ("rounds", options.get("rounds"))):
         if number is not None and number < 1:
             raise InvalidValueError(f"{name}={number} must be at least 1. Raise {name}.", argument=name)
     planned = []
-    for spec in _selected(paper, names):
+    for spec in specs:
         count = replicates or spec.replicates
         for option in changes:
             if not spec.takes(option):
                 raise InvalidValueError(
                     f"the figure {paper} {spec.name} decides its {option} itself. Leave {option} out, or draw another."
                 )
-        spec.setup(reading, count, seed, **changes)  # refuses sizes that cannot be
-        planned.append((spec, functools.partial(spec.compute, reading, count, seed, **changes)))
+        spec.setup(choice, count, seed, **changes)  # refuses sizes that cannot be
+        planned.append((spec, functools.partial(spec.compute, choice, count, seed, **changes)))
     return planned
 
 

@@ -298,7 +298,7 @@ def test_a_terminal_of_any_width_ends(columns, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("columns", "width"), [("80", 80), ("5", 20), ("", 160), ("0", 160), ("x", 160), ("9" * 9, 1000)]
+    ("columns", "width"), [("80", 80), ("5", 20), ("", 160), ("0", 20), ("x", 160), ("9" * 9, 1000)]
 )
 def test_a_pipe_is_as_wide_as_columns_says(columns, width, monkeypatch):
     """Would catch a card of 160 columns for whoever asked for 80."""
