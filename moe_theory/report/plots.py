@@ -77,9 +77,16 @@ def figure(
     if figure_name not in figures_of(paper):
         raise undeclared("figure", name, [f"{paper}.{declared}" for declared in figures_of(paper)])
     wide = inches(width)
-    changes = {"rounds": rounds, "experts": experts, "dims": dims or None}
     ((spec, compute),) = _planned(
-        paper, [figure_name], _reading_of(paper, reading, settings), replicates, seed, changes
+        paper,
+        [figure_name],
+        reading=reading,
+        replicates=replicates,
+        seed=seed,
+        settings=settings,
+        rounds=rounds,
+        experts=experts,
+        dims=dims,
     )
     with shown(progress) as listener:
         data = _with_width(compute(listener), width)

@@ -21,7 +21,6 @@ from moe_theory.sweep.runner import ChunkCounts
 from moe_theory.verification.region import Span
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import FigureBase
 
 RESULTS = "results.nc"  # what a finished sweep's labelled results are called in its folder
@@ -107,19 +106,13 @@ def scalars(results: Results) -> list[str]:
 def caption(results: Results) -> str:
     """Return what the picture shows."""
     sweep = results.sweep
-    axes = sweep.grid.axes
     reading = f" under {results.reading.name}" if sweep.reading is not None else ""
     lines = [
         f"{sweep.system}{reading}. At round {results.rounds[-1]}: mean with ± 2 standard errors; {sweep.replicates} "
         "replicates a cell."
     ]
-    if len(axes) > 1 and axes[1].num_values > MAX_LINES:
-        lines.append(f"Only the first {MAX_LINES} of {axes[1].num_values} values of {axes[1].name}.")
-    values: list[str] = []
-    for axis in axes[2:]:
-        values += [f"{name} = {numbers.setting(column[0])}" for name, column in axis.columns.items()]
-    if values:
-        lines.append(f"Only at {', '.join(values)}.")
+    if len(sweep.grid.axes) > 1:
+        lines.append(f"At most {MAX_LINES} values of the second axis, and the first of each further one.")
     coverage = results.coverage
     if not coverage.is_complete:
         lines.append(f"Incomplete: {coverage.replicates} of {coverage.of_replicates} replicates are there.")
@@ -127,36 +120,30 @@ def caption(results: Results) -> str:
 
 
 def _draw(figure: "FigureBase", results: Results) -> None:
-    axes = results.sweep.grid.axes
-    names = scalars(results)
-    panels = figure.subplots(len(names), 1, squeeze=False, sharex=True)[:, 0]
-    for panel, name in zip(panels, names, strict=True):
-        _draw_lines(panel, results, name)
-        panel.set_ylabel(name.replace("_", "\n"))
-    panels[-1].set_xlabel(axes[0].name)
-    if len(axes) > 1:
-        legend(figure, ncols=4, title=axes[1].name, title_fontsize="small")
-    figure.align_ylabels(panels)
-
-
-def _draw_lines(panel: "Axes", results: Results, name: str) -> None:
     """Draw the last round over the first axis, a line for each value of the second."""
     first, *later = results.sweep.grid.axes
+    names = scalars(results)
     places = np.arange(len(results.sweep.grid)).reshape(*results.sweep.grid.shape[:2], -1)[..., 0]
     texts = [numbers.setting(value) for value in _values(later[0])[:MAX_LINES]] if later else [""]
     is_number = not isinstance(_values(first)[0], (str, bool))
     positions = _values(first) if is_number else range(first.num_values)
+    panels = figure.subplots(len(names), 1, squeeze=False, sharex=True)[:, 0]
     for row, (text, colour) in enumerate(zip(texts, ramp(len(texts)), strict=True)):
-        column = places[:, row] if later else places.reshape(-1)
-        means = np.array([_last_means(results, int(place))[name] for place in column])
-        means = np.where(np.isfinite(means), means, np.nan)
-        look: dict[str, Any] = {"color": colour, "marker": MARKERS[row], "label": text, "markersize": 3.5}
-        errors = np.nan_to_num(2 * means[:, 2])
-        panel.errorbar(positions, means[:, 1], errors, **look, linewidth=1, elinewidth=0.8, capsize=1.5)
+        means = [_last_means(results, int(place)) for place in places.reshape(first.num_values, -1)[:, row]]
+        for panel, name in zip(panels, names, strict=True):
+            values = np.array([cell[name] for cell in means])
+            values = np.where(np.isfinite(values), values, np.nan)
+            look: dict[str, Any] = {"color": colour, "marker": MARKERS[row], "label": text, "markersize": 3.5}
+            panel.errorbar(positions, values[:, 1], np.nan_to_num(2 * values[:, 2]), **look, linewidth=1, capsize=1.5)
+            panel.set_ylabel(name.replace("_", "\n"))
+    panels[-1].set_xlabel(first.name)
     if not is_number:
-        panel.set_xticks(positions, [numbers.setting(value) for value in _values(first)])
+        panels[-1].set_xticks(positions, [numbers.setting(value) for value in _values(first)])
     elif Span(min(positions), max(positions)).is_log:
-        panel.set_xscale("log")
+        panels[-1].set_xscale("log")
+    if later:
+        legend(figure, ncols=4, title=later[0].name, title_fontsize="small")
+    figure.align_ylabels(panels)
 
 
 def _values(axis: GridAxis) -> Sequence[Any]:

@@ -160,8 +160,6 @@ def test_a_paper_s_report_is_folded_to_what_fails(browser, tmp_path):
     assert shown(page) == [wording.claim_anchor(report.verdicts[-1].claim)]
     page.get_by_role("button", name="Clear", exact=True).click()
     assert page.locator(".folded[open] > summary .status").all_inner_texts() == first
-    page.evaluate("dispatchEvent(new Event('beforeprint'))")
-    assert closed.count() == 0
     page.close()
 
 
@@ -244,17 +242,6 @@ def test_is_whole_without_javascript(opened, report):
     assert page.locator(".filters:visible").count() == 0
     page.locator("details.card summary").first.click()
     assert page.locator("details.card .verdict").first.is_visible()
-
-
-def test_prints_what_is_open_and_leaves_folded_what_is_folded(opened):
-    page = opened(viewport={"width": 718, "height": 1046})  # A4 less margins of 1 cm
-    page.locator("details.card summary").first.click()
-    shown = page.locator("details.card").first.locator(".verdict").count()
-    page.emulate_media(media="print")
-    page.evaluate("dispatchEvent(new Event('beforeprint'))")
-    assert page.locator(".verdict:visible").count() == shown > 0
-    assert page.locator(".filters:visible").count() == 0
-    assert overflow(page) <= 0
 
 
 def test_hostile_content_does_nothing(browser, report, tmp_path):

@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 import pandas as pd
 import pytest
+import readme
 from test_browser import CONTRAST, CONTRASTS, PHONE, overflow, sync_api
 
 from examples import solvable
@@ -348,7 +349,7 @@ def test_keys_move_sliders_and_the_address_keeps_what_was_set(opened):
     assert numbers(hostile, "theorem-1") == (before, said)
 
 
-@pytest.mark.parametrize(("scheme", "theme"), [("light", overview.LIGHT), ("dark", overview.DARK)])
+@pytest.mark.parametrize(("scheme", "theme"), [("light", overview.LIGHT), ("dark", readme.DARK)])
 def test_has_the_overviews_colours_and_is_legible(opened, scheme, theme):
     page = opened(color_scheme=scheme, reduced_motion="reduce")
     for name in SETTINGS:

@@ -65,9 +65,5 @@
     if (link && link.hash === location.hash) follow();
   });
   addEventListener("hashchange", follow);
-  addEventListener("beforeprint", () => {
-    for (const image of document.images) image.loading = "eager";
-    for (const fold of folds.keys()) fold.open = true;
-  });
   follow();
 })();
