@@ -28,13 +28,6 @@ _GROUPS = {  # this package's commands by heading; "sweep show" is `show` of swe
 }
 ABOUT = """moe-theory runs the algorithms of Mixture-of-Experts theory papers by the
 thousand replicates and gives verdicts on their numbered statements."""
-NEXT = {  # command: what it does
-    "moe-theory why generalization.theorem-1": "why a theorem fails, and what holds instead",
-    "moe-theory verify continual.lemma-4 --reading unit-signal": "judge one lemma by Monte Carlo",
-    "moe-theory report runs/verify --cite": "cite the papers that it judges, with BibTeX",
-    "moe-theory figures continual figure-2": "draw the first paper's Fig. 2, theory over empirics",
-    "moe-theory sweep --example > grid.toml": "start a grid of settings of your own",
-}
 COMPLETION = "_MOE_THEORY_COMPLETE"  # the variable by which a shell asks for completions
 
 
@@ -160,17 +153,9 @@ def _summary(name: str, limit: int) -> str:
 @click.group(
     cls=_App,
     help=ABOUT,
-    invoke_without_command=True,
     subcommand_metavar="COMMAND [ARGS]...",
     context_settings={"help_option_names": ["-h", "--help"], "show_default": True, "max_content_width": 100},
 )
 @click.version_option(__version__, message="%(prog)s %(version)s")
-@click.pass_context
-def app(context: click.Context) -> None:
-    """Without a command: what this is and what to do next."""
-    if context.invoked_subcommand is None:
-        steps = "\n".join(f"  {line}\n      {purpose}" for line, purpose in NEXT.items())
-        click.echo(
-            f"{ABOUT}\n\nThings to do next:\n{steps}\n\n"
-            "All commands: moe-theory --help    One of them: moe-theory COMMAND --help"
-        )
+def app() -> None:
+    """The program, whose commands are imported when they are asked for."""

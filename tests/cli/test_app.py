@@ -42,15 +42,6 @@ def printed(ran):
     return run
 
 
-def test_alone_it_says_what_it_is_and_what_to_do_next(printed):
-    page = printed()
-    assert len(page.splitlines()) <= 24
-    assert max(map(len, page.splitlines())) <= COLUMNS
-    assert all(command in page for command in cli.NEXT)
-    assert len(cli.NEXT) == 5
-    assert "--help" in page
-
-
 def test_help_has_a_line_for_every_command_and_every_exit_code(printed):
     page = printed("--help")
     assert page == printed("-h")

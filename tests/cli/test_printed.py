@@ -28,7 +28,7 @@ def in_docstrings() -> list[printed.Printed]:
 
 
 def in_help() -> list[printed.Printed]:
-    found = [printed.Printed("moe-theory", 0, command) for command in cli.NEXT]
+    found: list[printed.Printed] = []
     for name in cli.commands():
         command, page = cli.command(name), f"{name} --help"
         lines = (command.epilog or "").splitlines()
