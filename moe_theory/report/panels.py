@@ -11,7 +11,7 @@ import numpy as np
 from moe_theory.core.errors import InvalidValueError
 from moe_theory.plot.style import our_style
 from moe_theory.report.numbers import WIDTH, number
-from moe_theory.report.wording import allowed_range, allowed_sides
+from moe_theory.report.wording import allowed_range, allowed_sides, allowed_words
 from moe_theory.runs.files import plain
 from moe_theory.verification.verdict import Curve, Verdict
 
@@ -79,18 +79,14 @@ def number_line(verdict: Verdict) -> NumberLine | None:
 
 
 def _words(verdict: Verdict, estimate: float, margin: float, has_interval: bool) -> str:
-    is_below, is_above = allowed_sides(verdict)
     if verdict.kind == "identity":
         return f"The largest error is {number(estimate)}; errors up to {number(margin)} are allowed."
-    allowed = f"between {number(-margin)} and {number(margin)}"
-    if is_below:
-        allowed = f"below {number(margin)}"
-    elif is_above:
-        allowed = f"above {number(-margin)}"
     low, high = verdict.interval
     kind = "exact" if verdict.is_exact else "asymptotic"
     interval = f", {kind} interval from {number(low)} to {number(high)}" if has_interval else ""
-    return f"Observed − predicted is {number(estimate)}{interval}; the claim allows it {allowed}."
+    return (
+        f"Observed − predicted is {number(estimate)}{interval}; the claim allows it {allowed_words(verdict, margin)}."
+    )
 
 
 PLOT_SIZE = (4.6, 2.0)  # in inches

@@ -103,6 +103,16 @@ def allowed_range(verdict: Verdict, margin: float) -> tuple[float, float]:
     return low, high
 
 
+def allowed_words(verdict: Verdict, margin: float) -> str:
+    """Where the claim allows observed - predicted to be with this margin, in words."""
+    is_below, is_above = allowed_sides(verdict)
+    if is_below:
+        return f"below {number(margin)}"
+    if is_above:
+        return f"above {number(-margin)}"
+    return f"between {number(-margin)} and {number(margin)}"
+
+
 def claimed(verdict: Verdict) -> str:
     """The claimed value, with its relation and margin: "≤ 0.239 (+0.01)", "= 0.007 ± 0.065", "slope ≤ 0.5 (+0.1)"."""
     value = verdict.predicted
@@ -273,17 +283,8 @@ def _open_question(verdict: Verdict) -> str:
     write = percentage if verdict.kind == "probability" else number
     words = f"{runs}: the {quantity}{at} is between {write(low + shift)} and {write(high + shift)}"
     if quantity == "difference":
-        words += f", and {_allowed_difference(verdict)} is claimed"
+        words += f", allowed {allowed_words(verdict, verdict.margin)}"
     return f"{words}."
-
-
-def _allowed_difference(verdict: Verdict) -> str:
-    is_below, is_above = allowed_sides(verdict)
-    if is_below:
-        return f"at most {number(verdict.margin)}"
-    if is_above:
-        return f"at least {number(-verdict.margin)}"
-    return f"at most {number(verdict.margin)} either way"
 
 
 def repeat_words(verdict: Verdict) -> str:
