@@ -123,7 +123,7 @@ def merged(reports: Sequence[Report], names: Sequence[str]) -> Report:
     if len(reports) == 1:
         return first
     last: dict[tuple[str, str], Verdict] = {}
-    versions: dict[str, dict[str, None]] = {}
+    versions: dict[str, str] = {}
     readings: dict[str, str] = {}
     seconds: dict[str, float] = {}
     statements: dict[str, Statement] = {}
@@ -131,7 +131,8 @@ def merged(reports: Sequence[Report], names: Sequence[str]) -> Report:
         for verdict in report.verdicts:
             last |= {(verdict.claim, setting): verdict for setting in verdict.settings}
         for name, version in report.versions.items():
-            versions.setdefault(name, {})[version] = None
+            if version not in versions.setdefault(name, version).split(" and "):
+                versions[name] += f" and {version}"
         readings |= report.readings
         seconds |= report.seconds
         statements |= {statement.name: statement for statement in report.statements}
@@ -145,7 +146,7 @@ def merged(reports: Sequence[Report], names: Sequence[str]) -> Report:
         verdicts=[by_id[id].held_for(settings_of_verdict) for id, settings_of_verdict in settings.items()],
         command="; ".join(dict.fromkeys(report.command for report in reports)),
         error=min(sum(report.error for report in reports), 1.0),
-        versions={name: " and ".join(values) for name, values in versions.items()},
+        versions=versions,
         readings=readings,
         budget=sum(budgets) if budgets else None,
         finished=max(report.finished for report in reports),

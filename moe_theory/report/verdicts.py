@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from moe_theory.verification.claim import Claim
 
 MOST_SURPRISING = 4  # false statements named at the end
-MOST_NAMED = 3  # experiments named for the time they took
 _FRAME_COLUMNS = 6  # of a table of three columns: room beside and between them
 _LEAST_ROOM = 10  # columns of what a statement says
 _FULL_WIDTH = 150  # columns of a terminal that takes the whole table
@@ -95,7 +94,6 @@ def verdicts_text(report: Report, width: int, folder: Path | None = None) -> str
         judgements=judgements,
         complete=complete,
         failing=[judgement for judgement in complete if statement_status(judgement) == StatementStatus.FALSE],
-        slowest=sorted(report.seconds.items(), key=lambda pair: -pair[1])[:MOST_NAMED],
         source=f" --from {shlex.quote(str(folder))}" if folder else "",
         MOST_SURPRISING=MOST_SURPRISING,
     )
