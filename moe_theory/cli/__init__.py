@@ -153,9 +153,13 @@ def _summary(name: str, limit: int) -> str:
 @click.group(
     cls=_App,
     help=ABOUT,
+    invoke_without_command=True,
     subcommand_metavar="COMMAND [ARGS]...",
     context_settings={"help_option_names": ["-h", "--help"], "show_default": True, "max_content_width": 100},
 )
 @click.version_option(__version__, message="%(prog)s %(version)s")
-def app() -> None:
+@click.pass_context
+def app(context: click.Context) -> None:
     """The program, whose commands are imported when they are asked for."""
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help())
