@@ -16,7 +16,6 @@ from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 
 from moe_theory.core.fields import fields_of
-from moe_theory.report.notebook import status_style
 from moe_theory.report.rendering import mathml
 
 project, author, copyright = "moe_theory", "The moe_theory developers", "The moe_theory developers"
@@ -156,5 +155,4 @@ def copy_files(app: Sphinx, error: Exception | None) -> None:
     """The figures under their own names, and the reports' colours: a status looks the same everywhere."""
     if error is None:
         shutil.copytree(FIGURES, app.outdir / "figures", ignore=shutil.ignore_patterns("*.md"), dirs_exist_ok=True)
-        style = status_style(":root", ('[data-theme="dark"] {}',)) + "\n" + content.statement_style()
-        Path(app.outdir, "_static", "status.css").write_text(style, encoding="utf-8")
+        Path(app.outdir, "_static", "status.css").write_text(content.statement_style(), encoding="utf-8")

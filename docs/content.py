@@ -29,11 +29,12 @@ from moe_theory.core.papers import all_papers, find_paper
 from moe_theory.deep import report as deep
 from moe_theory.generalization import report as bounds
 from moe_theory.plot import symbols
-from moe_theory.report import bibliography, citations, rendering, sweeps, wording
+from moe_theory.report import bibliography, rendering, sweeps, wording
 from moe_theory.report import pages as reports
 from moe_theory.verification import challenged, explore, recorded, registry
 from moe_theory.verification.catalog import answered, statements
 from moe_theory.verification.claim import Claim
+from moe_theory.verification.premises import Footing, footings
 from moe_theory.verification.status import Judged, StatementStatus, judged
 from moe_theory.verification.verdict import Role, Status, Verdict
 
@@ -42,7 +43,7 @@ SCHEMAS = {  # of the documents that say their own, by command and by options th
     **dict.fromkeys(("sweep", "sweep show"), sweeps.SCHEMA),
     "challenge": challenged.SCHEMA,
     "explore": explore.SCHEMA,
-    "report --cite": citations.SCHEMA,
+    "report --cite": bibliography.SCHEMA,
     "deep": deep.SCHEMA,
     "deep --data DIR --list": deep.DATA_SCHEMA,
     "bound": bounds.SCHEMA,
@@ -217,14 +218,14 @@ def plain(text: str) -> str:
 
 def card(known: Judged) -> Markup:
     """A statement as reports show it."""
-    shown = wording.decisive(known, verdicts())
-    card = rendering.templates().get_template("statement.html")
-    return Markup(card.render(known=known, shown=shown, verdicts=verdicts()))
+    return rendering.parts().statement_card(known, verdicts())
 
 
 def statement_style() -> str:
-    """The style of that card."""
-    return (gallery.ROOT / "moe_theory" / "report" / "templates" / "statement.css").read_text(encoding="utf-8")
+    """The style of that card and of statuses, dark where the site is."""
+    style = (gallery.ROOT / "moe_theory" / "report" / "templates" / "statement.css").read_text(encoding="utf-8")
+    dark = re.compile(r"@media screen and \(prefers-color-scheme: dark\) \{\s*:root (\{.*?\})\s*\}", re.DOTALL)
+    return dark.sub(r'[data-theme="dark"] \1', style)
 
 
 def render(block: str, **values: Any) -> str:

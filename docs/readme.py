@@ -16,9 +16,12 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for `benchmarks`
 
 import found
+import pandas as pd
+import xarray as xr
 from gallery import FIGURES, ROOT
 
 from benchmarks.report import CORES, cost, peer_name, read, times_engine
+from moe_theory.plot import style, svg
 from moe_theory.report import overview
 
 OURS = found.own_papers()
@@ -29,11 +32,24 @@ RIVALS = {
     "C++ limit": "hand-written C++ with cheaper random numbers {}",
 }
 DATA = FIGURES / "overview" / "overview.csv"
+WIDE = (10.4, 3.0)  # inches, with all panels in one row
+FONTS = "system-ui, 'Segoe UI', Helvetica, Arial, 'DejaVu Sans', sans-serif"  # as narrow as what was laid out, or more
+DARK = overview.Theme(
+    ink="#e9e8e5",
+    soft="#b0b2b8",
+    measured="#8fc0ff",
+    printed="#ff9a4d",
+    holds=("#17382a", "#a3e2bb"),
+    fails=("#f08a8c", "#2a0406"),
+    vacuous=("#1f2f4b", "#b5cff7"),
+    open=("#3d3210", "#f3d680"),
+    other=("#1e2024", "#b0b2b8"),
+)
 PICTURES = {  # by their files' names: a narrow one for phones, each for light and for dark pages
     "overview": (overview.LIGHT, overview.NARROW),
-    "overview-dark": (overview.DARK, overview.NARROW),
-    "overview-wide": (overview.LIGHT, overview.WIDE),
-    "overview-wide-dark": (overview.DARK, overview.WIDE),
+    "overview-dark": (DARK, overview.NARROW),
+    "overview-wide": (overview.LIGHT, WIDE),
+    "overview-wide-dark": (DARK, WIDE),
 }
 STALE = "{} is not what the checked-in data make of it: run `make readme`, and commit what it changes"
 
@@ -55,9 +71,34 @@ def main(arguments: list[str]) -> None:
         if any(about not in picture for picture in pictures):
             raise SystemExit(STALE.format("the README's picture"))
     else:
-        data = overview.read(DATA)
+        data = read_data(DATA)
         for name, (theme, size) in PICTURES.items():
-            picture_path(name).write_text(overview.picture(data, theme, size, about), encoding="utf-8")
+            picture_path(name).write_text(picture(data, theme, size, about), encoding="utf-8")
+
+
+def read_data(path: Path) -> xr.Dataset:
+    """Return what the overview draws, from its CSV."""
+    table = pd.read_csv(path)
+    facts = {name: table.pop(name)[0] for name in ("reading", "replicates", "seed")}
+    data = table.set_index(["panel", "place"]).to_xarray().sel(panel=list(dict.fromkeys(table.panel)))
+    facts |= {
+        "command": overview.command(facts["replicates"], facts["seed"]),
+        "reading_summary": overview.FIRST_DEFAULTS.summary,
+    }
+    return data.assign_attrs(facts)
+
+
+def picture(data: xr.Dataset, theme: overview.Theme, size: tuple[float, float], note: str) -> str:
+    """The overview as an SVG without a background, its words as text: for a light or a dark page, in either size.
+
+    Args:
+        note: a line of the description.
+    """
+    columns = len(overview.panels()) if size is WIDE else 2
+    (spec,) = overview.figures().values()
+    description = f"{spec.caption(data)}\n{note}"
+    text = style.render(spec.title, size, lambda canvas: overview.draw(data, canvas, theme, columns), description)
+    return text.replace(svg.FONTS, FONTS)
 
 
 def picture_path(name: str) -> Path:

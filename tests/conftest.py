@@ -205,7 +205,7 @@ def keeps_its_words() -> Callable[[Any, Any], None]:
         from moe_theory.plot import layout, style
 
         width = 3.25  # inches of a column
-        with style.our_style(style.style_of(width, None).settings):
+        with style.our_style(style.font_sizes(width)):
             figure = layout.drawn(spec, data, width)
             figure.draw_without_rendering()
             box, (wide, high) = figure.get_tightbbox(), figure.get_size_inches()

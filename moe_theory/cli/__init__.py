@@ -3,8 +3,6 @@ when it runs.
 """
 
 import ast
-import contextlib
-import datetime
 import functools
 import gc
 import importlib
@@ -13,15 +11,13 @@ import os
 import sys
 import time
 import types
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import click
-from click.shell_completion import CompletionItem
 
 from moe_theory import __version__
-from moe_theory.cli.output import EXITS, FAILED, UNREAD, brief, discard, insistent, refuse, stop
-from moe_theory.core.errors import DeclarationError, InvalidValueError, MoeTheoryError, OutputError, require_docstrings
+from moe_theory.cli.output import EXITS, FAILED, UNREAD, brief, discard, refuse, stop
+from moe_theory.core.errors import DeclarationError, MoeTheoryError, OutputError, require_docstrings
 from moe_theory.core.papers import declared_commands, import_command, parsed_source
 
 _OWN = "Run things of your own"  # where those of papers stand too
@@ -32,13 +28,7 @@ _GROUPS = {  # this package's commands by heading; "sweep show" is `show` of swe
 }
 ABOUT = """moe-theory runs the algorithms of Mixture-of-Experts theory papers by the
 thousand replicates and gives verdicts on their numbered statements."""
-NEXT = {  # command: what it does, and its time on two cores
-    "moe-theory why generalization.theorem-1": ("why a theorem fails, and what holds instead", "5 s"),
-    "moe-theory verify continual.lemma-4 --reading unit-signal": ("judge one lemma by Monte Carlo", "10 s"),
-    "moe-theory report runs/verify --cite": ("cite the papers that it judges, with BibTeX", "4 s"),
-    "moe-theory figures continual figure-2": ("draw the first paper's Fig. 2, theory over empirics", "1 min"),
-    "moe-theory sweep --example > grid.toml": ("start a grid of settings of your own", "2 s"),
-}
+COMPLETION = "_MOE_THEORY_COMPLETE"  # the variable by which a shell asks for completions
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -46,53 +36,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     start_time = time.monotonic()
     if isinstance(sys.stdout, io.TextIOWrapper):  # of a terminal that knows fewer letters, or a folder with odd ones
         sys.stdout.reconfigure(errors="backslashreplace")
-    try:
-        require_docstrings()
-        _require_date()
-    except InvalidValueError as failure:
-        refuse(failure)
     gc.set_threshold(100_000, 20, 20)  # imports make objects by the million that last: to look them through takes .5 s
     try:
-        with insistent():
-            words = None if arguments is None else list(arguments)
-            app.main(words, "moe-theory", standalone_mode=False, obj=start_time)
-        with _told():
-            if sys.stdout is not None:  # it is None where the caller has closed it
-                sys.stdout.flush()
+        _run(sys.argv[1:] if arguments is None else list(arguments), start_time)
     except click.ClickException as mistake:
         mistake.__dict__["message"] = brief(mistake.message)
         mistake.show()
         raise SystemExit(mistake.exit_code) from None
-    except OSError as failure:  # of a full disk, a name that is too long, a folder without permission
-        if failure.filename is None:
-            discard(sys.stdout)
-        refuse(OutputError(f"{failure.filename or 'standard output'}: {failure.strerror or failure}."))
-    except (ValueError, RuntimeError) as failure:
-        if not _is_of_environment(failure):
-            raise
-        refuse(InvalidValueError(f"the environment: {failure}"))
-    runner = sys.modules.get("moe_theory.runs.runner")
-    if runner is not None and runner.has_abandoned():  # at the deadline of a budget, with everything written
-        os._exit(0)
-
-
-def _require_date() -> None:
-    """Raise InvalidValueError for a date of files, by the environment, that NumPy or matplotlib would stumble over."""
-    date = os.environ.get("SOURCE_DATE_EPOCH", "0")
-    try:
-        datetime.datetime.fromtimestamp(int(date), datetime.UTC)
-    except (ValueError, OverflowError, OSError):
-        raise InvalidValueError(
-            f"the environment: SOURCE_DATE_EPOCH={date!r} must be a date in whole seconds since 1970: NumPy and "
-            "matplotlib read it. Unset it."
-        ) from None
-
-
-@contextlib.contextmanager
-def _told() -> Iterator[None]:
-    """How a command ends before its end, wherever that comes: Click would end it in words and codes of its own."""
-    try:
-        yield
     except KeyboardInterrupt:
         stop("interrupted; unfinished output is not written")
     except BrokenPipeError:  # the reader of a pipe has gone
@@ -102,16 +52,28 @@ def _told() -> Iterator[None]:
         refuse(failure)
     except (EOFError, click.Abort):  # at a question of a paper's command that nobody answers
         stop("ended, as its input did: what it asks for was not answered", FAILED)
+    except OSError as failure:  # of a full disk, a name that is too long, a folder without permission
+        if failure.filename is None:
+            discard(sys.stdout)
+        refuse(OutputError(f"{failure.filename or 'standard output'}: {failure.strerror or failure}."))
+    runner = sys.modules.get("moe_theory.runs.runner")
+    if runner is not None and runner.has_abandoned():  # at the deadline of a budget, with everything written
+        os._exit(0)
 
 
-def _is_of_environment(failure: Exception) -> bool:
-    """Whether JAX or matplotlib refuse a variable of the user's, as they are imported or begin."""
-    frame = failure.__traceback__
-    while frame is not None and frame.tb_next is not None:
-        frame = frame.tb_next
-    file = "" if frame is None else frame.tb_frame.f_code.co_filename.replace(os.sep, "/")
-    is_setting = file.endswith(("jax/_src/config.py", "matplotlib/__init__.py"))
-    return is_setting or str(failure).startswith("Unable to initialize backend")
+def _run(words: list[str], start_time: float) -> None:
+    """Run a command. Click's own `main` would end it in words and codes of its own."""
+    require_docstrings()
+    if COMPLETION in os.environ:
+        app.main(words, "moe-theory")
+    try:
+        with app.make_context("moe-theory", words, obj=start_time) as context:
+            app.invoke(context)
+    except click.exceptions.Exit as end:  # such as of --help
+        if end.exit_code:
+            raise SystemExit(end.exit_code) from None
+    if sys.stdout is not None:  # it is None where the caller has closed it
+        sys.stdout.flush()
 
 
 class _App(click.Group):
@@ -124,24 +86,11 @@ class _App(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:
         return [name for name in commands() if " " not in name]
 
-    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        names = [name for name in self.list_commands(ctx) if name.startswith(incomplete)]
-        own = [CompletionItem(name, help=_summary(name, 45)) for name in names]
-        return own + click.Command.shell_complete(self, ctx, incomplete)
-
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         two = " ".join(args[:2])
         return super().resolve_command(ctx, [two, *args[2:]] if two in _COMMANDS else args)
-
-    def make_context(self, *arguments: Any, **options: Any) -> click.Context:
-        with _told():
-            return super().make_context(*arguments, **options)
-
-    def invoke(self, ctx: click.Context) -> None:
-        with _told():
-            super().invoke(ctx)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         width = max(map(len, commands()))
@@ -211,10 +160,6 @@ def _summary(name: str, limit: int) -> str:
 @click.version_option(__version__, message="%(prog)s %(version)s")
 @click.pass_context
 def app(context: click.Context) -> None:
-    """Without a command: what this is and what to do next."""
+    """The program, whose commands are imported when they are asked for."""
     if context.invoked_subcommand is None:
-        steps = "\n".join(f"  {line}\n      {what} ({time})" for line, (what, time) in NEXT.items())
-        click.echo(
-            f"{ABOUT}\n\nThings to do next:\n{steps}\n\n"
-            "All commands: moe-theory --help    One of them: moe-theory COMMAND --help"
-        )
+        click.echo(context.get_help())

@@ -30,21 +30,16 @@ from moe_theory.cli.output import command_line, open_console, show_document
     help="Probability that any status of the map is wrong, split evenly over its points.",
 )
 @module_option
-@out_option("Folder for the picture, the numbers and the verdicts.", "runs/explore")
+@out_option("Folder for the picture and the verdicts.", "runs/explore")
 @json_option(
     "what CLAIM.json in OUT holds, with schema, claim, axes, summary and points, each with its place "
     "(at) and its verdict."
 )
-def explore(
-    claim: str,
-    module: Path | None,
-    out: Path,
-    **asked: Any,
-) -> None:
+def explore(claim: str, module: Path | None, out: Path, **asked: Any) -> None:
     """Map where a claim holds.
 
-    Judges CLAIM, an id, on a grid over one or two parameters. Writes the map as a picture, its numbers as
-    CSV and all verdicts as JSON into OUT.
+    Tests CLAIM, an id, on a grid over one or two parameters. Writes the map as a picture and all verdicts as JSON into
+    OUT.
     """
     from moe_theory.report import exploration
     from moe_theory.runs import terminal_progress
@@ -56,11 +51,8 @@ def explore(
     if module is not None:
         load_claims(module)
     plan = plan_search(claim, **asked, module=None if module is None else str(module))
-    folder = prepare_folder(out, [path.name for path in exploration.paths_of(out, plan.claim.id)])
+    folder = prepare_folder(out, exploration.names_of(plan.claim.id))
     keep_programs(fallback=folder / "programs")
-    judged: list = []
-    with terminal_progress(
-        open_console(), header=lambda _: exploration.live_counts(judged, plan.num_points)
-    ) as progress:
-        found = carry_out_search(plan, progress=progress, on_point=judged.append, command=command_line())
+    with terminal_progress(open_console()) as progress:
+        found = carry_out_search(plan, progress=progress, command=command_line())
     show_document(exploration.document(found, exploration.write_exploration(found, folder)))

@@ -40,14 +40,12 @@ from moe_theory.core.errors import InvalidValueError
 @click.option("--replicates", type=int, help="Replicates of every cell.", show_default="each figure's own number")
 @seed_option
 @click.option("--format", "forms", default="svg", metavar="FORM,...", help="Of the pictures: svg, pdf or png.")
-@click.option("--data", default="csv", metavar="FORM", help="Of the numbers behind them: csv or netcdf.")
 @click.option(
     "--width",
     metavar="LENGTH",
     help="Width of the pictures, such as 3.25in, 8cm or 80mm; the height follows.",
     show_default="each figure's own",
 )
-@click.option("--style", metavar="FILE", help="A style sheet of matplotlib's on top of ours, such as mine.mplstyle.")
 @out_option("Folder that gets one folder of figures a paper.", "figures")
 @click.option("--list", "only_list", is_flag=True, help="Only list the figures, without PAPER those of all papers.")
 @json_option("a list of the paths written, or with --list the figures' titles by name, without PAPER by paper.")

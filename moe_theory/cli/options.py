@@ -1,7 +1,8 @@
 """Options that several commands have."""
 
+import contextlib
+import decimal
 import functools
-import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -38,20 +39,15 @@ class WholeNumber(click.ParamType):
     name = "integer"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        try:
-            return int(value)
-        except ValueError:
-            pass
-        try:
-            number = float(value)
-            if math.isfinite(number) and number == int(number):
+        with contextlib.suppress(decimal.InvalidOperation):
+            number = decimal.Decimal(str(value))
+            if number.is_finite() and number.adjusted() < LONGEST_NUMBER and number == int(number):
                 return int(number)
-        except ValueError:
-            pass
         option = param.opts[0] if param else ""
         raise InvalidValueError(f"{option} {shortened(value)} must be a whole number, such as 8 or 1e6.")
 
 
+LONGEST_NUMBER = 309  # digits, as many as a float can have
 PATH = _Path(path_type=Path)
 LAST_RUN = "runs/verify"  # where `verify` writes unless told otherwise, and other commands look
 OWN_RUN = "runs/system"  # likewise, of an algorithm of one's own
@@ -62,7 +58,7 @@ from_option: Decorator = click.option(
     "folder",
     type=PATH,
     help="What the run in a folder found, instead.",
-    show_default=f"the recorded runs; of what they do not decide, {LAST_RUN}",
+    show_default="the recorded runs",
 )
 
 

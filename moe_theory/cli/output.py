@@ -15,7 +15,6 @@ import click
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.segment import Segment
 
     from moe_theory.plot.document import Document
 
@@ -35,8 +34,7 @@ JSON = "moe_theory.json"  # in Click's `meta`: whether the command was given --j
 LONGEST_LINE = 2_000  # characters of an error
 MOST_DAMAGED = 5  # files that are named
 _LOG_WIDTH = 160  # columns of a log or a pipe, unless COLUMNS says
-_MOST_WIDTH = 1_000  # columns that COLUMNS can ask for
-_LEAST_WIDTH = 20  # columns that tables can be laid out in
+_WIDTHS = (20, 1_000)  # columns that tables are laid out in
 _BLANKS = "\t\n\N{NO-BREAK SPACE}"
 
 
@@ -60,40 +58,29 @@ def wants_json() -> bool:
 
 
 def open_console() -> "Console":
-    """A console that takes no words for markup and none for escape codes, as wide as COLUMNS says, or wide enough for
-    the tables where it is no terminal; of standard output, unless --json has that.
+    """A console that takes no words for markup, as wide as COLUMNS says, or wide enough for the tables where it is no
+    terminal; of standard output, unless --json has that.
     """
     from rich.console import Console
 
-    class Harmless(Console):
-        def render(self, renderable: Any, options: Any = None) -> "Iterator[Segment]":
-            for part in super().render(renderable, options):
-                yield part if part.control else part._replace(text=harmless(part.text))
-
-        def on_broken_pipe(self) -> None:
-            raise  # the error that it is called for; Rich would end with a code of its own
-
-    console = Harmless(stderr=wants_json(), markup=False, emoji=False)
-    if not console.is_terminal:
-        columns = os.environ.get("COLUMNS", "")
-        console.width = min(int(columns) if columns.isdecimal() else 0, _MOST_WIDTH) or _LOG_WIDTH
-    if console.width < _LEAST_WIDTH:  # else it follows the terminal's
-        console.width = _LEAST_WIDTH
+    console = Console(stderr=wants_json(), markup=False, emoji=False)
+    least, most = _WIDTHS
+    if not console.is_terminal and not os.environ.get("COLUMNS", "").isdecimal():
+        console.width = _LOG_WIDTH
+    elif not least <= console.width <= most:  # else it follows the terminal's
+        console.width = min(max(console.width, least), most)
     return console
 
 
 def print_lines(console: "Console", *lines: object) -> None:
     """Print plain lines, which the terminal wraps: paths stay whole."""
     for line in lines:
-        console.print(str(line), highlight=False, soft_wrap=True)
+        console.print(harmless(str(line)), highlight=False, soft_wrap=True)
 
 
 def damaged_lines(damaged: Mapping[str, str]) -> list[str]:
-    """A line on each damaged file or entry, by name."""
-    lines = [f"damaged, computed again: {name}: {reason}" for name, reason in list(damaged.items())[:MOST_DAMAGED]]
-    if len(damaged) > MOST_DAMAGED:
-        lines.append(f"and {len(damaged) - MOST_DAMAGED} more, computed again")
-    return lines
+    """A line on each of the first damaged entries, by name."""
+    return [f"damaged, computed again: {name}: {damaged[name]}" for name in list(damaged)[:MOST_DAMAGED]]
 
 
 def show_document(document: "Document") -> None:
@@ -115,7 +102,7 @@ def _print_markdown(console: "Console", text: str) -> None:
     from moe_theory.plot.markdown import terminal
 
     with console.capture() as captured:
-        for part in terminal(text):
+        for part in terminal(harmless(text)):
             # Lines of a pipe, and those with a path or a command, stay whole: a terminal wraps them.
             is_whole = isinstance(part, Text) and (part.no_wrap or not console.is_terminal)
             console.print(part, highlight=False, soft_wrap=is_whole)
@@ -144,34 +131,11 @@ def stop(reason: str, code: int = INTERRUPTED) -> NoReturn:
 
 
 def stop_at_once(reason: str) -> NoReturn:
-    try:
+    """As `stop`, also while threads are at work, which Python would wait for."""
+    if threading.active_count() == 1:
         stop(reason)
-    except SystemExit:
-        if threading.active_count() == 1:
-            raise
-        sys.stderr.flush()
-        os._exit(INTERRUPTED)
-
-
-@contextlib.contextmanager
-def insistent() -> Iterator[None]:
-    """An interrupt that Python drops, as in JAX's callback at each garbage collection, comes again a moment later."""
-    before = sys.unraisablehook
-
-    def hear(lost: Any) -> None:
-        if lost.exc_type is not KeyboardInterrupt:
-            before(lost)
-            return
-        # To the main thread, which may be waiting.
-        again = threading.Timer(0.1, signal.pthread_kill, (threading.main_thread().ident, signal.SIGINT))
-        again.daemon = True
-        again.start()
-
-    sys.unraisablehook = hear
-    try:
-        yield
-    finally:
-        sys.unraisablehook = before
+    click.echo(f"moe-theory: {reason}", err=True)
+    os._exit(INTERRUPTED)
 
 
 @contextlib.contextmanager

@@ -15,29 +15,26 @@ from moe_theory.cli.output import show_document
     is_flag=True,
     help="The runs, together, are on another data set than the paper's own: keep them beside its record.",
 )
-@json_option(
-    "a list of the records, each with path, paper, verdicts or searches, their number, and changed, those whose status "
-    "or number of replicates changed."
-)
+@json_option("a list of the records, each with path, paper, and verdicts or searches, their number.")
 def record(folders: tuple[Path, ...], elsewhere: bool) -> None:
     """Record what `verify` and `challenge` found of a paper: in its folder, where `why`, `statements` and `report` read
     it.
 
     DIR is a folder that they wrote. Verdicts of one paper replace those that it has on the same claims under the
     same readings, searches those of the same statements, and the others stay, so that a new statement is run alone; a
-    whole run replaces all of them. Run at the record's own --seed. Without DIR only the indexes of papers are made
-    again, which `why` and `statements` read in place of Python: after an edit of a paper's Python files.
+    whole run replaces all of them. A record has a verdict or a search a line: compare it by `git diff`. Run at the
+    record's own --seed. Without DIR only the indexes of papers are made again, which `why` and `statements` read in
+    place of Python: after an edit of a paper's Python files.
     """
     from moe_theory.core.papers import ordered_names
     from moe_theory.report import record as records
     from moe_theory.report.pages import NUMBERS
     from moe_theory.verification.challenges import FOLDER
 
-    searched = [] if elsewhere else [folder for folder in folders if (folder / FOLDER).is_dir()]
-    run = [folder for folder in folders if folder not in searched or (folder / NUMBERS).is_file()]
-    kept = [records.of_other_data(folders)] if elsewhere else [*records.of_papers(run), *records.of_searches(searched)]
-    told = records.documented(kept)
-    for each in kept:
-        records.write(each)
-    records.write_indexes({each.paper for each in kept} if folders else ordered_names())
-    show_document(told)
+    searched = [folder for folder in folders if (folder / FOLDER).is_dir()]
+    runs = [folder for folder in folders if folder not in searched or (folder / NUMBERS).is_file()]
+    kept = [records.of_other_data(folders)] if elsewhere else [*records.of_papers(runs), *records.of_searches(searched)]
+    for file in kept:
+        records.write(file)
+    records.write_indexes({file.paper for file in kept} if folders else ordered_names())
+    show_document(records.documented(kept))

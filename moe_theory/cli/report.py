@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from moe_theory.cli.options import LAST_RUN, PATH, examples, json_option, out_option
-from moe_theory.cli.output import open_console, print_lines, show_document, wants_json
+from moe_theory.cli.output import show_document
 from moe_theory.core.errors import DamagedError
 
 
@@ -14,41 +14,30 @@ from moe_theory.core.errors import DamagedError
         "moe-theory report runs/verify",
         "moe-theory report --paper generalization",
         "moe-theory report runs/verify --cite",
-        "moe-theory report --proofs generalization",
     )
 )
 @click.argument("folders", nargs=-1, metavar="[DIR...]", type=PATH)
 @click.option("--paper", metavar="NAME", help="The paper's recorded verdicts, which come with it, instead of a DIR's.")
-@click.option("--proofs", metavar="NAME", help="The paper's proofs on one page, to read or to print, instead.")
 @click.option("--cite", is_flag=True, help="Print BibTeX of this software and of the papers judged, instead.")
 @out_option("Folder for the report.", default_words="the first DIR, or runs/papers/NAME")
 @json_option("what report.json holds, in the form of verdicts.json; with --cite schema, papers, version and bibtex.")
-def report(folders: tuple[Path, ...], paper: str | None, proofs: str | None, cite: bool, out: Path | None) -> None:
+def report(folders: tuple[Path, ...], paper: str | None, cite: bool, out: Path | None) -> None:
     """Make one self-contained page of what `verify` wrote, or of a paper as it was judged.
 
-    DIR, by default runs/verify, holds a verdicts.json, or has subfolders that do. Writes report.html, report.md and
-    report.json, which say the same. Several folders become one report: a later verdict on a claim under a reading
-    replaces an earlier one, and their errors add up. With --proofs: proofs.html.
+    DIR, by default runs/verify, holds a verdicts.json, or has subfolders that do. Writes report.html, and report.json
+    with its numbers. Several folders become one report: a later verdict on a claim under a reading replaces an earlier
+    one, and their errors add up.
     """
     from moe_theory.plot.document import Document, read_written
     from moe_theory.plot.markdown import code, paragraphs
-    from moe_theory.report import citations, pages
-    from moe_theory.report.verdicts import counted
+    from moe_theory.report import bibliography, pages
+    from moe_theory.report.wording import judged_statements, status_counts, summary
     from moe_theory.runs.files import prepare_folder
 
-    if [bool(folders), paper is not None, proofs is not None].count(True) > 1:
-        raise DamagedError("name either folders, or a paper by --paper NAME, or by --proofs NAME.")
+    if folders and paper is not None:
+        raise DamagedError("name either folders, or a paper by --paper NAME.")
     if cite and out is not None:
         raise DamagedError("--cite prints, and writes nothing. Leave out --out.")
-    if proofs is not None:
-        if cite:
-            raise DamagedError("--proofs makes a page, and --cite prints BibTeX. Leave one out.")
-        if wants_json():
-            raise DamagedError("--proofs has no JSON: `moe-theory why STATEMENT --json` has each proof.")
-        from moe_theory.report.proofs import write_page  # which needs JAX, as citations do not
-
-        print_lines(open_console(), *write_page(proofs, out or Path("runs/papers") / proofs))
-        return
     if paper is not None:
         merged = pages.of_paper(paper)
         first = Path("runs/papers") / paper
@@ -57,8 +46,9 @@ def report(folders: tuple[Path, ...], paper: str | None, proofs: str | None, cit
         merged = pages.read_printed(folders) if cite else pages.read_reports(folders)
         first = folders[0] if folders[0].is_dir() else folders[0].parent
     if cite:
-        show_document(citations.document(merged))
+        show_document(bibliography.document(merged))
         return
     paths = pages.write_report(merged, prepare_folder(out or first, pages.OWN_NAMES))
-    text = paragraphs([*counted(merged), *(code(str(path)) for path in paths)])
+    counts = (f"statements: {status_counts(judged_statements(merged))}", f"claims: {summary(merged.verdicts)}")
+    text = paragraphs([*counts, *(code(str(path)) for path in paths)])
     show_document(Document(lambda: read_written(paths[-1]), lambda _: text))

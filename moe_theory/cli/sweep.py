@@ -3,22 +3,16 @@
 import contextlib
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
-from click.shell_completion import CompletionItem
 
 from moe_theory.cli.options import PATH, cluster_option, examples, json_option, out_option
 from moe_theory.cli.output import FAILED, damaged_lines, open_console, show_document, stop_at_once, stoppable
 from moe_theory.core.errors import InvalidValueError, OutputError
 
 if TYPE_CHECKING:
-    from moe_theory.sweep.results import Results, Sweep
-
-
-def _files_or_show(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    is_show = incomplete and "show".startswith(incomplete)
-    return [CompletionItem("show") if is_show else CompletionItem(incomplete, type="file")]
+    from moe_theory.sweep.results import Results
 
 
 @click.command(
@@ -26,7 +20,7 @@ def _files_or_show(context: click.Context, parameter: click.Parameter, incomplet
         "moe-theory sweep --example > grid.toml", "moe-theory sweep grid.toml --dry-run", "moe-theory sweep grid.toml"
     )
 )
-@click.argument("specification", required=False, metavar="[GRID.toml]", type=PATH, shell_complete=_files_or_show)
+@click.argument("specification", required=False, metavar="[GRID.toml]", type=PATH)
 @out_option("Folder for the chunks and the results.", default_words="runs/NAME of the specification")
 @click.option(
     "--dry-run",
@@ -69,37 +63,29 @@ def sweep(
     specification, computes only what is missing. The numbers never depend on how it ran. `moe-theory sweep show FOLDER`
     shows what a sweep's folder holds.
     """
+    from moe_theory.sweep import specification as specifications
+
     if example:
-        from moe_theory.sweep import specification as spec
-
-        click.echo(spec.example(), nl=False)
-    elif dry_run:
-        _estimate(specification, out)
-    else:
-        with stoppable() as is_stopped:  # from before the heavy imports on
-            _run(specification, out, devices, dask, part, is_stopped, keep_going)
-
-
-def _read(specification: Path | None, out: Path | None) -> tuple["Sweep", Path]:
-    from moe_theory.sweep.results import Sweep
-
+        click.echo(specifications.example(), nl=False)
+        return
     if specification is None:
         raise InvalidValueError(
             "name a specification: moe-theory sweep --example > grid.toml prints one to start from."
         )
-    return Sweep.read(specification), out or Path("runs") / specification.stem
+    folder = out or Path("runs") / specification.stem
+    if dry_run:
+        from moe_theory.report import sweeps
+        from moe_theory.sweep.estimate import estimate
 
-
-def _estimate(specification: Path | None, out: Path | None) -> None:
-    from moe_theory.report import sweeps
-    from moe_theory.sweep.estimate import estimate
-
-    show_document(sweeps.estimate(estimate(*_read(specification, out))))
+        show_document(sweeps.estimate(estimate(specifications.Specification.read(specification), folder)))
+        return
+    with stoppable() as is_stopped:  # from before the heavy imports on
+        _run(specification, folder, devices, dask, part, is_stopped, keep_going)
 
 
 def _run(
-    specification: Path | None,
-    out: Path | None,
+    specification: Path,
+    folder: Path,
     devices: int | None,
     dask: str | None,
     part: str | None,
@@ -113,17 +99,18 @@ def _run(
     from moe_theory.runs.files import made_folder
     from moe_theory.runs.pools import pool_of
     from moe_theory.sweep import runner
-    from moe_theory.sweep.results import results_of
+    from moe_theory.sweep.results import Sweep, results_of
 
-    grid, folder = _read(specification, out)
+    grid = Sweep.read(specification)
     share = None if part is None else runner.Part.parsed(part)
     keep_programs(fallback=made_folder(folder) / "programs")
     _set_cpu_devices(devices)
     pool = pool_of(devices=devices, dask=dask)
-    how: Any = {"is_stopped": is_stopped, "keeps_going": keep_going, "part": share}
     try:
         with terminal_progress(open_console()) as progress:
-            outcome = runner.run(grid, folder, pool=pool, progress=progress, **how)
+            outcome = runner.run(
+                grid, folder, pool=pool, progress=progress, is_stopped=is_stopped, keeps_going=keep_going, part=share
+            )
             results = results_of(outcome)
             progress.at(f"writing {sweeps.RESULTS}")
             written = _written(results, folder / sweeps.RESULTS)
@@ -189,7 +176,7 @@ def show(folder: Path, to: Path | None, picture: Path | None) -> None:
         )
     if picture is not None:
         lines.append(code(str(sweeps.draw(results, picture))))
-    elif sweeps.scalars(results):
+    elif sweeps.can_be_drawn(results):
         try:
             lines.append(code(str(sweeps.draw(results, folder / "look.svg"))))
         except OutputError as failure:  # such as another user's folder

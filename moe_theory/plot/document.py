@@ -1,8 +1,6 @@
 """Results of commands, which papers return: numbers, a text, pictures and files, all made on demand."""
 
-import csv
 import dataclasses
-import io
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -79,13 +77,8 @@ class Picture(NamedTuple):
         return path
 
 
-def to_csv(rows: Sequence[Mapping[str, Any]], form: str = "{!r}") -> str:
-    """Rows under the names that the first one has, with numbers in this form; nothing stands for None and for a number
-    that does not exist.
-    """
-    document = io.StringIO()
-    writer = csv.DictWriter(document, list(rows[0]), lineterminator="\n")
-    writer.writeheader()
-    for row in plain(rows):
-        writer.writerow({name: form.format(each) if isinstance(each, float) else each for name, each in row.items()})
-    return document.getvalue()
+def to_csv(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Rows under the names that the first one has; nothing stands for None and for a number that does not exist."""
+    import pandas as pd  # takes longer to import than all the rest
+
+    return pd.DataFrame(plain(rows), columns=[*rows[0]], dtype=object).to_csv(index=False, lineterminator="\n")

@@ -1,14 +1,11 @@
 """Figures at any width: a legend that fits, and a height that follows."""
 
 import io
-import re
 from typing import TYPE_CHECKING
 
 import xarray as xr
-from matplotlib import rcParams
 from matplotlib.figure import Figure
 from matplotlib.legend import Legend
-from matplotlib.text import Text
 from matplotlib.ticker import NullFormatter
 
 if TYPE_CHECKING:
@@ -17,7 +14,6 @@ if TYPE_CHECKING:
 GAP = 3  # pixels at least beside a legend
 LEAST_FONT = 5  # points
 NARROWER = 0.4  # the height falls as this power of the width
-IN_TEX = {"%": r"\%", "&": r"\&", "#": r"\#", "κ": r"$\kappa$", "λ": r"$\lambda$", "σ": r"$\sigma$", "–": "--"}
 
 
 class NotebookFigure(Figure):
@@ -35,20 +31,9 @@ def drawn(spec: "FigureSpec", data: xr.Dataset, width: float | None) -> Figure:
     size = spec.size if width is None else (width, high * (width / wide) ** NARROWER)
     figure = NotebookFigure(figsize=size, layout="constrained")
     spec.draw(data, figure)
-    if rcParams["text.usetex"]:
-        for text in figure.findobj(Text):
-            assert isinstance(text, Text)
-            text.set_text(for_tex(text.get_text()))
     if width is not None:
         fit(figure)
     return figure
-
-
-def for_tex(words: str) -> str:
-    """Words with what LaTeX would take for a command escaped; formulas between dollars are left alone."""
-    parts = re.split(r"(\$[^$]*\$)", words)
-    plain = re.compile("|".join(IN_TEX))
-    return "".join(part if part.startswith("$") else plain.sub(lambda sign: IN_TEX[sign[0]], part) for part in parts)
 
 
 def fit(figure: Figure) -> None:

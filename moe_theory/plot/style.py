@@ -4,10 +4,8 @@ Drawing goes through `Figure` alone and never through pyplot. Style is set over 
 bytes of a picture depend neither on the user's configuration nor on the date.
 """
 
-import dataclasses
 import io
 import re
-import shlex
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -17,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from moe_theory.core.errors import InvalidValueError, unknown_name
+from moe_theory.core.errors import InvalidValueError
 from moe_theory.runs.files import plain
 
 if TYPE_CHECKING:
@@ -88,31 +86,14 @@ def saved(figure: "Figure", form: Form, title: str, caption: str) -> bytes:
     return document.getvalue()
 
 
-@dataclasses.dataclass(frozen=True)
-class PictureStyle:
-    """What a picture looks like, whatever it shows."""
-
-    width: float | None  # inches; None: the figure's own size
-    settings: Mapping[str, Any]  # matplotlib's, on top of our style
-    options: tuple[str, ...]  # of the command that asks for it
-
-
-def style_of(width: float | str | None, style: str | Path | None) -> PictureStyle:
-    """Raises: InvalidValueError for a width or a style sheet that cannot be."""
-    wide = None if width is None else inches(width)
-    settings: dict[str, Any] = {} if wide is None else font_sizes(wide)
-    settings |= {} if style is None else _read_style(Path(style))
-    options = [] if width is None else [f"--width {width if isinstance(width, str) else f'{width:g}in'}"]
-    options += [] if style is None else [f"--style {shlex.quote(plain(str(style)))}"]
-    return PictureStyle(wide, settings, tuple(options))
-
-
-def inches(width: float | str) -> float:
-    """A width in inches, from a number of them or a text such as "3.25in", "8cm" or "80mm"."""
-    found = re.fullmatch(r"\s*(\d+\.?\d*|\.\d+)\s*(in|cm|mm)?\s*", str(width))
-    if found is None:
+def inches(width: float | str | None) -> float | None:
+    """A width in inches, from a number of them or a text such as "3.25in", "8cm" or "80mm"; None for None."""
+    if width is None:
+        return None
+    match = re.fullmatch(r"\s*(\d+\.?\d*|\.\d+)\s*(in|cm|mm)?\s*", str(width))
+    if match is None:
         raise InvalidValueError(f"width={width} is not a width. Write it as 3.25in, 8cm or 80mm.", argument="width")
-    number = float(found[1]) / UNITS[found[2] or "in"]
+    number = float(match[1]) / UNITS[match[2] or "in"]
     least, most = WIDTHS
     if not least <= number <= most:
         raise InvalidValueError(
@@ -121,35 +102,12 @@ def inches(width: float | str) -> float:
     return number
 
 
-def font_sizes(width: float) -> dict[str, float]:
-    """Our style's sizes of words, a little smaller in a figure that is narrower than a page."""
+def font_sizes(width: float | None) -> dict[str, float]:
+    """Our style's sizes of words, a little smaller in a figure that is narrower than a page; none for None."""
+    if width is None:
+        return {}
     share = min(1.0, max(width / PAGE_WIDTH, LEAST_SHARE**5) ** 0.2)
     with our_style():
         from matplotlib import rcParams
 
         return {name: share * rcParams[name] for name in FONTS}
-
-
-def _read_style(path: Path) -> dict[str, Any]:
-    import matplotlib
-
-    try:
-        text = Path(path).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as failure:
-        reason = getattr(failure, "strerror", None) or "not a text in UTF-8"
-        raise InvalidValueError(
-            f"style={path} cannot be read: {reason}. Name a file such as mine.mplstyle.", argument="style"
-        ) from None
-    for line in text.splitlines():
-        name = line.partition("#")[0].partition(":")[0].strip()
-        if name and name not in matplotlib.rcParams:
-            raise InvalidValueError(
-                f"style={path}: {unknown_name('setting', name, list(matplotlib.rcParams))}", argument="style"
-            )
-    try:
-        found = matplotlib.rc_params_from_file(path, fail_on_error=True, use_default_template=False)
-    except ValueError as failure:
-        raise InvalidValueError(
-            f"style={path}: {' '.join(str(failure).split())}. Correct that line.", argument="style"
-        ) from None
-    return {name: value for name, value in dict(found).items() if name not in ("backend", "interactive")}

@@ -1,15 +1,11 @@
 """What a search of a statement's free region has found, in words."""
 
-from moe_theory.core.errors import shown
-from moe_theory.core.papers import paper_names
-from moe_theory.plot.symbols import plain
-from moe_theory.verification.catalog import catalog_of
-from moe_theory.verification.challenged import Challenge, Looked, placed, said
-from moe_theory.verification.span import Span
-from moe_theory.verification.status import Judged, StatementStatus
-from moe_theory.verification.verdict import FreeQuantity, Statement
+from collections.abc import Sequence
 
-CELLS = 8  # of a bar
+from moe_theory.verification.challenged import Challenge, Looked, placed
+from moe_theory.verification.status import Judged, StatementStatus
+from moe_theory.verification.verdict import FreeQuantity
+
 _FLIPPED = {"break": "breaks", "rescue": "is rescued"}
 _UNFLIPPED = {"break": "unbroken", "rescue": "not rescued"}
 
@@ -38,60 +34,9 @@ def clause(search: Challenge) -> str:
 
 
 def covered(search: Challenge) -> str:
-    """What the search covered, and what came nearest."""
-    has_nearest = search.nearest.setting and not search.flips
-    nearest = f"; nearest {_near(search.nearest)}" if has_nearest else ""
+    """What the search covered."""
     counts = f"{_count(search.settings, 'setting')} and {_count(search.shapes, 'shape')} of programs"
-    return (
-        f"{counts} ({search.inadmissible} more are not admissible) in {search.seconds:g} s; the recorded point is "
-        f"{_distance(search.recorded)}{nearest}."
-    )
-
-
-def axis_rows(search: Challenge) -> list[tuple[str, str, str, str]]:
-    """A row for each free quantity: its region, where it is recorded, and where the statement flips along it."""
-    return [(axis.name, axis.region, axis.recorded, _flips_along(search, axis.name)) for axis in search.free]
-
-
-def _flips_along(search: Challenge, name: str) -> str:
-    phrases = []
-    for flip in search.flips:
-        if name in flip.setting:
-            border = flip.borders.get(name)
-            between = f", border between {said(border[0])} and {said(border[1])}" if border else ""
-            phrases.append(f"flips at {said(flip.setting[name])}{between}")
-    if not phrases and name in search.idle:
-        return "either end alone changes nothing"
-    return "; ".join(phrases)
-
-
-def bars(search: Challenge) -> list[str]:
-    """A bar an axis: where it is recorded, ●, and from where to where it flips, ×."""
-    return [_bar(search, axis) for axis in search.free]
-
-
-def _bar(search: Challenge, axis: FreeQuantity) -> str:
-    flips = [flip for flip in search.flips if axis.name in flip.setting]
-    note = " (alone changes nothing)" if axis.name in search.idle and not flips else ""
-    if not axis.ends:
-        flipped = {flip.setting[axis.name] for flip in flips}
-        labels = (label + " ●" * (label == axis.recorded) + " ×" * (label in flipped) for label in axis.labels)
-        return f"{axis.name} {' | '.join(labels)}{note}"
-    span = Span(*axis.ends)
-    cells = ["─"] * CELLS
-
-    def cell(value: float) -> int:
-        return min(max(int(span.place(value) * CELLS), 0), CELLS - 1)
-
-    for flip in flips:
-        value = flip.setting[axis.name]
-        first, last = sorted((cell(flip.borders.get(axis.name, [value, value])[1]), cell(value)))
-        cells[first : last + 1] = "×" * (last + 1 - first)
-    for value in axis.recorded_values:
-        if axis.ends[0] <= value <= axis.ends[1]:
-            cells[cell(value)] = "●"
-    low, high = map(shown, axis.ends)
-    return f"{axis.name} {low} {''.join(cells)} {high}{note}"
+    return f"{counts} ({search.inadmissible} more are not admissible) in {search.seconds:g} s."
 
 
 def summed(search: Challenge, has_amendment: bool = False) -> str:
@@ -120,25 +65,12 @@ def over_region(judgement: Judged) -> str:
     return f"; {before}{headline(search)}"
 
 
-def left_free(statement: Statement) -> str:
-    """What a statement leaves free that was not searched: where it is recorded, and from where to where it is free."""
-    return ", ".join(f"{axis.name} {axis.recorded} ({axis.region})" for axis in statement.free)
-
-
-def orders_of(statement: Statement) -> str:
-    """The orders that the paper asks for, of a statement that leaves some of them free."""
-    orders = catalog_of(statement.paper).orders if statement.paper in paper_names() else {}
-    names = {f"{name}_order" for name in orders}
-    if not any(axis.name in names for axis in statement.free):
-        return ""
-    return plain(", ".join(f"{name} {symbol}(sigma_0^{power:g})" for name, (symbol, power) in orders.items()))
+def left_free(axes: Sequence[FreeQuantity]) -> str:
+    """What is left free: where it is recorded, and from where to where it is free."""
+    return ", ".join(f"{axis.name} {axis.recorded} ({axis.region})" for axis in axes)
 
 
 def _near(point: Looked) -> str:
-    return f"{placed(point.setting)}, {_distance(point)}"
-
-
-def _distance(point: Looked) -> str:
     margins = f"{abs(point.violation):.2g}"
     side = "beyond" if point.violation > 0 else "within"
-    return f"{margins} margin{'s' * (margins != '1')} {side} what is allowed"
+    return f"{placed(point.setting)}, {margins} margin{'s' * (margins != '1')} {side} what is allowed"

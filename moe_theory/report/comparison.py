@@ -10,17 +10,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from moe_theory.core.errors import DamagedError, unknown_name
 from moe_theory.plot.document import Document
 from moe_theory.plot.symbols import plain
-from moe_theory.report.pages import read_reports
 from moe_theory.report.rendering import document_text
 from moe_theory.report.wording import claimed, decisive, measured
-from moe_theory.verification.catalog import matching
 from moe_theory.verification.recorded import recorded_searches, recorded_verdicts
 from moe_theory.verification.statement import declared
 from moe_theory.verification.status import Judged, StatementStatus, deciding, judged
-from moe_theory.verification.variant import Variant
 from moe_theory.verification.verdict import AS_RECORDED, OWN_SYSTEM, Report, Statement, Status, Verdict
 
 SCHEMA = "moe-theory/system/2"
@@ -48,30 +44,10 @@ class StatementPair(NamedTuple):
         }
 
 
-def read_own(folder: Path, variant: Variant) -> Report:
-    """The run in a folder of an algorithm of one's own. Raises: DamagedError where it is of another one."""
-    way_out = f"Run `moe-theory verify --system {variant.place} --out {folder}` first."
-    if not folder.exists():
-        raise DamagedError(f"{folder} does not exist. {way_out}")
-    report = read_reports([folder])
-    if report.own_system != variant.name:
-        raise DamagedError(f"{folder} is of {report.own_system or 'the printed algorithm'}. {way_out}")
-    return report
-
-
-def compared(report: Report, patterns: Sequence[str] = ()) -> list[StatementPair]:
-    """The statements of a run of an algorithm of one's own, or those whose names match, beside what is recorded.
-
-    Raises: UnknownNameError for a pattern that matches none of them.
-    """
-    statements: dict[str, Statement] = {}
-    for pattern in patterns or ["*"]:
-        matches = matching(pattern, report.statements)
-        if not matches:
-            raise unknown_name("statement", pattern, [statement.name for statement in report.statements])
-        statements |= {statement.name: statement for statement in matches}
-    recorded = recorded_verdicts(statements.values())
-    return [_pair(statement, recorded, report.verdicts) for statement in statements.values()]
+def compared(report: Report) -> list[StatementPair]:
+    """The statements of a run of an algorithm of one's own beside what is recorded."""
+    recorded = recorded_verdicts(report.statements)
+    return [_pair(statement, recorded, report.verdicts) for statement in report.statements]
 
 
 def _pair(statement: Statement, recorded: Sequence[Verdict], run: Sequence[Verdict]) -> StatementPair:
@@ -79,8 +55,9 @@ def _pair(statement: Statement, recorded: Sequence[Verdict], run: Sequence[Verdi
     own_verdicts = [_as_printed(verdict) for verdict in run_verdicts]
     settings = set(itertools.chain.from_iterable(verdict.settings for verdict in own_verdicts))
     printed = [verdict.held_for(settings) for verdict in recorded if settings & set(verdict.settings)]
-    untested = [verdict for verdict in own_verdicts if not verdict.replicates]
-    inapplicable = [verdict for verdict in untested if verdict.status is Status.INAPPLICABLE]
+    inapplicable = [
+        verdict for verdict in own_verdicts if verdict.status is Status.INAPPLICABLE and not verdict.replicates
+    ]
     reasons = {verdict.claim: verdict.reason.partition("(")[2].rstrip(")") for verdict in inapplicable}
     shared = [verdict for verdict in printed if verdict.claim in statement.roles and verdict.claim not in reasons]
     declaration = next((source.plain for source in declared() if source.name == statement.name), statement)
@@ -88,15 +65,13 @@ def _pair(statement: Statement, recorded: Sequence[Verdict], run: Sequence[Verdi
     by_runs = judged(statement, [*inapplicable, *shared])
     own_judgement = judged(statement, own_verdicts)
     verdict, own_verdict = _verdicts(statement, shared, own_verdicts, own_judgement)
-    if own_verdict:
-        own_verdict = run_verdicts[own_verdicts.index(own_verdict)]
     is_inapplicable = reasons and not own_judgement.by_reading
     return StatementPair(
         name=statement.name,
         printed=_printed_words(with_proofs, by_runs),
         own="does not apply" if is_inapplicable else own_judgement.words,
         differs=_differs(by_runs, own_judgement),
-        verdicts=(verdict, own_verdict),
+        verdicts=(verdict, own_verdict and run_verdicts[own_verdicts.index(own_verdict)]),
         inapplicable=reasons,
     )
 
@@ -139,9 +114,9 @@ def _verdicts(
     return min(pairs, key=rank, default=(None, None))
 
 
-def comparison(report: Report, patterns: Sequence[str] = (), paths: Sequence[Path] = ()) -> Document:
+def comparison(report: Report, paths: Sequence[Path] = ()) -> Document:
     """An algorithm of one's own beside the printed ones: a line a statement, what does not apply, how many differ."""
-    pairs = compared(report, patterns)
+    pairs = compared(report)
     differing = [pair.name for pair in pairs if pair.differs]
 
     def body() -> dict[str, Any]:
@@ -150,18 +125,15 @@ def comparison(report: Report, patterns: Sequence[str] = (), paths: Sequence[Pat
         return run | {"differ": differing, "statements": rows, "files": [*map(str, paths)]}
 
     def text(_: int) -> str:
-        inapplicable: dict[str, list[str]] = {}  # claims by why they do not apply
+        reasons: dict[str, str] = {}
         for pair in pairs:
-            for id, why in pair.inapplicable.items():
-                inapplicable.setdefault(why, []).append(id)
-        rows = [(pair.name, pair.printed, pair.own, *map(numbers_of, pair.verdicts)) for pair in pairs]
-        published = [verdict for verdict in report.verdicts if verdict.reason.endswith(AS_RECORDED)]
+            reasons |= pair.inapplicable
         return document_text(
             "comparison.md",
-            rows=rows,
-            inapplicable=inapplicable,
+            rows=[(pair.name, pair.printed, pair.own, *map(numbers_of, pair.verdicts)) for pair in pairs],
+            inapplicable=reasons,
             report=report,
-            published_error=sum(verdict.error for verdict in published),
+            published_error=sum(verdict.error for verdict in report.verdicts if verdict.reason.endswith(AS_RECORDED)),
             paths=paths,
             differing=differing,
         )

@@ -1,28 +1,23 @@
-"""A map of where a claim holds: the picture, the numbers behind it and the document with all verdicts."""
+"""A map of where a claim holds: the picture, and the document with all verdicts."""
 
-from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from rich.text import Text
 
 from moe_theory.plot import legend
-from moe_theory.plot.document import Document, Picture, read_written, to_csv
+from moe_theory.plot.document import Document, Picture, read_written
 from moe_theory.plot.markdown import code, paragraphs
-from moe_theory.report.panels import OBSERVED, PREDICTED
+from moe_theory.report.panels import PREDICTED
 from moe_theory.runs.files import sealed, write_together
-from moe_theory.verification.explore import Axis, Exploration, Point
+from moe_theory.verification.explore import Exploration
 from moe_theory.verification.verdict import Status
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import FigureBase
 
-SUFFIXES = (".svg", ".csv", ".json")
 HEIGHT = 4.0  # inches, without the caption
-WIDE_RATIO = 30  # values that span more than this are drawn on a logarithmic axis
 MAX_DRAWN = 1e100  # matplotlib's axes overflow beyond
 MARKERS = {  # which differ by shape and darkness as well as by colour
     Status.SUPPORTED: ("o", "#14355e"),
@@ -34,55 +29,29 @@ MARKERS = {  # which differ by shape and darkness as well as by colour
 }
 
 
-def paths_of(folder: Path, claim: str) -> list[Path]:
-    """Return the files that an exploration is written to."""
-    return [folder / f"{claim}{suffix}" for suffix in SUFFIXES]
+def names_of(claim: str) -> list[str]:
+    """Return the names of the files that an exploration is written to."""
+    return [f"{claim}.svg", f"{claim}.json"]
 
 
 def write_exploration(exploration: Exploration, folder: Path) -> list[Path]:
-    """Write picture, numbers and document into `folder`; their paths. Raises: OutputError if it cannot take them."""
-    names = [path.name for path in paths_of(folder, exploration.search.claim.id)]
-    texts = (picture(exploration).rendered(), to_csv(rows(exploration), "{:.6g}"), sealed(exploration.to_json()))
-    return write_together(folder, dict(zip(names, texts, strict=True)))
+    """Write picture and document into `folder`; their paths. Raises: OutputError if it cannot take them."""
+    texts = (picture(exploration).rendered(), sealed(exploration.to_json()))
+    return write_together(folder, dict(zip(names_of(exploration.search.claim.id), texts, strict=True)))
 
 
 def document(exploration: Exploration, paths: Sequence[Path]) -> Document:
     """Return the exploration, and the paths that it was written to."""
     lines = (*exploration.summary(), *exploration.failures(), exploration.assurance())
     text = paragraphs([*lines, *(code(str(path)) for path in paths)])
-    return Document(lambda: read_written(paths[2]), lambda _: text)
-
-
-def live_counts(points: Sequence[Point], num_points: int) -> Text:
-    """Return a line on the points that are judged so far."""
-    counts = Counter(point.verdict.status for point in points)
-    words = [f"{counts[status]} {status}" for status in Status if counts[status]]
-    return Text(f"{len(points)} of {num_points} points{': ' if words else ''}{', '.join(words)}")
-
-
-def rows(exploration: Exploration) -> list[dict[str, Any]]:
-    """Return a row for each point: where it is, its verdict and why."""
-    table = []
-    for point in exploration.points:
-        verdict = point.verdict
-        settings = exploration.search.settings(point.coordinates)
-        row: dict[str, Any] = {
-            name: value if isinstance(value, str) else repr(value) for name, value in settings.items()
-        }
-        row |= {name: getattr(verdict, name) for name in ("status", "at", "predicted", "observed", "standard_error")}
-        row["low"], row["high"] = verdict.interval
-        row |= {name: getattr(verdict, name) for name in ("margin", "replicates", "stopped", "reason")}
-        table.append(row)
-    return table
+    return Document(lambda: read_written(paths[-1]), lambda _: text)
 
 
 def picture(exploration: Exploration) -> Picture:
     """Return a map of two parameters; of one, observed and predicted along it."""
-    claim = exploration.search.claim
     axes = exploration.search.axes
-    title = f"{claim.id} over {' and '.join(axis.name for axis in axes)}"
-    draw = _draw_map if len(axes) == 2 else _draw_line
-    return Picture(title, HEIGHT, lambda figure: draw(figure, exploration), caption(exploration))
+    title = f"{exploration.search.claim.id} over {' and '.join(axis.name for axis in axes)}"
+    return Picture(title, HEIGHT, lambda figure: _draw(figure, exploration), caption(exploration))
 
 
 def caption(exploration: Exploration) -> str:
@@ -105,59 +74,33 @@ def caption(exploration: Exploration) -> str:
     return "\n".join([*lines, exploration.command])
 
 
-def _draw_map(figure: "FigureBase", exploration: Exploration) -> None:
-    """The first axis to the right, the second upwards."""
+def _draw(figure: "FigureBase", exploration: Exploration) -> None:
+    """A marker a verdict: over two axes, or what was observed over one, beside what is predicted."""
     panel = figure.subplots()
-    first, second = exploration.search.axes
-    places = [exploration.search.places(point.coordinates) for point in exploration.points]
-    _draw_statuses(panel, exploration.points, places)
-    _set_axis(panel, first, "x")
-    _set_axis(panel, second, "y")
-    legend(figure, ncols=4)
-
-
-def _draw_line(figure: "FigureBase", exploration: Exploration) -> None:
-    """Observed with its interval, and predicted; statuses below them."""
-    panel = figure.subplots()
-    (axis,) = exploration.search.axes
+    axes = exploration.search.axes
     verdicts = [point.verdict for point in exploration.points]
-    places = np.array([axis.place(point.coordinates[0]) for point in exploration.points], np.float64)
-    observed = _drawable([verdict.observed for verdict in verdicts])
-    predicted = _drawable([verdict.predicted for verdict in verdicts])
-    # The interval is of observed - predicted.
-    low, high = _drawable(np.transpose([verdict.interval for verdict in verdicts])) + predicted
-    bars = np.nan_to_num(np.maximum([observed - low, high - observed], 0))
-    panel.plot(places, predicted, **PREDICTED, label="predicted")
-    panel.errorbar(places, observed, bars, **OBSERVED, label="observed, with interval")
-    numbers = np.r_[observed, predicted]
-    numbers = numbers[np.isfinite(numbers)]
-    if numbers.size and numbers.min() > 0 and numbers.max() > WIDE_RATIO * numbers.min():
-        panel.set_yscale("log")
-    panel.set_ylabel("predicted and observed")
-    _set_axis(panel, axis, "x")
-    bottom = panel.get_ylim()[0]
-    _draw_statuses(panel, exploration.points, [(place, bottom) for place in places])
+    places = np.array([exploration.search.places(point.coordinates) for point in exploration.points])
+    for axis, direction in zip(axes, "xy", strict=False):
+        if axis.is_log:
+            panel.set(**{f"{direction}scale": "log"})
+        if isinstance(axis.values[0], str):
+            ticks = {f"{direction}ticks": range(len(axis.values)), f"{direction}ticklabels": axis.values}
+            panel.set(**ticks)
+        panel.set(**{f"{direction}label": axis.name})
+    if len(axes) == 1:
+        observed = _drawable([verdict.observed for verdict in verdicts])
+        panel.plot(places[:, 0], _drawable([verdict.predicted for verdict in verdicts]), **PREDICTED, label="predicted")
+        panel.set_ylabel("predicted and observed")
+        places = np.c_[places, observed]
+    for status, (marker, colour) in MARKERS.items():
+        markers = places[[verdict.status is status for verdict in verdicts]]
+        if len(markers):
+            look: dict[str, Any] = {"marker": marker, "color": colour, "linestyle": "none", "clip_on": False}
+            panel.plot(*markers.T, **look, label=str(status), zorder=3)
     legend(figure, ncols=4)
 
 
-def _drawable(values: Any) -> np.ndarray:
+def _drawable(values: Sequence[float]) -> np.ndarray:
     """Return numbers that an axis can show; NaN for those that overflow."""
     numbers = np.array(values, np.float64)
     return np.where(np.abs(numbers) < MAX_DRAWN, numbers, np.nan)
-
-
-def _draw_statuses(panel: "Axes", points: Sequence[Point], places: Sequence[tuple[float, ...]]) -> None:
-    for status, (marker, colour) in MARKERS.items():
-        markers = [place for point, place in zip(points, places, strict=True) if point.verdict.status is status]
-        if markers:
-            look: dict[str, Any] = {"marker": marker, "color": colour, "linestyle": "none", "clip_on": False}
-            panel.plot(*np.transpose(markers), **look, label=str(status), zorder=3)
-
-
-def _set_axis(panel: "Axes", axis: Axis, direction: str) -> None:
-    if axis.is_log:
-        panel.set(**{f"{direction}scale": "log"})
-    if isinstance(axis.values[0], str):
-        ticks = {f"{direction}ticks": range(len(axis.values)), f"{direction}ticklabels": axis.values}
-        panel.set(**ticks)
-    panel.set(**{f"{direction}label": axis.name})

@@ -1,16 +1,13 @@
 """One picture of all papers: a printed statement, its status, what holds instead and Monte-Carlo means."""
 
 import dataclasses
-from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 import xarray as xr
 
 from moe_theory.core.papers import Reading, all_papers
-from moe_theory.plot import Axes, Canvas, Curves, FigureSpec, Panel, Setup, curve, legend, over, style, svg
+from moe_theory.plot import Axes, Canvas, Curves, FigureSpec, Panel, Setup, curve, legend, over
 from moe_theory.plot.roles import MEASURED, PRINTED, RIGHT
 from moe_theory.report.wording import BY_READING, statement_status
 from moe_theory.verification import recorded
@@ -19,18 +16,25 @@ from moe_theory.verification.registry import select_readings
 from moe_theory.verification.verdict import Status
 
 NARROW = (5.0, 4.6)  # inches, with two panels a row, for a phone
-WIDE = (10.4, 3.0)  # with all panels in one row
-FONTS = "system-ui, 'Segoe UI', Helvetica, Arial, 'DejaVu Sans', sans-serif"  # as narrow as what was laid out, or more
 
 
 class Theme(NamedTuple):
-    """Colours on a light or on a dark page, which shows through; those of statuses are the report's."""
+    """Colours on a page, which shows through; those of badges and words on them are the report's."""
 
     ink: str
     soft: str
     measured: str
     printed: str
-    statuses: Mapping[str, tuple[str, str]]  # of a badge and of the words on it
+    holds: tuple[str, str]
+    fails: tuple[str, str]
+    vacuous: tuple[str, str]
+    open: tuple[str, str]
+    other: tuple[str, str]
+
+    def badge(self, status: str) -> tuple[str, str]:
+        """The colours of a status."""
+        fields = {"holds": self.holds, "holds amended": self.holds, "false": self.fails, "vacuous": self.vacuous}
+        return {**fields, "open": self.open, BY_READING: self.open}.get(status, self.other)
 
 
 LIGHT = Theme(
@@ -38,32 +42,11 @@ LIGHT = Theme(
     soft="#55585f",
     measured="#14457f",
     printed="#c24d00",
-    statuses={
-        "holds": ("#e0f0e5", "#14512c"),
-        "holds amended": ("#e0f0e5", "#14512c"),
-        "false": ("#9c1c22", "#ffffff"),
-        "vacuous": ("#e3eaf5", "#1d3d6b"),
-        "open": ("#fbefc8", "#624400"),
-        BY_READING: ("#fbefc8", "#624400"),
-        "not judged": ("#ffffff", "#55585f"),
-        "not testable": ("#ffffff", "#55585f"),
-    },
-)
-DARK = Theme(
-    ink="#e9e8e5",
-    soft="#b0b2b8",
-    measured="#8fc0ff",
-    printed="#ff9a4d",
-    statuses={
-        "holds": ("#17382a", "#a3e2bb"),
-        "holds amended": ("#17382a", "#a3e2bb"),
-        "false": ("#f08a8c", "#2a0406"),
-        "vacuous": ("#1f2f4b", "#b5cff7"),
-        "open": ("#3d3210", "#f3d680"),
-        BY_READING: ("#3d3210", "#f3d680"),
-        "not judged": ("#1e2024", "#b0b2b8"),
-        "not testable": ("#1e2024", "#b0b2b8"),
-    },
+    holds=("#e0f0e5", "#14512c"),
+    fails=("#9c1c22", "#ffffff"),
+    vacuous=("#e3eaf5", "#1d3d6b"),
+    open=("#fbefc8", "#624400"),
+    other=("#ffffff", "#55585f"),
 )
 
 
@@ -85,20 +68,12 @@ def compute(setup: Setup) -> xr.Dataset:
         return {name: np.pad(column.astype(float), pad, constant_values=np.nan) for name, column in columns}
 
     data = over(filled, {"place": np.arange(length)}, panel=list(by_paper))
-    return data.assign_attrs(command=_command(setup.replicates, setup.seed))
+    return data.assign_attrs(command=command(setup.replicates, setup.seed))
 
 
-def _command(replicates: Any, seed: Any) -> str:
+def command(replicates: Any, seed: Any) -> str:
+    """The command that draws it again."""
     return f"moe-theory figures {OVERVIEW} --replicates {replicates} --seed {seed}"
-
-
-def read(path: Path) -> xr.Dataset:
-    """Read the output of `compute` from its CSV."""
-    table = pd.read_csv(path)
-    facts = {name: table.pop(name)[0] for name in ("reading", "replicates", "seed")}
-    data = table.set_index(["panel", "place"]).to_xarray().sel(panel=list(dict.fromkeys(table.panel)))
-    facts |= {"command": _command(facts["replicates"], facts["seed"]), "reading_summary": FIRST_DEFAULTS.summary}
-    return data.assign_attrs(facts)
 
 
 def draw(data: xr.Dataset, figure: Canvas, theme: Theme = LIGHT, columns: int = 2) -> None:
@@ -137,7 +112,7 @@ def _draw_panel(axis: Axes, panel: Panel, data: xr.Dataset, theme: Theme) -> Non
     axis.annotate(panel.printed_words, (0, 1), (0, 7), color=theme.printed, fontsize=8, fontweight="bold", **above)
     status = status_of(panel)
     if status is not None:
-        badge, words = theme.statuses[status]
+        badge, words = theme.badge(status)
         box = {"boxstyle": "round,pad=0.3,rounding_size=0.4", "facecolor": badge, "edgecolor": words, "linewidth": 0.5}
         bold = {"fontsize": 7.5, "fontweight": "bold", "ha": "right", "bbox": box}
         axis.annotate(status, (1, 1), (-3, 7), color=words, **bold, **above)
@@ -157,19 +132,6 @@ def replacement_holds(panel: Panel) -> bool:
     run = recorded.read().get(paper)
     verdict = run.of(panel.right).get(select_readings(paper, None)[0].name) if run else None
     return verdict is None or verdict["status"] == Status.SUPPORTED
-
-
-def picture(data: xr.Dataset, theme: Theme, size: tuple[float, float], note: str) -> str:
-    """The overview as an SVG without a background, its words as text: for a light or a dark page, in either size.
-
-    Args:
-        note: a line of the description.
-    """
-    columns = len(panels()) if size is WIDE else 2
-    (spec,) = figures().values()
-    description = f"{spec.caption(data)}\n{note}"
-    text = style.render(spec.title, size, lambda canvas: draw(data, canvas, theme, columns), description)
-    return text.replace(svg.FONTS, FONTS)
 
 
 def figures() -> dict[str, FigureSpec]:

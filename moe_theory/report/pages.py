@@ -8,7 +8,7 @@ from pathlib import Path
 from moe_theory.core.errors import DamagedError, shortened
 from moe_theory.core.papers import all_papers
 from moe_theory.report import wording
-from moe_theory.report.rendering import to_html, to_markdown
+from moe_theory.report.rendering import to_html
 from moe_theory.runs.files import sealed, unsealed, write_together
 from moe_theory.verification import recorded
 from moe_theory.verification.catalog import answered
@@ -17,7 +17,7 @@ from moe_theory.verification.verdict import ID_WORDS, Report, Statement, Status,
 SCHEMA = "moe-theory/verdicts/6"
 NUMBERS = "verdicts.json"  # what verifying writes
 DEPTH = 3  # folders below the one that is named in which reports are looked for
-PAGE_NAMES = ("report.html", "report.md")  # what is made of it
+PAGE_NAMES = ("report.html",)  # what is made of it
 REPORT_JSON = "report.json"  # the numbers of pages that are made again
 OWN_NAMES = (*PAGE_NAMES, REPORT_JSON)
 
@@ -32,11 +32,10 @@ def to_json(report: Report) -> str:
 
 
 def write_report(report: Report, folder: Path, numbers: str = REPORT_JSON) -> list[Path]:
-    """Write the pages, `report.html` and `report.md`, and the file `numbers`, from which they can be made again, into
-    `folder`, all or none; the paths. Raises: OutputError.
+    """Write the page `report.html` and the file `numbers`, from which it can be made again, into `folder`, both or
+    neither; the paths. Raises: OutputError.
     """
-    texts = (to_html(report), to_markdown(report), to_json(report))
-    return write_together(folder, dict(zip((*PAGE_NAMES, numbers), texts, strict=True)))
+    return write_together(folder, {"report.html": to_html(report), numbers: to_json(report)})
 
 
 def write_numbers(report: Report, folder: Path) -> list[Path]:
@@ -98,8 +97,7 @@ def read_printed(paths: Iterable[str | os.PathLike[str]]) -> Report:
     if report.own_system:
         raise DamagedError(
             f"{' and '.join(map(str, paths))} has verdicts on {report.own_system}, an algorithm of your own, which "
-            "enter no record and no status of the paper's. See them by `moe-theory statements --system FILE:NAME "
-            "--from DIR`, or run `moe-theory verify` without --system."
+            "enter no record and no status of the paper's. Run `moe-theory verify` without --system."
         )
     return report
 
@@ -125,7 +123,7 @@ def merged(reports: Sequence[Report], names: Sequence[str]) -> Report:
     if len(reports) == 1:
         return first
     last: dict[tuple[str, str], Verdict] = {}
-    versions: dict[str, dict[str, None]] = {}
+    versions: dict[str, str] = {}
     readings: dict[str, str] = {}
     seconds: dict[str, float] = {}
     statements: dict[str, Statement] = {}
@@ -133,7 +131,8 @@ def merged(reports: Sequence[Report], names: Sequence[str]) -> Report:
         for verdict in report.verdicts:
             last |= {(verdict.claim, setting): verdict for setting in verdict.settings}
         for name, version in report.versions.items():
-            versions.setdefault(name, {})[version] = None
+            if version not in versions.setdefault(name, version).split(" and "):
+                versions[name] += f" and {version}"
         readings |= report.readings
         seconds |= report.seconds
         statements |= {statement.name: statement for statement in report.statements}
@@ -147,7 +146,7 @@ def merged(reports: Sequence[Report], names: Sequence[str]) -> Report:
         verdicts=[by_id[id].held_for(settings_of_verdict) for id, settings_of_verdict in settings.items()],
         command="; ".join(dict.fromkeys(report.command for report in reports)),
         error=min(sum(report.error for report in reports), 1.0),
-        versions={name: " and ".join(values) for name, values in versions.items()},
+        versions=versions,
         readings=readings,
         budget=sum(budgets) if budgets else None,
         finished=max(report.finished for report in reports),

@@ -3,6 +3,7 @@
 import math
 import re
 import textwrap
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -10,13 +11,13 @@ import numpy as np
 from moe_theory.core.errors import InvalidValueError
 from moe_theory.plot.style import our_style
 from moe_theory.report.numbers import WIDTH, number
-from moe_theory.report.wording import allowed_range, allowed_sides
+from moe_theory.report.wording import allowed_range, allowed_sides, allowed_words
 from moe_theory.runs.files import plain
 from moe_theory.verification.verdict import Curve, Verdict
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure, FigureBase
+    from matplotlib.figure import Figure
 
 INSET = 12.0  # of the picture, in its own units
 _LABEL_ROOM = 34.0  # what a number takes on it
@@ -78,18 +79,14 @@ def number_line(verdict: Verdict) -> NumberLine | None:
 
 
 def _words(verdict: Verdict, estimate: float, margin: float, has_interval: bool) -> str:
-    is_below, is_above = allowed_sides(verdict)
     if verdict.kind == "identity":
         return f"The largest error is {number(estimate)}; errors up to {number(margin)} are allowed."
-    allowed = f"between {number(-margin)} and {number(margin)}"
-    if is_below:
-        allowed = f"below {number(margin)}"
-    elif is_above:
-        allowed = f"above {number(-margin)}"
     low, high = verdict.interval
     kind = "exact" if verdict.is_exact else "asymptotic"
     interval = f", {kind} interval from {number(low)} to {number(high)}" if has_interval else ""
-    return f"Observed − predicted is {number(estimate)}{interval}; the claim allows it {allowed}."
+    return (
+        f"Observed − predicted is {number(estimate)}{interval}; the claim allows it {allowed_words(verdict, margin)}."
+    )
 
 
 PLOT_SIZE = (4.6, 2.0)  # in inches
@@ -124,7 +121,6 @@ def svg_of(verdict: Verdict, figure: "Figure") -> str | None:
     if verdict.curve is None or not verdict.curve.labels:
         return None
     with our_style():
-        figure.clear()
         _fill(figure, verdict, verdict.curve)
         return svg.written(figure, {"Date": None, "Creator": None, "Type": None})
 
@@ -141,17 +137,25 @@ def figure_of(verdict: Verdict) -> "Figure":
     return figure
 
 
-def _fill(figure: "FigureBase", verdict: Verdict, curve: Curve) -> None:
-    size = plot_size(curve)
-    figure.set_size_inches(size)  # pyright: ignore[reportAttributeAccessIssue]
-    width, height = size
+def _fill(figure: "Figure", verdict: Verdict, curve: Curve) -> None:
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+
+    figure.clear()
+    width, height = plot_size(curve)
+    figure.set_size_inches(width, height)
     bottom = PLOT_EDGES["bottom"] + height - PLOT_SIZE[1]
     across = width - PLOT_EDGES["left"] - PLOT_EDGES["right"]
     up = height - bottom - PLOT_EDGES["top"]
     # Fixed, because laying out takes longer than drawing.
     panel = figure.add_axes((PLOT_EDGES["left"] / width, bottom / height, across / width, up / height))
     draw_curve(panel, verdict, curve)
-    _add_legend(figure)
+    handles = [
+        Line2D([], [], **PREDICTED, label="predicted"),
+        Line2D([], [], **OBSERVED, label="observed"),
+        Patch(**ALLOWED, label="allowed"),
+    ]
+    figure.legend(handles=handles, loc="upper center", ncols=3, borderaxespad=0.1)
 
 
 def plot_size(curve: Curve) -> tuple[float, float]:
@@ -174,174 +178,116 @@ class TickLabels(NamedTuple):
 
 
 def tick_labels(curve: Curve) -> TickLabels:
-    """As many labels as have room side by side: what all share is said once, the other parts in a line each."""
-    rows = []
-    for label in curve.labels:
-        for name, symbol in SYMBOLS.items():
-            label = label.replace(name, symbol)
-        rows.append(label.split(", "))
-    shared: list[str] = []
-    if len(set(map(len, rows))) == 1 and len(set(map(tuple, rows))) > 1:
-        columns = list(zip(*rows, strict=True))
-        shared = [column[0] for column in columns if len(set(column)) == 1]
-        columns = [column for column in columns if len(set(column)) > 1]
-        names, _, values = zip(*(part.rpartition(" = ") for part in columns[0]), strict=True)
-        if len(columns) == 1 and len(set(names)) == 1 and names[0]:
-            shared = [names[0], *shared]
-            columns = [values]
-        rows = [list(row) for row in zip(*columns, strict=True)]
-    room = _letters(curve, min(len(rows), MAX_LABELS))
-    labels = [_wrapped(row, room) for row in rows]
-    longest = max(map(len, "\n".join(labels).split("\n")))
-    step = min(max(-(-len(rows) // MAX_LABELS), -(-longest // _letters(curve, len(rows)))), len(rows))
-    return TickLabels(step, labels[::step], ", ".join(shared))
+    """At most five labels, as many as have room side by side, in lines; a name that all share is said once."""
+    labels = list(curve.labels)
+    for name, symbol in SYMBOLS.items():
+        labels = [label.replace(name, symbol) for label in labels]
+    names = {label.rpartition(" = ")[0] for label in labels}
+    shared = names.pop() if len(names) == 1 and len(labels) > 1 else ""
+    if shared:
+        labels = [label.rpartition(" = ")[2] for label in labels]
+    width = 72 * (_plot_width(curve) - PLOT_EDGES["left"] - PLOT_EDGES["right"]) / LETTER_POINTS  # in letters
+    words = " ".join(labels).replace(" = ", HELD).split(" ")
+    fitting = max(int(width / (max(map(len, words)) + 1)), 1)  # of the longest words side by side
+    step = math.ceil(len(labels) / min(MAX_LABELS, fitting))
+    shown = labels[::step]
+    room = max(int(width / min(len(labels), MAX_LABELS)) - 1, 1)
+    return TickLabels(step, [_wrapped(label, room) for label in shown], shared)
 
 
-def _letters(curve: Curve, count: int) -> int:
-    """How many letters have room under one of `count` components, which are taken to be evenly spread."""
-    across = 72 * (_plot_width(curve) - PLOT_EDGES["left"] - PLOT_EDGES["right"])
-    return max(int(across / count / LETTER_POINTS) - 1, 1)
-
-
-def _wrapped(parts: list[str], room: int) -> str:
-    """The parts of a label in lines of their own, broken between words; a number stays beside its name."""
+def _wrapped(label: str, room: int) -> str:
+    """A label in lines, broken at commas and between words; a number stays beside its name."""
     lines = []
-    for part in parts:
+    for part in label.split(", "):
         lines += textwrap.wrap(part.replace(" = ", HELD), room, break_long_words=False)
     return "\n".join(lines).replace(HELD, " = ")
 
 
-def picture_words(verdict: Verdict, curve: Curve) -> str:
+def picture_words(curve: Curve) -> str:
     """Description of the picture of a verdict's curve, for those who do not see it."""
-    labels = curve.labels
-    count = len(labels)
-    above = sum(observed > predicted for predicted, observed in zip(curve.predicted, curve.observed, strict=True))
-    where = f"{count} components from {labels[0]} to {labels[-1]}" if count > 1 else f"one component, {labels[0]}"
-    described = f"Plot of what was predicted and what was observed: {where}. "
-    if verdict.kind == "identity":
-        described += f"The largest error observed is {number(max(curve.observed))}"
-        return described + f", against a tolerance of {number(verdict.margin)}."
-    described += f"Observed is above predicted at {above} of {count}."
-    if verdict.at in labels:
-        place = labels.index(verdict.at)
-        described += f" At {verdict.at}: predicted {number(curve.predicted[place])}, "
-        described += f"observed {number(curve.observed[place])}."
-    return described
+    pairs = zip(curve.predicted, curve.observed, strict=True)
+    above = sum(observed > predicted for predicted, observed in pairs)
+    count = len(curve.labels)
+    where = f"{count} components from {curve.labels[0]} to {curve.labels[-1]}" if count > 1 else curve.labels[0]
+    return f"Plot of what was predicted and observed: {where}. Observed is above predicted at {above} of {count}."
 
 
 def draw_curve(panel: "Axes", verdict: Verdict, curve: Curve) -> None:
     """Observed over predicted at each component, with the interval of their difference and what the claim allows."""
-    drawable = Curve(
-        labels=curve.labels,
-        predicted=_clip(curve.predicted),
-        observed=_clip(curve.observed),
-        low=_clip(curve.low),
-        high=_clip(curve.high),
-        margin=_clip(curve.margin),
-    )
-    if curve.abscissa is None:
-        places = np.arange(len(curve.labels))
-        _draw_components(panel, verdict, drawable)
+    is_rate = curve.abscissa is not None
+    predicted = _clip(curve.predicted)
+    observed = _clip(curve.observed)
+    margin = np.nan_to_num(_clip(curve.margin))
+    difference = observed - predicted
+    bars = np.array([difference - _clip(curve.low), _clip(curve.high) - difference])
+    bars = np.where(np.isfinite(bars), np.maximum(bars, 0), 0.0)  # none on a side where the interval is open
+    if verdict.kind == "identity":  # its tolerance is what the error is compared with
+        predicted = predicted + margin
+        margin = 0 * margin
+        bars = 0 * bars
+    places = np.arange(len(curve.labels)) if curve.abscissa is None else _clip(curve.abscissa)
+    is_line = is_rate or all(label.startswith("t = ") for label in curve.labels)
+    line: dict[str, Any] = {} if is_line else {"linestyle": "none"}
+    panel.plot(places, predicted, **(PREDICTED | line))
+    panel.errorbar(places, observed, bars, **(OBSERVED | line))
+    ends = np.r_[predicted, observed - bars[0], observed + bars[1]]
+    ends = ends[np.isfinite(ends)]
+    if is_rate:
+        _set_log_ranges(panel, np.maximum(places, 1 / LARGEST_DRAWN), np.r_[ends, observed[np.isfinite(observed)]])
     else:
-        places = np.array(_clip(curve.abscissa))
-        _draw_rate(panel, drawable, np.maximum(places, 1 / LARGEST_DRAWN))
+        _shade_allowed(panel, verdict, predicted, margin, ends)
+    panel.yaxis.set_major_formatter(lambda value, _: _written(value, panel.get_yticks().tolist()))
     ticks = tick_labels(curve)
     panel.set_xticks(places[:: ticks.step], [_as_text(words) for words in ticks.words])
     panel.set_xlabel(_as_text(ticks.shared))
 
 
-def _clip(values: list[float]) -> list[float]:
+def _clip(values: list[float]) -> np.ndarray:
     """Values no larger than can be drawn; infinite ones stay, and are not drawn."""
-    return np.where(np.isinf(values), values, np.clip(values, -LARGEST_DRAWN, LARGEST_DRAWN)).tolist()
+    return np.where(np.isinf(values), values, np.clip(values, -LARGEST_DRAWN, LARGEST_DRAWN))
 
 
 def _as_text(words: str) -> str:
     return plain(words.replace("$", r"\$"))
 
 
-def _tell_apart(panel: "Axes") -> None:
-    """Numbers of the vertical axis with as many digits as they need to differ."""
-
-    def written(value: float, _: float) -> str:
-        ticks = panel.get_yticks()
-        digits = 3
-        while digits < 9 and len({f"{tick:.{digits}g}" for tick in ticks}) != len(ticks):
-            digits += 1
-        return re.sub(r"e\+?(-?)0*", r"e\1", f"{value:.{digits}g}")
-
-    panel.yaxis.set_major_formatter(written)
+def _written(value: float, ticks: Sequence[float]) -> str:
+    """A number of the vertical axis with as many digits as its ticks need to differ."""
+    digits = 3
+    while digits < 9 and len({f"{tick:.{digits}g}" for tick in ticks}) != len(ticks):
+        digits += 1
+    return re.sub(r"e\+?(-?)0*", r"e\1", f"{value:.{digits}g}")
 
 
-def _draw_components(panel: "Axes", verdict: Verdict, curve: Curve) -> None:
+def _shade_allowed(
+    panel: "Axes", verdict: Verdict, predicted: np.ndarray, margin: np.ndarray, ends: np.ndarray
+) -> None:
+    """Shade what the claim allows, on axes with room for what is drawn."""
     from matplotlib.ticker import MaxNLocator
 
-    places = np.arange(len(curve.labels))
-    predicted = np.array(curve.predicted)
-    observed = np.array(curve.observed)
-    margin = np.nan_to_num(np.array(curve.margin))
-    bars = _bars(curve)
-    if verdict.kind == "identity":  # its tolerance is what the error is compared with
-        predicted = predicted + margin
-        margin = 0 * margin
-        bars = 0 * bars
-    is_over_time = all(label.startswith("t = ") for label in curve.labels)
-    line: dict[str, Any] = {} if is_over_time else {"linestyle": "none"}
-    panel.plot(places, predicted, **(PREDICTED | line))
-    panel.errorbar(places, observed, bars, **(OBSERVED | line))
-    ends = np.r_[predicted, observed - bars[0], observed + bars[1]]
-    ends = ends[np.isfinite(ends)]
     low = ends.min() if len(ends) else 0.0
     high = ends.max() if len(ends) else 1.0
     if 0 < low < 0.6 * high:
         low = 0.0
     room = max(0.12 * (high - low) or 0.5, 1e-12 * max(-low, high))
-    bottom = low - room
-    top = high + room
+    count = len(predicted)
     is_below, is_above = allowed_sides(verdict)
-    ends = np.r_[0, : len(predicted), len(predicted) - 1]  # as far as the panel goes
-    lower = bottom if is_below else (predicted - margin)[ends]
-    upper = top if is_above else (predicted + margin)[ends]
-    panel.fill_between(np.r_[-0.5, places, len(places) - 0.5], lower, upper, **ALLOWED)
-    panel.set(xlim=(-0.5, len(places) - 0.5), ylim=(bottom, top))
+    places = np.r_[0, :count, count - 1]  # as far as the panel goes
+    lower = low - room if is_below else (predicted - margin)[places]
+    upper = high + room if is_above else (predicted + margin)[places]
+    panel.fill_between(np.r_[-0.5, :count, count - 0.5], lower, upper, **ALLOWED)
+    panel.set(xlim=(-0.5, count - 0.5), ylim=(low - room, high + room))
     panel.yaxis.set_major_locator(MaxNLocator(3))
-    _tell_apart(panel)
 
 
-def _draw_rate(panel: "Axes", curve: Curve, places: np.ndarray) -> None:
-    """The means over the grid, and the claimed power law through their middle, on logarithmic axes."""
-    predicted = np.array(curve.predicted)
-    observed = np.array(curve.observed)
-    bars = _bars(curve)
-    panel.set(xscale="log", yscale="log")  # a bar that reaches below 0 is drawn to the panel's edge
-    panel.plot(places, predicted, **PREDICTED)
-    panel.errorbar(places, observed, bars, **OBSERVED)
-    ends = np.r_[predicted, observed, observed + bars[1], observed - bars[0]]
-    ends = ends[np.isfinite(ends) & (ends > 0)]
-    ends = np.maximum(ends, 1 / LARGEST_DRAWN)
+def _set_log_ranges(panel: "Axes", places: np.ndarray, ends: np.ndarray) -> None:
+    """Logarithmic axes with room for what is drawn; a bar that reaches below 0 is drawn to the panel's edge."""
+    ends = np.maximum(ends[ends > 0], 1 / LARGEST_DRAWN)
     low = ends.min() if len(ends) else 0.1
     high = ends.max() if len(ends) else 1.0
     room = max((high / low) ** 0.12, 1.05)
     side_room = (places.max() / places.min()) ** SIDE_ROOM
+    panel.set(xscale="log", yscale="log")
     panel.set(xlim=(places.min() / side_room, places.max() * side_room), ylim=(low / room, high * room))
     panel.minorticks_off()
     panel.set_yticks(np.geomspace(low, high, 3))
-    _tell_apart(panel)
-
-
-def _bars(curve: Curve) -> np.ndarray:
-    """Lengths below and above each observation, (2, V); 0 where there is no interval or none on that side."""
-    difference = np.array(curve.observed) - np.array(curve.predicted)
-    bars = np.array([difference - np.array(curve.low), np.array(curve.high) - difference])
-    return np.where(np.isfinite(bars), np.maximum(bars, 0), 0.0)
-
-
-def _add_legend(figure: "FigureBase") -> None:
-    from matplotlib.lines import Line2D
-    from matplotlib.patches import Patch
-
-    handles = [
-        Line2D([], [], **PREDICTED, label="predicted"),
-        Line2D([], [], **OBSERVED, label="observed"),
-        Patch(**ALLOWED, label="allowed"),
-    ]
-    figure.legend(handles=handles, loc="upper center", ncols=3, borderaxespad=0.1)

@@ -4,14 +4,14 @@ import functools
 import itertools
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import xarray as xr
 
 from moe_theory.core.errors import InvalidValueError, unknown_name
 from moe_theory.core.papers import find_paper, paper_names, undeclared
 from moe_theory.plot import FigureSpec
-from moe_theory.plot.style import FORMS, Form, PictureStyle, our_style, saved, style_of
+from moe_theory.plot.style import FORMS, Form, font_sizes, inches, our_style, saved
 from moe_theory.report import overview
 from moe_theory.runs import Progress, automatic, quiet, shown
 from moe_theory.runs.files import prepare_folder, write_together
@@ -22,8 +22,6 @@ from moe_theory.verification.settings import with_settings
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-SUFFIXES = {"csv": ".csv", "netcdf": ".nc"}  # of the numbers behind a figure
 
 
 def figures_of(paper: str) -> Mapping[str, FigureSpec]:
@@ -46,7 +44,6 @@ def figure(
     dims: Mapping[str, Any] | None = None,
     settings: Mapping[str, Any] | None = None,
     width: float | str | None = None,
-    style: str | Path | None = None,
     progress: Progress = automatic,
 ) -> tuple[xr.Dataset, "Figure"]:
     """Compute and draw a figure of a paper, at its own settings or at yours, as `moe-theory figures` does.
@@ -61,7 +58,6 @@ def figure(
         dims: static sizes by name, such as {"num_features": 20}; others stay as in the paper.
         settings: parameters by name on top of the reading's choices, such as {"truth_scale": 0.2}.
         width: inches, or a text such as "8cm"; the height follows. None takes the figure's own size.
-        style: a matplotlib style sheet on top of ours. With `text.usetex: True` in it LaTeX sets the words.
     Returns: the numbers behind the figure, with the command that computes them in their attributes, and the figure,
         which a notebook shows and `savefig` writes.
     Raises: UnknownNameError, InvalidValueError for what cannot be drawn.
@@ -80,88 +76,83 @@ def figure(
     paper, _, figure_name = name.partition(".")
     if figure_name not in figures_of(paper):
         raise undeclared("figure", name, [f"{paper}.{declared}" for declared in figures_of(paper)])
-    look = style_of(width, style)
-    ((spec, compute),) = _planned(paper, [figure_name], reading, replicates, seed, rounds, experts, dims, settings)
+    wide = inches(width)
+    ((spec, compute),) = _planned(
+        paper,
+        [figure_name],
+        reading=reading,
+        replicates=replicates,
+        seed=seed,
+        settings=settings,
+        rounds=rounds,
+        experts=experts,
+        dims=dims,
+    )
     with shown(progress) as listener:
-        data = _with_look(compute(listener), look)
-    with our_style(look.settings):
-        return data, layout.drawn(spec, data, look.width)
+        data = _with_width(compute(listener), width)
+    with our_style(font_sizes(wide)):
+        return data, layout.drawn(spec, data, wide)
 
 
 def make_figures(
     paper: str,
     names: Sequence[str] = (),
     *,
-    reading: str | None = None,
-    replicates: int | None = None,
-    seed: int = 0,
-    rounds: int | None = None,
-    experts: Sequence[int] | None = None,
-    dims: Mapping[str, Any] | None = None,
-    settings: Mapping[str, Any] | None = None,
     forms: Sequence[Form] = ("svg",),
-    data: Literal["csv", "netcdf"] = "csv",
     width: float | str | None = None,
-    style: str | Path | None = None,
     out: str | Path = "figures",
     progress: Progress = quiet,
+    **asked: Any,
 ) -> list[Path]:
     """Compute and draw figures of a paper: `out`/`paper`/NAME.svg, and NAME.csv with the numbers behind it.
 
     Args:
         names: of figures; none, or `all`, for all of the paper's.
-        replicates: for every figure; None takes each figure's own number.
         forms: of the pictures: svg, pdf or png.
-        data: what the numbers are written as.
-        reading, seed, rounds, experts, dims, settings, width, style: as of `figure`.
+        width: as of `figure`.
+        asked: reading, replicates, seed, rounds, experts, dims and settings, as of `figure`.
     Returns: the paths, the pictures of a figure and its numbers in turn.
     Raises: UnknownNameError, InvalidValueError or OutputError.
     """
     from moe_theory.plot import layout
 
+    forms = list(dict.fromkeys(forms))
     for form in forms:
         if form not in FORMS:
             raise unknown_name("format", form, FORMS)
-    if data not in SUFFIXES:
-        raise unknown_name("format of data", data, SUFFIXES)
-    look = style_of(width, style)
-    planned = _planned(paper, names, reading, replicates, seed, rounds, experts, dims, settings)
-    suffixes = [*(f".{form}" for form in dict.fromkeys(forms)), SUFFIXES[data]]
-    pairs = itertools.product([spec.name for spec, _ in planned], suffixes)
-    folder = prepare_folder(Path(out) / paper, [f"{name}{suffix}" for name, suffix in pairs])
+    wide = inches(width)
+    planned = _planned(paper, names, **asked)
+    pairs = itertools.product([spec.name for spec, _ in planned], [*forms, "csv"])
+    folder = prepare_folder(Path(out) / paper, [f"{name}.{suffix}" for name, suffix in pairs])
     paths = []
     for spec, compute in planned:
-        numbers = _with_look(compute(progress), look)
-        with our_style(look.settings):
-            picture = layout.drawn(spec, numbers, look.width)
-            texts: dict[str, str | bytes] = {
-                f"{spec.name}.{form}": saved(picture, form, spec.title, spec.caption(numbers))
-                for form in dict.fromkeys(forms)
-            }
-        texts[f"{spec.name}{SUFFIXES[data]}"] = to_csv(numbers) if data == "csv" else as_netcdf(numbers)
-        paths += write_together(folder, texts)
+        data = _with_width(compute(progress), width)
+        texts: dict[str, str | bytes] = {}
+        with our_style(font_sizes(wide)):
+            picture = layout.drawn(spec, data, wide)
+            for form in forms:
+                texts[f"{spec.name}.{form}"] = saved(picture, form, spec.title, spec.caption(data))
+        paths += write_together(folder, texts | {f"{spec.name}.csv": to_csv(data)})
     return paths
 
 
 def _planned(
     paper: str,
     names: Sequence[str],
-    reading: str | None,
-    replicates: int | None,
-    seed: int,
-    rounds: int | None,
-    experts: Sequence[int] | None,
-    dims: Mapping[str, Any] | None,
-    settings: Mapping[str, Any] | None,
+    *,
+    reading: str | None = None,
+    replicates: int | None = None,
+    seed: int = 0,
+    settings: Mapping[str, Any] | None = None,
+    **options: Any,
 ) -> list[tuple[FigureSpec, Callable[[Progress], xr.Dataset]]]:
-    """The figures that are asked for, and what computes each of them."""
+    """The figures that are asked for, and what computes each of them. `options`: rounds, experts and dims."""
     specs = _selected(paper, names)
     choice = _reading_of(paper, reading, settings)
-    for name, number in (("replicates", replicates), ("rounds", rounds)):
+    changes = {name: value for name, value in options.items() if value not in (None, {})}
+    for name, number in (("replicates", replicates), ("rounds", options.get("rounds"))):
         if number is not None and number < 1:
             raise InvalidValueError(f"{name}={number} must be at least 1. Raise {name}.", argument=name)
-    options = {"rounds": rounds, "experts": experts, "dims": dims or None}
-    changes = {name: value for name, value in options.items() if value is not None}
     planned = []
     for spec in specs:
         count = replicates or spec.replicates
@@ -198,15 +189,12 @@ def _selected(paper: str, names: Sequence[str]) -> list[FigureSpec]:
     return [figure for name, figure in figures.items() if name in names]
 
 
-def _with_look(data: xr.Dataset, look: PictureStyle) -> xr.Dataset:
-    """The data, whose command asks for this look too."""
-    return data.assign_attrs(command=" ".join([data.attrs["command"], *look.options]))
-
-
-def as_netcdf(data: xr.Dataset) -> bytes:
-    """The numbers behind a figure with their coordinates and attributes, as netCDF (version 3)."""
-    flags = {name: int(value) for name, value in data.attrs.items() if isinstance(value, bool)}
-    return bytes(data.assign_attrs(flags).to_netcdf(engine="scipy"))
+def _with_width(data: xr.Dataset, width: float | str | None) -> xr.Dataset:
+    """The data, whose command asks for this width too."""
+    if width is None:
+        return data
+    option = f"--width {width if isinstance(width, str) else f'{width:g}in'}"
+    return data.assign_attrs(command=f"{data.attrs['command']} {option}")
 
 
 def to_csv(data: xr.Dataset) -> str:

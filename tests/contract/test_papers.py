@@ -227,7 +227,7 @@ def test_a_new_paper_has_everything(tmp_path):
     assert json.loads(cited)["papers"] == ["queues"]
     assert "{azar," in json.loads(cited)["bibtex"]
     assert (tmp_path / "figures" / "queues" / "peaks.csv").is_file()
-    assert recorded.startswith(f"{tmp_path / 'queues' / 'recorded.json'}: 6 verdicts, 6 of them new\n")
+    assert recorded.startswith(f"{tmp_path / 'queues' / 'recorded.json'}: 6 verdicts\n")
     assert "false (proved)" in why
     assert "both of its draws are that expert. Objection. draws are meant to differ." in " ".join(why.split())
     lines = [line.split(maxsplit=3) for line in stated.splitlines()[3:]]

@@ -14,7 +14,7 @@ from moe_theory.cli import output
 from moe_theory.deep import presets, runs
 from moe_theory.deep import report as pages
 from moe_theory.deep.params import Dims
-from moe_theory.report import citations
+from moe_theory.report import bibliography
 from moe_theory.verification.registry import select_claims
 from moe_theory.verification.verdict import Report
 
@@ -169,7 +169,7 @@ def test_what_cannot_be_met_is_refused_before_anything_runs(options, named, refu
 
 
 def test_claims_are_cited_for_the_papers_of_their_figures():
-    papers = {claim.id: citations.papers_of("deep", claim.id) for claim in select_claims(["deep"])}
+    papers = {claim.id: bibliography.papers_of("deep", claim.id) for claim in select_claims(["deep"])}
     assert {paper for of in papers.values() for paper in of} == {"continual", "edge", "reinforced"}
     of_edge = {claim for claim, of in papers.items() if "edge" in of}
     assert of_edge == {claim.id for claim in select_claims(["deep.edge-figure-4.*"])}

@@ -410,7 +410,7 @@ def modules(chance: random.Random, seeds: Seeds) -> Input:
         text = said + own.replace("return run.records.update_norm[-1]", chance.choice(BODIES))
     run = "verify --reading quick --replicates 64 --out {here}/out"
     search = "explore mine.moves --over noise_scale=0.1,0.2 --replicates 64 --out {here}/out"
-    command = chance.choice(("verify --list", run, search, run))
+    command = chance.choice(("statements --claims", run, search, run))
     words = f"{command} --module {{here}}/own.py".split() + chance.choice(([], [], ["--json"]))
     return Input(words, {"own.py": text.encode(errors="surrogateescape")})
 
@@ -437,9 +437,7 @@ none, other = {{}}, {{1: part}}
     name = chance.choice(("mine", "mine", "mine", "mine", "none", "other", "SAID", "nothing", "", SAID))
     claim = chance.choice(("continual.lemma-4", "edge.lemma-2", "merging.lemma-1", SAID))
     words = ["verify", claim, "--system", f"{{here}}/own.py:{name}", "--reading", "quick", "--replicates", "64"]
-    words += ["--out", "{here}/out", *chance.choice(([], ["--json"], ["--list"]))]
-    if chance.random() < 0.2:
-        words = ["statements", "--system", f"{{here}}/own.py:{name}", "--from", "{here}/out"]
+    words += ["--out", "{here}/out", *chance.choice(([], ["--json"]))]
     return Input(words, {"own.py": text.encode(errors="surrogateescape")})
 
 
@@ -482,7 +480,7 @@ def options(chance: random.Random, seeds: Seeds) -> Input:
         words += [value] if isinstance(each, click.Argument) else [each.opts[0], value]
     if any(each.name == "out" for each in parameters) and "--out" not in words:
         words += ["--out", "{here}/out"]
-    if name == "verify" and not {"--list", "--replicates"} & {*words}:
+    if name == "verify" and "--replicates" not in words:
         words += ["--replicates", "16"]
     files: dict[str, bytes | Path] = {
         "run": chance.choice([seeds.folder / each for each in FOLDERS]),
@@ -522,7 +520,6 @@ COMMANDS = (
     ["sweep", "show", "{here}/sweep"],
     ["figures", "--list"],
     ["deep", "--list"],
-    ["verify", "continual.lemma-4", "--list"],
     FOLDERS["explore"].split(),
     [],
     ["--help"],
@@ -608,8 +605,7 @@ SPECIAL = (  # commands, and what they read that is no file
     ("sweep {here}/grid.toml --out {here}/sweep", "sweep/.replacing"),
     ("bound --checkpoint {here}/x", "x"),
     ("bound --checkpoint {here}/c", "c/model.safetensors"),
-    ("figures continual figure-2 --style {here}/x", "x"),
-    ("verify continual.lemma-4 --list --module {here}/x.py", "x.py"),
+    ("statements --claims --module {here}/x.py", "x.py"),
     ("deep continual-mnist-small --data {here}/x --replicates 1", "x"),
     ("deep continual-mnist-small --data {here}/data --replicates 1", "data/mine.npz"),
     ("deep continual-mnist-small --data {here}/data --replicates 1", "data/train-images-idx3-ubyte"),

@@ -14,7 +14,7 @@ from matplotlib.axes import Axes
 
 from moe_theory.plot import style
 from moe_theory.report import pages, panels
-from moe_theory.report.rendering import to_markdown
+from moe_theory.report.rendering import to_html
 from moe_theory.verification import Claim
 from moe_theory.verification.registry import all_claims
 from moe_theory.verification.statement import bearing
@@ -267,5 +267,5 @@ def check_written_down(judged: Sequence[Verdict], claims: Sequence[Claim]) -> No
     report = Report(list(judged), "a command", 0, 0.01, {}, False, {})
     document = json.loads(pages.to_json(report))
     assert len(document["verdicts"]) == len(judged)
-    page = to_markdown(report)
-    assert all(f"</a>`{claim.id}`\n" in page for claim in claims)
+    page = to_html(report)
+    assert all(f'<span class="id mono">{claim.id}</span>' in page for claim in claims)

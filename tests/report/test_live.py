@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import readme
 from test_browser import CONTRAST, CONTRASTS, PHONE, overflow, sync_api
 
 from moe_theory import continual
@@ -176,7 +177,7 @@ def test_keys_move_sliders(opened):
     assert numbers(page, "theorem-1")[1:] == after[1:]
 
 
-@pytest.mark.parametrize(("scheme", "theme"), [("light", overview.LIGHT), ("dark", overview.DARK)])
+@pytest.mark.parametrize(("scheme", "theme"), [("light", overview.LIGHT), ("dark", readme.DARK)])
 def test_has_the_overviews_colours_and_is_legible(opened, scheme, theme):
     page = opened(color_scheme=scheme)
     for name in SETTINGS:

@@ -1,4 +1,4 @@
-"""What an interpreter and a notebook show: short lines, tables in the report's palette, pictures, pages."""
+"""What an interpreter and a notebook show: short lines, tables, pictures, pages."""
 
 import dataclasses
 import json
@@ -32,23 +32,19 @@ def test_lists_are_tables_with_a_row_each(verdicts):
     assert list(frame["status"]) == [verdict.status.value for verdict in verdicts]
     assert list(frame["difference_high"]) == [verdict.interval[1] for verdict in verdicts]
     page = verdicts._repr_html_()
-    assert page.count("<tr>") == 1 + len(verdicts)
-    assert page.count('class="badge s-') == len(verdicts)
+    assert page.count("<tr") == 1 + len(verdicts)
+    assert all(verdict.claim in page for verdict in verdicts)
     assert verdicts[:1].to_frame().shape[0] == 1
-    assert "<tr>" in mt.statements("edge")._repr_html_()
+    assert "<tr" in mt.statements("edge")._repr_html_()
 
 
-def test_a_page_of_one_has_its_own_style_and_reaches_no_other(verdicts):
-    page = verdicts[0]._repr_html_()
-    style = page.partition("<style>")[2].partition("</style>")[0]
-    colours, rules = style.rsplit("\n.moe-theory-shown {", 1)
-    assert colours.count("{") == colours.count("moe-theory-shown") + 1  # of a medium
-    assert rules.count("{") + 1 == rules.count("}")
-    assert rules.endswith("}")
-    assert "--ok-bg" in style
-    assert "<script" not in page
-    claim = mt.claims("continual.lemma-4")[0]
-    assert "<math" in claim._repr_html_()
+def test_a_page_of_one_has_no_script_and_typesets_formulas(verdicts):
+    assert "<script" not in verdicts[0]._repr_html_()
+    assert "<img" in next(verdict for verdict in verdicts if verdict.curve)._repr_html_()
+    assert "<math" in mt.claims("continual.lemma-4")[0]._repr_html_()
+    card = mt.statements("continual.lemma-8")[0]._repr_html_()
+    assert "<strong>Why.</strong>" in card
+    assert "<svg" not in card  # which needs the page's style
 
 
 def test_words_are_no_markup(verdicts):
@@ -66,6 +62,6 @@ def test_a_verdict_has_a_picture_or_says_that_it_has_none(verdicts):
 
 def test_a_report_is_what_the_command_writes(verdicts, tmp_path):
     paths = verdicts.report(tmp_path / "out")
-    assert [path.name for path in paths] == ["report.html", "report.md", "verdicts.json"]
+    assert [path.name for path in paths] == ["report.html", "verdicts.json"]
     kept = json.loads(paths[-1].read_text())
     assert [each["claim"] for each in kept["verdicts"]] == [verdict.claim for verdict in verdicts]

@@ -13,6 +13,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pandas as pd
 import pytest
+import readme
 import xarray as xr
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
@@ -22,7 +23,7 @@ import moe_theory as mt
 from moe_theory.core.errors import InvalidValueError
 from moe_theory.merging import adversary, experiments
 from moe_theory.plot import Curves, ramp, roles, style
-from moe_theory.report import overview, plots
+from moe_theory.report import overview, plots, wording
 from moe_theory.report.wording import statement_status
 from moe_theory.verification import recorded
 from moe_theory.verification.registry import all_claims, select_readings
@@ -125,7 +126,7 @@ def test_the_csv_gives_back_what_was_computed(measured, tmp_path):
     """The README's pictures are drawn from it."""
     data, path = measured, tmp_path / "overview.csv"
     path.write_text(plots.to_csv(data))
-    again = overview.read(path)
+    again = readme.read_data(path)
     assert list(again.panel.values) == list(data.panel.values)
     for value in Curves._fields:
         np.testing.assert_allclose(again[value].transpose(*data[value].dims), data[value], rtol=1e-5)
@@ -241,14 +242,12 @@ def test_colours_stand_out_on_a_light_page(page):
     assert all(contrast(colour, page) >= WORDS for colour in (roles.ORANGE, roles.BLUE, roles.INK))
 
 
-@pytest.mark.parametrize(
-    ("theme", "pages"), [(overview.LIGHT, ("white", PAGE)), (overview.DARK, ("#0d1117", DARK_PAGE))]
-)
+@pytest.mark.parametrize(("theme", "pages"), [(overview.LIGHT, ("white", PAGE)), (readme.DARK, ("#0d1117", DARK_PAGE))])
 def test_the_overview_is_legible_on_its_page(theme, pages):
     """Its pages are the site's and GitHub's."""
     words = (theme.ink, theme.soft, theme.measured, theme.printed)
     assert all(contrast(colour, page) >= WORDS for page in pages for colour in words)
-    assert all(contrast(badge, word) >= WORDS for badge, word in theme.statuses.values())
+    assert all(contrast(badge, word) >= WORDS for badge, word in map(theme.badge, wording.STATEMENT_MEANINGS))
 
 
 def test_roles_stay_apart_in_grey():

@@ -1,4 +1,4 @@
-"""The page, its Markdown and its JSON: all say the same, whatever the verdicts say, and can be read again."""
+"""The page and its JSON: both say the same, whatever the verdicts say, and can be read again."""
 
 import dataclasses
 import functools
@@ -19,13 +19,10 @@ from moe_theory.core.errors import DamagedError, OutputError
 from moe_theory.core.papers import paper_names
 from moe_theory.plot import markdown
 from moe_theory.plot.symbols import marked
-from moe_theory.report import pages, proofs, rendering, wording
+from moe_theory.report import pages, rendering, wording
 from moe_theory.report.bibliography import entry_of
-from moe_theory.report.rendering import to_markdown
-from moe_theory.report.wording import facts
 from moe_theory.verification import recorded
-from moe_theory.verification.catalog import statements
-from moe_theory.verification.verdict import Status, Stop, source_of
+from moe_theory.verification.verdict import Status, Stop
 
 HOSTILE = "<script>alert(1)</script> | \"quoted\" & 'so' `code` {{ 7 * 7 }} ](javascript:x)"
 BLOCKS = [
@@ -91,7 +88,6 @@ def test_every_verdict_has_its_card(report, page):
 
 
 def test_every_statement_has_one_card_in_the_order_that_people_ask(report, page, text):
-    made = to_markdown(report)
     for known in wording.judged_statements(report):
         of = known.statement
         words = " ".join(page.words[wording.statement_anchor(of)].split())
@@ -101,7 +97,6 @@ def test_every_statement_has_one_card_in_the_order_that_people_ask(report, page,
         asked = [*map(shown, asked), *([decided.command] if decided else [])]
         places = [words.index(" ".join(each.split())) for each in asked]
         assert places == sorted(places), of.name
-        assert f"## {of.where} ({of.paper}): {known.words}".split("(")[0] in made
     counts = wording.statement_counts(wording.judged_statements(report))
     assert f"{sum(counts.values())} statements, decided by {len(report.verdicts)} verdicts" in text
     assert all(f"<b>{count}</b>" in text for count in counts.values())
@@ -172,13 +167,13 @@ def test_error_budget_and_versions_are_printed(report, text):
     (spent,) = [verdict for verdict in report.verdicts if verdict.stopped is Stop.BUDGET]
     reached = [verdict for verdict in report.verdicts if verdict.status is not Status.ERROR]
     assert len(reached) < len(report.verdicts)
-    for page in (Page(text.replace("<footer>", '<footer id="foot">')).words["foot"], to_markdown(report)):
-        assert f"any of the {len(reached)} verdicts is false is at most 0.01 (as replicates grow" in page
-        assert "0.000167 each" in page
-        assert "900 seconds; used up by" in page
-        assert spent.claim in page[page.index("used up by") :]
-        for name, version in report.versions.items():
-            assert f"{name} {version}" in page
+    page = Page(text.replace("<footer>", '<footer id="foot">')).words["foot"]
+    assert f"any of the {len(reached)} verdicts is false is at most 0.01 (as replicates grow" in page
+    assert "0.000167 each" in page
+    assert "900 seconds; used up by" in page
+    assert spent.claim in page[page.index("used up by") :]
+    for name, version in report.versions.items():
+        assert f"{name} {version}" in page
 
 
 def test_hostile_words_stay_words(report):
@@ -192,13 +187,6 @@ def test_hostile_words_stay_words(report):
     assert [tag for tag, _, _ in page.elements].count("script") == 1
     assert "49" not in re.sub(r"base64,[^\"]*", "", text)[text.index("</script>", text.index("<main>")) - 40 :]
     assert "javascript:x" in page.words[wording.verdict_anchor(verdict)]
-    made = to_markdown(evil)
-    parsed = MarkdownIt("commonmark").enable("table").parse(made)
-    parts = [part for token in parsed for part in [token, *(token.children or [])]]
-    assert all(re.fullmatch(r'<a id="[^"<>]*">|</a>', part.content) for part in parts if part.type.startswith("html"))
-    assert all(part.attrs["href"].startswith("#") for part in parts if part.type == "link_open")
-    (row,) = [line for line in made.splitlines() if "[REFUTED]" in line or "[SUPPORTED]" in line or "[INCONC" in line]
-    assert len(re.findall(r"(?<!\\)\|", row)) == 4
     assert json.loads(pages.to_json(evil))["verdicts"][0]["reason"] == HOSTILE
     for words in BLOCKS:
         parsed = MarkdownIt("commonmark").enable("table").parse(str(markdown.words(words)))
@@ -237,22 +225,10 @@ def test_formulas_in_a_sentence_are_typeset(report):
     assert "times_two." in card
 
 
-def test_markdown_says_what_the_page_says(report):
-    made = to_markdown(report)
-    assert set(re.findall(r"\(#(.*?)\)", made)) <= set(re.findall(r'<a id="(.*?)"', made))
-    for verdict in report.verdicts:
-        start = made.index(f'<a id="{wording.verdict_anchor(verdict)}">')
-        section = made[start : made.index(verdict.command, start)]
-        for fact in facts(verdict):
-            assert f"| {fact.label} | {fact.text()} |" in section
-    assert f"${report.verdicts[0].formula}$" in made
-
-
 def test_an_empty_report_is_a_page(report):
     empty = with_verdicts(report)
     assert Page(rendering.to_html(empty)).wrong == []
     assert "0 verdicts" in rendering.to_html(empty)
-    assert to_markdown(empty)
 
 
 def test_files_say_the_same_again(report, tmp_path):
@@ -304,9 +280,8 @@ def test_a_verdict_for_several_readings_belongs_to_each_and_counts_once(report, 
     both = samples.verdict(reading="unit-signal", also=["sibling"], command="verify --reading unit-signal --seed 0")
     alone = samples.verdict(reading="independent-signal")
     (chapter,) = wording.arranged(with_verdicts(report, both, alone))
-    assert chapter.readings == ["unit-signal", "sibling", "independent-signal"]
-    assert [chapter.verdict(chapter.entries[0], reading) for reading in chapter.readings] == [both, both, alone]
-    assert (chapter.counts().total(), [chapter.counts(reading).total() for reading in chapter.readings]) == (2, [1] * 3)
+    entries = [*chapter.others, *(entry for _, entries in chapter.statements for entry in entries)]
+    assert [entry.verdicts for entry in entries] == [[both, alone]]
     page = Page(rendering.to_html(with_verdicts(report, both, alone)))
     assert (page.wrong, page.open) == ([], [])
     assert "unit-signal\nsibling" in page.attributes("data-reading")
@@ -407,13 +382,12 @@ def test_one_strange_field_is_refused_or_shown(report, tmp_path):
         ),
     )
     assert Page(rendering.to_html(made)).wrong == []
-    assert to_markdown(made).encode()
 
 
 def test_what_cannot_be_shown_replaces_nothing(report, tmp_path, monkeypatch):
     paths = pages.write_report(with_verdicts(report, samples.verdict()), tmp_path)
     before = [path.read_bytes() for path in paths]
-    monkeypatch.setattr(pages, "to_markdown", lambda report: 1 / 0)
+    monkeypatch.setattr(pages, "to_html", lambda report: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         pages.write_report(with_verdicts(report), tmp_path)
     assert [path.read_bytes() for path in paths] == before
@@ -469,16 +443,3 @@ def test_a_paper_s_recorded_verdicts_are_a_page(tmp_path, monkeypatch, capsys):
         with pytest.raises(SystemExit) as stop:
             cli.main(arguments)
         assert stop.value.code == 2
-
-
-def test_a_paper_s_proofs_are_a_page_with_their_programs(tmp_path, capsys):
-    cli.main(["report", "--proofs", "continual", "--out", str(tmp_path)])
-    assert capsys.readouterr().out.split() == [str(tmp_path / proofs.PAGE)]
-    text = (tmp_path / proofs.PAGE).read_text(encoding="utf-8")
-    page = Page(text)
-    assert page.wrong == []
-    shown = {html.unescape(part) for part in re.findall(r"<pre.*?><code>(.*?)</code></pre>", text, re.DOTALL)}
-    for each in statements("continual"):
-        for kind, proof in each.proofs.items():
-            assert source_of(proof.path) in shown, (each.name, kind)
-            assert each.name in text

@@ -22,7 +22,7 @@ from moe_theory.core.errors import (
     OutputError,
     UnknownNameError,
 )
-from moe_theory.plot import drives, layout, style
+from moe_theory.plot import drives, style
 from moe_theory.report import plots
 from moe_theory.verification.catalog import all_figure_titles
 
@@ -138,10 +138,8 @@ def test_selects_all_in_the_papers_order(names):
         ({"names": ["figure-2"], "dims": {"num_feature": 9}}, InvalidValueError, "Did you mean 'num_features'"),
         ({"settings": {"noise_scal": 1}}, InvalidValueError, "Did you mean 'noise_scale'"),
         ({"forms": ["pfd"]}, UnknownNameError, "Did you mean 'pdf'"),
-        ({"data": "netcfd"}, UnknownNameError, "Did you mean 'netcdf'"),
         ({"width": "3.25inch"}, InvalidValueError, "Write it as 3.25in, 8cm or 80mm"),
         ({"width": 0.5}, InvalidValueError, "width=0.5 must be from 2in to 40in"),
-        ({"style": "none.mplstyle"}, InvalidValueError, "style=none.mplstyle cannot be read"),
     ],
 )
 def test_refuses_before_making_a_folder(shortened, tmp_path, asked, error, words):
@@ -257,17 +255,15 @@ def drawing(monkeypatch):
 
 
 def test_writes_every_format_at_a_width_the_same_again(drawing, tmp_path):
-    """Catches dates in files, a size that is not the one asked for, and numbers or attributes lost in netCDF."""
-    (tmp_path / "mine.mplstyle").write_text("lines.linewidth: 3  # mine\n")
-    asked = {"rounds": 5, "width": "8cm", "style": tmp_path / "mine.mplstyle", "data": "netcdf"}
+    """Catches dates in files, and a size that is not the one asked for."""
+    asked = {"rounds": 5, "width": "8cm"}
     forms = {"forms": ["svg", "pdf", "png"]}
     paths = plots.make_figures("continual", settings={"noise_scale": "0.2"}, out=tmp_path, **forms, **asked)
-    assert [path.name for path in paths] == ["line.svg", "line.pdf", "line.png", "line.nc"]
-    kept = xr.load_dataset(paths[-1])
-    np.testing.assert_allclose(kept.level, np.linspace(0, 1, 5))
-    options = f"--set noise_scale=0.2 --replicates 4 --seed 0 --rounds 5 --width 8cm --style {asked['style']}"
-    assert kept.attrs["command"] == f"moe-theory figures continual line --reading unit-signal {options}"
-    assert description_of(paths[0].read_text(encoding="utf-8")).endswith(options)
+    assert [path.name for path in paths] == ["line.svg", "line.pdf", "line.png", "line.csv"]
+    np.testing.assert_allclose(pd.read_csv(paths[-1]).level, np.linspace(0, 1, 5))
+    options = "--set noise_scale=0.2 --replicates 4 --seed 0 --rounds 5 --width 8cm"
+    command = f"moe-theory figures continual line --reading unit-signal {options}"
+    assert description_of(paths[0].read_text(encoding="utf-8")).endswith(command)
     again = plots.make_figures("continual", settings={"noise_scale": "0.2"}, out=tmp_path / "again", **forms, **asked)
     assert [path.read_bytes() for path in again[:3]] == [path.read_bytes() for path in paths[:3]]
     root = ElementTree.fromstring(paths[0].read_text(encoding="utf-8"))
@@ -286,18 +282,6 @@ def test_a_figure_of_python_is_drawn_and_shows_itself(drawing, keeps_its_words):
     assert "width" not in own.attrs["command"]
     with pytest.raises(UnknownNameError, match=re.escape("Did you mean 'continual.line'")):
         mt.figure("continual.lien")
-
-
-def test_style_sheets_that_cannot_be(tmp_path):
-    for text, words in (("lines.linewith: 3", "lines.linewidth"), ("lines.linewidth: wide", "wide")):
-        (tmp_path / "mine.mplstyle").write_text(text)
-        with pytest.raises(InvalidValueError, match=words) as caught:
-            style.style_of(None, tmp_path / "mine.mplstyle")
-        assert "\n" not in str(caught.value)
-
-
-def test_words_for_latex_are_escaped_but_for_formulas():
-    assert layout.for_tex("10–90 % of $x_1$, κ") == r"10--90 \% of $x_1$, $\kappa$"
 
 
 @pytest.mark.parametrize(("width", "expected"), [("3.25in", 3.25), ("8.89cm", 3.5), ("88.9 mm", 3.5), (7, 7), ("7", 7)])

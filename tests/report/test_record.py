@@ -11,7 +11,6 @@ import pytest
 from moe_theory import cli
 from moe_theory.core import papers
 from moe_theory.core.errors import DamagedError, DeclarationError
-from moe_theory.plot.markdown import terminal
 from moe_theory.report import pages, record
 from moe_theory.runs.store import Store
 from moe_theory.verification import Status, Verdict, challenges, proofs, recorded, registry
@@ -80,12 +79,7 @@ def test_a_statement_is_recorded_alone_and_no_other_number_moves(tmp_path, whole
     file.write_text(recorded.written(whole))
     monkeypatch.setattr(recorded, "file_of", lambda paper, name: file)
     kept = record.own(changed)
-    head, *lines = map(str, terminal(record.documented([kept]).text(80)))
-    assert head == f"{file}: {len(CLAIMS)} verdicts, 1 of them other than before"
-    was = f"was SUPPORTED of {verdict(CLAIMS[1].id).replicates} replicates"
-    assert lines == [f"  {CLAIMS[1].id} under balanced: REFUTED of 16 replicates, {was}"]
     record.write(kept)
-    assert record.documented([kept]).body()[0]["changed"] == []
     assert recorded.parsed(file.read_text(), "here") == kept.run
 
 
@@ -102,14 +96,11 @@ def test_the_command_writes_what_it_says(tmp_path, whole, monkeypatch, capsys):
     monkeypatch.setattr(recorded, "file_of", lambda paper, name=recorded.NAME: file.with_name(name))
     run = folder_of(tmp_path, verdict(CLAIMS[1].id, Status.REFUTED))
     cli.main(["record", str(run)])
-    assert capsys.readouterr().out.startswith(f"{file}: {len(CLAIMS)} verdicts, {len(CLAIMS)} of them new\n")
+    assert capsys.readouterr().out == f"{file}: {len(CLAIMS)} verdicts\n"
     file.unlink()
     cli.main(["record", str(run), "--json"])
     (told,) = json.loads(capsys.readouterr().out)
     assert (told["path"], told["paper"], told["verdicts"]) == (str(file), "deep", len(CLAIMS))
-    assert len(told["changed"]) == len(CLAIMS)  # there was no file
-    cli.main(["record", str(run)])
-    assert "0 of them other than before" in capsys.readouterr().out
 
 
 def test_the_error_of_a_record_is_at_least_that_of_its_verdicts(tmp_path, whole):
@@ -135,7 +126,7 @@ def test_a_file_of_another_paper_is_not_written_over(tmp_path, whole):
     file = tmp_path / recorded.NAME
     file.write_text(recorded.written(dataclasses.replace(whole, paper="queues")))
     with pytest.raises(DamagedError, match="is the record of queues, and no place for that of deep"):
-        record.documented([record.PaperRecord(file, whole)])
+        record.write(record.PaperRecord(file, whole))
 
 
 def test_a_proof_that_fails_is_not_recorded(tmp_path, empty, monkeypatch):
@@ -197,10 +188,8 @@ def test_searches_replace_those_of_the_same_statements_and_the_others_stay(tmp_p
     assert [each.to_json() for each in found.searches] == [before[0].to_json(), own.to_json()]
     found = found._replace(path=tmp_path / "record.json")
     record.write(found)
-    assert found.changed() == []
-    other = kept_search(tmp_path / "new", "edge.lemma-7", 11)
-    (changed,) = found._replace(searches=[before[0], other]).changed()
-    assert (changed.claim, changed.after) == ("edge.lemma-7", "unbroken at 11 settings")
+    (first, second) = json.loads(found.path.read_text())
+    assert (first["settings"], second["settings"]) == (5, 9)
 
 
 def test_a_search_of_what_is_not_declared_free_is_not_recorded(tmp_path):

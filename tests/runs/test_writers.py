@@ -19,7 +19,6 @@ OF_MODULES = {"np": {"save"}, "os": {"replace", "rename"}, "json": {"dump"}, "sh
 DURABLE = {"whole", "whole_set"}  # which give a temporary name, and put what is written there in its place
 ELSEWHERE = {
     "plot/style.py:saved": "into memory",
-    "report/plots.py:as_netcdf": "into memory",
     "plot/layout.py:_repr_png_": "into memory",
     "plot/svg.py:written": "into memory",
     "cli/__init__.py:format_epilog": "Click's, into memory",

@@ -20,7 +20,7 @@ import moe_theory as mt
 from moe_theory.cli import verify as command
 from moe_theory.core.errors import DamagedError, DeclarationError, InvalidValueError
 from moe_theory.report import exploration
-from moe_theory.report.challenge import bars, headline
+from moe_theory.report.challenge import headline
 from moe_theory.report.verdicts import searches_document
 from moe_theory.runs import Run, quiet
 from moe_theory.runs.store import Store
@@ -368,7 +368,6 @@ def test_a_map_of_a_choice_is_of_its_labels(declare):
         ("slow", 1.0): "REFUTED", ("slow", 3.0): "REFUTED", ("plain", 1.0): "SUPPORTED", ("plain", 3.0): "REFUTED"
     }  # fmt: skip
     assert found.summary() == ["SUPPORTED at 1 of 4 points", "REFUTED at 3 of 4 points"]
-    assert [row["law"] for row in exploration.rows(found)] == ["slow", "slow", "plain", "plain"]
     figure = Figure()
     exploration.picture(found).draw(figure)
     assert [tick.get_text() for tick in figure.axes[0].get_xticklabels()] == ["slow", "plain"]
@@ -410,14 +409,6 @@ def test_the_document_says_what_was_found_and_covered(declare):
     lines = document.text(120).splitlines()
     assert lines[0].startswith("# here (planted.region), reading plain: breaks at tilt = ")
     assert any(f"{found.settings} settings and 0 shapes" in line for line in lines)
-
-
-def test_a_bar_shows_what_is_recorded_and_what_is_broken(declare):
-    declare(where(lambda p: p.tilt > 0.6))
-    tilt, scale = bars(search())[1], bars(search())[0]
-    assert tilt.startswith("tilt 0 ●─")
-    assert tilt.endswith("×× 1")
-    assert scale == "scale 0 ────●─── 2 (alone changes nothing)"
 
 
 def test_what_a_paper_leaves_free_is_of_statements_that_do_not_say_it_and_not_of_figures():
