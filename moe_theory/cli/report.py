@@ -31,7 +31,8 @@ def report(folders: tuple[Path, ...], paper: str | None, cite: bool, out: Path |
     from moe_theory.plot.document import Document, read_written
     from moe_theory.plot.markdown import code, paragraphs
     from moe_theory.report import bibliography, pages
-    from moe_theory.report.wording import judged_statements, status_counts, summary
+    from moe_theory.report.cards import label_counts
+    from moe_theory.report.wording import judged_statements, summary
     from moe_theory.runs.files import prepare_folder
 
     if folders and paper is not None:
@@ -49,6 +50,6 @@ def report(folders: tuple[Path, ...], paper: str | None, cite: bool, out: Path |
         show_document(bibliography.document(merged))
         return
     paths = pages.write_report(merged, prepare_folder(out or first, pages.OWN_NAMES))
-    counts = (f"statements: {status_counts(judged_statements(merged))}", f"claims: {summary(merged.verdicts)}")
+    counts = (f"statements: {label_counts(judged_statements(merged))}", f"claims: {summary(merged.verdicts)}")
     text = paragraphs([*counts, *(code(str(path)) for path in paths)])
     show_document(Document(lambda: read_written(paths[-1]), lambda _: text))

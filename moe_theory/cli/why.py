@@ -14,22 +14,25 @@ from moe_theory.cli.output import show_document
     "--script",
     "kind",
     flag_value="witness",
-    help="Print the witness, a NumPy script that shows what fails, instead.",
+    help="Print a NumPy script that shows what fails.",
 )
-@click.option("--proof", "kind", flag_value="proof", help="Print the program of its proof, or else disproof, instead.")
-@click.option("--disproof", "kind", flag_value="disproof", help="Print that of its disproof, as printed, instead.")
-@click.option("--derivation", "kind", flag_value="derivation", help="Print that of what holds instead, likewise.")
+@click.option(
+    "--proof", "kind", flag_value="proof", help="Print the program that proves it, or else the exact counterexample."
+)
+@click.option("--disproof", "kind", flag_value="disproof", help="Print the program of the exact counterexample.")
+@click.option("--derivation", "kind", flag_value="derivation", help="Print the program that proves the correction.")
+@click.option("--all", "is_whole", is_flag=True, help="Print full proofs, notes and free parameters too.")
 @from_option
 @json_option(
     "a list of the statements, each as of `moe-theory statements` (id, status, status_by_reading, ...), with found, "
     "the sentence of the verdict that decides."
 )
-def why(name: str, kind: str | None, folder: Path | None) -> None:
-    """Say why a statement has its status, from the recorded runs.
+def why(name: str, kind: str | None, is_whole: bool, folder: Path | None) -> None:
+    """Explain the status of a statement.
 
-    STATEMENT is a statement's name, such as continual.lemma-8, or theorem-1 for that of every paper, the paper's own
-    name for it, such as 'Lemma 8' or 'edge.Theorem 1', or the id of a claim. Prints what it says, its status, what was
-    found, why, a proof, instances with their numbers, and what holds instead.
+    STATEMENT is a name, such as continual.lemma-8, the paper's own name for it, such as 'Lemma 8' or
+    'edge.Theorem 1', or the id of a claim. The card says whether the statement is true, why, what is true instead, and
+    how we know.
     """
     from moe_theory.core.errors import DeclarationError
     from moe_theory.report import verdicts
@@ -37,7 +40,7 @@ def why(name: str, kind: str | None, folder: Path | None) -> None:
 
     standings = standing([name], folder)
     if kind is None:
-        show_document(verdicts.why_document(standings))
+        show_document(verdicts.why_document(standings, is_short=not is_whole))
         return
     statements = [standing.known.statement for standing in standings]
     kinds = {script for statement in statements for script in statement.scripts}

@@ -15,7 +15,6 @@ from rich.table import Table
 from rich.text import Text
 
 from moe_theory.plot import symbols
-from moe_theory.verification.status import StatementStatus
 from moe_theory.verification.verdict import Status
 
 if TYPE_CHECKING:
@@ -28,13 +27,13 @@ STYLES: dict[str, str] = {  # of the words that cells of a table begin with
     Status.VACUOUS: "cyan",
     Status.INAPPLICABLE: "dim",
     Status.ERROR: "bold white on red",
-    StatementStatus.HOLDS: "green",
-    StatementStatus.FALSE: "bold red",
-    StatementStatus.VACUOUS: "cyan",
-    StatementStatus.OPEN: "yellow",
-    StatementStatus.NOT_JUDGED: "dim",
-    StatementStatus.NOT_TESTABLE: "dim",
-    "by reading": "magenta",
+    "TRUE": "green",
+    "FALSE AS PRINTED": "red",
+    "FALSE": "bold red",
+    "UNDECIDED": "yellow",
+    "NOT RUN": "dim",
+    "NOT TESTABLE": "dim",
+    "DEPENDS": "magenta",
     "refuted": "red",
 }
 _STYLED = re.compile(rf"(?:{'|'.join(STYLES)})\b")
@@ -164,12 +163,12 @@ def _line_of(node: SyntaxTreeNode) -> Text:
 
 
 def _grid_of(rows: Iterable[tuple[str, str]]) -> Table:
-    """Return texts beside their headings. A heading that ends with a point is that of a card."""
+    """Return texts beside their headings."""
     grid = Table.grid(padding=(0, 2, 0, 0))
     grid.add_column(no_wrap=True, style="bold")
     grid.add_column(overflow="fold")
     for heading, text in rows:
-        grid.add_row(Text(heading.removesuffix(".").lower() if heading.endswith(".") else heading), Text(text))
+        grid.add_row(Text(heading.removesuffix(".")), Text(text))
     return grid
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from moe_theory.verification.challenged import Challenge, Looked, placed
-from moe_theory.verification.status import Judged, StatementStatus
+from moe_theory.verification.status import Judged
 from moe_theory.verification.verdict import FreeQuantity
 
 _FLIPPED = {"break": "breaks", "rescue": "is rescued"}
@@ -28,9 +28,12 @@ def clause(search: Challenge) -> str:
     """What the search found that restores the statement."""
     restoring = search.clause
     if restoring is None:
-        return "No clause of two inequalities was found under which it holds."
+        return "No condition of two inequalities was found under which it holds."
     nearest = _near(restoring.nearest)
-    return f"It holds for {restoring.words}: unbroken at {restoring.settings} settings, nearest {nearest}."
+    return (
+        f"It holds for {restoring.words}. No counterexample was found there in {restoring.settings} settings. The "
+        f"closest is {nearest}."
+    )
 
 
 def covered(search: Challenge) -> str:
@@ -39,30 +42,20 @@ def covered(search: Challenge) -> str:
     return f"{counts} ({search.inadmissible} more are not admissible) in {search.seconds:g} s."
 
 
-def summed(search: Challenge, has_amendment: bool = False) -> str:
-    """The search in a sentence or two; a statement that declares its own clause is not given the search's as well."""
-    has_nearest = search.nearest.setting and not search.flips
-    nearest = f", nearest at {placed(search.nearest.setting)}" if has_nearest else ""
-    counts = f"{_count(search.settings, 'setting')}, {_count(search.shapes, 'shape')}"
-    head = f"{counts}, reading {search.reading}: {headline(search, False)}{nearest}."
-    return f"{head} {clause(search)}" if search.flips and not has_amendment else head
-
-
 def _count(number: int, noun: str) -> str:
     return f"{number} {noun}{'s' * (number != 1)}"
 
 
-def over_region(judgement: Judged) -> str:
-    """What a status owes to its region, to follow it: nothing where no region is declared."""
+def search_sentence(judgement: Judged) -> str:
+    """Return what the search of a statement's free parameters found; nothing where no parameter is free."""
     search = judgement.search
     if search is None:
-        if not judgement.statement.free:
-            return ""
-        is_false = judgement.finding is not None and judgement.finding.status is StatementStatus.FALSE
-        has_disproof = is_false and judgement.statement.disproof
-        return "; no rescue searched" if has_disproof else "; at the paper's settings only"
-    before = "false as recorded, " if search.sought == "rescue" and search.flips else ""
-    return f"; {before}{headline(search)}"
+        return "Tested at the paper's settings only." if judgement.statement.free else ""
+    searched = f"A search of {_count(search.settings, 'setting')}"
+    places = " and ".join(placed(flip.setting) for flip in search.flips)
+    if search.sought == "break":
+        return f"{searched} found that it fails at {places}." if places else f"{searched} found no counterexample."
+    return f"{searched} found that it holds at {places}." if places else f"{searched} found none where it holds."
 
 
 def left_free(axes: Sequence[FreeQuantity]) -> str:

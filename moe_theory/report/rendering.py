@@ -19,9 +19,9 @@ from markdown_it import MarkdownIt
 from markupsafe import Markup
 
 from moe_theory.plot import markdown, symbols
-from moe_theory.report import bibliography, challenge, wording
+from moe_theory.report import bibliography, cards, challenge, wording
 from moe_theory.report.numbers import WIDTH
-from moe_theory.verification.status import Judged, listed
+from moe_theory.verification.status import Judged
 from moe_theory.verification.verdict import Report, Status, Verdict
 
 if typing.TYPE_CHECKING:
@@ -120,32 +120,22 @@ def card(
         failing: names of statements that its proof uses and that are false or vacuous.
     """
     statement = judgement.statement
-    proofs = {"Disproof": statement.disproof, "Proof": statement.proof}
-    if not target.is_short:
-        proofs["Derivation"] = statement.derivation
+    proofs = {
+        "Counterexample": statement.disproof,
+        "Proof": statement.proof,
+        "Proof of the correction": statement.derivation,
+    }
     text = document_text(
         "card.md",
         known=judgement,
         of=statement,
         verdicts=verdicts,
         shown=wording.decisive(judgement, verdicts),
-        status=_status_line(judgement, folder, failing, target.is_short),
+        certainty=cards.certainty(judgement, verdicts, folder, failing),
         proofs=[(heading, proof) for heading, proof in proofs.items() if proof],
         **target._asdict(),
     )
     return re.sub(r"\n{3,}", "\n\n", text).strip() + "\n"
-
-
-def _status_line(judgement: Judged, folder: Path | None, failing: Sequence[str], is_short: bool) -> str:
-    line = judgement.words
-    if folder is not None:
-        line += f", by the run in {folder}"
-    if not (is_short and judgement.search):  # which has a row of its own
-        line += challenge.over_region(judgement)
-    if failing:
-        names = [name.partition(".")[2] for name in failing]
-        line += f"; its proof uses {listed(names)}, which fail{'s' if len(names) == 1 else ''}"
-    return line
 
 
 def html_card(judgement: Judged, verdicts: Sequence[Verdict], target: Target | None = None) -> Markup:
@@ -153,9 +143,9 @@ def html_card(judgement: Judged, verdicts: Sequence[Verdict], target: Target | N
     parser = MarkdownIt("commonmark", {"html": True}).enable("table")
     tokens = parser.parse(card(judgement, verdicts, target=target or PAGE))
     for paragraph, token in itertools.pairwise(tokens):
-        heading = re.match(r"\*\*(\w+)\.\*\*", token.content)
+        heading = re.match(r"\*\*([\w ]+)\.\*\*", token.content)
         if heading and paragraph.type == "paragraph_open":
-            paragraph.attrSet("data-part", heading[1].lower())
+            paragraph.attrSet("data-part", heading[1].lower().replace(" ", "-"))
     return Markup(parser.renderer.render(tokens, parser.options, {}))
 
 
@@ -165,7 +155,7 @@ def templates() -> "jinja2.Environment":
     import jinja2
 
     environment = markdown.environment(loader=jinja2.PackageLoader("moe_theory.report"))
-    for module in (challenge, wording):
+    for module in (cards, challenge, wording):
         environment.globals.update({name: value for name, value in vars(module).items() if not name.startswith("_")})
     environment.globals.update(WIDTH=WIDTH, card=html_card, mathml=mathml, number_line=_number_line)
     environment.filters.update(digest=_digest, math=_math)
@@ -254,6 +244,7 @@ def _in_a_block(markup: str) -> Markup:
 
 
 TERMINAL = Target(symbols.plain, symbols.linear, lambda verdict: "", is_short=True)
+WHOLE = TERMINAL._replace(is_short=False)  # with full proofs, notes and free parameters
 PAGE = Target(
     words=lambda words: markdown.escaped(_math(words)),
     formula=lambda latex: _in_a_block(parts().typeset(latex)),

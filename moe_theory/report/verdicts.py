@@ -13,7 +13,8 @@ from rich.text import Text
 from moe_theory.plot.document import Document, read_written
 from moe_theory.plot.markdown import code, paragraphs, table
 from moe_theory.plot.symbols import plain
-from moe_theory.report.rendering import TERMINAL, card, document_text
+from moe_theory.report.cards import LABELS, label, label_counts
+from moe_theory.report.rendering import TERMINAL, WHOLE, Target, card, document_text
 from moe_theory.report.standing import Standing
 from moe_theory.report.wording import (
     claimed,
@@ -21,7 +22,6 @@ from moe_theory.report.wording import (
     measured,
     sentence,
     statement_status,
-    status_counts,
     status_json,
     tested_statements,
 )
@@ -38,7 +38,6 @@ MOST_SURPRISING = 4  # false statements named at the end
 _FRAME_COLUMNS = 6  # of a table of three columns: room beside and between them
 _LEAST_ROOM = 10  # columns of what a statement says
 _FULL_WIDTH = 150  # columns of a terminal that takes the whole table
-_STATUS_WIDTH = 120  # columns from which on a statement has how its status is known
 _LEFT_OUT = ("at", "claimed", "reading", "measured ± s.e.")  # in this order, where there is no room
 
 
@@ -143,15 +142,15 @@ def statements_document(standings: Sequence[Standing]) -> Document:
     """Statements, a line each, and how many have each status."""
     judgements = [standing.known for standing in standings]
     noun = "statement" if len(judgements) == 1 else "statements"
-    counts = f"{len(judgements)} {noun}: {status_counts(judgements)}"
+    counts = f"{len(judgements)} {noun}: {label_counts(judgements)}"
     return Document(
         lambda: [*map(facts, standings)],
         lambda width: paragraphs([statement_table(judgements, width), counts]),
     )
 
 
-def why_document(standings: Sequence[Standing]) -> Document:
-    """Why statements have their statuses, by their verdicts."""
+def why_document(standings: Sequence[Standing], *, is_short: bool = True) -> Document:
+    """Explain the statuses of statements. Full proofs and notes unless short."""
 
     def body() -> list[dict[str, Any]]:
         rows = []
@@ -162,7 +161,13 @@ def why_document(standings: Sequence[Standing]) -> Document:
 
     def text(_: int) -> str:
         premises = failing_premises([standing.known.statement for standing in standings])
-        cards = [why_card(standing, premises.get(standing.known.statement.name, ())) for standing in standings]
+        target = TERMINAL if is_short else WHOLE
+        cards = [
+            why_card(standing, premises.get(standing.known.statement.name, ()), target=target) for standing in standings
+        ]
+        if len(cards) > 1:
+            counts = label_counts([standing.known for standing in standings])
+            cards.insert(0, paragraphs([f"{len(standings)} statements: {counts}"]))
         return "\n\n".join(cards)
 
     return Document(body, text)
@@ -183,14 +188,8 @@ def facts(standing: Standing) -> dict[str, Any]:
 
 
 def statement_table(judgements: Sequence[Judged], width: int) -> Markup:
-    """A line a statement: its status, with how it is known where there is room, its name and what it says, cut where
-    the line ends, behind the statuses that it has by reading.
-    """
-    has_finding = width >= _STATUS_WIDTH
-    statuses = []
-    for judgement in judgements:
-        finding = judgement.finding
-        statuses.append(finding.words if finding and has_finding else statement_status(judgement))
+    """Return a line for each statement: its status, its name and its sentence, cut where the line ends."""
+    statuses = [label(judgement) for judgement in judgements]
     names = [judgement.statement.name for judgement in judgements]
     room = width - max(map(len, ["", *statuses])) - max(map(len, ["", *names])) - _FRAME_COLUMNS
     rows = []
@@ -198,22 +197,22 @@ def statement_table(judgements: Sequence[Judged], width: int) -> Markup:
         says = Text(plain(" ".join(f"{_statuses_by_reading(judgement)}{judgement.statement.says}".split())))
         says.truncate(max(room, _LEAST_ROOM), overflow="ellipsis")
         rows.append((status, name, says))
-    return table(("status", "statement", "says"), rows)
+    return table(("status", "statement", "claim"), rows)
 
 
 def _statuses_by_reading(judgement: Judged) -> str:
-    """ "holds / open: " of a statement whose status depends on the reading, else nothing."""
+    """Return "TRUE / UNDECIDED: " for a statement whose status depends on the reading, else nothing."""
     statuses = {finding.status for finding in judgement.by_reading.values()}
     if len(statuses) < 2:
         return ""
-    return f"{' / '.join(status for status in StatementStatus if status in statuses)}: "
+    return f"{' / '.join(LABELS[status] for status in StatementStatus if status in statuses)}: "
 
 
-def why_card(standing: Standing, failing: Sequence[str] = ()) -> str:
-    """Output of `why` on a statement, under its name. `failing`: what its proof uses and is false or vacuous."""
+def why_card(standing: Standing, failing: Sequence[str] = (), *, target: Target = TERMINAL) -> str:
+    """Return the card of a statement under its name. `failing`: what its proof uses and is false or vacuous."""
     judgement, verdicts, folder = standing
     heading = f"{judgement.statement.where} ({judgement.statement.name})"
-    return f"# {paragraphs([heading])}\n\n{card(judgement, verdicts, folder, failing, target=TERMINAL)}"
+    return f"# {paragraphs([heading])}\n\n{card(judgement, verdicts, folder, failing, target=target)}"
 
 
 def failing_premises(statements: Sequence[Statement]) -> dict[str, tuple[str, ...]]:

@@ -10,7 +10,6 @@ from urllib.parse import quote
 from moe_theory.report.numbers import number, percentage, with_error
 from moe_theory.verification.recorded import judged_with_searches
 from moe_theory.verification.status import (
-    Cause,
     Judged,
     StatementStatus,
     deciding,
@@ -20,24 +19,22 @@ from moe_theory.verification.status import (
 from moe_theory.verification.verdict import LIMITS, SLOWEST_FALL, Report, Role, Statement, Status, Stop, Trend, Verdict
 
 STATEMENT_MEANINGS: dict[str, str] = {
-    StatementStatus.HOLDS: "In its most favourable reading, within the margins of the claims that decide it.",
-    StatementStatus.AMENDED: "But for a slip, or a hypothesis that the paper leaves out: the card says which.",
-    StatementStatus.FALSE: "Even in its most favourable reading. The card says why, and what holds instead.",
-    StatementStatus.VACUOUS: "True of anything, implied by a trivial bound, or met by what lacks the thing it credits.",
-    StatementStatus.OPEN: "Not decided by what was run.",
-    StatementStatus.NOT_JUDGED: "A claim that decides it has no verdict: it was not run, or its code failed.",
-    StatementStatus.NOT_TESTABLE: "No run can decide it; the card says why.",
-    "by reading": "Papers leave choices open, and the status differs between the readings that fill them.",
+    StatementStatus.HOLDS: "It is confirmed in its strongest defensible form.",
+    StatementStatus.AMENDED: "It is true after a small correction or with an extra hypothesis, which the card states.",
+    StatementStatus.FALSE: "It is violated even in its strongest defensible form.",
+    StatementStatus.VACUOUS: "Every algorithm satisfies it, so it says nothing about this one.",
+    StatementStatus.OPEN: "The tests that we ran do not decide it.",
+    StatementStatus.NOT_JUDGED: "A test that it needs was not run, or its code failed.",
+    StatementStatus.NOT_TESTABLE: "No computation can decide it. The card says why.",
+    "by reading": "The paper leaves a choice open, and the answer depends on it.",
 }
 MEANINGS: dict[Status, str] = {
-    Status.SUPPORTED: "Shown to hold, within its margin. More than not having been refuted: the whole interval of "
-    "observed − predicted lies where the claim allows it.",
-    Status.REFUTED: "Shown to fail, by more than its margin. The card says how many replicates show it and which "
-    "command shows it again.",
-    Status.INCONCLUSIVE: "Neither shown to hold nor shown to fail with the replicates that were run.",
-    Status.VACUOUS: "Holds, but says no more than what is true anyway, such as a probability being at most 1.",
-    Status.INAPPLICABLE: "A hypothesis of the statement does not hold under this reading, so nothing was tested.",
-    Status.ERROR: "The claim's own code failed; its message is on the card.",
+    Status.SUPPORTED: "The whole confidence interval lies within the margin.",
+    Status.REFUTED: "At least one confidence interval lies entirely beyond its margin.",
+    Status.INCONCLUSIVE: "The interval overlaps the edge of the margin.",
+    Status.VACUOUS: "No outcome of this test could contradict the claim.",
+    Status.INAPPLICABLE: "A hypothesis of the statement is not met under this reading.",
+    Status.ERROR: "The code of the claim failed.",
 }
 SYMBOLS: dict[Status, str] = {
     Status.SUPPORTED: "✓",
@@ -170,12 +167,12 @@ def sentence(verdict: Verdict) -> str:
         case Status.VACUOUS:
             side = "above" if verdict.kind == "lower_bound" or verdict.side == "at_least" else "below"
             if math.isfinite(verdict.trivial) and verdict.kind != "probability":
-                return f"Holds, but so would any number {side} {number(verdict.trivial)}."
-            return "Holds, but no outcome could contradict it here."
+                return f"It holds, but so would any number {side} {number(verdict.trivial)}."
+            return "It holds, but no outcome could contradict it here."
         case Status.INAPPLICABLE:
             return f"A hypothesis {verdict.reason.strip().rstrip('.')}."
         case Status.ERROR:
-            return f"The claim's own code failed: {verdict.reason.strip()}"
+            return f"The code of the claim failed: {verdict.reason.strip()}"
         case Status.INCONCLUSIVE:
             return _open_question(verdict)
     at = "" if verdict.at in {"", "mean"} else f" ({verdict.at})"
@@ -183,29 +180,29 @@ def sentence(verdict: Verdict) -> str:
     margin = f" (margin {write(verdict.margin)})" if verdict.margin > 0 else ""
     match verdict.kind:
         case "equality":
-            start = "The mean is" if not at else f"At {verdict.at} the mean is"
-            return f"{start} {measured(verdict)}; claimed {number(verdict.predicted)}{margin}."
+            start = "The mean" if not at else f"At {verdict.at} the mean"
+            return f"{start} is {measured(verdict)}. The claim is {number(verdict.predicted)}{margin}."
         case "upper_bound" | "lower_bound":
             slack = verdict.predicted / verdict.observed if verdict.observed > 0 else 0.0
             is_loose = verdict.kind == "upper_bound" and verdict.status is Status.SUPPORTED and slack > LOOSE
-            ending = f", with slack {slack:.2g}{at}" if is_loose else at
-            return f"Measured {measured(verdict)}, bound {number(verdict.predicted)}{margin}{ending}."
+            ending = f" It is {slack:.2g} times as large." if is_loose else ""
+            return f"The mean{at} is {measured(verdict)}. The bound is {number(verdict.predicted)}{margin}.{ending}"
         case "ordering":
-            return f"Measured {measured(verdict)}, to be below {number(verdict.predicted)}{margin}{at}."
+            return f"The value{at} is {measured(verdict)}. It must be below {number(verdict.predicted)}{margin}."
         case "identity":
-            most = "at most " if verdict.status is Status.SUPPORTED else ""
-            return f"Off by {most}{number(verdict.observed)}{at}." if verdict.observed else "Never off."
+            if not verdict.observed:
+                return "No violation in any run."
+            return f"The largest error{at} is {number(verdict.observed)}."
         case "probability":
-            return (
-                f"In {measured(verdict)} runs{at}; claimed: {_side(verdict)} {percentage(verdict.predicted)}{margin}."
-            )
+            claim = f"{_side(verdict)} {percentage(verdict.predicted)}{margin}"
+            return f"It happens in {measured(verdict)} runs{at}. The claim is {claim}."
         case "counterexample":
-            allowed = f"at most {percentage(verdict.predicted)} may" if verdict.predicted else "none may"
-            return f"{measured(verdict)} instances violate it{at}; {allowed}."
+            allowed = f"At most {percentage(verdict.predicted)} may" if verdict.predicted else "None may"
+            return f"{measured(verdict)} examples violate it{at}. {allowed}."
         case "rate":
             side = "" if verdict.side in {None, "equal"} else f"{_side(verdict)} "
-            where = verdict.at if "end" in verdict.at else "slope"
-            return f"The {where} is {_slope(verdict)}; claimed {side}{number(verdict.predicted)}{margin}."
+            where = verdict.at if "end" in verdict.at else "exponent"
+            return f"The {where} is {_slope(verdict)}. The claim is {side}{number(verdict.predicted)}{margin}."
     return f"{_capitalize(_limit_words(verdict, verdict.trend))}." if verdict.trend else _recorded_reason(verdict)
 
 
@@ -225,17 +222,18 @@ def _side(verdict: Verdict) -> str:
 def _slope(verdict: Verdict) -> str:
     """The slope observed, with its interval."""
     low, high = (number(verdict.predicted + end) for end in verdict.interval)
-    return f"{number(verdict.observed)} ({low} to {high})"
+    return f"{number(verdict.observed)} (interval {low} to {high})"
 
 
 def _limit_words(verdict: Verdict, before: Trend) -> str:
     """What was seen at the end of a limit and before it, and what is claimed."""
     if verdict.kind == "limit_probability":
         return _failure_words(verdict, before)
+    place = verdict.at.removeprefix("slope ")
     return (
-        f"{verdict.at.removeprefix('slope ')} it goes like x^{_slope(verdict)}, claimed {_side(verdict)} "
-        f"x^{verdict.predicted:g} (margin {verdict.margin:.3g}); the slope changes by {number(before.value)} "
-        f"({number(before.low)} to {number(before.high)}) from the decade before"
+        f"{place} the exponent is {_slope(verdict)}. The claim is {_side(verdict)} {verdict.predicted:g} (margin "
+        f"{verdict.margin:.3g}). From the decade before, the exponent changes by {number(before.value)} (interval "
+        f"{number(before.low)} to {number(before.high)})"
     )
 
 
@@ -251,33 +249,35 @@ def _failure_words(verdict: Verdict, before: Trend) -> str:
         high = -verdict.interval[0]
         verb = "fails to happen"
     words = (
-        f"at {verdict.at} it {verb} in {share * count:,.0f} of {count:,} replicates ({percentage(low)} to "
-        f"{percentage(high)}; up to {percentage(verdict.margin)} counts as small), at {before.at} in "
-        f"{before.value * count:,.0f} ({percentage(before.low)} to {percentage(before.high)})"
+        f"at {verdict.at} it {verb} in {share * count:,.0f} of {count:,} replicates (interval {percentage(low)} to "
+        f"{percentage(high)}, where up to {percentage(verdict.margin)} counts as small). At {before.at} it does in "
+        f"{before.value * count:,.0f} (interval {percentage(before.low)} to {percentage(before.high)})"
     )
     if verdict.status is Status.REFUTED:
-        words += f": it stays away from 0, and falls by less than the power {SLOWEST_FALL:g} of the distance"
+        words += f". It stays away from 0, and falls by less than the power {SLOWEST_FALL:g} of the distance"
     return words
 
 
 def _open_question(verdict: Verdict) -> str:
     """The open question of an undecided verdict, and what would decide it."""
     low, high = verdict.interval
-    runs = f"{verdict.replicates:,} runs leave it open"
+    runs = f"{verdict.replicates:,} runs do not decide it"
     if verdict.kind == "counterexample":
-        return f"{measured(verdict)} instances violate it, which decides nothing."
+        return f"{measured(verdict)} examples violate it, which decides nothing."
     if verdict.doubt and not verdict.trend:
         return f"{runs}: {verdict.doubt}."
     if verdict.trend:
         is_bent = verdict.kind == "limit_rate" and abs(verdict.trend.value) > verdict.margin
-        way_out = ", and while it bends a grid nearer to the limit is needed" if is_bent else ""
+        way_out = ". While it bends, a grid nearer to the limit is needed" if is_bent else ""
         return f"{runs}: {_limit_words(verdict, verdict.trend)}{way_out}."
     if verdict.kind == "identity" and math.isfinite(verdict.smallest_discrepancy):
         share = percentage(verdict.smallest_discrepancy)
-        return f"Off by at most {number(verdict.observed)}; a worse error is rarer than {share} of replicates."
+        return (
+            f"The largest error is {number(verdict.observed)}. A larger one occurs in less than {share} of replicates."
+        )
     if verdict.kind in {"identity", *LIMITS} or not math.isfinite(high - low):
         return _recorded_reason(verdict)
-    quantity = {"rate": verdict.at or "slope", "probability": "frequency"}.get(verdict.kind, "difference")
+    quantity = {"rate": verdict.at or "exponent", "probability": "frequency"}.get(verdict.kind, "difference")
     shift = verdict.predicted if quantity != "difference" else 0.0
     at = f" at {verdict.at}" if verdict.at not in {"", "mean"} and verdict.kind != "rate" else ""
     write = percentage if verdict.kind == "probability" else number
@@ -402,11 +402,6 @@ def statement_counts(judgements: Sequence[Judged]) -> dict[str, int]:
     return {status: counts[status] for status in (*StatementStatus, BY_READING) if counts[status]}
 
 
-def status_counts(judgements: Sequence[Judged]) -> str:
-    """ "12 holds, 7 false, 2 by reading"."""
-    return ", ".join(f"{count} {status}" for status, count in statement_counts(judgements).items())
-
-
 def statement_status(judgement: Judged) -> str:
     """A statement's status in a word or two."""
     if judgement.finding:
@@ -438,38 +433,6 @@ def decisive(judgement: Judged, verdicts: Sequence[Verdict]) -> Verdict | None:
         candidates += [verdict for verdict in by_setting.values() if verdict.claim == id]
     order = (Status.REFUTED, Status.INCONCLUSIVE, Status.ERROR, *Status)
     return min(candidates, key=lambda verdict: order.index(verdict.status), default=None)
-
-
-def beside(judgement: Judged, verdicts: Sequence[Verdict]) -> list[tuple[str, str]]:
-    """What stands beside a status: whether its cause is isolated, and how competitors do; heading and text."""
-    removals = [*_in_role(judgement, Role.INTERVENTION, verdicts), *_in_role(judgement, Role.SUSPECT, verdicts)]
-    cause = judgement.cause
-    if cause not in {None, Cause.ISOLATED} and (removals or cause is not Cause.EXHIBITED):
-        removals.insert(0, f"{_capitalize(str(cause))}.")
-    parts = {"isolated": removals, "competitor": _in_role(judgement, Role.COMPETITOR, verdicts)}
-    return [(heading, " ".join(sentences)) for heading, sentences in parts.items() if sentences]
-
-
-def _in_role(judgement: Judged, role: Role, verdicts: Sequence[Verdict]) -> list[str]:
-    """What a statement's claims in a role say and what was found, under the reading that says most."""
-    telling = Status.REFUTED if role is Role.INTERVENTION else Status.SUPPORTED
-    sentences = []
-    for id in (id for id, role_of_claim in judgement.statement.roles.items() if role_of_claim is role):
-        candidates = [verdict for verdict in verdicts if verdict.claim == id and verdict.status in _IN_A_WORD]
-        candidates.sort(key=lambda verdict: (verdict.status is not telling, verdict.status is Status.INCONCLUSIVE))
-        for verdict in candidates[:1]:
-            quantity = "slope " if verdict.kind in {"rate", "limit_rate"} else ""
-            words = f"{_IN_A_WORD[verdict.status]} ({quantity}{measured(verdict)})"
-            sentences.append(f"{tested(verdict).rstrip('.')}: {words}.")
-    return sentences
-
-
-_IN_A_WORD = {
-    Status.SUPPORTED: "holds",
-    Status.REFUTED: "fails",
-    Status.INCONCLUSIVE: "open",
-    Status.VACUOUS: "holds, and could not fail",
-}
 
 
 def unsaid(judgement: Judged) -> str:

@@ -30,7 +30,7 @@ from moe_theory.merging import policies, reading
 from moe_theory.merging.experiments import TESTBEDS
 from moe_theory.merging.testbed import training, transformer
 from moe_theory.merging.testbed.tasks import Recipe
-from moe_theory.report import wording
+from moe_theory.report import cards
 from moe_theory.verification.catalog import statements
 from moe_theory.verification.explore import plan_search
 from moe_theory.verification.recorded import judged_statements
@@ -219,7 +219,7 @@ def test_every_row_is_looked_at():
 def test_why_says_the_status(ran):
     words = named("why")
     (known,) = judged_statements(words[1])
-    assert wording.statement_status(known) in ran(*words).out
+    assert f"{cards.label(known)}." in ran(*words).out
 
 
 def test_a_report_is_of_a_whole_paper_and_one_file(ran, tmp_path):

@@ -11,7 +11,7 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from moe_theory.plot.markdown import terminal
-from moe_theory.report import pages, wording
+from moe_theory.report import cards, pages, wording
 from moe_theory.report.standing import Standing
 from moe_theory.report.verdicts import failing_premises, statement_table, why_card
 from moe_theory.verification import claim, recorded, statement
@@ -28,22 +28,20 @@ def test_a_line_a_statement(ran, paper):
     names = [each.statement.name for each in known]
     rows = [line.strip() for line in lines if re.search(rf"  {paper}\.", line)]
     for line, each in zip(rows, known, strict=True):
-        assert line.startswith(wording.statement_status(each))
+        assert line.startswith(cards.label(each))
         assert f"  {each.statement.name}  " in line
     assert lines[-1].startswith(f"{len(names)} statements: ")
 
 
-def test_a_line_says_how_a_status_is_known_where_there_is_room():
-    """Would catch a proof that looks like a simulation, and a name that is cut for it."""
+def test_a_line_fits_into_the_terminal():
+    """Would catch a name that is cut for a long sentence."""
     known = recorded.judged_statements()
     for width in (80, 120):
         console = Console(width=width, file=io.StringIO())
         console.print(*terminal(statement_table(known, width)))
         lines = console.file.getvalue().splitlines()[3:-1]
         for line, each in zip(lines, known, strict=True):
-            told = wording.statement_status(each)
-            told += f" ({each.finding.known})" if width == 120 and each.finding and each.finding.known else ""
-            assert line.startswith(f" {told}  ")
+            assert line.startswith(f" {cards.label(each)}  ")
             assert f"  {each.statement.name}  " in line
             assert cell_len(line) <= width
 
@@ -56,10 +54,23 @@ def test_json_has_the_whole_statement(ran):
     assert set(known["roles"]) >= {"generalization.theorem-1.fixed-router"}
 
 
-def test_why_says_what_fails_why_and_what_holds_instead(ran):
+def test_why_gives_the_verdict_the_reason_and_the_correction(ran):
     printed = ran("why", "generalization.theorem-1").out
-    for heading in ("says", "status", "found", "why", "disproof", "example", "correction", "repeat", "run"):
-        assert any(line.startswith(heading) for line in printed.splitlines()), heading
+    headings = [
+        "FALSE.",
+        "Claim",
+        "Certainty",
+        "Why it fails",
+        "What is true instead",
+        "How we know",
+        "Try it yourself",
+    ]
+    lines = printed.splitlines()
+    places = [next(place for place, line in enumerate(lines) if line.startswith(heading)) for heading in headings]
+    assert places == sorted(places)
+    assert "Objection" not in printed
+    assert "Objection" in ran("why", "generalization.theorem-1", "--all").out
+    assert ran("why", "continual.theorem-1").out.startswith("3 statements: 3 FALSE")
     of_a_claim = json.loads(ran("why", "generalization.theorem-1.fixed-router", "--json").out)
     assert "generalization.theorem-1" in {f"{each['paper']}.{each['id']}" for each in of_a_claim}
 
@@ -67,7 +78,7 @@ def test_why_says_what_fails_why_and_what_holds_instead(ran):
 def test_a_command_beside_a_verdict_repeats_it(ran, tmp_path):
     """Would catch a command at another error, or with more replicates, which may come to another verdict."""
     decided = wording.decisive(recorded.judged_statements("edge.lemma-1")[0], recorded.recorded_verdicts())
-    assert decided.command in " ".join(ran("why", "edge.lemma-1").out.split())
+    assert decided.command in " ".join(ran("why", "edge.lemma-1", "--all").out.split())
     ran(*decided.command.split()[1:], "--out", tmp_path)
     (again,) = pages.read_reports([tmp_path]).verdicts
     for name in ("claim", "reading", "status", "error", "replicates", "command"):
@@ -97,12 +108,6 @@ def test_every_card_fits_on_a_screen():
         assert len(console.file.getvalue().splitlines()) <= SCREEN, each.statement.name
 
 
-@pytest.mark.parametrize("name", ["edge.lemma-1", "edge.theorem-1"])
-def test_why_is_there_for_every_status(ran, name):
-    (known,) = recorded.judged_statements(name)
-    assert known.words in ran("why", name).out.replace("\n        ", " ")
-
-
 def test_the_witness_is_printed_as_it_is(ran):
     (theorem,) = statements("generalization.theorem-1")
     assert ran("why", theorem.name, "--script").out == theorem.script()
@@ -111,8 +116,8 @@ def test_the_witness_is_printed_as_it_is(ran):
 def test_a_proof_is_on_the_card_and_its_program_is_printed_as_it_is(ran, refused):
     (known,) = recorded.judged_statements("continual.proposition-4-forgetting")
     printed = ran("why", known.statement.name).out
-    assert "false (proved)" in printed
-    assert any(line.startswith("disproof") for line in printed.splitlines())
+    assert "Known by an exact counterexample." in printed
+    assert any(line.startswith("Counterexample") for line in printed.splitlines())
     for option in ("--proof", "--disproof"):
         assert ran("why", known.statement.name, option).out == known.statement.script("disproof")
     assert "name one statement: each of" in refused("why", "edge.lemma-*", "--proof")
@@ -154,14 +159,16 @@ def run_of(status: Status) -> str:
 
 @pytest.mark.parametrize(
     ("status", "words"),
-    [(Status.SUPPORTED, "holds (simulated)"), (Status.INCONCLUSIVE, "open"), (Status.ERROR, "not judged")],
+    [(Status.SUPPORTED, "TRUE"), (Status.INCONCLUSIVE, "UNDECIDED"), (Status.ERROR, "NOT RUN")],
 )
 def test_a_statement_of_one_s_own_stands_as_its_run_found(ran, tmp_path, monkeypatch, status, words):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "mine").mkdir(parents=True)
     (tmp_path / "mine" / pages.NUMBERS).write_text(run_of(status))
     for name in ("fair", "continual.fair", "mine.fair"):
-        assert f"{words}, by the run in mine" in ran("why", name, "--from", "mine").out
+        printed = ran("why", name, "--from", "mine").out
+        assert f"\n{words}." in printed
+        assert "From the run in mine." in printed
     assert re.search(rf"\n {re.escape(words)} +continual\.fair  ", ran("statements", "--from", "mine").out)
     (known,) = json.loads(ran("statements", "fair", "--from", "mine", "--json").out)
     assert known["from"] == "mine"
@@ -170,7 +177,7 @@ def test_a_statement_of_one_s_own_stands_as_its_run_found(ran, tmp_path, monkeyp
 def test_a_statement_of_one_s_own_that_was_not_judged_is_not_open(ran, tmp_path, monkeypatch, forgotten):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "mine.py").write_text(OWN_CLAIM)
-    told = r"\n not judged  continual\.fair  Loads are fair\.\n+1 statement: 1 not judged"
+    told = r"\n NOT RUN  continual\.fair  Loads are fair\.\n+1 statement: 1 NOT RUN"
     assert re.search(told, ran("statements", "--module", "mine.py").out)
 
 
@@ -198,7 +205,7 @@ def test_a_folder_of_one_s_own_holds_a_disproof_that_is_run(ran, refused, tmp_pa
     program = '"""Fair: one is not.\n\nSee 2."""\n\nimport sys\n\nis_violated = 2 > {}\nprint(2)\n'
     proof.write_text(program.format(1) + 'print("violated: 2")\nsys.exit(not is_violated)\n')
     words = ["verify", "--module", "mine/__init__.py", "--reading", "unit-signal", "--replicates", "512"]
-    assert "false (proved)  continual.fair" in ran(*words).out
+    assert "FALSE   continual.fair" in ran(*words).out
     assert "has no proof" not in ran("why", "fair", "--from", "runs/verify").out
     monkeypatch.delitem(sys.modules, "moe_theory_claims___init__")
     for table in (claim._REGISTERED, statement._DECLARED):

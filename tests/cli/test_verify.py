@@ -151,7 +151,7 @@ def test_it_ends_with_statuses_what_is_false_and_how_to_repeat_it(ran, tmp_path)
     few = ("--reading", "unit-signal", "--replicates", "32")
     printed = ran("verify", "continual.lemma-3", *few, "--out", tmp_path).out
     command = "moe-theory verify continual.lemma-3 --reading unit-signal --seed 0 --error 1e-05 --replicates 32"
-    assert "statements, at the settings tested: 1 false\n" in printed
+    assert "statements, at the settings tested: 1 FALSE\n" in printed
     assert "  continual.lemma-3 is false: " in printed
     assert f"repeat any of it: {command}\n" in printed
     (known,) = json.loads((tmp_path / "verdicts.json").read_text())["statements"]

@@ -150,11 +150,11 @@ def test_a_paper_s_report_is_folded_to_what_fails(browser, tmp_path):
     page = browser.new_page()
     page.goto(pages.write_report(report, tmp_path)[0].as_uri())
     first = page.locator(".folded[open] > summary .status").all_inner_texts()
-    assert first == 5 * ["false"]
+    assert first == 5 * ["FALSE"]
     closed = page.locator(".folded:not([open])")
     assert closed.count() == len(report.statements) - 5
-    page.locator(".strip a[title$='holds amended']").first.click()
-    assert "holds amended" in page.locator(".folded[open] > summary .status").all_inner_texts()
+    page.locator(".strip a[title$='FALSE AS PRINTED']").first.click()
+    assert "FALSE AS PRINTED" in page.locator(".folded[open] > summary .status").all_inner_texts()
     page.get_by_role("searchbox", name="Search").fill(report.verdicts[-1].claim)
     assert page.locator(".folded[open]:visible").count() == 1
     assert shown(page) == [wording.claim_anchor(report.verdicts[-1].claim)]

@@ -43,7 +43,7 @@ def test_a_page_of_one_has_no_script_and_typesets_formulas(verdicts):
     assert "<img" in next(verdict for verdict in verdicts if verdict.curve)._repr_html_()
     assert "<math" in mt.claims("continual.lemma-4")[0]._repr_html_()
     card = mt.statements("continual.lemma-8")[0]._repr_html_()
-    assert "<strong>Why.</strong>" in card
+    assert "<h4>How we know</h4>" in card
     assert "<svg" not in card  # which needs the page's style
 
 

@@ -19,7 +19,7 @@ from moe_theory.core.errors import DamagedError, OutputError
 from moe_theory.core.papers import paper_names
 from moe_theory.plot import markdown
 from moe_theory.plot.symbols import marked
-from moe_theory.report import pages, rendering, wording
+from moe_theory.report import cards, pages, rendering, wording
 from moe_theory.report.bibliography import entry_of
 from moe_theory.verification import recorded
 from moe_theory.verification.verdict import Status, Stop
@@ -92,9 +92,9 @@ def test_every_statement_has_one_card_in_the_order_that_people_ask(report, page,
         of = known.statement
         words = " ".join(page.words[wording.statement_anchor(of)].split())
         decided = wording.decisive(known, report.verdicts)
-        asked = [of.where, wording.statement_status(known), of.says, *([wording.sentence(decided)] if decided else [])]
-        asked += [f"Why. {of.why}"] * bool(of.why) + [f"Correction. {of.corrected}"] * bool(of.corrected)
-        asked = [*map(shown, asked), *([decided.command] if decided else [])]
+        asked = [of.where, cards.label(known), of.says, of.why, of.corrected]
+        asked += [wording.sentence(decided)] if decided else []
+        asked = [*map(shown, filter(None, asked)), *([decided.command] if decided else [])]
         places = [words.index(" ".join(each.split())) for each in asked]
         assert places == sorted(places), of.name
     counts = wording.statement_counts(wording.judged_statements(report))
@@ -148,7 +148,7 @@ def test_each_status_says_what_it_has_to(report, page):
         if verdict.status is Status.INAPPLICABLE:
             assert "A hypothesis M > N" in words
         if verdict.status is Status.ERROR:
-            assert "code failed: ValueError: observe gave" in words
+            assert "code of the claim failed: ValueError: observe gave" in words
         if verdict.curve is not None:
             assert ("exact interval" if verdict.is_exact else "asymptotic interval") in words
     assert {verdict.status for verdict in report.verdicts} == set(Status)
@@ -434,7 +434,7 @@ def test_a_paper_s_recorded_verdicts_are_a_page(tmp_path, monkeypatch, capsys):
     known = recorded.judged_statements("generalization")
     strip = [attributes for tag, attributes, _ in made.elements if tag == "a" and attributes.get("title")]
     assert [each["href"] for each in strip] == [f"#{wording.statement_anchor(each.statement)}" for each in known]
-    assert [each["title"].rpartition(": ")[2] for each in strip] == [wording.statement_status(each) for each in known]
+    assert [each["title"].rpartition(": ")[2] for each in strip] == [cards.label(each) for each in known]
     assert entry_of("generalization").fields["url"] in made.attributes("href")
     deep = pages.of_paper("deep")
     assert {each.paper for each in deep.statements} == {"continual", "edge", "reinforced"}

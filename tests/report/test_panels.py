@@ -21,12 +21,13 @@ from samples import panel_of
 import moe_theory as mt
 from moe_theory.plot.symbols import linear, marked, plain
 from moe_theory.report import panels
+from moe_theory.report.cards import evidence
 from moe_theory.report.panels import INSET, WIDTH, number_line
-from moe_theory.report.wording import beside
 from moe_theory.verification import KINDS
 from moe_theory.verification.status import judged
 from moe_theory.verification.verdict import Curve, Proof, Role, Statement, Status, Verdict
 
+NOT_ISOLATED = "No ablation isolates the cause."
 NOTHING = {"curve": None, "reason": "because & so", "interval": (math.nan, math.nan), "looks": []}
 
 
@@ -175,10 +176,10 @@ def verdict(id: str, status: Status, says: str) -> Verdict:
             Status.REFUTED,
             "Without x it is so: holds (32 of 64). Without y it is so: fails (32 of 64).",
         ),
-        (Status.SUPPORTED, Status.SUPPORTED, "Not isolated. Without x"),
-        (Status.REFUTED, Status.REFUTED, "Not the cause. Without x it is so: fails"),
-        (Status.INCONCLUSIVE, Status.REFUTED, "Not isolated. Without x it is so: open"),
-        (Status.INAPPLICABLE, Status.REFUTED, "Not isolated. Without y"),
+        (Status.SUPPORTED, Status.SUPPORTED, f"{NOT_ISOLATED} Without x"),
+        (Status.REFUTED, Status.REFUTED, "The named cause is not the cause. Without x it is so: fails"),
+        (Status.INCONCLUSIVE, Status.REFUTED, f"{NOT_ISOLATED} Without x it is so: is undecided"),
+        (Status.INAPPLICABLE, Status.REFUTED, f"{NOT_ISOLATED} Without y"),
     ],
 )
 def test_a_card_says_what_happens_without_the_cause_and_without_others(without, other, begins):
@@ -190,13 +191,13 @@ def test_a_card_says_what_happens_without_the_cause_and_without_others(without, 
         verdict("a.z", Status.REFUTED, "Blindly it is so."),
     ]
     about = Statement("b", "a", "Lemma 1", "It is so.", roles=roles)
-    said = dict(beside(judged(about, found), found))
-    assert said["isolated"].startswith(begins)
-    assert said["competitor"] == "Blindly it is so: fails (32 of 64)."
+    said = dict(evidence(judged(about, found), found))
+    assert said["Ablation"].startswith(begins)
+    assert said["Baseline"] == "Blindly it is so: fails (32 of 64)."
     proved = dataclasses.replace(about, disproof=Proof("a:proofs/b.py", "It is not so.", ["As is seen."], "", "", ""))
-    said = dict(beside(judged(proved, found), found))
-    assert said["isolated"].startswith(begins.replace("Not isolated.", "Exhibited by the disproof."))
-    assert dict(beside(judged(proved, found[:1]), found[:1])) == {}
+    said = dict(evidence(judged(proved, found), found))
+    assert said["Ablation"].startswith(begins.replace(NOT_ISOLATED, "The counterexample shows the cause directly."))
+    assert list(dict(evidence(judged(proved, found[:1]), found[:1]))) == ["Simulation"]
 
 
 @pytest.mark.parametrize(

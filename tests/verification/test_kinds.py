@@ -427,10 +427,10 @@ def test_sentences_say_what_was_claimed_and_seen(side):
     """Catches a text with the other side, or that calls a frequency or a slope by another name."""
     words = side.replace("_", " ")
     seen = probability(100, claimed=0.5, side=side, margin=0.01)
-    assert f"claimed: {words} 50 % (margin 1 %)." in sentence(seen)
+    assert f"The claim is {words} 50 % (margin 1 %)." in sentence(seen)
     slope = rate(1.5, 1.25, side=side)
     assert sentence(slope).startswith("The slope at the small end is 1.")
-    assert sentence(slope).endswith(f"; claimed {words} 1.25.".replace("equal ", ""))
+    assert sentence(slope).endswith(f" The claim is {words} 1.25.".replace("equal ", ""))
     assert json.loads(json.dumps(seen.to_json(), allow_nan=False))["side"] == side
 
 
@@ -562,7 +562,7 @@ def test_a_probability_in_a_limit_falls_or_stays_away_from_it(side, failures, st
     assert (verdict.at, verdict.predicted) == ("x = 0.001", float(side == "at_least"))
     verb = "happens" if side == "at_most" else "fails to happen"
     assert f"at x = 0.001 it {verb} in {failures[0]} of 400 replicates" in sentence(verdict).replace("At", "at")
-    assert "%; up to 30 % counts as small), at x = 0.1 in" in sentence(verdict)
+    assert "%, where up to 30 % counts as small). At x = 0.1 it does in" in sentence(verdict)
     assert "exact" in verdict.interval_kind
 
 
@@ -602,10 +602,13 @@ def test_limits_say_what_was_seen_and_claimed():
     values = 3 * LIMIT**1.5 * (1 + 0.2 * NOISE)
     slope = judged("limit_rate", observe=lambda runs: values, predict=lambda runs: 1.0, margin=0.2, side="at_least")
     low, high = (end + 1 for end in slope.interval)
-    assert f"at the small end it goes like x^{slope.observed:.3f} ({low:.3f} to {high:.3f})" in sentence(slope).lower()
-    assert "claimed at least x^1 (margin 0.2); the slope changes by " in sentence(slope)
+    assert (
+        f"at the small end the exponent is {slope.observed:.3f} (interval {low:.3f} to {high:.3f})"
+        in sentence(slope).lower()
+    )
+    assert "The claim is at least 1 (margin 0.2). From the decade before, the exponent changes by " in sentence(slope)
     wide = judged("limit_rate", observe=lambda runs: values, predict=lambda runs: 1.5, margin=0.01, side="equal")
-    assert sentence(wide).startswith("400 runs leave it open: at the small end it goes like x^1.")
+    assert sentence(wide).startswith("400 runs do not decide it: at the small end the exponent is 1.")
     assert claimed_words(slope) == "slope ≥ 1 (−0.2) in the limit"
     for verdict in (slope, wide):
         assert verdict.reason == ""

@@ -1,0 +1,190 @@
+"""Words of a statement's card: its verdict, how sure it is, the evidence, and what to type."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from moe_theory.report import challenge
+from moe_theory.report.wording import (
+    BY_READING,
+    decisive,
+    measured,
+    script_options,
+    sentence,
+    statement_counts,
+    statement_status,
+    tested,
+)
+from moe_theory.verification.status import CAVEATED, PROVED, Cause, Judged, StatementStatus, listed
+from moe_theory.verification.verdict import Role, Statement, Status, Verdict
+
+LABELS: dict[str, str] = {  # what a reader sees for a status; JSON keeps the status
+    StatementStatus.HOLDS: "TRUE",
+    StatementStatus.AMENDED: "FALSE AS PRINTED",
+    StatementStatus.FALSE: "FALSE",
+    StatementStatus.VACUOUS: "VACUOUS",
+    StatementStatus.OPEN: "UNDECIDED",
+    StatementStatus.NOT_JUDGED: "NOT RUN",
+    StatementStatus.NOT_TESTABLE: "NOT TESTABLE",
+    BY_READING: "DEPENDS",
+}
+_REASONS = {  # headings of the paragraph that gives the reason
+    StatementStatus.HOLDS: "Why it holds",
+    StatementStatus.AMENDED: "Why it fails as printed",
+    StatementStatus.FALSE: "Why it fails",
+    StatementStatus.VACUOUS: "Why it says nothing",
+    StatementStatus.OPEN: "Why it is undecided",
+    StatementStatus.NOT_JUDGED: "Why there is no verdict",
+    StatementStatus.NOT_TESTABLE: "Why no test decides it",
+    BY_READING: "Why it depends",
+}
+_PROGRAMS = {
+    "witness": "a NumPy script that shows it",
+    "disproof": "the exact counterexample",
+    "proof": "the proof",
+    "derivation": "the proof of the correction",
+}
+_OUTCOMES = {
+    Status.SUPPORTED: "holds",
+    Status.REFUTED: "fails",
+    Status.INCONCLUSIVE: "is undecided",
+    Status.VACUOUS: "holds, and could not fail",
+}
+_CAUSES = {
+    Cause.REFUTED: "The named cause is not the cause.",
+    Cause.NOT_ISOLATED: "No ablation isolates the cause.",
+    Cause.EXHIBITED: "The counterexample shows the cause directly.",
+}
+
+
+class Evidence(NamedTuple):
+    """One paragraph on how a status is known."""
+
+    heading: str
+    text: str
+
+
+def label(judgement: Judged) -> str:
+    """Return the label of a statement's status."""
+    return LABELS[statement_status(judgement)]
+
+
+def label_counts(judgements: Sequence[Judged]) -> str:
+    """Return the number of statements with each label: "12 TRUE, 7 FALSE"."""
+    counts = statement_counts(judgements)
+    return ", ".join(f"{count} {LABELS[status]}" for status, count in counts.items())
+
+
+def condition(judgement: Judged) -> str:
+    """Return what follows the label: when the statement is true, or its statuses by reading."""
+    status = statement_status(judgement)
+    if status == BY_READING:
+        parts = []
+        for part in StatementStatus:
+            readings = [reading for reading, finding in judgement.by_reading.items() if finding.status is part]
+            if readings:
+                parts.append(f"{LABELS[part]} under {listed(readings)}")
+        return f"{', '.join(parts)}."
+    if status == StatementStatus.VACUOUS:
+        return "It says nothing about this algorithm in particular."
+    if status != StatementStatus.AMENDED:
+        return ""
+    if judgement.statement.amendment:
+        return f"True if {judgement.statement.amendment.rstrip('.')}."
+    if judgement.search and judgement.search.clause:
+        return f"True for {judgement.search.clause.words}."
+    return "True after a small correction."
+
+
+def given(statement: Statement) -> str:
+    """Return the hypotheses of a statement, each as a sentence."""
+    return " ".join(f"{text[:1].upper()}{text[1:].rstrip('.')}." for text in statement.hypotheses)
+
+
+def reason_heading(judgement: Judged) -> str:
+    """Return the heading of the paragraph that gives the reason."""
+    return _REASONS[statement_status(judgement)]
+
+
+def certainty(judgement: Judged, verdicts: Sequence[Verdict], folder: Path | None, failing: Sequence[str]) -> str:
+    """Return how sure a status is, in a few short sentences.
+
+    Args:
+        folder: of the run that the verdicts are from; None for the published results.
+        failing: names of statements that the paper's proof uses and that are false or vacuous.
+    """
+    sentences = [*_known_by(judgement, verdicts), challenge.search_sentence(judgement)]
+    if failing:
+        names = listed([name.partition(".")[2] for name in failing])
+        sentences.append(f"The paper's proof also uses {names}, which {'is' if len(failing) == 1 else 'are'} false.")
+    if judgement.broken:
+        sentences.append(f"Its hypotheses fail under {listed(list(judgement.broken))}.")
+    if folder is not None:
+        sentences.append(f"From the run in {folder}.")
+    return " ".join(part for part in sentences if part)
+
+
+def _known_by(judgement: Judged, verdicts: Sequence[Verdict]) -> list[str]:
+    statement = judgement.statement
+    known = {finding.known for finding in judgement.by_reading.values()}
+    status = statement_status(judgement)
+    sentences = []
+    if status == StatementStatus.AMENDED and statement.disproof:
+        sentences.append("False as printed by an exact counterexample.")
+    if known & {PROVED, CAVEATED}:
+        noun = "exact counterexample" if status == StatementStatus.FALSE else "exact proof"
+        caveat = ", under an extra assumption" if CAVEATED in known else ""
+        sentences.append(f"Known by an {noun}{caveat}.")
+    elif "exact" in known:
+        sentences.append("Known by exact computation.")
+    shown = decisive(judgement, verdicts)
+    if shown and not shown.is_computed and shown.status in (Status.SUPPORTED, Status.REFUTED):
+        runs = f"{shown.replicates:,} runs"
+        sentences.append(f"Simulated in {runs} (error probability {shown.error:.2g}, ± is one standard error).")
+    return sentences
+
+
+def evidence(judgement: Judged, verdicts: Sequence[Verdict]) -> list[Evidence]:
+    """Return the test that decides, the ablations and the baselines."""
+    shown = decisive(judgement, verdicts)
+    paragraphs = []
+    if shown:
+        heading = "Exact computation" if shown.is_computed else "Simulation"
+        place = f"[{shown.claim}, reading {shown.setting}]"
+        paragraphs.append(Evidence(heading, f"{tested(shown)} {sentence(shown)} {place}"))
+    removals = [*_in_role(judgement, Role.INTERVENTION, verdicts), *_in_role(judgement, Role.SUSPECT, verdicts)]
+    if judgement.cause in _CAUSES and (removals or judgement.cause is not Cause.EXHIBITED):
+        removals.insert(0, _CAUSES[judgement.cause])
+    baselines = _in_role(judgement, Role.COMPETITOR, verdicts)
+    named = {"Ablation": removals, "Baseline": baselines}
+    return [*paragraphs, *(Evidence(heading, " ".join(parts)) for heading, parts in named.items() if parts)]
+
+
+def _in_role(judgement: Judged, role: Role, verdicts: Sequence[Verdict]) -> list[str]:
+    """Return a sentence for each claim in a role, with its outcome under the reading that shows most."""
+    telling = Status.REFUTED if role is Role.INTERVENTION else Status.SUPPORTED
+    sentences = []
+    for id in (id for id, role_of_claim in judgement.statement.roles.items() if role_of_claim is role):
+        candidates = [verdict for verdict in verdicts if verdict.claim == id and verdict.status in _OUTCOMES]
+        candidates.sort(key=lambda verdict: (verdict.status is not telling, verdict.status is Status.INCONCLUSIVE))
+        for verdict in candidates[:1]:
+            quantity = "exponent " if verdict.kind in {"rate", "limit_rate"} else ""
+            outcome = f"{_OUTCOMES[verdict.status]} ({quantity}{measured(verdict)})"
+            sentences.append(f"{tested(verdict).rstrip('.')}: {outcome}.")
+    return sentences
+
+
+def commands(statement: Statement, shown: Verdict | None, *, is_short: bool) -> list[tuple[str, str]]:
+    """Return commands that show more of a statement, each with what it does."""
+    rows = [
+        (f"moe-theory why {statement.name} {option}", _PROGRAMS[kind])
+        for kind, option in script_options(statement).items()
+    ]
+    if shown is not None:
+        repeat = (
+            f"moe-theory verify {shown.claim} --reading {shown.settings[0]} --seed 1" if is_short else shown.command
+        )
+        rows.append((repeat, "repeat the test"))
+    if is_short:
+        rows.append((f"moe-theory why {statement.name} --all", "full proofs, notes and free parameters"))
+    return rows
