@@ -46,6 +46,7 @@ from moe_theory.core.errors import InvalidValueError
     help="Width of the pictures, such as 3.25in, 8cm or 80mm; the height follows.",
     show_default="each figure's own",
 )
+@click.option("--style", metavar="FILE", help="A Matplotlib style sheet on top of ours, such as mine.mplstyle.")
 @out_option("Folder that gets one folder of figures a paper.", "figures")
 @click.option("--list", "only_list", is_flag=True, help="Only list the figures, without PAPER those of all papers.")
 @json_option("a list of the paths written, or with --list the figures' titles by name, without PAPER by paper.")

@@ -4,8 +4,10 @@ import io
 from typing import TYPE_CHECKING
 
 import xarray as xr
+from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 from matplotlib.legend import Legend
+from matplotlib.lines import Line2D
 from matplotlib.ticker import NullFormatter
 
 if TYPE_CHECKING:
@@ -31,9 +33,19 @@ def drawn(spec: "FigureSpec", data: xr.Dataset, width: float | None) -> Figure:
     size = spec.size if width is None else (width, high * (width / wide) ** NARROWER)
     figure = NotebookFigure(figsize=size, layout="constrained")
     spec.draw(data, figure)
+    _fix_colours(figure)
     if width is not None:
         fit(figure)
     return figure
+
+
+def _fix_colours(figure: Figure) -> None:
+    """Write out the colours of lines, such as "C0", which Matplotlib would look up in the style at `savefig`."""
+    for line in figure.findobj(Line2D):
+        for part in ("color", "markerfacecolor", "markeredgecolor"):
+            colour = getattr(line, f"get_{part}")()
+            if isinstance(colour, str) and colour != "none":
+                getattr(line, f"set_{part}")(to_rgba(colour))
 
 
 def fit(figure: Figure) -> None:

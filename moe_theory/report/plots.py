@@ -11,7 +11,7 @@ import xarray as xr
 from moe_theory.core.errors import InvalidValueError, unknown_name
 from moe_theory.core.papers import find_paper, paper_names, undeclared
 from moe_theory.plot import FigureSpec
-from moe_theory.plot.style import FORMS, Form, font_sizes, inches, our_style, saved
+from moe_theory.plot.style import FORMS, Form, font_sizes, inches, our_style, read_style, saved
 from moe_theory.report import overview
 from moe_theory.runs import Progress, automatic, quiet, shown
 from moe_theory.runs.files import prepare_folder, write_together
@@ -44,6 +44,7 @@ def figure(
     dims: Mapping[str, Any] | None = None,
     settings: Mapping[str, Any] | None = None,
     width: float | str | None = None,
+    style: str | Path | None = None,
     progress: Progress = automatic,
 ) -> tuple[xr.Dataset, "Figure"]:
     """Compute and draw a figure of a paper, at its own settings or at yours, as `moe-theory figures` does.
@@ -58,6 +59,7 @@ def figure(
         dims: static sizes by name, such as {"num_features": 20}; others stay as in the paper.
         settings: parameters by name on top of the reading's choices, such as {"truth_scale": 0.2}.
         width: inches, or a text such as "8cm"; the height follows. None takes the figure's own size.
+        style: a Matplotlib style sheet on top of ours. All words follow its `font.size`.
     Returns: the numbers behind the figure, with the command that computes them in their attributes, and the figure,
         which a notebook shows and `savefig` writes.
     Raises: UnknownNameError, InvalidValueError for what cannot be drawn.
@@ -77,6 +79,7 @@ def figure(
     if figure_name not in figures_of(paper):
         raise undeclared("figure", name, [f"{paper}.{declared}" for declared in figures_of(paper)])
     wide = inches(width)
+    look = font_sizes(wide) | read_style(style)
     ((spec, compute),) = _planned(
         paper,
         [figure_name],
@@ -90,7 +93,7 @@ def figure(
     )
     with shown(progress) as listener:
         data = _with_width(compute(listener), width)
-    with our_style(font_sizes(wide)):
+    with our_style(look):
         return data, layout.drawn(spec, data, wide)
 
 
@@ -100,6 +103,7 @@ def make_figures(
     *,
     forms: Sequence[Form] = ("svg",),
     width: float | str | None = None,
+    style: str | Path | None = None,
     out: str | Path = "figures",
     progress: Progress = quiet,
     **asked: Any,
@@ -109,7 +113,7 @@ def make_figures(
     Args:
         names: of figures; none, or `all`, for all of the paper's.
         forms: of the pictures: svg, pdf or png.
-        width: as of `figure`.
+        width, style: as of `figure`.
         asked: reading, replicates, seed, rounds, experts, dims and settings, as of `figure`.
     Returns: the paths, the pictures of a figure and its numbers in turn.
     Raises: UnknownNameError, InvalidValueError or OutputError.
@@ -121,6 +125,7 @@ def make_figures(
         if form not in FORMS:
             raise unknown_name("format", form, FORMS)
     wide = inches(width)
+    look = font_sizes(wide) | read_style(style)
     planned = _planned(paper, names, **asked)
     pairs = itertools.product([spec.name for spec, _ in planned], [*forms, "csv"])
     folder = prepare_folder(Path(out) / paper, [f"{name}.{suffix}" for name, suffix in pairs])
@@ -128,7 +133,7 @@ def make_figures(
     for spec, compute in planned:
         data = _with_width(compute(progress), width)
         texts: dict[str, str | bytes] = {}
-        with our_style(font_sizes(wide)):
+        with our_style(look):
             picture = layout.drawn(spec, data, wide)
             for form in forms:
                 texts[f"{spec.name}.{form}"] = saved(picture, form, spec.title, spec.caption(data))
