@@ -58,7 +58,7 @@ def explore(
         load_claims(module)
     plan = plan_search(claim, **asked, module=None if module is None else str(module))
     folder = prepare_folder(out, [path.name for path in exploration.paths_of(out, plan.claim.id)])
-    keep_programs(fallback=folder / "programs")
+    keep_programs()
     judged: list = []
     with terminal_progress(
         open_console(), header=lambda _: exploration.live_counts(judged, plan.most_points)

@@ -110,14 +110,13 @@ def _run(
     from moe_theory.report import sweeps
     from moe_theory.runs import terminal_progress
     from moe_theory.runs.compilation import keep_programs
-    from moe_theory.runs.files import made_folder
     from moe_theory.runs.pools import pool_of
     from moe_theory.sweep import runner
     from moe_theory.sweep.results import results_of
 
     grid, folder = _read(specification, out)
     share = None if part is None else runner.Part.parsed(part)
-    keep_programs(fallback=made_folder(folder) / "programs")
+    keep_programs()
     _set_cpu_devices(devices)
     pool = pool_of(devices=devices, dask=dask)
     how: Any = {"is_stopped": is_stopped, "keeps_going": keep_going, "part": share}

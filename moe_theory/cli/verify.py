@@ -213,7 +213,7 @@ def _judge(
 
         pool = remote_pool(request.studies, dask=dask)
     folder = prepare_folder(out, (pages.NUMBERS, *(pages.PAGE_NAMES if has_page else ())))
-    keep_programs(fallback=folder / "programs")
+    keep_programs()
     if fresh:
         clear_samples(folder / SAMPLES)
     archive = Archive(folder / SAMPLES)

@@ -113,7 +113,7 @@ def deep(
 
     chosen = judging.preset_for(preset, data)
     folder = out or Path("runs/deep") / chosen.name
-    keep_programs(fallback=folder / "programs")
+    keep_programs()
     plan = judging.plan(
         chosen,
         data,

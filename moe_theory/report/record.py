@@ -14,7 +14,7 @@ from moe_theory.plot.document import Document
 from moe_theory.report.challenge import headline
 from moe_theory.report.pages import as_report, merged, read_printed
 from moe_theory.report.rendering import document_text
-from moe_theory.runs.files import made_folder, write_whole
+from moe_theory.runs.files import prepare_folder, write_whole
 from moe_theory.verification import challenges, recorded
 from moe_theory.verification.catalog import NAME as INDEX
 from moe_theory.verification.catalog import answered, catalog_of, index_text, statements
@@ -126,7 +126,7 @@ def documented(records: Sequence[PaperRecord | SearchRecord]) -> Document:
 
 def write(record: PaperRecord | SearchRecord) -> None:
     """Write the file. Raises: OutputError."""
-    write_whole(made_folder(record.path.parent) / record.path.name, record.text)
+    write_whole(prepare_folder(record.path.parent) / record.path.name, record.text)
 
 
 def write_indexes(papers: Iterable[str]) -> None:

@@ -29,6 +29,7 @@ DECLARATIVE = frozenset(
 )
 ATOMS = frozenset({str, bytes, bool, int, float, complex, type(None), type(...), type(NotImplemented)})
 CHECKERS = ("jaxtyping", "beartype")  # libraries whose wrappers refuse calls and change none
+HAS_DOCSTRING = 0x4000000  # flag of a code object whose first constant is a docstring, from Python 3.13 on
 HOOK = "__fingerprint__"  # method by which an object says what counts of it, in place of its class and attributes
 
 
@@ -157,10 +158,12 @@ class Digests:
         return self._parts("function", function.__qualname__, code, reach, values)
 
     def _code(self, code: types.CodeType) -> bytes:
-        """Return the digest of a function's instructions, without places in the file."""
+        """Return the digest of a function's instructions, without its docstring and places in the file."""
         counts = (code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_flags)
         names = (code.co_names, code.co_varnames, code.co_freevars)
-        return self._parts("code", code.co_code, code.co_consts, counts, names)
+        is_function = code.co_flags & inspect.CO_OPTIMIZED and not code.co_name.startswith("<")
+        has_docstring = code.co_flags & HAS_DOCSTRING if sys.version_info >= (3, 13) else is_function
+        return self._parts("code", code.co_code, code.co_consts[bool(has_docstring) :], counts, names)
 
     def _globals(self, code: types.CodeType, namespace: dict[str, Any], has_file: bool) -> list[Any]:
         """Return the values of the globals that a function names, and the code that it imports itself.

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 from moe_theory.core.errors import InvalidValueError
-from moe_theory.runs.files import made_folder, read_json, write_whole
+from moe_theory.runs.files import prepare_folder, read_json, write_whole
 from moe_theory.runs.progress import Progress, quiet
 from moe_theory.runs.provenance import difference
 from moe_theory.runs.runner import Result, Runner, Task
@@ -105,7 +105,7 @@ def run(
     """
     pool = device_pool() if pool is None else pool
     with contextlib.closing(pool):
-        path = made_folder(folder)
+        path = prepare_folder(folder)
         require_version(path)
         progress.running(f"a first task on {pool.description}")
         plan = SweepPlan(sweep, pool.fingerprint(functools.partial(planning.fingerprint, sweep.system)))
@@ -116,7 +116,7 @@ def run(
         if part is not None:
             chunks = chunks[part.number - 1 :: part.num_parts]
             suffix = part.suffix
-        store = Store(path, suffix, WAY_OUT)
+        store = Store(path, suffix)
         saved = store.intact(chunk.name for chunk in chunks)
         missing = [chunk for chunk in chunks if chunk.name not in saved]
         counts = ChunkCounts(len(chunks), len(saved), dict(store.damaged))
@@ -215,7 +215,7 @@ def write_manifest(folder: Path, manifest: Manifest, is_part: bool) -> None:
                 f"{difference(manifest.fingerprint, before.fingerprint)}. Run all parts on machines that are alike."
             )
     document = {"schema": SCHEMA, **manifest._asdict()}
-    write_whole(folder / MANIFEST, json.dumps(document, indent=1) + "\n", WAY_OUT)
+    write_whole(folder / MANIFEST, json.dumps(document, indent=1) + "\n")
 
 
 def require_version(folder: Path) -> None:

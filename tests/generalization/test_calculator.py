@@ -400,5 +400,5 @@ def test_a_checkpoint_s_weights_are_coded(tmp_path):
     size = sum(array.size for array in arrays.values())
     assert found == (size, 32 * size, code_length(arrays))
     save_file({"packed": np.zeros(4, np.uint8)}, path)
-    with pytest.raises(InvalidValueError, match="U8"):
+    with pytest.raises(InvalidValueError, match="uint8"):
         code_of(path)

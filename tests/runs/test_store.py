@@ -129,26 +129,6 @@ def test_a_pickled_store_writes_the_same_file(tmp_path):
     assert len(files(tmp_path)) == 1
 
 
-FORKING = """
-import os, sys
-from moe_theory.runs.store import Store
-store = Store(sys.argv[1])
-store.put({"parent": b"1"})
-child = os.fork()
-if not child:
-    store.put({"child": store.get("parent") + b"2"})
-    os._exit(0)
-assert os.waitpid(child, 0)[1] == 0
-store.put({"after": store.get("child") + b"3"})
-"""
-
-
-def test_a_forked_process_may_go_on_writing(tmp_path):
-    """Would catch a child that uses its parent's connection, and closes the locks that it holds."""
-    subprocess.run([sys.executable, "-c", FORKING, tmp_path], check=True)
-    assert rows(tmp_path) == {"parent": b"1", "child": b"12", "after": b"123"}
-
-
 WRITING = """
 import resource, sys, time
 from moe_theory.core.errors import OutputError

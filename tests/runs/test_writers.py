@@ -89,7 +89,7 @@ def test_a_writer_is_found(line):
 
 
 @pytest.mark.parametrize("address", ["s3://bucket/x", "gs://bucket", "abfs://x@y/z", "hdfs:/x"])
-@pytest.mark.parametrize("use", [Store, files.made_folder, files.prepare_folder, files.local])
+@pytest.mark.parametrize("use", [Store, files.prepare_folder, files.local])
 def test_an_address_is_no_folder(address, use, tmp_path, monkeypatch):
     """Would catch results in a local folder that is called `s3:`, which its user looks for in vain."""
     monkeypatch.chdir(tmp_path)
