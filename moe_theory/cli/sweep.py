@@ -161,7 +161,7 @@ def _set_cpu_devices(number: int | None) -> None:
 
 @click.command("sweep show", epilog=examples("moe-theory sweep show runs/grid"))
 @click.argument("folder", metavar="FOLDER", type=PATH)
-@click.option("--to", type=PATH, help="Also write the labelled results there, as .nc, .zarr or .parquet.")
+@click.option("--to", type=PATH, help="Also write the labelled results there, as .nc.")
 @click.option(
     "--picture", type=PATH, help="Where to draw the quick look, .svg or .png.", show_default="look.svg in FOLDER"
 )

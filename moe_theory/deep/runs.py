@@ -38,7 +38,7 @@ from moe_theory.runs.files import digest, plain
 from moe_theory.runs.key import code_digest
 from moe_theory.runs.provenance import backend, fingerprint, is_x64, versions
 from moe_theory.runs.runner import Runner, Task
-from moe_theory.runs.store import Store, pack, require_no_0_1, unpack
+from moe_theory.runs.store import Store, pack, unpack
 from moe_theory.runs.workers import device_pool
 from moe_theory.verification.claim import ReadingLike, Runs
 from moe_theory.verification.request import MIN_REPLICATES
@@ -57,7 +57,6 @@ PADDED_ROUNDS = 60  # arrays of arrivals are for a multiple of these
 EXPERT = "expert_index"
 CLASS = "class"
 OF_CLASSES = ("class_", "task_")  # prefixes of records with one entry for each class
-WAY_OUT = "make room or name another --out"
 _RECORD = "record."  # prefix of the names of a record's arrays
 _STATE = "state."  # of a state's
 
@@ -83,8 +82,6 @@ class Plan:
         root_key(self.seed)
         self.params()
         check_classes(self.data, self.preset.classes)
-        if self.folder is not None:
-            require_no_0_1(self.folder, "*/*.npz")
 
     @property
     def setting(self) -> str:
@@ -129,7 +126,7 @@ class Plan:
     @functools.cached_property
     def store(self) -> Store | None:
         """The store of the runs, where there is a folder. Raises: OutputError for an address in place of one."""
-        return None if self.folder is None else Store(self.folder, way_out=WAY_OUT)
+        return None if self.folder is None else Store(self.folder)
 
 
 def set_by(preset: Preset) -> set[str]:
@@ -256,15 +253,6 @@ def load(plan: Plan, key: str) -> RunCheckpoint | None:
     arrays = unpack(data)
     records = {name.removeprefix(_RECORD): array for name, array in arrays.items() if name.startswith(_RECORD)}
     return RunCheckpoint(records, [arrays[f"{_STATE}{place}"] for place in range(len(arrays) - len(records))])
-
-
-def pilot(plan: Plan, cell: str, rounds: int) -> Any:
-    """The records of the first rounds of a cell's first seed, leaves (T, ...); nothing is stored."""
-    shared = _Shared(dataclasses.replace(plan, folder=None), lambda step: None)
-    params = plan.params()[cell]
-    key = replicate_keys(root_key(plan.seed), jnp.array([0]))[0]
-    _, records = shared.advance(key, shared.begin(key, params), params, rounds)
-    return records
 
 
 COPIES = 3  # of a run's state: before and after a round, and what is read from it

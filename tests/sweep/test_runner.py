@@ -179,7 +179,7 @@ def test_a_name_depends_on_everything_that_decides_numbers():
     task = plan.chunks[0].task
     changes = {
         "system": "edge", "rounds": 31, "record_every": 5, "seed": 1, "precision": "float64", "width": 32, "batch": 8,
-        "observables": ("forgetting",), "quantiles": (0.5,), "params": {**task.params, "learning_rate": 0.2},
+        "observables": ("forgetting",), "params": {**task.params, "learning_rate": 0.2},
         "dims": {**task.dims, "num_tasks": 7}, "choices": {"optimizer": "adam"},
         "fingerprint": {**task.fingerprint, "jaxlib": "0"},
     }  # fmt: skip
@@ -291,16 +291,11 @@ class Client:
     __module__ = "distributed.client"
 
 
-class AutoExecutor:
-    __module__ = "submitit.auto.auto"
-
-
 @pytest.mark.parametrize(
     ("executor", "way_out"),
     [
         ("tcp://host:8786", "dask="),
         (Client(), "dask="),
-        (AutoExecutor(), "--part"),
         (queue.Queue(), "ProcessPoolExecutor"),
     ],
 )
