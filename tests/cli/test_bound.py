@@ -34,7 +34,7 @@ def printed(setting, notes=()):
         (["--experts", "many"], "--experts 'many'"),
         (["--delta", "0"], "--delta 0.0"),
         (["--delta", "1"], "--delta 1.0"),
-        (["--rademacher", "1/m"], "--rademacher '1/m'"),
+        (["--rademacher", "-1"], "--rademacher -1"),
     ],
 )
 def test_mistakes_are_one_line(arguments, said, refused, tmp_path, monkeypatch):
