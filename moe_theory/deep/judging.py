@@ -158,7 +158,7 @@ def judge(
     Args:
         progress: where to report; unless given a line in a notebook, else standard error.
         command: that verdicts name as what repeats them; unless given this call.
-    Raises: InvalidValueError for runs that do not fit into memory, or whose experts diverge; OutputError for a folder
+    Raises: InvalidValueError for runs whose experts diverge; OutputError for a folder
         that cannot be written; InvalidValueError, DeclarationError and UnknownNameError for a plan
         that was changed by hand.
 

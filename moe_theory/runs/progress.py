@@ -11,7 +11,6 @@ from rich.progress import BarColumn, TextColumn, TimeElapsedColumn, TimeRemainin
 from rich.progress import Progress as RichProgress
 
 SECONDS_BETWEEN_LINES = 10
-UNIT_UP_TO = 90  # of a unit of time, from which on the next one is used
 
 
 class Progress:
@@ -41,14 +40,6 @@ class Progress:
 
 quiet = Progress()  # reports nothing
 automatic = Progress()  # stands for a bar on a terminal, elsewhere lines if it takes long
-
-
-def duration(seconds: float) -> str:
-    """Return a time to two digits, in the unit that suits it: 3.2 s, 45 s, 12 min, 32 h, 4 days."""
-    for size, unit in ((1, "s"), (60, "min"), (3600, "h"), (86_400, "days")):
-        if seconds < UNIT_UP_TO * size or unit == "days":
-            break
-    return f"{seconds / size:.{1 if seconds < 9.95 * size else 0}f} {unit}"
 
 
 @dataclasses.dataclass

@@ -54,14 +54,10 @@ class Store:
         self.folder: Path = local(folder)
         self.file: Path = self.folder / f"results{part}.sqlite"
         self.damaged: dict[str, str] = {}  # why a result could not be read, by its key
-        self._part = part
         self._way_out = way_out
         self._lock = threading.RLock()
         self._databases: dict[Path, sqlite3.Connection] = {}
         self._checked: set[Path] = set()  # files that may be written
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Store, (self.folder, self._part, self._way_out)
 
     def keys(self) -> set[str]:
         """Return the keys of all results there are, damaged ones among them."""

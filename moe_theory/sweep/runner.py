@@ -15,7 +15,7 @@ from moe_theory.runs.files import prepare_folder, read_json, write_whole
 from moe_theory.runs.progress import Progress, quiet
 from moe_theory.runs.provenance import difference
 from moe_theory.runs.runner import Result, Runner, Task
-from moe_theory.runs.store import Store, require_no_0_1
+from moe_theory.runs.store import Store
 from moe_theory.runs.workers import WorkerPool, device_pool
 from moe_theory.sweep import plan as planning
 from moe_theory.sweep.plan import PlannedChunk, SweepPlan
@@ -23,8 +23,6 @@ from moe_theory.sweep.specification import Specification
 
 SCHEMA = "moe-theory/sweep/3"
 MANIFEST = "sweep.json"
-WAY_OUT = "name a folder that you may write to, with room in it"
-_OF_0_1 = ("manifest.json", "packs")  # what version 0.1 wrote
 LOOK = 1.0  # seconds between looks at whether the run is stopped
 MOST_A_TASK = 16  # chunks
 WORK_A_TASK = 1 << 20  # replicate-rounds, about: a fraction of a second
@@ -106,7 +104,6 @@ def run(
     pool = device_pool() if pool is None else pool
     with contextlib.closing(pool):
         path = prepare_folder(folder)
-        require_version(path)
         progress.running(f"a first task on {pool.description}")
         plan = SweepPlan(sweep, pool.fingerprint(functools.partial(planning.fingerprint, sweep.system)))
         plan.require_memory(pool.num_local)
@@ -186,7 +183,6 @@ class Manifest(NamedTuple):
 
 def read_manifest(folder: Path) -> Manifest:
     """Return the manifest of a folder. Raises: InvalidValueError where there is none, or one that is damaged."""
-    require_version(folder)
     path = folder / MANIFEST
     if not path.exists():
         raise InvalidValueError(f"{folder} holds no sweep: there is no {MANIFEST} in it. Name another folder.")
@@ -216,9 +212,3 @@ def write_manifest(folder: Path, manifest: Manifest, is_part: bool) -> None:
             )
     document = {"schema": SCHEMA, **manifest._asdict()}
     write_whole(folder / MANIFEST, json.dumps(document, indent=1) + "\n")
-
-
-def require_version(folder: Path) -> None:
-    """Raise InvalidValueError for a folder that version 0.1 wrote."""
-    if not (folder / MANIFEST).exists():
-        require_no_0_1(folder, *_OF_0_1)

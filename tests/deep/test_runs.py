@@ -131,20 +131,6 @@ def test_numbers_of_rounds_share_their_programs():
     assert engine.num_programs() == before
 
 
-def test_runs_that_do_not_fit_into_memory_are_refused(undisturbed, monkeypatch):
-    """What is counted of a run is at least its state, more with more experts and test images."""
-    del undisturbed
-    plan = plan_of()
-    params, pool = plan.params()["M = 4"], runs.on_device(runs.pool_of(plan.data, plan.preset.classes))
-    state = runs.continual.begin(jax.random.key(0), plan.padded.dims, params, pool)
-    held = sum(leaf.nbytes for leaf in jax.tree.leaves(state._replace(pool=None)))
-    assert runs.bytes_needed(plan, 2) - runs.bytes_needed(plan, 1) > 2 * held
-    monkeypatch.setattr(runs, "machine_memory", lambda: runs.bytes_needed(plan, 1))
-    runs.run_plan(plan, num_threads=1)
-    with pytest.raises(InvalidValueError, match="Lower --experts"):
-        runs.run_plan(plan, num_threads=2)
-
-
 def test_a_damaged_run_is_named_and_computed_again(undisturbed, tmp_path):
     plan = plan_of(tmp_path)
     runs.run_plan(plan)

@@ -83,19 +83,3 @@ def test_automatic_is_a_bar_on_a_terminal_and_lines_of_what_takes_long(
     streams = capsys.readouterr()
     assert streams.out == ""
     assert words in streams.err if words else streams.err == ""
-
-
-@pytest.mark.parametrize(
-    ("seconds", "words"),
-    [
-        (0.04, "0.0 s"),
-        (9.94, "9.9 s"),
-        (9.96, "10 s"),
-        (89, "89 s"),
-        (600, "10 min"),
-        (116_811, "32 h"),
-        (1e6, "12 days"),
-    ],
-)
-def test_times_have_two_digits(seconds, words):
-    assert progress.duration(seconds) == words

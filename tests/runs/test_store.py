@@ -1,6 +1,5 @@
 """The store: catches wrong bytes of a damaged file, saved results that are lost, and failures without a word."""
 
-import pickle
 import random
 import shutil
 import subprocess
@@ -118,15 +117,6 @@ def test_a_result_that_goes_further_stays(tmp_path):
     Store(tmp_path).put({"samples": b"many"}, extent=4096)
     Store(tmp_path).put({"samples": b"few"}, extent=64)
     assert Store(tmp_path).get("samples") == b"many"
-
-
-def test_a_pickled_store_writes_the_same_file(tmp_path):
-    store = Store(tmp_path, "-1-of-2")
-    store.put({"key": b"1"})
-    copy = pickle.loads(pickle.dumps(store))
-    copy.put({"more": b"2"})
-    assert rows(tmp_path) == {"key": b"1", "more": b"2"}
-    assert len(files(tmp_path)) == 1
 
 
 WRITING = """
