@@ -162,18 +162,16 @@ def library_of(module: str) -> str:
 @functools.cache
 def _library(name: str) -> str:
     papers = {paper_package(paper).partition(".")[0] for paper in paper_names()}
-    spec = getattr(sys.modules.get(name), "__spec__", None)
-    if name in {"__main__", PACKAGE, *papers} or (spec is None and name in sys.modules):
+    if name in {"__main__", PACKAGE, *papers}:
         return ""
-    with contextlib.suppress(ImportError, ValueError):
-        spec = importlib.util.find_spec(name)
-    if spec is None:
-        return ""
-    path = Path(next(filter(None, [spec.origin, *(spec.submodule_search_locations or ())]), ""))
-    if {"site-packages", "dist-packages"} & {*path.parts, *path.resolve().parts}:
+    path, folders = _find(name)
+    place = path or next(iter(folders), None)
+    if place is None:
+        return "python" if name in sys.stdlib_module_names else ""
+    if {"site-packages", "dist-packages"} & {*place.parts, *place.resolve().parts}:
         return f"{name} {_version(name)}"
-    is_standard = STANDARD_LIBRARY in path.parents or STANDARD_LIBRARY.resolve() in path.resolve().parents
-    return "python" if is_standard or spec.origin in ("built-in", "frozen") else ""
+    is_standard = STANDARD_LIBRARY in place.parents or STANDARD_LIBRARY.resolve() in place.resolve().parents
+    return "python" if is_standard else ""
 
 
 def _find(module: str) -> tuple[Path | None, list[Path]]:
@@ -195,8 +193,9 @@ def _find(module: str) -> tuple[Path | None, list[Path]]:
     else:
         with contextlib.suppress(ImportError, ValueError):
             spec = importlib.util.find_spec(module)
-            file = spec and spec.origin
-            folders = (spec and spec.submodule_search_locations) or ()
+            if spec is not None:
+                file = spec.origin if spec.has_location else None
+                folders = spec.submodule_search_locations or ()
     return Path(file) if file else None, [Path(folder) for folder in folders]
 
 
