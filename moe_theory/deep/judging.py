@@ -156,7 +156,7 @@ def judge(
     decided. Runs that the plan's folder has are not repeated.
 
     Args:
-        progress: where to report; unless given a line in a notebook, else standard error.
+        progress: where to report; standard error unless given.
         command: that verdicts name as what repeats them; unless given this call.
     Raises: InvalidValueError for runs whose experts diverge; OutputError for a folder
         that cannot be written; InvalidValueError, DeclarationError and UnknownNameError for a plan

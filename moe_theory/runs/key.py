@@ -160,10 +160,11 @@ class Digests:
     def _code(self, code: types.CodeType) -> bytes:
         """Return the digest of a function's instructions, without its docstring and places in the file."""
         counts = (code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_flags)
-        names = (code.co_names, code.co_varnames, code.co_freevars)
+        names = (code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars)
         is_function = code.co_flags & inspect.CO_OPTIMIZED and not code.co_name.startswith("<")
         has_docstring = code.co_flags & HAS_DOCSTRING if sys.version_info >= (3, 13) else is_function
-        return self._parts("code", code.co_code, code.co_consts[bool(has_docstring) :], counts, names)
+        constants = code.co_consts[bool(has_docstring) :]
+        return self._parts("code", code.co_code, code.co_exceptiontable, constants, counts, names)
 
     def _globals(self, code: types.CodeType, namespace: dict[str, Any], has_file: bool) -> list[Any]:
         """Return the values of the globals that a function names, and the code that it imports itself.

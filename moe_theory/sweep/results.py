@@ -70,7 +70,7 @@ class Sweep(Specification):
             dask: or a Dask cluster: the address of its scheduler, or "local:N" for N processes. Whoever controls the
                 scheduler can run any code here and on its workers. Certificates are those of Dask's configuration.
             devices: or the number of local devices, all of them unless given.
-            progress: where it is reported, by default a line in a notebook, else standard error.
+            progress: where it is reported, standard error unless given.
             keep_going: whether to go on where a cell raises an error: `Results.failed` has it, by the cell's name, and
                 the results lack what it had.
             part: a fixed share of the chunks, such as "3/8", for one job of a batch system.
