@@ -9,7 +9,7 @@ import functools
 import hashlib
 import itertools
 import math
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping
 from typing import Any, NamedTuple
 
 import jax
@@ -32,7 +32,6 @@ from moe_theory.sweep.systems import sweepable
 ACCELERATOR_WIDTH = 4096
 MAX_CHUNKS = 1_000_000
 RECORD_COPIES = 6  # by batch and joined, in an archive and its bytes, on their way to the disk; measured: 4.9
-MAX_ERROR_LENGTH = 500  # characters of an error that is passed over
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -174,25 +173,18 @@ def fingerprint(system: str) -> dict[str, str]:
     return provenance.fingerprint(_code_digest(sweepable(system).code, compute_chunk))
 
 
-def compute(chunks: Sequence[PlannedChunk], keeps_going: bool = False) -> list[bytes | str]:
-    """Return what is saved of chunks of one program. This is what a worker does.
+def compute(chunk: PlannedChunk) -> bytes:
+    """Return what is saved of a chunk. This is what a worker does.
 
-    Args:
-        keeps_going: whether an error of one chunk is no reason not to compute the others. It is returned as text.
-    Raises: InvalidValueError where the numbers would be others; what a chunk raises, unless it keeps going.
+    Raises: InvalidValueError where the numbers would be others; what the chunk raises.
     """
-    task = chunks[0].task
+    task = chunk.task
     provenance.require_same(fingerprint(task.system), task.fingerprint, "numbers")
-    outcomes: list[bytes | str] = []
-    for chunk in chunks:
-        try:
-            outcomes.append(compute_chunk(chunk.task, chunk.first))
-        except Exception as failure:
-            if not keeps_going:
-                failure.add_note(f"in the cell with {chunk.task.params} and {chunk.task.dims}")
-                raise
-            outcomes.append(f"{type(failure).__name__}: {' '.join(str(failure).split())[:MAX_ERROR_LENGTH]}")
-    return outcomes
+    try:
+        return compute_chunk(task, chunk.first)
+    except Exception as failure:
+        failure.add_note(f"in the cell with {task.params} and {task.dims}")
+        raise
 
 
 def compute_chunk(task: CellTask, first: int) -> bytes:

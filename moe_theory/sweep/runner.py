@@ -3,10 +3,9 @@
 import contextlib
 import dataclasses
 import functools
-import itertools
 import json
 import os
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
@@ -24,9 +23,7 @@ from moe_theory.sweep.specification import Specification
 SCHEMA = "moe-theory/sweep/3"
 MANIFEST = "sweep.json"
 LOOK = 1.0  # seconds between looks at whether the run is stopped
-MOST_A_TASK = 16  # chunks
-WORK_A_TASK = 1 << 20  # replicate-rounds, about: a fraction of a second
-TASKS_A_WORKER = 8  # at least, where there are enough chunks
+MAX_ERROR_LENGTH = 500  # characters of an error that is passed over
 
 
 class Part(NamedTuple):
@@ -118,55 +115,46 @@ def run(
         missing = [chunk for chunk in chunks if chunk.name not in saved]
         counts = ChunkCounts(len(chunks), len(saved), dict(store.damaged))
         runner = Runner(pool, progress)
-        tasks = _tasks(missing, pool.num_workers, keeps_going)
-        runner.add(store, iter(tasks), sum(chunk.replicate_rounds for chunk in missing), f"on {pool.description}")
+        work = sum(chunk.replicate_rounds for chunk in missing)
+        runner.add(store, _tasks(missing), work, f"on {pool.description}")
         progress.at(counts.line)
         try:
             while runner.is_busy:
                 if is_stopped():
                     raise KeyboardInterrupt
-                _save(runner.wait(LOOK), store, counts)
+                _save(runner.wait(LOOK), store, counts, keeps_going)
                 progress.at(counts.line)
         except BaseException:
             with contextlib.suppress(Exception):  # a full disk is reported by whatever met it first
-                _save(runner.stop(), store, counts)
+                _save(runner.stop(), store, counts, keeps_going)
             raise
     return Outcome(plan, store, counts)
 
 
-def _tasks(missing: Sequence[PlannedChunk], num_workers: int, keeps_going: bool) -> list[Task]:
-    """Return tasks of some chunks each: the first task of each program first."""
-    most = max(1, min(MOST_A_TASK, len(missing) // (TASKS_A_WORKER * num_workers)))
-    firsts: dict[Hashable, Task] = {}
-    others = []
-    for program, alike in itertools.groupby(missing, lambda chunk: chunk.task.program):
-        chunks = tuple(alike)
-        work = chunks[0].replicate_rounds
-        size = max(1, min(most, WORK_A_TASK // work))
-        for start in range(0, len(chunks), size):
-            batch = chunks[start : start + size]
-            call = functools.partial(planning.compute, batch, keeps_going)
-            task = Task(call, work * len(batch), program, batch)
-            if firsts.setdefault(program, task) is not task:
-                others.append(task)
-    return [*firsts.values(), *others]
+def _tasks(missing: Sequence[PlannedChunk]) -> Iterator[Task]:
+    """Yield a task for each chunk, the first one of each program first."""
+    firsts: dict[Hashable, PlannedChunk] = {}
+    for chunk in missing:
+        firsts.setdefault(chunk.task.program, chunk)
+    others = [chunk for chunk in missing if firsts[chunk.task.program] is not chunk]
+    for chunk in [*firsts.values(), *others]:
+        call = functools.partial(planning.compute, chunk)
+        yield Task(call, chunk.replicate_rounds, chunk.task.program, chunk)
 
 
-def _save(results: Sequence[Result], store: Store, counts: ChunkCounts) -> None:
+def _save(results: Sequence[Result], store: Store, counts: ChunkCounts, keeps_going: bool) -> None:
     """Save computed chunks together. Raises: OutputError; what a chunk raised, once the others are saved."""
     computed: dict[str, bytes] = {}
     failure: BaseException | None = None
     for result in results:
         try:
-            outcomes = result.value()
+            computed[result.task.place.name] = result.value()
         except Exception as error:
-            failure = failure or error
-            continue
-        for chunk, outcome in zip(result.task.place, outcomes, strict=True):
-            if isinstance(outcome, str):
-                counts.failed[chunk.name] = outcome
+            if keeps_going:
+                reason = " ".join(str(error).split())[:MAX_ERROR_LENGTH]
+                counts.failed[result.task.place.name] = f"{type(error).__name__}: {reason}"
             else:
-                computed[chunk.name] = outcome
+                failure = failure or error
     if computed:
         store.put(computed)
         counts.computed += len(computed)
