@@ -132,15 +132,13 @@ def sealed(document: Mapping[str, Any]) -> str:
     return json.dumps({**plain, SEAL: digest(plain)}, indent=2) + "\n"
 
 
-def unsealed(data: bytes, is_sealed: bool = True) -> dict[str, Any]:
-    """A sealed document, without its digest; or one without a digest, unless `is_sealed`. Raises: ValueError for what
-    is none, or another one than was written.
-    """
+def unsealed(data: bytes) -> dict[str, Any]:
+    """A document without its digest, if it has one. Raises: ValueError for what is none, or was changed."""
     document = _parsed(data)
     if not isinstance(document, dict):
         raise ValueError("it is no JSON object")
     seal = document.pop(SEAL, None)
-    if (is_sealed or seal is not None) and seal != digest(document):
+    if seal is not None and seal != digest(document):
         raise ValueError("its digest does not match its content: it is changed")
     return document
 
