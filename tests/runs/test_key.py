@@ -57,7 +57,6 @@ DYNAMIC = {
     "runs/__init__.py",
     "runs/imports.py",  # asks where modules are, as the next one does
     "runs/key.py",
-    "sweep/dataset.py",  # what writes other formats
     "verification/__init__.py",  # makes itself callable
     "verification/catalog.py",  # asks where the files of a paper are, as the next one does
     "verification/verdict.py",

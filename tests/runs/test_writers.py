@@ -24,6 +24,7 @@ ELSEWHERE = {
     "plot/svg.py:written": "into memory",
     "cli/__init__.py:format_epilog": "Click's, into memory",
     "runs/store.py:pack": "into memory",
+    "sweep/results.py:save": "by `sweep.dataset`, whose writer is durable",
     "plot/document.py:write": "to temporary names, which `cli.papers` gives",
     "deep/report.py:document": "likewise",
     "merging/report.py:document": "likewise",
