@@ -52,7 +52,7 @@ def explore(claim: str, module: Path | None, out: Path, **asked: Any) -> None:
         load_claims(module)
     plan = plan_search(claim, **asked, module=None if module is None else str(module))
     folder = prepare_folder(out, exploration.names_of(plan.claim.id))
-    keep_programs(fallback=folder / "programs")
+    keep_programs()
     with terminal_progress(open_console()) as progress:
         found = carry_out_search(plan, progress=progress, command=command_line())
     show_document(exploration.document(found, exploration.write_exploration(found, folder)))

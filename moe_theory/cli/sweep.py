@@ -96,14 +96,13 @@ def _run(
     from moe_theory.report import sweeps
     from moe_theory.runs import terminal_progress
     from moe_theory.runs.compilation import keep_programs
-    from moe_theory.runs.files import made_folder
     from moe_theory.runs.pools import pool_of
     from moe_theory.sweep import runner
     from moe_theory.sweep.results import Sweep, results_of
 
     grid = Sweep.read(specification)
     share = None if part is None else runner.Part.parsed(part)
-    keep_programs(fallback=made_folder(folder) / "programs")
+    keep_programs()
     _set_cpu_devices(devices)
     pool = pool_of(devices=devices, dask=dask)
     try:
@@ -149,7 +148,7 @@ def _set_cpu_devices(number: int | None) -> None:
 
 @click.command("sweep show", epilog=examples("moe-theory sweep show runs/grid"))
 @click.argument("folder", metavar="FOLDER", type=PATH)
-@click.option("--to", type=PATH, help="Also write the labelled results there, as .nc, .zarr or .parquet.")
+@click.option("--to", type=PATH, help="Also write the labelled results there, as .nc.")
 @click.option(
     "--picture", type=PATH, help="Where to draw the quick look, .svg or .png.", show_default="look.svg in FOLDER"
 )

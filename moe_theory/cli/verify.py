@@ -175,7 +175,7 @@ def _judge(
 
         pool = remote_pool(request.studies, dask=dask)
     folder = prepare_folder(out, (pages.NUMBERS, *(pages.PAGE_NAMES if has_page else ())))
-    keep_programs(fallback=folder / "programs")
+    keep_programs()
     archive = Archive(folder / SAMPLES)
     num_decided = 0
 

@@ -19,8 +19,6 @@ def deep(
         Path | None, Option("Folder of a data set or of your images; names PRESET if that is left out.", metavar="DIR")
     ] = None,
     only_list: Annotated[bool, Option("Only list the presets, or with --data what DIR holds.", ("--list",))] = False,
-    kappa: Annotated[float | None, Option("Gate drive to reach by the gate's scale.", default_words="no pilot")] = None,
-    literal: Annotated[bool, Option("Set eta, alpha, lambda and Gamma from sigma_0 as the theorems do.")] = False,
     network: Annotated[
         str | None,
         Option("Of the experts: mlp, five-layer-small, resnet18-small, or PACKAGE.MODULE:NAME.", metavar="NAME"),
@@ -76,7 +74,7 @@ def deep(
     Examples:
         moe-theory deep continual-mnist-small --replicates 4
         moe-theory deep --data photographs --list
-        moe-theory deep continual-mnist-small --kappa 3 --network mlp
+        moe-theory deep continual-mnist-small --data photographs --network mlp
     """
     from moe_theory.deep import datasets, judging, report
     from moe_theory.runs import terminal_progress
@@ -91,8 +89,6 @@ def deep(
     if only_list and preset is not None:
         raise InvalidValueError(f"--list lists, and does not run {preset}. Leave one of both out.")
     sizes: dict[str, Any] = {
-        "kappa": kappa,
-        "literal": literal,
         "network": network,
         "epochs": epochs,
         "samples": samples,
@@ -105,7 +101,7 @@ def deep(
     if only_list or (preset is None and data is None):
         run_options = sizes | {"reading": reading, "settings": settings, "seed": seed, "out": out}
         for name, value in run_options.items():
-            if value is not None and value is not False and value != ():
+            if value is not None and value != ():
                 raise InvalidValueError(
                     f"{option_names(deep)[name]} is for a run of a preset. Name PRESET, which --list shows."
                 )
@@ -113,7 +109,7 @@ def deep(
 
     chosen = judging.preset_for(preset, data)
     folder = out or Path("runs/deep") / chosen.name
-    keep_programs(fallback=folder / "programs")
+    keep_programs()
     plan = judging.plan(
         chosen,
         data,

@@ -1,6 +1,6 @@
 """Judge the claims of a preset's figure on networks: trained on digits, on a paper's data or on images of one's own.
 
-`plan` resolves a request, with a pilot where a gate drive is to be reached; `judge` runs it with interim looks.
+`plan` resolves a request. `judge` runs it with interim looks.
 """
 
 import dataclasses
@@ -84,8 +84,6 @@ def plan(
     settings: Mapping[str, Any] | None = None,
     replicates: int | None = None,
     seed: int = 0,
-    kappa: float | None = None,
-    literal: bool = False,
     folder: Path | str | None = None,
     every: int = EVERY,
     tell: Callable[..., object] | None = None,
@@ -101,10 +99,8 @@ def plan(
         test_images: of the data, evenly spread, that experts are evaluated on.
         reading, settings: where the papers are silent; parameters by name in place of the preset's, values or texts.
         replicates: seeds that each cell is run with.
-        kappa: gate drive to reach by the gate's scale, by a pilot.
-        literal: set eta, alpha, lambda and Gamma from the measured sigma_0, as the theorems do.
         folder, every: where runs are kept, to resume from; rounds between checkpoints. None keeps nothing.
-        tell: called with lines about what was read and measured.
+        tell: called with lines about what was read.
     Raises: UnknownNameError, InvalidValueError, MissingError, DataError, DeclarationError or OutputError for what is
         unknown or not allowed, or cannot be read, imported or written.
 
@@ -132,11 +128,10 @@ def plan(
     )
     if isinstance(reading, str) and reading not in READINGS:
         raise unknown_name("reading", reading, READINGS)
-    report = tell or (lambda *lines: None)
     images = data if isinstance(data, DataSet) else datasets.load(resized_preset.data, place)  # last: it may take long
-    if place is not None:
-        report(*images.lines)
-    request = Plan(
+    if place is not None and tell is not None:
+        tell(*images.lines)
+    return Plan(
         preset=resized_preset,
         reading=READINGS[reading] if isinstance(reading, str) else reading,
         replicates=resized_preset.replicates if replicates is None else replicates,
@@ -146,15 +141,6 @@ def plan(
         settings=settings or {},
         data=fitting.thinned(images, resized_preset.test_images, test_images),
     )
-    fitting.check(request, kappa, literal)
-    if literal:
-        request, line = fitting.literal(request)
-        report(line)
-    if kappa is not None:
-        report("pilot: looking at the gates")
-        request, line = fitting.at_drive(request, kappa)
-        report(line)
-    return request
 
 
 def judge(
@@ -170,9 +156,9 @@ def judge(
     decided. Runs that the plan's folder has are not repeated.
 
     Args:
-        progress: where to report; unless given a line in a notebook, else standard error.
+        progress: where to report; standard error unless given.
         command: that verdicts name as what repeats them; unless given this call.
-    Raises: InvalidValueError for runs that do not fit into memory, or whose experts diverge; OutputError for a folder
+    Raises: InvalidValueError for runs whose experts diverge; OutputError for a folder
         that cannot be written; InvalidValueError, DeclarationError and UnknownNameError for a plan
         that was changed by hand.
 

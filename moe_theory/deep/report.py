@@ -186,13 +186,13 @@ def warnings_of(summary: Summary) -> list[str]:
     if summary.drive > most:
         lines.append(
             f"WARNING: the median of κ, {summary.drive:.3g}, is above {most:g}: experts specialise, but the router "
-            "freezes by itself with its first steps, and termination has little to do. Lower gate_scale, as --kappa 3 "
-            "does, to see what it does."
+            "freezes by itself with its first steps, and termination has little to do. Lower "
+            "gate_scale, of whose square κ is a multiple, to see what it does."
         )
     if summary.drive < least:
         lines.append(
             f"WARNING: the median of κ, {summary.drive:.3g}, is below {least:g}: experts hardly specialise in "
-            f"{summary.num_rounds} rounds. Raise gate_scale, as a larger --kappa does."
+            f"{summary.num_rounds} rounds. Raise gate_scale, of whose square κ is a multiple."
         )
     for cell in summary.cells:
         if cell.num_unmoved:

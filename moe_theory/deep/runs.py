@@ -22,13 +22,12 @@ from jaxtyping import Array, Key, PyTree, Shaped
 from moe_theory.core import engine, programs
 from moe_theory.core.constraints import Count, require, typed
 from moe_theory.core.errors import InvalidValueError
-from moe_theory.core.machine import available_cores, machine_memory
+from moe_theory.core.machine import available_cores
 from moe_theory.core.programs import compiled_once
 from moe_theory.core.random import replicate_keys, root_key, step_key
 from moe_theory.core.system import System, observe_info
 from moe_theory.deep import continual, edge
 from moe_theory.deep.datasets import DataSet
-from moe_theory.deep.evaluation import EVALUATION_BATCH
 from moe_theory.deep.networks import NETWORKS, Network
 from moe_theory.deep.params import Params, check_params
 from moe_theory.deep.presets import CONTINUAL, EDGE, Preset
@@ -38,7 +37,7 @@ from moe_theory.runs.files import digest, plain
 from moe_theory.runs.key import code_digest
 from moe_theory.runs.provenance import backend, fingerprint, is_x64, versions
 from moe_theory.runs.runner import Runner, Task
-from moe_theory.runs.store import Store, pack, require_no_0_1, unpack
+from moe_theory.runs.store import Store, pack, unpack
 from moe_theory.runs.workers import device_pool
 from moe_theory.verification.claim import ReadingLike, Runs
 from moe_theory.verification.request import MIN_REPLICATES
@@ -57,7 +56,6 @@ PADDED_ROUNDS = 60  # arrays of arrivals are for a multiple of these
 EXPERT = "expert_index"
 CLASS = "class"
 OF_CLASSES = ("class_", "task_")  # prefixes of records with one entry for each class
-WAY_OUT = "make room or name another --out"
 _RECORD = "record."  # prefix of the names of a record's arrays
 _STATE = "state."  # of a state's
 
@@ -83,8 +81,6 @@ class Plan:
         root_key(self.seed)
         self.params()
         check_classes(self.data, self.preset.classes)
-        if self.folder is not None:
-            require_no_0_1(self.folder, "*/*.npz")
 
     @property
     def setting(self) -> str:
@@ -129,7 +125,7 @@ class Plan:
     @functools.cached_property
     def store(self) -> Store | None:
         """The store of the runs, where there is a folder. Raises: OutputError for an address in place of one."""
-        return None if self.folder is None else Store(self.folder, way_out=WAY_OUT)
+        return None if self.folder is None else Store(self.folder)
 
 
 def set_by(preset: Preset) -> set[str]:
@@ -160,10 +156,9 @@ def run_plan(
     Args:
         replicates: the seeds to run, all of the plan's unless given.
         on_step: called from threads after every part is stored. An exception that it raises ends the runs.
-    Raises: OutputError for a folder that cannot be written; InvalidValueError for runs that do not fit into memory, or
-        whose experts diverge.
+    Raises: OutputError for a folder that cannot be written; InvalidValueError for runs whose experts
+        diverge.
     """
-    require_memory(plan, num_threads)
     cells = plan.params()
     seeds = range(plan.replicates) if replicates is None else replicates
     shared = _Shared(plan, on_step)
@@ -256,40 +251,6 @@ def load(plan: Plan, key: str) -> RunCheckpoint | None:
     arrays = unpack(data)
     records = {name.removeprefix(_RECORD): array for name, array in arrays.items() if name.startswith(_RECORD)}
     return RunCheckpoint(records, [arrays[f"{_STATE}{place}"] for place in range(len(arrays) - len(records))])
-
-
-def pilot(plan: Plan, cell: str, rounds: int) -> Any:
-    """The records of the first rounds of a cell's first seed, leaves (T, ...); nothing is stored."""
-    shared = _Shared(dataclasses.replace(plan, folder=None), lambda step: None)
-    params = plan.params()[cell]
-    key = replicate_keys(root_key(plan.seed), jnp.array([0]))[0]
-    _, records = shared.advance(key, shared.begin(key, params), params, rounds)
-    return records
-
-
-COPIES = 3  # of a run's state: before and after a round, and what is read from it
-LAYERS = 40  # values of a network's layers beside one image's pixels, of those evaluated at a time
-
-
-def bytes_needed(plan: Plan, num_threads: int) -> int:
-    """At least so much memory do this many runs at once take: data, states, and layers of the images evaluated."""
-    pool, params = pool_of(plan.data, plan.preset.classes), next(iter(plan.params().values()))
-    key = jax.eval_shape(lambda: jax.random.key(0))
-    state = jax.eval_shape(lambda key: paper_of(plan.preset).begin(key, plan.padded.dims, params, pool), key)
-    layers = LAYERS * min(EVALUATION_BATCH, len(pool.test.labels)) * pool.test.pixels[0].size * 4
-    held = COPIES * engine.bytes_of(state._replace(pool=None)) + layers
-    return 2 * engine.bytes_of(jax.tree.map(np.asarray, pool)) + num_threads * held
-
-
-def require_memory(plan: Plan, num_threads: int) -> None:
-    """Raise InvalidValueError for runs that do not fit into this machine."""
-    needed = bytes_needed(plan, num_threads)
-    available = machine_memory()
-    if backend() == "cpu" and needed > available:
-        raise InvalidValueError(
-            f"{num_threads} runs at once would need at least {needed / 1e9:.1f} GB of this machine's "
-            f"{available / 1e9:.1f} GB. Lower --experts or --test-images, or name a smaller --network."
-        )
 
 
 class _Shared:

@@ -7,7 +7,6 @@ that do not apply to the given experts or router are left out.
 import dataclasses
 import itertools
 import math
-import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -22,7 +21,7 @@ from moe_theory.core.constraints import (
     require,
     require_active,
 )
-from moe_theory.core.errors import InvalidValueError, shortened, unknown_name
+from moe_theory.core.errors import InvalidValueError, unknown_name
 from moe_theory.generalization import certificate, complexity, corrected, from_files, theory
 
 DIMENSIONS = {"masks": "mask-dimension", "router": "router-dimension"}  # the readings of d_N
@@ -37,7 +36,6 @@ HOLDS = "holds"
 CONDITIONAL = "conditional"
 REFUTED = "refuted"
 LEMMA_3 = "Lemma 3"
-RADEMACHER = "rademacher"
 GAP = "gap"  # what is bounded: risk less training error,
 RISK = "risk"  # or the risk itself
 # What a number needs to be quoted, besides what its form rests on.
@@ -64,7 +62,6 @@ class Setting:
     delta: float = 0.05  # the probability with which a bound may fail
     router: str = LINEAR  # one of ROUTERS
     rademacher: float | None = None  # R_m(H) at `num_samples`, taken to fall as 1/sqrt(m)
-    is_uniform: bool = False  # whether R(H) <= A / sqrt(n) on any n inputs, with A = sqrt(m) times `rademacher`
     expert_widths: tuple[int, ...] = ()  # hidden units of expert networks, layer by layer
     num_weights: int | None = None  # of a whole classifier of which nothing else is known; else what sizes say
     bits: int = 32  # that a weight is stored in
@@ -118,7 +115,7 @@ class Form(NamedTuple):
     dimension: str = ""  # of DIMENSIONS, or BOTH: whose d_N it uses; empty where it uses none
     natarajan: float | None = None  # d_N
     status: str = HOLDS  # of the statement, for all classifiers: HOLDS, CONDITIONAL or REFUTED
-    rests_on: tuple[str, ...] = ()  # what it assumes: LEMMA_3 or RADEMACHER
+    rests_on: tuple[str, ...] = ()  # what it assumes: LEMMA_3
     bounds: str = GAP  # or RISK
 
     @property
@@ -138,7 +135,6 @@ class EvaluatedBound(NamedTuple):
 
 
 _OF_CLASS = (LOSS, SAMPLES, LIPSCHITZ, OUTPUT, NORMS, ONE)  # of a class that is bounded by its norms
-_OVER_ROOT = re.compile(r"(.+?)\s*/\s*sqrt\(m\)")
 
 
 def bound(
@@ -150,8 +146,7 @@ def bound(
         checkpoint: weights in safetensors, a file or a folder, of which the headers alone are read. With `num_errors`
             or `training_error` it is a model trained on the samples, and its weights are coded.
         num_errors: samples, of `num_samples`, that this trained model gets wrong; its bounds are on the risk.
-        values: fields of `calculator.Setting`; `rademacher` is a number, R_m(H) at this m, or text such as
-            "2.5/sqrt(m)", which bounds it on any m inputs.
+        values: fields of `calculator.Setting`.
     Raises: InvalidValueError for values out of range or in contradiction, or for files that say too little;
         DamagedError for weights that cannot be read; UnknownNameError for a name that is not known.
 
@@ -168,25 +163,13 @@ def bound(
     return calculate(setting_of(**(values | stored_values)))
 
 
-def setting_of(rademacher: float | str | None = None, **values: Any) -> Setting:
-    """The setting of some fields; an R_m(H) as text such as "2.5/sqrt(m)". Raises: as `bound`."""
+def setting_of(**values: Any) -> Setting:
+    """The setting of some fields. Raises: as `bound`."""
     names = [field.name for field in dataclasses.fields(Setting)]
     for name in values:
         if name not in names:
             raise unknown_name("setting", name, names)
-    if not isinstance(rademacher, str):
-        return Setting(rademacher=rademacher, **values)
-    over_root = _OVER_ROOT.fullmatch(rademacher.strip())
-    try:
-        number = float(over_root[1] if over_root else rademacher)
-    except ValueError:
-        raise InvalidValueError(
-            f"rademacher={shortened(rademacher)} must be a number, R_m(H) at this m, or a multiple such as "
-            "'2.5/sqrt(m)'.",
-            argument="rademacher",
-        ) from None
-    scale = math.sqrt(max(values.get("num_samples", Setting.num_samples), 1)) if over_root else 1.0
-    return Setting(rademacher=number / scale, is_uniform=over_root is not None, **values)
+    return Setting(**values)
 
 
 def calculate(setting: Setting) -> list[EvaluatedBound]:
@@ -301,9 +284,8 @@ def _corrected_forms(setting: Setting) -> Iterator[Form]:
         return corrected.fixed_router_complexity(setting.num_experts, num_samples, 1.0, *norms)  # |a(x)|^2 <= 1
 
     def product(num_samples: int) -> Any:
-        # A in place of B c: the proof needs R(H) <= A / sqrt(n) on any n inputs of an expert. R_m(H) = A / sqrt(m) at
-        # one m is not enough: for the constants +1 and -1 it is 0.80 / sqrt(m) at m = 500, but 1 at m = 1, and with one
-        # input per cell the gap exceeds the bound with A = 0.80.
+        # A in place of B c: the proof needs R(H) <= A / sqrt(n) on any n inputs of an expert. An R_m(H) that is given
+        # for one m is not enough.
         return corrected.product_complexity(setting.num_experts, num_samples, rademacher(setting, 1))
 
     def lipschitz(num_samples: int) -> Any:
@@ -315,7 +297,7 @@ def _corrected_forms(setting: Setting) -> Iterator[Form]:
 
     if is_given:
         yield _uniform(setting, "given-router", given_router)
-    elif setting.num_active == 1 and (setting.experts != OWN or setting.is_uniform):
+    elif setting.num_active == 1 and setting.experts != OWN:
         yield _uniform(setting, "product", product)
     elif is_linear:
         yield _uniform(setting, "lipschitz", lipschitz)
@@ -353,7 +335,7 @@ def _uniform(setting: Setting, name: str, complexity_at: Callable[[int], Any]) -
         patterns = _log_patterns(setting, num_samples)
         return corrected.uniform(complexity_at(num_samples), patterns, num_samples, setting.lipschitz, setting.delta)
 
-    rests_on = {LINEAR: (), NETWORK: (LEMMA_3,), OWN: (RADEMACHER,)}[setting.experts]
+    rests_on = (LEMMA_3,) if setting.experts == NETWORK else ()
     needs = {FIXED: (GIVEN,)}.get(setting.router_kind, (LOGITS,) if name == "lipschitz" else ())
     return Form(name, at, (*_OF_CLASS, *needs), status=CONDITIONAL if rests_on else HOLDS, rests_on=rests_on)
 

@@ -19,16 +19,17 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+import ml_dtypes
 import numpy as np
 from jaxtyping import Shaped
 
 from moe_theory.core.constraints import Count, OpenProbability, Probability, require
 from moe_theory.core.errors import InvalidValueError
-from moe_theory.runs.tensors import NUMBERS, array_of, open_checkpoint
+from moe_theory.runs.tensors import open_checkpoint
 
 MOST_WEIGHTS = 4_000_000  # that are counted
 MOST_LEVELS = 4096  # of a tensor that is coded by its levels
-_KINDS = {dtype.name: dtype for dtype in sorted(NUMBERS.values(), key=lambda dtype: (dtype.itemsize, dtype.name))}
+_KINDS = {np.dtype(kind).name: np.dtype(kind) for kind in (ml_dtypes.bfloat16, np.float16, np.float32, np.float64)}
 _BITS_OF_FORM = 4  # that say whether a tensor is coded by its levels, and by which kind of numbers
 _LARGEST = 2**31  # of levels that are coded as whole numbers
 
@@ -150,21 +151,15 @@ def code_of(path: str | Path) -> Coded:
         >>> certificate.code_of(path) == certificate.Coded(num_weights=8, stored_bits=256, num_bits=47)
         True
     """
-    tensors = open_checkpoint(Path(path)).tensors
-    num_weights = sum(math.prod(tensor.shape) for tensor in tensors.values())
+    tensors = open_checkpoint(Path(path))
+    num_weights = sum(tensor.num_weights for tensor in tensors)
     if not 0 < num_weights <= MOST_WEIGHTS:
         raise InvalidValueError(
             f"{path} has {num_weights:,} weights, but 1 to {MOST_WEIGHTS:,} are coded. Name another, or drop the "
             "training error."
         )
-    for name, tensor in tensors.items():
-        if tensor.kind not in NUMBERS:
-            raise InvalidValueError(
-                f"{path} has {name} of type {tensor.kind}, but {', '.join(NUMBERS)} are coded. Convert it."
-            )
-    stored_bits = 8 * sum(tensor.stop - tensor.start for tensor in tensors.values())
-    num_bits = code_length({name: array_of(tensor) for name, tensor in tensors.items()})
-    return Coded(num_weights, stored_bits, num_bits)
+    num_bits = code_length({tensor.name: tensor.array() for tensor in tensors})
+    return Coded(num_weights, sum(tensor.num_bits for tensor in tensors), num_bits)
 
 
 def _length_by_levels(array: np.ndarray) -> int | None:

@@ -40,12 +40,7 @@ def bound(
     ] = None,
     delta: Annotated[float | None, Option("Probability with which each bound may fail.", default=0.05)] = None,
     rademacher: Annotated[
-        str | None,
-        Option(
-            "Your own R_m(H), of experts of any kind: a number, measured at this m, or '2.5/sqrt(m)' where that bounds "
-            "it on any m inputs, however they were picked.",
-            metavar="R",
-        ),
+        float | None, Option("Your own R_m(H), of experts of any kind, measured at this m.", metavar="R")
     ] = None,
     expert_widths: Annotated[
         tuple[int, ...] | None,

@@ -12,13 +12,11 @@ masks. `corrected.py` has what holds instead.
 from collections.abc import Mapping
 from typing import NamedTuple
 
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 
 from moe_theory.core.constraints import Count, OpenProbability, require, require_active
 from moe_theory.core.errors import InvalidValueError
-from moe_theory.core.random import replicate_keys, step_key, typed_key
 from moe_theory.core.system import System, simulate_batch
 from moe_theory.generalization import complexity, instances, theory
 from moe_theory.generalization.complexity import natarajan
@@ -47,7 +45,6 @@ class Counterexample(NamedTuple):
     num_samples: int  # m
     num_experts: int  # T
     num_active: int  # k
-    instance: dict[str, np.ndarray]  # the first sample (m, ...), and the f with the gap
 
 
 def fixed_router(
@@ -62,7 +59,6 @@ def fixed_router(
     The bound has R_m(H) = E|S| / m, exact, for the sum S of m signs. The class of routers has one member, hence d_N = 0
     under both readings; the bound has `GRANTED` instead, which makes it larger.
 
-    Returns: `instance` has inputs (m,), labels (m,), cells (m,) and experts (T,).
     Source: against Theorem 1 and Eq. (23).
     Raises: InvalidValueError for sizes below 1 or a delta outside (0, 1); InvalidValueError for what is no key.
 
@@ -76,26 +72,12 @@ def fixed_router(
     _check(num_experts, 1, num_samples, num_draws, delta)
     dims = Dims(num_experts, 1, num_samples)
     gap = _gaps(instances.cells(dims), key, num_draws, Params(num_experts, 1, num_samples))
-    inputs, labels = instances.draw_cells(_first_key(key), num_samples)
-    cells = np.asarray(instances.cell_of(inputs[:, 0], num_experts))
-    label = np.asarray(labels[:, 0])
-    experts = np.where(np.bincount(cells, label, num_experts) < 0, -1.0, 1.0)
-    return _counterexample(
-        gap,
-        (num_experts, 1, num_samples),
-        complexity.constants(num_samples),
-        dict.fromkeys(READINGS, GRANTED),
-        delta,
-        {"inputs": np.asarray(inputs[:, 0]), "labels": label, "cells": cells, "experts": experts},
-    )
+    dimensions = dict.fromkeys(READINGS, GRANTED)
+    return _counterexample(gap, (num_experts, 1, num_samples), complexity.constants(num_samples), dimensions, delta)
 
 
 def learned_router(
-    key: Key[Array, ""],
-    num_samples: int = 1_000_000,
-    num_experts: int = 64,
-    num_draws: int = 20,
-    delta: float = 0.05,
+    key: Key[Array, ""], num_samples: int = 1_000_000, num_experts: int = 64, num_draws: int = 20, delta: float = 0.05
 ) -> Counterexample:
     """Counterexample B: a learned linear router, k = 1, experts in a ball. It refutes the theorem under both readings.
 
@@ -109,8 +91,6 @@ def learned_router(
     The bound has R_m(H) = E |sum_i sigma_i k(x_i, .)| B/m = B/sqrt(m), exact, and d_N <= 2 (T - 1), of linear routers
     with two features; with one active expert, whose weight is 1, both readings agree.
 
-    Returns: `instance` has coordinate (m,), labels (m,), slopes (T,), intercepts (T,) and margins (T,), B/sqrt(n_j)
-        or 1: expert j gives its inputs y_i margins[j].
     Source: against Theorem 1 and Eq. (23).
     Raises: InvalidValueError for sizes below 1 or a delta outside (0, 1); InvalidValueError for what is no key.
 
@@ -124,24 +104,8 @@ def learned_router(
     _check(num_experts, 1, num_samples, num_draws, delta)
     params = Params(num_experts, 1, num_samples)
     gap = _gaps(instances.learned_cells(Dims(num_experts, 2, num_samples)), key, num_draws, params, width=1)
-    drawn = instances.draw_learned(_first_key(key), num_samples)
-    coordinate, labels = (np.asarray(array, float) for array in drawn)
-    slopes, intercepts, counts = quantile_lines(coordinate, num_experts)
-    margins = np.minimum(1, np.sqrt(num_samples / num_experts / np.maximum(counts, 1)))
-    return _counterexample(
-        gap,
-        (num_experts, 1, num_samples),
-        1 / np.sqrt(num_experts),
-        {name: natarajan("linear", num_experts, 1, 2, name) for name in READINGS},
-        delta,
-        {
-            "coordinate": coordinate,
-            "labels": labels,
-            "slopes": slopes,
-            "intercepts": intercepts,
-            "margins": margins,
-        },
-    )
+    dimensions = {name: natarajan("linear", num_experts, 1, 2, name) for name in READINGS}
+    return _counterexample(gap, (num_experts, 1, num_samples), 1 / np.sqrt(num_experts), dimensions, delta)
 
 
 def dense_router(
@@ -156,7 +120,6 @@ def dense_router(
     There is one mask, so d_N = 0 and the bound is 4 C R_m(H) + 2 sqrt(log(4/delta) / (2m)), R_m(H) exact. Under the
     reading "router-dimension" this class has no finite d_N, and the theorem is void.
 
-    Returns: `instance` has labels (m,), logits (m, 2) and experts (2,).
     Source: against Theorem 1 and Eq. (23), with d_N of Definition 4.
     Raises: InvalidValueError for sizes below 1 or a delta outside (0, 1); InvalidValueError for what is no key.
 
@@ -169,43 +132,8 @@ def dense_router(
     """
     _check(2, 2, num_samples, num_draws, delta)
     gap = _gaps(instances.dense(Dims(2, 1, num_samples)), key, num_draws, Params(2, 2, num_samples))
-    labels = np.asarray(instances.draw_labels(_first_key(key), num_samples))
-    logits = np.stack([labels * instances.DENSE_LOGIT, np.zeros(num_samples)], axis=1)
-    return _counterexample(
-        gap,
-        (2, 2, num_samples),
-        complexity.constants(num_samples),
-        {"mask-dimension": natarajan("free", 2, 2, 1, "mask-dimension"), "router-dimension": np.nan},
-        delta,
-        {"labels": labels, "logits": logits, "experts": np.asarray([1.0, -1.0])},
-    )
-
-
-def quantile_lines(
-    coordinate: Float[np.ndarray, " m"], num_experts: int
-) -> tuple[Float[np.ndarray, " T"], Float[np.ndarray, " T"], np.ndarray]:
-    """T lines whose upper envelope cuts a sample into T parts, as even as possible.
-
-    Line j is the highest between cuts j and j + 1: where lines of slopes j - 1 and j cross, intercepts differ by the
-    negative of the cut, which lies halfway between two neighbours of the sample.
-
-    Returns: slopes (T,), intercepts (T,) and sizes of the parts (T,).
-    Source: the derivation of `learned_router`.
-
-    Examples:
-        >>> import numpy as np
-        >>> from moe_theory.generalization import counterexamples
-        >>> slopes, intercepts, counts = counterexamples.quantile_lines(np.array([0.0, 1.0, 2.0, 3.0]), num_experts=2)
-        >>> slopes.tolist(), counts.tolist()  # they cross at 1.5
-        ([0.0, 1.0], [2, 2])
-    """
-    num_samples = len(coordinate)
-    ordered = np.sort(coordinate)
-    places = np.arange(1, num_experts) * num_samples // num_experts
-    around = np.concatenate([ordered[:1] - 1, ordered, ordered[-1:] + 1])
-    cuts = (around[places] + around[places + 1]) / 2
-    counts = np.diff(np.searchsorted(ordered, cuts, side="right"), prepend=0, append=num_samples)
-    return np.arange(num_experts, dtype=float), -np.concatenate([[0.0], np.cumsum(cuts)]), counts
+    dimensions = {"mask-dimension": natarajan("free", 2, 2, 1, "mask-dimension"), "router-dimension": np.nan}
+    return _counterexample(gap, (2, 2, num_samples), complexity.constants(num_samples), dimensions, delta)
 
 
 def _check(num_experts: int, num_active: int, num_samples: int, num_draws: int, delta: float) -> None:
@@ -226,18 +154,12 @@ def _gaps(system: System, key: Key[Array, ""], num_draws: int, params: Params, w
     return np.concatenate([np.asarray(gap, float) for gap in gaps])
 
 
-def _first_key(key: Key[Array, ""]) -> Key[Array, ""]:
-    """The key of the first replicate's only round."""
-    return step_key(replicate_keys(typed_key(key), jnp.arange(1))[0], jnp.asarray(1))
-
-
 def _counterexample(
     gap: np.ndarray,
     sizes: tuple[int, int, int],
     rademacher: float,
     dimensions: Mapping[str, float],
     delta: float,
-    instance: dict[str, np.ndarray],
 ) -> Counterexample:
     bounds = {
         name: float("nan")
@@ -266,5 +188,4 @@ def _counterexample(
         num_samples=num_samples,
         num_experts=num_experts,
         num_active=num_active,
-        instance=instance,
     )

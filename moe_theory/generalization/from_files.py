@@ -1,6 +1,5 @@
 """What files say of the classifier that bounds are for: the size of its weights, or the code of a trained model."""
 
-import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -38,15 +37,15 @@ def stored(path: str | Path) -> StoredSize:
         >>> generalization.stored(path)
         StoredSize(num_weights=12, num_bits=192)
     """
-    tensors = open_checkpoint(Path(path)).tensors.values()
+    tensors = open_checkpoint(Path(path))
     packed = sorted({tensor.kind for tensor in tensors} & _PACKED)
-    num_weights = sum(math.prod(tensor.shape) for tensor in tensors)
+    num_weights = sum(tensor.num_weights for tensor in tensors)
     if packed or not num_weights:
         reason = f"several are packed into a number ({', '.join(packed)})" if packed else "there are none"
         raise InvalidValueError(
             f"{path} does not say how many weights it has: {reason}. Give --weights and --bits in its place."
         )
-    return StoredSize(num_weights, 8 * sum(tensor.stop - tensor.start for tensor in tensors))
+    return StoredSize(num_weights, sum(tensor.num_bits for tensor in tensors))
 
 
 def fields(

@@ -64,7 +64,6 @@ BOUNDED = {
 }
 RESTS_ON = {
     calculator.LEMMA_3: "R_m(H) by Lemma 3 as printed, whose source has logarithms besides",
-    calculator.RADEMACHER: "R(H) <= A/sqrt(n) on any n inputs, as given",
 }
 
 
@@ -78,8 +77,7 @@ ROUTERS = {
     calculator.LINEAR: "linear, |v| <= {router_norm:g}",
 }
 LACKING = (
-    "no bound is known here for such experts and routers: those that hold need norms of both, or the number of "
-    "weights, or at k = 1 an R(H) that is bounded on any inputs"
+    "no bound is known here for such experts and routers: those that hold need norms of both, or the number of weights"
 )
 
 

@@ -176,7 +176,7 @@ def _files(path: Path) -> list[Path]:
 
 def _read(path: Path) -> Report:
     try:
-        document = unsealed(path.read_bytes(), is_sealed=False)  # earlier ones are not
+        document = unsealed(path.read_bytes())  # earlier ones are not
     except (OSError, ValueError) as failure:
         reason = " ".join(str(getattr(failure, "strerror", None) or failure).split())
         raise DamagedError(f"{path} cannot be read as JSON ({reason}). Run `moe-theory verify` again.") from None

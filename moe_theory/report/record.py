@@ -15,7 +15,7 @@ from moe_theory.core.papers import paper_names
 from moe_theory.plot.document import Document
 from moe_theory.plot.markdown import code, paragraphs
 from moe_theory.report.pages import as_report, merged, read_printed
-from moe_theory.runs.files import made_folder, write_whole
+from moe_theory.runs.files import prepare_folder, write_whole
 from moe_theory.verification import challenges, recorded
 from moe_theory.verification.catalog import NAME as INDEX
 from moe_theory.verification.catalog import answered, index_text, statements
@@ -80,7 +80,7 @@ def write(record: PaperRecord | SearchRecord) -> None:
                 f"{record.path} is the record of {paper}, and no place for that of {record.paper}: a paper has a "
                 "folder of its own. Move the module of its PAPER into one."
             )
-    write_whole(made_folder(record.path.parent) / record.path.name, record.text)
+    write_whole(prepare_folder(record.path.parent) / record.path.name, record.text)
 
 
 def write_indexes(papers: Iterable[str]) -> None:

@@ -126,7 +126,12 @@ def run_cells(
     """
     batch = CellBatch(cells, num_replicates, first=first, seed=seed, width=width)
     with Runner(progress=progress, most_pending=num_threads) as runner:
-        runner.add(batch, batch.tasks(), replicate_rounds(cells, num_replicates), what or batch.name)
+        runner.add(
+            batch,
+            batch.tasks(),
+            replicate_rounds(cells, num_replicates),
+            what or ", ".join(cell.name for cell in cells),
+        )
         while runner.is_busy:
             for result in runner.wait():
                 batch.take(result)
@@ -137,13 +142,7 @@ class CellBatch:
     """The chunks of some cells, and what has been computed of them. Arguments and errors as of `run_cells`."""
 
     def __init__(
-        self,
-        cells: Sequence[Cell],
-        num_replicates: int,
-        *,
-        first: int = 0,
-        seed: int = 0,
-        width: int | None = None,
+        self, cells: Sequence[Cell], num_replicates: int, *, first: int = 0, seed: int = 0, width: int | None = None
     ) -> None:
         if num_replicates < 1:
             raise InvalidValueError(
@@ -166,11 +165,6 @@ class CellBatch:
         self._outcomes: dict[Place, Outcome] = {}
         self.seconds = 0.0  # that workers have spent
         self.num_bytes = 0  # that the runs need, as far as is known
-
-    @property
-    def name(self) -> str:
-        """The cells' names."""
-        return ", ".join(self._cells)
 
     @property
     def is_finished(self) -> bool:

@@ -1,5 +1,6 @@
 """Keep compiled programs between processes: commands do, and programs that ask for it."""
 
+import contextlib
 import hashlib
 import os
 import platform
@@ -13,15 +14,14 @@ VARIABLE = "JAX_COMPILATION_CACHE_DIR"  # JAX's own; child processes inherit it
 THRESHOLDS = {"JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0", "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1"}
 
 
-def keep_programs(folder: str | os.PathLike[str] | None = None, *, fallback: Path | None = None) -> Path | None:
+def keep_programs(folder: str | os.PathLike[str] | None = None) -> Path | None:
     """Keep compiled programs on disk, for later processes: where nothing has changed, these compile nothing.
 
     Args:
         folder: where; in the user's cache unless given. Without one, a user who names a folder in
             JAX_COMPILATION_CACHE_DIR, or switches JAX's cache off, keeps that choice.
-        fallback: where else, if that cannot be written.
     Returns: the folder; None where programs are not kept, or where the user's environment says so.
-    Raises: OutputError for a folder of the caller's own that cannot be written, where there is no other.
+    Raises: OutputError for a folder of the caller's own that cannot be written.
 
     Examples:
         >>> import tempfile
@@ -31,13 +31,16 @@ def keep_programs(folder: str | os.PathLike[str] | None = None, *, fallback: Pat
     """
     if folder is None and VARIABLE in os.environ:
         return None
-    wanted = user_cache() / f"programs-{_processor()}" if folder is None else Path(folder)
-    if not _is_writable(wanted):
-        if folder is not None:
-            raise OutputError(f"{wanted} cannot be written, so that no program would be kept: name another folder.")
-        if fallback is None or not _is_writable(fallback):
+    # Machines of different kinds may share a home folder.
+    facts = [platform.machine(), platform.processor(), *map(processor_fact, ("model name", "flags"))]
+    processor = hashlib.sha256("\n".join(facts).encode()).hexdigest()[:12]
+    wanted = user_cache() / f"programs-{processor}" if folder is None else Path(folder)
+    with contextlib.suppress(OSError, ValueError):
+        wanted.mkdir(parents=True, exist_ok=True)
+    if not os.access(wanted, os.W_OK):
+        if folder is None:
             return None
-        wanted = fallback
+        raise OutputError(f"{wanted} cannot be written, so that no program would be kept: name another folder.")
     os.environ |= THRESHOLDS | {VARIABLE: str(wanted)}
     import jax
 
@@ -46,17 +49,3 @@ def keep_programs(folder: str | os.PathLike[str] | None = None, *, fallback: Pat
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
     jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
     return wanted
-
-
-def _processor() -> str:
-    """Digest of the processor that programs are compiled for: machines of different kinds may share a home folder."""
-    facts = [platform.machine(), platform.processor(), *map(processor_fact, ("model name", "flags"))]
-    return hashlib.sha256("\n".join(facts).encode()).hexdigest()[:12]
-
-
-def _is_writable(folder: Path) -> bool:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except (OSError, ValueError):
-        return False
-    return os.access(folder, os.W_OK)

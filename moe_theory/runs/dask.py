@@ -10,11 +10,9 @@ import re
 import signal
 from collections.abc import Iterator
 from multiprocessing import resource_tracker
-from pathlib import Path
 from typing import Any
 
 from moe_theory.core.errors import InvalidValueError, WorkersError, shortened
-from moe_theory.runs.files import read_json
 from moe_theory.runs.workers import WorkerPool
 
 PATIENCE = 10.0  # seconds in which a scheduler must answer: its address may be mistyped
@@ -26,9 +24,8 @@ def dask_pool(address: str) -> WorkerPool:
     """Return the workers of a Dask cluster. Whoever controls its scheduler can run any code in this process.
 
     Args:
-        address: `tcp://HOST:PORT` or `tls://HOST:PORT` of a scheduler, `file:PATH` of its scheduler file
-            (`dask scheduler --scheduler-file PATH`), or `local:N` for N processes on this machine. Certificates come
-            from Dask's configuration, under `distributed.comm.tls`.
+        address: `tcp://HOST:PORT` or `tls://HOST:PORT` of a scheduler, or `local:N` for N processes on this machine.
+            Certificates come from Dask's configuration, under `distributed.comm.tls`.
     Raises: InvalidValueError for an address that is none of these, or without Dask; WorkersError where no scheduler
         answers.
     """
@@ -42,7 +39,7 @@ def dask_pool(address: str) -> WorkerPool:
         if address.startswith("local:"):
             number = int(address.removeprefix("local:"))
             return _pool(_local_cluster(number, resources), address, number, resources)
-        return _pool(_scheduler(address), address, 1, resources)
+        return _pool(address, address, 1, resources)
     except BaseException:
         resources.close()
         raise
@@ -54,11 +51,11 @@ def check_address(address: str) -> None:
         raise InvalidValueError(
             f"dask={address!r} needs Dask, which is not installed: pip install 'moe-theory[dask]'", argument="dask"
         )
-    forms = (r"local:0*[1-9]\d*", r"(tcp|tls)://(\[[^\]\s/]+\]|[^:\s/]+):\d{1,5}", r"file:.+")
+    forms = (r"local:0*[1-9]\d*", r"(tcp|tls)://(\[[^\]\s/]+\]|[^:\s/]+):\d{1,5}")
     if not any(re.fullmatch(form, str(address)) for form in forms):
         raise InvalidValueError(
             f"dask={shortened(address)} is no address of a cluster: give tcp://HOST:PORT or tls://HOST:PORT of a Dask "
-            "scheduler, file:PATH of its scheduler file, or local:N for N worker processes on this machine.",
+            "scheduler, or local:N for N worker processes on this machine.",
             argument="dask",
         )
 
@@ -84,20 +81,6 @@ def _pool(cluster: Any, address: str, num_local: int, resources: contextlib.Exit
     threads: Any = client.nthreads()
     num_workers = max(1, sum(threads.values()))  # a task may make the cluster start one
     return WorkerPool(executor, f"Dask {address}", num_workers, num_local, close=resources.close)
-
-
-def _scheduler(address: str) -> str:
-    """The scheduler's address, which may stand in a file."""
-    if not address.startswith("file:"):
-        return address
-    path = Path(address.removeprefix("file:"))
-    try:
-        return read_json(path)["address"]
-    except (OSError, ValueError, KeyError, TypeError) as failure:
-        reason = getattr(failure, "strerror", None) or failure
-        raise WorkersError(
-            f"{path} names no scheduler ({reason}): start one by dask scheduler --scheduler-file {path}."
-        ) from None
 
 
 def _local_cluster(num_processes: int, resources: contextlib.ExitStack) -> Any:

@@ -23,19 +23,17 @@ SEAL = "sha256"  # the key of a document that holds its digest
 
 
 @contextlib.contextmanager
-def whole(path: Path, way_out: str = WAY_OUT) -> Iterator[Path]:
+def whole(path: Path) -> Iterator[Path]:
     """Yield a temporary name in the same folder, of a file or a folder, which becomes `path` in the end, durably.
 
-    Args:
-        way_out: what a user may do about a place that cannot be written.
     Raises: OutputError where it cannot be written.
     """
-    with whole_set(path.parent, [path.name], way_out) as temporaries:
+    with whole_set(path.parent, [path.name]) as temporaries:
         yield temporaries[path.name]
 
 
 @contextlib.contextmanager
-def whole_set(folder: Path, names: Iterable[str], way_out: str = WAY_OUT) -> Iterator[dict[str, Path]]:
+def whole_set(folder: Path, names: Iterable[str]) -> Iterator[dict[str, Path]]:
     """As `whole`, of several files. None is replaced before all are written.
 
     Raises: OutputError where one cannot be written.
@@ -55,7 +53,7 @@ def whole_set(folder: Path, names: Iterable[str], way_out: str = WAY_OUT) -> Ite
         _sync(folder)
     except OSError as failure:
         place = folder / next(iter(temporaries)) if len(temporaries) == 1 else folder
-        raise OutputError(f"{place} cannot be written ({failure.strerror or failure}): {way_out}.") from None
+        raise OutputError(f"{place} cannot be written ({failure.strerror or failure}): {WAY_OUT}.") from None
     finally:
         for temporary in temporaries.values():
             with contextlib.suppress(OSError):
@@ -71,18 +69,18 @@ def _sync(path: Path) -> None:
         os.close(opened)
 
 
-def write_whole(path: Path, content: str | bytes, way_out: str = WAY_OUT) -> None:
+def write_whole(path: Path, content: str | bytes) -> None:
     """Write a file, as `write_together` does. Raises: OutputError where it cannot be written."""
-    write_together(path.parent, {path.name: content}, way_out)
+    write_together(path.parent, {path.name: content})
 
 
-def write_together(folder: Path, contents: Mapping[str, str | bytes], way_out: str = WAY_OUT) -> list[Path]:
+def write_together(folder: Path, contents: Mapping[str, str | bytes]) -> list[Path]:
     """Write files by their names, as `whole_set` does, and return their paths.
 
     Lone surrogates of texts, which names of files and messages may have, are escaped. Raises: OutputError where one
     cannot be written.
     """
-    with whole_set(folder, contents, way_out) as temporaries:
+    with whole_set(folder, contents) as temporaries:
         for name, content in contents.items():
             data = content if isinstance(content, bytes) else content.encode(errors="backslashreplace")
             temporaries[name].write_bytes(data)
@@ -101,17 +99,6 @@ def local(path: str | os.PathLike[str]) -> Path:
             "complete."
         )
     return Path(path)
-
-
-def made_folder(folder: str | os.PathLike[str]) -> Path:
-    """Return the folder, created if need be. Raises: OutputError where it cannot be."""
-    path = local(folder)
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-    except (OSError, ValueError) as failure:
-        reason = getattr(failure, "strerror", None) or failure
-        raise OutputError(f"{path} cannot be created ({reason}): name another folder.") from None
-    return path
 
 
 def user_cache() -> Path:
@@ -145,15 +132,13 @@ def sealed(document: Mapping[str, Any]) -> str:
     return json.dumps({**plain, SEAL: digest(plain)}, indent=2) + "\n"
 
 
-def unsealed(data: bytes, is_sealed: bool = True) -> dict[str, Any]:
-    """A sealed document, without its digest; or one without a digest, unless `is_sealed`. Raises: ValueError for what
-    is none, or another one than was written.
-    """
+def unsealed(data: bytes) -> dict[str, Any]:
+    """A document without its digest, if it has one. Raises: ValueError for what is none, or was changed."""
     document = _parsed(data)
     if not isinstance(document, dict):
         raise ValueError("it is no JSON object")
     seal = document.pop(SEAL, None)
-    if (is_sealed or seal is not None) and seal != digest(document):
+    if seal is not None and seal != digest(document):
         raise ValueError("its digest does not match its content: it is changed")
     return document
 
@@ -170,16 +155,14 @@ def prepare_folder(path: str | os.PathLike[str], names: Iterable[str] = ()) -> P
     folder = local(path)
     for name in names:
         if (folder / name).is_dir():
-            raise OutputError(f"--out {folder}: {name} is a folder there, and is to be a file. Name another --out.")
+            raise OutputError(f"{folder}: {name} is a folder there, and is to be a file. Name another folder.")
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
             pass
-    except OSError as failure:
-        reason = failure.strerror or failure
-        raise OutputError(
-            f"--out {folder} cannot be written ({reason}): name a folder that you may write to."
-        ) from None
+    except (OSError, ValueError) as failure:
+        reason = getattr(failure, "strerror", None) or failure
+        raise OutputError(f"{folder} cannot be written ({reason}): name a folder that you may write to.") from None
     return folder
 
 

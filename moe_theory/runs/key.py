@@ -29,8 +29,7 @@ DECLARATIVE = frozenset(
 )
 ATOMS = frozenset({str, bytes, bool, int, float, complex, type(None), type(...), type(NotImplemented)})
 CHECKERS = ("jaxtyping", "beartype")  # libraries whose wrappers refuse calls and change none
-JUMPS = frozenset({*dis.hasjrel, *dis.hasjabs})
-SIGNATURE_FLAGS = 0x0C  # of a code object: whether it takes *arguments and **options
+HAS_DOCSTRING = 0x4000000  # flag of a code object whose first constant is a docstring, from Python 3.13 on
 HOOK = "__fingerprint__"  # method by which an object says what counts of it, in place of its class and attributes
 
 
@@ -60,9 +59,7 @@ class Digests:
 
     def of(self, *objects: Any) -> str:
         """Return the same as `code_digest`."""
-        digest = _digest("objects", *map(self._form, objects)).hex()
-        self._modules.save()
-        return digest
+        return _digest("objects", *map(self._form, objects)).hex()
 
     def _form(self, value: Any) -> bytes:
         """Return bytes that no other value has."""
@@ -141,8 +138,7 @@ class Digests:
     def _reach(self, module: str) -> str:
         """Return a digest of what a module reaches; empty for a notebook or a script."""
         source = self._modules.source(module)
-        is_followed = source is not None and (source.path is not None or library_of(module))
-        return self._modules.reach(module) if is_followed and module != "__main__" else ""
+        return self._modules.reach(module) if source is not None and module != "__main__" else ""
 
     def _function(self, function: types.FunctionType) -> bytes:
         home = str(function.__globals__.get("__name__"))
@@ -162,46 +158,39 @@ class Digests:
         return self._parts("function", function.__qualname__, code, reach, values)
 
     def _code(self, code: types.CodeType) -> bytes:
-        """Return the digest of a function's instructions, without docstrings and places in the file."""
-        counts = (code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount)
-        names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
-        words = [repr((counts, names, code.co_flags & SIGNATURE_FLAGS))]
-        steps = list(dis.get_instructions(code))
-        for step, following in zip(steps, [*steps[1:], steps[-1]], strict=True):
-            if following.opname == "STORE_NAME" and following.argval in DECLARATIVE:
-                continue  # the docstring of a class inside the function
-            argument = step.arg if step.opcode in JUMPS else step.argval
-            words.append(f"{step.opname} {self._form(argument)!r}")
-        return _digest("code", "\n".join(words).encode())
+        """Return the digest of a function's instructions, without its docstring and places in the file."""
+        counts = (code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_flags)
+        names = (code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars)
+        is_function = code.co_flags & inspect.CO_OPTIMIZED and not code.co_name.startswith("<")
+        has_docstring = code.co_flags & HAS_DOCSTRING if sys.version_info >= (3, 13) else is_function
+        constants = code.co_consts[bool(has_docstring) :]
+        return self._parts("code", code.co_code, code.co_exceptiontable, constants, counts, names)
 
     def _globals(self, code: types.CodeType, namespace: dict[str, Any], has_file: bool) -> list[Any]:
-        """Return the values of the globals that a function names, and the code that it imports itself."""
+        """Return the values of the globals that a function names, and the code that it imports itself.
+
+        Raises: InvalidValueError for a function without a file that loads code by a name that it computes.
+        """
         values: list[Any] = []
         steps = list(dis.get_instructions(code))
-        for place, step in enumerate(steps):
+        for step, following in zip(steps, [*steps[1:], steps[-1]], strict=True):
             if isinstance(step.argval, types.CodeType):
                 values += self._globals(step.argval, namespace, has_file)
             elif step.opname == "IMPORT_NAME" and not has_file:
-                names = steps[place - 1].argval or ()
-                values += [self._modules.reach(step.argval, *name) for name in [(each,) for each in names] or [()]]
+                values.append(self._modules.reach(step.argval))
             elif step.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
-                attributes = [step.argval]
-                for further in steps[place + 1 :]:
-                    if further.opname not in ("LOAD_ATTR", "LOAD_METHOD"):
-                        break
-                    attributes.append(further.argval)
-                values.append(self._global(attributes, namespace, has_file))
+                name = step.argval
+                attribute = [following.argval] if following.opname in ("LOAD_ATTR", "LOAD_METHOD") else []
+                if LOADERS.intersection([name, *attribute]) and not has_file:
+                    raise InvalidValueError(
+                        f"{'.'.join([name, *attribute])} loads code by a name that is only known when it runs, so that "
+                        "results have no key. Use `import`, or put the function into a file that is imported."
+                    )
+                value = namespace.get(name, getattr(builtins, name, ("missing", name)))
+                if isinstance(value, types.ModuleType):
+                    value = self._modules.reach(value.__name__, *attribute)
+                values.append(value)
         return values
-
-    def _global(self, names: list[str], namespace: dict[str, Any], has_file: bool) -> Any:
-        """Return a global's value; of a module, what its attributes reach."""
-        if LOADERS.intersection(names) and not has_file:
-            raise InvalidValueError(
-                f"{'.'.join(names)} loads code by a name that is only known when it runs, so that results have no key. "
-                "Use `import`, or put the function into a file that is imported."
-            )
-        value = namespace.get(names[0], getattr(builtins, names[0], ("missing", names[0])))
-        return self._modules.reach(value.__name__, *names[1:]) if isinstance(value, types.ModuleType) else value
 
     def _class(self, kind: type) -> bytes:
         home = kind.__module__

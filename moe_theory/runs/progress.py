@@ -1,20 +1,16 @@
-"""Progress of a long run: whether it compiles or runs, how much is done and what is left."""
+"""Progress of a long run: whether it compiles or runs, and how much is done."""
 
 import contextlib
 import dataclasses
-import sys
 import time
 from collections.abc import Callable, Iterator
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
-from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.progress import Progress as RichProgress
 
 SECONDS_BETWEEN_LINES = 10
-SECONDS_BETWEEN_CHANGES = 0.3  # of the line in a notebook
-SHORTEST_TIMED = 1.0  # seconds of running programs, before which no rate is shown
-UNIT_UP_TO = 90  # of a unit of time, from which on the next one is used
 
 
 class Progress:
@@ -43,23 +39,12 @@ class Progress:
 
 
 quiet = Progress()  # reports nothing
-automatic = Progress()  # stands for a line in a notebook, a bar on a terminal, elsewhere lines if it takes long
-
-
-def duration(seconds: float) -> str:
-    """Return a time to two digits, in the unit that suits it: 3.2 s, 45 s, 12 min, 32 h, 4 days."""
-    for size, unit in ((1, "s"), (60, "min"), (3600, "h"), (86_400, "days")):
-        if seconds < UNIT_UP_TO * size or unit == "days":
-            break
-    return f"{seconds / size:.{1 if seconds < 9.95 * size else 0}f} {unit}"
+automatic = Progress()  # stands for a bar on a terminal, elsewhere lines if it takes long
 
 
 @dataclasses.dataclass
 class Meter(Progress):
-    """Progress that counts work, and times it from each `running` to the next `running` or `compiling`.
-
-    `draw` shows the meter, once in `interval` seconds.
-    """
+    """Progress that counts work. `draw` shows the meter, once in `interval` seconds."""
 
     draw: "Callable[[Meter], None]"
     interval: float
@@ -69,9 +54,6 @@ class Meter(Progress):
     place: str = ""
     planned: int = 0  # replicate-rounds
     done: int = 0  # replicate-rounds
-    timed_work: int = 0  # replicate-rounds done while programs ran
-    timed_seconds: float = 0.0
-    mark: float | None = None  # time up to which running programs are counted, while they run
 
     def __post_init__(self) -> None:
         self.last_draw = self.clock()
@@ -80,22 +62,15 @@ class Meter(Progress):
         self.planned += replicate_rounds
 
     def compiling(self, what: str) -> None:
-        self.mark = None
         self.activity = f"compiling {what}"
         self._refresh()
 
     def running(self, what: str) -> None:
-        self.mark = self.clock()
         self.activity = f"running {what}"
         self._refresh()
 
     def advance(self, replicate_rounds: int) -> None:
         self.done += replicate_rounds
-        if self.mark is not None:
-            now = self.clock()
-            self.timed_work += replicate_rounds
-            self.timed_seconds += now - self.mark
-            self.mark = now
         self._refresh()
 
     def at(self, place: str) -> None:
@@ -103,25 +78,11 @@ class Meter(Progress):
         self._refresh()
 
     @property
-    def share(self) -> str:
-        """Share of the planned work that is done."""
-        return f"{self.done / max(self.planned, 1):.0%}"
-
-    @property
-    def rate(self) -> float:
-        """Replicate-rounds a second of running programs. 0 as long as it is unknown."""
-        return self.timed_work / self.timed_seconds if self.timed_seconds >= SHORTEST_TIMED else 0.0
-
-    @property
     def line(self) -> str:
-        """Activity, share done, time left, position and rate, as far as they are known. Narrow terminals cut it."""
-        facts = [f"{self.share} of this run"] if self.is_timed else []
-        if self.is_timed and self.rate:
-            facts.append(f"{duration((self.planned - self.done) / self.rate)} left")
+        """Activity, share done and position, as far as they are known. Narrow terminals cut it."""
+        facts = [f"{self.done / max(self.planned, 1):.0%} of this run"] if self.is_timed else []
         if self.place:
             facts.append(self.place)
-        if self.rate:
-            facts.append(f"{self.rate:,.0f} replicate-rounds/s")
         return f"{self.activity}: {', '.join(facts)}" if facts else self.activity
 
     def _refresh(self) -> None:
@@ -132,7 +93,11 @@ class Meter(Progress):
 
 @contextlib.contextmanager
 def terminal_progress(
-    console: Console, header: Callable[[Console], RenderableType] | None = None, *, is_timed: bool = True
+    console: Console,
+    header: Callable[[Console], RenderableType] | None = None,
+    *,
+    is_timed: bool = True,
+    clock: Callable[[], float] = time.monotonic,
 ) -> Iterator[Progress]:
     """A progress bar on `console`, or a line every ten seconds where it is no terminal.
 
@@ -157,10 +122,11 @@ def terminal_progress(
         return bar if header is None else Group(header(console), bar)
 
     if not console.is_terminal:
-        yield Meter(print_line, SECONDS_BETWEEN_LINES, is_timed=is_timed)
+        yield Meter(print_line, SECONDS_BETWEEN_LINES, is_timed=is_timed, clock=clock)
         return
     line = TextColumn("{task.description}", markup=False)
-    bar = RichProgress(BarColumn(bar_width=24), TimeElapsedColumn(), line, console=console)
+    times = [TimeElapsedColumn(), TimeRemainingColumn()] if is_timed else [TimeElapsedColumn()]
+    bar = RichProgress(BarColumn(bar_width=24), *times, line, console=console)
     task = bar.add_task("starting", total=None)
     with Live(get_renderable=view, console=console, transient=True, refresh_per_second=4):
         yield Meter(draw_bar, 0.0, is_timed=is_timed)
@@ -168,28 +134,11 @@ def terminal_progress(
 
 @contextlib.contextmanager
 def shown(progress: Progress, clock: Callable[[], float] = time.monotonic) -> Iterator[Progress]:
-    """The progress that was asked for; for `automatic` a line in a notebook, which is gone at the end, or a bar on the
-    terminal of standard error. Where that is none a line comes every ten seconds, so that a short run prints nothing.
+    """The progress that was asked for; for `automatic` a bar on the terminal of standard error. Where that is none a
+    line comes every ten seconds, so that a short run prints nothing.
     """
-
-    def print_line(meter: Meter) -> None:
-        console.print(meter.line, highlight=False, markup=False)
-
-    def draw_cell(meter: Meter) -> None:
-        cell.update({"text/plain": f"{meter.line}, {meter.share}"}, raw=True)
-
-    console = Console(stderr=True)
-    shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
     if progress is not automatic:
         yield progress
-    elif hasattr(shell, "kernel"):
-        cell = sys.modules["IPython"].display.display({"text/plain": "starting"}, raw=True, display_id=True)
-        try:
-            yield Meter(draw_cell, SECONDS_BETWEEN_CHANGES, is_timed=False, clock=clock)
-        finally:
-            cell.update({"text/plain": ""}, raw=True)
-    elif console.is_terminal:
-        with terminal_progress(console, is_timed=False) as bar:
-            yield bar
-    else:
-        yield Meter(print_line, SECONDS_BETWEEN_LINES, is_timed=False, clock=clock)
+        return
+    with terminal_progress(Console(stderr=True), is_timed=False, clock=clock) as listener:
+        yield listener

@@ -92,15 +92,6 @@ def backend() -> str:
     return jax.default_backend()
 
 
-@functools.cache
-def instruction_set() -> str:
-    """The instruction set that programs on this machine use: roundings differ between sets."""
-    flags = set(processor_fact("flags").split())
-    sets = {"avx512": {"avx512f"}, "avx2": {"avx2", "fma"}}
-    best = next((name for name, needed in sets.items() if needed <= flags), "")
-    return " ".join(filter(None, [platform.machine(), best]))
-
-
 def processor_fact(name: str) -> str:
     """An entry of /proc/cpuinfo, such as "flags"; empty where there is none."""
     try:
@@ -110,12 +101,21 @@ def processor_fact(name: str) -> str:
     return next((line for line in lines if line.startswith(name)), "")
 
 
+@functools.cache
+def _instruction_set() -> str:
+    """The instruction set that programs on this machine use: roundings differ between sets."""
+    flags = set(processor_fact("flags").split())
+    sets = {"avx512": {"avx512f"}, "avx2": {"avx2", "fma"}}
+    best = next((name for name, needed in sets.items() if needed <= flags), "")
+    return " ".join(filter(None, [platform.machine(), best]))
+
+
 def _processor() -> str:
     """The processor's part in rounding: its instructions as far as XLA may use them, or a device's kind."""
     if backend() != "cpu":
         return jax.local_devices()[0].device_kind
     caps = [flag for flag in _compiler_flags() if flag.startswith(INSTRUCTION_CAP)]
-    return caps[-1].removeprefix("--") if caps else instruction_set()
+    return caps[-1].removeprefix("--") if caps else _instruction_set()
 
 
 def _compiler_flags() -> list[str]:

@@ -25,8 +25,6 @@ from moe_theory.runs.files import WAY_OUT, local
 Arrays = Mapping[str, Shaped[np.ndarray, "..."]]
 
 PATTERN = "results*.sqlite"
-MOST_FILES = 3  # that are tried, where those before are damaged
-TICK = 2_000_000_000  # nanoseconds: the coarsest clock of a file system
 PATIENCE = 60.0  # seconds that a writer waits for another one
 _TABLE = """results
     (key TEXT PRIMARY KEY, label TEXT, extent INTEGER, digest BLOB, data BLOB) WITHOUT ROWID"""
@@ -34,18 +32,6 @@ _INSERT = """INSERT INTO results VALUES (?, ?, ?, ?, ?) ON CONFLICT (key) DO UPD
     SET label = excluded.label, extent = excluded.extent, digest = excluded.digest, data = excluded.data
     WHERE excluded.extent >= extent"""
 _REPLACE = "INSERT OR REPLACE INTO results VALUES (?, ?, ?, ?, ?)"  # of a damaged row, whatever its extent
-# What these say of the disk, of rights or of other processes. Every other code of SQLite says that a file is damaged.
-_OF_THE_PLACE = (
-    sqlite3.SQLITE_BUSY,
-    sqlite3.SQLITE_LOCKED,
-    sqlite3.SQLITE_FULL,
-    sqlite3.SQLITE_IOERR,
-    sqlite3.SQLITE_CANTOPEN,
-    sqlite3.SQLITE_READONLY,
-    sqlite3.SQLITE_PERM,
-    sqlite3.SQLITE_NOMEM,
-)
-
 _LOG = logging.getLogger(__name__)
 
 
@@ -68,16 +54,10 @@ class Store:
         self.folder: Path = local(folder)
         self.file: Path = self.folder / f"results{part}.sqlite"
         self.damaged: dict[str, str] = {}  # why a result could not be read, by its key
-        self._part = part
         self._way_out = way_out
         self._lock = threading.RLock()
-        self._process = os.getpid()
         self._databases: dict[Path, sqlite3.Connection] = {}
         self._checked: set[Path] = set()  # files that may be written
-        self._changed = 0  # when the folder was changed, as far as is known
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Store, (self.folder, self._part, self._way_out)
 
     def keys(self) -> set[str]:
         """Return the keys of all results there are, damaged ones among them."""
@@ -116,31 +96,25 @@ class Store:
         Raises: OutputError where the folder takes no more. What was saved before stays.
         """
         rows = [(key, label, extent, _digest(key, data), data) for key, data in results.items()]
-        failure: Exception = OSError()
         with self._lock:
-            for _ in range(MOST_FILES):
-                try:
-                    self._write(rows, label)
-                    return
-                except (OSError, sqlite3.Error) as error:
-                    failure = error
+            try:
+                self._write(rows, label)
+            except (OSError, sqlite3.Error) as failure:
                 if _is_of_the_place(failure):
-                    break
+                    reason = getattr(failure, "strerror", None) or failure
+                    raise OutputError(f"{self.file} cannot be written ({reason}): {self._way_out}.") from None
                 # The file stays, as most of it can be read. What follows goes into another one.
                 name = f"{self.file.stem}+.sqlite"
                 _LOG.warning("%s is damaged and takes no more results. New ones go into %s.", self.file, name)
                 self.file = self.file.with_name(name)
-        reason = getattr(failure, "strerror", None) or failure
-        raise OutputError(f"{self.file} cannot be written ({reason}): {self._way_out}.") from None
+                self.put(results, label=label, extent=extent)
 
     def close(self) -> None:
         """Close all files. The next use opens them again."""
         with self._lock:
-            databases = self._databases
-            self._databases = {}
-            self._changed = 0
-            for database in databases.values():
+            for database in self._databases.values():
                 database.close()
+            self._databases = {}
 
     def _write(self, rows: list[tuple[str, str | None, int, bytes, bytes]], label: str | None) -> None:
         database = self._writable()
@@ -172,19 +146,9 @@ class Store:
 
     def _opened(self) -> dict[Path, sqlite3.Connection]:
         """The databases of all files that can be opened, those that have come since among them."""
-        if self._process != os.getpid():  # a forked process must not use its parent's connections
-            _FORKED.append(self._databases)
-            self._databases = {}
-            self._process = os.getpid()
-            self._changed = 0
-        with contextlib.suppress(OSError):  # of a folder that is not there
-            changed = self.folder.stat().st_mtime_ns
-            # A folder that changed just now may change again in the same tick of the file system's clock.
-            if changed != self._changed or time.time_ns() - changed < TICK:
-                self._changed = changed
-                for file in sorted(self.folder.glob(PATTERN)):
-                    if file not in self._databases and (database := self._open(file)) is not None:
-                        self._databases[file] = database
+        for file in sorted(self.folder.glob(PATTERN)):
+            if file not in self._databases and (database := self._open(file)) is not None:
+                self._databases[file] = database
         return self._databases
 
     def _open(self, file: Path) -> sqlite3.Connection | None:
@@ -224,9 +188,6 @@ class Store:
             self.damaged[key] = f"{file} is damaged there ({failure})"
 
 
-_FORKED: list[Any] = []  # connections of parents: closing them here would touch their locks
-
-
 def _connect(file: Path, mode: str) -> sqlite3.Connection:
     address = f"{file.absolute().as_uri()}?mode={mode}"
     database = sqlite3.connect(address, PATIENCE, isolation_level=None, check_same_thread=False, uri=True)
@@ -242,7 +203,10 @@ def _require_whole(database: sqlite3.Connection) -> None:
 
 def _is_of_the_place(failure: Exception) -> bool:
     """Whether an error is of the disk, of rights or of another process, and not of a damaged file."""
-    return isinstance(failure, OSError) or getattr(failure, "sqlite_errorcode", 0) & 0xFF in _OF_THE_PLACE
+    is_of_file = (
+        getattr(failure, "sqlite_errorcode", None) == sqlite3.SQLITE_ERROR
+    )  # of tables that are not the store's
+    return isinstance(failure, OSError) or (isinstance(failure, sqlite3.OperationalError) and not is_of_file)
 
 
 def _digest(key: str, data: Any) -> bytes:

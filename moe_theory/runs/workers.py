@@ -5,7 +5,6 @@ import dataclasses
 import functools
 import itertools
 import logging
-import re
 import threading
 from collections.abc import Callable
 from concurrent.futures import Executor, Future, ThreadPoolExecutor, wait
@@ -21,13 +20,6 @@ from moe_theory.runs.provenance import CODE, difference, is_x64
 UNKNOWN_WORKERS = 64  # of an executor that does not say. It queues what it has no worker for
 MOST_PER_CORE = 8  # devices that may be asked for
 SILENCE = 8.0  # seconds of waiting before a line says for what
-WAYS_OUT = {  # by the package of what is given in place of an executor
-    "builtins": "an address of a Dask cluster is given as dask=",
-    "dask": "give the address of its scheduler, as dask=",
-    "distributed": "give the address of its scheduler, as dask=",
-    "submitit": "submit the sweep in parts, each a job: moe-theory sweep GRID.toml --part 1/20",
-}
-
 _LOG = logging.getLogger(__name__)
 
 
@@ -132,11 +124,10 @@ after_fork(_device_executor.cache_clear)  # a forked process has none of the thr
 def executor_pool(executor: Executor) -> WorkerPool:
     """Return the workers of an executor that its owner closes. Raises: InvalidValueError for what is no executor."""
     if not isinstance(executor, Executor):
-        kind = type(executor)
-        package = re.split("[._]", kind.__module__)[0]  # dask_jobqueue is Dask
-        way_out = WAYS_OUT.get(package, "use ProcessPoolExecutor, or another one whose submit returns its futures")
         raise InvalidValueError(
-            f"executor={kind.__name__} is no concurrent.futures.Executor: {way_out}.", argument="executor"
+            f"executor={type(executor).__name__} is no concurrent.futures.Executor: use ProcessPoolExecutor, or one "
+            "whose submit returns its futures. An address of a Dask cluster is given as dask=.",
+            argument="executor",
         )
     number = getattr(executor, "_max_workers", None) or UNKNOWN_WORKERS
     return WorkerPool(executor, type(executor).__name__, number)

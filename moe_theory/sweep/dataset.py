@@ -1,6 +1,5 @@
 """A sweep's results as one labelled dataset, and as files for other programs."""
 
-import importlib
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -8,7 +7,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from moe_theory.core.errors import InvalidValueError, OutputError
+from moe_theory.core.errors import InvalidValueError
 from moe_theory.core.fields import fields_beside
 from moe_theory.core.system import recorded_rounds
 from moe_theory.runs.files import whole
@@ -68,54 +67,16 @@ def dataset(
     return xr.Dataset(variables, {**coordinates, last.dims[0]: last})
 
 
-def save(data: xr.Dataset, path: Path) -> Path:
-    """Write a dataset by the suffix of the path. Raises: as `Results.save`."""
-    writers = {".nc": to_netcdf, ".zarr": _to_zarr, ".parquet": _to_parquet}
-    if path.suffix not in writers:
-        raise OutputError(f"{path} must end in {', '.join(writers)}: that says what is written. Change the name.")
-    writers[path.suffix](data, path)
-    return path
-
-
 def to_netcdf(data: xr.Dataset, path: Path) -> None:
-    """Write a netCDF 3 file (64-bit offsets). Raises: OutputError; InvalidValueError for a variable too large for
-    it.
-    """
+    """Write a netCDF 3 file (64-bit offsets). Raises: OutputError; InvalidValueError for a variable too large."""
     for name, variable in data.items():
         if variable.nbytes > MAX_NETCDF_BYTES:
             raise InvalidValueError(
                 f"{name} has {variable.nbytes / 1e9:.1f} GB, and a netCDF 3 file holds 2 GiB a variable. "
-                "Write Zarr or Parquet, or keep statistics."
+                "Keep statistics, or write to_xarray() as Zarr."
             )
     with whole(path) as temporary:
         data.to_netcdf(temporary, engine="scipy", format="NETCDF3_64BIT")
-
-
-def _to_zarr(data: xr.Dataset, path: Path) -> None:
-    _require_extra("zarr", "zarr")
-    if path.exists() or path.is_symlink():
-        raise OutputError(f"{path} is there already, and stays. Name another place.")
-    with whole(path) as temporary:
-        data.to_zarr(temporary, mode="w", zarr_format=2)  # which every reader knows
-
-
-def _to_parquet(data: xr.Dataset, path: Path) -> None:
-    _require_extra("pyarrow", "parquet")
-    last = next(iter(data.values())).dims[-1]
-    dims = [dim for variable in data.values() for dim in variable.dims if dim != last]
-    dims = [*dict.fromkeys(dims), last]
-    columns = [*dims, *(name for name in data.coords if name not in dims), *data]
-    table = data.to_dataframe(dim_order=dims).reset_index()[columns]
-    table.attrs = dict(data.attrs)
-    with whole(path) as temporary:
-        table.to_parquet(temporary, index=False)
-
-
-def _require_extra(module: str, extra: str) -> None:
-    try:
-        importlib.import_module(module)
-    except ImportError:
-        raise InvalidValueError(f"{module} is not installed: pip install 'moe-theory[{extra}]'") from None
 
 
 def long_name(name: str, cls: type) -> str:

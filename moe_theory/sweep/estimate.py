@@ -1,14 +1,12 @@
 """What a sweep would take, counted before it runs."""
 
 import dataclasses
-import math
 from pathlib import Path
 
 from moe_theory.core.engine import bytes_of
 from moe_theory.core.system import recorded_rounds
 from moe_theory.runs.store import Store
 from moe_theory.sweep.plan import CellTask, SweepPlan, chunk_shapes, fingerprint, memory_of
-from moe_theory.sweep.results import MOMENTS
 from moe_theory.sweep.specification import Specification
 
 BYTES_A_CHUNK = 1_000  # in the store, besides its numbers
@@ -56,8 +54,4 @@ def estimate(sweep: Specification, folder: Path | None = None) -> SweepCost:
 def _saved_bytes(task: CellTask) -> int:
     """Bytes of a chunk in the store."""
     records = chunk_shapes(task)[1]
-    num_bytes = bytes_of(records) * task.width
-    if task.quantiles is not None:
-        num_numbers = sum(math.prod(record.shape) for record in records.values())
-        num_bytes = 8 * num_numbers * (len(MOMENTS) + len(task.quantiles))
-    return BYTES_A_CHUNK + num_bytes * len(recorded_rounds(task.rounds, task.record_every))
+    return BYTES_A_CHUNK + bytes_of(records) * task.width * len(recorded_rounds(task.rounds, task.record_every))

@@ -15,13 +15,11 @@ from moe_theory.core.numerics import array_namespace
 
 
 class Moments(NamedTuple):
-    """Count, mean, central power sums and extremes of samples along a reduced axis."""
+    """Count, mean, sum of squares and extremes of samples along a reduced axis."""
 
     count: Shaped[Any, "..."]  # number of samples
     mean: Shaped[Any, "..."]
     m2: Shaped[Any, "..."]  # sum of squared deviations from the mean
-    m3: Shaped[Any, "..."]
-    m4: Shaped[Any, "..."]
     minimum: Shaped[Any, "..."]
     maximum: Shaped[Any, "..."]
 
@@ -41,13 +39,10 @@ def over_replicates(samples: Float[Array, "... B"]) -> Moments:
     xp = array_namespace(samples)
     mean = xp.mean(samples, axis=-1)
     deviations = samples - mean[..., None]
-    squares = xp.square(deviations)
     return Moments(
         count=xp.full(mean.shape, samples.shape[-1], mean.dtype),
         mean=mean,
-        m2=xp.sum(squares, axis=-1),
-        m3=xp.sum(squares * deviations, axis=-1),
-        m4=xp.sum(xp.square(squares), axis=-1),
+        m2=xp.sum(xp.square(deviations), axis=-1),
         minimum=xp.min(samples, axis=-1),
         maximum=xp.max(samples, axis=-1),
     )
@@ -69,25 +64,10 @@ def _merge_two(a: Moments, b: Moments) -> Moments:
     gap = b.mean - a.mean
     shift = gap / n
     m2 = a.m2 + b.m2 + gap * shift * a.count * b.count
-    m3 = (
-        a.m3
-        + b.m3
-        + gap * shift**2 * a.count * b.count * (a.count - b.count)
-        + 3 * shift * (a.count * b.m2 - b.count * a.m2)
-    )
-    m4 = (
-        a.m4
-        + b.m4
-        + gap * shift**3 * a.count * b.count * (a.count**2 - a.count * b.count + b.count**2)
-        + 6 * shift**2 * (a.count**2 * b.m2 + b.count**2 * a.m2)
-        + 4 * shift * (a.count * b.m3 - b.count * a.m3)
-    )
     return Moments(
         count=n,
         mean=a.mean + shift * b.count,
         m2=m2,
-        m3=m3,
-        m4=m4,
         minimum=np.minimum(a.minimum, b.minimum),
         maximum=np.maximum(a.maximum, b.maximum),
     )

@@ -9,7 +9,7 @@ import functools
 import hashlib
 import itertools
 import math
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping
 from typing import Any, NamedTuple
 
 import jax
@@ -26,14 +26,12 @@ from moe_theory.runs.key import code_digest
 from moe_theory.runs.store import pack
 from moe_theory.sweep.grid import SweepCell
 from moe_theory.sweep.specification import Specification
-from moe_theory.sweep.statistics import ONLY, over_replicates
 from moe_theory.sweep.systems import sweepable
 
 # Elsewhere than on a CPU nothing is gained by fitting a cache, and launching a kernel costs more.
 ACCELERATOR_WIDTH = 4096
 MAX_CHUNKS = 1_000_000
 RECORD_COPIES = 6  # by batch and joined, in an archive and its bytes, on their way to the disk; measured: 4.9
-MAX_ERROR_LENGTH = 500  # characters of an error that is passed over
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -47,7 +45,6 @@ class CellTask:
     rounds: int
     record_every: int
     observables: tuple[str, ...]
-    quantiles: tuple[float, ...] | None  # None keeps every replicate, else only statistics are kept
     seed: int
     precision: str
     width: int  # replicates of a chunk
@@ -133,24 +130,18 @@ class SweepPlan:
         for task in self.programs.values():
             memory = memory_of(task)
             if memory.of(task.width) > share:
-                name = "chunk_width" if task.quantiles is None else "replicates"
                 widest = int((share - memory.fixed) / memory.per_replicate)
                 way_out = "Record less often, or let fewer workers compute at once"
                 raise InvalidValueError(
                     f"a chunk of {task.width} replicates takes {memory.of(task.width) / 1e9:.1f} GB, and {num_workers} "
                     f"are computed at once, in {share * num_workers / 1e9:.1f} GB of memory. "
-                    f"{f'Set {name} to {widest} or less' if widest > 0 else way_out}."
+                    f"{f'Set chunk_width to {widest} or less' if widest > 0 else way_out}."
                 )
 
     def _task_of(self, cell: SweepCell) -> CellTask:
         sweep = self.sweep
         fitting = self._fitting_width(cell) if self.fingerprint["backend"] == "cpu" else ACCELERATOR_WIDTH
-        if sweep.keep == ONLY:  # a cell is one chunk
-            width = sweep.replicates
-            batch = min(fitting, width)
-        else:
-            width = sweep.chunk_width or fitting
-            batch = math.ceil(width / math.ceil(width / fitting))
+        width = sweep.chunk_width or fitting
         return CellTask(
             system=sweep.system,
             dims=dataclasses.asdict(cell.dims),
@@ -159,11 +150,10 @@ class SweepPlan:
             rounds=sweep.rounds,
             record_every=sweep.stride,
             observables=tuple(sorted(sweep.observables or ())),
-            quantiles=tuple(sweep.quantiles) if sweep.keep == ONLY else None,
             seed=sweep.seed,
             precision=sweep.precision,
             width=width,
-            batch=batch,
+            batch=math.ceil(width / math.ceil(width / fitting)),
             fingerprint=self.fingerprint,
         )
 
@@ -183,25 +173,18 @@ def fingerprint(system: str) -> dict[str, str]:
     return provenance.fingerprint(_code_digest(sweepable(system).code, compute_chunk))
 
 
-def compute(chunks: Sequence[PlannedChunk], keeps_going: bool = False) -> list[bytes | str]:
-    """Return what is saved of chunks of one program. This is what a worker does.
+def compute(chunk: PlannedChunk) -> bytes:
+    """Return what is saved of a chunk. This is what a worker does.
 
-    Args:
-        keeps_going: whether an error of one chunk is no reason not to compute the others. It is returned as text.
-    Raises: InvalidValueError where the numbers would be others; what a chunk raises, unless it keeps going.
+    Raises: InvalidValueError where the numbers would be others; what the chunk raises.
     """
-    task = chunks[0].task
+    task = chunk.task
     provenance.require_same(fingerprint(task.system), task.fingerprint, "numbers")
-    outcomes: list[bytes | str] = []
-    for chunk in chunks:
-        try:
-            outcomes.append(compute_chunk(chunk.task, chunk.first))
-        except Exception as failure:
-            if not keeps_going:
-                failure.add_note(f"in the cell with {chunk.task.params} and {chunk.task.dims}")
-                raise
-            outcomes.append(f"{type(failure).__name__}: {' '.join(str(failure).split())[:MAX_ERROR_LENGTH]}")
-    return outcomes
+    try:
+        return compute_chunk(task, chunk.first)
+    except Exception as failure:
+        failure.add_note(f"in the cell with {task.params} and {task.dims}")
+        raise
 
 
 def compute_chunk(task: CellTask, first: int) -> bytes:
@@ -213,8 +196,6 @@ def compute_chunk(task: CellTask, first: int) -> bytes:
         for start in range(first, end, task.batch):  # as many replicates at once as fit a core's cache
             chunk = cells.Chunk(cell, np.arange(start, start + task.batch), min(task.batch, end - start))
             batches.append(cells.compute_chunk(chunk, task.seed)[1])
-    if task.quantiles is not None:
-        return pack(over_replicates(batches, task.observables, task.quantiles))
     return pack({name: np.concatenate([batch[name] for batch in batches], axis=-1) for name in task.observables})
 
 

@@ -3,9 +3,8 @@
 import collections
 import functools
 import json
-import math
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +13,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from moe_theory.core.constraints import shown
-from moe_theory.core.errors import InvalidValueError, MissingError, unknown_name
+from moe_theory.core.errors import MissingError, OutputError
 from moe_theory.core.machine import available_cores
 from moe_theory.core.notebook import Shown
 from moe_theory.core.papers import Reading
@@ -28,7 +27,7 @@ from moe_theory.runs.store import Store, unpack
 from moe_theory.sweep import runner
 from moe_theory.sweep.plan import Coverage, PlannedChunk, SweepPlan, chunk_shapes
 from moe_theory.sweep.specification import Specification
-from moe_theory.sweep.statistics import ONLY, Arrays, over_replicates
+from moe_theory.sweep.statistics import Arrays, over_replicates
 from moe_theory.sweep.systems import Sweepable, sweepable
 
 if TYPE_CHECKING:
@@ -71,7 +70,7 @@ class Sweep(Specification):
             dask: or a Dask cluster: the address of its scheduler, or "local:N" for N processes. Whoever controls the
                 scheduler can run any code here and on its workers. Certificates are those of Dask's configuration.
             devices: or the number of local devices, all of them unless given.
-            progress: where it is reported, by default a line in a notebook, else standard error.
+            progress: where it is reported, standard error unless given.
             keep_going: whether to go on where a cell raises an error: `Results.failed` has it, by the cell's name, and
                 the results lack what it had.
             part: a fixed share of the chunks, such as "3/8", for one job of a batch system.
@@ -213,45 +212,23 @@ class Results(Shown):
         )
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write everything as netCDF 3 (.nc), Zarr (.zarr) or a Parquet table (.parquet), by the suffix.
+        """Write everything as netCDF 3 (.nc). Integers are of 32 bits and text is of characters.
 
-        In netCDF integers are of 32 bits and text is of characters. A table has a row for each cell, round, own axis
-        and statistic (or replicate).
-
-        Raises: OutputError where it cannot be written; InvalidValueError for a variable of more than 2 GiB in netCDF,
-            or without the extra `zarr` or `parquet`.
+        Raises: OutputError where it cannot be written; InvalidValueError for a variable of more than 2 GiB.
         """
         from moe_theory.sweep import dataset
 
-        return dataset.save(self.to_xarray(), Path(path))
+        if Path(path).suffix != ".nc":
+            raise OutputError(f"{path} must end in .nc, as netCDF is written. For others use to_xarray().")
+        dataset.to_netcdf(self.to_xarray(), Path(path))
+        return Path(path)
 
-    def cell(self, index: int | None = None, /, **settings: Any) -> Run:
-        """All replicates of one cell: the `index`-th of the grid, or the one with these settings.
-
-        Raises: InvalidValueError where that names no cell, or several; MissingError if some of its replicates are
-            missing.
-        """
-        cells = self.sweep.grid.cells
-        if index is not None:
-            return self.run_of(range(len(cells))[index])
-        places = [
-            place
-            for place, cell in enumerate(cells)
-            if all(_is_same(value, cell.settings.get(name)) for name, value in settings.items())
-        ]
-        if len(places) != 1:
-            columns = [f"{name} = {', '.join(texts.values())}" for name, texts in self._texts.items()]
-            raise InvalidValueError(
-                f"{len(places)} cells have {settings}, and one is wanted. The cells are {'; '.join(columns)}. Name one."
-            )
-        return self.run_of(places[0])
-
-    def runs(self) -> Mapping[str, Run]:
-        """The cells' runs by their names, such as "num_experts = 5, truth_scale = 0.4"; each is read when asked for.
+    def runs(self) -> dict[str, Run]:
+        """All cells' runs by their names, such as "num_experts = 5, truth_scale = 0.4", in memory.
 
         The only cell of a sweep without axes has the name of the system.
         """
-        return _Runs(self.names, self.run_of)
+        return {name: self.run_of(place) for place, name in enumerate(self.names)}
 
     @functools.cached_property
     def names(self) -> tuple[str, ...]:
@@ -286,19 +263,10 @@ class Results(Shown):
         pieces = [arrays for _, arrays in self._read(place)]
         if not pieces:
             return None
-        if self.sweep.keep == ONLY:
-            return {name: pieces[0][name] for name in self.kept}
         return over_replicates(pieces, self.kept, self.sweep.quantiles)
 
     def replicates_of(self, place: int) -> tuple[Int[np.ndarray, " B"], Arrays]:
-        """Numbers of the replicates of the cell at this place, and (R, *own axes, B) by observable where there are any.
-        Raises: InvalidValueError where they were not kept.
-        """
-        if self.sweep.keep == ONLY:
-            raise InvalidValueError(
-                f"{self.folder} has statistics only, and no replicates: set keep = 'statistics' in its "
-                "specification and run it again."
-            )
+        """Numbers of the replicates of the cell at this place, and (R, *own axes, B) by observable if there are any."""
         read = self._read(place)
         if not read:
             return np.arange(0), {}
@@ -318,8 +286,8 @@ class Results(Shown):
                 if not self.partial:
                     raise self._incomplete(self.damaged.get(chunk.name, ""))
             else:
-                last = None if self.sweep.keep == ONLY else chunk.num_kept
-                pieces.append((chunk, {name: array[..., :last] for name, array in unpack(data).items()}))
+                arrays = {name: array[..., : chunk.num_kept] for name, array in unpack(data).items()}
+                pieces.append((chunk, arrays))
         return pieces
 
     def _incomplete(self, what: str = "") -> MissingError:
@@ -331,35 +299,9 @@ class Results(Shown):
         )
 
 
-class _Runs(Mapping[str, Run]):
-    """Runs by name, each read once and when it is asked for."""
-
-    def __init__(self, names: Sequence[str], read: Callable[[int], Run]) -> None:
-        self._places = {name: place for place, name in enumerate(names)}
-        self._read = functools.cache(read)
-
-    def __getitem__(self, name: str) -> Run:
-        if name not in self._places:
-            raise KeyError(str(unknown_name("cell", name, self._places)))
-        return self._read(self._places[name])
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._places)
-
-    def __len__(self) -> int:
-        return len(self._places)
-
-
 @functools.cache
 def _records(names: tuple[str, ...]) -> Any:
     return collections.namedtuple("Records", names)
-
-
-def _is_same(asked: Any, value: Any) -> bool:
-    """Whether two values are equal up to the last digits of a computed axis."""
-    if isinstance(asked, (int, float)) and isinstance(value, (int, float)):
-        return math.isclose(asked, value, rel_tol=1e-9)
-    return asked == value
 
 
 def _texts(values: Sequence[Any]) -> dict[Any, str]:

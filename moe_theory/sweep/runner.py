@@ -3,19 +3,18 @@
 import contextlib
 import dataclasses
 import functools
-import itertools
 import json
 import os
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 from moe_theory.core.errors import InvalidValueError
-from moe_theory.runs.files import made_folder, read_json, write_whole
+from moe_theory.runs.files import prepare_folder, read_json, write_whole
 from moe_theory.runs.progress import Progress, quiet
 from moe_theory.runs.provenance import difference
 from moe_theory.runs.runner import Result, Runner, Task
-from moe_theory.runs.store import Store, require_no_0_1
+from moe_theory.runs.store import Store
 from moe_theory.runs.workers import WorkerPool, device_pool
 from moe_theory.sweep import plan as planning
 from moe_theory.sweep.plan import PlannedChunk, SweepPlan
@@ -23,12 +22,8 @@ from moe_theory.sweep.specification import Specification
 
 SCHEMA = "moe-theory/sweep/3"
 MANIFEST = "sweep.json"
-WAY_OUT = "name a folder that you may write to, with room in it"
-_OF_0_1 = ("manifest.json", "packs")  # what version 0.1 wrote
 LOOK = 1.0  # seconds between looks at whether the run is stopped
-MOST_A_TASK = 16  # chunks
-WORK_A_TASK = 1 << 20  # replicate-rounds, about: a fraction of a second
-TASKS_A_WORKER = 8  # at least, where there are enough chunks
+MAX_ERROR_LENGTH = 500  # characters of an error that is passed over
 
 
 class Part(NamedTuple):
@@ -105,8 +100,7 @@ def run(
     """
     pool = device_pool() if pool is None else pool
     with contextlib.closing(pool):
-        path = made_folder(folder)
-        require_version(path)
+        path = prepare_folder(folder)
         progress.running(f"a first task on {pool.description}")
         plan = SweepPlan(sweep, pool.fingerprint(functools.partial(planning.fingerprint, sweep.system)))
         plan.require_memory(pool.num_local)
@@ -116,60 +110,51 @@ def run(
         if part is not None:
             chunks = chunks[part.number - 1 :: part.num_parts]
             suffix = part.suffix
-        store = Store(path, suffix, WAY_OUT)
+        store = Store(path, suffix)
         saved = store.intact(chunk.name for chunk in chunks)
         missing = [chunk for chunk in chunks if chunk.name not in saved]
         counts = ChunkCounts(len(chunks), len(saved), dict(store.damaged))
         runner = Runner(pool, progress)
-        tasks = _tasks(missing, pool.num_workers, keeps_going)
-        runner.add(store, iter(tasks), sum(chunk.replicate_rounds for chunk in missing), f"on {pool.description}")
+        work = sum(chunk.replicate_rounds for chunk in missing)
+        runner.add(store, _tasks(missing), work, f"on {pool.description}")
         progress.at(counts.line)
         try:
             while runner.is_busy:
                 if is_stopped():
                     raise KeyboardInterrupt
-                _save(runner.wait(LOOK), store, counts)
+                _save(runner.wait(LOOK), store, counts, keeps_going)
                 progress.at(counts.line)
         except BaseException:
             with contextlib.suppress(Exception):  # a full disk is reported by whatever met it first
-                _save(runner.stop(), store, counts)
+                _save(runner.stop(), store, counts, keeps_going)
             raise
     return Outcome(plan, store, counts)
 
 
-def _tasks(missing: Sequence[PlannedChunk], num_workers: int, keeps_going: bool) -> list[Task]:
-    """Return tasks of some chunks each: the first task of each program first."""
-    most = max(1, min(MOST_A_TASK, len(missing) // (TASKS_A_WORKER * num_workers)))
-    firsts: dict[Hashable, Task] = {}
-    others = []
-    for program, alike in itertools.groupby(missing, lambda chunk: chunk.task.program):
-        chunks = tuple(alike)
-        work = chunks[0].replicate_rounds
-        size = max(1, min(most, WORK_A_TASK // work))
-        for start in range(0, len(chunks), size):
-            batch = chunks[start : start + size]
-            call = functools.partial(planning.compute, batch, keeps_going)
-            task = Task(call, work * len(batch), program, batch)
-            if firsts.setdefault(program, task) is not task:
-                others.append(task)
-    return [*firsts.values(), *others]
+def _tasks(missing: Sequence[PlannedChunk]) -> Iterator[Task]:
+    """Yield a task for each chunk, the first one of each program first."""
+    firsts: dict[Hashable, PlannedChunk] = {}
+    for chunk in missing:
+        firsts.setdefault(chunk.task.program, chunk)
+    others = [chunk for chunk in missing if firsts[chunk.task.program] is not chunk]
+    for chunk in [*firsts.values(), *others]:
+        call = functools.partial(planning.compute, chunk)
+        yield Task(call, chunk.replicate_rounds, chunk.task.program, chunk)
 
 
-def _save(results: Sequence[Result], store: Store, counts: ChunkCounts) -> None:
+def _save(results: Sequence[Result], store: Store, counts: ChunkCounts, keeps_going: bool) -> None:
     """Save computed chunks together. Raises: OutputError; what a chunk raised, once the others are saved."""
     computed: dict[str, bytes] = {}
     failure: BaseException | None = None
     for result in results:
         try:
-            outcomes = result.value()
+            computed[result.task.place.name] = result.value()
         except Exception as error:
-            failure = failure or error
-            continue
-        for chunk, outcome in zip(result.task.place, outcomes, strict=True):
-            if isinstance(outcome, str):
-                counts.failed[chunk.name] = outcome
+            if keeps_going:
+                reason = " ".join(str(error).split())[:MAX_ERROR_LENGTH]
+                counts.failed[result.task.place.name] = f"{type(error).__name__}: {reason}"
             else:
-                computed[chunk.name] = outcome
+                failure = failure or error
     if computed:
         store.put(computed)
         counts.computed += len(computed)
@@ -186,7 +171,6 @@ class Manifest(NamedTuple):
 
 def read_manifest(folder: Path) -> Manifest:
     """Return the manifest of a folder. Raises: InvalidValueError where there is none, or one that is damaged."""
-    require_version(folder)
     path = folder / MANIFEST
     if not path.exists():
         raise InvalidValueError(f"{folder} holds no sweep: there is no {MANIFEST} in it. Name another folder.")
@@ -215,10 +199,4 @@ def write_manifest(folder: Path, manifest: Manifest, is_part: bool) -> None:
                 f"{difference(manifest.fingerprint, before.fingerprint)}. Run all parts on machines that are alike."
             )
     document = {"schema": SCHEMA, **manifest._asdict()}
-    write_whole(folder / MANIFEST, json.dumps(document, indent=1) + "\n", WAY_OUT)
-
-
-def require_version(folder: Path) -> None:
-    """Raise InvalidValueError for a folder that version 0.1 wrote."""
-    if not (folder / MANIFEST).exists():
-        require_no_0_1(folder, *_OF_0_1)
+    write_whole(folder / MANIFEST, json.dumps(document, indent=1) + "\n")

@@ -21,7 +21,6 @@ from moe_theory.core.errors import DeclarationError, MoeTheoryError, about, shor
 from moe_theory.core.notebook import Shown
 from moe_theory.sweep import vocabulary
 from moe_theory.sweep.grid import Grid, GridAxis, build_grid
-from moe_theory.sweep.statistics import ONLY
 from moe_theory.sweep.systems import sweepable
 from moe_theory.sweep.vocabulary import READING, Real, Table, Text, Whole, checked, distinct, plain
 
@@ -61,7 +60,7 @@ class Specification(Shown):
     replicates: Annotated[Whole, Field(ge=1, le=2**32 - 1)] = 256  # of every cell
     record_every: Whole | None = None  # rounds; None: about 50 records
     observables: Names | None = None  # None: the system's defaults
-    keep: Literal["statistics", "replicates", "statistics only"] = "statistics"
+    keep: Literal["statistics", "replicates"] = "statistics"
     quantiles: Quantiles = (0.1, 0.5, 0.9)  # over replicates
     chunk_width: Annotated[Whole, Field(ge=1, le=2**20)] | None = None  # replicates a chunk; None: suits the system
     seed: Annotated[Whole, Field(ge=0, le=2**32 - 1)] = 0
@@ -126,17 +125,13 @@ class Specification(Shown):
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
         """Return the specification that `to_json` wrote. Raises: MoeTheoryError for other data."""
-        entries = checked(TypeAdapter(Table), data, "specification")
         tables: dict[str, dict[str, Any]] = {}
-        for table, entry in (("axes", "values"), ("zips", "columns")):
-            try:
-                pairs = [(axis["name"], axis[entry]) for axis in entries.get(table, [])]
-                tables[table] = dict(pairs)
-            except (LookupError, TypeError):
-                raise DeclarationError(f"{table} of {shortened(entries)} are damaged. Run the sweep again.") from None
-            if len(tables[table]) < len(pairs):
-                raise DeclarationError(f"{table} of {shortened(entries)} has a name twice. Run the sweep again.")
-        return cls._of({**entries, **tables})
+        try:
+            for table, entry in (("axes", "values"), ("zips", "columns")):
+                tables[table] = {axis["name"]: axis[entry] for axis in data[table]}
+            return cls._of({**data, **tables})
+        except (LookupError, TypeError):
+            raise DeclarationError(f"the specification {shortened(data)} is damaged. Run the sweep again.") from None
 
     @classmethod
     def _of(cls, entries: Mapping[str, Any]) -> Self:
@@ -221,12 +216,6 @@ class Specification(Shown):
                 raise DeclarationError(
                     f"record_every={shortened(fields['record_every'])} must be from {least} to {self.rounds}, the "
                     f"number of rounds, of which at most {MAX_RECORDS} are recorded. Change it."
-                )
-        with about("chunk_width"):
-            if self.keep == ONLY and self.chunk_width is not None:
-                raise DeclarationError(
-                    f"chunk_width={self.chunk_width} is for sweeps that keep replicates: with keep = {ONLY!r} a cell "
-                    "is one chunk. Take it away."
                 )
         kind = TypeAdapter(tuple[Annotated[Text, vocabulary.one_of("observable", known.observables)], ...])
         observables = tuple(self.observables or known.default_observables)

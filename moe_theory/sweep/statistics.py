@@ -10,7 +10,6 @@ from moe_theory.sweep import moments
 from moe_theory.sweep.moments import Moments
 
 SUMMED = 1_000_000  # numbers that statistics are taken of at once, unless a round has more
-ONLY = "statistics only"  # of a sweep that keeps no replicates
 
 Arrays = dict[str, Shaped[np.ndarray, "..."]]  # by observable
 

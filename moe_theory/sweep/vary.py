@@ -44,7 +44,7 @@ def vary(
         params: what all settings share.
         replicates: B, of each setting.
         observe: what a recorded round keeps of one replicate: a NamedTuple, a dictionary or an array.
-        progress: where it is reported; by default a line in a notebook, else standard error.
+        progress: where it is reported; standard error unless given.
         axes: values by the names of parameters, such as num_experts=range(2, 21).
     Returns: a variable for each array that is kept, called `value` where it is one; its dimensions are the axes in the
         order given, round, its own and replicate, its `long_name` is what the comment beside its field says.

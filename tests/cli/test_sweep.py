@@ -101,7 +101,7 @@ def test_other_mistakes_are_one_line(refused, specification, tmp_path):
     assert "address" in refused("sweep", specification, "--dask", "nowhere", "--out", tmp_path / "run")
     assert "holds no sweep" in refused("sweep", "show", tmp_path)
     (tmp_path / "file").write_text("")
-    assert "cannot be created" in refused("sweep", specification, "--out", tmp_path / "file")
+    assert "cannot be written" in refused("sweep", specification, "--out", tmp_path / "file")
 
 
 @pytest.mark.parametrize("sent", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.thorough)])

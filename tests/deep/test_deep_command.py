@@ -82,30 +82,12 @@ def test_a_small_preset_reads_the_papers_data_where_a_folder_is_named(tmp_path, 
     assert "which has nothing. It may have" in refused("deep", "--data", tmp_path)
 
 
-def test_sizes_of_ones_own_and_a_gate_drive(tmp_path, ran, monkeypatch):
-    """What the pilot chooses is said, and chosen again by the same command, which resumes."""
+def test_sizes_of_ones_own(tmp_path, ran, monkeypatch):
     monkeypatch.setattr(pages.Picture, "rendered", lambda picture: b"")  # drawing is what costs
-    sizes = (
-        "--network",
-        "mlp",
-        "--epochs",
-        1,
-        "--samples",
-        10,
-        "--rounds",
-        12,
-        "--experts",
-        "1,3",
-        "--test-images",
-        50,
-    )
-    options = (NAME, *sizes, "--replicates", 1, "--kappa", 2, "--out", tmp_path)
-    text = ran("deep", *options).out
-    assert "pilot: looking at the gates" in text
-    assert "is taken, for 2" in text
+    sizes = ("--network", "mlp", "--epochs", 1, "--samples", 10, "--rounds", 12, "--experts", "1,3")
+    text = ran("deep", NAME, *sizes, "--test-images", 50, "--replicates", 1, "--out", tmp_path).out
     assert "M = 3, no termination" in text
     assert "12 rounds" in text
-    assert "is taken, for 2" in ran("deep", *options).out
 
 
 def test_an_interrupt_leaves_one_line(tiny, alone, tmp_path, refused, monkeypatch):
@@ -129,9 +111,8 @@ def test_without_a_preset_they_are_listed(ran):
 @pytest.mark.parametrize(
     ("options", "name"),
     [
-        (["--kappa", 3], "--kappa"),
+        (["--rounds", 3], "--rounds"),
         (["--seed", 0, "--json"], "--seed"),
-        (["--list", "--literal"], "--literal"),
         (["--data", ".", "--list", "--out", "out"], "--out"),
     ],
 )
@@ -159,7 +140,6 @@ def test_data_that_are_not_there_are_one_line(tmp_path, refused):
         ([NAME, "--out", "/proc/nowhere"], "cannot be written"),
         ([NAME, "--experts", "4,x"], "--experts 'x' must be"),
         ([NAME, "--network", "mpl"], "Did you mean 'mlp'?"),
-        ([NAME, "--kappa", "3", "--set", "gate_scale=3"], "drop one of both"),
     ],
     ids=lambda value: str(value)[:40],
 )

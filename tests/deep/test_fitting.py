@@ -101,20 +101,6 @@ def test_many_seeds_are_looked_at_in_halves():
     assert plan_of(replicates=40).looks == (40,)
 
 
-def test_the_gates_scale_reaches_a_drive():
-    """Kappa of the pilot at the scale that was chosen; were it not its square, it would be off by the factor itself."""
-    plan = plan_of()
-    for target in (0.5, 8.0):
-        chosen, told = fitting.at_drive(plan, target)
-        records = runs.pilot(chosen, "M = 4", 10)
-        assert np.median(records.drive) == pytest.approx(target, rel=0.5)
-        assert f"for {target:g}" in told
-    with pytest.raises(InvalidValueError, match="kappa=0"):
-        fitting.check(plan, 0.0)
-    with pytest.raises(InvalidValueError, match="drop one"):
-        fitting.check(plan_of(settings={"gate_scale": 3.0}), 3.0)
-
-
 def test_a_run_whose_experts_diverge_stops():
     plan = plan_of(settings={"expert_rate": 1e30, "final_rate": 1e30})
     with pytest.raises(InvalidValueError, match=r"seed \d: experts diverge in round \d+, at expert_rate=1e\+30"):

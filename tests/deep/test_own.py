@@ -14,7 +14,7 @@ import moe_theory as mt
 from moe_theory import deep, edge
 from moe_theory.continual import baseline
 from moe_theory.core.errors import DataError, DeclarationError, InvalidValueError, MissingError
-from moe_theory.deep import datasets, fitting, networks, own, presets, runs, tasks
+from moe_theory.deep import datasets, networks, own, presets, runs, tasks
 
 RNG = np.random.default_rng(0)
 LABELS = np.arange(60) % 3
@@ -196,30 +196,6 @@ def test_classes_may_arrive_one_after_the_other():
     params = deep.reading("class-incremental").params(num_experts=2, gate_scale=3.0, num_rounds=6)
     _, info = mt.simulate(system, mt.root_key(0), params, 6)
     assert info.task.tolist() == [0, 0, 1, 1, 2, 2]
-
-
-def test_the_theorems_parameters_follow_from_sigma_0():
-    """sigma_0 of two classes at a distance of root 2: mean images are unit vectors, so that it is known."""
-    pixels = np.zeros((40, 1, 2, 1), np.uint8)
-    labels = np.arange(40) % 2
-    pixels[np.arange(40), 0, labels] = 200
-    data = datasets.from_arrays("corners", pixels, labels, pixels, labels)
-    preset = dataclasses.replace(
-        deep.preset("continual-mnist-small"), classes=(0, 1), dims=dataclasses.replace(DIMS, num_classes=2)
-    )
-    preset = dataclasses.replace(preset, dims=dataclasses.replace(preset.dims, max_experts=7))
-    plan = runs.Plan(preset, data, deep.reading("all-positive"), replicates=1)
-    chosen, told = fitting.literal(plan)
-    assert fitting.deviation_of(plan) == pytest.approx(0.5, rel=0.02)  # of coordinates that are 0 or 1, half each
-    found = next(iter(chosen.params().values()))
-    assert found.learning_rate == pytest.approx(0.5**0.5, rel=0.02)
-    assert found.termination_threshold == found.perturbation_scale == pytest.approx(0.5**1.25, rel=0.03)
-    assert (found.gate_scale, found.centre) == (1.0, False)
-    assert "sigma_0" in told
-    with pytest.raises(InvalidValueError, match="drop one of both"):
-        fitting.literal(dataclasses.replace(plan, settings={"learning_rate": 0.1}))
-    with pytest.raises(InvalidValueError, match="literal decide"):
-        fitting.check(plan, 3.0, is_literal=True)
 
 
 @pytest.mark.parametrize(

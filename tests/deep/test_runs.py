@@ -131,20 +131,6 @@ def test_numbers_of_rounds_share_their_programs():
     assert engine.num_programs() == before
 
 
-def test_runs_that_do_not_fit_into_memory_are_refused(undisturbed, monkeypatch):
-    """What is counted of a run is at least its state, more with more experts and test images."""
-    del undisturbed
-    plan = plan_of()
-    params, pool = plan.params()["M = 4"], runs.on_device(runs.pool_of(plan.data, plan.preset.classes))
-    state = runs.continual.begin(jax.random.key(0), plan.padded.dims, params, pool)
-    held = sum(leaf.nbytes for leaf in jax.tree.leaves(state._replace(pool=None)))
-    assert runs.bytes_needed(plan, 2) - runs.bytes_needed(plan, 1) > 2 * held
-    monkeypatch.setattr(runs, "machine_memory", lambda: runs.bytes_needed(plan, 1))
-    runs.run_plan(plan, num_threads=1)
-    with pytest.raises(InvalidValueError, match="Lower --experts"):
-        runs.run_plan(plan, num_threads=2)
-
-
 def test_a_damaged_run_is_named_and_computed_again(undisturbed, tmp_path):
     plan = plan_of(tmp_path)
     runs.run_plan(plan)
@@ -196,13 +182,6 @@ def test_a_process_that_is_behind_loses_nothing_of_another_s_run(undisturbed, tm
     assert set(found.values()) == {ROUNDS}
     for cell, run in again.items():
         np.testing.assert_array_equal(run.records.accuracy[:, :1], undisturbed[cell].records.accuracy[:, :1])
-
-
-def test_a_folder_of_version_0_1_is_refused_in_one_line(tmp_path):
-    (tmp_path / "runs" / "m-4").mkdir(parents=True)
-    np.savez(tmp_path / "runs" / "m-4" / "0.npz", task="x")
-    with pytest.raises(InvalidValueError, match=r"written by version 0\.1.*another --out"):
-        plan_of(tmp_path / "runs")
 
 
 def test_the_rounds_are_those_of_the_system(undisturbed):

@@ -130,10 +130,8 @@ def test_runs_so_far_are_those_of_the_replicates_that_all_cells_have():
 
 
 CODE = """
-import sys
-from pathlib import Path
 from moe_theory.runs.compilation import keep_programs
-keep_programs(fallback=Path(sys.argv[1]))
+keep_programs()
 import jax
 for function in (lambda x: x + 1, lambda x: x * 3):
     jax.jit(function)(2.0)
@@ -145,7 +143,7 @@ def kept_in(tmp_path, **environment):
     """Where a process keeps its programs, and what it says on standard error."""
     clean = {name: value for name, value in os.environ.items() if not name.startswith("JAX_")}
     done = subprocess.run(
-        [sys.executable, "-c", CODE, tmp_path / "fallback"],
+        [sys.executable, "-c", CODE],
         env=clean | {"XDG_CACHE_HOME": str(tmp_path / "cache")} | environment,
         capture_output=True,
         text=True,
@@ -157,13 +155,6 @@ def kept_in(tmp_path, **environment):
 def test_programs_are_kept_in_the_user_s_cache(tmp_path):
     folder, _ = kept_in(tmp_path)
     assert folder.startswith(str(tmp_path / "cache" / "moe_theory"))
-    assert os.listdir(folder)
-
-
-def test_without_a_writable_cache_they_are_kept_in_the_fallback(tmp_path):
-    (tmp_path / "file").write_text("")
-    folder, _ = kept_in(tmp_path, XDG_CACHE_HOME=str(tmp_path / "file"))
-    assert folder == str(tmp_path / "fallback")
     assert os.listdir(folder)
 
 

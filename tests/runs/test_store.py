@@ -1,6 +1,5 @@
 """The store: catches wrong bytes of a damaged file, saved results that are lost, and failures without a word."""
 
-import pickle
 import random
 import shutil
 import subprocess
@@ -118,35 +117,6 @@ def test_a_result_that_goes_further_stays(tmp_path):
     Store(tmp_path).put({"samples": b"many"}, extent=4096)
     Store(tmp_path).put({"samples": b"few"}, extent=64)
     assert Store(tmp_path).get("samples") == b"many"
-
-
-def test_a_pickled_store_writes_the_same_file(tmp_path):
-    store = Store(tmp_path, "-1-of-2")
-    store.put({"key": b"1"})
-    copy = pickle.loads(pickle.dumps(store))
-    copy.put({"more": b"2"})
-    assert rows(tmp_path) == {"key": b"1", "more": b"2"}
-    assert len(files(tmp_path)) == 1
-
-
-FORKING = """
-import os, sys
-from moe_theory.runs.store import Store
-store = Store(sys.argv[1])
-store.put({"parent": b"1"})
-child = os.fork()
-if not child:
-    store.put({"child": store.get("parent") + b"2"})
-    os._exit(0)
-assert os.waitpid(child, 0)[1] == 0
-store.put({"after": store.get("child") + b"3"})
-"""
-
-
-def test_a_forked_process_may_go_on_writing(tmp_path):
-    """Would catch a child that uses its parent's connection, and closes the locks that it holds."""
-    subprocess.run([sys.executable, "-c", FORKING, tmp_path], check=True)
-    assert rows(tmp_path) == {"parent": b"1", "child": b"12", "after": b"123"}
 
 
 WRITING = """

@@ -23,6 +23,7 @@ ELSEWHERE = {
     "plot/svg.py:written": "into memory",
     "cli/__init__.py:format_epilog": "Click's, into memory",
     "runs/store.py:pack": "into memory",
+    "sweep/results.py:save": "by `sweep.dataset`, whose writer is durable",
     "plot/document.py:write": "to temporary names, which `cli.papers` gives",
     "deep/report.py:document": "likewise",
     "merging/report.py:document": "likewise",
@@ -88,7 +89,7 @@ def test_a_writer_is_found(line):
 
 
 @pytest.mark.parametrize("address", ["s3://bucket/x", "gs://bucket", "abfs://x@y/z", "hdfs:/x"])
-@pytest.mark.parametrize("use", [Store, files.made_folder, files.prepare_folder, files.local])
+@pytest.mark.parametrize("use", [Store, files.prepare_folder, files.local])
 def test_an_address_is_no_folder(address, use, tmp_path, monkeypatch):
     """Would catch results in a local folder that is called `s3:`, which its user looks for in vain."""
     monkeypatch.chdir(tmp_path)

@@ -4,7 +4,6 @@ import asyncio
 import contextlib
 import gc
 import importlib.util
-import json
 import multiprocessing
 import os
 import shutil
@@ -197,15 +196,6 @@ def test_a_port_that_says_nothing_is_one_line():
     with socket.create_server(("127.0.0.1", 0)) as mute, pytest.raises(WorkersError) as told:
         dask_pool(f"tcp://127.0.0.1:{mute.getsockname()[1]}")
     assert "\n" not in str(told.value)
-
-
-@pytest.mark.parametrize("document", [None, "", {"id": "x"}, ["tcp://127.0.0.1:1"]])
-def test_a_scheduler_file_that_names_none_is_one_line(tmp_path, document):
-    file = tmp_path / "scheduler.json"
-    if document is not None:
-        file.write_text(json.dumps(document))
-    with pytest.raises(WorkersError, match=r"^.*scheduler\.json.*$"):
-        dask_pool(f"file:{file}")
 
 
 @pytest.mark.parametrize(

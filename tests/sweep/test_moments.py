@@ -15,9 +15,8 @@ def assert_moments(moments: Moments, samples: np.ndarray, tolerance: float) -> N
     deviation = samples.std(axis=-1)
     assert np.all(moments.count == n)
     assert np.all(np.abs(moments.mean - samples.mean(axis=-1)) <= tolerance * (deviation + np.abs(samples).max()))
-    for power, moment in ((2, moments.m2), (3, moments.m3), (4, moments.m4)):
-        expected = n * stats.moment(samples, power, axis=-1)
-        assert np.all(np.abs(moment - expected) <= tolerance * n * deviation**power * 10)
+    expected = n * stats.moment(samples, 2, axis=-1)
+    assert np.all(np.abs(moments.m2 - expected) <= tolerance * n * deviation**2 * 10)
     assert np.all(np.abs(moments.variance - samples.var(axis=-1, ddof=1)) <= 10 * tolerance * deviation**2)
     assert np.all(np.abs(moments.standard_error - stats.sem(samples, axis=-1)) <= 10 * tolerance * deviation)
     np.testing.assert_array_equal(moments.minimum, samples.min(axis=-1))
@@ -25,7 +24,7 @@ def assert_moments(moments: Moments, samples: np.ndarray, tolerance: float) -> N
 
 
 def skewed(shape, seed=0) -> np.ndarray:
-    """Samples whose third and fourth moments matter."""
+    """Samples that are not normal."""
     return np.random.default_rng(seed).gamma(1.5, 2.0, shape) - 1
 
 
@@ -37,7 +36,7 @@ def test_moments_along_the_replicates():
     single = samples.astype(np.float32)
     moments = over_replicates(jnp.asarray(single))
     assert moments.mean.shape == (3, 2)
-    assert moments.m4.dtype == np.float32
+    assert moments.m2.dtype == np.float32
     assert_moments(moments, single, 1e-5)
 
 
@@ -57,8 +56,8 @@ def test_parts_far_apart_merge():
 
 def test_merging_is_in_double_precision():
     """Would catch counts and sums that stop growing in float32, beyond 2^24 samples."""
-    part = Moments(*(np.float32(value) for value in (2.0**24, 1.5, 2.0**24, 0.0, 3 * 2.0**24, -4.0, 7.0)))
-    merged = merge([part, part, part._replace(count=np.float32(1), m2=np.float32(0), m4=np.float32(0))])
+    part = Moments(*(np.float32(value) for value in (2.0**24, 1.5, 2.0**24, -4.0, 7.0)))
+    merged = merge([part, part, part._replace(count=np.float32(1), m2=np.float32(0))])
     assert merged.count == 2**25 + 1
     assert merged.m2 == 2**25
     assert merged.mean == 1.5
