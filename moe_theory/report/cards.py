@@ -153,8 +153,9 @@ def evidence(judgement: Judged, verdicts: Sequence[Verdict]) -> list[Evidence]:
         place = f"[{shown.claim}, reading {shown.setting}]"
         paragraphs.append(Evidence(heading, f"{tested(shown)} {sentence(shown)} {place}"))
     removals = [*_in_role(judgement, Role.INTERVENTION, verdicts), *_in_role(judgement, Role.SUSPECT, verdicts)]
-    if judgement.cause in _CAUSES and (removals or judgement.cause is not Cause.EXHIBITED):
-        removals.insert(0, _CAUSES[judgement.cause])
+    cause = judgement.cause
+    if cause is not None and cause in _CAUSES and (removals or cause is not Cause.EXHIBITED):
+        removals.insert(0, _CAUSES[cause])
     baselines = _in_role(judgement, Role.COMPETITOR, verdicts)
     named = {"Ablation": removals, "Baseline": baselines}
     return [*paragraphs, *(Evidence(heading, " ".join(parts)) for heading, parts in named.items() if parts)]

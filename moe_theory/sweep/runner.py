@@ -14,7 +14,7 @@ from moe_theory.runs.files import prepare_folder, read_json, write_whole
 from moe_theory.runs.progress import Progress, quiet
 from moe_theory.runs.provenance import difference
 from moe_theory.runs.runner import Result, Runner, Task
-from moe_theory.runs.store import Store
+from moe_theory.runs.store import Store, require_no_0_1
 from moe_theory.runs.workers import WorkerPool, device_pool
 from moe_theory.sweep import plan as planning
 from moe_theory.sweep.plan import PlannedChunk, SweepPlan
@@ -22,6 +22,7 @@ from moe_theory.sweep.specification import Specification
 
 SCHEMA = "moe-theory/sweep/3"
 MANIFEST = "sweep.json"
+_OF_0_1 = ("manifest.json", "packs")  # files that version 0.1 wrote
 LOOK = 1.0  # seconds between looks at whether the run is stopped
 MAX_ERROR_LENGTH = 500  # characters of an error that is passed over
 
@@ -101,6 +102,7 @@ def run(
     pool = device_pool() if pool is None else pool
     with contextlib.closing(pool):
         path = prepare_folder(folder)
+        require_no_0_1(path, *_OF_0_1)
         progress.running(f"a first task on {pool.description}")
         plan = SweepPlan(sweep, pool.fingerprint(functools.partial(planning.fingerprint, sweep.system)))
         plan.require_memory(pool.num_local)
@@ -172,6 +174,7 @@ class Manifest(NamedTuple):
 def read_manifest(folder: Path) -> Manifest:
     """Return the manifest of a folder. Raises: InvalidValueError where there is none, or one that is damaged."""
     path = folder / MANIFEST
+    require_no_0_1(folder, *_OF_0_1)
     if not path.exists():
         raise InvalidValueError(f"{folder} holds no sweep: there is no {MANIFEST} in it. Name another folder.")
     try:

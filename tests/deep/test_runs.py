@@ -184,6 +184,13 @@ def test_a_process_that_is_behind_loses_nothing_of_another_s_run(undisturbed, tm
         np.testing.assert_array_equal(run.records.accuracy[:, :1], undisturbed[cell].records.accuracy[:, :1])
 
 
+def test_a_folder_of_version_0_1_is_refused_in_one_line(tmp_path):
+    (tmp_path / "runs" / "m-4").mkdir(parents=True)
+    np.savez(tmp_path / "runs" / "m-4" / "0.npz", task="x")
+    with pytest.raises(InvalidValueError, match=r"written by version 0\.1.*another --out"):
+        plan_of(tmp_path / "runs")
+
+
 def test_the_rounds_are_those_of_the_system(undisturbed):
     """In one go from the system's own start, which parts, threads and files do not enter."""
     params = plan_of().params()["M = 4"]
