@@ -31,10 +31,10 @@ from moe_theory.generalization import report as bounds
 from moe_theory.plot import symbols
 from moe_theory.report import bibliography, rendering, sweeps, wording
 from moe_theory.report import pages as reports
+from moe_theory.report.cards import LABELS, label
 from moe_theory.verification import challenged, explore, recorded, registry
 from moe_theory.verification.catalog import answered, statements
 from moe_theory.verification.claim import Claim
-from moe_theory.verification.premises import Footing, footings
 from moe_theory.verification.status import Judged, StatementStatus, judged
 from moe_theory.verification.verdict import Role, Status, Verdict
 
