@@ -92,7 +92,7 @@ def _run(
     is_stopped: Callable[[], bool],
     keep_going: bool,
 ) -> None:
-    from moe_theory.plot.markdown import Markup, code
+    from moe_theory.plot.markdown import Markup, code, shell_path
     from moe_theory.report import sweeps
     from moe_theory.runs import terminal_progress
     from moe_theory.runs.compilation import keep_programs
@@ -115,7 +115,7 @@ def _run(
             written = _written(results, folder / sweeps.RESULTS)
     except KeyboardInterrupt:
         stop_at_once(f"interrupted; finished chunks are saved in {folder}: the same command resumes from them")
-    look = Markup(f"look: {code(f'moe-theory sweep show {folder}')}")
+    look = Markup(f"look: {code(f'moe-theory sweep show {shell_path(folder)}')}")
     lines = [*damaged_lines(outcome.counts.damaged), *sweeps.failures(results), sweeps.closing_line(outcome.counts)]
     show_document(sweeps.document(results, [*lines, written, look]))
     if results.failed:

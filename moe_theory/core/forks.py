@@ -1,8 +1,10 @@
-"""Forked children: what they begin anew, and that they cannot use JAX where their parent has used it."""
+"""Where JAX cannot run: in forked children of a process that has used it, and without the devices asked for."""
 
+import functools
 import os
 import sys
 from collections.abc import Callable
+from typing import Any
 
 from moe_theory.core.errors import InvalidValueError
 
@@ -10,12 +12,31 @@ _parent: int | None = None  # the process whose JAX this one has a copy of, with
 
 
 def require_own_jax() -> None:
-    """Raise InvalidValueError in a forked child whose parent has used JAX: it would wait for XLA's threads for ever."""
+    """Raise InvalidValueError in a forked child whose parent has used JAX, where it would wait forever, and without a
+    device.
+    """
     if _parent is not None:
         raise InvalidValueError(
             f"process {os.getpid()} was forked from process {_parent}, which had used JAX: it has none of XLA's "
             'threads, and would hang. Start it by multiprocessing.get_context("spawn"), or fork before JAX is used.'
         )
+    local_devices()
+
+
+@functools.cache
+def local_devices() -> list[Any]:
+    """Return the devices of this process. Raises: InvalidValueError where JAX_PLATFORMS names others than there are."""
+    import jax  # the only import of it here: commands that print recorded results load this module too
+
+    try:
+        return jax.local_devices()
+    except (AssertionError, RuntimeError) as failure:
+        names = os.environ.get("JAX_PLATFORMS", "")
+        reason = f": {' '.join(str(failure).split())}" if str(failure) else ""
+        raise InvalidValueError(
+            f"JAX_PLATFORMS={names}: JAX finds no such device here{reason}. Unset it, or install jax[cuda12].",
+            argument="JAX_PLATFORMS",
+        ) from None
 
 
 def after_fork(function: Callable[[], object]) -> None:

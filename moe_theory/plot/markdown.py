@@ -98,6 +98,12 @@ def code(text: str) -> Markup:
     return Markup(f"{fence}{room}{line}{room}{fence}")
 
 
+def shell_path(path: Path | str) -> str:
+    """Return a path as a shell reads it: quoted where it must be, and never an option."""
+    text = str(path)
+    return shlex.quote(f"./{text}" if text.startswith("-") else text)
+
+
 def _one_line(text: str) -> str:
     return re.sub(r"\s*\n\s*", " ", text.strip())
 

@@ -2,7 +2,6 @@
 
 import dataclasses
 import re
-import shlex
 from collections.abc import Mapping, Sequence, Set
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,7 +10,7 @@ from markupsafe import Markup
 from rich.text import Text
 
 from moe_theory.plot.document import Document, read_written
-from moe_theory.plot.markdown import code, paragraphs, table
+from moe_theory.plot.markdown import code, paragraphs, shell_path, table
 from moe_theory.plot.symbols import plain
 from moe_theory.report.cards import LABELS, label, label_counts
 from moe_theory.report.rendering import TERMINAL, WHOLE, Target, card, document_text
@@ -68,7 +67,7 @@ def verdicts_document(report: Report, paths: Sequence[Path], samples: Sequence[s
     folder = paths[-1].parent
     page = f"report: {code(str(paths[0]))}"
     if len(paths) == 1:
-        page = f"a page of them: {code(f'moe-theory report {folder}')}"
+        page = f"a page of them: {code(f'moe-theory report {shell_path(folder)}')}"
 
     def text(width: int) -> str:
         complete = _complete(tested_statements(report))
@@ -93,7 +92,7 @@ def verdicts_text(report: Report, width: int, folder: Path | None = None) -> str
         judgements=judgements,
         complete=complete,
         failing=[judgement for judgement in complete if statement_status(judgement) == StatementStatus.FALSE],
-        source=f" --from {shlex.quote(str(folder))}" if folder else "",
+        source=f" --from {shell_path(folder)}" if folder else "",
         MOST_SURPRISING=MOST_SURPRISING,
     )
     return f"{verdict_table(report.verdicts, width)}\n\n{lines}"
@@ -123,7 +122,7 @@ def first_look_document(report: Report, paths: Sequence[Path], claims: Mapping[s
             report=report,
             published=recorded(),
             page=page,
-            folder=paths[-1].parent,
+            folder=shell_path(paths[-1].parent),
             example=refuted[0] if refuted else report.statements[0].name,
         ),
     )

@@ -102,8 +102,9 @@ def local(path: str | os.PathLike[str]) -> Path:
 
 
 def user_cache() -> Path:
-    """This user's folder for what can be computed again (XDG); it may not exist."""
-    return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "moe_theory"
+    """Return this user's cache folder, which may not exist. As XDG asks, a relative path is ignored."""
+    named = os.environ.get("XDG_CACHE_HOME", "")
+    return Path(named if os.path.isabs(named) else "~/.cache").expanduser() / "moe_theory"
 
 
 def digest(data: Mapping[str, Any]) -> str:

@@ -13,6 +13,7 @@ import jax.numpy as jnp
 
 import moe_theory
 from moe_theory.core.errors import InvalidValueError
+from moe_theory.core.forks import local_devices
 
 LIBRARIES = ("jax", "jaxlib", "optax", "numpy", "scipy")
 # Of JAX's configuration, what changes numbers; the precision is the request's to say.
@@ -113,7 +114,7 @@ def _instruction_set() -> str:
 def _processor() -> str:
     """The processor's part in rounding: its instructions as far as XLA may use them, or a device's kind."""
     if backend() != "cpu":
-        return jax.local_devices()[0].device_kind
+        return local_devices()[0].device_kind
     caps = [flag for flag in _compiler_flags() if flag.startswith(INSTRUCTION_CAP)]
     return caps[-1].removeprefix("--") if caps else _instruction_set()
 

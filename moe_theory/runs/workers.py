@@ -13,7 +13,7 @@ from typing import Any
 import jax
 
 from moe_theory.core.errors import InvalidValueError
-from moe_theory.core.forks import after_fork
+from moe_theory.core.forks import after_fork, local_devices
 from moe_theory.core.machine import available_cores
 from moe_theory.runs.provenance import CODE, difference, is_x64
 
@@ -77,7 +77,7 @@ class DeviceExecutor(ThreadPoolExecutor):
         return super().submit(self._compute, call, is_x64())
 
     def _take_device(self) -> None:
-        devices = jax.local_devices()
+        devices = local_devices()
         self._here.device = devices[next(self._places) % len(devices)] if len(devices) > 1 else None
 
     def _compute(self, call: Callable[[], Any], is_double: bool) -> Any:
@@ -92,7 +92,7 @@ class DeviceExecutor(ThreadPoolExecutor):
 
 def num_device_workers() -> int:
     """Return one for each device or, where a CPU is the only one, for each core: they share compiled programs."""
-    devices = jax.local_devices()
+    devices = local_devices()
     return available_cores() if len(devices) == 1 and devices[0].platform == "cpu" else len(devices)
 
 
@@ -112,7 +112,7 @@ def device_pool(num_workers: int | None = None) -> WorkerPool:
     if num_workers is not None:
         check_devices(num_workers)
     number = num_workers or num_device_workers()
-    platform = jax.local_devices()[0].platform
+    platform = local_devices()[0].platform
     description = f"{number} {platform} worker{'s' if number > 1 else ''}"
     return WorkerPool(_device_executor(number), description, number, number, are_threads=True)
 

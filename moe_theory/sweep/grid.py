@@ -10,9 +10,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import jax
+import numpy as np
 
 from moe_theory.core.constraints import shown
-from moe_theory.core.errors import MoeTheoryError
+from moe_theory.core.errors import InvalidValueError, MoeTheoryError
 from moe_theory.sweep.vocabulary import LARGEST_SIZE, READING, Value, Vocabulary
 
 PADDED = "max_experts"  # the size that is the largest number of experts unless given
@@ -65,6 +66,8 @@ def build_grid(
         keys: where each name is set, on axes too.
     Raises: InvalidValueError or DeclarationError that names the first cell refused.
     """
+    for axis in axes:
+        _require_distinct(axis, vocabulary.precision, keys)
     known = vocabulary.known
     dims = {**known.default_dims, **fixed["dims"]}
     names = {*fixed["dims"], *(name for axis in axes for name in axis.columns)}
@@ -85,6 +88,22 @@ def build_grid(
                 raise _in_cell(error, draft.settings, keys) from None
             cells.append(draft._replace(dims=sizes[key], params=params))
     return Grid(tuple(axes), tuple(cells))
+
+
+def _require_distinct(axis: GridAxis, precision: str, keys: Mapping[str, tuple[str, ...]]) -> None:
+    """Raise InvalidValueError for two places of an axis whose values are equal in the precision of the runs."""
+    columns = [
+        [float(np.dtype(precision).type(value)) if isinstance(value, float) else value for value in column]
+        for column in axis.columns.values()
+    ]
+    if len(set(zip(*columns, strict=True))) < axis.num_values:
+        name = next(iter(axis.columns))
+        error = InvalidValueError(
+            f"{name} has values that are equal in {precision}. Change {name}, or set precision to float64.",
+            argument=name,
+        )
+        error.key = keys.get(name, ("axes",))
+        raise error
 
 
 def _drafts(

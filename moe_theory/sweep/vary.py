@@ -99,7 +99,7 @@ def _values(name: str, column: Sequence[Any], params: Params) -> list[Any]:
         raise unknown_name("parameter", name, fields, type(params))
     array = np.asarray(list(column) if isinstance(column, range) else column)
     rounded = array.astype(jax.dtypes.canonicalize_dtype(array.dtype)) if array.dtype.kind == "f" else array
-    if array.ndim != 1 or array.size == 0 or len(np.unique(rounded)) < array.size:
+    if array.ndim != 1 or array.size == 0 or len(set(map(repr, rounded.tolist()))) < array.size:
         raise InvalidValueError(
             f"{name}={column!r} must be a list of values that are different in {rounded.dtype}. Change {name}.",
             argument=name,
@@ -112,7 +112,9 @@ def _arrays(records: PyTree) -> dict[str, Shaped[np.ndarray, "R ... B"]]:
     arrays = {}
     for path, leaf in jax.tree_util.tree_flatten_with_path(records)[0]:
         name = jax.tree_util.keystr(path, simple=True, separator="_") or "value"
-        arrays[f"{name}_" if name in (ROUND, REPLICATE) else name] = np.asarray(leaf)
+        while name in (ROUND, REPLICATE, *arrays):  # nested names are joined, and may meet one that is there
+            name += "_"
+        arrays[name] = np.asarray(leaf)
     if not arrays:
         raise InvalidValueError("observe keeps nothing: return an array, or several by name.")
     return arrays

@@ -345,3 +345,18 @@ def test_values_are_the_same_by_commas_and_by_repetition():
     for words in (["--width", "64,32"], ["--width", "64", "--width", "32"], ["--width", "64, 32"]):
         assert made.make_context("made", words).params["width"] == (64, 32)
     assert made.make_context("made", []).params["width"] == ()
+
+
+def test_a_relative_cache_folder_is_ignored(printed, monkeypatch):
+    """As the XDG specification asks."""
+    monkeypatch.setenv("XDG_CACHE_HOME", "rel")
+    printed("--version")
+    assert "XDG_CACHE_HOME" not in os.environ
+
+
+def test_a_platform_without_devices_is_one_line():
+    command = [sys.executable, "-m", "moe_theory", "verify", "continual.lemma-4"]
+    ended = subprocess.run(command, env=os.environ | {"JAX_PLATFORMS": "cuda"}, capture_output=True, text=True)
+    assert ended.returncode == 2
+    assert ended.stderr.startswith("moe-theory: JAX_PLATFORMS=cuda: JAX finds no such device here")
+    assert ended.stderr.count("\n") == 1

@@ -5,7 +5,7 @@ from rich.console import Console
 from rich.table import Table
 
 from moe_theory.plot.document import Document
-from moe_theory.plot.markdown import code, filled, paragraphs, table, terminal
+from moe_theory.plot.markdown import code, filled, paragraphs, shell_path, table, terminal
 
 STRANGE = [
     "runs/a_b/*c*",
@@ -64,3 +64,8 @@ def test_a_template_and_a_notebook_have_the_same_text(tmp_path):
     text = filled(template, words="*")
     assert text == "\\*\n\n| a |\n| --- |\n| \\* |\n"
     assert Document(dict, lambda width: text)._repr_markdown_() == text
+
+
+@pytest.mark.parametrize(("path", "shown"), [("runs/a", "runs/a"), ("a [b]", "'a [b]'"), ("-dash", "./-dash")])
+def test_shell_path(path, shown):
+    assert shell_path(path) == shown

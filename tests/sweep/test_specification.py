@@ -390,3 +390,13 @@ def test_a_refused_cell_is_named(changes, kind, key, words):
     assert type(failure.value) is kind
     assert failure.value.key == key
     assert words in str(failure.value)
+
+
+@pytest.mark.parametrize("values", [[0.3, 0.1 + 0.2], [0.1, 0.1000000001]])
+def test_axis_values_equal_in_float32(values):
+    """Would catch two cells with equal numbers under two labels."""
+    spec = {"system": "continual", "rounds": 4, "replicates": 2, "params": {"num_experts": 2}}
+    with pytest.raises(MoeTheoryError) as error:
+        Sweep(**spec, axes={"noise_scale": values})
+    assert "equal in float32" in str(error.value)
+    assert len(Sweep(**spec, precision="float64", axes={"noise_scale": values}).grid) == 2
