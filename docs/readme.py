@@ -40,6 +40,7 @@ DARK = overview.Theme(
     measured="#8fc0ff",
     printed="#ff9a4d",
     holds=("#17382a", "#a3e2bb"),
+    amended=("#43220f", "#ffc3a0"),
     fails=("#f08a8c", "#2a0406"),
     vacuous=("#1f2f4b", "#b5cff7"),
     open=("#3d3210", "#f3d680"),

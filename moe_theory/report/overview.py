@@ -1,4 +1,4 @@
-"""One picture of all papers: a printed statement, its status, what holds instead and Monte-Carlo means."""
+"""One picture of all papers: a printed statement, its status, the correction and Monte-Carlo means."""
 
 import dataclasses
 from typing import Any, NamedTuple
@@ -9,6 +9,7 @@ import xarray as xr
 from moe_theory.core.papers import Reading, all_papers
 from moe_theory.plot import Axes, Canvas, Curves, FigureSpec, Panel, Setup, curve, legend, over
 from moe_theory.plot.roles import MEASURED, PRINTED, RIGHT
+from moe_theory.report.cards import LABELS
 from moe_theory.report.wording import BY_READING, statement_status
 from moe_theory.verification import recorded
 from moe_theory.verification.catalog import OVERVIEW, OVERVIEW_TITLE
@@ -26,6 +27,7 @@ class Theme(NamedTuple):
     measured: str
     printed: str
     holds: tuple[str, str]
+    amended: tuple[str, str]
     fails: tuple[str, str]
     vacuous: tuple[str, str]
     open: tuple[str, str]
@@ -33,7 +35,7 @@ class Theme(NamedTuple):
 
     def badge(self, status: str) -> tuple[str, str]:
         """The colours of a status."""
-        fields = {"holds": self.holds, "holds amended": self.holds, "false": self.fails, "vacuous": self.vacuous}
+        fields = {"holds": self.holds, "holds amended": self.amended, "false": self.fails, "vacuous": self.vacuous}
         return {**fields, "open": self.open, BY_READING: self.open}.get(status, self.other)
 
 
@@ -43,6 +45,7 @@ LIGHT = Theme(
     measured="#14457f",
     printed="#c24d00",
     holds=("#e0f0e5", "#14512c"),
+    amended=("#fbe3d9", "#7a2e0c"),
     fails=("#9c1c22", "#ffffff"),
     vacuous=("#e3eaf5", "#1d3d6b"),
     open=("#fbefc8", "#624400"),
@@ -86,9 +89,9 @@ def draw(data: xr.Dataset, figure: Canvas, theme: Theme = LIGHT, columns: int = 
 
 
 def _draw_panel(axis: Axes, panel: Panel, data: xr.Dataset, theme: Theme) -> None:
-    axis.plot(data.x, data.printed, label="as printed", **PRINTED(color=theme.printed))
+    axis.plot(data.x, data.printed, label="paper", **PRINTED(color=theme.printed))
     if replacement_holds(panel):
-        axis.plot(data.x, data.right, label="what holds instead", **RIGHT(color=theme.ink, markerfacecolor="none"))
+        axis.plot(data.x, data.right, label="corrected", **RIGHT(color=theme.ink, markerfacecolor="none"))
     measured = MEASURED(color=theme.measured, zorder=1.9)  # below both
     if np.isfinite(data.low).any():
         curve(axis, data.x, data, "measured", "10–90 % of runs", **measured)
@@ -115,7 +118,7 @@ def _draw_panel(axis: Axes, panel: Panel, data: xr.Dataset, theme: Theme) -> Non
         badge, words = theme.badge(status)
         box = {"boxstyle": "round,pad=0.3,rounding_size=0.4", "facecolor": badge, "edgecolor": words, "linewidth": 0.5}
         bold = {"fontsize": 7.5, "fontweight": "bold", "ha": "right", "bbox": box}
-        axis.annotate(status, (1, 1), (-3, 7), color=words, **bold, **above)
+        axis.annotate(LABELS[status], (1, 1), (-3, 7), color=words, **bold, **above)
 
 
 def status_of(panel: Panel) -> str | None:
@@ -148,7 +151,7 @@ def figures() -> dict[str, FigureSpec]:
         OVERVIEW,
         OVERVIEW,
         title=OVERVIEW_TITLE,
-        summary="A printed statement of each paper with its status, what holds instead and Monte-Carlo means.",
+        summary="A printed statement of each paper with its status, the correction and Monte-Carlo means.",
         data=compute,
         draw=draw,
         text="A statement of each paper, its status by the recorded runs, and what stands beside it, over means of "

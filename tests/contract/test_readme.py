@@ -160,7 +160,7 @@ def test_the_pictures_are_light_and_their_words_are_text():
     for name in readme.PICTURES:
         text = readme.picture_path(name).read_text(encoding="utf-8")
         assert len(text) < 100_000
-        assert {"Continual learning", "as printed", "measured"} <= set(re.findall(r">([^<>]+)</text>", text))
+        assert {"Continual learning", "paper", "corrected", "measured"} <= set(re.findall(r">([^<>]+)</text>", text))
         assert not re.search(r"<path[^>]*fill: #ffffff", text)  # no ground of its own: the page shows through
 
 
