@@ -1,9 +1,11 @@
 """Words of a statement's card: its verdict, how sure it is, the evidence, and what to type."""
 
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from moe_theory.core.papers import paper_names
 from moe_theory.report import challenge
 from moe_theory.report.wording import (
     BY_READING,
@@ -15,6 +17,7 @@ from moe_theory.report.wording import (
     statement_status,
     tested,
 )
+from moe_theory.verification.catalog import statements
 from moe_theory.verification.status import CAVEATED, PROVED, Cause, Judged, StatementStatus, listed
 from moe_theory.verification.verdict import Role, Statement, Status, Verdict
 
@@ -96,9 +99,17 @@ def condition(judgement: Judged) -> str:
     return "True after a small correction."
 
 
-def given(statement: Statement) -> str:
-    """Return the hypotheses of a statement, each as a sentence."""
-    return " ".join(f"{text[:1].upper()}{text[1:].rstrip('.')}." for text in statement.hypotheses)
+def given(statement: Statement, *, is_short: bool) -> str:
+    """Return the hypotheses of a statement, each as a sentence. If short, without those of most of its paper."""
+    shown = list(statement.hypotheses)
+    if is_short and statement.paper in paper_names():
+        own = statements(statement.paper)
+        number = Counter(text for other in own for text in other.hypotheses)
+        shown = [text for text in shown if 2 * number[text] < len(own)]
+    sentences = [f"{text[:1].upper()}{text[1:].rstrip('.')}." for text in shown]
+    if len(shown) < len(statement.hypotheses):
+        sentences.append("The paper's general assumptions.")
+    return " ".join(sentences)
 
 
 def reason_heading(judgement: Judged) -> str:
@@ -177,10 +188,11 @@ def _in_role(judgement: Judged, role: Role, verdicts: Sequence[Verdict]) -> list
 
 def commands(statement: Statement, shown: Verdict | None, *, is_short: bool) -> list[tuple[str, str]]:
     """Return commands that show more of a statement, each with what it does."""
-    rows = [
-        (f"moe-theory why {statement.name} {option}", _PROGRAMS[kind])
-        for kind, option in script_options(statement).items()
-    ]
+    options = script_options(statement)
+    rows = [(f"moe-theory why {statement.name} {option}", _PROGRAMS[kind]) for kind, option in options.items()]
+    if is_short and len(rows) > 1:
+        command, purpose = rows[0]
+        rows = [(command, f"{purpose} (more programs by {' and '.join([*options.values()][1:])})")]
     if shown is not None:
         repeat = (
             f"moe-theory verify {shown.claim} --reading {shown.settings[0]} --seed 1" if is_short else shown.command

@@ -120,11 +120,9 @@ def card(
         failing: names of statements that its proof uses and that are false or vacuous.
     """
     statement = judgement.statement
-    proofs = {
-        "Counterexample": statement.disproof,
-        "Proof": statement.proof,
-        "Proof of the correction": statement.derivation,
-    }
+    proofs = {"Counterexample": statement.disproof, "Proof": statement.proof}
+    if not target.is_short:
+        proofs["Proof of the correction"] = statement.derivation
     text = document_text(
         "card.md",
         known=judgement,
