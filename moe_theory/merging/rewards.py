@@ -239,7 +239,7 @@ def flat_value(world: World, weights: Float[Array, " K"]) -> Float[Array, " V"]:
 def flat_best(world: World, mix: Float[Array, " V"], params: Params) -> Float[Array, " K"]:
     """Return the feasible weights nearest to c = sum_v psi_v c_v, a point of the simplex.
 
-    psi' f* = 1 - |x - c|^2 / 2 less the variance of c_v under psi, which x does not change. See `nearest`.
+    psi' f* = 1 - |x - c|^2 / 2 less half the variance of c_v under psi, which x does not change. See `nearest`.
     """
     return nearest(jnp.sum(mix[:, None] * world.surface, axis=0), world.exists, params.max_active)
 
