@@ -35,7 +35,7 @@ class State(NamedTuple):
 
 
 class Info(NamedTuple):
-    """Observables of a slot; the tree's are those after it."""
+    """Observables of a slot, with the tree's values after it."""
 
     row: Int[Array, ""]  # of the leaf picked
     depth: Int[Array, ""]  # h_t, of the leaf picked
@@ -49,7 +49,9 @@ class Info(NamedTuple):
 
 @functools.lru_cache
 def one_rule(dims: Dims, selection: str) -> System:
-    """The tree alone under one of the `SELECTIONS`, with `Params` as its parameters.
+    """Return the tree alone as a system, with leaves picked by one of the `SELECTIONS`.
+
+    Its parameters are `Params`.
 
     Raises: UnknownNameError for another rule.
     """
@@ -67,14 +69,20 @@ def one_rule(dims: Dims, selection: str) -> System:
 
 
 def peaked_value(points: Float[Array, "*n K"], num_experts: Int[Scalar, ""]) -> Float[Array, "*n"]:
-    """1 - max_k |x_k - c_k| with c_k proportional to k: the reward that "optimistic" knows."""
+    """Return 1 - max_k |x_k - c_k| with c_k proportional to k.
+
+    This is the reward that the rule "optimistic" knows.
+    """
     index = jnp.arange(points.shape[-1])
     centre = jnp.where(index < num_experts, index + 1, 0).astype(points.dtype)
     return 1 - jnp.max(jnp.abs(points - centre / jnp.sum(centre)), axis=-1)
 
 
 def select_leaf(key: Key[Array, ""], tree: trees.Tree, params: Params, selection: Int[Scalar, ""]) -> Int[Array, ""]:
-    """The row of the leaf that a rule, by its place among the `SELECTIONS`, picks; ties to the first."""
+    """Return the row of the leaf that a rule picks, with ties to the first row.
+
+    The rule is given by its place among the `SELECTIONS`.
+    """
     dtype = tree.lower.dtype
     depth = tree.depth.astype(dtype)
     count = tree.count.astype(dtype)

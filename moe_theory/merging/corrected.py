@@ -36,13 +36,14 @@ NEGLIGIBLE = 1e-15  # relative to what is summed
 
 @checked
 def split_times(num_rounds: Size, params: Params) -> Int[np.ndarray, " H"]:
-    """e_0 < e_1 < ... <= T, the first slots in which a leaf at depth h can be split.
+    """Return e_0 < e_1 < ... <= T, the first slots in which a leaf at depth h can be split.
 
-    e_h is the least whole s > e_{h-1} with s - e_{h-1} >= tau_h(s), and e_{-1} = 0. Proof: a leaf at depth h exists
-    after its parent's split, in a slot b >= e_{h-1} (induction). If it is split in slot s it had P <= s - b pulls, each
-    in a slot of its own, so that s - e_{h-1} >= P >= tau_h(s), and P >= 1: s is one of those of which e_h is the least.
-    It is reached: pull in every slot the deepest leaf, until it is split. (One of its children meets the simplex.)
-    At delta = 1, e_0 = 1.
+    e_h is the least whole s > e_{h-1} with s - e_{h-1} >= tau_h(s), and e_{-1} = 0. At delta = 1, e_0 = 1.
+
+    Proof: By induction, a leaf at depth h exists after its parent's split in a slot b >= e_{h-1}. If the leaf is split
+    in slot s, it had P <= s - b pulls, each in a slot of its own. So s - e_{h-1} >= P >= tau_h(s) and P >= 1, and e_h
+    is the least number s with these properties. The tree reaches e_h if the deepest leaf is pulled in every slot until
+    it is split. (One of its children meets the simplex.)
 
     Source: replaces the proof of Lemma 2.
 
@@ -62,9 +63,10 @@ def split_times(num_rounds: Size, params: Params) -> Int[np.ndarray, " H"]:
 
 @checked
 def depth_bound(num_rounds: Size, params: Params) -> int:
-    """The largest depth that the tree can have after T slots, over all ways to pick leaves; it is attained.
+    """Return the largest depth that the tree can have after T slots.
 
-    It is the number of `split_times` up to T, since a leaf at depth h + 1 exists once one at depth h was split.
+    It is the largest over all ways to pick leaves, and it is attained. It equals the number of `split_times` up to T,
+    because a leaf at depth h + 1 exists once a leaf at depth h was split.
 
     Source: replaces Lemma 2, Eq. (7).
 
@@ -78,12 +80,14 @@ def depth_bound(num_rounds: Size, params: Params) -> int:
 
 @checked
 def simple_depth_bound(num_rounds: Size, params: Params) -> int:
-    """1 + max(0, floor(log(T / (A log(T/delta))) / (2 log(1/rho)))), which the depth does not exceed; T >= 1.
+    """Return a bound on the depth in closed form, for T >= 1.
 
-    Let a leaf at depth h >= 1 be split in slot s <= T. It had at most s - 1 pulls, as the root was split in a slot of
-    its own: A log(s/delta) rho^(-2h) <= s - 1. With log(T/delta) <= log(s/delta) + T/s - 1 and log s >= 1 - 1/s,
-    (s - 1) log(T/delta) <= T log(s/delta), so that rho^(-2h) <= T / (A log(T/delta)). So h is at most the floor, and
-    its children are at most one deeper. Against the proof of (7): one more.
+    It is 1 + max(0, floor(log(T / (A log(T/delta))) / (2 log(1/rho)))), one more than in the proof of (7).
+
+    Proof: Let a leaf at depth h >= 1 be split in slot s <= T. It had at most s - 1 pulls, because the root was split in
+    a slot of its own. So A log(s/delta) rho^(-2h) <= s - 1. With log(T/delta) <= log(s/delta) + T/s - 1 and log
+    s >= 1 - 1/s, (s - 1) log(T/delta) <= T log(s/delta). Hence rho^(-2h) <= T / (A log(T/delta)). So h is at most the
+    floor, and the leaf's children are at most one deeper.
 
     Source: replaces Lemma 2, Eq. (7).
 
@@ -100,14 +104,14 @@ def simple_depth_bound(num_rounds: Size, params: Params) -> int:
 
 @checked
 def leaf_bound(num_rounds: Size, params: Params) -> int:
-    """Upper bound on the number of all leaves, inactive ones included, after T slots.
+    """Return an upper bound on the number of leaves after T slots, inactive ones included.
 
-    1 + max{sum_h n_h : n_h <= 2^h, sum_h n_h m_h <= T} with m_h = max(1, ceil(tau_h(e_h))).
+    It is 1 + max{sum_h n_h : n_h <= 2^h, sum_h n_h m_h <= T} with m_h = max(1, ceil(tau_h(e_h))). So N_t grows as
+    T^(log 2 / log(2/rho^2)), up to logarithms, which is less than linearly.
 
-    A split makes one leaf more. There are at most 2^h splits at depth h, none before slot e_h, so that each has used up
-    P >= max(1, tau_h(e_h)) slots, a whole number of them, which no other split has. As m_h does not fall with h, the
-    most splits are had by filling up the smallest depths first. N_t so grows as T^(log 2 / log(2/rho^2)), up to
-    logarithms: less than linearly.
+    Proof: A split makes one leaf more. There are at most 2^h splits at depth h, none of them before slot e_h. Each
+    split has used up P >= max(1, tau_h(e_h)) slots, a whole number of them, which no other split has. As m_h does not
+    fall with h, filling up the smallest depths first gives the most splits.
 
     Source: replaces Lemma 1, Eq. (5).
 
@@ -128,14 +132,16 @@ def leaf_bound(num_rounds: Size, params: Params) -> int:
 
 @checked
 def discretization_bound(num_rounds: Size, params: Params, is_cyclic: Switch = False) -> float:
-    """Upper bound on the discretization error, sum_t nu_1 rho^(h_t) over T slots, whatever leaves are picked.
+    """Return an upper bound on the discretization error, whatever leaves are picked.
 
-    nu_1 min_H [T rho^H + sum_{h<H} 2^h m_h (rho^h - rho^H)] with m_h = max(1, ceil(tau_h(T))).
+    The error is sum_t nu_1 rho^(h_t) over T slots. The bound is nu_1 min_H [T rho^H + sum_{h<H} 2^h m_h
+    (rho^h - rho^H)] with m_h = max(1, ceil(tau_h(T))).
 
-    A leaf at depth h is pulled at most m_h times up to slot T: as tau_h(t) <= tau_h(T), the m_h-th pull splits it,
-    whenever it is. There are at most 2^h leaves at depth h, so that Q_h <= 2^h m_h of the T pulls are there. Then
-    sum_h Q_h rho^h <= sum_{h<H} Q_h rho^h + (T - sum_{h<H} Q_h) rho^H for every H, where the right side grows with
-    every Q_h. The least over H is what T pulls give that fill up the smallest depths first, and is computed so.
+    Proof: A leaf at depth h is pulled at most m_h times up to slot T. Because tau_h(t) <= tau_h(T), its m_h-th pull
+    splits it, in whatever slot. There are at most 2^h leaves at depth h, so Q_h <= 2^h m_h of the T pulls are there.
+    Then sum_h Q_h rho^h <= sum_{h<H} Q_h rho^h + (T - sum_{h<H} Q_h) rho^H for every H, where the right side grows with
+    every Q_h. Its least value over H is reached if T pulls fill up the smallest depths first, and is computed in this
+    way.
 
     Args:
         is_cyclic: use `cyclic_leaves` in place of 2^h, as leaves that miss the simplex are not picked.
@@ -163,10 +169,11 @@ def discretization_bound(num_rounds: Size, params: Params, is_cyclic: Switch = F
 
 @checked
 def simple_discretization_bound(num_rounds: Size, params: Params) -> float:
-    """nu_1 min_H [sum_{h<H} 2^h (tau_h(T) + 1) rho^h + T rho^H], never below `discretization_bound`.
+    """Return a simpler upper bound on the discretization error.
 
-    From it by m_h <= tau_h(T) + 1 (at least 1, as tau_h(T) >= 0) and by leaving out what is taken off. At
-    (2/rho^2)^H = T / (A log(T/delta)) both parts are of the order T rho^H, which is `regret_exponent`.
+    It is nu_1 min_H [sum_{h<H} 2^h (tau_h(T) + 1) rho^h + T rho^H], never below `discretization_bound`. It follows from
+    that bound by m_h <= tau_h(T) + 1 (at least 1, as tau_h(T) >= 0) and by leaving out the terms that are subtracted.
+    At (2/rho^2)^H = T / (A log(T/delta)) both parts are of the order T rho^H, which gives `regret_exponent`.
 
     Source: replaces the step to (10).
 
@@ -189,12 +196,15 @@ def simple_discretization_bound(num_rounds: Size, params: Params) -> float:
 
 @checked
 def regret_exponent(smoothness_ratio: Ratio) -> float:
-    """a = log(2/rho) / log(2/rho^2) of sum_t nu_1 rho^(h_t) = O(T^a (log T)^(1-a)), in (1/2, 1).
+    """Return the exponent a = log(2/rho) / log(2/rho^2), in (1/2, 1).
 
-    In `simple_discretization_bound` sum_{h<H} 2^h tau_h rho^h is at most A log(T/delta) (2/rho)^H / (2/rho - 1). At the
-    H given there rho^H = (A log(T/delta) / T)^(log(1/rho) / log(2/rho^2)), so T rho^H = T^a (A log(T/delta))^(1-a).
-    The sum of 2^h rho^h is of lower order. It cannot be spared: if leaves are pulled shallowest first and all children
-    meet the simplex, every leaf at depth h is pulled tau_h(t) times. As a > 1/2, sqrt(T) log T does not follow.
+    It is the exponent of sum_t nu_1 rho^(h_t) = O(T^a (log T)^(1-a)).
+
+    Proof: In `simple_discretization_bound` sum_{h<H} 2^h tau_h rho^h is at most A log(T/delta) (2/rho)^H / (2/rho - 1).
+    At the H given there rho^H = (A log(T/delta) / T)^(log(1/rho) / log(2/rho^2)), so T rho^H = T^a (A
+    log(T/delta))^(1-a). The sum of 2^h rho^h is of lower order. No smaller exponent will do. If leaves are pulled
+    shallowest first and all children meet the simplex, every leaf at depth h is pulled tau_h(t) times. As a > 1/2,
+    sqrt(T) log T does not follow.
 
     Source: replaces the remark after Theorem 1: R = O(d sqrt(T) log T + T^a (log T)^(1-a)), `regret_bound`.
 
@@ -208,7 +218,9 @@ def regret_exponent(smoothness_ratio: Ratio) -> float:
 
 @checked
 def cyclic_exponent(num_experts: Experts) -> float:
-    """(K+1)/(K+2), `regret_exponent` at rho = 2^(-1/K), the least that cyclic splits of the box allow.
+    """Return (K+1)/(K+2), the `regret_exponent` at rho = 2^(-1/K).
+
+    This rho is the least that cyclic splits of the box allow.
 
     Source: `regret_exponent` and `least_ratio`.
 
@@ -222,13 +234,13 @@ def cyclic_exponent(num_experts: Experts) -> float:
 
 @checked
 def simplex_exponent(num_experts: Experts) -> float:
-    """K/(K+1), `cyclic_exponent` where leaves that miss the simplex do not count.
+    """Return K/(K+1), the `cyclic_exponent` if leaves that miss the simplex do not count.
 
-    At depth h = mK the boxes are cubes of side 2^-m with corners 2^-m n, and one meets the simplex when
-    2^m - K <= sum n <= 2^m. There are binom(j + K - 1, K - 1) whole n >= 0 with sum j, so at most
-    (K + 1) binom(2^m + K - 1, K - 1) = O(2^(h (K-1)/K)) such cubes, and between two such depths at most 2^K times as
-    many. With b^h leaves at depth h in place of 2^h, b = 2^((K-1)/K), the exponent is log(b/rho) / log(b/rho^2), which
-    is (K-1+1)/(K-1+2). It is that of a space of K - 1 dimensions, D = K - 1 in (D+1)/(D+2), which the simplex is.
+    Proof: At depth h = mK the boxes are cubes of side 2^-m with corners 2^-m n. A cube meets the simplex when
+    2^m - K <= sum n <= 2^m. There are binom(j + K - 1, K - 1) whole n >= 0 with sum j. So at most (K + 1)
+    binom(2^m + K - 1, K - 1) = O(2^(h (K-1)/K)) cubes meet the simplex, and between two such depths at most 2^K times
+    that number. With b^h leaves at depth h in place of 2^h, b = 2^((K-1)/K), the exponent is log(b/rho) / log(b/rho^2),
+    which is (K-1+1)/(K-1+2). This is (D+1)/(D+2) for a space of D = K - 1 dimensions, such as the simplex.
 
     Source: sharpens `cyclic_exponent`; its finite form is `discretization_bound` with `is_cyclic`.
     """
@@ -238,11 +250,11 @@ def simplex_exponent(num_experts: Experts) -> float:
 @checked
 @functools.cache
 def cyclic_leaves(num_experts: Experts, depth: SizeOrZero) -> int:
-    """Exact number of boxes at depth h of cyclic halving that meet the simplex; at most 2^h.
+    """Return the exact number of boxes at depth h of cyclic halving that meet the simplex.
 
-    With h = mK + r the first r sides are halved m + 1 times. In units of 2^-(m+1) they are 1 long and begin at whole
-    n < M = 2^(m+1), the others 2 long and begin at 2n, n < M/2; a box meets the simplex when
-    M - r - 2(K - r) <= sum of beginnings <= M. The count is by convolution over sides.
+    It is at most 2^h. With h = mK + r the first r sides are halved m + 1 times. In units of 2^-(m+1) they are 1 long
+    and begin at whole n < M = 2^(m+1). The other sides are 2 long and begin at 2n, n < M/2. A box meets the simplex
+    when M - r - 2(K - r) <= sum of beginnings <= M. The count is a convolution over sides.
 
     Source: Sec. IV-B, worked out: a box meets the simplex when sum(l) <= 1 <= sum(u).
     Raises: InvalidValueError for fewer than two experts, or depths at which M exceeds `FINEST`.
@@ -266,7 +278,7 @@ def cyclic_leaves(num_experts: Experts, depth: SizeOrZero) -> int:
 
 
 class Diameter(NamedTuple):
-    """A box's diameter: the longest side in the sup norm, the diagonal in the Euclidean norm."""
+    """Diameter of a box: its longest side in the sup norm, its diagonal in the Euclidean norm."""
 
     side: float
     diagonal: float
@@ -274,9 +286,10 @@ class Diameter(NamedTuple):
 
 @checked
 def cyclic_diameter(num_experts: Experts, depth: SizeOrZero) -> Diameter:
-    """Diameters of boxes after h cyclic halvings, h = mK + r: r sides are 2^-(m+1) long and K - r are 2^-m.
+    """Return the diameters of boxes after h cyclic halvings.
 
-    So the longest is 2^-floor(h/K), and the diagonal 2^-m sqrt(K - r + r/4).
+    With h = mK + r, r sides are 2^-(m+1) long and K - r sides are 2^-m long. So the longest side is 2^-floor(h/K), and
+    the diagonal is 2^-m sqrt(K - r + r/4).
 
     Source: Assumption 1, ii a), worked out. Random splits guarantee nothing: one side may never be halved.
 
@@ -292,10 +305,11 @@ def cyclic_diameter(num_experts: Experts, depth: SizeOrZero) -> Diameter:
 
 @checked
 def least_smoothness(num_experts: Experts, smoothness_ratio: Ratio) -> Diameter:
-    """The least nu_1 for which all boxes of cyclic halving are within nu_1 rho^h, for either distance; or infinity.
+    """Return the least nu_1 for which all boxes of cyclic halving are within nu_1 rho^h.
 
-    sup_h diam(h) rho^-h. From h to h + K, diam halves and rho^-h grows by rho^-K: the supremum is infinite for
-    2 rho^K < 1, else it is the maximum over h < K: rho^-(K-1) for sides, sqrt(K - 3h/4) rho^-h for diagonals.
+    There is a value for either distance, possibly infinity. It is sup_h diam(h) rho^-h. From h to h + K, diam halves
+    and rho^-h grows by rho^-K. So the supremum is infinite for 2 rho^K < 1. Otherwise it is the maximum over h < K.
+    This is rho^-(K-1) for sides, and the largest sqrt(K - 3h/4) rho^-h for diagonals.
 
     Source: Assumption 1, ii a), worked out.
 
@@ -315,10 +329,13 @@ def least_smoothness(num_experts: Experts, smoothness_ratio: Ratio) -> Diameter:
 
 @checked
 def least_ratio(num_experts: Experts, power: PositiveAmount = 1.0, on_simplex: Switch = False) -> float:
-    """2^(-q/K), below which no nu_1 and no way to halve boxes meets Assumption 1 for the distance |x - y|^q.
+    """Return 2^(-q/K), the least rho that Assumption 1 allows for the distance |x - y|^q.
 
-    The 2^h boxes at depth h have the volume 1 between them, so that one has a side of at least 2^(-h/K), and for all h
-    nu_1 rho^h >= 2^(-qh/K). (In any norm, up to a constant.) Cyclic halving shows that it suffices at q = 1.
+    Below it no nu_1 and no way to halve boxes meets the assumption.
+
+    Proof: The 2^h boxes at depth h have the volume 1 in total, so one of them has a side of at least 2^(-h/K). Hence
+    nu_1 rho^h >= 2^(-qh/K) for all h. (In any norm, up to a constant.) Cyclic halving shows that this rho suffices at
+    q = 1.
 
     Args:
         on_simplex: what is needed of the boxes' parts of the simplex alone: 2^(-q/(K-1)), as 2^h parts of diameter
@@ -335,12 +352,13 @@ def least_ratio(num_experts: Experts, power: PositiveAmount = 1.0, on_simplex: S
 
 @checked
 def regret_bound(num_rounds: Size, neural: Amount, params: Params, linearization: Amount = 0.0) -> float:
-    """neural + 2 sum_t Gamma-bar + `discretization_bound`, the regret that Lemma 4 leads to; in units of reward.
+    """Return the bound on the regret to which Lemma 4 leads, in units of reward.
 
-    (9) summed over T slots is at most 2 sum_t min(u_t, 1) + 2 sum_t Gamma-bar + sum_t nu_1 rho^(h_t), whose first part
-    is the neural part of (6), O(d sqrt(T) log T), and last part at most `discretization_bound`. With sum_t Gamma-bar =
-    O(1), as for wide networks, R = O(d sqrt(T) log T + T^a (log T)^(1-a)), a of `regret_exponent`. For rewards in
-    [0, 1] T is a bound as well.
+    It is neural + 2 sum_t Gamma-bar + `discretization_bound`. For rewards in [0, 1] T is a bound as well.
+
+    Proof: (9) summed over T slots is at most 2 sum_t min(u_t, 1) + 2 sum_t Gamma-bar + sum_t nu_1 rho^(h_t). The first
+    part is the neural part of (6), O(d sqrt(T) log T). The last part is at most `discretization_bound`. With sum_t
+    Gamma-bar = O(1), as for wide networks, R = O(d sqrt(T) log T + T^a (log T)^(1-a)), where a is `regret_exponent`.
 
     Args:
         neural: `RegretBound.neural` of Theorem 1. linearization: sum_t Gamma-bar.

@@ -55,7 +55,7 @@ Clock = Callable[[], float]  # seconds
 
 
 class Program(NamedTuple):
-    """A compiled function with the arguments that it is timed on."""
+    """Compiled function with the arguments on which it is timed."""
 
     run: Any
     arguments: tuple[Any, ...]
@@ -65,14 +65,14 @@ class Program(NamedTuple):
 
     @property
     def peak_bytes(self) -> int:
-        """Arguments, results and temporaries, by XLA's own account."""
+        """Bytes of arguments, results and temporaries, as XLA counts them."""
         memory = self.run.memory_analysis()
         sizes = (memory.argument_size_in_bytes, memory.output_size_in_bytes, memory.temp_size_in_bytes)
         return sum(int(size) for size in sizes)
 
 
 class Timer:
-    """Compiled programs of some methods on one batch, ready to be timed.
+    """Compiled programs of several methods on one batch, ready to be timed.
 
     Args:
         methods: names of `METHODS`, with `merged` among them, which merges with equal weights.
@@ -98,7 +98,7 @@ class Timer:
             self.serves.append(_compiled(programs, method.serve, arguments))
 
     def measure(self, repeats: int = NUM_REPEATS, seed: int = 0, clock: Clock = time.perf_counter) -> "xr.Dataset":
-        """Time one batch by every method.
+        """Time one batch with every method.
 
         Args:
             clock: `time.process_time` ignores other processes. On one core (`on_one_core`) it is otherwise the same as
@@ -146,7 +146,9 @@ def _compiled(made: dict[int, Any], function: Callable[..., Any], arguments: tup
 def interleaved(
     runs: Sequence[Callable[[], None]], repeats: int, seed: int, clock: Clock = time.perf_counter
 ) -> Float[np.ndarray, "repeats runs"]:
-    """Seconds of one call of each run in every repetition, in a new random order each time.
+    """Return the seconds of one call of each run in every repetition.
+
+    The order of the runs is random and changes with each repetition.
 
     Raises: InvalidValueError for no repetitions.
     """
@@ -167,7 +169,7 @@ def interleaved(
 
 @contextlib.contextmanager
 def on_one_core() -> Iterator[None]:
-    """Pin all of this process's threads to one core, where the system can do that (Linux)."""
+    """Pin all threads of this process to one core, where the system can do that (Linux)."""
     if not hasattr(os, "sched_setaffinity"):
         yield
         return
@@ -186,7 +188,10 @@ def _pin(cores: set[int]) -> None:
 
 
 class MethodCosts(NamedTuple):
-    """Costs of one method in each repetition; ratios are to one merged expert in the same repetition."""
+    """Costs of one method in each repetition.
+
+    Ratios are relative to one merged expert in the same repetition.
+    """
 
     serving: Float[np.ndarray, "1 B"]  # seconds a batch
     merging: Float[np.ndarray, "1 B"]  # seconds a slot; 0 for what does not merge slot by slot
@@ -210,7 +215,10 @@ class ChoiceCosts(NamedTuple):
 
 
 def latencies(methods: Sequence[str], setting: Recipe) -> Measure:
-    """Measure a batch's costs with each of these methods, on an untrained model of the setting's sizes."""
+    """Measure the costs of a batch with each of these methods.
+
+    The model is untrained and has the setting's sizes.
+    """
     timed = tuple(dict.fromkeys([MERGED, *methods]))
 
     def measure(cells: Sequence[Cell], first: int, count: int, seed: int) -> Runs:
@@ -227,10 +235,11 @@ def latencies(methods: Sequence[str], setting: Recipe) -> Measure:
 
 
 def step_times(methods: Sequence[str], setting: Recipe) -> Measure:
-    """Measure a fine-tuning step's costs: the gradient of a batch's loss in all norms, and in a method's routers.
+    """Measure the costs of a fine-tuning step.
 
-    A bandit merges anew in every step and learns its weights without a gradient. The order of norms and residual paths,
-    pre-norm or post-norm, changes no operation. On an untrained model of the setting's sizes.
+    A step computes the gradient of a batch's loss in all norms and in a method's routers, on an untrained model of the
+    setting's sizes. A bandit merges again in every step and learns its weights without a gradient. The order of norms
+    and residual paths, pre-norm or post-norm, changes no operation.
     """
     timed = tuple(methods)
 
@@ -251,7 +260,10 @@ def step_times(methods: Sequence[str], setting: Recipe) -> Measure:
 
 
 def choice_times(forms: Mapping[str, str]) -> Measure:
-    """Seconds in which Tanbr chooses from 20 feasible leaves among a cell's `num_experts` (`ChoiceCosts`)."""
+    """Measure the seconds in which Tanbr chooses among 20 feasible leaves (`ChoiceCosts`).
+
+    The number of experts is the cell's `num_experts`.
+    """
 
     def measure(cells: Sequence[Cell], first: int, count: int, seed: int) -> Runs:
         programs = [_choice_program(int(cell.params.num_experts), forms[cell.name]) for cell in cells]
@@ -266,7 +278,10 @@ def choice_times(forms: Mapping[str, str]) -> Measure:
 
 
 def untrained(setting: Recipe) -> Deployment:
-    """A model of the setting's sizes whose experts differ at random, with random routers of every kind."""
+    """Return a model of the setting's sizes with random experts and random routers.
+
+    The experts differ from each other, and there are routers of every kind.
+    """
     random = np.random.default_rng(0)
     model = jit(training.initial, static_argnums=1)(root_key(0), setting)
     copies = [
@@ -288,7 +303,7 @@ def _noisy(random: np.random.Generator, tree: Any, scale: float) -> Any:
 
 
 def drawn_batch(data: Examples, size: int, seed: int = 0) -> Examples:
-    """Some of the examples, at random."""
+    """Draw a random batch of the examples, with replacement."""
     batch = np.random.default_rng(seed).integers(0, len(data.labels), size)
     return Examples(*(part[batch] for part in data))
 
@@ -355,7 +370,7 @@ def _run(cell: Cell, first: int, count: int, records: Any) -> Run:
 
 
 class GrownTrees(NamedTuple):
-    """Trees with `NUM_LEAVES` feasible leaves, which have no room for more."""
+    """Trees with `NUM_LEAVES` feasible leaves and no room for more."""
 
     slots: Int[np.ndarray, " B"]  # until each had them; `MAX_SLOTS` + 1 where it never did
     state: State  # of the first replicate, after `num_slots`
@@ -365,7 +380,9 @@ class GrownTrees(NamedTuple):
 def grow_trees(
     num_experts: int, replicates: int, seed: int = 0, form: str = uncertainty.DIAGONAL, params: Params | None = None
 ) -> GrownTrees:
-    """Run Tanbr on peaked rewards, with w = 64 and V = 8, until each tree has `NUM_LEAVES` feasible leaves.
+    """Run Tanbr on peaked rewards until each tree has `NUM_LEAVES` feasible leaves.
+
+    The network has w = 64 and V = 8.
 
     Source: Fig. 6 and Sec. V-D of `merging`, which name neither the rewards nor the constants.
     """
@@ -387,7 +404,10 @@ def grow_trees(
 
 
 def choice_program(trees: GrownTrees, form: str = uncertainty.DIAGONAL) -> Program:
-    """`Policy.choose` compiled, with the state of the first of these trees, whose Z is in this form."""
+    """Compile `Policy.choose` with the state of the first of these trees.
+
+    The matrix Z of this state has the form `form`.
+    """
     num_experts = trees.state.memory.tree.point.shape[1]
     dims = _room_for(num_experts)
     params = _with_experts(num_experts)

@@ -81,7 +81,9 @@ def evaluate(
     seed: int = 0,
     make_params: Callable[..., Params] = Params,
 ) -> "xr.Dataset":
-    """Every method and policy on a model, under a fixed and a drifting mix; as many at once as there are cores.
+    """Evaluate every method and policy on a model, under a fixed and a drifting mix.
+
+    The evaluations run in parallel on all cores.
 
     Raises: UnknownNameError for unknown names; InvalidValueError for what cannot be run.
     """
@@ -113,7 +115,7 @@ def evaluate(
 
 
 def summary(table: "xr.Dataset") -> "xr.Dataset":
-    """Means over seeds with their standard errors, and medians over repetitions."""
+    """Return means over seeds with their standard errors, and medians over repetitions."""
     memory = {name: table[name] for name in ("loaded_bytes", "peak_bytes", "merging_peak_bytes")}
     for name in ("accuracy", "late_accuracy"):
         memory[name] = table[name].mean("seed")
@@ -169,7 +171,7 @@ def _accuracies(
 
 
 def observe(state: State, info: Info) -> SlotAccuracy:
-    """A slot's accuracy, over all of its requests."""
+    """Return a slot's accuracy over all of its requests, and its mix."""
     del state
     return SlotAccuracy(slot_reward(info.feedback), info.mix)
 
@@ -177,7 +179,10 @@ def observe(state: State, info: Info) -> SlotAccuracy:
 def serve_slots(
     name: str, loaded: Loaded, data: Examples, mixes: Float[Array, "seeds slots V"], slot_size: int, key: Key[Array, ""]
 ) -> Float[np.ndarray, "seeds slots"]:
-    """Accuracy, in slots of these mixes, of a method that learns nothing online; all methods get the same requests."""
+    """Return the accuracy of a method that learns nothing online, in slots of these mixes.
+
+    All methods receive the same requests.
+    """
     flat = mixes.reshape(-1, mixes.shape[-1])
     keys = jax.random.split(key, len(flat))
     served = _serve_all(named(name).serve, loaded, jax.tree.map(jnp.asarray, data), keys, flat, slot_size)
@@ -199,9 +204,10 @@ def _serve_all(
 def best_accuracies(
     model: Model, data: Examples, mixes: Float[Array, "seeds slots V"], key: Key[Array, ""]
 ) -> Float[np.ndarray, "seeds slots"]:
-    """The largest psi' f(x) found for each mix: a random search over weights, then gradient ascent from the best.
+    """Return the largest psi' f(x) found for each mix.
 
-    f is the accuracy on all of `data`, which the search itself uses: more than weights that generalise can reach.
+    A random search over weights comes first, then gradient ascent from the best weights. f is the accuracy on all of
+    `data`, which the search itself uses, so weights that generalize cannot reach the result.
     """
     flat = np.asarray(mixes, np.float32).reshape(-1, mixes.shape[-1])
     distinct, places = np.unique(flat, axis=0, return_inverse=True)  # a fixed mix is that of all slots
@@ -279,11 +285,12 @@ def _costs(
 def of_model(
     model: Model, data: Examples, num_tasks: int, max_slot_size: int = MAX_SLOT_SIZE, num_valued: int = NUM_VALUED
 ) -> Reward:
-    """A trained MoE as a reward: accuracy on each task with one expert a layer, merged with the weights in question.
+    """Return a trained MoE as a reward, the accuracy on each task.
 
-    A slot shows the accuracy on its own random requests. `value` is the accuracy on a fixed part of the validation
-    split, as all of it would cost too much every slot: it orders policies better than it measures any of them. The best
-    weights are unknown, so the regret is NaN. Each call returns another object, and so another system.
+    Each layer has one expert, merged with the weights in question. A slot shows the accuracy on its own random
+    requests. `value` is the accuracy on a fixed part of the validation split, because all of it would cost too much in
+    every slot. So `value` orders policies better than it measures any of them. The best weights are unknown, so the
+    regret is NaN. Each call returns a new object, and so a new system.
 
     Args:
         data: in V equal parts, the v-th of task v.
@@ -349,11 +356,11 @@ def _check(dims: Dims, params: Params, num_experts: int, num_tasks: int, max_slo
 def slot_accuracies(
     dims: Dims, chosen: Mapping[str, tuple[str, str]], slot_size: int, num_last: int, setting: Recipe
 ) -> Measure:
-    """Slots of the trained model as an experiment: accuracies of policies and of methods that learn nothing online.
+    """Return slots of the trained model as an experiment on accuracies.
 
-    Replicates are streams of task mixes and requests for one and the same model, which is trained, or read from its
-    cache, when the experiment runs. Every cell meets the same mixes. Records are `SlotAccuracy`, of all slots for
-    policies and of the last `num_last` for methods.
+    The cells are policies and methods that learn nothing online. Replicates are streams of task mixes and requests for
+    the same model, which is trained, or read from its cache, when the experiment runs. Every cell receives the same
+    mixes. Records are `SlotAccuracy`, of all slots for policies and of the last `num_last` slots for methods.
 
     Args:
         chosen: cell -> policy and monitor; other cells are named after methods.

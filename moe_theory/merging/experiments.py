@@ -48,7 +48,7 @@ CYCLIC = f"{RANDOM_LEAF}, cyclic splits"
 
 
 def tree_cell(rule: str, ratio: float, constant: float = 1.0) -> str:
-    """The name of a cell of `TREES` or `GROWTH`."""
+    """Return the name of a cell of `TREES` or `GROWTH`."""
     return f"{rule}, rho = {ratio:g}, C = {constant:g}"
 
 
@@ -102,7 +102,7 @@ DRIFTING = {"mix_drift": 1.5}
 
 
 class Record(NamedTuple):
-    """Records of a slot that claims read."""
+    """Observables of a slot that claims read."""
 
     cumulative_regret: Float[Array, ""]  # R_t
     total_value: Float[Array, ""]  # sum of psi' f*(x) so far
@@ -119,7 +119,10 @@ class Record(NamedTuple):
 
 @functools.cache
 def recorder(reward: str) -> Callable[[State, Info], Record]:
-    """A function that records a slot for claims, under a family of rewards; cached by name."""
+    """Return a function that records a slot for claims, under a family of rewards.
+
+    The function is cached by the family's name.
+    """
     family = rewards.named(reward)
     form = uncertainty.named(uncertainty.EXACT, DIMS)
 
@@ -162,7 +165,10 @@ def _best_leaf(family: Reward, state: State, info: Info, tree: Tree) -> tuple[Fl
 
 
 def surface(name: str, reward: str, mix: Mapping[str, Any]) -> Experiment:
-    """Tanbr and every rival on one family of rewards, with a fixed or drifting task mix."""
+    """Return the experiment with Tanbr and every rival on one family of rewards.
+
+    The task mix is fixed or drifts.
+    """
     built = {policy: system(DIMS, reward, policy) for policy in (policies.TANBR, *RIVALS)}
     settings: dict[str, Mapping[str, Any]] = {policies.TANBR: {**mix}}
     return Experiment(
@@ -345,7 +351,7 @@ ROUTED_DIMS = Dims(max_experts=ROUTED_EXPERTS[-1])
 
 
 def routed_cell(num_experts: int, form: str = uncertainty.DIAGONAL) -> str:
-    """The name of a cell of `ROUTING`."""
+    """Return the name of a cell of `ROUTING`."""
     return f"K = {num_experts}, {form} Z"
 
 
@@ -374,28 +380,31 @@ HORIZONS = (16, 64, 256, 1024)  # T at which corrected bounds are compared
 
 
 def computed(*labels: str, abscissa: tuple[float, ...] | None = None) -> Selection:
-    """A tree, for what is computed and reads no run."""
+    """Select one tree, for a claim that is computed and reads no run."""
     return Selection(TREES, (tree_cell("deepest", SMOOTHNESS_RATIOS[-1]),), labels or None, abscissa, is_computed=True)
 
 
 def by_ratio(rule: str, constant: float = 1.0) -> Selection:
-    """The trees under one rule, at each rho."""
+    """Select the trees under one rule, at each rho."""
     return Selection(TREES, tuple(tree_cell(rule, ratio, constant) for ratio in SMOOTHNESS_RATIOS), BY_RATIO)
 
 
 def recorded(run: Run, name: str) -> Float[np.ndarray, "R B"]:
-    """A recorded observable in every recorded slot, in float64."""
+    """Return a recorded observable in every recorded slot, in float64."""
     return np.asarray(getattr(run.records, name), np.float64)
 
 
 def candidates(run: Run) -> Float[np.ndarray, "R B"]:
-    """N_t, the active leaves that slot t picks from."""
+    """Return N_t, the number of active leaves that slot t picks from."""
     after = recorded(run, "num_active")
     return np.concatenate([np.ones_like(after[:1]), after[:-1]])
 
 
 def worst_excess(runs: Runs, rule: str, name: str, bound: Callable[[int, Params], float]) -> Float[np.ndarray, "V B"]:
-    """Excess of an observable after T slots over its bound for T, at the worst of `HORIZONS` and either C, by rho."""
+    """Return the excess of an observable after T slots over its bound for T, by rho.
+
+    It is taken at the worst of `HORIZONS` and at the worse of the two values of C.
+    """
 
     def worst(cell: str) -> np.ndarray:
         bounds = np.array([bound(slots, runs[cell].params) for slots in HORIZONS])
@@ -406,7 +415,10 @@ def worst_excess(runs: Runs, rule: str, name: str, bound: Callable[[int, Params]
 
 
 def mean_value(run: Run, first: int, last: int) -> Float[np.ndarray, " B"]:
-    """Mean of psi' f*(x) over slots `first` + 1 to `last`; 0 or a recorded slot each."""
+    """Return the mean of psi' f*(x) over slots `first` + 1 to `last`.
+
+    Both numbers are recorded slots, or `first` is 0.
+    """
     places = np.searchsorted(run.rounds, [first, last])
     assert run.rounds[places[1]] == last, "a slot that is recorded"
     assert first in (0, run.rounds[places[0]]), "none, or a slot that is recorded"
@@ -415,33 +427,39 @@ def mean_value(run: Run, first: int, last: int) -> Float[np.ndarray, " B"]:
 
 
 def lead(run: Run, rival: Run) -> Float[np.ndarray, " B"]:
-    """Lead of a policy's final accuracy over a rival's, on each stream."""
+    """Return the lead of a policy's final accuracy over a rival's, on each stream."""
     return final_accuracy(run) - final_accuracy(rival)
 
 
 def final_accuracy(run: Run) -> Float[np.ndarray, " B"]:
-    """Mean accuracy over the `LAST_SLOTS`."""
+    """Return the mean accuracy over the `LAST_SLOTS`."""
     return recorded(run, "accuracy")[-LAST_SLOTS:].mean(axis=0)
 
 
 def is_faster(run: Run, method: str, rival: str, share: float, what: str = "serving") -> Bool[np.ndarray, " B"]:
-    """Whether a method serves a batch in `share` of a rival's time, in each repetition; or less of another cost."""
+    """Return whether a method takes at most `share` of a rival's time, by repetition.
+
+    The time is that of serving a batch, unless `what` names another cost.
+    """
     mine, other = (np.asarray(getattr(run.records[name], what)[0], np.float64) for name in (method, rival))
     return mine <= share * other
 
 
 def exponent_over_log(values: Float[np.ndarray, "V B"], slots: Sequence[int]) -> Float[np.ndarray, " B"]:
-    """Slope of log (values / log T) over log T in each world, by least squares over T in `slots`."""
+    """Return the slope of log (values / log T) over log T in each replicate.
+
+    The slope is fitted by least squares over T in `slots`.
+    """
     places = np.log(slots)
     centred = places - places.mean()
     return centred @ np.log(values / places[:, None]) / (centred @ centred)
 
 
 def increases(values: Sequence[np.ndarray]) -> Bool[np.ndarray, "V B"]:
-    """Whether each number is below the next, replicate by replicate.
+    """Return whether each number is below the next, replicate by replicate.
 
-    Claims that it is so in most of them are sign tests: regrets and accuracies of 64 replicates are too skewed for an
-    interval of their mean at the error level of a report.
+    A claim that this holds in most replicates is a sign test. Regrets and accuracies of 64 replicates are too skewed
+    for an interval of their mean at the error level of a report.
     """
     return np.stack([one < other for one, other in itertools.pairwise(values)])
 

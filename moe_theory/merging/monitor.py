@@ -17,7 +17,9 @@ AVERAGE = "average"  # a name of `MONITORS`
 
 
 class Monitor(NamedTuple):
-    """An estimate of the task mix, on the simplex; except for the oracle, from earlier slots alone.
+    """Estimator of the task mix, on the simplex.
+
+    Every monitor except the oracle uses earlier slots only.
 
     Examples:
         A monitor that has watched one slot, with 3 requests of the first task and 1 of the second:

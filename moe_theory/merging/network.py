@@ -30,24 +30,27 @@ from moe_theory.merging.rewards import Feedback
 
 
 class NetworkWeights(NamedTuple):
-    """theta, from the input on: (w, K), (w, w) with two hidden layers, (V, w)."""
+    """Weights theta, from the input on: (w, K), (w, w) with two hidden layers, (V, w)."""
 
     layers: tuple[Array, ...]
 
 
 class Factors(NamedTuple):
-    """Gradients of psi' f at C points, or at one (no leading axis): outer products of `outer` and `inner`."""
+    """Gradients of psi' f at C points, or at one point (no leading axis).
+
+    They are outer products of `outer` and `inner`.
+    """
 
     outer: tuple[Array, ...]  # delta_l (C, units of layer l)
     inner: tuple[Array, ...]  # a_{l-1} (C, inputs of layer l)
 
 
 def draw(key: Key[Array, ""], dims: Dims) -> NetworkWeights:
-    """Two equal halves whose outputs cancel, so that f(x, theta_0) = 0 for every x, as (11) needs.
+    """Draw a network of two equal halves whose outputs cancel.
 
-    A half has independent normal entries, of variance 4 / w in hidden layers and 2 / w in the last, where the other has
-    their negatives; nothing leads from one half to the other yet. An expert's column does not depend on
-    `dims.max_experts`.
+    So f(x, theta_0) = 0 for every x, as (11) needs. A half has independent normal entries, of variance 4 / w in hidden
+    layers and 2 / w in the last layer, where the other half has their negatives. No weight connects the two halves yet.
+    An expert's column does not depend on `dims.max_experts`.
 
     Source: NeuralUCB (Zhou, Li and Gu 2020, Algorithm 1), which Sec. IV-C of `merging` refers to.
     """
@@ -65,14 +68,14 @@ def draw(key: Key[Array, ""], dims: Dims) -> NetworkWeights:
 
 
 def outputs(weights: NetworkWeights, points: Float[Array, "C K"]) -> Float[Array, "C V"]:
-    """f(x, theta) of Eq. (3): the reward predicted for each task."""
+    """Return f(x, theta) of Eq. (3), the reward predicted for each task."""
     return _forward(weights, points)[1]
 
 
 def factors(
     weights: NetworkWeights, points: Float[Array, "C K"], mix: Float[Array, " V"]
 ) -> tuple[Float[Array, " C"], Factors]:
-    """psi' f(x, theta), and its gradient g(x, theta) in factors."""
+    """Return psi' f(x, theta), and its gradient g(x, theta) in factors."""
     given, values = _forward(weights, points)
     passed = math.sqrt(weights.layers[-1].shape[1]) * jnp.broadcast_to(mix, values.shape).astype(values.dtype)
     outer = [passed]
@@ -83,13 +86,16 @@ def factors(
 
 
 def gradient(of: Factors) -> Float[Array, "C p"]:
-    """The gradients as vectors, layer by layer in row-major order."""
+    """Return the gradients as vectors, layer by layer in row-major order."""
     parts = (outer[..., :, None] * inner[..., None, :] for outer, inner in zip(*of, strict=True))
     return jnp.concatenate([part.reshape(*part.shape[:-2], -1) for part in parts], axis=-1)
 
 
 def layers(vector: Float[Array, " p"], like: Factors) -> tuple[Array, ...]:
-    """A vector of p numbers in the order of `gradient`, as layers of the shapes of one gradient."""
+    """Split a vector of p numbers, in the order of `gradient`, into layers.
+
+    The layers have the shapes of one gradient.
+    """
     parts = []
     start = 0
     for outer, inner in zip(*like, strict=True):
@@ -100,7 +106,10 @@ def layers(vector: Float[Array, " p"], like: Factors) -> tuple[Array, ...]:
 
 
 def kernel(one: Factors, other: Factors) -> Float[Array, "N C"]:
-    """Inner products of the gradients of `one`, at N points, with those of `other`, at C points."""
+    """Return the inner products of the gradients at N points with those at C points.
+
+    `one` has the gradients at the N points, and `other` has those at the C points.
+    """
     terms = [
         jnp.matmul(outer, outer_other.T, precision="highest") * jnp.matmul(inner, inner_other.T, precision="highest")
         for outer, inner, outer_other, inner_other in zip(*one, *other, strict=True)
@@ -109,7 +118,7 @@ def kernel(one: Factors, other: Factors) -> Float[Array, "N C"]:
 
 
 def squared_length(of: Factors) -> Float[Array, " C"]:
-    """|g|^2 of each gradient: the diagonal of `kernel`."""
+    """Return |g|^2 of each gradient, the diagonal of `kernel`."""
     terms = [
         jnp.sum(jnp.square(outer), axis=-1) * jnp.sum(jnp.square(inner), axis=-1)
         for outer, inner in zip(*of, strict=True)
@@ -130,7 +139,10 @@ ARMS_A_BLOCK = 128  # gradients are summed over the blocks of arms seen so far
 
 
 class History(NamedTuple):
-    """Distinct weights (arms) in the order in which they were first tried, at most one new one a slot."""
+    """Distinct weights (arms) in the order in which they were first tried.
+
+    A slot adds at most one arm.
+    """
 
     points: Float[Array, "A K"]  # weights
     counts: Int[Array, "A V"]  # slots that an arm was tried in with a usable reward of the task
@@ -140,7 +152,7 @@ class History(NamedTuple):
 
 
 def empty_history(dims: Dims) -> History:
-    """A history of no slots."""
+    """Return a history without slots."""
     dtype = jnp.result_type(float)
     size = min(ARMS_A_BLOCK, dims.max_rounds)
     capacity = -(-dims.max_rounds // size) * size
@@ -154,7 +166,7 @@ def empty_history(dims: Dims) -> History:
 
 
 def record(history: History, arm: Int[Array, ""], point: Float[Array, " K"], feedback: Feedback) -> History:
-    """Add a slot's rewards to an arm's; a new arm has the index `history.num_arms`."""
+    """Add a slot's rewards to those of an arm. A new arm has the index `history.num_arms`."""
     present = feedback.counts > 0
     usable = present & jnp.isfinite(feedback.rewards)
     counts = history.counts[arm] + usable.astype(jnp.int32)
@@ -171,7 +183,7 @@ def record(history: History, arm: Int[Array, ""], point: Float[Array, " K"], fee
 
 
 def loss_gradient(history: History, weights: NetworkWeights, start: NetworkWeights, params: Params) -> NetworkWeights:
-    """Gradient of the mean loss at theta = `weights`, with theta_0 = `start`."""
+    """Return the gradient of the mean loss at `weights`, with theta_0 = `start`."""
     size = min(ARMS_A_BLOCK, history.points.shape[0])
 
     def block(index: Int[Array, ""], total: NetworkWeights) -> NetworkWeights:
@@ -197,7 +209,10 @@ def loss_gradient(history: History, weights: NetworkWeights, start: NetworkWeigh
 def descend(
     history: History, weights: NetworkWeights, start: NetworkWeights, dims: Dims, params: Params
 ) -> NetworkWeights:
-    """theta_t from theta_{t-1}: J gradient steps on the mean loss, each of learning_rate / w."""
+    """Compute theta_t from theta_{t-1} by J gradient steps on the mean loss.
+
+    Each step has the size learning_rate / w.
+    """
     dtype = weights.layers[0].dtype
     size = jnp.asarray(params.learning_rate, dtype) / dims.width
 

@@ -30,7 +30,9 @@ from moe_theory.merging.testbed.transformer import Model
 
 
 class Stream(Protocol):
-    """Slots of requests, and the rewards of merged experts on them: means in [0, 1] by task, and counts.
+    """Slots of requests, and the rewards that merged experts earn on them.
+
+    Rewards are means in [0, 1] by task. They come with the number of requests by task.
 
     Examples:
         Of three experts that are merged the first alone is good:
@@ -53,20 +55,20 @@ class Stream(Protocol):
 
     @property
     def num_experts(self) -> int:
-        """K."""
+        """Number K of experts."""
         ...
 
     @property
     def num_tasks(self) -> int:
-        """V."""
+        """Number V of tasks."""
         ...
 
     def slots(self) -> Iterator[Any]:
-        """What arrives, slot by slot."""
+        """Return the slots in the order in which they arrive."""
         ...
 
     def serve(self, slot: Any, weights: Float[np.ndarray, " K"]) -> Feedback:
-        """Rewards (V,) of the merged experts on a slot, and counts (V,) of its requests."""
+        """Return rewards (V,) of the merged experts on a slot, and counts (V,) of its requests."""
         ...
 
 
@@ -92,7 +94,9 @@ def merge_online(
     params: Params | None = None,
     seed: int = 0,
 ) -> Iterator[Row]:
-    """Serve up to `num_slots` slots of a stream with a policy's weights, yielding each as it is done.
+    """Serve up to `num_slots` slots of a stream with a policy's weights.
+
+    The iterator yields each slot as soon as it is done.
 
     Args:
         policy: its name, of one of yours too, once it is in `policies.POLICIES`.
@@ -153,7 +157,9 @@ def compare(
     max_active: int | None = None,
     seed: int = 0,
 ) -> dict[str, list[Row]]:
-    """Serve the same slots with each policy's weights, each learning as `merge_online` has it.
+    """Serve the same slots with each policy's weights, and let each policy learn.
+
+    Policies learn as in `merge_online`.
 
     Args:
         open_stream: opens the stream anew, for each policy.
@@ -245,7 +251,9 @@ def _estimate(rewards: Float[np.ndarray, " B"]) -> Estimate:
 
 
 def params_for(policy: str, num_experts: int, reading: Reading | None = None, max_active: int | None = None) -> Params:
-    """Parameters of a policy under a reading, with the settings that were found best for it on the testbed.
+    """Return the parameters of a policy under a reading.
+
+    They include the settings that were found best for the policy on the testbed.
 
     Args:
         max_active: B, experts that a merge may use at most; all unless given.
@@ -260,7 +268,7 @@ def params_for(policy: str, num_experts: int, reading: Reading | None = None, ma
 
 
 def checked(served: Any, num_tasks: int, slot: int) -> Feedback:
-    """Output of a stream's `serve` as arrays, checked.
+    """Check the output of a stream's `serve`, and return it as arrays.
 
     Raises: InvalidValueError unless it is rewards in [0, 1] and whole counts, one a task, with at least one request.
     """
@@ -294,7 +302,7 @@ def _compiled(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class Requests(Stream):
-    """Requests for a model of the testbed; rewards are accuracies."""
+    """Stream of requests for a model of the testbed, with accuracies as rewards."""
 
     def __init__(self, model: Model, num_tasks: int, requests: Iterator[Examples]) -> None:
         self._model = model
@@ -325,7 +333,9 @@ def _accuracies(model: Model, weights: Any, inputs: Any, labels: Any, tasks: Any
 
 
 def drawn(model: Model, data: Examples, num_tasks: int, num_slots: int, size: int, drift: float, seed: int) -> Requests:
-    """Slots of `size` examples each, whose tasks follow the mix of `mix_of` with this `Params.mix_drift`.
+    """Return a stream of slots with `size` examples each.
+
+    Their tasks follow the mix of `mix_of` with this `Params.mix_drift`.
 
     Raises: InvalidValueError for a negative or non-finite drift.
     """

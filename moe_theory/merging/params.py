@@ -61,9 +61,9 @@ Ratio = Annotated[Real, Within(0, 1, open_low=True, open_high=True)]
 
 @dataclasses.dataclass(frozen=True)
 class Dims:
-    """Static shapes: what a program is compiled for.
+    """Static shapes for which a program is compiled.
 
-    `max_experts` only pads: a run uses `Params.num_experts` of them. A run may be shorter than `max_rounds`.
+    `max_experts` only pads, because a run uses `Params.num_experts` of them. A run may be shorter than `max_rounds`.
 
     Raises: InvalidValueError for sizes out of range.
 
@@ -91,12 +91,12 @@ class Dims:
 
     @property
     def num_parameters(self) -> int:
-        """p, parameters of the reward network."""
+        """Number p of parameters of the reward network."""
         return self.width * (self.max_experts + self.num_tasks) + (self.num_hidden - 1) * self.width**2
 
 
 class Params(NamedTuple):
-    """Everything a user sweeps; every leaf may be traced.
+    """Parameters that a user can sweep. Every leaf may be traced.
 
     Examples:
         >>> from moe_theory import merging
@@ -125,7 +125,7 @@ class Params(NamedTuple):
 
 
 def check_params(dims: Dims, params: Params) -> None:
-    """Refuse parameters outside their range; traced ones are passed over.
+    """Check that parameters are within their range, except traced ones.
 
     Raises: InvalidValueError naming the value, the bound and the way out.
     """

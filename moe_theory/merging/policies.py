@@ -74,7 +74,7 @@ Memory = Any  # a NamedTuple of arrays; its structure and types stay the same fr
 
 
 class Pick(NamedTuple):
-    """Weights chosen for a slot, and why."""
+    """Weights chosen for a slot, and the numbers behind the choice."""
 
     weights: Annotated[Float[Array, " K"], SHARE]  # x_t on the simplex, at most B of them above 0
     candidate: Annotated[Int[Array, ""], AT_LEAST_0]  # index among the policy's candidates; 0 if there is one
@@ -88,7 +88,7 @@ class Pick(NamedTuple):
 
 
 class Policy(NamedTuple):
-    """How weights are chosen; equal arguments must build equal (hashable) policies.
+    """Rule that chooses weights. Equal arguments must build equal (hashable) policies.
 
     Examples:
         >>> import jax.numpy as jnp
@@ -110,7 +110,7 @@ class Policy(NamedTuple):
 
 @functools.lru_cache
 def named(policy: str, dims: Dims, uncertainty: str = EXACT) -> Policy:
-    """The policy called `policy`; equal arguments give the same object.
+    """Return the policy called `policy`. Equal arguments give the same object.
 
     Args:
         uncertainty: how a neural policy computes its norm by Z^-1; other policies ignore it.
@@ -131,7 +131,7 @@ def named(policy: str, dims: Dims, uncertainty: str = EXACT) -> Policy:
 
 
 class Learner(NamedTuple):
-    """State of a neural policy: theta, theta_0, Z and the rewards seen."""
+    """State of a neural policy: theta, theta_0, Z and the observed rewards."""
 
     weights: NetworkWeights  # theta_{t-1}
     start: NetworkWeights  # theta_0
@@ -150,11 +150,11 @@ class TanbrMemory(NamedTuple):
 
 @functools.lru_cache
 def tanbr(dims: Dims, uncertainty: str = EXACT) -> Policy:
-    """Tanbr, with Z in one of the forms of `UNCERTAINTIES`.
+    """Return Tanbr, with Z in one of the forms of `UNCERTAINTIES`.
 
     Candidates are the tree's rows, of which the active leaves can be picked, and after them the weights of the warm
     start. Ties go to the first. With `Params.warm_start`, which is not in the paper, weights equal to the task mix are
-    picked in the first slots and then compete by their own bound, without a term for the size of a leaf.
+    picked in the first slots. Later they compete by their own bound, without a term for the size of a leaf.
 
     Source: Alg. 1. Raises: UnknownNameError for an unknown form.
 
@@ -232,9 +232,10 @@ def tanbr(dims: Dims, uncertainty: str = EXACT) -> Policy:
 
 @functools.lru_cache
 def nucb(dims: Dims, uncertainty: str = EXACT) -> Policy:
-    """NUCB, with Z in one of the forms of `UNCERTAINTIES`: Tanbr's network and bounds on random weights.
+    """Return NUCB, with Z in one of the forms of `UNCERTAINTIES`.
 
-    Each slot draws `Dims.num_candidates` new candidates. Ties go to the first.
+    NUCB uses Tanbr's network and bounds on random weights. Each slot draws `Dims.num_candidates` new candidates. Ties
+    go to the first.
 
     Source: Sec. V-A, baseline iv, of `merging`. Raises: UnknownNameError for an unknown form.
 
@@ -355,7 +356,7 @@ class _Logits(NamedTuple):
 def plain_pick(
     weights: Float[Array, " K"], candidate: Int[Array, ""] | None = None, num_candidates: int | Int[Array, ""] = 1
 ) -> Pick:
-    """A pick by a policy without a tree or a network.
+    """Return the pick of a policy without a tree or a network.
 
     Args:
         candidate: index of the weights among `num_candidates` that there were; 0 unless given.
@@ -432,7 +433,9 @@ def _learn_experts(
 
 @functools.lru_cache
 def single_expert(scale: float = 1.0) -> Policy:
-    """UCB1 over single experts: the largest mean reward + scale (2 log t / n)^(1/2), untried experts first.
+    """Return UCB1 over single experts.
+
+    It picks the largest mean reward + scale (2 log t / n)^(1/2), and untried experts first.
 
     Args:
         scale: 1 for rewards anywhere in [0, 1]; less where a slot's mean reward hardly varies.
@@ -464,7 +467,9 @@ def _begin_logits(key: PRNGKey, dims: Dims, params: Params) -> _Logits:
 
 @functools.lru_cache
 def policy_gradient(noise: float = GRADIENT_NOISE, rate: float = GRADIENT_RATE) -> Policy:
-    """REINFORCE for a softmax router that is linear in the task mix, with a moving average as baseline.
+    """Return REINFORCE for a softmax router that is linear in the task mix.
+
+    The baseline is a moving average.
 
     Args:
         noise: standard deviation of the logits.

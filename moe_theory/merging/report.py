@@ -23,7 +23,10 @@ Policies = Mapping[str, Sequence[Row]]  # the same slots by each policy
 
 
 def document(by_policy: Policies, body: Mapping[str, Any], folder: Path) -> Document:
-    """Rewards of each policy on the same slots, with numbers and a picture for the folder."""
+    """Return the rewards of each policy on the same slots, with files for the folder.
+
+    The files are a table of the numbers and a picture.
+    """
     rows = compared(by_policy)
     num_slots = len(next(iter(by_policy.values())))
     columns = ("policy", "mean reward", f"in the last {num_late(num_slots)}", "a choice, ms")
@@ -44,7 +47,7 @@ def document(by_policy: Policies, body: Mapping[str, Any], folder: Path) -> Docu
 
 
 def compared(by_policy: Policies) -> list[dict[str, Any]]:
-    """A row a policy, the best at the end first."""
+    """Return one row per policy, with the best policy at the end of the run first."""
     rows = [
         {
             "policy": policy,
@@ -58,7 +61,7 @@ def compared(by_policy: Policies) -> list[dict[str, Any]]:
 
 
 def served(rows: Sequence[Row], equal: Sequence[Row]) -> dict[str, Any]:
-    """The slots of one policy, and what equal weights earn in them."""
+    """Return the slots of one policy, and the mean reward of equal weights in them."""
     return {
         "mean_reward": rows[-1].mean_reward,
         "equal_weights": float(np.mean([row.reward for row in equal])),

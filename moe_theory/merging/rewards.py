@@ -31,7 +31,7 @@ Environment = Any  # a NamedTuple of arrays, drawn once per replicate
 
 
 class Feedback(NamedTuple):
-    """The rewards of a slot.
+    """Rewards of a slot.
 
     Examples:
         >>> import numpy as np
@@ -64,7 +64,7 @@ def is_empty_slot(feedback: Feedback) -> Bool[Array, ""]:
 
 
 class Reward(NamedTuple):
-    """A reward function f* of K weights with V values, and the slots in which it is observed.
+    """Reward function f* of K weights with V values, and the slots that observe it.
 
     Examples:
         One without known best weights, whose regret is then NaN:
@@ -83,7 +83,7 @@ class Reward(NamedTuple):
 
 
 def check_reward(reward: Reward, world: Environment, dims: Dims, params: Params) -> None:
-    """Trace a reward's functions on one world, and compile nothing.
+    """Trace a reward's functions on one world, without compiling them.
 
     Raises: InvalidValueError for a mix, values or feedback that are not one number a task, or best weights that are
         not one an expert.
@@ -133,7 +133,7 @@ class Tasks(NamedTuple):
 
 
 def draw_tasks(key: Key[Array, ""], dims: Dims, params: Params) -> Tasks:
-    """A Dirichlet mix of concentration `mix_concentration`, and phases uniform on the circle.
+    """Draw a Dirichlet mix of concentration `mix_concentration`, and uniform phases.
 
     Examples:
         >>> import jax.numpy as jnp
@@ -152,10 +152,11 @@ def draw_tasks(key: Key[Array, ""], dims: Dims, params: Params) -> Tasks:
 
 
 def mix_of(tasks: Tasks, time: Int[Array, ""], params: Params) -> Float[Array, " V"]:
-    """psi_t = softmax(log-weights + drift sin(2 pi t / period + phase)), the task mix of slot t.
+    """Return psi_t, the task mix of slot t.
 
-    Without drift it is the Dirichlet draw itself; a drift of 1 multiplies shares by up to e before normalisation, and
-    divides them by as much half a period later.
+    psi_t = softmax(log-weights + drift sin(2 pi t / period + phase)). Without drift it is the Dirichlet draw itself. A
+    drift of 1 multiplies shares by up to e before normalization, and divides them by the same factor half a period
+    later.
     """
     dtype = tasks.phases.dtype
     turns = time.astype(dtype) / jnp.asarray(params.mix_period, dtype)
@@ -164,9 +165,9 @@ def mix_of(tasks: Tasks, time: Int[Array, ""], params: Params) -> Float[Array, "
 
 
 def draw_counts(key: Key[Array, ""], mix: Float[Array, " V"], slot_size: Int[Scalar, ""]) -> Int[Array, " V"]:
-    """Requests of each task among `slot_size`, multinomial with shares `mix`.
+    """Draw the requests of each task among `slot_size`, multinomial with shares `mix`.
 
-    Draws each request, in blocks: a binomial of a traced number would cost a rejection loop for every task.
+    Each request is drawn, in blocks, because a binomial of a traced number would cost a rejection loop for every task.
     """
     size = jnp.asarray(slot_size, jnp.int32)
     edges = jnp.cumsum(mix)[:-1]
@@ -183,7 +184,7 @@ def draw_counts(key: Key[Array, ""], mix: Float[Array, " V"], slot_size: Int[Sca
 
 
 class World(NamedTuple):
-    """Parameters of a replicate's rewards; `surface` depends on the family.
+    """Parameters of a replicate's rewards, with a `surface` that depends on the family.
 
     Examples:
         Two tasks under each family: the value of weights, and the best weights for a mix.
@@ -209,47 +210,60 @@ class World(NamedTuple):
 
 
 class Peak(NamedTuple):
-    """A peak shared by all tasks."""
+    """Peak that all tasks share."""
 
     center: Float[Array, " K"]  # c
     heights: Float[Array, " V"]  # f*_v(c)
 
 
 def peak_value(world: World, weights: Float[Array, " K"]) -> Float[Array, " V"]:
-    """f*_v(x) = height_v exp(-|x - c|^2 / (2 s^2)): the same best weights for every task, a low reward far away."""
+    """Return f*_v(x) = height_v exp(-|x - c|^2 / (2 s^2)).
+
+    All tasks have the same best weights, and the reward is low far away from them.
+    """
     square = jnp.sum(jnp.square(weights - world.surface.center))
     return world.surface.heights * jnp.exp(-square / (2 * PEAK_WIDTH**2))
 
 
 def peak_best(world: World, mix: Float[Array, " V"], params: Params) -> Float[Array, " K"]:
-    """The feasible weights nearest to c, whatever the mix: psi' f* falls with |x - c| alone. See `nearest`."""
+    """Return the feasible weights nearest to c, whatever the mix.
+
+    They are best because psi' f* falls with |x - c| alone. See `nearest`.
+    """
     del mix
     return nearest(world.surface.center, world.exists, params.max_active)
 
 
 def flat_value(world: World, weights: Float[Array, " K"]) -> Float[Array, " V"]:
-    """f*_v(x) = 1 - |x - c_v|^2 / 2, within [0, 1] as no two points of the simplex are further apart than 2^(1/2)."""
+    """Return f*_v(x) = 1 - |x - c_v|^2 / 2.
+
+    It is within [0, 1], because no two points of the simplex are further apart than 2^(1/2).
+    """
     return 1 - jnp.sum(jnp.square(weights[None, :] - world.surface), axis=1) / 2
 
 
 def flat_best(world: World, mix: Float[Array, " V"], params: Params) -> Float[Array, " K"]:
-    """The feasible weights nearest to c = sum_v psi_v c_v, a point of the simplex.
+    """Return the feasible weights nearest to c = sum_v psi_v c_v, a point of the simplex.
 
-    psi' f* = 1 - |x - c|^2 / 2 less the variance of c_v under psi, which x does not change. See `nearest`.
+    psi' f* = 1 - |x - c|^2 / 2 less half the variance of c_v under psi, which x does not change. See `nearest`.
     """
     return nearest(jnp.sum(mix[:, None] * world.surface, axis=0), world.exists, params.max_active)
 
 
 def shares_value(world: World, weights: Float[Array, " K"]) -> Float[Array, " V"]:
-    """f*_v(x) = x_v^(1/2): task v is served by expert v alone, with diminishing returns."""
+    """Return f*_v(x) = x_v^(1/2).
+
+    Task v is served by expert v alone, with diminishing returns.
+    """
     return jnp.sqrt(weights[: world.tasks.phases.shape[0]])
 
 
 def shares_best(world: World, mix: Float[Array, " V"], params: Params) -> Float[Array, " K"]:
-    """x_v in proportion to psi_v^2 over the B tasks with the largest shares: all tasks are served, unequally.
+    """Return x_v in proportion to psi_v^2 over the B tasks with the largest shares.
 
-    On given experts sum psi_v x_v^(1/2) is concave, with equal derivatives psi_v / (2 x_v^(1/2)) there; by Cauchy and
-    Schwarz its maximum is the norm of their psi, so that the experts with the largest are best.
+    All of these tasks are served, unequally. On given experts sum psi_v x_v^(1/2) is concave, with equal derivatives
+    psi_v / (2 x_v^(1/2)) at these weights. By Cauchy and Schwarz its maximum is the norm of their psi, so the experts
+    with the largest psi are best.
     """
     squares = jnp.square(mix / jnp.max(mix))
     largest_squares = jnp.where(largest(mix, jnp.ones_like(mix, bool), params.max_active), squares, 0)
@@ -257,10 +271,10 @@ def shares_best(world: World, mix: Float[Array, " V"], params: Params) -> Float[
 
 
 def nearest(point: Float[Array, " K"], exists: Bool[Array, " K"], max_active: Int[Scalar, ""]) -> Float[Array, " K"]:
-    """The weights with at most B above 0 that are nearest to a `point` of the simplex.
+    """Return the weights nearest to a `point` of the simplex, with at most B above 0.
 
-    Of those on a set S of B experts: x_k = c_k + m/B with m = 1 - sum_S c, by the equality of all x_k - c_k, and as
-    m >= 0 none is negative. The squared distance is m^2/B plus the sum of c^2 outside S: both are least where S has the
+    On a set S of B experts they are x_k = c_k + m/B with m = 1 - sum_S c, because all x_k - c_k are equal. As m >= 0
+    none is negative. The squared distance is m^2/B plus the sum of c^2 outside S. Both are least where S has the
     largest entries.
 
     Examples:
@@ -275,7 +289,7 @@ def nearest(point: Float[Array, " K"], exists: Bool[Array, " K"], max_active: In
 
 
 def named(name: str) -> Reward:
-    """The family called `name`. Raises: UnknownNameError, with the nearest name suggested.
+    """Return the family called `name`. Raises: UnknownNameError, with the nearest name suggested.
 
     Examples:
         >>> from moe_theory.merging import rewards
@@ -335,7 +349,7 @@ def _family(
 
 
 def observed(key: Key[Array, ""], values: Float[Array, " V"], mix: Float[Array, " V"], params: Params) -> Feedback:
-    """The feedback of a slot whose tasks have expected rewards `values`.
+    """Return the feedback of a slot whose tasks have expected rewards `values`.
 
     Examples:
         >>> import jax.numpy as jnp
@@ -353,7 +367,7 @@ def observed(key: Key[Array, ""], values: Float[Array, " V"], mix: Float[Array, 
 
 
 def check_experts(what: str, dims: Dims, params: Params) -> None:
-    """Require as many experts as tasks, as `what` gives each task its own expert.
+    """Require one expert per task, because `what` gives each task its own expert.
 
     Raises: InvalidValueError where there is no room for them, else InvalidValueError.
 

@@ -52,7 +52,9 @@ def system(
     monitor: str = monitors.ORACLE,
     uncertainty: str = policies.EXACT,
 ) -> System:
-    """A policy that merges experts slot by slot for a reward, as a `System`; equal arguments give the same object.
+    """Return a system in which a policy merges experts slot by slot for a reward.
+
+    Equal arguments give the same object.
 
     Args:
         reward: a name of `rewards.REWARDS`, or your own `Reward`.

@@ -41,9 +41,10 @@ def split_threshold(
     depth: Annotated[Numbers | float, Within(low=0)],
     params: Params,
 ) -> Float[Numbers, "*n"]:
-    """tau_h(t) = C^2 log(t/delta) rho^(-2h) / nu_1^2, the pulls at which a leaf at depth h is split in slot t.
+    """Return tau_h(t), the pulls at which a leaf at depth h is split in slot t.
 
-    With delta = 1, which the paper's experiments have, it is 0 at t = 1: the root is split at its first pull.
+    tau_h(t) = C^2 log(t/delta) rho^(-2h) / nu_1^2. With delta = 1, as in the paper's experiments, it is 0 at t = 1, so
+    the root is split at its first pull.
 
     Source: Eq. (2). Float64 on the host; inside a scan, in the precision of `time` and `depth`.
 
@@ -60,10 +61,11 @@ def split_threshold(
 
 @checked
 def leaf_bound(num_rounds: Slots, params: Params) -> Amounts:
-    """N = 2^(1/(1-rho)) T nu_1^2 / (C^2 log(T/delta)), said to bound the candidates N_t of every slot t <= T.
+    """Return the paper's bound N on the candidates N_t of every slot t <= T.
 
-    Its proof takes 2^(a log X) for 2^a X, where it is X^(a log 2), and rests on Lemma 2. For C large it is below 1, the
-    number of candidates that the root alone has. It is linear in T up to a logarithm, where N_t grows more slowly.
+    N = 2^(1/(1-rho)) T nu_1^2 / (C^2 log(T/delta)). The paper's proof writes 2^a X for 2^(a log X), which is X^(a log
+    2), and it uses Lemma 2. For large C the bound is below 1, the number of candidates that the root alone has. It is
+    linear in T up to a logarithm, while N_t grows more slowly.
 
     Source: Lemma 1, Eq. (5).
 
@@ -77,9 +79,9 @@ def leaf_bound(num_rounds: Slots, params: Params) -> Amounts:
 
 @checked
 def leaf_bound_at(time: Slots, num_rounds: Slots, params: Params) -> Amounts:
-    """2^(1/(1-rho)) t nu_1^2 / (C^2 log(T/delta)), said to bound N_t.
+    """Return the paper's bound on N_t, 2^(1/(1-rho)) t nu_1^2 / (C^2 log(T/delta)).
 
-    At early t it is below 1, so that it cannot hold.
+    At early t it is below 1, so it cannot hold.
 
     Source: Eq. (8), its first inequality.
 
@@ -95,10 +97,11 @@ def leaf_bound_at(time: Slots, num_rounds: Slots, params: Params) -> Amounts:
 
 @checked
 def depth_bound(num_rounds: Slots, params: Params) -> Amounts:
-    """log(T nu_1^2 / (C^2 log(T/delta))) / (1-rho), said to bound the tree's depth in every slot t <= T.
+    """Return the paper's bound on the tree's depth in every slot t <= T.
 
-    Its last step, 1 / (2 log(1/rho)) <= 1 / (1-rho), leaves slack, but turns round where the logarithm is negative: for
-    C large the right side is negative while the root has depth 0.
+    It is log(T nu_1^2 / (C^2 log(T/delta))) / (1-rho). The last step of the proof, 1 / (2 log(1/rho)) <= 1 / (1-rho),
+    leaves slack, but is reversed where the logarithm is negative. For large C the right side is negative while the root
+    has depth 0.
 
     Source: Lemma 2, Eq. (7).
 
@@ -112,11 +115,12 @@ def depth_bound(num_rounds: Slots, params: Params) -> Amounts:
 
 @checked
 def intermediate_depth_bound(time: Slots, params: Params) -> Amounts:
-    """log(t nu_1^2 / (C^2 log(t/delta))) / (2 log(1/rho)), said in Lemma 2's proof to bound the depth in slot t.
+    """Return the bound on the depth in slot t that the proof of Lemma 2 states.
 
-    A leaf at depth h is split at tau_h(t) <= t pulls, which bounds the depth of what is split, not of its children: the
-    tree may be one deeper. The next step, to T, is by log(t/delta) >= log(T/delta), which is backwards for t < T; what
-    it is for, that t / log(t/delta) <= T / log(T/delta), is true from t = e delta on.
+    It is log(t nu_1^2 / (C^2 log(t/delta))) / (2 log(1/rho)). A leaf at depth h is split at tau_h(t) <= t pulls. This
+    bounds the depth of split leaves, not of their children, so the tree may be one deeper. The next step, to T, uses
+    log(t/delta) >= log(T/delta), which is false for t < T. The inequality that it needs,
+    t / log(t/delta) <= T / log(T/delta), is true from t = e delta on.
 
     Source: proof of Lemma 2.
 
@@ -129,7 +133,7 @@ def intermediate_depth_bound(time: Slots, params: Params) -> Amounts:
 
 
 class RegretBound(NamedTuple):
-    """The parts of Theorem 1's right side, which add up to `total`."""
+    """Parts of Theorem 1's right side, which add up to `total`."""
 
     confidence: float  # the term with v, of the confidence ellipsoid
     optimization: float  # the term that J steps of gradient descent shrink
@@ -138,12 +142,12 @@ class RegretBound(NamedTuple):
 
     @property
     def neural(self) -> float:
-        """The bound for finitely many arms: all terms but the remainder."""
+        """Bound for finitely many arms: all terms except the remainder."""
         return self.confidence + self.optimization + self.norm
 
     @property
     def total(self) -> float:
-        """The right side of (6)."""
+        """Right side of (6)."""
         return self.neural + self.remainder
 
 
@@ -164,11 +168,11 @@ def theorem_1(
     constant: Amount = 1.0,
     form: str = "printed",
 ) -> RegretBound:
-    """Theorem 1's bound on the regret, part by part; in units of reward.
+    """Return the parts of Theorem 1's bound on the regret, in units of reward.
 
-    (6) can never fail for rewards in [0, 1]: its remainder T + 1 is more than any regret there is. Nor does it say
-    "sublinear", as the remark after it reads it: T comes from 2 T Gamma-bar + sum_t nu_1 rho^(h_t) in (10), whose last
-    sum can grow as T^a (`corrected.regret_exponent`).
+    (6) can never fail for rewards in [0, 1], because its remainder T + 1 exceeds any possible regret. It does not imply
+    sublinear regret either, although the remark after it says so. T comes from 2 T Gamma-bar + sum_t nu_1 rho^(h_t) in
+    (10), whose last sum can grow as T^a (`corrected.regret_exponent`).
 
     Args:
         dimension: the effective dimension. num_candidates: N of Lemma 1.
@@ -221,9 +225,10 @@ def least_width(
     confidence: Chance = 0.1,
     constant: Amount = 1.0,
 ) -> float:
-    """C max{T^7 lambda^-7 L^21 (log w)^3, lambda^-1/2 L^-3/2 (log(T N L^2/delta))^3/2}, which w must not be below.
+    """Return the least width that w must have.
 
-    w is on both sides. With a constant of 1 the right side exceeds 1e29 at the sizes of Sec. V, which have w = 64.
+    It is C max{T^7 lambda^-7 L^21 (log w)^3, lambda^-1/2 L^-3/2 (log(T N L^2/delta))^3/2}, so w is on both sides. With
+    a constant of 1 it exceeds 1e29 at the sizes of Sec. V, which have w = 64.
 
     Source: Lemma 3.
 
@@ -261,16 +266,17 @@ def neural_tangent_kernel(
     num_layers: Annotated[int, Whole(2)] = 2,
     output_variance: Amount = 1.0,
 ) -> Float[np.ndarray, "n n"]:
-    """The limit of <g, g'>/w, g the gradient of psi' f(x, theta) in theta, for a ReLU network of L layers.
+    """Return the limit of <g, g'>/w for a ReLU network of L layers.
 
-    Entries of hidden layers are N(0, 2/w), so that layers keep norms; those of the last are N(0, s/w). Then with
-    S_1 = <x, x'>, S_{l+1} = 2 E[relu(a) relu(b)] and D_l = 2 E[1(a > 0) 1(b > 0)] for (a, b) normal with the covariance
-    that S_l gives, the last layer has <psi, psi'> S_L, layer l < L has <psi, psi'> (s/2) S_l D_l ... D_{L-1}. At s = 1
-    and one output this is the H of [29]; at s = 2 the kernel before it is halved.
+    Here g is the gradient of psi' f(x, theta) in theta. Entries of hidden layers are N(0, 2/w), so that layers keep
+    norms. Entries of the last layer are N(0, s/w). Let S_1 = <x, x'>, S_{l+1} = 2 E[relu(a) relu(b)] and D_l = 2
+    E[1(a > 0) 1(b > 0)] for (a, b) normal with the covariance that S_l gives. Then the last layer has <psi, psi'> S_L,
+    and layer l < L has <psi, psi'> (s/2) S_l D_l ... D_{L-1}. At s = 1 and one output this is the H of [29]. At s = 2
+    it is the kernel before it is halved.
 
-    The network is homogeneous in x, so that |x| = 1 is not needed, which Assumption 2 asks for and weights on the
-    simplex have at its corners alone. A candidate that stays is an arm again in later slots: rows are equal, so that
-    the smallest eigenvalue over all slots is 0, not the lambda_0 > 0 of Assumption 2.
+    The network is homogeneous in x, so |x| = 1 is not needed. Assumption 2 asks for it, but weights on the simplex have
+    it at the corners alone. A candidate that stays is an arm again in later slots. Then rows are equal, so the smallest
+    eigenvalue over all slots is 0, not the lambda_0 > 0 of Assumption 2.
 
     Args:
         mixes: psi, one a point; all of them equal to one output if None.

@@ -30,7 +30,7 @@ from moe_theory.merging.weights import largest
 
 
 class Tree(NamedTuple):
-    """The leaves that meet the simplex, one a row, and how many do not."""
+    """Leaves that meet the simplex, one a row, and the number of leaves that do not."""
 
     lower: Float[Array, "C K"]  # l, corners of the boxes; l = u = 0 for experts beyond `Params.num_experts`
     upper: Float[Array, "C K"]  # u
@@ -52,7 +52,7 @@ class Split(NamedTuple):
 
 
 def begin(key: Key[Array, ""], dims: Dims, params: Params) -> Tree:
-    """The root alone, [0, 1]^K with its candidate.
+    """Return the tree that is the root alone, [0, 1]^K with its candidate.
 
     Source: Alg. 1, line 1, and Sec. IV-B.
 
@@ -85,9 +85,9 @@ def begin(key: Key[Array, ""], dims: Dims, params: Params) -> Tree:
 def split_leaf(
     key: Key[Array, ""], tree: Tree, leaf: Int[Array, ""], time: Int[Array, ""], params: Params
 ) -> tuple[Tree, Split]:
-    """Count a pull of the active row `leaf` in slot `time`, and split it if P_{h,i} >= tau_h(t).
+    """Count a pull of the active row `leaf` in slot `time`, and split the leaf if it is due.
 
-    Each child starts with count 0 and its own candidate.
+    It is due if P_{h,i} >= tau_h(t). Each child starts with count 0 and its own candidate.
 
     Source: Alg. 1, lines 9 to 12, and Eq. (2).
 
@@ -146,7 +146,7 @@ def split_leaf(
 
 
 def is_feasible(lower: Float[Numbers, "*n K"], upper: Float[Numbers, "*n K"]) -> Bool[Numbers, "*n"]:
-    """Whether a box has a point of the simplex: sum(l) <= 1 <= sum(u).
+    """Return whether a box has a point of the simplex: sum(l) <= 1 <= sum(u).
 
     Source: Sec. IV-B, in place of its linear program.
 
@@ -163,7 +163,7 @@ def is_feasible(lower: Float[Numbers, "*n K"], upper: Float[Numbers, "*n K"]) ->
 def tightened(
     lower: Float[Numbers, "*n K"], upper: Float[Numbers, "*n K"]
 ) -> tuple[Float[Numbers, "*n K"], Float[Numbers, "*n K"]]:
-    """The smallest box around the part of the simplex in a box.
+    """Return the smallest box around the part of the simplex in a box.
 
     l'_k = max(l_k, 1 - sum_{j != k} u_j), u'_k = min(u_k, 1 - sum_{j != k} l_j).
 
@@ -189,12 +189,14 @@ def feasible_point(
     rule: Int[Scalar, ""] = LINE_POINT,
     key: Key[Array, ""] | None = None,
 ) -> Float[Array, " K"]:
-    """A point of the simplex in a box that `is_feasible`, by one of three readings of "a feasible weight".
+    """Return a point of the simplex in a box that `is_feasible`.
+
+    `rule` is one of three readings of "a feasible weight":
 
     - LINE_POINT: l + a (u - l) with a = (1 - sum l)/(sum u - sum l).
     - FILLED_POINT: max(l, min(u, level)) with the level that makes the sum 1, the point nearest to uniform weights.
-    - RANDOM_POINT: y uniform in the box, then along the line to u, or to l, until the sum is 1. Its law has full
-      support on the part of the simplex in the box, but is not uniform there.
+    - RANDOM_POINT: y uniform in the box, then along the line to u, or to l, until the sum is 1. Its distribution has
+      full support on the part of the simplex in the box, but is not uniform there.
 
     Source: Sec. IV-B, "a feasible weight" by an LP, of which the paper does not say which.
     Raises: InvalidValueError where a random point may be asked for without a key.
@@ -218,9 +220,9 @@ def feasible_point(
 
 
 def truncated(point: Float[Array, " K"], max_active: Int[Scalar, ""]) -> Float[Array, " K"]:
-    """The `max_active` largest weights (ties go to the first) divided by their sum; 0 elsewhere.
+    """Return the `max_active` largest weights divided by their sum, and 0 elsewhere.
 
-    The result may lie outside the box of the point, a case that the paper leaves open.
+    Ties go to the first. The result may lie outside the box of the point, a case that the paper leaves open.
 
     Source: Sec. IV-B, on (1b).
 
@@ -235,7 +237,7 @@ def truncated(point: Float[Array, " K"], max_active: Int[Scalar, ""]) -> Float[A
 
 
 def leaf_terms(depths: Int[Array, "*n"], params: Params) -> Float[Array, "*n"]:
-    """nu_1 rho^h, the second term of (4): a bound on how much f* varies within a leaf.
+    """Return nu_1 rho^h, the second term of (4), a bound on how much f* varies in a leaf.
 
     Source: Eq. (4).
 

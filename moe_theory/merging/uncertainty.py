@@ -39,7 +39,7 @@ Memory = Any  # a NamedTuple of arrays; its structure and types stay the same fr
 
 
 class GradientNorm(NamedTuple):
-    """Norm of one gradient by Z^-1, and what was computed on the way."""
+    """Norm of one gradient by Z^-1, with intermediate results."""
 
     squared_norm: Float[Array, ""]  # g' Z^-1 g / w
     along: tuple[Array, ...] | None  # Z^-1 g / w, of each layer in its shape; None for a form without it
@@ -48,7 +48,7 @@ class GradientNorm(NamedTuple):
 
 
 class Uncertainty(NamedTuple):
-    """A form of Z, as pure functions for one replicate."""
+    """Form of Z, as pure functions for one replicate."""
 
     begin: Callable[[Params], Memory]  # Z_0 = lambda I
     squared_norms: Callable[[Memory, Factors, Params], Float[Array, " C"]]  # g' Z^-1 g / w, at least 0
@@ -60,14 +60,19 @@ class Uncertainty(NamedTuple):
 
 
 def named(name: str, dims: Dims) -> Uncertainty:
-    """The form of this name, for a network and a run of these sizes. Raises: UnknownNameError for an unknown name."""
+    """Return the form of this name, for a network and a run of these sizes. Raises: UnknownNameError for an unknown
+    name.
+    """
     if name not in UNCERTAINTIES:
         raise unknown_name("uncertainty", name, UNCERTAINTIES)
     return UNCERTAINTIES[name](dims)
 
 
 class NormCache(NamedTuple):
-    """Norm of each candidate when it was last computed, at the gradient g_0; at first g_0 is 0, and so is its norm."""
+    """Norm of each candidate when it was last computed, at the gradient g_0.
+
+    At first g_0 is 0, and so is its norm.
+    """
 
     factors: Factors  # of g_0 (C, ...)
     squared_norms: Float[Array, " C"]
@@ -75,14 +80,14 @@ class NormCache(NamedTuple):
 
 
 class NormSearch(NamedTuple):
-    """By-products of a choice that learning can use; None for a form without `measure`."""
+    """By-products of a choice that learning can use. They are None for a form without `measure`."""
 
     judged: NormCache | None
     measured: GradientNorm | None  # of the candidate chosen
 
 
 def none_judged(form: Uncertainty, dims: Dims, num_candidates: int, params: Params) -> NormCache | None:
-    """Norms before any candidate is measured."""
+    """Return the norms before any candidate is measured."""
     if form.measure is None:
         return None
     factors = _zeros(dims, num_candidates)
@@ -94,16 +99,19 @@ def none_judged(form: Uncertainty, dims: Dims, num_candidates: int, params: Para
 
 
 def at_most(before: NormCache, factors: Factors, params: Params) -> Float[Array, " C"]:
-    """Upper bound on sqrt(g' Z^-1 g / w) of these gradients, by the triangle inequality.
+    """Return an upper bound on sqrt(g' Z^-1 g / w) of these gradients.
 
-    With r = g - g_0, |g| <= |g_0| + |r| in the norm of Z^-1, in which g_0 has become no longer, as Z only grows, and in
-    which nothing is longer than by lambda^-1/2 its Euclidean length.
+    By the triangle inequality with r = g - g_0, |g| <= |g_0| + |r| in the norm of Z^-1. In this norm g_0 has not become
+    longer, because Z only grows. No vector is longer in it than lambda^-1/2 times its Euclidean length.
     """
     return jnp.sqrt(before.squared_norms) + jnp.sqrt(_squared_rest(before.factors, factors, params))
 
 
 def closer(before: NormCache, factors: Factors, params: Params) -> Float[Array, ""]:
-    """A smaller bound for one candidate: |g_0|^2 + 2 r' Z^-1 g_0 + |r|^2, by the Z that g_0 was measured with."""
+    """Return a smaller bound for one candidate, |g_0|^2 + 2 r' Z^-1 g_0 + |r|^2.
+
+    Z is the matrix with which g_0 was measured.
+    """
     assert before.along is not None
     total = before.squared_norms + _squared_rest(before.factors, factors, params)
     for outer, inner, outer_0, inner_0, along in zip(*factors, *before.factors, before.along, strict=True):
@@ -121,10 +129,11 @@ def best(
     wanted: Bool[Array, " C"],
     params: Params,
 ) -> tuple[Int[Array, ""], Float[Array, ""], NormSearch]:
-    """The wanted candidate of the highest value + gamma sqrt(g' Z^-1 g / w), the first among equals.
+    """Return the wanted candidate with the highest value + gamma sqrt(g' Z^-1 g / w).
 
-    From slot to slot gradients change little. So candidates are measured from the most promising on, until one of them
-    is ahead of what all others can have at most: to rounding the same candidate as if all were measured.
+    Ties go to the first. Gradients change little from slot to slot. So candidates are measured from the most promising
+    on, until one of them is ahead of the most that all others can have. Up to rounding it is the same candidate as if
+    all were measured.
 
     Returns: the candidate's index, its norm, and what was found out.
     """
@@ -196,7 +205,10 @@ def _unseen(form: Uncertainty, memory: Memory, factors: Factors, params: Params)
 
 
 class Dual(NamedTuple):
-    """State of the dual form: the slots seen, and the inverse of the Cholesky factor of lambda I + kappa_t."""
+    """State of the dual form.
+
+    It has the slots seen, and the inverse of the Cholesky factor of lambda I + kappa_t.
+    """
 
     seen: Factors  # of each slot's gradient (T, ...), 0 for slots to come
     inverse: Float[Array, "N b b"]  # L^-1 in tiles, row by row up to the diagonal
@@ -205,10 +217,10 @@ class Dual(NamedTuple):
 
 
 def dual(dims: Dims) -> Uncertainty:
-    """Z by its kernel over the slots seen.
+    """Return Z by its kernel over the slots seen.
 
-    A slot adds one row to L^-1: with v = L^-1 k and d^2 = lambda + kappa(x, x) - |v|^2 it is (-v' L^-1 / d, 1 / d), and
-    det(lambda I + kappa_t) grows by d^2. In float32 it serves some 5,000 slots.
+    A slot adds one row to L^-1. With v = L^-1 k and d^2 = lambda + kappa(x, x) - |v|^2 the row is (-v' L^-1 / d,
+    1 / d), and det(lambda I + kappa_t) grows by d^2. In float32 this form serves some 5,000 slots.
     """
     size = min(SLOTS_A_TILE, dims.max_rounds)
     num_rows = -(-dims.max_rounds // size)
@@ -285,9 +297,10 @@ class Full(NamedTuple):
 
 
 def full(dims: Dims) -> Uncertainty:
-    """Z by its inverse, into which the updates of `SLOTS_A_FLUSH` slots go at once, as each writes p^2 numbers.
+    """Return Z by its inverse.
 
-    Z only grows, so errors E of the inverse shrink: a slot turns them into (I - c g') E (I - c g')'.
+    The updates of `SLOTS_A_FLUSH` slots are applied at once, because each writes p^2 numbers. Z only grows, so errors E
+    of the inverse shrink. A slot turns them into (I - c g') E (I - c g')'.
     """
     size = dims.num_parameters
 
@@ -329,7 +342,7 @@ def full(dims: Dims) -> Uncertainty:
 
 
 def exact(dims: Dims) -> Uncertainty:
-    """The cheaper of the two exact forms."""
+    """Return the cheaper of the two exact forms."""
     return full(dims) if dims.num_parameters <= dims.max_rounds else dual(dims)
 
 
@@ -340,7 +353,10 @@ class Diagonal(NamedTuple):
 
 
 def diagonal(dims: Dims) -> Uncertainty:
-    """Z by its diagonal alone, as NeuralUCB's experiments have it: squares of factors are factors of squares."""
+    """Return Z by its diagonal alone, as in NeuralUCB's experiments.
+
+    Squares of factors are factors of squares.
+    """
 
     def begin(params: Params) -> Diagonal:
         dtype = jnp.result_type(float)

@@ -17,7 +17,7 @@ PROPOSALS = 8  # for each gamma variable
 
 
 def merge(experts: PyTree | Sequence[PyTree], weights: Float[Numbers, " K"]) -> PyTree:
-    """One expert whose parameters are the weighted average of K experts'.
+    """Merge K experts into one expert whose parameters are their weighted average.
 
     Args:
         experts: parameters whose leaves have K experts as their first axis, or a list of K experts' parameters.
@@ -50,10 +50,10 @@ def merge(experts: PyTree | Sequence[PyTree], weights: Float[Numbers, " K"]) -> 
 def weighted_sum(
     parts: Sequence[Float[np.ndarray, "*shape"]], weights: Float[np.ndarray, " K"]
 ) -> Float[np.ndarray, "*shape"]:
-    """Sum of K large arrays times their weights, on the host, in single precision.
+    """Return the sum of K large arrays times their weights, in single precision.
 
-    Adds the experts in their order. Arrays of weight 0 are not read, so that they may be memory-mapped files. With
-    merging weights the sum is the merged expert of Eq. (1) of `merging`.
+    The sum is computed on the host, in the order of the experts. Arrays of weight 0 are not read, so they may be
+    memory-mapped files. With merging weights the sum is the merged expert of Eq. (1) of `merging`.
 
     Raises: InvalidValueError for arrays of several shapes, or not as many as weights; InvalidValueError for a sum that
         is not finite.
@@ -80,34 +80,40 @@ def weighted_sum(
 
 
 def existing(max_experts: int, num_experts: Int[Scalar, ""]) -> Bool[Array, " K"]:
-    """Which of the padded experts exist: the first `num_experts`."""
+    """Return which of the padded experts exist, namely the first `num_experts`."""
     return jnp.arange(max_experts, dtype=jnp.int32) < num_experts
 
 
 def equal_weights(exists: Bool[Array, " K"]) -> Float[Array, " K"]:
-    """1/K for each expert that exists."""
+    """Return 1/K for each expert that exists."""
     weights = exists.astype(jnp.result_type(float))
     return weights / jnp.sum(weights)
 
 
 def uniform_weights(key: Key[Array, ""], exists: Bool[Array, " K"]) -> Float[Array, " K"]:
-    """Uniform on the simplex: normalised independent exponentials. Padding changes no draw."""
+    """Draw weights uniformly on the simplex, as normalized independent exponentials.
+
+    Padding changes no draw.
+    """
     draws = jax.random.exponential(key, exists.shape, jnp.result_type(float))
     kept = jnp.where(exists, draws, 0)
     return kept / jnp.sum(kept)
 
 
 def like_tasks(shares: Float[Array, " V"], max_experts: int) -> Float[Array, " K"]:
-    """The share of task v for expert v, padded with 0 or cut to the number of experts."""
+    """Return the share of task v for expert v.
+
+    The shares are padded with 0 or cut to the number of experts.
+    """
     return jnp.pad(shares[:max_experts], (0, max(0, max_experts - shares.shape[0])))
 
 
 def log_gammas(key: Key[Array, ""], count: int, concentration: Float[Scalar, ""]) -> Float[Array, " n"]:
-    """Logarithms of independent gamma variables, whose softmax is a Dirichlet variable.
+    """Draw logarithms of independent gamma variables.
 
-    In logarithms, as gammas of small concentrations underflow. A longer array begins with the shorter one. Takes the
-    first accepted of a fixed number of proposals (the last in 1 of 10^10 cases): the loop of `jax.random.loggamma`
-    takes more than a second to compile.
+    Their softmax is a Dirichlet variable. Logarithms are used because gammas of small concentrations underflow. A
+    longer array begins with the shorter one. The first accepted of a fixed number of proposals is taken (the last
+    proposal in 1 of 10^10 cases), because the loop of `jax.random.loggamma` takes more than a second to compile.
 
     Source: Marsaglia and Tsang, 2000, for a shape of 1 + a, where at least 95 % are accepted; a gamma of shape a is
     that one times U^(1/a).
@@ -128,7 +134,7 @@ def log_gammas(key: Key[Array, ""], count: int, concentration: Float[Scalar, ""]
 
 
 def largest(values: Float[Array, " K"], exists: Bool[Array, " K"], max_active: Int[Scalar, ""]) -> Bool[Array, " K"]:
-    """The `max_active` experts with the largest values; ties go to the first."""
+    """Return the `max_active` experts with the largest values. Ties go to the first."""
     index = jnp.arange(values.shape[0], dtype=jnp.int32)
     is_tied_before = (values[None, :] == values[:, None]) & (index[None, :] < index[:, None])
     is_before = exists[None, :] & ((values[None, :] > values[:, None]) | is_tied_before)
@@ -136,7 +142,7 @@ def largest(values: Float[Array, " K"], exists: Bool[Array, " K"], max_active: I
 
 
 def check_weights(weights: Any, max_active: int | None = None) -> None:
-    """Refuse invalid merging weights.
+    """Check that merging weights are valid.
 
     Raises: InvalidValueError unless `weights` (K,) are at least 0 and sum to 1 up to rounding, (1a), with at most
         `max_active` of them above 0, (1b).
