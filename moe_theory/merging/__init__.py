@@ -21,7 +21,7 @@ from moe_theory.merging import policies as policies
 from moe_theory.merging import rewards as rewards
 from moe_theory.merging import theory as theory
 from moe_theory.merging import tree as tree
-from moe_theory.merging.online import Estimate as Estimate
+from moe_theory.merging.online import RewardEstimate as RewardEstimate
 from moe_theory.merging.online import Row as Row
 from moe_theory.merging.online import Stream as Stream
 from moe_theory.merging.online import compare as compare

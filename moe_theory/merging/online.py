@@ -183,7 +183,7 @@ def compare(
     return outcomes
 
 
-class Estimate(NamedTuple):
+class RewardEstimate(NamedTuple):
     """Mean reward of a policy over replicates, with a 95 % interval by Student's t."""
 
     mean: float
@@ -200,7 +200,7 @@ def compare_replicates(
     num_slots: int = 200,
     reading: Reading | None = None,
     max_active: int | None = None,
-) -> dict[str, Estimate]:
+) -> dict[str, RewardEstimate]:
     """Return each policy's mean reward over replicates. Replicate r serves `open_stream(r)` with seed r.
 
     This is a Python loop over replicates, policies and slots: `serve` may be any program. A `merging.system` runs
@@ -209,7 +209,7 @@ def compare_replicates(
     Args:
         replicates: at least 2. All policies serve the same slots in each, so that their rewards can be paired.
         names, num_slots, reading, max_active: as for `compare`.
-    Raises: InvalidValueError for fewer than 2 replicates, and the errors of `compare`.
+    Raises: as `compare`; InvalidValueError for fewer than 2 replicates.
 
     Examples:
         >>> import numpy as np
@@ -242,12 +242,12 @@ def compare_replicates(
     return {name: _estimate(np.array(values)) for name, values in rewards.items()}
 
 
-def _estimate(rewards: Float[np.ndarray, " B"]) -> Estimate:
+def _estimate(rewards: Float[np.ndarray, " B"]) -> RewardEstimate:
     from scipy import stats  # half a second to import, which only this function needs
 
     mean = float(rewards.mean())
     reach = float(stats.t.ppf(0.975, len(rewards) - 1) * rewards.std(ddof=1) / math.sqrt(len(rewards)))
-    return Estimate(mean, mean - reach, mean + reach, rewards)
+    return RewardEstimate(mean, mean - reach, mean + reach, rewards)
 
 
 def params_for(policy: str, num_experts: int, reading: Reading | None = None, max_active: int | None = None) -> Params:

@@ -59,7 +59,14 @@ def slot_reward(feedback: Feedback) -> Float[Array, ""]:
 
 
 def is_empty_slot(feedback: Feedback) -> Bool[Array, ""]:
-    """Return whether a slot has no requests, so that nothing can be learned from it."""
+    """Return whether a slot has no requests, so that nothing can be learned from it.
+
+    Examples:
+        >>> import numpy as np
+        >>> from moe_theory.merging import Feedback, rewards
+        >>> bool(rewards.is_empty_slot(Feedback(rewards=np.zeros(2), counts=np.zeros(2, int))))
+        True
+    """
     return jnp.sum(feedback.counts) == 0
 
 

@@ -152,7 +152,7 @@ def test_the_error_is_split_over_verdicts_and_experiments_run_once_a_reading(mon
         is_finished = True
 
         def tasks(self):
-            calls.append(self.name)
+            calls.append(self)
             return iter(())
 
         def runs(self):
