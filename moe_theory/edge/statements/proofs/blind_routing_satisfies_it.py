@@ -25,7 +25,7 @@ AXES, SAMPLES = range(3), 2  # noise uniform on axes: E uu' = I/p, which is all 
 
 
 def after(model, truth, columns):
-    """(9), by one column after the other, each across the ones before."""
+    """Return the model after (9), with columns orthogonalized one after another."""
     basis = []
     for column in columns:
         left = list(map(Fraction, column))

@@ -25,7 +25,7 @@ TRUTHS = [(COMMON + SIGMA_0, COMMON), (COMMON, COMMON + SIGMA_0)]
 
 
 def mean_error(kinds: tuple[int, ...]) -> Fraction:
-    """Of the tasks so far, at one server that has had them all: its final model against each truth."""
+    """Return the mean error of a server's final model over all its tasks."""
     model = [Fraction(0), Fraction(0)]
     for kind in kinds:
         model[kind] = TRUTHS[kind][kind]

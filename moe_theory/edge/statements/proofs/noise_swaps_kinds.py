@@ -29,7 +29,7 @@ EXPERTS = 3
 
 
 def share(gates, at, m):
-    """pi_m where a gate of g gives the output g ln(2) at 1: powers of two stand for exponentials."""
+    """Return pi_m, where a gate g has the output g ln(2) at 1, so exponentials are powers of two."""
     powers = [Fraction(2) ** (gate * at) for gate in gates]
     return powers[m] / sum(powers)
 

@@ -31,7 +31,7 @@ def dot(one, other):
 
 
 def steps(experts, server, total, signal):
-    """Changes of <theta, signal> by a task of this server at gates of 0, in units of eta |dw|; x is `total`."""
+    """Return the changes of <theta, signal> by a task of this server at gates 0, in units of eta |dw|. x is `total`."""
     pi = Fraction(1, experts)
     return [-pi * ((m == server) - pi) * dot(total, signal) for m in range(experts)]
 

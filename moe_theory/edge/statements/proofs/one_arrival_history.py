@@ -26,7 +26,7 @@ RATIO = 1 - Fraction(SAMPLES, FEATURES)
 
 
 def errors(load: int, task: int) -> tuple[Fraction, Fraction]:
-    """Mean error of a task of one server after `load` of them, and the right side of (34), over all kinds."""
+    """Return a task's mean error after `load` tasks of a server, and the right side of (34), over all types."""
     found = stated = Fraction(0)
     for kinds in product(TRUTHS, repeat=load):
         own = kinds[task]

@@ -28,7 +28,7 @@ EXPERTS = 3  # M; N = 2
 
 
 def farthest(signs: tuple[int, ...], gates: list[Fraction], step: Fraction, rounds: int) -> Fraction:
-    """Largest distance of a gate from -c (a - mean a), on any route, for any kinds and pi within (1 +- 4G)/M."""
+    """Return the largest distance of a gate from -c (a - mean a), for any routes, types and pi within (1 +- 4G)/M."""
     ideal = [-step * (a - Fraction(sum(signs), EXPERTS)) for a in signs]
     found = max(abs(gate - one) for gate, one in zip(gates, ideal, strict=True))
     if rounds == 0:

@@ -28,7 +28,7 @@ DELTA = Fraction(sum((one - other) ** 2 for one, other in product(TRUTHS, repeat
 
 
 def error(servers: tuple[int, ...]) -> Fraction:
-    """T E[G_T] over all sequences of kinds, along a route that does not depend on them."""
+    """Return T E[G_T] over all sequences of task types, along a route that does not depend on them."""
     total = Fraction(0)
     for kinds in product(TRUTHS, repeat=len(servers)):
         models = dict(zip(servers, kinds, strict=True))  # the last kind of each
@@ -37,7 +37,7 @@ def error(servers: tuple[int, ...]) -> Fraction:
 
 
 def stated(servers: tuple[int, ...], ratio: Fraction) -> Fraction:
-    """T times (22)."""
+    """Return T times the right side of (22)."""
     faded = [ratio ** servers.count(m) for m in servers]
     return sum(each * W + (1 - each) * DELTA for each in faded)
 

@@ -24,7 +24,7 @@ from fractions import Fraction
 
 
 def limit(features: int, samples: int, kinds: int) -> Fraction:
-    """Fixed point of the moments, by elimination; the error of an earlier task there."""
+    """Return the error of an earlier task at the fixed point of the moments, by elimination."""
     rank, across, other = features - samples, features - 1, 1 - Fraction(1, kinds)
     c, square = Fraction(rank, across), Fraction(rank * (rank + 2), across * (across + 2))
     k2 = (c - square) / (across - 1)

@@ -26,13 +26,13 @@ MOVE = Fraction(1, 100)  # eta |dw| <v, v>: one first task
 
 
 def shares(outputs):
-    """Bounds of pi, by 1 + x <= e^x <= 1 / (1 - x)."""
+    """Return bounds of pi, by 1 + x <= e^x <= 1 / (1 - x)."""
     lows, highs = [1 + low for low, _ in outputs], [1 / (1 - high) for _, high in outputs]
     return [(a / (a + sum(highs) - b), b / (b + sum(lows) - a)) for a, b in zip(lows, highs, strict=True)]
 
 
 def fresh_lead(order, lag):
-    """Whether all servers without a task of the kind stay above those with one, whose steps come `lag` tasks late."""
+    """Return whether servers without a task of the type stay above all others, if steps come `lag` tasks late."""
     outputs, pending, had, leads = [(Fraction(0), Fraction(0))] * EXPERTS, [], set(), True
     for chosen in order:
         pending.append((chosen, shares(outputs)))

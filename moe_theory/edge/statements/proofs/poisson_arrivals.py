@@ -26,13 +26,13 @@ assert Fraction(628, 100) > ROOT**2
 
 
 def normal_tail(z: int, halves: int) -> Fraction:
-    """Above P(Z > z) <= phi(z)/z, with halves = z^2/2 rounded down, by a partial sum of the series of e^halves."""
+    """Return a bound above phi(z)/z >= P(Z > z), by a partial sum of e^halves, with halves = z^2/2 rounded down."""
     power = sum(Fraction(halves**k, factorial(k)) for k in range(40))
     return 1 / (power * ROOT * z)
 
 
 def more_than(count: int) -> Fraction:
-    """Chance of more arrivals of a kind in d_u rounds."""
+    """Return the probability of more than `count` arrivals of a type in d_u rounds."""
     each = [comb(WINDOW, k) * (KINDS - 1) ** (WINDOW - k) for k in range(count + 1, WINDOW + 1)]
     return Fraction(sum(each), KINDS**WINDOW)
 

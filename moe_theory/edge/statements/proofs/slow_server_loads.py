@@ -25,7 +25,7 @@ from fractions import Fraction
 
 
 def share(experts: int, slow: int, rounds: int) -> Fraction:
-    """E f of a server that takes `slow` rounds a task, by exact recursion over rounds."""
+    """Return E f of a server that takes `slow` rounds per task, by exact recursion over rounds."""
     chosen = []
     for _ in range(rounds):
         chosen.append((1 - sum(chosen[max(0, len(chosen) - slow + 1) :])) / Fraction(experts))

@@ -29,7 +29,7 @@ STATES = {(0, 0): 100, (0, 1): 33, (1, 0): 24, (1, 1): 12, (2, 0): 36}  # rounds
 
 
 def choices(state):
-    """Who may be chosen in a round, the state of the next, and with what chance."""
+    """Yield each server that may be chosen in a round, the next state, and the probability."""
     idle = [m for m in range(EXPERTS) if m > 1 or state[m] == 0]
     for m in idle:
         yield m, tuple(SLOW[k] - 1 if k == m else max(state[k] - 1, 0) for k in (0, 1)), Fraction(1, len(idle))

@@ -28,7 +28,7 @@ HALF, SIDE = Fraction(1, 2), 3
 
 
 def after(word, start):
-    """<v_n, w> / sigma_0 in one plane, after these kinds."""
+    """Return <v_n, w> / sigma_0 in one plane, after tasks of these types."""
     y = list(start)
     for kind in word:
         move = 1 - y[kind]  # |dw| / sigma_0, and dw = |dw| v
