@@ -1,4 +1,4 @@
-"""Counterexample to Propositions 2 (end) and 3: half of the tasks are misrouted and change models, not o(1).
+"""Counterexample to Propositions 2 (end) and 3: half of the time a task is misrouted, or changes a model.
 
 The paper says that both probabilities are o(1). Let N = 2, ground truths w = +-sigma_0 e, signals v = +-e, s = beta =
 1, r uniform on (0, lambda), lambda = sigma_0^0.25 = o(1), and c = eta sigma_0/M.

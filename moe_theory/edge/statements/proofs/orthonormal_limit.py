@@ -7,8 +7,8 @@ As P_t w_t = w_t, a task sets w to S w + w_t. S = I - P_t is a uniformly random 
 dimensions across v_t. There E S = c I with c = (p - s)/D, and E[S A S] = k1 A + k2 tr(A) I with k1 + k2 D = c and k1 +
 k2 = E S_11^2 = (p - s)(p - s + 2)/(D (D + 2)). Let b = 1 - 1/N, R = E|w|^2, a = E(w'v_k)^2 and m = E w'v_k.
 Task-independent routing maps R to 1 + c (R - a), a to 1/N + b (k1 a + k2 (R - a)), and m to 1/N + b c m, a contraction.
-At its fixed point an earlier task has the error R + 1 - 2 m. It is 2.19 |w_n|^2 for p = 15, s = 10, N = 10, where Delta
-= 2 b = 1.8 |w_n|^2. At s = 1 it is N - 1.
+At its fixed point an earlier task has the error R + 1 - 2 m. It is 2.19 |w_n|^2 for p = 15, s = 10, N = 10 of Fig. 3,
+where Delta = 2 b = 1.8 |w_n|^2. At s = 1 a model is the sum of the ground truths served, and the error is N - 1.
 
 Robust: any servers, delays, beta and amount of noise. Any s, p and N, except sizes at which the two values agree, as N
 = 2 at s = 1.
