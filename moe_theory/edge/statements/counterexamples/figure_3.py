@@ -1,4 +1,8 @@
-"""Sentences on Fig. 3 (a), and the gain: with v = w the router tells no kinds apart within T = 3000."""
+"""Counterexample to Fig. 3 (a) and to the gain: with v = w the router learns no task types within T = 3000.
+
+Signals are the ground truths. At the end the error per coordinate exceeds sigma_0^2 = 0.36. The error is larger than
+after 300 rounds, and above 95 % of the error of uniform routing.
+"""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""Propositions 2 and 3 and Theorem 1 as sigma_0 falls: gates stay close, models keep moving, no server specialises."""
+"""Counterexample to Propositions 2 and 3 and Theorem 1: as sigma_0 falls, models keep changing after T_1."""
 
 import math
 import sys

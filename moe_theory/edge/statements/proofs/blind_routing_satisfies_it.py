@@ -1,19 +1,19 @@
-"""Theorem 1, Eq. (23), Lemma 9, first sentence: vacuous; routing that looks at nothing satisfies both.
+"""Theorem 1, Eq. (23), and Lemma 9, first sentence, are vacuous: task-independent routing satisfies both.
 
-Models stay of the truths' size whoever gets which task: every difference of errors is O(sigma_0^2), also by a routing
-that does not learn, and so neither statement tells Algorithm 1 from it. Let routes not depend on the features, s >= 2,
-sigma_t > 0, no truth be larger than K = O(sigma_0). A task sets its server's model to (I - P) w + P w_t, P the
-projector on its samples: two orthogonal parts. The s - 1 columns of noise span a uniformly random subspace, so that E|P
-w|^2 >= ((s - 1)/p) |w|^2. A task takes E|w|^2 to at most (1 - (s - 1)/p) E|w|^2 + K^2, from 0 on: it is at most K^2
-p/(s - 1) for ever, and the expected error of any task at any time at most 2 K^2 (1 + p/(s - 1)) = O(sigma_0^2). Without
-an expectation, as Lemma 9 is printed, it is so but for a chance of 1/k at k times it.
+Suppose that routing ignores the features, s >= 2, sigma_t > 0, and |w_n| <= K = O(sigma_0) for all ground truths. Then
+every expected error, and every difference of errors, is at most 2 K^2 (1 + p/(s - 1)) = O(sigma_0^2), at any time. A
+task sets its server's model w to (I - P) w + P w_t, where P projects onto the samples. The two parts are orthogonal.
+The s - 1 noise columns span a uniformly random subspace, so E|P w|^2 >= ((s - 1)/p) |w|^2. Hence one task takes E|w|^2
+to at most (1 - (s - 1)/p) E|w|^2 + K^2. From 0 on, E|w|^2 <= K^2 p/(s - 1) at all times. The printed Lemma 9 has no
+expectation. It then holds up to a factor k with probability 1 - 1/k.
 
-Robust: the servers, delays, loads, kinds and signals, M, T, beta and the size of the noise.
+Robust: any servers, delays, loads, task types, signals, M, T, beta and size of the noise.
 
-Objection: O(sigma_0^2) is meant with one cluster's constant. That is in the text: judged by itself, and false.
+Objection: O(sigma_0^2) may mean the error within one cluster. This version is assessed separately and is false.
 
-Caveat: truths of size O(sigma_0), as in the proof of Lemma 3. Two samples or more, and noise: at s = 1 one model alone
-fits truths +-sigma_0 along the bisector of two signals at an angle a, sigma_0 cot(a/2) across: order 1 at a = sigma_0.
+Caveat: ground truths of size O(sigma_0), as in the proof of Lemma 3, noise, and s >= 2. At s = 1 one model can fit
+ground truths +-sigma_0 along the bisector of two signals at an angle a. It is sigma_0 cot(a/2) long across it, of order
+1 at a = sigma_0.
 """
 
 import sys
@@ -25,7 +25,7 @@ AXES, SAMPLES = range(3), 2  # noise uniform on axes: E uu' = I/p, which is all 
 
 
 def after(model, truth, columns):
-    """(9), by one column after the other, each across the ones before."""
+    """Return the model after (9), with columns orthogonalized one after another."""
     basis = []
     for column in columns:
         left = list(map(Fraction, column))

@@ -1,16 +1,19 @@
-"""Fig. 3 (b), the error grows: two kinds with a part in common; the error falls from K^2 to sigma_0^2.
+"""Counterexample to Fig. 3 (b): with a common part in all ground truths the error falls from K^2 to sigma_0^2.
 
-What all truths have in common is learned by any routing, and each task adds to it. p = N = 2, one sample, v_1 = e_1 and
-v_2 = e_2, w_1 = (K + sigma_0, K), w_2 = (K, K + sigma_0): they are sigma_0 apart in each entry, as Assumption 1 asks. A
-task sets one entry of its server's model, to K + sigma_0. A server that has had one kind is K away from its truth, one
-that has had both sigma_0 from each of them. The first task leaves an error of K^2, and once all servers have met both
-kinds, as they do if routes do not look at the task, it is sigma_0^2: at K = 1 and sigma_0 = 1/10 a hundredth.
+The figure's text says that the error grows under offloading. Any routing learns the common part of all ground truths,
+and each task adds to it. Let p = N = 2, s = 1, v_1 = e_1, v_2 = e_2, w_1 = (K + sigma_0, K) and w_2 = (K, K + sigma_0).
+They differ by sigma_0 in each entry, as Assumption 1 requires.
 
-Robust: M, delays, N, the strategy. In general, by the recursion for isotropic samples, the error of a server with L
-tasks is r^L W + (1 - r^L)(1 - 1/L) Delta, W the truths' mean square: it ends below W only if W is above Delta.
+A task sets one entry of its server's model to K + sigma_0. A server that has served one task type is K away from its
+ground truth. A server that has served both is sigma_0 away from each. So the first task leaves an error of K^2. Under
+task-independent routing every server serves both types in the end, and then the error is sigma_0^2. At K = 1 and
+sigma_0 = 1/10 it falls to a hundredth.
 
-Objection: truths have mean 0, as in our runs of Fig. 3. The paper says how far they are apart. With W at most Delta the
-sentence holds.
+Robust: any M, delays, N and strategy. In general, with isotropic samples, a server with L tasks has the error r^L W +
+(1 - r^L)(1 - 1/L) Delta, where W is the mean square of the ground truths. It ends below W only if W is above Delta.
+
+Objection: the ground truths have mean 0, as in our runs of Fig. 3. The paper only says how far apart they are. The
+sentence holds if W is at most Delta.
 """
 
 import sys
@@ -22,7 +25,7 @@ TRUTHS = [(COMMON + SIGMA_0, COMMON), (COMMON, COMMON + SIGMA_0)]
 
 
 def mean_error(kinds: tuple[int, ...]) -> Fraction:
-    """Of the tasks so far, at one server that has had them all: its final model against each truth."""
+    """Return the mean error of a server's final model over all its tasks."""
     model = [Fraction(0), Fraction(0)]
     for kind in kinds:
         model[kind] = TRUTHS[kind][kind]

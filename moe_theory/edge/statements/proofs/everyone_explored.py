@@ -1,15 +1,17 @@
-"""Appendix C, after Lemma 8: each expert has eta^-1 sigma_0^-0.5 tasks by T_1.
+"""Appendix C, after Lemma 8: every expert serves eta^-1 sigma_0^-0.5 tasks by T_1, with probability 1 - delta.
 
-Let X = eta^-1 sigma_0^-0.5, K = ln(M/delta), T_1 = d_u + ceil(X M K), M >= d_u, and suppose that each idle server is
-chosen with chance 1/(2M) or more, whatever came before. While a server has had fewer than X tasks it was busy for X
-d_u <= X M rounds at most, so that it was idle for X M (K - 1) others. It has fewer than X by T_1 with a chance of at
-most P(Bin(n, 1/(2M)) < X), n = X M (K - 1). By Chernoff, at e^-1, that is at most exp(X - (1 - 1/e) X (K - 1)/2), and
-with 1 - 1/e > 0.63 at most exp(-X (0.315 K - 1.315)). M of these are below delta = M e^-K where X (0.315 K - 1.315) >=
-K: for K >= 8 and X >= 7, and both tend to infinity.
+Let X = eta^-1 sigma_0^-0.5, K = ln(M/delta), T_1 = d_u + ceil(X M K) and M >= d_u. Suppose that each idle server is
+chosen with probability at least 1/(2M), whatever happened before.
 
-Caveat: that each idle server is chosen with chance 1/(2M) or more is supposed and not shown. It is so where r is wide
-beside the gates; the paper says, without a proof, that a server's chance of a visit is above that of uniform routing.
-M >= d_u is Proposition 1's.
+A server with fewer than X tasks was busy for at most X d_u <= X M rounds, so it was idle for at least n = X M (K - 1)
+rounds. It has fewer than X tasks at T_1 with probability at most P(Bin(n, 1/(2M)) < X). By Chernoff's bound at e^-1
+this is at most exp(X - (1 - 1/e) X (K - 1)/2). As 1 - 1/e > 0.63, it is at most exp(-X (0.315 K - 1.315)). The sum over
+M servers is below delta = M e^-K if X (0.315 K - 1.315) >= K. This holds for K >= 8 and X >= 7, and both tend to
+infinity.
+
+Caveat: each idle server is chosen with probability at least 1/(2M). We assume this and do not show it. It is true if r
+is wide compared with the gates. The paper says, without a proof, that a server is visited with a higher probability
+than under uniform routing. M >= d_u is a condition of Proposition 1.
 """
 
 import sys

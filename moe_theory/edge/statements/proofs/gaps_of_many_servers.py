@@ -1,20 +1,21 @@
-"""(28) and (17), second case: with M as Proposition 1 asks all gaps are o(sigma_0^0.5), whatever delays, r and signals.
+"""(28) and (17), second case: with as many servers as Proposition 1 requires, all gaps are o(sigma_0^0.5).
 
-By the proof of Lemma 4 no output is above H = A sigma_0^0.5 ln(M/delta) in size up to T_1, for ln(M/delta) =
-o(sigma_0^-0.5). So every probability, of any expert for any task, is between e^(-2H)/M and e^(2H)/M, and any two are
-within (e^(2H) - e^(-2H))/M <= 5H/M for H <= 1/2: all gaps are O(sigma_0^0.5 ln(M/delta)/M). Let M >= c N M_th
-ln(1/delta), N >= 2. Then ln(M/delta)/M <= ln(M)/M + 1/(c N M_th), and both terms tend to 0 as delta does: M_th is at
-least (d_u (1 - 1/N)/N)^0.5 Phi^-1(1 - delta), which has no bound. For delta = e^-k, k >= 4, that quantile is above
-k^0.5, by P(g > x) >= e^(-x^2/2) (2 pi)^-0.5 x/(1 + x^2). So over sigma_0^0.5 all gaps tend to 0, up to T_1 and a round
-later.
+By the proof of Lemma 4 no output exceeds H = A sigma_0^0.5 ln(M/delta) in size up to T_1, if ln(M/delta) =
+o(sigma_0^-0.5). So all probabilities are between e^(-2H)/M and e^(2H)/M. For H <= 1/2 two of them differ by at most
+(e^(2H) - e^(-2H))/M <= 5H/M. All gaps are O(sigma_0^0.5 ln(M/delta)/M).
 
-Robust: delays, who is chosen, r, signals, truths, N, d_u, c; sets (15) are not used.
+Let M >= c N M_th ln(1/delta) and N >= 2. Then ln(M/delta)/M <= ln(M)/M + 1/(c N M_th). Both terms tend to 0 with delta,
+because M_th is at least (d_u (1 - 1/N)/N)^0.5 Phi^-1(1 - delta), which is unbounded. For delta = e^-k and k >= 4 this
+quantile is above k^0.5, by P(g > x) >= e^(-x^2/2) (2 pi)^-0.5 x/(1 + x^2). So all gaps divided by sigma_0^0.5 tend to
+0, up to T_1 and one round later.
 
-Objection: M may stay as it is while sigma_0 falls. Proposition 1, by which the system converges, has delta = o(1), and
-M grows with it. At a fixed M the gaps are O(sigma_0^0.5 ln(M/delta)), and may be of that order: where servers differ in
-speed and r is wide, as for Lemma 8.
+Robust: any delays, chosen servers, r, signals, ground truths, N, d_u and c. The proof does not use the sets (15).
 
-Caveat: that of Lemma 4, which it rests on: moves as of truths of size O(sigma_0), and bounded columns.
+Objection: M may stay fixed while sigma_0 falls. But Proposition 1, by which the system converges, has delta = o(1), and
+M grows as delta falls. At a fixed M the gaps are O(sigma_0^0.5 ln(M/delta)). They can have this order if servers differ
+in speed and r is wide, as for Lemma 8.
+
+Caveat: the assumptions of Lemma 4 hold, namely updates as for ground truths of size O(sigma_0), and bounded columns.
 """
 
 import sys

@@ -1,13 +1,16 @@
-"""Proposition 4, what holds instead: the moments of a single expert's model.
+"""Proposition 4, corrected: the moments of a single expert's model follow an exact recursion.
 
-Let p >= 3, u = v_t/|v_t|, D = p - 1, and let s = 1 or sigma_t > 0. The noise columns span, across u, a uniformly
-random subspace of dimension s - 1: S = I - P_t is a random projector of rank q = p - s in the D dimensions across u.
+Let p >= 3, u = v_t/|v_t|, D = p - 1, and s = 1 or sigma_t > 0. Across u, the noise columns span a uniformly random
+subspace of dimension s - 1. So S = I - P_t is a random projector of rank q = p - s in the D dimensions across u.
+
 By symmetry E S = (q/D) I there, and E[S A S] = k1 A + k2 tr(A) I for symmetric A. The trace gives k1 + k2 D = q/D. For
-A = e_1 e_1' the entry (1, 1) is S_11^2, and S_11 is the squared length of a unit vector's projection, Beta(q/2, (D -
-q)/2): k1 + k2 = q (q + 2)/(D (D + 2)). Hence k2 = q (D - q)/(D (D - 1)(D + 2)), k1 = q (D q + D - 2)/(D (D - 1)(D +
-2)). With e = w - w_t before and e+ = S e after a task, E e+ e+' = k1 Pi E[e e'] Pi + k2 tr(Pi E[e e']) Pi, Pi = I - u
-u'. Offloading that looks at no task gives each server independent tasks: so G_T given the loads is that of single
-experts, exactly.
+A = e_1 e_1' the entry (1, 1) is S_11^2, where S_11 has the distribution Beta(q/2, (D - q)/2) of a squared projected
+length. So k1 + k2 = q (q + 2)/(D (D + 2)). Hence k2 = q (D - q)/(D (D - 1)(D + 2)) and k1 = q (D q + D - 2)/(D (D -
+1)(D + 2)).
+
+Let e = w - w_t before a task and e+ = S e after it. With Pi = I - u u', E e+ e+' = k1 Pi E[e e'] Pi + k2 tr(Pi E[e e'])
+Pi. Task-independent offloading gives each server independent tasks. So, given the loads, G_T is exactly that of single
+experts.
 """
 
 import sys

@@ -1,12 +1,13 @@
-"""Proposition 4, last line: every column isotropic and drawn anew.
+"""Proposition 4, last line, holds if every column is isotropic and redrawn for each task.
 
-Offloading to the nearest or the fastest server looks neither at features nor at kinds. If every column of X_t is
-isotropic and drawn anew, E P_t = (s/p) I, and the error of a task w_i at a server with L tasks is, as for (34), r^L
-|w_i|^2 + sum_l (1 - r) r^{L - l} |w_l - w_i|^2, r = 1 - s/p. Kinds are independent, so that E|w_l - w_i|^2 = Delta but
-for l = i, where it is 0. Over a server's tasks: L r^L W + (L - 1) (1 - r^L) Delta. Over all servers, with K of them in
-use, T E[G_T] = sum_m L_m r^{L_m} (W - Delta) + T Delta - sum_m (1 - r^{L_m}) Delta. L r^L <= r + ... + r^L <= r/(1 -
-r) = (p - s)/s <= p/s, and K <= M, so that E[G_T] is within M (p |W - Delta| + Delta) / T of Delta, whatever the loads
-are.
+Offloading to the nearest or the fastest server ignores features and task types. If every column of X_t is isotropic and
+redrawn, then E P_t = (s/p) I. As for (34), a task w_i at a server with L tasks has the error r^L |w_i|^2 + sum_l (1 -
+r) r^{L - l} |w_l - w_i|^2 with r = 1 - s/p.
+
+Task types are independent, so E|w_l - w_i|^2 = Delta, except for l = i, where it is 0. The sum over a server's tasks is
+L r^L W + (L - 1) (1 - r^L) Delta. Over all servers, K of which are in use, T E[G_T] = sum_m L_m r^{L_m} (W - Delta) + T
+Delta - sum_m (1 - r^{L_m}) Delta. Here L r^L <= r + ... + r^L <= r/(1 - r) = (p - s)/s <= p/s, and K <= M. So E[G_T] is
+within M (p |W - Delta| + Delta) / T of Delta, for any loads.
 """
 
 import sys

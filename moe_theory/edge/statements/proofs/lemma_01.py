@@ -1,12 +1,14 @@
-"""Lemma 1, Eqs. (9) and (10).
+"""Lemma 1, Eqs. (9) and (10), holds if X'X is invertible and at most one task ends per round.
 
-Let X have full column rank, as with one column, or with noise and s <= p. Let w0 be the model before, and w* = w0 + X
-(X'X)^-1 (y - X'w0). Then X'w* = X'w0 + y - X'w0 = y: it fits. Any other w that fits is w* + z with X'z = 0, and w* -
-w0 = X a for an a. So |w - w0|^2 = |w* - w0|^2 + |z|^2 + 2 z'X a, and z'X = 0: w* is nearer to w0 than any other. (10)
-is the rule that only the server of a task learns it: where one task is done a round, no other model moves then.
+Let X have full column rank, as with one column, or with noise and s <= p. Let w0 be the model before the task, and w* =
+w0 + X (X'X)^-1 (y - X'w0). Then X'w* = X'w0 + y - X'w0 = y, so w* fits the task.
 
-Caveat: X'X is taken to be invertible, and one task to be done a round. Where two servers end in the same round (9) for
-either contradicts (10) for the other; read as "not by this task" (10) holds there too.
+Any other model that fits is w* + z with X'z = 0, and w* - w0 = X a for some a. So |w - w0|^2 = |w* - w0|^2 + |z|^2 + 2
+z'X a, and z'X = 0. Hence w* is nearer to w0 than any other model that fits. The update (10) says that only the server
+of a task learns it. If one task ends in a round, no other model changes in this round.
+
+Caveat: X'X is invertible, and one task ends per round. If two servers end in the same round, (9) for one contradicts
+(10) for the other. If (10) means "not by this task", it holds there too.
 """
 
 import sys

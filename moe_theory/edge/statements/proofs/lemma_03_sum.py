@@ -1,7 +1,7 @@
-"""Lemma 3, proof: gradients cancel over experts.
+"""Lemma 3, proof: the gradients cancel when summed over the experts.
 
-By (24) to (26) the gradient with respect to theta^(m) is |dw| pi_k (1[m = k] - pi_m) sum_i X_i, k = m_t. The sum over
-m is |dw| pi_k (1 - sum_m pi_m) sum_i X_i, and the probabilities of a softmax add up to 1.
+Let k = m_t. By (24) to (26) the gradient with respect to theta^(m) is |dw| pi_k (1[m = k] - pi_m) sum_i X_i. The sum
+over m is |dw| pi_k (1 - sum_m pi_m) sum_i X_i. It is 0, because the probabilities of a softmax add up to 1.
 """
 
 import sys

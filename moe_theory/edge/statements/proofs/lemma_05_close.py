@@ -1,8 +1,8 @@
-"""Lemma 5, first sentence.
+"""Lemma 5, first sentence, holds: two probabilities differ by at most half the difference of their outputs.
 
 Let d = h_m - h_m' >= 0. Then pi_m - pi_m' = (pi_m + pi_m') tanh(d/2), since both sides are (e^h_m - e^h_m')/Z. The
-first factor is at most 1, and tanh(x) <= x for x >= 0: they agree at 0, and tanh' = 1 - tanh^2 <= 1. So |pi_m -
-pi_m'| <= d/2, for all outputs, close or not.
+first factor is at most 1. For x >= 0, tanh(x) <= x, because both are 0 at 0, and tanh' = 1 - tanh^2 <= 1. So |pi_m -
+pi_m'| <= d/2 for all outputs, close or not.
 """
 
 import sys

@@ -1,17 +1,20 @@
-"""Appendix C, after Lemma 8, and (29): one sample, orthonormal kinds; some servers get a few tasks, stated sigma_0^-1.
+"""Counterexample to Appendix C, after Lemma 8, and to (29): some servers serve only a few tasks.
 
-A server pays for each kind once; when all have, no model and no gate moves again. If r is below what their outputs
-differ by, the same idle servers win for ever: with tasks of two rounds at most two a kind. With M > 2N the others get
-no more tasks. s = 1, v_n orthonormal, w_n = sigma_0 v_n, eta = sigma_0^.5, r uniform on (0, sigma_0^2.5).
+The text says that every expert serves sigma_0^-1 tasks, a number that grows as sigma_0 falls. Let s = 1, v_n
+orthonormal, w_n = sigma_0 v_n, eta = sigma_0^.5, r uniform on (0, sigma_0^2.5), and M > 2N. A server's model changes
+once for each task type. When all have changed, no model and no gate changes again. If r is below all differences of
+outputs, the same idle servers win in every later round. Tasks of two rounds occupy at most two servers per type, so the
+others receive no more tasks.
 
-Outputs are of order eta sigma_0/M, so that pi = 1/M up to that, and by (25), (26) a payment lowers the own output by
-beta (1 - 1/M) and raises all others by beta/M, in units of eta sigma_0. Who has not paid is above who has. Strengths
-differ: so do outputs, by far more than r.
+Outputs are of order eta sigma_0/M, so pi = 1/M up to this order. By (25) and (26) an update lowers its server's output
+by beta (1 - 1/M) and raises all others by beta/M, in units of eta sigma_0. Servers without an update are above those
+with one. Strengths differ, so outputs differ by far more than r.
 
-Robust: M > 2N, the law of beta, the order of tasks, delays of more rounds with more servers; eta = O(sigma_0^.5).
+Robust: any M > 2N, distribution of beta and order of tasks. Delays of more rounds need more servers. Any eta =
+O(sigma_0^.5) works.
 
-Objection: r ought to be wide. The paper asks for r = o(1), no more. With eta sigma_0/M = o(r) routes are even, and with
-s >= 2 and noise models never rest: either is the clause that we add.
+Objection: r should be wide. The paper only requires r = o(1). With eta sigma_0/M = o(r) routing is even. With s >= 2
+and noise the models keep changing. We add either of these two conditions.
 """
 
 import sys

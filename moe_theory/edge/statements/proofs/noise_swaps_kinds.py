@@ -1,19 +1,23 @@
-"""Lemma 6, Eq. (27): features with noise; it fails with a chance above 1/19 at every sigma_0, allowed is o(1).
+"""Counterexample to Lemma 6, Eq. (27): with noise it fails with probability above 1/19 at every sigma_0.
 
-With noise, features of kind n can look like those of n' and the other way round: (27) fails for one of the two cases.
-Let beta = 1, each kind have one truth, |v_n - v_n'| = 2 u, and let noise not vanish: (s - 1) sigma_t^2 = tau^2 >= 2
-u^2. Probabilities depend on X through the sum of its columns, N(v_n, tau^2 I) for X_n and N(v_n', tau^2 I) for X_n'.
-Gates are weighted sums of such columns, so that an expert's outputs tie with chance 0: each is in a set (15). If (27)
-holds for a pair of sums it fails for the pair exchanged. So the chance that it fails is at least half of the overlap of
-the laws of the pair and of the pair exchanged. Along v_n - v_n' the difference of the sums is N(2u, 2 tau^2) against
-N(-2u, 2 tau^2), and all else is alike: half of the overlap is the chance that a standard normal variable exceeds 2^0.5
-u/tau <= 1: at least its density at 2, e^-2 (2 pi)^-0.5 > 1/19. (27), without a probability, is read as allowing o(1).
+We read (27), which has no probability, as allowing o(1). With noise, features of type n can look like those of n', and
+vice versa. Let beta = 1, |v_n - v_n'| = 2 u, one ground truth per type, and (s - 1) sigma_t^2 = tau^2 >= 2 u^2.
 
-Robust: truths, signals, gates, router, delays and M do not matter; for any noise that does not vanish there is such a
-bound. With vanishing noise the chance tends to 0.
+1. Probabilities depend on X through the sum of its columns, N(v_n, tau^2 I) for X_n and N(v_n', tau^2 I) for X_n'.
+Outputs tie with probability 0, so each expert is in a set (15).
 
-Objection: X_n may be meant as the signal alone, as in Appendix A. Then the statement is the one that we call amended;
-Lemma 6 and Appendix C say that X_n contains the signal, and Definition 1 has noise in it.
+2. If (27) holds for a pair of sums, it fails for the exchanged pair. So it fails with at least half of the overlap of
+the distributions of the pair and the exchanged pair.
+
+3. Along v_n - v_n' the difference of the sums is N(2u, 2 tau^2) against N(-2u, 2 tau^2). All else is equal. Half of the
+overlap is the probability that a standard normal variable exceeds 2^0.5 u/tau <= 1. It is at least the density at 2,
+e^-2 (2 pi)^-0.5 > 1/19.
+
+Robust: any ground truths, signals, gates, router, delays and M. Any noise that does not vanish has such a bound. With
+vanishing noise the probability tends to 0.
+
+Objection: X_n may mean the signal alone, as in Appendix A. Then the lemma holds, as our condition says. But Lemma 6 and
+Appendix C say that X_n contains the signal, and Definition 1 has noise in it.
 """
 
 import sys
@@ -25,7 +29,7 @@ EXPERTS = 3
 
 
 def share(gates, at, m):
-    """pi_m where a gate of g gives the output g ln(2) at 1: powers of two stand for exponentials."""
+    """Return pi_m, where a gate g has the output g ln(2) at 1, so exponentials are powers of two."""
     powers = [Fraction(2) ** (gate * at) for gate in gates]
     return powers[m] / sum(powers)
 

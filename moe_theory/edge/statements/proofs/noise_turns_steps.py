@@ -1,22 +1,22 @@
-"""Lemma 3, both cases: noise, or two tasks that end in one round, gives steps the wrong signs, stated none.
+"""Counterexample to Lemma 3, both cases: noise, or two tasks that end in one round, reverse the signs of steps.
 
-Until the first step gates are 0, pi = 1/M, and by (24) to (26) a task of signal v adds -eta |dw| (1/M)(1 - 1/M) x'u to
-its server's output for u, and eta |dw| M^-2 x'u to each other's, x = beta v + xi the sum of the columns, xi normal with
-deviation tau = (s - 1)^0.5 sigma_t. x'v has the sign of beta |v| + tau g, g standard normal: for tau >= beta |v| signs
-are wrong with a chance of at least P(g < -1) >= e^-2 (2 pi)^-0.5 > 1/19, at every sigma_0.
+Until the first step gates are 0 and pi = 1/M. By (24) to (26) a task of signal v adds -eta |dw| (1/M)(1 - 1/M) x'u to
+its server's output for u, and eta |dw| M^-2 x'u to every other. Here x = beta v + xi is the sum of the columns, and xi
+is normal with deviation tau = (s - 1)^0.5 sigma_t. So x'v has the sign of beta |v| + tau g with g standard normal. For
+tau >= beta |v| signs are wrong with probability at least P(g < -1) >= e^-2 (2 pi)^-0.5 > 1/19, at every sigma_0.
 
-No noise: let s = beta = |v| = 1, w = sigma_0 v. Own: server 1 has learned kind 1; then server 2 gets kind 1 for two
-rounds, server 1 again for one, and both end together. Server 1 moves by 0, server 2 by sigma_0: server 1's output for
-v_1 rises, by eta sigma_0/M^2 up to 1 + o(1). Others: servers 1 and 2 end their first tasks together, of kinds 1 and 2,
-v_1'v_2 = 3/5: server 2's output for v_1 changes by (1 - 3 (M - 1)/5) eta sigma_0/M^2, a fall for M > 2.
+Without noise let s = beta = |v| = 1 and w = sigma_0 v. Own output: server 1 knows type 1. It and server 2 end tasks of
+type 1 together. Their models change by 0 and sigma_0, and server 1's output for v_1 rises, by eta sigma_0/M^2 up to 1 +
+o(1). Others: servers 1 and 2 end first tasks of types 1 and 2, v_1'v_2 = 3/5. Server 2's output for v_1 changes by (1 -
+3 (M - 1)/5) eta sigma_0/M^2, a fall for M > 2.
 
-Robust: truths, M, eta, the law of beta; smaller noise has a smaller chance. What server 1 moves by is 0 whatever the
-gates are, and (11) as printed, which sums both moves, raises its output by more.
+Robust: any ground truths, M, eta and distribution of beta. Smaller noise has a smaller probability. Server 1's model
+changes by 0 for any gates. The printed (11), which sums both updates, raises its output by more.
 
-Objection: by Section III x = O(y) means x < c_1 |y|, so that -O(sigma_0), taken by that, allows a step of any sign. The
-words after Lemma 8 do not: by Lemma 3 the own output is reduced and the others are increased, and who gets the next
-task is concluded from that. Without noise, and with one task that ends a round, each step has these signs. Over 3/5 of
-all tasks end beside another if one comes each round and delays are drawn evenly from one to ten.
+Objection: by Section III x = O(y) means x < c_1 |y|, so -O(sigma_0) would allow any sign. The words after Lemma 8 do
+not. They say that Lemma 3 reduces the own output and increases the others, and conclude who gets the next task. Without
+noise, and with one task ending per round, the signs are right. With one task per round and delays uniform on one to
+ten, over 3/5 of all tasks end together with another.
 """
 
 import sys
@@ -31,7 +31,7 @@ def dot(one, other):
 
 
 def steps(experts, server, total, signal):
-    """Changes of <theta, signal> by a task of this server at gates of 0, in units of eta |dw|; x is `total`."""
+    """Return the changes of <theta, signal> by a task of this server at gates 0, in units of eta |dw|. x is `total`."""
     pi = Fraction(1, experts)
     return [-pi * ((m == server) - pi) * dot(total, signal) for m in range(experts)]
 

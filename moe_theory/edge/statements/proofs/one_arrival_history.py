@@ -1,18 +1,20 @@
-"""Lemma 9, Eq. (34): signals along truths; a server's first task leaves no error, and it says r |w_t|^2.
+"""Counterexample to Lemma 9, Eq. (34): with signals along ground truths a first task has error 0, not r |w|^2.
 
-By Definition 1 one column of X_t is beta_t v_t. Let v_n lie along w_n, as signals that are the truths themselves do: a
-task then shows its whole truth, and right after it its error is 0, which (34) has no room for. P_t w_t = w_t, for any s
-< p, beta and noise. A model that starts from 0 is w_t after its first task; (34) says an error of r |w_t|^2. With w and
--w as the truths of two kinds a model is the truth of its last task for ever: the error of task i at its server is 0
-right after it, where (34) has r^L |w|^2 and a positive term for every earlier task of the other kind; and E|w - w_i|^2
-is 2 |w|^2 for every earlier i. With v across w instead, the other s - 1 columns span a uniformly random subspace of the
-p - 1 dimensions across v, and a first task leaves (p - s)/(p - 1) of |w|^2, again not r = (p - s)/p.
+By Definition 1 one column of X_t is beta_t v_t. Let v_n lie along w_n. Then P_t w_t = w_t for any s < p, beta and
+noise. A task shows its whole ground truth, and its error is 0 right after it. A model that starts from 0 becomes w_t
+after its first task, but (34) gives an error of r |w_t|^2.
 
-Robust: t, the number of servers, delays, s, p, beta and noise do not matter; with v along w nothing is random.
+With ground truths w and -w of two types, a model is always the ground truth of its last task. The last task i has error
+0, but (34) has r^L |w|^2 plus a positive term for every earlier task of the other type. For every earlier i, E|w -
+w_i|^2 is 2 |w|^2. If v is across w instead, the other s - 1 columns span a uniformly random subspace of the p - 1
+dimensions across v. A first task then leaves (p - s)/(p - 1) of |w|^2, again not r = (p - s)/p.
 
-Objection: the proof takes features to be rotationally symmetric, as if every column were drawn anew from N(0, I). With
-that (34) is exact for blind routing, and so it is where no truth comes twice and each has an isotropic signal of its
-own. But a kind that comes again shows the same signal: by that Definition 1 and the router tell it.
+Robust: any t, number of servers, delays, s, p, beta and noise. With v along w nothing is random.
+
+Objection: the proof takes features to be rotationally symmetric, as if every column were redrawn from N(0, I). Then
+(34) is exact for task-independent routing. It is also exact if no ground truth comes twice and each has its own
+isotropic signal. But by Definition 1 a type that comes again shows the same signal, and the router recognises it by
+this signal.
 """
 
 import sys
@@ -24,7 +26,7 @@ RATIO = 1 - Fraction(SAMPLES, FEATURES)
 
 
 def errors(load: int, task: int) -> tuple[Fraction, Fraction]:
-    """Mean error of a task of one server after `load` of them, and the right side of (34), over all kinds."""
+    """Return a task's mean error after `load` tasks of a server, and the right side of (34), over all types."""
     found = stated = Fraction(0)
     for kinds in product(TRUTHS, repeat=load):
         own = kinds[task]

@@ -1,10 +1,12 @@
-"""Eq. (30), what holds instead: one of its two inequalities, for any gates.
+"""Eq. (30), corrected: for any gates, at least one of its two inequalities holds.
 
-Let features be without noise, and m in M_n, m' in M_n'. By (15) h_m(n) > h_m(n') and h_m'(n') > h_m'(n), h_m(n) =
-<theta^(m), v_n>. Their sum gives (h_m(n) - h_m'(n)) + (h_m'(n') - h_m(n')) > 0. A softmax over the experts of one task
-keeps differences: log pi_m(n)/pi_m'(n) is beta times the first bracket, log pi_m'(n')/pi_m(n') beta' times the second.
-So one of the two is positive, and with it one of the two inequalities of (30) holds: not each expert is below the
-other for its own kind. One may be below for both kinds: m' is with outputs of 1 and 2 where m has 5 and 4.
+Let features have no noise, m in M_n, m' in M_n', and h_m(n) = <theta^(m), v_n>. By (15) h_m(n) > h_m(n') and h_m'(n') >
+h_m'(n). The sum gives (h_m(n) - h_m'(n)) + (h_m'(n') - h_m(n')) > 0.
+
+A softmax over the experts of one task keeps differences. So log pi_m(n)/pi_m'(n) is beta times the first bracket, and
+log pi_m'(n')/pi_m(n') is beta' times the second. One bracket is positive, and with it one inequality of (30) holds. So
+it cannot be that each expert is below the other for its own type. One expert can be below for both types, as m' is with
+outputs of 1 and 2, where m has 5 and 4.
 """
 
 import sys

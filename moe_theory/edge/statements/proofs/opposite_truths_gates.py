@@ -1,21 +1,23 @@
-"""Eq. (17), second case, and (28): two opposite kinds; gaps are O(eta sigma_0), stated Omega(sigma_0^0.5).
+"""Counterexample to (17), second case, and (28): with two opposite types all gaps are O(eta sigma_0).
 
-Steps of a gate for two opposite kinds cancel, so that up to T_1 no gate is longer than 4 eta sigma_0/M, and all
-probabilities, of every expert and both kinds, are within O(eta sigma_0) of each other. N = 2, truths w = +-sigma_0 e,
-signals v = +-e, s = 1, beta = 1; let c = eta sigma_0/M, and a_m be the sign of expert m's last task, 0 before the
-first: its model is sigma_0 a_m e. A move dw has |dw| v = dw, so that with all pi = 1/M the steps (25) and (26)
-telescope: theta_m = -c (a_m - mean a) e, at most 2c. While |theta| <= G <= 1/4, M pi is within 1 +- 4G, and a step is
-off by at most 2 eta sigma_0 4G/M; for G = 4c that is 32 c^2, and t <= M/(16 eta sigma_0) of them 2c: on every path
-|theta| <= 4c for so long. T_1 is shorter: 16 eta sigma_0 T_1/M = O(sigma_0^0.5 ln(M/delta)). Hence all gaps are below
-8G/M = 32 eta sigma_0/M^2. Gates add up to 0: either both sets have members, or all gates and gaps are 0.
+The paper claims gaps of Omega(sigma_0^0.5). Let N = 2, ground truths w = +-sigma_0 e, signals v = +-e, s = beta = 1,
+and c = eta sigma_0/M. The steps of a gate for the two types cancel, as follows.
 
-Robust: for these two kinds delays, availability, the noise r, M, eta = O(sigma_0^0.5) and who is chosen do not matter;
-delta may be any with ln(1/delta) = o(sigma_0^-0.5). For others some do, see the objection.
+1. Let a_m be the sign of expert m's last task, 0 before the first. Its model is sigma_0 a_m e, so |dw| v = dw. With all
+pi = 1/M the steps (25) and (26) telescope to theta_m = -c (a_m - mean a) e, at most 2c in size.
 
-Objection: two opposite truths are special, and with one sample there is no noise. (17) and (28) allow both; with
-unrelated truths, orthogonal signals, four samples and noise the recorded gaps are of order sigma_0^1.5 as well. At a
-fixed M, with unequal servers and a wide r, gaps may reach sigma_0^0.5; with M as Proposition 1 asks none does
-(derivation).
+2. While |theta| <= G <= 1/4, M pi is within 1 +- 4G, and a step is off by at most 2 eta sigma_0 4G/M. For G = 4c this
+is 32 c^2. So t <= M/(16 eta sigma_0) steps are off by 2c, and |theta| <= 4c on every path.
+
+3. T_1 is shorter, as 16 eta sigma_0 T_1/M = O(sigma_0^0.5 ln(M/delta)). Hence all gaps are below 8G/M = 32 eta
+sigma_0/M^2. Gates add up to 0, so either both sets have members, or all gates and gaps are 0.
+
+Robust: any delays, availability, noise r, M, eta = O(sigma_0^0.5) and chosen servers, for these two types. Any delta
+with ln(1/delta) = o(sigma_0^-0.5). For other types some matter (see the objection).
+
+Objection: two opposite ground truths are special, and one sample has no noise. (17) and (28) allow both. Gaps of order
+sigma_0^1.5 are also measured with unrelated ground truths, orthogonal signals, four samples and noise. At a fixed M,
+with unequal servers and a wide r, gaps may reach sigma_0^0.5. With M as Proposition 1 requires none does (derivation).
 """
 
 import sys
@@ -26,7 +28,7 @@ EXPERTS = 3  # M; N = 2
 
 
 def farthest(signs: tuple[int, ...], gates: list[Fraction], step: Fraction, rounds: int) -> Fraction:
-    """Largest distance of a gate from -c (a - mean a), on any route, for any kinds and pi within (1 +- 4G)/M."""
+    """Return the largest distance of a gate from -c (a - mean a), for any routes, types and pi within (1 +- 4G)/M."""
     ideal = [-step * (a - Fraction(sum(signs), EXPERTS)) for a in signs]
     found = max(abs(gate - one) for gate, one in zip(gates, ideal, strict=True))
     if rounds == 0:

@@ -1,20 +1,21 @@
-"""Proposition 4, Eq. (22): two opposite kinds; L tasks of a server lose 2 L - 2 in mean, it says 2 L - L r^L.
+"""Counterexample to Proposition 4, Eq. (22): with two opposite types L tasks lose 2 L - 2, not 2 L - L r^L.
 
-A server's model is always the truth of its last task, whatever offloading does that does not look at tasks: the last
-one has error 0, and each of the L - 1 earlier ones 4 or 0, 2 in mean. N = 2 with truths w and -w, signals along them,
-|w| = 1, s < p samples, any beta and noise. Every arrival's data span the line of w. A task's error is 0 if it was its
-server's last, or is like the last; else it is 4. Tasks are + or - with chance 1/2 each, and servers are chosen without
-looking at that: the L tasks of a server have 2 L - 2 together. (22) has W = 1 and, with n = n' counted, Delta = 2: L
-r^L + 2 L (1 - r^L) = 2 L - L r^L for these tasks. It is above 2 L - 2 for each server if p <= 3 s, as L r^L <= r + ...
-+ r^L < r/(1 - r) = (p - s)/s <= 2. At one server the two agree for no p: L r^L = 2, with r = a/b in lowest terms, is L
-a^L = 2 b^L; then b^L divides L, which b >= 2 forbids. With n = n' left out of Delta (22) is larger still.
+Let N = 2 with ground truths w and -w, signals along them, |w| = 1, s < p, any beta and noise. The data of every arrival
+span the line of w. So a server's model is always the ground truth of its last task. A task's error is 0 if it was the
+last or equals the last, and otherwise 4. If offloading ignores types, which are + or - with probability 1/2, each of
+the L - 1 earlier tasks has mean error 2. The sum is 2 L - 2.
 
-Robust: delays, beta, noise and T do not matter; nor do the number of servers and their loads where p <= 3 s, as in
-Fig. 3, nor s and p at one server. For p > 3 s and several servers some loads may make the two equal.
+In (22) W = 1 and, with n = n' counted, Delta = 2. It gives L r^L + 2 L (1 - r^L) = 2 L - L r^L. If p <= 3 s, this is
+above 2 L - 2 for each server, as L r^L <= r + ... + r^L < r/(1 - r) = (p - s)/s <= 2. At one server the two agree for
+no p. Let r = a/b in lowest terms. Then L r^L = 2 means L a^L = 2 b^L, so b^L divides L, which is impossible for b >= 2.
+Without n = n' in Delta (22) is even larger.
 
-Objection: two opposite truths are special, and (22) is right to 1/T there. With signals along truths in general
-position it is off by a fifth at Fig. 3's sizes, for all T; and with isotropic features it still counts a task against
-itself.
+Robust: any delays, beta, noise and T. If p <= 3 s, as in Fig. 3, also any number of servers and any loads. At one
+server any s and p. For p > 3 s and several servers some loads may make the two sides equal.
+
+Objection: two opposite ground truths are special, and (22) is right there up to 1/T. With signals along ground truths
+in general position it is off by a fifth at Fig. 3's sizes, for all T. With isotropic features it still counts a task
+against itself.
 """
 
 import sys
@@ -27,7 +28,7 @@ DELTA = Fraction(sum((one - other) ** 2 for one, other in product(TRUTHS, repeat
 
 
 def error(servers: tuple[int, ...]) -> Fraction:
-    """T E[G_T] over all sequences of kinds, along a route that does not depend on them."""
+    """Return T E[G_T] over all sequences of task types, along a route that does not depend on them."""
     total = Fraction(0)
     for kinds in product(TRUTHS, repeat=len(servers)):
         models = dict(zip(servers, kinds, strict=True))  # the last kind of each
@@ -36,7 +37,7 @@ def error(servers: tuple[int, ...]) -> Fraction:
 
 
 def stated(servers: tuple[int, ...], ratio: Fraction) -> Fraction:
-    """T times (22)."""
+    """Return T times the right side of (22)."""
     faded = [ratio ** servers.count(m) for m in servers]
     return sum(each * W + (1 - each) * DELTA for each in faded)
 

@@ -1,22 +1,26 @@
-"""Proposition 2, end, and 3: two opposite kinds; tasks go astray and move models with chance 1/2, stated o(1).
+"""Counterexample to Propositions 2 (end) and 3: half of the time a task is misrouted, or changes a model.
 
-Gates stay far below the perturbation r, so that the server of task T_1 + 1 is chosen without a look at its kind: with
-chance 1/2 or more it is not in the kind's set, and with 1/2 its model moves by sigma_0 or 2 sigma_0. N = 2, truths w =
-+-sigma_0 e, signals v = +-e, s = 1, beta = 1, r uniform on (0, sigma_0^0.25), c = eta sigma_0/M. As shown for (17),
-theta_m stays within 32 c^2 t of -c (a_m - mean a) e, a_m the sign of m's last task: all outputs are below 4c in size up
-to T_1 and long past it. The router takes another server than the idle one with the largest r only if the largest two r
-are within 8c, of which the chance is at most 8 M c/lambda = 8 eta sigma_0/lambda, with lambda = sigma_0^0.25 = o(1): it
-tends to 0. But for that the task's kind, + or - with chance 1/2 each, does not matter. No server is in both sets (15),
-and no model is both truths: it moves when the task is done, and not by O(sigma_0^2).
+The paper says that both probabilities are o(1). Let N = 2, ground truths w = +-sigma_0 e, signals v = +-e, s = beta =
+1, r uniform on (0, lambda), lambda = sigma_0^0.25 = o(1), and c = eta sigma_0/M.
 
-Robust: delays, who is idle, M, eta = O(sigma_0^0.5) and delta with ln(1/delta) = o(sigma_0^-0.5) do not matter; lambda
-may be anything above eta sigma_0, and T_2 of (18), which is not defined, anything between T_1 and M/(16 eta sigma_0).
+1. As shown for (17), theta_m stays within 32 c^2 t of -c (a_m - mean a) e, where a_m is the sign of m's last task. So
+all outputs are below 4c in size up to T_1 and long after.
 
-Objection: r may be smaller than the gates. Then Proposition 3 fails by the same gates: the largest output for + is
-that of an idle server whose last task was -, if there is one, so that moves of sigma_0 or more are as likely as
-before. Such servers are the set (15) of +, so that tasks go astray where none of them is idle. In the recorded runs,
-with r a hundredth of a gate step, four samples, noise and signals in general position, a share of them that does not
-fall goes astray.
+2. The router leaves the idle server with the largest r only if the two largest r are within 8c. This has probability at
+most 8 M c/lambda = 8 eta sigma_0/lambda, which tends to 0. Otherwise the task's type, + or - with probability 1/2, does
+not matter.
+
+3. No server is in both sets (15), so task T_1 + 1 is misrouted with probability 1/2 or more. No model equals both
+ground truths. So with probability 1/2 a model changes by sigma_0 or 2 sigma_0 when the task ends, not by O(sigma_0^2).
+
+Robust: any delays, idle servers, M, eta = O(sigma_0^0.5), and delta with ln(1/delta) = o(sigma_0^-0.5). The scale
+lambda may be anything above eta sigma_0. T_2 of (18), which is not defined, may be anything between T_1 and M/(16 eta
+sigma_0).
+
+Objection: r may be smaller than the gates. Then Proposition 3 fails because of the gates. The largest output for + is
+that of an idle server whose last task was -, if there is one. So changes of sigma_0 or more are as likely as before.
+Such servers form the set (15) of +, so tasks are misrouted if none of them is idle. We also ran r at a hundredth of a
+gate step, with four samples, noise and signals in general position. The share of misrouted tasks does not fall there.
 """
 
 import sys

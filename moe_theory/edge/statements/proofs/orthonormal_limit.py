@@ -1,21 +1,22 @@
-"""Proposition 4, last line: orthonormal truths, Fig. 3's p, s and N; the error tends to 2.19 |w|^2, stated 1.8 |w|^2.
+"""Counterexample to Proposition 4, last line: the error tends to 2.19 |w|^2, where the paper says 1.8 |w|^2.
 
-The samples of a task contain its own truth, and across it erase only a part: a model is longer than (22) supposes, and
-an earlier task's error larger. Let w_n = v_n be orthonormal, with any beta, and noise if s >= 2. P_t w_t = w_t, so that
-a task sets its server's model w to S w + w_t, S = I - P_t a uniformly random projector of rank p - s in the D = p - 1
-dimensions across v_t. Haar moments: E S = c I with c = (p - s)/D, and E[S A S] = k1 A + k2 tr(A) I there, with k1 + k2
-D = c and k1 + k2 = E S_11^2 = (p - s)(p - s + 2)/(D (D + 2)). With b = 1 - 1/N, R = E|w|^2, a = E(w'v_k)^2 and m = E
-w'v_k for blind routing, the next ones are 1 + c (R - a) for R, 1/N + b (k1 a + k2 (R - a)) for a and 1/N + b c m for m,
-a contraction. An earlier task has the error R + 1 - 2 m at its fixed point, which is 2.19 |w_n|^2 for p = 15, s = 10, N
-= 10, where Delta = 2 b = 1.8 |w_n|^2. At s = 1 a model is the sum of the truths met: N - 1.
+Let w_n = v_n be orthonormal, with any beta, and noise if s >= 2. The samples of a task contain its ground truth, and
+erase only a part across it. So models are longer than (22) assumes, and earlier tasks have larger errors.
 
-Robust: servers, delays, beta and how much noise there is do not matter; nor do s, p and N, but for sizes at which the
-two happen to agree, as N = 2 at s = 1.
+As P_t w_t = w_t, a task sets w to S w + w_t. S = I - P_t is a uniformly random projector of rank p - s in the D = p - 1
+dimensions across v_t. There E S = c I with c = (p - s)/D, and E[S A S] = k1 A + k2 tr(A) I with k1 + k2 D = c and k1 +
+k2 = E S_11^2 = (p - s)(p - s + 2)/(D (D + 2)). Let b = 1 - 1/N, R = E|w|^2, a = E(w'v_k)^2 and m = E w'v_k.
+Task-independent routing maps R to 1 + c (R - a), a to 1/N + b (k1 a + k2 (R - a)), and m to 1/N + b c m, a contraction.
+At its fixed point an earlier task has the error R + 1 - 2 m. It is 2.19 |w_n|^2 for p = 15, s = 10, N = 10 of Fig. 3,
+where Delta = 2 b = 1.8 |w_n|^2. At s = 1 a model is the sum of the ground truths served, and the error is N - 1.
 
-Objection: signals need not lie along truths. They may: Assumption 1 asks of them no more than their size. The limit is
-right if all columns are isotropic and drawn anew. Assumption 1, which has a signal for each truth, would allow that;
-Section II, where tasks of a type have similar features, and Appendix A, where signals of a cluster are O(sigma_0^2)
-apart, do not.
+Robust: any servers, delays, beta and amount of noise. Any s, p and N, except sizes at which the two values agree, as N
+= 2 at s = 1.
+
+Objection: signals need not lie along ground truths. But they may, as Assumption 1 only limits their size. The limit is
+right if all columns are isotropic and redrawn for each task. Assumption 1, which has a signal for each ground truth,
+allows this. Section II, where tasks of a type have similar features, does not. Neither does Appendix A, where signals
+of a cluster are O(sigma_0^2) apart.
 """
 
 import sys
@@ -23,7 +24,7 @@ from fractions import Fraction
 
 
 def limit(features: int, samples: int, kinds: int) -> Fraction:
-    """Fixed point of the moments, by elimination; the error of an earlier task there."""
+    """Return the error of an earlier task at the fixed point of the moments, by elimination."""
     rank, across, other = features - samples, features - 1, 1 - Fraction(1, kinds)
     c, square = Fraction(rank, across), Fraction(rank * (rank + 2), across * (across + 2))
     k2 = (c - square) / (across - 1)

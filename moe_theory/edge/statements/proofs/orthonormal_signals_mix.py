@@ -1,20 +1,20 @@
-"""Theorem 1, G^4 and end: orthonormal kinds; the error stays (N - 1) sigma_0^2, the gap in a cluster is 0.
+"""Counterexample to Theorem 1, G^4 and end: the error stays (N - 1) sigma_0^2, but the gap in a cluster is 0.
 
-Every server ends up with all kinds, and with their sum as its model: the error of every task is (N - 1) sigma_0^2 from
-then on. By Theorem 1 what remains is the error between tasks of one cluster, here 0, as each has one truth. w_n =
-sigma_0 v_n, v_n orthonormal, s = 1. Only tasks of kind n move a model or a gate along v_n: the first one of a server
-sets its model to sigma_0 there, later ones change nothing. A first one lowers the server's own output for n and raises
-all others, each in proportion to its pi. So, by induction, all servers that have not had kind n share the largest
-output for it. As r is drawn alike, each of them that is idle is chosen with chance 1/M or more when n arrives; so a
-server misses n for d_u rounds with chance 1 - 1/(MN) at most. On any path the first two terms of (23) are at most (W M
-p + Delta (T_1 + M p)) / T, as L r^L <= p, and vanish.
+By Theorem 1 the error between tasks of one cluster remains. It is 0 here, as each cluster has one ground truth. Let w_n
+= sigma_0 v_n, v_n orthonormal, s = 1. Only tasks of type n change a model or a gate along v_n. A server's first such
+task sets its model to sigma_0 there, and later ones change nothing. The first lowers the server's own output for n and
+raises all others, each in proportion to its pi. By induction all servers without a task of type n share the largest
+output for it. As r is i.i.d., each idle one of them is chosen with probability at least 1/M when n arrives. So a server
+misses n for d_u rounds with probability at most 1 - 1/(MN). In the end every model is the sum of all types, and every
+error is (N - 1) sigma_0^2. The first two terms of (23) are at most (W M p + Delta (T_1 + M p)) / T, as L r^L <= p, and
+vanish.
 
-Robust: M > N, eta, delta, delays, the law of beta and of r do not matter, nor does sigma_0; with N = 3 the error is
-above that of two random tasks, 2 sigma_0^2 against Delta = 4/3 sigma_0^2.
+Robust: any M > N, eta, delta, delays, distribution of beta and of r, and sigma_0. With N = 3 the error is above that of
+two random tasks, 2 sigma_0^2 against Delta = 4/3 sigma_0^2.
 
-Objection: (N - 1) sigma_0^2 is O(sigma_0^2). It is, and (23) stands; what fails is what both sentences say that this
-term is: the error between tasks of one cluster, here 0. One sample shows the whole truth: it is the router that mixes
-the kinds. With four samples and noise the recorded error is of order sigma_0^2 too.
+Objection: (N - 1) sigma_0^2 is O(sigma_0^2), so (23) itself stands. But both sentences say that this term is the error
+between tasks of one cluster, here 0. One sample shows the whole ground truth, so it is the router that mixes the types.
+With four samples and noise the measured error is of order sigma_0^2 too.
 """
 
 import sys
@@ -26,13 +26,13 @@ MOVE = Fraction(1, 100)  # eta |dw| <v, v>: one first task
 
 
 def shares(outputs):
-    """Bounds of pi, by 1 + x <= e^x <= 1 / (1 - x)."""
+    """Return bounds of pi, by 1 + x <= e^x <= 1 / (1 - x)."""
     lows, highs = [1 + low for low, _ in outputs], [1 / (1 - high) for _, high in outputs]
     return [(a / (a + sum(highs) - b), b / (b + sum(lows) - a)) for a, b in zip(lows, highs, strict=True)]
 
 
 def fresh_lead(order, lag):
-    """Whether all servers without a task of the kind stay above those with one, whose steps come `lag` tasks late."""
+    """Return whether servers without a task of the type stay above all others, if steps come `lag` tasks late."""
     outputs, pending, had, leads = [(Fraction(0), Fraction(0))] * EXPERTS, [], set(), True
     for chosen in order:
         pending.append((chosen, shares(outputs)))

@@ -1,17 +1,19 @@
-"""Appendix B, Pr(A_n > M_th) < delta: d_u = N = 10, delta = 1/20; the chance is 0.0702.
+"""Counterexample to Appendix B, Pr(A_n > M_th) < delta: for d_u = N = 10 and delta = 1/20 it is 0.0702.
 
-A_n, the arrivals of a kind in d_u rounds, is close to Poisson with mean d_u/N = 1, whose tail is heavier than the
-normal one behind M_th. With delta = 1/20 (16) gives M_th = 1 + Phi^-1(0.95) 0.9^0.5. The normal tail beyond 2 is at
-most phi(2)/2 = e^-2 / (2 (2 pi)^0.5) < 1/20, so that Phi^-1(0.95) < 2 and M_th < 3. More than M_th arrivals in d_u
-rounds are three or more: the binomial chance of it is 0.0702. With delta = 10^-6 the same bound at 5, phi(5)/5 < 10^-6,
-gives M_th < 6, and six or more arrivals have a chance above 10^-4. As delta = o(1) falls with d_u = N long enough the
-ratio grows without end: a Poisson tail falls like 1/k!, a normal one like e^(-k^2/2).
+A_n counts the arrivals of a type in d_u rounds. It is close to Poisson with mean d_u/N = 1, whose tail is heavier than
+the normal tail behind M_th.
 
-Robust: d_u and N do not matter as long as d_u/N stays bounded while delta falls.
+With delta = 1/20 (16) gives M_th = 1 + Phi^-1(0.95) 0.9^0.5. The normal tail beyond 2 is at most phi(2)/2 = e^-2 / (2
+(2 pi)^0.5) < 1/20, so Phi^-1(0.95) < 2 and M_th < 3. More than M_th arrivals in d_u rounds are three or more, which has
+the binomial probability 0.0702. With delta = 10^-6 the same bound at 5, phi(5)/5 < 10^-6, gives M_th < 6. Six or more
+arrivals have a probability above 10^-4. If delta = o(1) falls with d_u = N long enough, the ratio is unbounded. A
+Poisson tail falls like 1/k!, a normal tail like e^(-k^2/2).
 
-Objection: d_u is large in Appendix B, and the normal law is a limit. At fixed delta and d_u/N that grows it is right
-in that limit, which is the clause that we add; Fig. 3 has d_u = 10 and N = 10, and delta is o(1). Proposition 1 itself
-does not say it of A_n: this is the step of its proof, and not the proposition.
+Robust: any d_u and N, if d_u/N stays bounded while delta falls.
+
+Objection: d_u is large in Appendix B, and the normal distribution is a limit. It is right at a fixed delta if d_u/N
+grows, which is our condition. But Fig. 3 has d_u = 10 and N = 10, and delta is o(1). Proposition 1 itself does not
+contain this step of its proof.
 """
 
 import sys
@@ -24,13 +26,13 @@ assert Fraction(628, 100) > ROOT**2
 
 
 def normal_tail(z: int, halves: int) -> Fraction:
-    """Above P(Z > z) <= phi(z)/z, with halves = z^2/2 rounded down, by a partial sum of the series of e^halves."""
+    """Return a bound above phi(z)/z >= P(Z > z), by a partial sum of e^halves, with halves = z^2/2 rounded down."""
     power = sum(Fraction(halves**k, factorial(k)) for k in range(40))
     return 1 / (power * ROOT * z)
 
 
 def more_than(count: int) -> Fraction:
-    """Chance of more arrivals of a kind in d_u rounds."""
+    """Return the probability of more than `count` arrivals of a type in d_u rounds."""
     each = [comb(WINDOW, k) * (KINDS - 1) ** (WINDOW - k) for k in range(count + 1, WINDOW + 1)]
     return Fraction(sum(each), KINDS**WINDOW)
 

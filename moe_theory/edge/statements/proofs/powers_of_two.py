@@ -1,14 +1,15 @@
-"""Lemma 5, second sentence: outputs k ln 2, ln 2, 0; the last two are ln 2 apart, their probabilities 1/(2^k + 3).
+"""Counterexample to Lemma 5, second sentence: outputs ln 2 apart have probabilities 1/(2^k + 3) apart.
 
-One expert far ahead takes nearly all the probability, and leaves little for the other two to differ in. Outputs k ln 2,
-ln 2 and 0 have the probabilities 2^k, 2 and 1 over 2^k + 3. The outputs of the last two are ln 2 apart, whatever k is,
-and that is not o(1). Their probabilities are 1/(2^k + 3) apart, which is below any constant times ln 2 once k is large:
-no c > 0 has |pi_m - pi_m'| > c |h_m - h_m'| for all outputs.
+If one expert is far ahead, it has nearly all the probability, and the other two can differ only little. Let the outputs
+be k ln 2, ln 2 and 0. Their probabilities are 2^k, 2 and 1 over 2^k + 3.
 
-Robust: the gap of the two outputs and further experts do not matter: one output far above all others is enough.
+The last two outputs are ln 2 apart for every k, which is not o(1). Their probabilities are 1/(2^k + 3) apart. For large
+k this is below any constant times ln 2. So no c > 0 has |pi_m - pi_m'| > c |h_m - h_m'| for all outputs.
 
-Objection: outputs stay bounded in the proofs that use the lemma. With that, and M fixed, it holds, which is the
-clause that we add; Lemma 5 is for any round t and any outputs.
+Robust: any gap of the two outputs and any further experts. One output far above all others is enough.
+
+Objection: outputs stay bounded in the proofs that use the lemma. For bounded outputs and a fixed M it holds, which is
+our condition. But Lemma 5 is for any round t and any outputs.
 """
 
 import sys

@@ -1,14 +1,14 @@
-"""Proposition 1: three kinds, the third signal half way between the others; it has no specialist, stated M_th.
+"""Counterexample to Proposition 1: a task type whose signal is between two others has no specialist, not M_th.
 
-(15) has an expert in the set of a kind whose signal's output is larger than those of all other kinds. Let v_3 = (v_1 +
-v_2)/2: for every gate theta'v_3 is the mean of theta'v_1 and theta'v_2, and never above both. The set of kind 3 is
-empty for ever, and no idle specialist meets its tasks.
+By (15) an expert is in the set of a task type if its output for the type's signal exceeds its outputs for all other
+types. Take three types with v_3 = (v_1 + v_2)/2. For every gate theta, theta'v_3 is the mean of theta'v_1 and
+theta'v_2, and never above both. So the set of type 3 is always empty, and no idle specialist receives its tasks.
 
-Robust: M, delta, delays, noise, truths, the algorithm itself; any signal in the convex hull of the others.
+Robust: any M, delta, delays, noise, ground truths and algorithm, and any signal in the convex hull of the others.
 
-Objection: signals are not meant to lie so. Assumption 1 asks of them no more than their size. In general position with
-N <= p + 1, as in Fig. 3 with N = 10 and p = 15, none is in the hull of the others, and there the proposition holds:
-this is the clause that we add. Ten Gaussian signals in two or three dimensions have several inside.
+Objection: signals are not meant to lie like this. But Assumption 1 only limits their size. In general position with N
+<= p + 1, as in Fig. 3 with N = 10 and p = 15, no signal is in the hull of the others. Then the proposition holds, which
+is our condition. Of ten Gaussian signals in two or three dimensions several are inside.
 """
 
 import sys

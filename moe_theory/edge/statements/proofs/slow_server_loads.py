@@ -1,21 +1,23 @@
-"""Lemma 7, Eq. (29): one server takes two rounds a task; its share tends to 1/(M + 1), stated 1/M + O(eta^0.5/M).
+"""Counterexample to Lemma 7, Eq. (29): a server of two rounds per task has a share of 1/(M + 1), not 1/M.
 
-A server that is busy for two rounds cannot be chosen in the second one, so that it gets fewer tasks than the others,
-which take one: 1/(M + 1) of all, not 1/M. Let M be fixed, two opposite kinds, w = +-sigma_0 e, v = +-e, s = 1, beta =
-1, r uniform on (0, sigma_0^0.25), c = eta sigma_0 / M. As shown for (17), all outputs are below 4c in size up to T_1,
-and the router takes another server than the idle one with the largest r with chance 8 eta sigma_0^0.75 at most: in some
-round up to T_1 with chance O(sigma_0^0.25 M ln(M/delta)), which tends to 0 for ln(1/delta) = o(sigma_0^-0.25). But for
-that, server 1 is chosen with chance 1/M in a round in which it is idle: its chance to be chosen in round t is u_t = (1
-- u_{t-1})/M, so that E f_{T_1} tends to 1/(M + 1), and M|E f - 1/M| to 1/(M + 1). With D rounds in place of two it is
-(D - 1)/(M + D - 1). If (29) held with a chance of 1 - delta, E f would be at least (1 - delta)(1/M - O(eta^0.5/M)).
+The lemma says 1/M + O(eta^0.5/M). A server that is busy for two rounds cannot be chosen in the second. Let M be fixed,
+two types, w = +-sigma_0 e, v = +-e, s = beta = 1, r uniform on (0, sigma_0^0.25), c = eta sigma_0 / M.
 
-Robust: eta = O(sigma_0^0.5), the value of M and the other servers' delays do not matter as long as one server is
-slower than the others. M may grow while 1/M stays above eta^0.5 and what tends to 0.
+1. As shown for (17), all outputs are below 4c up to T_1. The router leaves the idle server with the largest r with
+probability at most 8 eta sigma_0^0.75. Up to T_1 this adds up to O(sigma_0^0.25 M ln(M/delta)), which tends to 0 for
+ln(1/delta) = o(sigma_0^-0.25).
 
-Objection: the proof has E f = 1/M by symmetry, so that servers are meant to be alike. With delays of one law, drawn
-anew for each task, it holds, and this is the clause that we add; drawn once a server, as d^ex(m) without t may be read,
-they leave E f at 1/M and the shares apart. Section II gives every server a law of its own, and Lemma 7 does not take
-that back.
+2. Otherwise server 1 is chosen with probability 1/M if it is idle, so with u_t = (1 - u_{t-1})/M in round t. E f_{T_1}
+and M|E f - 1/M| both tend to 1/(M + 1). With D rounds in place of two the latter tends to (D - 1)/(M + D - 1).
+
+3. If (29) held with probability 1 - delta, E f would be at least (1 - delta)(1/M - O(eta^0.5/M)).
+
+Robust: any eta = O(sigma_0^0.5), M and delays of the other servers, if one server is slower than the others. M may grow
+while 1/M stays above eta^0.5 and above the terms that tend to 0.
+
+Objection: the proof has E f = 1/M by symmetry, so servers are meant to be alike. With i.i.d. delays across servers and
+tasks the lemma holds, which is our condition. Delays drawn once per server, as d^ex(m) without t may mean, leave E f at
+1/M but the shares apart. Section II gives every server its own distribution, and Lemma 7 does not change this.
 """
 
 import sys
@@ -23,7 +25,7 @@ from fractions import Fraction
 
 
 def share(experts: int, slow: int, rounds: int) -> Fraction:
-    """E f of a server that takes `slow` rounds a task, by exact recursion over rounds."""
+    """Return E f of a server that takes `slow` rounds per task, by exact recursion over rounds."""
     chosen = []
     for _ in range(rounds):
         chosen.append((1 - sum(chosen[max(0, len(chosen) - slow + 1) :])) / Fraction(experts))

@@ -1,21 +1,23 @@
-"""Lemmas 2, 4, 8, (33), (17) first case: unequal delays; gates are sigma_0^0.5 ln(M/delta) apart, stated less.
+"""Counterexample to Lemmas 2, 4, 8, (33) and (17), first case: unequal delays pull gates too far apart.
 
-A gate grows with its server's load, and servers of three, two and one round a task have different loads: gates and
-their gaps are of order sigma_0^0.5 ln(M/delta), where Lemma 8 and (33) say sigma_0 eta^-0.5 = sigma_0^0.75, Lemma 2 (as
-beta differs) and (17) sigma_0, and Lemma 4 sigma_0^0.5. Let w = +-sigma_0 e with signals e and -e/2, s = 1, beta = 1/2
-or 1 with chance 1/2, r uniform on (0, sigma_0^0.25), eta = sigma_0^0.5, delta = sigma_0, M fixed. By the proof of Lemma
-4 outputs are O(sigma_0^0.5 ln(M/delta)), so that pi = 1/M and the choice among idle servers, given the past and the
-kind, are uniform up to factors 1 + o(1). Server m of load L_m moves up and down in turn, L_m/2 times, by 2 sigma_0. A
-move up counts with v'e = 1 in its gate step, one down with -1/2, and mean beta is 3/4: with S_m = 3 L_m/16, theta_m is
--(eta sigma_0/M)(S_m - mean S) e, up to 1 + o(1), and L_m is a fixed share of T_1.
+Servers of three, two and one round per task have unequal loads, and a gate grows with its load. Gates and gaps have
+order sigma_0^0.5 ln(M/delta). Lemma 8 and (33) say sigma_0 eta^-0.5 = sigma_0^0.75, Lemma 2 (as beta differs) and (17)
+sigma_0, Lemma 4 sigma_0^0.5. Let w = +-sigma_0 e, signals e and -e/2, s = 1, beta = 1/2 or 1 with probability 1/2, r
+uniform on (0, sigma_0^0.25), eta = sigma_0^0.5, delta = sigma_0, M fixed.
 
-Robust: the delays do not matter but that they differ; nor the value of M, the signals' lengths but that they differ,
-the law of beta.
+1. By the proof of Lemma 4 outputs are O(sigma_0^0.5 ln(M/delta)). So pi = 1/M, and the choice among idle servers is
+uniform given past and type, up to factors 1 + o(1).
 
-Objection: servers are meant to be alike. With delays of one law, drawn anew for each task, Lemmas 2 and 8, (33) and
-(17) hold in all runs: our clause. Lemma 2 and (17) would still lack a factor ln(M/delta)^0.5 here, as steps that differ
-add up like (T_1/M)^0.5 of them. Drawn once, as d^ex(m) has no t, speeds differ with a chance that stays. Section II
-gives each server a law of its own.
+2. The model of server m with load L_m rises and falls in turn, L_m/2 times, by 2 sigma_0. Up counts v'e = 1 in its
+gate, down -1/2, and mean beta is 3/4. With S_m = 3 L_m/16, theta_m is -(eta sigma_0/M)(S_m - mean S) e up to 1 + o(1),
+and L_m is a fixed share of T_1.
+
+Robust: any unequal delays, any M, any unequal lengths of the signals, any distribution of beta.
+
+Objection: servers are meant to be alike. With i.i.d. delays across servers and tasks Lemmas 2 and 8, (33) and (17) hold
+in all runs, which is our condition. Lemma 2 and (17) would still need a factor ln(M/delta)^0.5 here, as unequal steps
+add up like (T_1/M)^0.5 of them. Drawn once, as d^ex(m) has no t, speeds differ with a fixed probability. Section II
+gives each server its own distribution.
 """
 
 import sys
@@ -27,7 +29,7 @@ STATES = {(0, 0): 100, (0, 1): 33, (1, 0): 24, (1, 1): 12, (2, 0): 36}  # rounds
 
 
 def choices(state):
-    """Who may be chosen in a round, the state of the next, and with what chance."""
+    """Yield each server that may be chosen in a round, the next state, and the probability."""
     idle = [m for m in range(EXPERTS) if m > 1 or state[m] == 0]
     for m in idle:
         yield m, tuple(SLOW[k] - 1 if k == m else max(state[k] - 1, 0) for k in (0, 1)), Fraction(1, len(idle))

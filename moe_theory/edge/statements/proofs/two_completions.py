@@ -1,13 +1,14 @@
-"""Lemma 1, (10): two servers whose tasks end in one round; both models move, stated that one does.
+"""Counterexample to Lemma 1, (10): if two tasks end in one round, two models change, where the lemma says one.
 
-(9) gives the model of the task that ends and (10) leaves all others as they are. Let a task of two rounds go to server
-1 and the next, of one round, to server 2: both end together, (9) moves both, and (10) of either says that the other
-stays. One feature, one sample X = 1, y = 1, models 0.
+(9) gives the model of the task that ends, and (10) leaves all other models as they are. Let a task of two rounds go to
+server 1, and the next task, of one round, to server 2. Both end together, and (9) changes both models. But (10) for
+either task says that the other server's model stays. Take one feature, one sample X = 1, y = 1, and models 0.
 
-Robust: features, samples, the number of servers; delays that differ by one round, which the model is made for.
+Robust: any features, samples and number of servers. Delays that differ by one round, which the paper's model allows.
 
-Objection: (10) speaks of the servers that have not this task. Read so it holds, and with one task that ends a round as
-printed; X'X must have an inverse too, which s > p or samples without noise deny: these are the clauses.
+Objection: (10) is about the servers that do not have this task. Then it holds, and with one task ending per round it
+holds as printed. X'X must also have an inverse. It has none if s > p, or if several samples have no noise. These are
+our two conditions.
 """
 
 import sys

@@ -1,19 +1,24 @@
-"""Eq. (30): six kinds in two planes; a share of pairs is out of order that does not vanish, stated none.
+"""Counterexample to Eq. (30): with six types in two planes a non-vanishing share of pairs is out of order.
 
-An expert m of kind n may have a larger output for kind n' than one of kind n' has; a few last tasks make it so. Six
-kinds: in each of two planes across each other three signals at 120 degrees; w_n = sigma_0 v_n, |v_n| = 1, s = 1, beta =
-1, r uniform on (0, sigma_0^0.25), c = eta sigma_0/M. No two signals have an acute angle, so that v_n'w <= sigma_0 for
-every model w: a task of kind k raises v_k'w to sigma_0 and no other. Hence |dw| v = dw, steps telescope, and as for
-(17) theta_m is -c (w_m - mean w)/sigma_0 up to 72 c^2 T_1 = o(c), far below r: up to T_1 the largest r chooses, but for
-chance o(1), and models are independent. y = v'w/sigma_0 has three entries a plane that add up to 0, all y <= 1; its
-mean over m is within 1/16 of 0 but for chance O(1/M). From any model two short words of last tasks put m into M_n, m'
-into M_n' and m above m' for n' too. Each server has them with a fixed chance: that of some such pair tends to 1.
+An expert m of type n can have a larger output for type n' than an expert of n' has. In each of two orthogonal planes
+take three signals at 120 degrees, w_n = sigma_0 v_n, |v_n| = s = beta = 1, r uniform on (0, sigma_0^0.25), c = eta
+sigma_0/M.
 
-Robust: delays and eta = O(sigma_0^0.5) do not matter; M grows as delta falls, as M >= N M_th ln(1/delta) has it, with
-M ln(M/delta) = o(sigma_0^-0.25).
+1. No two signals have an acute angle, so v_n'w <= sigma_0 for every model w. A task of type k raises v_k'w to sigma_0
+and no other. Hence |dw| v = dw and steps telescope. As for (17), theta_m is -c (w_m - mean w)/sigma_0 up to 72 c^2 T_1
+= o(c), far below r.
 
-Objection: this geometry is special, and r is wider than the gates. For two orthonormal kinds, four samples, noise and
-r a hundredth of a gate step (30) fails for a third of the pairs of the recorded runs.
+2. So up to T_1 the largest r chooses, except with probability o(1), and models are independent. The entries y =
+v'w/sigma_0 of a plane add up to 0, y <= 1. Their mean over m is within 1/16 of 0 except with probability O(1/M).
+
+3. From any model two short words of last tasks put m into M_n, m' into M_n', and m above m' for n'. Servers have them
+with a fixed probability, so such a pair exists with a probability that tends to 1.
+
+Robust: any delays and eta = O(sigma_0^0.5). M grows as delta falls, as M >= N M_th ln(1/delta) requires, with M
+ln(M/delta) = o(sigma_0^-0.25).
+
+Objection: this geometry is special, and r is wider than the gates. But take two orthonormal types, four samples, noise
+and r at a hundredth of a gate step. There (30) fails for a third of the pairs in our runs.
 """
 
 import sys
@@ -23,7 +28,7 @@ HALF, SIDE = Fraction(1, 2), 3
 
 
 def after(word, start):
-    """<v_n, w> / sigma_0 in one plane, after these kinds."""
+    """Return <v_n, w> / sigma_0 in one plane, after tasks of these types."""
     y = list(start)
     for kind in word:
         move = 1 - y[kind]  # |dw| / sigma_0, and dw = |dw| v

@@ -1,18 +1,20 @@
-"""Theorem 1, Eq. (8): two experts, both always active; the gap is 1/2, and it says o(1).
+"""Counterexample to Theorem 1, Eq. (8): two experts, both always active, have a gap of 1/2, but (8) tends to 0.
 
-The bound charges for one expert and for which ones are active, and not for how gates mix them. T = k = 2, H = {+1, -1}.
-Let h_1 = 1, h_2 = -1, and the gates be the softmax of g(x) and -g(x): f = tanh(g(x)) has what signs g has. x is uniform
-on n = 10 m^2 points, y a fair coin, the loss clip((1 - y f)/2, 0, 1), C = 1/2: every f has L_D = 1/2. The router's
-class has for each pattern s of signs on the points g = 20 s(x) + e_s, with distinct e_s in (0, 1). If no input comes
-twice (a chance of m^2/(2n) = 1/20 at most is against it) some s has y on the sample: losses below e^-36. Both experts
-are active everywhere, so that there is one mask and d_N = 0; as functions to pairs of gates no two members agree at any
-x, which shatters no two points: d_N <= 1. R_m(H) = E|sum of m signs|/m is at most 1/sqrt(m), and (8) at most K
-(2/sqrt(m) + 2 sqrt((4 + log(2m) + log(4/delta))/(2m))), which tends to 0.
+The bound has the complexity of one expert and of the active set, but not of the gates. Let T = k = 2, H = {+1, -1}, h_1
+= 1, h_2 = -1, and gates the softmax of g(x) and -g(x). Then f = tanh(g(x)) has the signs of g. Let x be uniform on n =
+10 m^2 points, y a fair coin, the loss clip((1 - y f)/2, 0, 1), C = 1/2. Every f has L_D = 1/2.
 
-Robust: every K, any factor that is made of T and k, every delta below 19/20, d_N of masks or of gates.
+For each pattern s of signs the router's class has g = 20 s(x) + e_s, with distinct e_s in (0, 1). If no input comes
+twice (probability at least 1 - 1/20, as m^2/(2n) = 1/20), some s equals y on the sample, with losses below e^-36. There
+is one mask, so d_N = 0. For functions to pairs of gates, no two members agree at any x, so no two points are shattered,
+and d_N <= 1. As R_m(H) = E|sum of m signs|/m <= 1/sqrt(m), (8) is at most K (2/sqrt(m) + 2 sqrt((4 + log(2m) +
+log(4/delta))/(2m))), which tends to 0.
 
-Objection: no router is so rich. Then (8) lacks a factor: with k = 1 and T fixed cells, m = T^2, the gap is sqrt(T)
-times what (8) allows, up to a logarithm. The proof loses all experts but one from (30) to (31)."""
+Robust: any K, any factor made of T and k, any delta below 19/20, and d_N of masks or of gates.
+
+Objection: no router is so rich. Then (8) still lacks a factor. With k = 1, T fixed cells and m = T^2 the gap is sqrt(T)
+times the bound, up to a logarithm. The step from (30) to (31) loses all experts except one.
+"""
 
 import sys
 from fractions import Fraction
@@ -28,7 +30,7 @@ def log_above(number: int) -> Fraction:
 
 
 def most_squared(samples: int) -> Fraction:
-    """At least the square of (8) without its K: (a + b)^2 <= 2 a^2 + 2 b^2, a = 4 C / sqrt(m)."""
+    """Return a bound above the square of (8) without K, by (a + b)^2 <= 2 a^2 + 2 b^2 with a = 4 C / sqrt(m)."""
     inside = DIMENSION * (2 * ACTIVE + log_above(2 * samples)) + log_above(int(4 / DELTA))  # T = k: log(T/k) = 0
     return 2 * (4 * LIPSCHITZ) ** 2 / samples + 2 * 4 * inside / (2 * samples)
 

@@ -1,10 +1,12 @@
-"""Eq. (10), for a loss in [0, 1], which Theorem 1 supposes.
+"""Eq. (10) holds for a loss in [0, 1], which Theorem 1 assumes.
 
-Let sup |L_S - L_D| >= eps. For each small r > 0 there is an h, found by S alone, with |L_S(h) - L_D(h)| >= eps - r. S'
-is independent of h, and L_S'(h) has the mean L_D(h) and a variance of 1/(4m) at most, as the loss is in [0, 1]. So by
-Chebyshev |L_S'(h) - L_D(h)| <= eps/2 - r but for a chance of 1/(4m (eps/2 - r)^2) at most, and then
-|L_S(h) - L_S'(h)| >= eps/2. With r to 0: P(sup |L_S - L_S'| >= eps/2) >= (1 - 1/(m eps^2)) P(sup |L_S - L_D| >= eps).
-exp(-eps^2 m/2) <= 1/4 is m eps^2 >= 2 log 4, which is above 2, so that the factor is above 1/2: that is (10).
+Let sup |L_S - L_D| >= eps. For each small r > 0 some h, which depends on S alone, has |L_S(h) - L_D(h)| >= eps - r. The
+sample S' is independent of h. L_S'(h) has the mean L_D(h) and a variance of at most 1/(4m), as the loss is in [0, 1].
+
+By Chebyshev's inequality |L_S'(h) - L_D(h)| <= eps/2 - r, except with probability at most 1/(4m (eps/2 - r)^2). Then
+|L_S(h) - L_S'(h)| >= eps/2. As r tends to 0, P(sup |L_S - L_S'| >= eps/2) >= (1 - 1/(m eps^2)) P(sup |L_S - L_D| >=
+eps). The condition exp(-eps^2 m/2) <= 1/4 means m eps^2 >= 2 log 4, which is above 2. So the factor is above 1/2, and
+this is (10).
 """
 
 import sys
@@ -32,7 +34,7 @@ assert 1 + Fraction(3, 2) + Fraction(9, 8) + Fraction(9, 16) > 4  # exp(m eps^2/
 
 
 def chance(steps: int, least: Fraction) -> Fraction:
-    """That |S_1| + |S_2| is at least this after so many steps."""
+    """Return the probability that |S_1| + |S_2| >= `least` after this number of steps."""
     walk = Counter({(0, 0): 1})
     for _ in range(steps):
         walk, last = Counter(), walk

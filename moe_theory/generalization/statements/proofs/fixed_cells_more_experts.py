@@ -1,19 +1,21 @@
-"""The remark on sparsity awareness: T fixed cells; T experts cost a factor near sqrt(T/2), stated O(log T).
+"""Counterexample to the remark on sparsity awareness: T experts cost a factor near sqrt(T/2), not O(log T).
 
-Each of T cells has an expert of its own, +1 or -1, and m/T samples to choose it by: the gap of the risks is about
-sqrt(T/m), not sqrt(log(T)/m). A router sends T equally likely cells to their experts, k = 1, H = {+1, -1}, m = 4 T^2.
-Labels are fair coins, the loss is clip((1 - y f)/2, 0, 1): true risks are 1/2, the largest gap is sum_j |S_j|/(2m), S_j
-the sum of cell j's labels: T E|S|/(2m) in mean, S a sum of n signs, n binomial with mean m/T. (E|sum of n signs|)^2 >=
-n/2: the mean is 2h b_h for n = 2h - 1 and 2h, b_h = binom(2h, h)/4^h, as a sign more adds P(sum = 0) and 2h b_h + b_h =
-(2h + 2) b_(h + 1); 4h b_h^2 is 1 at h = 1 and grows by (2h + 1)^2/(4h (h + 1)). With sqrt(z) >= (3 z - z^2)/2 at z = n
-T/m, E sqrt(n) >= sqrt(m/T) (1 - T/(2m)): the mean gap is at least sqrt(T/m)/(2 sqrt(2)) (1 - T/(2m)). One expert alone
-has 1/(2 sqrt(m)) at most. So T experts cost a factor of sqrt(T/2) (1 - T/(2m)), which no constant K times 1 + log T
-bounds.
+A router sends T equally likely cells to experts of their own, +1 or -1, k = 1, H = {+1, -1}, m = 4 T^2. Labels are fair
+coins, the loss is clip((1 - y f)/2, 0, 1). m/T samples per cell give a gap near sqrt(T/m), not sqrt(log(T)/m). True
+risks are 1/2, and the largest gap is sum_j |S_j|/(2m), where S_j sums the labels of cell j. Its mean is T E|S|/(2m),
+where S sums n signs and n is binomial with mean m/T.
 
-Robust: every constant K, any m >= T, the true risk and the loss do not matter: twice the gap is R_m of the class.
+1. (E|sum of n signs|)^2 >= n/2. The mean is 2h b_h for n = 2h - 1 and 2h, with b_h = binom(2h, h)/4^h, as one more sign
+adds P(sum = 0) and 2h b_h + b_h = (2h + 2) b_(h + 1). And 4h b_h^2 is 1 at h = 1 and grows by (2h + 1)^2/(4h (h + 1)).
 
-Objection: the sentence speaks of the bound, whose term in T is a logarithm. It says what more experts do to the error,
-and the bound shows that only where it is one: here the gap exceeds it, as Theorem 1 fails on the same cells.
+2. As sqrt(z) >= (3 z - z^2)/2 at z = n T/m, E sqrt(n) >= sqrt(m/T) (1 - T/(2m)). So the mean gap is at least
+sqrt(T/m)/(2 sqrt(2)) (1 - T/(2m)). One expert alone has at most 1/(2 sqrt(m)). So T experts cost a factor of sqrt(T/2)
+(1 - T/(2m)), and no constant K times 1 + log T bounds it.
+
+Robust: any constant K, any m >= T, any true risk and loss, as twice the gap is R_m of the class.
+
+Objection: the sentence is about the bound, whose term in T is a logarithm. But it says how more experts change the
+error. The bound shows this only where it holds, and here the gap exceeds it, as Theorem 1 fails on the same cells.
 """
 
 import sys
@@ -27,12 +29,12 @@ assert sum(LOG_2**n / [1, 1, 2, 6, 24][n] for n in range(5)) > 2
 
 @cache
 def mean_size(signs: int) -> Fraction:
-    """E|sum of so many signs|."""
+    """Return E|sum of n signs| for n = `signs`."""
     return Fraction(sum(comb(signs, ups) * abs(2 * ups - signs) for ups in range(signs + 1)), 2**signs)
 
 
 def mean_gap(cells: int, samples: int) -> Fraction:
-    """sum_j E|S_j|/(2m), the number of samples in a cell being binomial."""
+    """Return sum_j E|S_j|/(2m), with a binomial number of samples in each cell."""
     weights = [comb(samples, n) * (cells - 1) ** (samples - n) for n in range(samples + 1)]
     total = sum(weight * mean_size(n) for n, weight in enumerate(weights))
     return Fraction(cells, 2 * samples) * total / cells**samples

@@ -1,11 +1,12 @@
-"""Eqs. (29) to (32), what holds instead: linear experts behind a given router.
+"""Eqs. (29) to (32), corrected: with a given router, T linear experts have complexity at most B c sqrt(T A/m).
 
-Let |w| <= B and |x| <= c, and a(x) be given. Given S, sup_f sum_i s_i f(x_i) = sum_j B |sum_i s_i a_j(x_i) x_i|, as
-each expert has its own w. The mean of a norm is at most the root of the mean square, in which the signs leave the
-squares: E |sum_i s_i a_j(x_i) x_i| <= c sqrt(sum_i a_j(x_i)^2). By Cauchy and Schwarz the sum over j of T such roots is
-at most sqrt(T sum_ij a_j(x_i)^2) = sqrt(T m A), A being the mean of |a(x_i)|^2. So R_S(F_a) <= B c sqrt(T A/m). At k =
-1 gates are 0 or 1, A = 1, and only min(T, m) experts have inputs: B c sqrt(min(T, m)/m). For k gates that sum to 1, A
-is between 1/k and 1.
+Let |w| <= B and |x| <= c, and let the gates a(x) be given. Given S, sup_f sum_i s_i f(x_i) = sum_j B |sum_i s_i
+a_j(x_i) x_i|, as each expert has its own w. The mean of a norm is at most the root of the mean square, in which the
+signs leave only the squares. So E |sum_i s_i a_j(x_i) x_i| <= c sqrt(sum_i a_j(x_i)^2).
+
+By the Cauchy-Schwarz inequality the sum over j of T such roots is at most sqrt(T sum_ij a_j(x_i)^2) = sqrt(T m A),
+where A is the mean of |a(x_i)|^2. So R_S(F_a) <= B c sqrt(T A/m). At k = 1 gates are 0 or 1, A = 1, and at most min(T,
+m) experts have inputs. The bound is then B c sqrt(min(T, m)/m). For k gates that sum to 1, A is between 1/k and 1.
 """
 
 import sys

@@ -1,10 +1,12 @@
-"""Lemma 5, what holds instead: the complexity is that of all models with the mask.
+"""Lemma 5, corrected: the bound has the complexity of all models with the given mask, not of one expert.
 
-For a mask that is given, phi is the supremum of L_S - L_S' over the class of losses l o F_mu. By Lemma 8 its mean is at
-most 2 R_m(l o F_mu), and by Lemma 9 that is at most 2 C R_m(F_mu): (26) to (28) of the paper. The step to one expert,
-(29) to (32), is left out. At k = 1 F_mu is a product over the experts, each with its own inputs:
-R_S(F_mu) = sum_j (m_j/m) R_{S_j}(H), m_j being the inputs of expert j.
-The program has both sides for two cells, an expert +1 or -1 in each, and one to three samples: every draw counted.
+For a given mask, phi is the supremum of L_S - L_S' over the class of losses l o F_mu. By Lemma 8 its mean is at most 2
+R_m(l o F_mu). By Lemma 9 this is at most 2 C R_m(F_mu). These are (26) to (28) of the paper. The step to one expert,
+(29) to (32), is left out.
+
+At k = 1 F_mu is a product over the experts, each with its own inputs. Then R_S(F_mu) = sum_j (m_j/m) R_{S_j}(H), where
+expert j has m_j inputs. The program computes both sides for two cells, an expert +1 or -1 in each, and one to three
+samples. It counts every draw.
 """
 
 import sys

@@ -1,12 +1,16 @@
-"""Lemma 6, and (16) by it: Natarajan's lemma, by induction over the points.
+"""Lemma 6, and (16) by it, hold: Natarajan's lemma, by induction over the points.
 
-Let B(m, d) be the most functions from m points to k labels of dimension d. Leave out a point x. A class H leaves H' on
-the others; of each pair a < b of labels at x let H_ab be the members of H' that H has with a and with b at x. A member
-that goes with r labels is in r(r - 1)/2 >= r - 1 of the H_ab, so that |H| <= |H'| + sum |H_ab|. If H_ab shatters C,
-then H shatters C and x, with a and b at x: its dimension is at most d - 1, and it is empty if d = 0.
-So B(m, d) <= B(m - 1, d) + k^2/2 B(m - 1, d - 1), B(m, 0) = 1 and B(1, d) <= k. With m^d k^(2d) on the right, that is
+Let B(m, d) be the largest number of functions from m points to k labels with dimension d. Leave out a point x. A class
+H leaves H' on the other points. For each pair a < b of labels let H_ab be the members of H' that H contains both with a
+and with b at x.
+
+A member of H' that goes with r labels is in r(r - 1)/2 >= r - 1 of the H_ab. So |H| <= |H'| + sum |H_ab|. If H_ab
+shatters C, then H shatters C and x, with a and b at x. So H_ab has dimension at most d - 1, and is empty if d = 0.
+Hence B(m, d) <= B(m - 1, d) + k^2/2 B(m - 1, d - 1), B(m, 0) = 1 and B(1, d) <= k. With m^d k^(2d) on the right this is
 k^(2d) ((m - 1)^d + (m - 1)^(d - 1)/2) <= k^(2d) m^d.
-(16) is this for the binom(T, k) masks as labels and 2m points, d_N being that of the masks, as the line above it says.
+
+(16) is this inequality with the binom(T, k) masks as labels and 2m points. Its d_N is the dimension of the masks, as
+the line above (16) says.
 """
 
 import sys
@@ -15,7 +19,7 @@ from itertools import combinations, product
 
 
 def shatters(functions: set[tuple[int, ...]], points: tuple[int, ...], labels: int) -> bool:
-    """Definition 3: f_0 and f_1 differ at each point, and each choice between them is made by a member."""
+    """Check Definition 3: f_0 and f_1 differ at each point, and members make all choices between them."""
     made = {tuple(each[point] for point in points) for each in functions}
     pairs = list(combinations(range(labels), 2))  # exchanging f_0 and f_1 at a point changes nothing
     return any(all(choice in made for choice in product(*chosen)) for chosen in product(pairs, repeat=len(points)))

@@ -1,15 +1,16 @@
-"""Lemma 7, as printed and with the true risk in (34).
+"""Lemma 7 holds as printed, and also with the true risk in (34) if the loss is in [0, 1].
 
-As printed, both sides are of the same gap: sup |L_S - L_S'| > eps implies > eps/2, and the factor is at most 1, so that
-the lemma is true of any number in place of the gap. (10) uses it with L_D for L_S' in (34).
-So read, let the loss be in [0, 1]. If sup |L_S - L_D| > eps, take h, by S alone, with |L_S(h) - L_D(h)| > eps. S' is
-independent of it, and |L_S'(h) - L_D(h)| <= eps/2 leaves |L_S(h) - L_S'(h)| > eps/2. By Hoeffding's inequality,
-P(|L_S'(h) - L_D(h)| > eps/2) <= 2 exp(-2 m (eps/2)^2) = 2 exp(-eps^2 m/2), whatever h is: that is the factor.
-Hoeffding's inequality rests on log E exp(s (X - p)) <= s^2/8 for X in [0, 1] with mean p. By convexity a coin with
-p is the worst; then g(s) = log(1 - p + p e^s) - p s has g(0) = g'(0) = 0 and g'' = q (1 - q) <= 1/4.
-Without [0, 1] it fails: a single loss of 1,000 with probability .01, m = 1, eps = 9.99.
+As printed, both sides have the same gap. Then sup |L_S - L_S'| > eps implies sup |L_S - L_S'| > eps/2, and the factor
+is at most 1, so the lemma is true of any number in place of the gap. But (10) uses it with L_D for L_S' in (34).
 
-Caveat: with the true risk in (34) it is for a loss in [0, 1], which Theorem 1 supposes and the lemma does not.
+Let the loss be in [0, 1]. If sup |L_S - L_D| > eps, take h, by S alone, with |L_S(h) - L_D(h)| > eps. S' is independent
+of h, and |L_S'(h) - L_D(h)| <= eps/2 implies |L_S(h) - L_S'(h)| > eps/2. By Hoeffding's inequality P(|L_S'(h) - L_D(h)|
+> eps/2) <= 2 exp(-2 m (eps/2)^2) = 2 exp(-eps^2 m/2) for every h. This is the factor. Hoeffding's inequality needs log
+E exp(s (X - p)) <= s^2/8 for X in [0, 1] with mean p. By convexity a coin with p is the worst case. Then g(s) = log(1 -
+p + p e^s) - p s has g(0) = g'(0) = 0 and g'' = q (1 - q) <= 1/4. Without [0, 1] it fails, for one loss of 1,000 with
+probability .01, m = 1, eps = 9.99.
+
+Caveat: with the true risk in (34) the loss is in [0, 1]. Theorem 1 assumes this, but the lemma does not.
 """
 
 import sys
@@ -34,7 +35,7 @@ SAMPLES, GAP = 16, Fraction(2, 5)  # a fair coin: exp(-x) >= (1 - x/16)^16 bound
 
 
 def chance(tosses: int, above: Fraction) -> Fraction:
-    """That |heads - tosses/2| is above this."""
+    """Return the probability that |heads - tosses/2| is above this value."""
     return Fraction(sum(comb(tosses, n) for n in range(tosses + 1) if abs(n - Fraction(tosses, 2)) > above), 2**tosses)
 
 

@@ -1,10 +1,11 @@
-"""Lemma 8, proof, Eqs. (37) and (38), for a class that holds 1 - l with every loss l.
+"""Lemma 8, proof: (37) and (38) are equal for a class that contains 1 - l with every loss l.
 
-For a loss l let D(l) = L_S - L_S'. Then D(1 - l) = -D(l), as the constant cancels. If the class of losses holds 1 - l
-with l, then sup D = sup max(D(l), D(1 - l)) = sup |D|, for every S and S': (37) and (38) are equal.
-Such are the losses clip((1 - y f)/2, 0, 1) of a class that holds -f with every f, as linear functions in a ball.
-Without that, (37) <= (38) alone. The lemma needs neither: without absolute values (37) is at most (39), by exchanges of
-samples as in the proof of Lemma 8.
+For a loss l let D(l) = L_S - L_S'. Then D(1 - l) = -D(l), as the constant cancels. If the class of losses contains 1 -
+l with l, then sup D = sup max(D(l), D(1 - l)) = sup |D| for every S and S'. So (37) and (38) are equal.
+
+The losses clip((1 - y f)/2, 0, 1) are of this form if the class contains -f with every f, as linear functions in a ball
+do. Otherwise only (37) <= (38) holds. The lemma needs neither. Without absolute values (37) is at most (39), by
+exchanges of samples as in the proof of Lemma 8.
 """
 
 import sys
@@ -17,7 +18,7 @@ samples = list(product(points, repeat=SAMPLES))
 
 
 def gap(f: tuple[int, ...], one: tuple[int, ...], two: tuple[int, ...]) -> int:
-    """2m (L_S - L_S') for the loss (1 - f)/2."""
+    """Return 2m (L_S - L_S') for the loss (1 - f)/2."""
     return sum(1 - f[x] for x in one) - sum(1 - f[x] for x in two)
 
 

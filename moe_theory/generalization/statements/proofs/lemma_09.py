@@ -1,12 +1,13 @@
-"""Lemma 9: contraction, for a loss that is C-Lipschitz in the model's output.
+"""Lemma 9 (contraction) holds for a loss that is C-Lipschitz in the model's output.
 
-Given S, write l_i(t) = l(t, y_i), and exchange l_i for C t one i after another. For the one at hand let u(h) be the
-rest of the sum. The mean over its sign is 1/2 sup_h (u(h) + l_i(h)) + 1/2 sup_g (u(g) - l_i(g)), which is
-1/2 sup_{h,g} (u(h) + u(g) + l_i(h) - l_i(g)) <= 1/2 sup_{h,g} (u(h) + u(g) + C |h - g|) with h and g at x_i. The last
-does not change if h and g are exchanged, so that |h - g| may be h - g: it is the mean over the sign of sup (u + s C h).
-After m exchanges R_S(l o H) <= C R_S(H) for every S; take the mean. No absolute values are in Definition 2, so that
-l(0) need not be 0 and no factor of 2 enters. Used: Lipschitz in the output, for each label; nothing about H.
-The program computes the step, and the whole, for every class of up to four functions on two inputs.
+Given S, write l_i(t) = l(t, y_i), and replace l_i by C t for one i after another. For the current i let u(h) be the
+rest of the sum. The mean over its sign is 1/2 sup_h (u(h) + l_i(h)) + 1/2 sup_g (u(g) - l_i(g)) = 1/2 sup_{h,g} (u(h) +
+u(g) + l_i(h) - l_i(g)) <= 1/2 sup_{h,g} (u(h) + u(g) + C |h - g|), with h and g taken at x_i. The last expression is
+symmetric in h and g, so |h - g| may be replaced by h - g. It is the mean over the sign of sup (u + s C h).
+
+After m replacements R_S(l o H) <= C R_S(H) for every S. Take the mean. Definition 2 has no absolute values, so l(0)
+need not be 0, and no factor of 2 enters. The proof uses the Lipschitz property in the output for each label, and
+nothing about H. The program computes the step and the whole, for every class of up to four functions on two inputs.
 """
 
 import sys
@@ -26,7 +27,7 @@ assert steepest.denominator == 1
 
 
 def complexity(members: tuple[tuple[int, ...], ...], kinds: tuple[dict[int, int], ...]) -> int:
-    """The largest signed sum, summed over the signs."""
+    """Return the largest signed sum, summed over the signs."""
     return sum(max(sum(s * k[t] for s, k, t in zip(sign, kinds, h, strict=True)) for h in members) for sign in signs)
 
 

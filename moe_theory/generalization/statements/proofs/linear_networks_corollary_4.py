@@ -1,19 +1,22 @@
-"""Corollary 4, Eq. (9): linear experts and router, m = T^5; the gap is 1/2, and the bound tends to 0.
+"""Counterexample to Corollary 4, Eq. (9): with m = T^5 linear networks have a gap of 1/2, but (9) tends to 0.
 
-Each sample has a coordinate of its own, by which an expert with few samples fits its label, a fair coin: no error on
-the sample, and 1/2 in truth. x = (u, 1, e): u = j/T, j uniform on 1..T, and e one of n unit vectors, n = 10 m^2. The
-router has T outputs, linear in u and 1, p = 2 T weights, softmax over the largest one; the outputs 2 (j/T) u - (j/T)^2
-send u to the nearest j/T. Experts are networks of one layer, |w| <= B = 2 T^2, so that K_1 = b_1 = B, and c = 2 > |x|.
-The loss is clip((1 - y f)/2, 0, 1), C = 1/2: every f has L_D = 1/2. With probability 19/20 no two samples share e; the
-expert sum_i y_i e_i over its own q samples has norm sqrt(q), and q <= 4 m/T = B^2 in all cells but for a chance of
-T^2/(9 m): then f = y on S. (9) is K (8/sqrt(T) + 2 sqrt((A 8 T^3 (1 + log T) + A 4 T^3 log(2 T^5) + log(4/delta))/(2
-T^5))), K the constant of its O() and A that of Lemma 2's. It tends to 0 as T grows.
+Each sample has its own coordinate, by which an expert fits its label, a fair coin. Let x = (u, 1, e), where u = j/T, j
+is uniform on 1..T, and e is one of n = 10 m^2 unit vectors. The loss is clip((1 - y f)/2, 0, 1), C = 1/2, so every f
+has L_D = 1/2. The router has T outputs, linear in u and 1, p = 2 T weights, and the softmax over the largest. The
+outputs 2 (j/T) u - (j/T)^2 send u to the nearest j/T. Experts have one layer, |w| <= B = 2 T^2, K_1 = b_1 = B, c = 2 >
+|x|.
 
-Robust: every K, A and delta below 19/20; labels that nothing predicts; any m that grows faster than T^3 log T.
+With probability 19/20 no two samples share e. The expert sum_i y_i e_i over its own q samples has norm sqrt(q), and q
+<= 4 m/T = B^2 in all cells except with probability T^2/(9 m). Then f = y on S. (9) is K (8/sqrt(T) + 2 sqrt((A 8 T^3 (1
++ log T) + A 4 T^3 log(2 T^5) + log(4/delta))/(2 T^5))) with K the constant of its O() and A that of Lemma 2's. It tends
+to 0 as T grows.
 
-Objection: the router sees two of the inputs, the experts all. Lemma 2 is for any fixed structure of p weights, and
-nothing says that the two see the same inputs. With a weight from every input to the router p^2 is so large that (9) is
-above 1 here; then it holds for want of content, not by the proof, whose step from (30) to (31) fails as before.
+Robust: any K, any A, and any delta below 19/20. Any labels that cannot be predicted. Any m that grows faster than T^3
+log T.
+
+Objection: the router sees two of the inputs, and the experts see all. Lemma 2 is for any fixed structure of p weights,
+and the paper never says that both see the same inputs. If the router has a weight from every input, p^2 makes (9)
+exceed 1 here. Then (9) holds because it is vacuous, not by its proof, whose step from (30) to (31) still fails.
 """
 
 import sys
@@ -29,13 +32,13 @@ def log_above(number: int) -> Fraction:
 
 
 def routed(place: int, experts: int) -> int:
-    """The expert with the largest output at u = place/T."""
+    """Return the expert with the largest output at u = place/T."""
     outputs = [2 * Fraction(j * place, experts**2) - Fraction(j, experts) ** 2 for j in range(1, experts + 1)]
     return 1 + outputs.index(max(outputs))
 
 
 def most_squared(experts: int, samples: int, lemma_2: int) -> Fraction:
-    """At least the square of (9) without its K: (a + b)^2 <= 2 a^2 + 2 b^2, a = 4 C c B/sqrt(m)."""
+    """Return a bound above the square of (9) without K, by (a + b)^2 <= 2 a^2 + 2 b^2 with a = 4 C c B/sqrt(m)."""
     lipschitz, length, radius = Fraction(1, 2), 2, 2 * experts**2
     outputs, weights = experts, 2 * experts
     dimension = lemma_2 * outputs * weights**2

@@ -1,19 +1,24 @@
-"""Eqs. (13) to (15) with (17) to (20): masks picked after the sample; the chance is near 1, stated below 1/25,000.
+"""Counterexample to Eqs. (13) to (15) with (17) to (20): the probability is near 1, not below 1/25,000.
 
-A mask that is given before the sample hardly ever fits it; among all masks one nearly always does, and (15) multiplies
-the chance of the former by the masks on one sample. Inputs are uniform on N = 10,000 points, T = 2, k = 1; a mask sends
-any 2 of them to expert 2, all others to expert 1. H = {+1, -1}, all labels are +1, the loss is clip((1 - y f)/2, 0, 1).
-For one mask phi, the largest L_S - L_S', is |n - n'|/m, n and n' how often S and S' meet its 2 inputs: phi >= 1/2 at m
-= 4 needs two hits more in one than in the other, a chance of about 12 (2/N)^2, 5e-7. But if the 8 draws differ, a mask
-that picks out two of S has L_S - L_S' = 1/2. That is nearly always so. On 2m = 8 inputs there are at most 1 + 8 + 28 =
-37 masks, so that (15) allows 2 * 37 times 5e-7. At eps = 1 exp(-eps^2 m/2) = e^-2 is below 1/4, as (10) asks.
+A mask given before the sample rarely fits it, but among all masks nearly always one does. (15) multiplies the
+probability for one mask by the number of masks on one sample. Let inputs be uniform on N = 10,000 points, T = 2, k = 1.
+A mask sends any 2 of them to expert 2, and all others to expert 1. H = {+1, -1}, all labels are +1, and the loss is
+clip((1 - y f)/2, 0, 1).
 
-Robust: as N grows the left side tends to 1 and the right one to 0, whatever the factor in front and for any m and any
-number of inputs picked out.
+1. For one mask phi, the largest L_S - L_S', is |n - n'|/m, where S and S' hit its 2 inputs n and n' times. At m = 4 phi
+>= 1/2 needs two more hits in one than in the other, with probability about 12 (2/N)^2, 5e-7.
 
-Objection: (14) conditions on the mask, so that (15) is the law of total probability. Then it is true, but S and S'
-given the mask that they have left are not i.i.d., and McDiarmid's inequality in (20), and the proof that Lemma 5 gives
-of the mean, are for a mask given before. Any reading that lets (20) follow is this one.
+2. If the 8 draws differ, as they nearly always do, a mask that picks two inputs of S has L_S - L_S' = 1/2.
+
+3. On 2m = 8 inputs there are at most 1 + 8 + 28 = 37 masks, so (15) allows 2 * 37 times 5e-7. At eps = 1 exp(-eps^2
+m/2) = e^-2 is below 1/4, as (10) requires.
+
+Robust: as N grows the left side tends to 1 and the right side to 0. This holds for any factor in front, any m and any
+number of inputs picked.
+
+Objection: (14) conditions on the mask, so (15) is the law of total probability. Then it is true. But given the mask
+that they show, S and S' are not i.i.d. McDiarmid's inequality in (20), and Lemma 5's proof for the mean, need a mask
+given before. Any reading from which (20) follows is the present one.
 """
 
 import sys
@@ -25,13 +30,13 @@ DRAWS = 2 * SAMPLES
 
 
 def chance(hits: int, draws: int) -> Fraction:
-    """That so many of these draws are among the picked inputs."""
+    """Return the probability that `hits` of these draws are among the picked inputs."""
     share = Fraction(PICKED, INPUTS)
     return comb(draws, hits) * share**hits * (1 - share) ** (draws - hits)
 
 
 def phi(hits: int, ghost_hits: int) -> Fraction:
-    """sup (L_S - L_S') over the four choices of two experts, for a mask with so many hits in S and in S'."""
+    """Return sup (L_S - L_S') over the four choices of two experts, given a mask's numbers of hits in S and S'."""
 
     def risk(found: int, picked: int, others: int) -> Fraction:
         return Fraction(found * (1 - picked) + (SAMPLES - found) * (1 - others), 2 * SAMPLES)

@@ -1,13 +1,15 @@
-"""Section 1, the remark on sparsity awareness and Section 4: one active expert against k, router weights free.
+"""Remark on sparsity awareness (Sections 1, 4): with free router weights k = 1 has no larger gap than k > 1.
 
-The bound, at a d_N that is the same for both: k (1 + log(T/k)) grows with k. The gap: let the logits' class hold c g
-with g for every c > 0, gates be as in (5), the loss continuous in [0, 1], no ties. As c grows the gate of the largest
-logit tends to 1, so that f of F(T, 1) is the limit of members of F(T, k), and L_S, L_D are of theirs: sup |L_S - L_D|
-over F(T, 1) is at most that over F(T, k), for every sample. It can be less: T = 2, H = {+1, -1}, logits v x and 0, x =
-1 or 100, two samples, fair labels, loss clip((1 - y f)/2, 0, 1). At k = 1 f is constant: a gap of 1/2 if labels agree,
-1/4 in the mean. At k = 2 also f = tanh(v x/2): with e^v = 2 labels and inputs that both differ have a gap of (f(100) -
-f(1))/4, near 1/6: nearly 7/24 in the mean, at least. With a given router it is the other way: two cells at k = 1 have a
-mean gap of 3/8, two equal gates 1/4, as one expert has.
+The bound. At a d_N that is the same for both, k (1 + log(T/k)) grows with k.
+
+The gap. Let the logits' class contain c g with g for every c > 0, gates be as in (5), the loss continuous in [0, 1],
+without ties. As c grows, the gate of the largest logit tends to 1. So f of F(T, 1) is the limit of members of F(T, k),
+and so are L_S and L_D. Hence sup |L_S - L_D| over F(T, 1) is at most that over F(T, k), for every sample. It can be
+less. Let T = 2, H = {+1, -1}, logits v x and 0, x = 1 or 100, two samples, fair labels, loss clip((1 - y f)/2, 0, 1).
+At k = 1 f is constant, with a gap of 1/2 if labels agree, 1/4 in the mean. At k = 2 also f = tanh(v x/2). With e^v = 2,
+if labels and inputs both differ, the gap is (f(100) - f(1))/4, near 1/6. So the mean is at least nearly 7/24. With a
+given router the order is reversed. Two cells at k = 1 have a mean gap of 3/8, and two equal gates have 1/4, as one
+expert has.
 """
 
 import sys
@@ -18,7 +20,7 @@ POWER = 2  # e^v
 
 
 def tanh(x: int) -> Fraction:
-    """tanh(v x/2) = (e^(v x) - 1)/(e^(v x) + 1): the gates' difference."""
+    """Return the gates' difference, tanh(v x/2) = (e^(v x) - 1)/(e^(v x) + 1)."""
     return Fraction(POWER**x - 1, POWER**x + 1)
 
 
@@ -29,7 +31,7 @@ draws = list(product(product(inputs, (1, -1)), repeat=samples))
 
 
 def mean_gap(members: list[dict[int, Fraction]]) -> Fraction:
-    """Of |L_S - 1/2| = |sum y f(x)|/(2m), the largest member's."""
+    """Return the mean of the class's largest |L_S - 1/2| = |sum y f(x)|/(2m)."""
     tops = [max(abs(sum(y * f[x] for x, y in drawn)) for f in members) for drawn in draws]
     return sum(tops, Fraction(0)) / (2 * samples * len(draws))
 

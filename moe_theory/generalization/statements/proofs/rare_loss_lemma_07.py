@@ -1,13 +1,16 @@
-"""Lemma 7, with the true risk in (34): a loss of 1,000 with probability 1/100; the chance is 1, and it says .0198.
+"""Counterexample to Lemma 7, with the true risk in (34): a gap is certain, but the lemma says at most .0198.
 
-As printed both sides are gaps between the two samples, and nothing is said of the true risk, which (10) needs on the
-left. So meant, the lemma lacks a hypothesis: one function, m = 1, eps = 9.99, a loss of 1,000 with probability 1/100
-and else 0. L_D = 10, and L_S is 0 or 1,000: the gap is 10 or 990, above eps for sure, and 1 - 2 exp(-eps^2/2) is near
-1. L_S and L_S' are more than eps/2 apart if one loss is 1,000 and the other 0: a chance of 2 (1/100) (99/100) = .0198.
+As printed both sides are gaps between the two samples, and the lemma says nothing about the true risk, which (10) needs
+on the left. With the true risk the lemma lacks a hypothesis. Take one function, m = 1 and eps = 9.99. The loss is 1,000
+with probability 1/100 and otherwise 0.
 
-Robust: m = 1 for the napkin; for any m a loss that is rarer still does the same.
+L_D = 10, and L_S is 0 or 1,000. So the gap is 10 or 990, always above eps, and 1 - 2 exp(-eps^2/2) is near 1. L_S and
+L_S' are more than eps/2 apart if one loss is 1,000 and the other 0. This has probability 2 (1/100) (99/100) = .0198.
 
-Objection: Theorem 1 has the loss in [0, 1]. The lemma is stated apart from it, for any; with it the lemma is proved.
+Robust: any m, with a loss that is rarer still. We take m = 1 for simplicity.
+
+Objection: Theorem 1 has the loss in [0, 1]. The lemma is stated separately, for any loss. With a loss in [0, 1] it is
+proved.
 """
 
 import sys

@@ -1,13 +1,15 @@
-"""The remark on sparsity awareness, the k of its term: not needed for linear routers, needed for others of equal d_N.
+"""Remark on sparsity awareness: linear routers do not need the factor k of its term, others of equal d_N do.
 
-Linear routers: top-k masks of m inputs follow from the signs (>= 0 or < 0) of N = m T (T - 1)/2 forms (v_i - v_j).x,
-linear in D = (T - 1) d parameters. If D + 1 forms z have sum a z = 0 and some a > 0, these cannot be < 0 and all
-others >= 0. So (Sauer, Shelah) Gamma(m) <= sum_{i<=D} binom(N, i) <= (e N/D)^D for N >= D, and log Gamma <= (T - 1) d
-log(e m T/(2 d)) for every k. Others: T = 2 k, H = {1, -1}, x uniform on k = 8 m points, y a fair coin. Each set A of
-points has a mask mu_A, as binom(2 k, k) >= 2^k, and a router: mu_A on A, else the first k experts, all -1; mu_A has
-nearly all weight on a later one, 1. Where it is seen mu_A tells the router, and leaves no choice at a second point:
-d_N = 1. Labels are fitted but for an error a pair of like inputs, m/16 pairs in the mean, and m/4 with a chance of 1/4
-at most: else the gap is above 1/5. With o(k) for its k (23) tends to 0 as m grows, whatever its constant.
+Linear routers. Top-k masks of m inputs follow from the signs (>= 0 or < 0) of N = m T (T - 1)/2 forms (v_i - v_j).x,
+linear in D = (T - 1) d parameters. If D + 1 forms z have sum a z = 0 and some a > 0, these cannot be < 0 and all others
+>= 0. So (Sauer, Shelah) Gamma(m) <= sum_{i<=D} binom(N, i) <= (e N/D)^D for N >= D, and log Gamma <= (T - 1) d log(e m
+T/(2 d)) for every k.
+
+Other routers. Let T = 2 k, H = {1, -1}, x uniform on k = 8 m points, y a fair coin. As binom(2 k, k) >= 2^k, each point
+set A has its own mask mu_A. Its router uses mu_A on A and else the first k experts, all -1. mu_A has nearly all weight
+on a later expert, which is 1. Where mu_A is seen it identifies the router, so no second point is free, and d_N = 1.
+Labels fit up to one error per pair of equal inputs. There are m/16 pairs in the mean, and m/4 with probability at most
+1/4. Otherwise the gap exceeds 1/5. With o(k) for its k (23) tends to 0 as m grows, for any constant.
 """
 
 import sys

@@ -1,12 +1,13 @@
-"""Lemma 3: two layers of one unit, phi(z) = 10 z, one input; the complexity is 10, and it says 2 sqrt(2).
+"""Counterexample to Lemma 3: with phi(z) = 10 z and one input the complexity is 10, not at most 2 sqrt(2).
 
-The lemma names no property of phi, and its right side has nothing of it. r = 2, all matrices are 1 x 1, K_1 = K_2 = b_1
-= b_2 = 1, c = 1, m = 1, x = 1: h(x) = W_2 phi(W_1 x) = 10 W_1 W_2 is any number of [-10, 10], so that R_1(H) = E sup s
-h(x) is 10. The right side is (1 + 1)^(3/2) = 2 sqrt(2). With phi(z) = z + 10 the complexity is 11, and the slope is 1.
+The lemma assumes nothing about phi, and its right side does not depend on phi. Let r = 2, all matrices be 1 x 1, K_1 =
+K_2 = b_1 = b_2 = 1, c = 1, m = 1 and x = 1. Then h(x) = W_2 phi(W_1 x) = 10 W_1 W_2 is any number of [-10, 10], so
+R_1(H) = E sup s h(x) is 10. The right side is (1 + 1)^(3/2) = 2 sqrt(2). With phi(z) = z + 10 the complexity is 11, and
+the slope is 1.
 
-Robust: c, m and r do not matter; the complexity grows with the slope of phi, or with |phi(0)|, without a bound.
+Robust: any c, m and r. The complexity grows with the slope of phi, or with |phi(0)|, without a bound.
 
-Objection: the theorem that is cited has phi 1-Lipschitz and 0 at 0. Here it is left out, and is the amendment.
+Objection: the cited theorem has phi 1-Lipschitz and 0 at 0. The lemma leaves this out, and it is our condition.
 """
 
 import sys
@@ -16,7 +17,7 @@ GRID = [Fraction(n, 4) for n in range(-4, 5)]  # of a weight, with both ends
 
 
 def complexity(phi) -> Fraction:
-    """E sup s W_2 phi(W_1) over weights of at most 1 in size, of one input 1; at corners, as phi is affine."""
+    """Return E sup s W_2 phi(W_1) over weights of size at most 1, for the input 1 and an affine phi."""
     outputs = [last * phi(first) for first in GRID for last in GRID]
     return sum(max(sign * output for output in outputs) for sign in (1, -1)) / Fraction(2)
 

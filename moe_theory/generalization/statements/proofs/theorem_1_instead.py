@@ -1,13 +1,19 @@
-"""Theorem 1 and Eqs. (13) to (15), what holds instead: masks are counted with the sample held fixed.
+"""Theorem 1 and Eqs. (13) to (15), corrected: masks are counted with the sample held fixed.
 
-Let Gamma(m) be the most patterns of masks on m inputs, and rho the largest R_S(F_mu) over samples and patterns. (a) A
-sample moves sup (L_D - L_S), and sup (L_S - L_D), by 1/m: by McDiarmid each is within sqrt(log(2/delta)/(2m)) of its
-mean but for delta/2. (b) A second sample and exchanges (Lemma 8) bound either mean by 2 E R_S(l o F).
-(c) On S, F is the union of the F_mu over Gamma(m) patterns. Let Z_mu = sup (1/m) sum s_i l_i(f); less the mean of
-s_i/2, which is common to all, a sign moves it by 1/m, so that E exp(t (Z_mu - E Z_mu)) <= exp(t^2/(8m)) and
-E max Z_mu <= max E Z_mu + log Gamma/t + t/(8m): that is sqrt(log Gamma/(2m)) at t = sqrt(8 m log Gamma).
-(d) E Z_mu = R_S(l o F_mu) <= C rho (Lemma 9). In sum, with probability 1 - delta, the gap is at most
-2 C rho + 2 sqrt(log Gamma(m)/(2m)) + sqrt(log(2/delta)/(2m)). The loss is in [0, 1]; no mask is chosen beforehand.
+Let the loss be in [0, 1], Gamma(m) the largest number of patterns of masks on m inputs, and rho the largest R_S(F_mu)
+over samples and patterns. No mask is chosen beforehand.
+
+(a) One sample changes sup (L_D - L_S) and sup (L_S - L_D) by at most 1/m. By McDiarmid's inequality each is within
+sqrt(log(2/delta)/(2m)) of its mean except with probability delta/2.
+
+(b) A second sample and exchanges (Lemma 8) bound either mean by 2 E R_S(l o F).
+
+(c) On S, F is the union of the F_mu over Gamma(m) patterns. Let Z_mu = sup (1/m) sum s_i l_i(f). Without the mean of
+s_i/2, which all share, a sign changes it by 1/m, so E exp(t (Z_mu - E Z_mu)) <= exp(t^2/(8m)) and E max Z_mu <= max E
+Z_mu + log Gamma/t + t/(8m). At t = sqrt(8 m log Gamma) the last two terms are sqrt(log Gamma/(2m)).
+
+(d) E Z_mu = R_S(l o F_mu) <= C rho (Lemma 9). Together, with probability 1 - delta the gap is at most 2 C rho + 2
+sqrt(log Gamma(m)/(2m)) + sqrt(log(2/delta)/(2m)).
 """
 
 import sys

@@ -1,16 +1,18 @@
-"""Eqs. (29) to (32): two cells, an expert +1 or -1 in each, two samples; (30) is 3/4, and (31), no less, is 1/2.
+"""Counterexample to Eqs. (29) to (32): with two cells and two samples (30) is 3/4, but its bound (31) is 1/2.
 
-Experts of two cells can take two signs at once, and the convex combinations in (31), the same for all inputs, cannot.
-Each input is in one of two cells with probability 1/2, and the mask sends a cell to an expert of its own: T = 2, k = 1,
-H = {+1, -1}. If both inputs are in one cell, the largest signed mean is |s_1 + s_2|/2, which is 1/2 in the mean over
-the signs s; if they are in two cells, each expert takes the sign of its input, and it is 1. So (29) and (30) are 1/2 *
-1/2 + 1/2 * 1 = 3/4. (31) and (32) are R_2(H) = 1/2, and (31) says 3/4 <= 1/2.
+Experts of two cells can take two signs at once. The convex combinations in (31) are the same for all inputs and cannot.
+Let each input be in one of two cells with probability 1/2, with a mask that sends each cell to its own expert, +1 or
+-1. So T = 2, k = 1, H = {+1, -1}.
 
-Robust: no constant helps. With T cells and m >= T samples, E|sum of n signs| >= sqrt(n/2) makes (30) at least
-1/2 sqrt(T/(2m)), and (32) is at most 1/sqrt(m). The loss, the labels and C do not enter.
+If both inputs are in one cell, the largest signed mean is |s_1 + s_2|/2, which is 1/2 in the mean over the signs s. If
+they are in two cells, each expert takes the sign of its input, and it is 1. So (29) and (30) are 1/2 * 1/2 + 1/2 * 1 =
+3/4. But (31) and (32) are R_2(H) = 1/2, so (31) says 3/4 <= 1/2.
 
-Objection: the gates sum to 1 for each input, as is said under (32). They do, here too; but (31) has one point of the
-simplex for all inputs, and (30) one for each. With one input, or one expert that serves all, (31) holds.
+Robust: any constant factor. With T cells and m >= T samples, E|sum of n signs| >= sqrt(n/2) makes (30) at least 1/2
+sqrt(T/(2m)), and (32) is at most 1/sqrt(m). The loss, the labels and C do not enter.
+
+Objection: the gates sum to 1 for each input, as the text under (32) says. They do here too. But (31) has one point of
+the simplex for all inputs, and (30) has one for each input. With one input, or one expert that serves all, (31) holds.
 """
 
 import sys
@@ -22,13 +24,13 @@ H = (-1, 1)
 
 
 def equation_30(cells: tuple[int, ...], signs: tuple[int, ...]) -> Fraction:
-    """The largest signed mean of f(x) = h_j, j the cell of x, over all choices of experts."""
+    """Return the largest signed mean of f(x) = h_j, where j is the cell of x, over all choices of experts."""
     choices = product(H, repeat=CELLS)
     return max(Fraction(sum(s * experts[j] for s, j in zip(signs, cells, strict=True)), SAMPLES) for experts in choices)
 
 
 def equation_31(signs: tuple[int, ...]) -> Fraction:
-    """The same of one point of the simplex for all inputs: its largest value is at a corner, as it is linear."""
+    """Return the largest signed mean for one simplex point for all inputs, reached at a corner by linearity."""
     choices = product(product(H, repeat=CELLS), range(CELLS))
     return max(Fraction(sum(s * experts[corner] for s in signs), SAMPLES) for experts, corner in choices)
 

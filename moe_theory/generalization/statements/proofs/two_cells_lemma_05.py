@@ -1,19 +1,20 @@
-"""Lemma 5, Eq. (24): two cells, an expert +1 or -1 in each, two samples; E phi is 35/64, and it says at most 1/2.
+"""Counterexample to Lemma 5, Eq. (24): with two cells and two samples E phi is 35/64, but (24) says at most 1/2.
 
-Two experts can each fit the labels of their own cell, and (24) has the complexity of one expert on all inputs. Each
-input is in one of two cells with probability 1/2, and the mask, which is given, sends a cell to an expert of its own: T
-= 2, k = 1. H = {+1, -1}, labels are fair coins, the loss is clip((1 - y f)/2, 0, 1), so C = 1/2. For one expert R_2(H)
-is 1 if the two signs agree and 0 if not, 1/2 in the mean, and (24) allows 2 C R_2(H) = 1/2. phi = sup (L_S - L_S') is
-the sum over the cells of |S_j - S'_j|/4, with S_j, S'_j the sums of the labels in cell j of the two samples. If all
-four inputs are in one cell, its mean is (3/2)/4; if three are, (3/2 + 1)/4; if two are, (1 + 1)/4. With chances 1/8,
-1/2 and 3/8 that is 35/64.
+Two experts can each fit the labels of their own cell, but (24) has the complexity of one expert on all inputs. Let each
+input be in one of two cells with probability 1/2, with a given mask that sends each cell to its own expert, +1 or -1.
+So T = 2, k = 1, H = {+1, -1}. Labels are fair coins, the loss is clip((1 - y f)/2, 0, 1), and C = 1/2. For one expert
+R_2(H) is 1 if the two signs agree and otherwise 0, in the mean 1/2. So (24) allows 2 C R_2(H) = 1/2.
 
-Robust: no constant helps. With T equally likely cells and m >= T samples, E|sum of n signs| >= sqrt(n/2) makes the mean
-of phi at least 3/8 sqrt(T/m), where (24) allows 1/sqrt(m) at most: a factor of 3/8 sqrt(T). How inputs lie within the
-cells does not enter; the cells' chances do.
+phi = sup (L_S - L_S') is the sum over the cells of |S_j - S'_j|/4, where S_j and S'_j sum the labels in cell j of the
+two samples. Its mean is (3/2)/4 if all four inputs are in one cell, (3/2 + 1)/4 if three are, and (1 + 1)/4 if two are.
+With probabilities 1/8, 1/2 and 3/8 the mean is 35/64.
 
-Objection: two experts in two cells are a toy. What fails is the step from (30) to (31), which takes gates that depend
-on the input for one point of the simplex; it fails wherever the sample is divided among several experts.
+Robust: any constant factor. With T equally likely cells and m >= T samples, E|sum of n signs| >= sqrt(n/2) makes the
+mean of phi at least 3/8 sqrt(T/m). (24) allows at most 1/sqrt(m), a factor of 3/8 sqrt(T). The distribution of inputs
+within the cells does not matter, but the probabilities of the cells do.
+
+Objection: two experts in two cells are a toy example. But the step from (30) to (31) replaces gates that depend on the
+input by one point of the simplex. It fails whenever several experts divide the sample.
 """
 
 import sys

@@ -1,13 +1,15 @@
-"""Lemma 3 for r = 1, and for r = 2 with phi 1-Lipschitz and phi(a t) = a phi(t) for a > 0, such as ReLU.
+"""Lemma 3 holds for r = 1, and for r = 2 with phi 1-Lipschitz and phi(a t) = a phi(t) for a > 0, such as ReLU.
 
-Let F_i be the Frobenius norm of W_i. A row is no longer than K_i, and the rows' lengths sum to b_i: F_i^2 <= K_i b_i. r
-= 1: f = w x, and E sup |w| <= F of (1/m) sum s_i w x_i is at most F c/sqrt(m); with one row F <= b_1, which is Lemma 3.
-r = 2: with phi homogeneous and u_j the rows of W_1, |sum_i s_i phi(W_1 x_i)|^2 = sum_j |u_j|^2 (sum_i s_i phi(e_j
-x_i))^2 is at most F_1^2 Q^2, Q the supremum over |e| = 1 of |sum_i s_i phi(e x_i)|. The mean of Q is at most twice that
-without the absolute values over |e| <= 1, where 0 is a member, and by Lemma 9 at most 2 c sqrt(m). So R_m <= 2 c F_1
-F_2/sqrt(m). With a_i = b_i/K_i, F_1 F_2 <= K_1 K_2 sqrt(a_1 a_2), and Lemma 3 has K_1 K_2 times (a_1^(2/3) +
-a_2^(2/3))^(3/2) >= (2 (a_1 a_2)^(1/3))^(3/2) = 2 sqrt(2) sqrt(a_1 a_2): 2 <= 2 sqrt(2). For r = 3 the same way needs a
-bound on the width; beyond r = 2 the lemma is not proved here.
+Let F_i be the Frobenius norm of W_i. A row has length at most K_i, and the lengths sum to b_i, so F_i^2 <= K_i b_i. For
+r = 1, f = w x, and E sup |w| <= F of (1/m) sum s_i w x_i is at most F c/sqrt(m). With one row F <= b_1, which is Lemma
+3.
+
+For r = 2 let u_j be the rows of W_1. As phi is homogeneous, |sum_i s_i phi(W_1 x_i)|^2 = sum_j |u_j|^2 (sum_i s_i
+phi(e_j x_i))^2 is at most F_1^2 Q^2, where Q is the supremum over |e| = 1 of |sum_i s_i phi(e x_i)|. The mean of Q is
+at most twice that without absolute values over |e| <= 1, where 0 is a member. By Lemma 9 it is at most 2 c sqrt(m). So
+R_m <= 2 c F_1 F_2/sqrt(m). With a_i = b_i/K_i, F_1 F_2 <= K_1 K_2 sqrt(a_1 a_2). Lemma 3 has K_1 K_2 times (a_1^(2/3) +
+a_2^(2/3))^(3/2) >= (2 (a_1 a_2)^(1/3))^(3/2) = 2 sqrt(2) sqrt(a_1 a_2), and 2 <= 2 sqrt(2). For r = 3 the same way
+needs a bound on the width. For r > 2 the lemma is not proved here.
 """
 
 import sys
