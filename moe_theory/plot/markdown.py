@@ -152,7 +152,7 @@ def _words_of(node: SyntaxTreeNode) -> str:
         return "\n"
     if not node.children:
         return node.content
-    return (" " if node.type == "blockquote" else "").join(map(_words_of, node.children))
+    return ("\n" if node.type == "blockquote" else "").join(map(_words_of, node.children))
 
 
 def _line_of(node: SyntaxTreeNode) -> Text:

@@ -120,9 +120,9 @@ def card(
         failing: names of statements that its proof uses and that are false or vacuous.
     """
     statement = judgement.statement
-    proofs = {"Counterexample": statement.disproof, "Proof": statement.proof}
+    proofs = [("Exact argument", statement.disproof), ("Exact argument", statement.proof)]
     if not target.is_short:
-        proofs["Proof of the correction"] = statement.derivation
+        proofs.append(("On the correction", statement.derivation))
     text = document_text(
         "card.md",
         known=judgement,
@@ -130,7 +130,7 @@ def card(
         verdicts=verdicts,
         shown=wording.decisive(judgement, verdicts),
         certainty=cards.certainty(judgement, verdicts, folder, failing),
-        proofs=[(heading, proof) for heading, proof in proofs.items() if proof],
+        proofs=[(heading, proof) for heading, proof in proofs if proof],
         **target._asdict(),
     )
     return re.sub(r"\n{3,}", "\n\n", text).strip() + "\n"
