@@ -1,8 +1,6 @@
-"""Put the version of `moe_theory/__init__.py`, and what `pyproject.toml` says, into CITATION.cff and codemeta.json."""
+"""Put the version of `moe_theory/__init__.py` into CITATION.cff."""
 
-import json
 import re
-import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -22,28 +20,6 @@ def citation(text: str) -> str:
     return found
 
 
-def codemeta() -> str:
-    """codemeta.json of this version, by version 3.0 of its schema."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    found = {
-        "@context": "https://w3id.org/codemeta/3.0",
-        "@type": "SoftwareSourceCode",
-        "name": project["name"],
-        "version": version(),
-        "description": project["description"],
-        "license": f"https://spdx.org/licenses/{project['license']}",
-        "author": [{"@type": "Organization", "name": author["name"]} for author in project["authors"]],
-        "keywords": project["keywords"],
-        "programmingLanguage": "Python",
-        "runtimePlatform": f"Python {project['requires-python']}",
-        "softwareRequirements": project["dependencies"],
-        "developmentStatus": "wip",
-        "readme": project["readme"],
-    }
-    return json.dumps(found, indent=2) + "\n"
-
-
 if __name__ == "__main__":
     cff = ROOT / "CITATION.cff"
     cff.write_text(citation(cff.read_text(encoding="utf-8")), encoding="utf-8")
-    (ROOT / "codemeta.json").write_text(codemeta(), encoding="utf-8")

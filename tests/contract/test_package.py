@@ -104,8 +104,7 @@ def test_the_version_stands_in_one_place():
     assert metadata.version() == moe_theory.__version__
     cff = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
     assert metadata.citation(cff) == cff
-    assert metadata.codemeta() == (ROOT / "codemeta.json").read_text(encoding="utf-8")
-    assert json.loads(metadata.codemeta())["version"] == yaml.safe_load(cff)["version"] == moe_theory.__version__
+    assert yaml.safe_load(cff)["version"] == moe_theory.__version__
     latest = re.search(r"^## (\S+?),? ", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
     assert latest
     assert latest[1] == moe_theory.__version__

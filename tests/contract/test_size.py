@@ -10,8 +10,8 @@ ROOT = Path(__file__).parents[2]
 RECORDS = {"recorded.json", "recorded-fashion-mnist.json", "challenged.json", "index.json"}
 # Lines of all text files, records apart. Statements count with texts, proofs and counterexamples. What is reached is
 # held: a change that needs room first finds it.
-MOST_LINES = {"package": 67_200, "statements": 16_600, "tests": 40_760}
-MOST_FILES = 1_038
+MOST_LINES = {"package": 65_000, "statements": 17_100, "tests": 39_800}
+MOST_FILES = 1_000
 
 
 @pytest.fixture(scope="module")
