@@ -1,4 +1,4 @@
-"""Counterexample to Proposition 4, Eq. (17): two orthonormal truths, one expert and Gaussian samples only.
+"""Counterexample to Proposition 4, Eq. (17): two orthonormal ground truths, one expert, Gaussian samples.
 
 All samples are Gaussian, as in the proposition's proof. W = Delta = 1, so that (17) is 0 at every round. Exits 0 if the
 forgetting of simulated experts is not 0, else 1.

@@ -11,7 +11,7 @@ Psi_1 if its expert has k later ones. As k r^k <= r + r^2 + ... = d - 1, (22) is
 Robust: d, beta, eta, alpha, lambda, Gamma, smaller eps, all T from some T on. Clusters of J tasks, e_k + j eps f/(J -
 1) with (1 + j eps^3) e_k, j < J, allow any M from 3 to 2 J - 1. Appendix J's exponents, 1 lower, make (22) smaller.
 
-Objection: with one sample an expert learns a signal and nothing else. But signals tell clusters apart, and these are
+Objection: With one sample an expert learns a signal and nothing else. But signals tell clusters apart, and these are
 orthogonal. With s = 2, N = 24, K = 6 the script finds the error at 2 T1 far above the bound.
 """
 

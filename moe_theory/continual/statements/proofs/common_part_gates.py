@@ -9,10 +9,10 @@ the two outputs for n. After a first arrival with beta = b it is D = -eta b/2. T
 p), with p the softmax at b' D and 1/4 - (b' D)^2/16 <= p(1 - p) <= 1/4. (d) So |D| >= eta/4 - eta^3/32 where b and b'
 differ, with probability 1/2 for each task. Each task arrives twice up to T1 >= 2/eta with probability 1 - o(1).
 
-Robust: any M (M first arrivals, with M strengths), N and d, lambda = Theta(sigma_0^1.25), alpha = O(sigma_0), other
+Robust: Any M (M first arrivals, with M strengths), N and d, lambda = Theta(sigma_0^1.25), alpha = O(sigma_0), other
 distributions of beta that are not constant, ground truths that differ by O(sigma_0).
 
-Objection: ground truths are N(0, sigma_0^2). This is so in the proof of Lemma 5. But Section 3 assumes only that
+Objection: Ground truths are N(0, sigma_0^2). This is so in the proof of Lemma 5. But Section 3 assumes only that
 differences are O(sigma_0). With ground truths of size O(sigma_0) the lemma holds (proof).
 """
 

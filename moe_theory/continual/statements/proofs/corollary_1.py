@@ -12,7 +12,7 @@ probability 1 - o(1). The corollary also holds with M^2/lambda for 2/lambda.
 Robust: M, routes, signals, s, beta's size, Gamma, ties. The printed bound, with lambda M^2, falls with lambda. But with
 a smaller lambda the same gap of outputs changes probabilities more.
 
-Caveat: gates take at most T1/sigma_0 rounds of steps. The paper's last round, t2, is sigma_0^-.75 T1.
+Caveat: Gates take at most T1/sigma_0 rounds of steps. The paper's last round, t2, is sigma_0^-.75 T1.
 """
 
 import sys

@@ -13,7 +13,7 @@ alpha (3/5 - exp(H) (log2 t + sqrt(t M) |w*|/(alpha M))/(M - 1)), above lambda u
 
 Robust: lambda, Gamma, delta, any N signals with a common angle below 90 degrees and a common solution.
 
-Objection: the lemma is about one expert fixed beforehand, which is A with probability 1/M only. But it says any expert,
+Objection: The lemma is about one expert fixed beforehand, which is A with probability 1/M only. But it says any expert,
 and its proof bounds the probability that all of them satisfy it at once. About one fixed beforehand this decides
 nothing. M = Omega(N ln N) sets no limit to M. With alpha = o(sigma_0^.75) the first step eta alpha is below lambda, and
 A stays in reach.

@@ -17,7 +17,7 @@ each other. If 1/eta is at most a power of 1/sigma_0, so is the number of rounds
 keeps |z| <= Z = O(1) in all of them, with probability 1 - o(1). Up to sigma_0^-.25 T1 the sum of |theta_m|^2 is
 O(sigma_0^2), and sigma_t = O(sigma_0^.625) suffices.
 
-Caveat: gates take at most T1/sigma_0 rounds of steps. The paper's last round, t2, is sigma_0^-.75 T1.
+Caveat: Gates take at most T1/sigma_0 rounds of steps. The paper's last round, t2, is sigma_0^-.75 T1.
 """
 
 import sys

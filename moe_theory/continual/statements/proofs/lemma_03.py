@@ -9,11 +9,11 @@ so the expert keeps e_2 - (g'e_2) g. (c) The second arrival of task 1 has anothe
 -h'(e_2 - (g'e_2) g) h. This is 0 only for h along g or g along e_2, with probability 0. (d) Half of a vector's square
 lies along a random direction of a plane. So the mean square is 1/2 (1 - 1/2) = 1/4.
 
-Robust: any s >= 2 and sigma_t > 0. As long as an expert differs from the ground truth, a Gaussian sample g of the
+Robust: Any s >= 2 and sigma_t > 0. As long as an expert differs from the ground truth, a Gaussian sample g of the
 repeat has <g, w_n - w> = 0 only with probability 0. The lemma holds only for s = 1, where a repeat's data are the same
 up to beta, or where the model is the ground truth already.
 
-Objection: both arrivals have the same ground truth, and (5) is stationary where the data are fitted. This is so for the
+Objection: Both arrivals have the same ground truth, and (5) is stationary where the data are fitted. This is so for the
 first arrival's data. But by Definition 1 the second has samples of its own.
 """
 

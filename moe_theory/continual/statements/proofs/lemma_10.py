@@ -10,7 +10,7 @@ Second sentence. Let all |h| <= 1, as by Lemma 6 for small sigma_0. (a) Then d <
 e^2 >= 7. (c) Each pi is at least exp(-2)/M >= 2/(15 M), as e^2 <= 15/2. (d) So the difference is at least d/(10 M),
 which is Omega(d) for fixed M, whether d is close to 0 or not. Among M experts it is of order d/M and no more.
 
-Robust: the identity does not depend on the other experts' outputs. A bound H in place of 1 gives another constant. With
+Robust: The identity does not depend on the other experts' outputs. A bound H in place of 1 gives another constant. With
 no bound the second sentence fails, as a difference of probabilities is at most 1 and d is not.
 """
 

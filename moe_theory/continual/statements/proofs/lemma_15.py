@@ -9,7 +9,7 @@ attained. With ties, as of gates that are 0, the sum may be 0.
 
 No more follows. Outputs (3, 2) of m for the two signals and (0, 1) of m' leave m ahead at both.
 
-Robust: gates, rounds, signals, M, N. Outputs are those for the signals, as in (11). With beta v_n + noise in their
+Robust: Gates, rounds, signals, M, N. Outputs are those for the signals, as in (11). With beta v_n + noise in their
 place the sum is above 0 for equal beta and noise that is smaller than the sum.
 """
 

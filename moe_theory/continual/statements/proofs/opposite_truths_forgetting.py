@@ -11,7 +11,7 @@ at t = 2.
 
 Robust: t, d, s, beta, the noise and a first model on that line. Only N = 2 is used.
 
-Objection: two opposite ground truths are special. But (17) is stated for any pool of ground truths. At the sizes of
+Objection: Two opposite ground truths are special. But (17) is stated for any pool of ground truths. At the sizes of
 Fig. 2, where nothing is special, the claim continual.proposition-4.forgetting also finds forgetting far above (17).
 """
 

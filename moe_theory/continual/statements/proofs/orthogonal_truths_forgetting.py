@@ -7,11 +7,11 @@ earlier task's error only grows. (c) Let n_2 differ from n_1, with probability 1
 v_1, v_1 the signal of n_1, orthogonal to n_2's. So all outputs are 0 and m_2 = m_1 has probability 1/M. (d) The expert
 then is w_1 + w_2, wrong about task n_1 by sigma_0^2. In every other case F_2 = 0.
 
-Robust: every t from 2 to T1, all M, d, beta, alpha, lambda, eta. With s > 1 and noise W = Delta still. At t = 2 the
+Robust: Every t from 2 to T1, all M, d, beta, alpha, lambda, eta. With s > 1 and noise W = Delta still. At t = 2 the
 step P (w_2 - w_1) has at least its part along v_2, so F_2 >= sigma_0^2 where one expert has both. For N tasks E[F_2] is
 (1 - 1/N)/M, and (19) says at most (1 - 2/N) r (1 - r)/M.
 
-Objection: forgetting of early rounds is small, and signals are all that is learned. But the bound is strict for each t
+Objection: Forgetting of early rounds is small, and signals are all that is learned. But the bound is strict for each t
 of exploration, and the experts need not be alike. At N = 6 and s = 2 the script finds forgetting at T1 far above (19).
 """
 

@@ -8,11 +8,11 @@ other, with probability 1/2. (c) Gates have moved along the first signal only. S
 and each expert gets it with probability 1/M. (d) This expert forgets all L_m arrivals that it had. So S_t grows by
 sum_m L_m/M = T1/M in mean, in units of sigma_0^2.
 
-Robust: each t > T1, all M, N, d, beta, eta, alpha, lambda, Gamma, terminated or not. An expert not chosen yet for a
+Robust: Each t > T1, all M, N, d, beta, eta, alpha, lambda, Gamma, terminated or not. An expert not chosen yet for a
 task has the largest output for it. So the growth in a round is at least E[sum_m L_m (1 - K_m/N)]/M in units of
 sigma_0^2, where expert m has had L_m arrivals, of K_m tasks.
 
-Objection: for N fixed and eta -> 0 this is small. But the theorem has an equality, with eta = 0.5 in Fig. 2. For s = 2,
+Objection: For N fixed and eta -> 0 this is small. But the theorem has an equality, with eta = 0.5 in Fig. 2. For s = 2,
 N = 6 the script finds forgetting at 2 T1 well above the theorem's value, as experts then go on moving.
 """
 

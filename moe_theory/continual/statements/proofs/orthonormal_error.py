@@ -8,10 +8,10 @@ expert's falls and all others rise, the more the larger they are. So experts not
 (d) If u are left, one of them is chosen with probability u/M or more, also after termination. So by T all have served
 all with at least the probability p of three collections of M coupons in T arrivals. Hence E[G_T] >= 2 p, and p -> 1.
 
-Robust: all N >= 3, where E[G_T] -> N - 1 is what a single expert has and (20) says less than 2. All M >= N ln N, d,
+Robust: All N >= 3, where E[G_T] -> N - 1 is what a single expert has and (20) says less than 2. All M >= N ln N, d,
 beta, eta, alpha, lambda, Gamma, T1, and all T from some T on.
 
-Objection: with one sample an expert learns a signal and nothing else. But signals tell tasks apart, and these are
+Objection: With one sample an expert learns a signal and nothing else. But signals tell tasks apart, and these are
 orthonormal. At N = 6, d = 7, s = 2 the error at 2 T1 is 1.8 times the bound. At Fig. 2's sizes (20) holds after T =
 100.
 """

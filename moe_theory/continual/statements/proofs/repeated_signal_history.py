@@ -10,7 +10,7 @@ General d and s. A first arrival leaves the part beside v, of which a random sub
 learned. Each later one leaves (d - s)/(d - 1) of that. A signal of random direction has the mean first error (d - 1)/d
 (d - s)/(d - 1) = r. After L arrivals its error is r ((d - s)/(d - 1))^(L - 1) |w|^2, and not r^L |w|^2.
 
-Robust: all s < d, beta, sigma_t > 0 and M, routes that do not see the noise if s >= 2, and any angle of signal and
+Robust: All s < d, beta, sigma_t > 0 and M, routes that do not see the noise if s >= 2, and any angle of signal and
 ground truth. From the first to the second arrival the error falls to (d - s)/(d - 1) of it, or is 0. (42) says to r of
 it. N >= 2 is the same, given tasks and routes, for an expert that has served one task only.
 

@@ -9,11 +9,11 @@ M - 1 are in M_n, as their largest theta'v_j is at j = n, although they have not
 M - 1 is chosen with probability (M - 1)/M or more, and moves by sigma_0. (d) The gradient at gate m is pi sigma_0 (1[m
 = m_2] - pi_m) e_n.
 
-Robust: all N, K, M, d, eta, alpha, lambda, Gamma. A spread of sigma_0^1.5 changes the move by so much. In later rounds,
+Robust: All N, K, M, d, eta, alpha, lambda, Gamma. A spread of sigma_0^1.5 changes the move by so much. In later rounds,
 with s > 1 and noise, a task moves its expert unless its model is right already. With ground truths off the signals no
 model ever is (Lemma 16, first sentence).
 
-Objection: the lemma is meant for t > T1, when experts have learned. But it is stated for any round. After T1 the script
+Objection: The lemma is meant for t > T1, when experts have learned. But it is stated for any round. After T1 the script
 finds, for s = 2, that the median gradient of such an arrival is a share of sigma_0 that does not fade.
 """
 

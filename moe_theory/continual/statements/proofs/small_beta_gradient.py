@@ -8,7 +8,7 @@ sigma_0. (c) The gradient at a gate is a product of two softmax values, or pi (1
 most 3 sigma_0, and of beta_t v_n. So its largest entry is below sigma_0 beta_t. (d) It is c sigma_0 or more in all
 these n = T1/2 rounds only if every beta_t >= c, with probability (1 - c)^n <= 1/(1 + n c). n is of order sigma_0^(-.5).
 
-Robust: all N, M, d, lambda, and any distribution of beta that reaches down to 0. Signals of size o(1) do the same in
+Robust: All N, M, d, lambda, and any distribution of beta that reaches down to 0. Signals of size o(1) do the same in
 every round. So does noise of constant size with s > 1, where the samples' sum comes near 0. With alpha = 0 a repeat has
 gradient 0.
 

@@ -8,10 +8,10 @@ chosen with probability 1/2. (b) At h^ the second is chosen where r_2 exceeds r_
 of side lambda that is a triangle with two sides of 3/4 lambda, a share (3/4)^2/2 = 9/32. So p moves by 7/32. (c) The
 largest difference of outputs is lambda/8 = 1/400, and lambda M^2/400 = 1/5000.
 
-Robust: any lambda below 7^.5/4, as 7/32 > lambda^2/2 then. With M experts, the others' outputs lower by more than
+Robust: Any lambda below 7^.5/4, as 7/32 > lambda^2/2 then. With M experts, the others' outputs lower by more than
 lambda, any lambda below 7^.5/(2 M). Algorithm 1's lambda is below that for fixed M and small sigma_0.
 
-Objection: it is a slip, 1/lambda for lambda in the proof's last step, where the density of r enters. This is so. With
+Objection: It is a slip, 1/lambda for lambda in the proof's last step, where the density of r enters. This is so. With
 M^2/lambda the bound is 1/2 here, and always holds, as 2/lambda does.
 """
 

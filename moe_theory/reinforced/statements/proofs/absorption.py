@@ -8,12 +8,12 @@ rises and the rest fall. Otherwise the largest and all but m fall alike, and m a
 is within lambda was so before, or is m, and had n last. The program takes every settled state of three experts with
 outputs for two tasks on a grid, every choice and two sizes of e.
 
-Robust: any M, N, lambda and share own in [0, 1], however costs have been so far.
+Robust: Any M, N, lambda and share own in [0, 1], however costs have been so far.
 
-Objection: with pi the true softmax the others fall by unequal amounts. Where m alone is within lambda it rises and the
+Objection: With pi the true softmax the others fall by unequal amounts. Where m alone is within lambda it rises and the
 rest fall, so that the same holds. Where several are, an expert just beyond lambda can come within.
 
-Caveat: experts fit each task in one update, and gates see no noise.
+Caveat: Experts fit each task in one update, and gates see no noise.
 """
 
 import sys

@@ -5,11 +5,11 @@ Proof. (a) The expert with the largest output for task n is within lambda of it.
 them. The program takes every choice of experts with the largest outputs and of last tasks for M < N up to N = 5, and
 finds none. It finds some for M = N.
 
-Robust: any lambda >= 0, baseline, signals, learners. Only the definition of a settled state is used.
+Robust: Any lambda >= 0, baseline, signals, learners. Only the definition of a settled state is used.
 
-Objection: outputs may be equal. This needs no extra step, as each of several largest had n last.
+Objection: Outputs may be equal. This needs no extra step, as each of several largest had n last.
 
-Caveat: it is not shown that M >= N is enough. A run that has not settled can be as good as settled for long.
+Caveat: It is not shown that M >= N is enough. A run that has not settled can be as good as settled for long.
 """
 
 import sys

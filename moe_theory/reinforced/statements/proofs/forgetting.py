@@ -7,12 +7,12 @@ the same as in F_{T_s}. (c) G_t is the mean over tau <= t of the error at m_tau 
 ones the same as in G_{T_s}. The program takes every run of two experts and three tasks of which two come back once the
 third is over, T_s = 3, and two rounds more. It uses the errors that Definitions (15) and (16) sum.
 
-Robust: any numbers of experts and tasks, lengths of ground truths, T_s, learners before it. The proof uses only that
+Robust: Any numbers of experts and tasks, lengths of ground truths, T_s, learners before it. The proof uses only that
 models rest after it.
 
-Objection: an expert is settled for one task. Here two have one each, so that rounds past T_s are of those tasks.
+Objection: An expert is settled for one task. Here two have one each, so that rounds past T_s are of those tasks.
 
-Caveat: slow learners go on to move. It is not proved that their moves shrink and leave the state settled.
+Caveat: Slow learners go on to move. It is not proved that their moves shrink and leave the state settled.
 """
 
 import sys
