@@ -1,7 +1,7 @@
-"""Counterexample to Lemma 11: of 64 tasks, some has no specialist with probability .92 or more, not o(1).
+"""Counterexample to Lemma 11: with probability .92 or more, some task of 64 has no specialist.
 
-Claim. With probability .92 or more the set M_n of some late task n is empty, as all experts prefer an early one.
-Setting. Ground truths sigma_0 e_n, signals c w_n with a constant c, as App. A.2 draws them, s = 1. Proof. (a) Only
+Claim. With probability .92 or more, not o(1), the set M_n of some late task n is empty, as all experts prefer an early
+one. Setting. Ground truths sigma_0 e_n, signals c w_n with a constant c, as App. A.2 draws them, s = 1. Proof. (a) Only
 arrivals of n change outputs for n. In units of eta alpha c^2 sigma_0^2, by (9) and (30) round t lowers its expert's by
 L/t^2 and raises all by L/(M t^2), up to a share O(sigma_0/alpha). L counts its expert's visits so far. (b) So the tasks
 a, b, c of t = 1, 2, 3 are raised by 1/(9 M) or more for all. (c) Of N = 64 tasks some n comes first at t >= N. It is

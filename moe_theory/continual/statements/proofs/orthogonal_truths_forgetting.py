@@ -2,7 +2,7 @@
 
 Claim. E[F_2] = sigma_0^2/(2 M). (19) says E[F_t] < 0 whatever the loads are. Setting. N = 2, M >= 3 experts (more than
 N ln N = 1.4), w_n = sigma_0 e_n, v_n = e_n, s = 1 < d. Proof. (a) Delta = (2 + 2) sigma_0^2/4 = sigma_0^2 = W, so the
-two terms of (19) cancel. (b) F_t >= 0: with s = 1 a model is the sum of the ground truths that it has served, and an
+two terms of (19) cancel. (b) F_t >= 0: with s = 1 a model is the sum of the ground truths that it has learned, and an
 earlier task's error only grows. (c) Let n_2 differ from n_1, with probability 1/2. The gates' first step was along beta
 v_1, v_1 the signal of n_1, orthogonal to n_2's. So all outputs are 0 and m_2 = m_1 has probability 1/M. (d) The expert
 then is w_1 + w_2, wrong about task n_1 by sigma_0^2. In every other case F_2 = 0.

@@ -2,7 +2,7 @@
 
 Claim. The expected sum behind F_t, S_t = (t - 1) F_t, grows by at least 2^(-T1) (T1/M) sigma_0^2 in round T1 + 1. In
 the theorem it is constant from t = T1 on. Setting. N = 2, M = 3, w_n = sigma_0 v_n, v_n = e_n, s = 1. Proof. (a) A
-model is the sum of the ground truths that it has served, and |w_n - w|^2 is sigma_0^2 for each other ground truth in
+model is the sum of the ground truths that it has learned, and |w_n - w|^2 is sigma_0^2 for each other ground truth in
 it. So S_t never falls. (b) Let all of the first T1 tasks be alike, with probability 2^(1 - T1), and the next one the
 other, with probability 1/2. (c) Gates have moved along the first signal only. So all outputs for the other task are 0,
 and each expert gets it with probability 1/M. (d) This expert forgets all L_m arrivals that it had. So S_t grows by

@@ -2,7 +2,7 @@
 
 Claim. For every constant c, the probability that the largest entry is c sigma_0 or more in all rounds up to T1 tends to
 0. Setting. beta uniform on (0, 1], orthonormal tasks, w_n = sigma_0 v_n, v_n = e_n, s = 1, eta = alpha = sigma_0^.5.
-Proof. (a) A model is the sum of the ground truths that it has served, and moves by sigma_0 or not at all. (b) In the
+Proof. (a) A model is the sum of the ground truths that it has learned, and moves by sigma_0 or not at all. (b) In the
 second half of exploration, t > T1/2 >= M/(2 eta). So the auxiliary loss weighs alpha M f_t/t <= 2 alpha eta = 2
 sigma_0. (c) The gradient at a gate is a product of two softmax values, or pi (1 - pi), at most 1/4, of both costs, at
 most 3 sigma_0, and of beta_t v_n. So its largest entry is below sigma_0 beta_t. (d) It is c sigma_0 or more in all

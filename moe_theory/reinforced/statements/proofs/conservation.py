@@ -1,7 +1,8 @@
 """Theorem 1: the lengths of last moves determine the sum of each expert's outputs, to first order.
 
-Claim. Let costs be compared with each expert's own last move. Then S_j = -u (b_j - sum b / M) at every round. S_j is
-the sum of expert j's outputs H = theta'v, and b_j the length of its last move, 0 before its first.
+Claim. Let costs be compared with each expert's own last move. Then S_j = -u (b_j - sum b / M) at every round, to first
+order in outputs. S_j is the sum of expert j's outputs H = theta'v, and b_j the length of its last move, 0 before its
+first.
 
 Proof. (a) Let m learn task n from a signal orthogonal to all others. This changes outputs for n alone, and S_j by -u c
 (1{j = m} - 1/M), with u = eta |v|^2 / M and c = |dw| - b_m. (b) That c is what b_m grows by, and no other b changes. So
