@@ -1,9 +1,9 @@
-"""Lemma 1 after one round of Algorithm 1, with a noise level of 0.1, whatever sigma_0 is, and one of sigma_0 / 4.
+"""Counterexample to Lemma 1 after one round: noise that does not shrink with sigma_0.
 
-M = 3, d = 3, s = 2, and two signals along axes, of two tasks (M > N) or of two clusters of equal signals (M < N); the
-gates after one round and two arrivals of one signal are the same for both. w_n = sigma_0 v_n, orders of Algorithm 1
-with constants of 1. Exits 0 if the gap of outputs exceeds any multiple of sigma_0^1.5 where the noise does not shrink,
-and only there.
+M = 3, d = 3, s = 2, w_n = sigma_0 v_n, orders of Algorithm 1 with constants of 1. The two signals are along axes, of
+two tasks (M > N) or of two clusters of equal signals (M < N). The gates after one round and two arrivals of one signal
+are the same for both. The noise level is 0.1, whatever sigma_0 is, and then sigma_0 / 4. Exits 0 if the gap of outputs
+exceeds any multiple of sigma_0^1.5 for the first noise level, and only there.
 """
 
 import sys

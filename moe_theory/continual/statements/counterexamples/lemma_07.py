@@ -1,7 +1,7 @@
-"""Lemma 7's sign after one round of Algorithm 1: the chosen expert's output rises for a task that did not arrive.
+"""Counterexample to Lemma 7: round 1 raises the chosen expert's output for a task that did not arrive.
 
 M = 3, N = 2, d = 3, s = 2, signals v_1 = (1, 0, 0) and v_2 = (-3, 4, 0) / 5, w_n = sigma_0 v_n. Task 1 arrives first,
-with noise of sigma_0 / 4. Exits 0 if in all draws the output for v_1 falls and the one for v_2 rises.
+with noise of sigma_0 / 4. Exits 0 if in all draws the output for v_1 falls and the output for v_2 rises.
 """
 
 import sys

@@ -1,6 +1,7 @@
-"""Lemma 10, second sentence, for two experts: a difference of probabilities below 1 against a growing gap of outputs.
+"""Counterexample to Lemma 10, second sentence: two probabilities differ by less than 1, whatever the gap.
 
-pi_1 - pi_2 = tanh(delta / 2). Exits 0 if its ratio to delta falls below any constant, and is not small up to delta = 1.
+For two experts pi_1 - pi_2 = tanh(delta / 2). Exits 0 if its ratio to delta falls below any constant, and is not small
+up to delta = 1.
 """
 
 import math

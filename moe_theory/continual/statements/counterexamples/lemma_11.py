@@ -1,6 +1,7 @@
-"""Lemma 11: Algorithm 1's exploration with M = N ln(N / 0.05) experts, signals orthonormal, w_n = sigma_0 v_n.
+"""Counterexample to Lemma 11: with M = N ln(N / 0.05) experts, tasks are left without a specialist.
 
-For M < N the N "tasks" are K clusters of five tasks each that are alike, which a router cannot tell apart.
+Algorithm 1 explores with orthonormal signals and w_n = sigma_0 v_n. For M < N the N "tasks" are K clusters of five
+tasks each that are alike, so that a router cannot tell them apart.
 
 Exits 0 if tasks are left without an expert far more often than in 5 % of runs, also with four times as many experts.
 """

@@ -1,8 +1,8 @@
-"""Lemma 15 and Proposition 3: sets (11) do not order the experts, and arrivals go elsewhere once the gates are fixed.
+"""Counterexample to Lemma 15 and Proposition 3: sets (11) do not order the experts.
 
-Algorithm 1, 60 runs at once: 24 experts and six orthonormal clusters, of one task each (M > N = 6) or of five tasks
-within sigma_0^1.5 and with one signal (M < N = 30). Exits 0 if at every sigma_0 (40) fails at round T1 + 1 in most runs
-and many arrivals go to an expert of another set once the gates are fixed, though their own set is not empty.
+Algorithm 1, 60 runs at once, 24 experts, six orthonormal clusters. A cluster has one task (M > N = 6), or five tasks
+within sigma_0^1.5 and with one signal (M < N = 30). Exits 0 if at every sigma_0 (40) fails at round T1 + 1 in most
+runs, and many arrivals go to an expert of another set once the gates are fixed, though their own set is not empty.
 """
 
 import sys

@@ -1,7 +1,8 @@
-"""Eqs. (18) and (42), exactly: two tasks, one expert, d = 2, and s = 1, so that the signal is the only sample.
+"""Counterexample to (18) and (42): the exact means for two tasks and one expert, with d = 2 and s = 1.
 
-Signals are v_n = w_n, and w_1, w_2 unit vectors of cosine -3/5, in rational numbers: an arrival of task n moves the
-expert by v_n <v_n, w_n - w>. All sequences of tasks are gone through. Exits 0 if both means differ from what is stated.
+With s = 1 the signal is the only sample. Signals are v_n = w_n, and w_1, w_2 unit vectors of cosine -3/5, in rational
+numbers. An arrival of task n moves the expert by v_n <v_n, w_n - w>. The program takes all sequences of tasks. Exits 0
+if both means differ from the stated ones.
 """
 
 import itertools

@@ -1,9 +1,9 @@
-"""Proposition 1's models, Lemma 12 and Lemma 16 after T1: experts go on moving by a share of sigma_0, in the limit too.
+"""Counterexample to Proposition 1 (models), Lemmas 12 and 16: experts keep moving by a share of sigma_0.
 
-Algorithm 1, 100 runs at once: 12 experts and six orthonormal clusters, of one task each (M > N = 6) or of four tasks
-within sigma_0^1.5 and with one signal (M < N = 24). Shown are a run's largest drift from round T1 + 1 on, the least of
-all runs, the locality loss's gradient where the expert chosen is of the right set (11), and the change of a late
-arrival's squared error from T1, both in median; in units of sigma_0 and its square. Exits 0 if none of them fades.
+Algorithm 1 after T1, 100 runs at once: 12 experts and six orthonormal clusters. A cluster has one task (M > N = 6), or
+four tasks within sigma_0^1.5 and with one signal (M < N = 24). Prints a run's largest drift from round T1 + 1 on, the
+least of all runs. Then, as medians, the locality loss's gradient where the chosen expert is of the right set (11), and
+the change of a late arrival's squared error from T1. Units are sigma_0 and its square. Exits 0 if none of them fades.
 """
 
 import sys

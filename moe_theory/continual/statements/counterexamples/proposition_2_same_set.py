@@ -1,9 +1,9 @@
-"""Proposition 2, (12), first case: the gap of two specialists' outputs at t1, if the gates never stop learning.
+"""Counterexample to (12), first case: at t1 two specialists' outputs are of order sigma_0^1.5 apart.
 
-Algorithm 1 without its end, 200 runs at once: M = 2 experts and one set, of one task (M > N = 1) or of a cluster of
-three tasks within sigma_0^1.5 and with one signal (M < N = 3). By Lemma 4 the gates are theta and -theta. A round moves
-their gap by about sigma_0^1.75 at t1, against perturbations of sigma_0^1.25, so that it settles at the geometric mean,
-sigma_0^1.5. Exits 0 if the gap outgrows any multiple of sigma_0^1.75 and stays at a multiple of sigma_0^1.5.
+Algorithm 1 without termination, 200 runs at once, M = 2 experts and one set. The set is of one task (M > N = 1), or of
+a cluster of three tasks within sigma_0^1.5 and with one signal (M < N = 3). By Lemma 4 the gates are theta and -theta.
+At t1 a round moves their gap by about sigma_0^1.75, and perturbations are sigma_0^1.25. So the gap settles at the
+geometric mean, sigma_0^1.5. Exits 0 if it outgrows any multiple of sigma_0^1.75 and stays at a multiple of sigma_0^1.5.
 """
 
 import sys

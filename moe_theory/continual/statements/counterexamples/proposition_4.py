@@ -1,6 +1,7 @@
-"""Eq. (17) of Proposition 4: two orthonormal truths, one expert, every sample Gaussian, as its proof has them.
+"""Counterexample to Proposition 4, Eq. (17): two orthonormal ground truths, one expert, Gaussian samples.
 
-W = Delta = 1, so that (17) is 0 at every round. Exits 0 if the forgetting of simulated experts is not, else 1.
+All samples are Gaussian, as in the proposition's proof. W = Delta = 1, so that (17) is 0 at every round. Exits 0 if the
+forgetting of simulated experts is not 0, else 1.
 """
 
 import sys

@@ -1,7 +1,8 @@
-"""Theorem 1: Algorithm 1 on six orthonormal tasks with 12 experts, 200 runs at once, at sigma_0 = 0.01 to 0.0001.
+"""Counterexample to Theorem 1: 200 runs of Algorithm 1 on six orthonormal tasks with 12 experts.
 
-(19) bounds forgetting up to T1, the sentence below it says how forgetting falls from there, (20) bounds the overall
-generalization error. Signals are v_n = w_n / sigma_0. Exits 0 if all three are missed at every sigma_0.
+sigma_0 is 0.01 to 0.0001. (19) bounds forgetting up to T1. The sentence below it says how forgetting falls from there,
+and (20) bounds the overall generalization error. Signals are v_n = w_n / sigma_0. Exits 0 if all three are missed at
+every sigma_0.
 """
 
 import sys

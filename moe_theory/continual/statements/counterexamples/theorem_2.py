@@ -1,7 +1,8 @@
-"""Theorem 2: Algorithm 1 on 24 tasks in six orthonormal clusters with 12 experts, 200 runs at once, at small sigma_0.
+"""Counterexample to Theorem 2: 200 runs of Algorithm 1 on 24 tasks in six clusters with 12 experts.
 
-(19) bounds forgetting up to T1, (21) and (22) bound it and the overall generalization error later. Truths of a cluster
-are within sigma_0^1.5 of each other and have one signal. Exits 0 if all three are exceeded at every sigma_0.
+sigma_0 is small, and clusters are orthonormal. (19) bounds forgetting up to T1, (21) and (22) bound it and the overall
+generalization error later. Ground truths of a cluster are within sigma_0^1.5 of each other and have one signal. Exits 0
+if all three bounds are exceeded at every sigma_0.
 """
 
 import sys

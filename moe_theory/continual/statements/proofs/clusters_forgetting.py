@@ -1,21 +1,21 @@
-"""Theorem 2, Eqs. (19), (21): two clusters; (t - 1) E[F_t] is sigma_0^2/6 or more, the bounds 0 and O(sigma_0^3).
+"""Counterexample to (19), (21) of Theorem 2: (t - 1) E[F_t] >= sigma_0^2/6, the bounds are 0 and O(sigma_0^3).
 
-If the second task is of the other cluster and meets the first one's expert, chance 1/(2 M), that expert forgets by
-sigma_0^2 for good; yet W = Delta makes (19) 0, and (21) counts the spread inside clusters alone. In units of sigma_0
-truths are e_k and e_k + eps f, k = 1, 2, eps = sigma_0^.5 = 1/20, signals e_k and (1 + eps^3) e_k, e_1, e_2, f
-orthonormal, s = 1, d = 3, M = 3 >= K ln K = 1.4. A model is the sum of the e_k that it has met: an earlier task's error
-grows by 1 with the other cluster's e_k, and never falls. Gates have not moved along the other cluster's signal: each
-expert gets it with chance 1/M. So (t - 1) E[F_t] >= 1/(2 M), t >= 2. W = Delta = 1 + eps^2/2: (19) is 0 for any loads.
-In (21) the first two sums add up to 0 or less, as L_t >= L_T1; the third is at most Psi_1 k r^(k - 1) <= Psi_1 (1 + r +
-...) = d Psi_1 for an expert with k arrivals after T1, in all M d Psi_1, Psi_1 = eps^2/2.
+With probability 1/(2 M) the first expert also gets the second task, of the other cluster, and forgets by sigma_0^2. But
+W = Delta makes (19) 0, and (21) counts only the spread inside clusters. Setting. In units of sigma_0 ground truths are
+e_k and e_k + eps f, k = 1, 2, eps = sigma_0^.5 = 1/20. Signals are e_k and (1 + eps^3) e_k. e_1, e_2, f are
+orthonormal, s = 1, d = 3, M = 3 >= K ln K = 1.4. Proof. (a) A model is the sum of the e_k that it has learned. The
+other cluster's e_k adds 1 to an earlier task's error, which never falls. (b) No gate has moved along the other signal:
+each expert gets it with probability 1/M. So (t - 1) E[F_t] >= 1/(2 M), t >= 2. (c) W = Delta = 1 + eps^2/2, so (19) is
+0 for any loads. (d) In (21) the first two sums add up to at most 0, as L_t >= L_T1. An expert with k arrivals after T1
+adds at most Psi_1 k r^(k - 1) <= Psi_1 (1 + r + ...) = d Psi_1 to the third. In all: M d Psi_1, Psi_1 = eps^2/2.
 
-Robust: all t, beta, eta, alpha, lambda, Gamma, and all M, d with eps^2 < 1/(2 M^2 d), so all small sigma_0. Clusters of
+Robust: All t, beta, eta, alpha, lambda, Gamma, and all M, d with eps^2 < 1/(2 M^2 d), so all small sigma_0. Clusters of
 J tasks, e_k + j eps f/(J - 1) with (1 + j eps^3) e_k, j < J, allow any M from 3 to 2 J - 1, with W >= Delta. In the
-third sum of (21) Appendix J prints the exponent L_t - L_T1 once, and then L_t - L_T1 - 1 as the theorem does; its sums
+third sum of (21) Appendix J prints the exponent L_t - L_T1 once, and then L_t - L_T1 - 1 as the theorem does. Its sums
 give L_tau - L_T1. M d Psi_1 bounds all three. Another factor 2 in Psi_1 changes nothing.
 
-Objection: one sample, and little forgetting. The theorem has a strict bound for each t; with s = 2, N = 24 and K = 6
-the statement's witness finds forgetting at T1 and 2 T1 of order sigma_0^2, many times both bounds.
+Objection: This is one sample and little forgetting. But the theorem has a strict bound for each t. With s = 2, N = 24
+and K = 6 the script finds forgetting at T1 and 2 T1 of order sigma_0^2, many times both bounds.
 """
 
 import sys

@@ -1,17 +1,18 @@
-"""Corollary 1 with 1/lambda for lambda: Lemma 2's constant times Lemma 1's gap.
+"""Corollary 1 with 1/lambda for lambda holds if noise is O(sigma_0) and both samples have the same strength.
 
-Let no output of the two arrivals differ by more than e. Expert m is chosen where r_m exceeds max_{j != m} (h_j + r_j) -
-h_m, a threshold that is then moved by at most 2 e, and r_m has density at most 1/lambda: |p_m - p^_m| <= 2 e/lambda.
+Claim. For noise of order sigma_0 and one strength beta in both samples, probabilities differ by O(sigma_0^1.5/lambda) =
+O(sigma_0^.25), with probability 1 - o(1). This is Lemma 2's constant times Lemma 1's gap.
 
-For noise of order sigma_0 and one strength beta in both, e <= |theta_m| (|g| + |g~|), g and g~ the sums of noise
-columns: O(sigma_0) each with any probability below 1, while gates are O(sigma_0^.625) up to T1/sigma_0 rounds (Lemma
-1's proof). So e = O(sigma_0^1.5) with probability 1 - o(1), and probabilities differ by O(sigma_0^1.5/lambda) =
-O(sigma_0^.25). With M^2/lambda for 2/lambda it holds too.
+Proof. (a) Let no output of the two arrivals differ by more than e. Expert m is chosen where r_m exceeds max_{j != m}
+(h_j + r_j) - h_m. This threshold moves by at most 2 e, and r_m has density at most 1/lambda. So |p_m - p^_m| <= 2
+e/lambda. (b) Let g and g~ be the sums of noise columns. Then e <= |theta_m| (|g| + |g~|). Both sums are O(sigma_0) with
+any probability below 1. Gates are O(sigma_0^.625) up to T1/sigma_0 rounds (Lemma 1's proof). So e = O(sigma_0^1.5) with
+probability 1 - o(1). The corollary also holds with M^2/lambda for 2/lambda.
 
-Robust: M, routes, signals, s, beta's size, Gamma, ties. As printed, with lambda M^2, the bound falls with lambda, while
-the same gap of outputs moves probabilities more.
+Robust: M, routes, signals, s, beta's size, Gamma, ties. The printed bound, with lambda M^2, falls with lambda. But with
+a smaller lambda the same gap of outputs changes probabilities more.
 
-Caveat: at most T1/sigma_0 rounds of gate steps; t2, the paper's last one, is sigma_0^-.75 T1.
+Caveat: Gates take at most T1/sigma_0 rounds of steps. The paper's last round, t2, is sigma_0^-.75 T1.
 """
 
 import sys

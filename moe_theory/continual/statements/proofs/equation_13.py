@@ -1,19 +1,19 @@
-"""Eq. (13): two opposite tasks; gaps at t2 are sigma_0^1.5 or more with a fixed chance, stated O(sigma_0^1.75).
+"""Counterexample to (13): gaps at t2 are sigma_0^1.5 or more with a fixed probability, not O(sigma_0^1.75).
 
-One step of the gates is Theta(sigma_0^1.5) long, longer than (13) allows a gap to be: whatever came before, with a
-fixed chance the step before t2 leaves outputs that far apart. Truths +-sigma_0 e, signals +-e, beta = 1, eta =
-Theta(sigma_0^.5), M fixed; a model is the truth it met last. Let g_m = theta_m'e, D the largest gap of two g, k = eta
-sigma_0/(2 M). If D >= lambda/2, the step, at most 2 eta (2 sigma_0 + alpha M/t2) = O(sigma_0^1.5), leaves D =
-Theta(sigma_0^1.25). If D is less, each expert gets each task with chance 4^-M/2 at least: its r above 3 lambda/4, the
-others' below lambda/4. If then D < k, a task that is not an expert's last one moves it by sigma_0 or more, and by (9)
-its g against any other by 3/2 k or more: D >= k/2 at t2. If D >= k, an expert's last task again moves g by the
-auxiliary loss alone, at most 2 eta alpha M/t2 < k/2. So D >= k/2 at t2 in all cases, with chance 4^-M/2 or more.
+One step of the gates is Theta(sigma_0^1.5) long, longer than the gap that (13) allows. Claim. Whatever came before,
+with probability 4^-M/2 or more the step before t2 leaves a gap D >= k/2. Here g_m = theta_m'e, D is the largest gap of
+two g, and k = eta sigma_0/(2 M). Setting. Ground truths are +-sigma_0 e, signals +-e, beta = 1, eta =
+Theta(sigma_0^.5), M fixed. A model is its last task's ground truth. Proof. (a) A step is at most 2 eta (2 sigma_0 +
+alpha M/t2) = O(sigma_0^1.5). So D >= lambda/2 stays Theta(sigma_0^1.25). (b) If D is less, each expert gets each task
+with probability 4^-M/2 or more: its r is above 3 lambda/4, the others' below lambda/4. (c) If then D < k, a task that
+is not its expert's last one moves it by sigma_0 or more. By (9) its g moves against any other by 3/2 k or more. (d) If
+D >= k, an expert's last task again moves g by the auxiliary loss alone, at most 2 eta alpha M/t2 < k/2.
 
-Robust: any constants in alpha = O(sigma_0^.5) and lambda = Theta(sigma_0^1.25); M, N, s < d, noise of O(sigma_0), which
-is of no account beside k. Tasks of a cluster may differ by O(sigma_0^1.5), which is of none either.
+Robust: Any constants in alpha = O(sigma_0^.5) and lambda = Theta(sigma_0^1.25). M, N, s < d. Noise of O(sigma_0), which
+is negligible against k. Tasks of a cluster may differ by O(sigma_0^1.5), which is negligible as well.
 
-Objection: 4^-M/2 is little. It is a bound, and does not fall with sigma_0; (13) makes no exception, and 1 - o(1) would
-not help. Measured with orthogonal tasks the gap is above sigma_0^1.75 on average (witness).
+Objection: 4^-M/2 is little. But it is a lower bound that does not fall with sigma_0. (13) makes no exception, and 1 -
+o(1) would not help. Measured with orthogonal tasks the gap is above sigma_0^1.75 on average (script).
 """
 
 import sys

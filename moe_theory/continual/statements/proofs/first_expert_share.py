@@ -1,23 +1,24 @@
-"""Lemma 8: signals at an acute angle; the first expert's share at T1 is 1/T1, stated 1/M + O(eta^.5/M).
+"""Counterexample to Lemma 8: the first expert's share at T1 is 1/T1, not 1/M + O(eta^.5/M).
 
-Round 1 lowers the outputs of A, the expert that it chooses, for both signals by more than the perturbation's width
-lambda, and up to T1 nothing makes up for it: A gets no other task. Its share is 1/T1, about eta/M, on every path, and
-the gap to 1/M is no multiple of eta^.5/M. s = 1, N = 2, v_1 = (1, 0, 0), v_2 = (3/5, 4/5, 0), beta = 1, w_n = sigma_0
-v_n, eta = alpha = sigma_0^.5, M of order ln 1/sigma_0.
+Claim. Round 1 chooses A and lowers its outputs for both signals by more than the perturbation's width lambda. Up to T1
+A gets no other task. So on every path its share is 1/T1, about eta/M, and no multiple of eta^.5/M bounds its distance
+from 1/M. Setting. s = 1, N = 2, v_1 = (1, 0, 0), v_2 = (3/5, 4/5, 0), beta = 1, w_n = sigma_0 v_n, eta = alpha =
+sigma_0^.5, M of order ln 1/sigma_0.
 
-With c = |dw| + alpha M f/t, c_1 > alpha M, A's outputs become -eta c_1 (1/M)(1 - 1/M) times v_1'v_1 or v_1'v_2. A later
-round raises them by eta c pi pi_A at most, pi the chosen one's softmax. Outputs add up to 0 (Lemma 4): the largest is
--h_A M/(M - 1) or more above A's, pi_A <= 1/M (Jensen), pi <= exp(H)/M, H = eta sum c. w* = sigma_0 (1, 1/2, 0) solves
-both tasks: sum |dw| <= sqrt(t M) |w*|, and sum f/t <= log2 t. So A trails by eta alpha (3/5 - exp(H) (log2 t + sqrt(t
-M) |w*|/(alpha M))/(M - 1)), above lambda up to T1.
+Proof. (a) Let c = |dw| + alpha M f/t, so c_1 > alpha M. A's outputs become -eta c_1 (1/M)(1 - 1/M) times v_1'v_1 or
+v_1'v_2. (b) A later round raises them by at most eta c pi pi_A, pi the chosen one's softmax. (c) Outputs sum to 0
+(Lemma 4). So the largest is -h_A M/(M - 1) or more above A's, pi_A <= 1/M (Jensen), pi <= exp(H)/M, H = eta sum c. (d)
+w* = sigma_0 (1, 1/2, 0) solves both tasks. So sum |dw| <= sqrt(t M) |w*|, and sum f/t <= log2 t. (e) A trails by eta
+alpha (3/5 - exp(H) (log2 t + sqrt(t M) |w*|/(alpha M))/(M - 1)), above lambda up to T1.
 
 Robust: lambda, Gamma, delta, any N signals with a common angle below 90 degrees and a common solution.
 
-Objection: the lemma is of one expert fixed beforehand, who is A with chance 1/M only. It says any expert, and its proof
-bounds the chance that all of them obey at once; of one fixed beforehand this decides nothing. M = Omega(N ln N) sets no
-limit to M; with alpha = o(sigma_0^.75) the first kick eta alpha is below lambda, and A stays in reach.
+Objection: The lemma is about one expert fixed beforehand, which is A with probability 1/M only. But it says any expert,
+and its proof bounds the probability that all of them satisfy it at once. About one fixed beforehand this decides
+nothing. M = Omega(N ln N) sets no limit to M. With alpha = o(sigma_0^.75) the first step eta alpha is below lambda, and
+A stays in reach.
 
-Caveat: M grows as sigma_0 falls, like ln 1/sigma_0.
+Caveat: M grows like ln 1/sigma_0 as sigma_0 falls.
 """
 
 import sys

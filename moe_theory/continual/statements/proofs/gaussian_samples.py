@@ -1,13 +1,14 @@
-"""Expected forgetting where all s samples are Gaussian and routes do not depend on tasks or data.
+"""Expected forgetting has a closed form if all samples are Gaussian and routes ignore tasks and data.
 
-The span of an arrival's samples is uniformly random: E P = (s/d) I = (1 - r) I. As (5) says w_t - w_i = (I - P)(w_{t-1}
-- w_i) + P (w_n - w_i), two orthogonal parts, E|w_t - w_i|^2 = r E|w_{t-1} - w_i|^2 + (1 - r) |w_n - w_i|^2. Along an
-expert's L_t arrivals from 0 the error for the task of its k-th one is r^L_t |w_i|^2 plus the sum over l of (1 - r)
-r^(L_t - l) |w_{n_l} - w_i|^2. Tasks are independent: the mean square is W, the mean distance Delta for l != k and 0 for
-l = k. The sum of the weights is 1 - r^L_t, so the mean error is r^L_t W + (1 - r^L_t - (1 - r) r^(L_t - k)) Delta, and
-r^k W + (1 - r^k - (1 - r)) Delta right after that arrival, k = L_tau. Their difference is the term of F_t. With one
-expert L_t = t and L_tau = tau. The program goes through all tasks and routes of two experts, d = 2, s = 1, along four
-lines at 45 degrees: an arrival's P enters at most twice, and their moments up to the second are those of a random line.
+Setting. The samples' span is uniformly random, so E P = (s/d) I = (1 - r) I. Proof. (a) By (5) w_t - w_i = (I -
+P)(w_{t-1} - w_i) + P (w_n - w_i), two orthogonal parts. So E|w_t - w_i|^2 = r E|w_{t-1} - w_i|^2 + (1 - r) |w_n -
+w_i|^2. (b) Let an expert start at 0 and have L_t arrivals. The error for the task of its k-th one is r^L_t |w_i|^2 plus
+the sum over l of (1 - r) r^(L_t - l) |w_{n_l} - w_i|^2. (c) Tasks are independent. The mean square is W, and the mean
+distance is Delta for l != k and 0 for l = k. The weights sum to 1 - r^L_t. (d) So the mean error is r^L_t W + (1 -
+r^L_t - (1 - r) r^(L_t - k)) Delta. Right after that arrival it is r^k W + (1 - r^k - (1 - r)) Delta, k = L_tau. Their
+difference is the term of F_t. For one expert L_t = t and L_tau = tau. The program takes all tasks and routes of two
+experts, d = 2, s = 1, and four lines at 45 degrees. Their first two moments are a random line's, and P enters at most
+twice.
 """
 
 import sys

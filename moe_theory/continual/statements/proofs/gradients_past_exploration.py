@@ -1,29 +1,29 @@
-"""Lemmas 5 and 14: gradients past T1, up to logarithms, since models stay of the truths' order.
+"""Lemmas 5 and 14: past T1, gradients have the order of the ground truths, up to logarithms.
 
-Gradients are c pi (1[m = m_t] - pi_m) z, pi = pi_{m_t}, c = |dw| + alpha M f/t: c Z/4 at most, and the chosen one's
-less another's c Z/2, |z| <= Z. As t > T1 >= M/eta, alpha M f/t <= alpha eta. And |dw| <= W + |w|, W the longest truth.
-So models are to stay O(W).
+Let W be the longest truth. (a) A gradient is c pi (1[m = m_t] - pi_m) z, pi = pi_{m_t}, c = |dw| + alpha M f/t. With
+|z| <= Z it is at most c Z/4, and the chosen one's minus another's c Z/2. (b) As t > T1 >= M/eta, alpha M f/t <= alpha
+eta. As |dw| <= W + |w|, it remains to show |w| = O(W).
 
-s >= 3: a route sees its own round's noise in the sum only. Rotate the columns, the sum first: given the past and the
-route, the other s - 2, of span Q, are Gaussian still. So |w'|^2 <= |w|^2 - |Q w|^2 + W^2 with E |Q w|^2 = b |w|^2, b =
-(s - 2)/d. Let exp(a W^2) = 1 + b/2, and U_k = exp(a |w|^2) after an expert's k-th arrival, 0 if there is none: E U_k
-<= (1 + b/2)((1 - b) E U_{k-1} + b) <= 2, by convexity. By a union over M T of these, all |w|^2 up to T are at most W^2
-ln(2 M T/delta)/ln(1 + b/2), but for chance delta.
+s >= 3: a route sees its own round's noise only in the sum. Rotate the columns, the sum first. Given past and route, the
+other s - 2, of span Q, stay Gaussian. So |w'|^2 <= |w|^2 - |Q w|^2 + W^2, E |Q w|^2 = b |w|^2, b = (s - 2)/d. Let exp(a
+W^2) = 1 + b/2 and U_k = exp(a |w|^2) after an expert's k-th arrival, 0 if there is none. By convexity E U_k <= (1 +
+b/2)((1 - b) E U_{k-1} + b) <= 2. A union over M T of these gives |w|^2 <= W^2 ln(2 M T/delta)/ln(1 + b/2) up to T, with
+probability 1 - delta.
 
-s = 1: spans are N lines. A model is linear in the truths and bounded for all orders of tasks (Aharoni, Duchet, Wajnryb
-1984), so by K W, K of the signals alone.
+s = 1: spans are N lines. A model is linear in the truths and bounded for all orders of tasks, by K W, K of the signals
+alone (Aharoni, Duchet, Wajnryb 1984).
 
-Robust: routes that see noise through its round's sum and past moves only; lambda, Gamma; any eta, alpha below their
-orders; t without end. For s >= 3 any signals, sigma_t > 0. W = O(sigma_0), as truths are N(0, sigma_0^2) in the paper's
-proof of Lemma 5. Z = O(1) is the paper's |X|_inf = O(1). In mean square over the rounds |dw| <= 2 W for every s, on
-every path.
+Robust: Routes that see noise only through its round's sum and past moves, lambda, Gamma, any eta, alpha below their
+orders, t without end. For s >= 3 any signals, sigma_t > 0. W = O(sigma_0), as ground truths are N(0, sigma_0^2) in the
+paper's proof of Lemma 5. Z = O(1) is the paper's |X|_inf = O(1). In mean square over the rounds |dw| <= 2 W for every
+s, on every path.
 
-Caveat: if s >= 2 the bound is O(sigma_0 (ln T/sigma_0)^.5). If s = 1, signals are fixed as sigma_0 falls: K may grow
+Caveat: If s >= 2 the bound is O(sigma_0 (ln T/sigma_0)^.5). If s = 1, signals are fixed as sigma_0 falls. K may grow
 without bound as two come together, as those of a cluster do for M < N. s = 2 is proved up to t1 only, for fixed M,
-sigma_t = O(sigma_0) and eta of exact order sigma_0^.5. Gates are then O(sigma_0), as for Proposition 2's (12), and the
-two largest h + r, of the signal alone, are within 2 |theta| |g| in a share O(sigma_0^.75) of the rounds, O(1) of them,
-g the noise column. In all others its direction does not enter the route: they contract as above, b = 1/d. Each of the
-former multiplies exp(a |w|^2) by 1 + b/2 at most, even where an expert has no others.
+sigma_t = O(sigma_0) and eta of exact order sigma_0^.5. Gates are then O(sigma_0), as for Proposition 2's (12). Let g be
+the noise column. In a share O(sigma_0^.75) of the rounds, O(1) of them, the two largest h + r, of the signal alone, are
+within 2 |theta| |g|. In all others g's direction does not enter the route, and they contract as above, b = 1/d. Each of
+the former multiplies exp(a |w|^2) by at most 1 + b/2, even where an expert has no others.
 """
 
 import sys

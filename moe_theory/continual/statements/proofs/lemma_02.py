@@ -1,15 +1,16 @@
-"""Lemma 2 with 1/lambda for lambda: probabilities move by at most 2/lambda times the outputs, and no constant is less.
+"""Lemma 2 holds with 2/lambda for lambda M^2, and no smaller constant suffices.
 
-Fix m and the perturbations of all others. Expert m is chosen where r_m exceeds max_{j != m} (h_j + r_j) - h_m. If no
-output moves by more than e, that threshold moves by at most 2 e; r_m is independent of it and has density at most
-1/lambda, so p_m moves by at most 2 e/lambda, whatever M is. As 2 <= M^2 for M >= 2 (and p = 1 for M = 1), the printed
-bound holds with M^2/lambda in place of lambda M^2.
+Claim. If no output moves by more than e, no probability moves by more than 2 e/lambda, whatever M is. As 2 <= M^2 for M
+>= 2 (and p = 1 for M = 1), the printed bound holds with M^2/lambda in place of lambda M^2.
 
-It is sharp: let all outputs be equal, raise m by e and lower all others by e. With x = 2 e/lambda, m wins where no
-other perturbation exceeds r_m by x lambda: p_m = x + (1 - x^M)/M for x <= 1, which is 1/M + x less x^M/M. The move over
-e tends to 2/lambda as e falls.
+Proof. Fix m and the perturbations of all others. Expert m is chosen where r_m exceeds max_{j != m} (h_j + r_j) - h_m.
+This threshold moves by at most 2 e. r_m is independent of it and has density at most 1/lambda.
 
-Robust: ties have chance 0; lambda, M, the outputs' size and how many of them move do not matter.
+The constant is sharp. Let all outputs be equal, raise m by e and lower all others by e. With x = 2 e/lambda, m wins
+where no other perturbation exceeds r_m by x lambda. So p_m = x + (1 - x^M)/M for x <= 1, which is 1/M + x less x^M/M.
+The move over e tends to 2/lambda as e falls.
+
+Robust: lambda, M, the outputs' size and how many of them move. Ties have probability 0.
 """
 
 import sys

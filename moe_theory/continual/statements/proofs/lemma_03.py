@@ -1,20 +1,20 @@
-"""Lemma 3: a task twice in a row, at an expert that met another before; it moves by sigma_0^2/4 in mean square, not 0.
+"""Counterexample to Lemma 3: a repeated task moves its expert by sigma_0^2/4 in mean square, not by 0.
 
-The repeat brings a Gaussian sample of its own, and with it a direction in which the expert still remembers an earlier
-task: so it moves. d = 3, s = 2: one sample is the signal, the other one Gaussian. Signals are v_n = e_n, truths sigma_0
-e_n, or e_n in units of sigma_0. An expert gets task 2, then task 1, then task 1 again. After task 2 it is e_2. Task 1
-shows it e_1, and of its error -e_2 beside e_1 the part along a random direction g, the second sample's in the plane of
-e_2 and e_3: it keeps e_2 - (g'e_2) g. The second arrival of task 1 has another direction h: the expert moves by -h'(e_2
-- (g'e_2) g) h, which is 0 only for h along g or g along e_2, with probability 0. As half of a vector's square lies
-along a random direction of a plane, the mean square of the move is 1/2 (1 - 1/2) = 1/4. Lemma 3 says that it does not
-move.
+Claim. The mean square of the move is 1/4 sigma_0^2. Lemma 3 says that the expert does not move. The repeat brings a
+Gaussian sample of its own, in a direction in which the expert still remembers an earlier task. Setting. d = 3, s = 2:
+one sample is the signal, the other Gaussian. Signals are v_n = e_n, ground truths e_n in units of sigma_0. An expert
+gets task 2, then task 1, then task 1 again. Proof. (a) After task 2 it is e_2. (b) Task 1 teaches it e_1. Let g be a
+random direction, that of the second sample's part in the plane of e_2 and e_3. The error -e_2 loses its part along g,
+so the expert keeps e_2 - (g'e_2) g. (c) The second arrival of task 1 has another direction h. The expert moves by
+-h'(e_2 - (g'e_2) g) h. This is 0 only for h along g or g along e_2, with probability 0. (d) Half of a vector's square
+lies along a random direction of a plane. So the mean square is 1/2 (1 - 1/2) = 1/4.
 
-Robust: true of any s >= 2 and sigma_t > 0: as long as an expert differs from the truth, a Gaussian sample g of the
-repeat has <g, w_n - w> = 0 with probability 0 only. Only for s = 1, where a repeat's data are the same but for beta, or
-where the model is the truth already, does the lemma hold.
+Robust: Any s >= 2 and sigma_t > 0. As long as an expert differs from the ground truth, a Gaussian sample g of the
+repeat has <g, w_n - w> = 0 only with probability 0. The lemma holds only for s = 1, where a repeat's data are the same
+up to beta, or where the model is the ground truth already.
 
-Objection: both arrivals have the same ground truth, and (5) is stationary where the data are fitted. It is so for the
-first arrival's data; by Definition 1 the second has samples of its own.
+Objection: Both arrivals have the same ground truth, and (5) is stationary where the data are fitted. This is so for the
+first arrival's data. But by Definition 1 the second has samples of its own.
 """
 
 import sys

@@ -1,23 +1,23 @@
-"""Lemma 6: the gates' energy, up to sigma_0^-1.25 T1 rounds of gate steps.
+"""Lemma 6 holds up to sigma_0^-1.25 T1 rounds of gate updates: all gates are O(sigma_0^.5).
 
-Let S be the sum of all |theta_m|^2. As h_m = theta_m'z for z the features' sum, a step (9) of cost c = |dw| + alpha M
-f/t changes S by -2 eta c pi sum_m pi_m (h_{m_t} - h_m) + eta^2 c^2 pi^2 |z|^2 (..), pi the softmax of m_t. The chosen
-expert trails none by more than lambda: the first term is at most eta c lambda/2, the second eta^2 c^2 |z|^2/8.
+Claim. If eta t <= 2 M sigma_0^-1.25, every entry of a gate is O(sigma_0^.5). Proof. (a) Let S be the sum of all
+|theta_m|^2, z the features' sum, h_m = theta_m'z and pi the softmax of m_t. A step (9) of cost c = |dw| + alpha M f/t
+changes S by -2 eta c pi sum_m pi_m (h_{m_t} - h_m) + eta^2 c^2 pi^2 |z|^2 (..). The chosen expert trails none by more
+than lambda. So the first term is at most eta c lambda/2, the second eta^2 c^2 |z|^2/8.
 
-By Pythagoras |w_t|^2 = |w_{t-1}|^2 - |P w_{t-1}|^2 + |P w_n|^2, so over t rounds sum |dw|^2 <= 4 t W^2 and sum |dw| <=
-2 t W, W the longest truth, however tasks are routed. With |z| <= Z after t steps S <= eta t lambda W + eta lambda alpha
-M (1 + ln t)/2 + eta^2 t Z^2 W^2 + (eta alpha M Z)^2/2.
+(b) By Pythagoras |w_t|^2 = |w_{t-1}|^2 - |P w_{t-1}|^2 + |P w_n|^2. So over t rounds sum |dw|^2 <= 4 t W^2 and sum |dw|
+<= 2 t W, W the longest ground truth, however tasks are routed. (c) With |z| <= Z, after t steps S <= eta t lambda W +
+eta lambda alpha M (1 + ln t)/2 + eta^2 t Z^2 W^2 + (eta alpha M Z)^2/2.
 
-For W = O(sigma_0), the orders of Algorithm 1 and eta t <= 2 M sigma_0^-1.25 each term is O(sigma_0), and every entry of
-a gate is at most sqrt(S) = O(sigma_0^.5).
+(d) For W = O(sigma_0) and the orders of Algorithm 1 each term is O(sigma_0). Every entry of a gate is at most sqrt(S).
 
-Robust: any eta, alpha, Gamma below their orders, routes that (1) allows, signals, s, beta, M above or below N. W =
-O(sigma_0), as truths are N(0, sigma_0^2) in the paper's proof of Lemma 5. Z = O(1) is the paper's |X|_inf = O(1), and
-makes a gate O(sigma_0) at T1. Gaussian noise of constant level has Z^2 = O(ln 1/sigma_0): O(sigma_0^.5) holds all the
-same, and at T1 it is O(sigma_0 sqrt(ln 1/sigma_0)).
+Robust: Any eta, alpha, Gamma below their orders, routes that (1) allows, signals, s, beta, M above or below N. W =
+O(sigma_0), as ground truths are N(0, sigma_0^2) in the paper's proof of Lemma 5. Z = O(1) is the paper's |X|_inf =
+O(1), and makes a gate O(sigma_0) at T1. Gaussian noise of constant level has Z^2 = O(ln 1/sigma_0). Then O(sigma_0^.5)
+still holds, and at T1 a gate is O(sigma_0 sqrt(ln 1/sigma_0)).
 
-Caveat: gates take at most sigma_0^-1.25 T1 steps. The paper's longest stage, t2, is sigma_0^-.75 T1, and its own proof
-allows sigma_0^-.5 T1; without an end, and for T longer still, this decides nothing.
+Caveat: Gates take at most sigma_0^-1.25 T1 steps. The paper's longest stage, t2, is sigma_0^-.75 T1, and its own proof
+allows sigma_0^-.5 T1. For gates that never stop, and for T longer still, this decides nothing.
 """
 
 import sys

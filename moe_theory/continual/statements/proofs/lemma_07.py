@@ -1,19 +1,21 @@
-"""Lemma 7: one step of the gates up to T1, for any signal; its sign for the arriving task's own signal.
+"""Lemma 7: up to T1, the sizes are right for any signal, and the signs for the arriving task's own signal.
 
-The step (9) moves the output of expert m for v_n by -eta c pi (1[m = m_t] - pi_m) z'v_n: z the features' sum, pi the
-softmax of m_t, c = |dw| + alpha M f/t. By Pythagoras |w_t|^2 <= |w_{t-1}|^2 + W^2, W the longest truth; an expert has
-had at most T1 - 1 <= M/eta arrivals, so |dw| <= W (1 + sqrt(M/eta)), and eta c <= eta alpha M + W (eta + sqrt(eta M)).
+Claim. Up to T1 a step (9) changes the output for v_n of the chosen expert by O(sigma_0), and of any other by
+O(sigma_0/M). (a) It moves the output of m by -eta c pi (1[m = m_t] - pi_m) z'v_n, z the features' sum, pi the softmax
+of m_t, c = |dw| + alpha M f/t. (b) By Pythagoras |w_t|^2 <= |w_{t-1}|^2 + W^2, W the longest ground truth. An expert
+has had at most T1 - 1 <= M/eta arrivals. So |dw| <= W (1 + sqrt(M/eta)), and eta c <= eta alpha M + W (eta + sqrt(eta
+M)).
 
-While outputs are at most 1 a softmax is at most e^2/M, so Lemma 9's energy S grows by 2 e^2 eta c lambda/M + 2 e^4 (eta
-c |z|/M)^2 at most: up to T1 it is O(sigma_0^2 + sigma_0^2.25 ln M), and outputs stay small. So with z'v_n = O(1) the
-chosen one changes by O(eta c/M) = O(sigma_0), another by O(eta c/M^2) = O(sigma_0/M).
+(c) While outputs are at most 1 a softmax is at most e^2/M. So Lemma 9's S grows by at most 2 e^2 eta c lambda/M + 2 e^4
+(eta c |z|/M)^2. Up to T1 it is O(sigma_0^2 + sigma_0^2.25 ln M), and outputs stay small. (d) With z'v_n = O(1) the
+changes are O(eta c/M) and O(eta c/M^2).
 
-The signs: for n = n_t, z'v_n = beta |v_n|^2 + v_n'(noise). Where it is above 0 the chosen one's output falls and all
-others' rise: always if s = 1 or sigma_t = 0, and but for chance o(1) if sigma_t = o(beta).
+Signs. For n = n_t, z'v_n = beta |v_n|^2 + v_n'(noise). Where it is above 0 the chosen output falls and all others rise:
+always if s = 1 or sigma_t = 0, and with probability 1 - o(1) if sigma_t = o(beta).
 
-Robust: any eta, alpha, lambda below their orders, routes, signals, s, Gamma; M, unless ln M outgrows sigma_0^-2.25. W =
-O(sigma_0), as truths are N(0, sigma_0^2) in the paper's proof of Lemma 5. |z'v_n| = O(1) is the paper's |X|_inf = O(1).
-For other signals only the size is shown: z'v_n may have either sign.
+Robust: Any eta, alpha, lambda below their orders, routes, signals, s, Gamma, and M, unless ln M outgrows sigma_0^-2.25.
+W = O(sigma_0), as ground truths are N(0, sigma_0^2) in the paper's proof of Lemma 5. |z'v_n| = O(1) is the paper's
+|X|_inf = O(1). For other signals only the size is shown, as z'v_n may have either sign.
 """
 
 import sys

@@ -1,16 +1,17 @@
-"""Lemma 8 where the perturbation outweighs the outputs: Chebyshev's inequality, without independence.
+"""Lemma 8 holds where the perturbation outweighs the outputs.
 
-By Lemma 2 with 2/lambda an expert's chance, given the past and the arrival, is within e = 2 max |h|/lambda of 1/M. So
-f_{T1} - 1/M is at most e off a mean of T1 martingale differences of conditional variance at most 1/M + e. By Chebyshev
-one expert is within e + ((1/M + e)/(T1 delta))^.5 of 1/M except with probability delta, and by a union of M, delta/M
-each, all are within e + ((1 + M e)/(T1 delta))^.5.
+Claim. Let e = 2 max |h|/lambda. Let e <= eta^.5/M and eta <= 1. With probability 1 - delta one expert's share is within
+O(eta^.5/M) of 1/M, as printed. With that probability all at once are within O(eta^.5 M^-.5).
 
-T1 >= M/eta. Where e <= eta^.5/M, and eta <= 1, that is O(eta^.5/M) for one expert, as printed, and O(eta^.5 M^-.5) for
-all at once. Equal chances (e = 0) have the variance (1/M)(1 - 1/M)/T1.
+Proof. (a) By Lemma 2 with 2/lambda, an expert's probability, given the past and the arrival, is within e of 1/M. (b) So
+f_{T1} - 1/M is within e of a mean of T1 martingale differences, of conditional variance at most 1/M + e. (c) By
+Chebyshev one expert is within e + ((1/M + e)/(T1 delta))^.5 of 1/M except with probability delta. By a union of M,
+delta/M each, all are within e + ((1 + M e)/(T1 delta))^.5. (d) T1 >= M/eta gives the claim. Equal probabilities (e = 0)
+have the variance (1/M)(1 - 1/M)/T1. Independence is not needed.
 
-Robust: the law of the tasks and their order, signals, costs. How the outputs are kept small against lambda does not
-matter. Algorithm 1's own lambda = Theta(sigma_0^1.25) does not do it where eta and alpha are of exact order sigma_0^.5,
-as the first step already moves an output by order eta alpha.
+Robust: The distribution of the tasks and their order, signals, costs. How the outputs are kept small against lambda
+does not matter. Algorithm 1's own lambda = Theta(sigma_0^1.25) does not keep them small where eta and alpha are of
+exact order sigma_0^.5. The first step then already moves an output by order eta alpha.
 """
 
 import sys

@@ -1,17 +1,17 @@
-"""Lemma 10: the difference of two probabilities in closed form, for any number of experts.
+"""Lemma 10: two probabilities whose outputs are d apart differ by (pi_m + pi_m') tanh(d/2).
 
-With d = |h_m - h_m'|, dividing numerator and denominator by the geometric mean of the two weights, |pi_m - pi_m'| =
-(pi_m + pi_m') tanh(d/2).
+Identity. Let d = |h_m - h_m'|. Dividing numerator and denominator by the geometric mean of the two weights gives |pi_m
+- pi_m'| = (pi_m + pi_m') tanh(d/2).
 
-First sentence: tanh' = 1 - tanh^2 <= 1, so tanh(d/2) <= d/2, and the difference is at most (pi_m + pi_m') d/2 <= d/2.
+First sentence. As tanh' = 1 - tanh^2 <= 1, tanh(d/2) <= d/2. So the difference is at most (pi_m + pi_m') d/2 <= d/2.
 
-Second sentence, for bounded outputs, all |h| <= 1, as Lemma 6 has them once sigma_0 is small: then d <= 2. tanh'' = -2
-tanh (1 - tanh^2) <= 0, so on [0, 1] tanh lies above its chord: tanh(d/2) >= tanh(1) d/2, and tanh(1) = (e^2 - 1)/(e^2 +
-1) >= 3/4 as e^2 >= 7. Each pi is at least exp(-2)/M >= 2/(15 M), as e^2 <= 15/2. Together the difference is at least
-d/(10 M): Omega(d) for fixed M, whether d is close to 0 or not. Among M experts it is of order d/M and no more.
+Second sentence. Let all |h| <= 1, as by Lemma 6 for small sigma_0. (a) Then d <= 2. (b) tanh'' = -2 tanh (1 - tanh^2)
+<= 0, so on [0, 1] tanh lies above its chord: tanh(d/2) >= tanh(1) d/2. Here tanh(1) = (e^2 - 1)/(e^2 + 1) >= 3/4, as
+e^2 >= 7. (c) Each pi is at least exp(-2)/M >= 2/(15 M), as e^2 <= 15/2. (d) So the difference is at least d/(10 M),
+which is Omega(d) for fixed M, whether d is close to 0 or not. Among M experts it is of order d/M and no more.
 
-Robust: the other experts' outputs do not matter to the identity; a bound H in place of 1 gives another constant. With
-no bound at all it fails, as a difference of probabilities is at most 1 and d is not.
+Robust: The identity does not depend on the other experts' outputs. A bound H in place of 1 gives another constant. With
+no bound the second sentence fails, as a difference of probabilities is at most 1 and d is not.
 """
 
 import sys

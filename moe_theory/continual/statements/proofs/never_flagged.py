@@ -1,16 +1,18 @@
-"""Proposition 3, T2: signals at an acute angle; one expert is never flagged up to T2, stated that gates are fixed.
+"""Counterexample to Proposition 3 (T2): one expert has no flag up to T2, so that gates are not fixed.
 
-Round 1 lowers the outputs of A, the expert that it chooses, for both signals by more than lambda and Gamma, and up to
-T2 = sigma_0^-.25 M/eta nothing makes up for it: A is not chosen and not within Gamma of who is, has no flag, and gates
-go on. s = 1, N = 2, v_1 = (1, 0, 0), v_2 = (3/5, 4/5, 0), beta = 1, w_n = sigma_0 v_n, eta = alpha = sigma_0^.5, M of
-order ln 1/sigma_0. As shown for Lemma 8, A trails by eta alpha (3/5 - exp(H) (log2 t + sqrt(t M) |w*|/(alpha M))/(M -
-1)) at least, w* = sigma_0 (1, 1/2, 0); the last term is of order sigma_0^.125 at T2.
+Claim. Let A be the expert that round 1 chooses. Up to T2 = sigma_0^-.25 M/eta it is not chosen again and never within
+Gamma of the chosen expert. So it has no flag, and the gates keep changing. Setting. s = 1, N = 2, v_1 = (1, 0, 0), v_2
+= (3/5, 4/5, 0), beta = 1, w_n = sigma_0 v_n, eta = alpha = sigma_0^.5, M of order ln 1/sigma_0.
 
-Robust: lambda, Gamma = O(sigma_0^1.25), delta, N signals with a common angle below 90 degrees and a common solution; T2
+Proof. (a) Round 1 lowers A's outputs for both signals by more than lambda and Gamma. (b) As shown for Lemma 8, A trails
+by at least eta alpha (3/5 - exp(H) (log2 t + sqrt(t M) |w*|/(alpha M))/(M - 1)), w* = sigma_0 (1, 1/2, 0). (c) The last
+term is of order sigma_0^.125 at T2. So up to T2 nothing makes up for round 1.
+
+Robust: lambda, Gamma = O(sigma_0^1.25), delta, N signals with a common angle below 90 degrees and a common solution, T2
 with any constant.
 
-Objection: M is meant to be fixed. M = Omega(N ln N) sets no limit to it, and T2 carries M. With orthogonal signals, or
-alpha = o(sigma_0^.75), A stays in reach, and gates are fixed soon: the clause that we add.
+Objection: M is meant to be fixed. But M = Omega(N ln N) sets no limit to it, and T2 contains M. With orthogonal
+signals, or alpha = o(sigma_0^.75), A stays in reach, and gates are fixed soon. This is the condition that we add.
 """
 
 import sys

@@ -1,19 +1,19 @@
-"""Proposition 1, models: two opposite tasks; after T1 each arrival moves a model with chance near 1/2, stated none.
+"""Counterexample to Proposition 1 (models): after T1 each arrival moves a model with probability near 1/2.
 
-Outputs are far smaller than the perturbations, so that (1) draws an expert blindly. With chance near 1/2 it has last
-met the other task, and moves by 2 sigma_0: that no model moves up to T has a chance of (1/2 + M B/lambda)^(T - T1 - 1)
-at most, and Proposition 1 says 1 - o(1). Truths +-sigma_0 e, signals c w_n with a constant c, as App. A.2 draws them.
-X_t spans e: a model is the truth it met last, |dw| <= 2 sigma_0. Gates change along x_t = beta c w_n, |x_t| <= x = C c
-sigma_0, by (9), (27) and (30) and as pi (1 - pi) <= 1/4 by (eta/4) (2 sigma_0 + alpha M f_t/t) x at most. So outputs
-are B = (eta x^2/4) (2 sigma_0 t + alpha M (1 + ln t)) at most, O(sigma_0^3 log) at T1. A shift of r(m) by h moves its
-law by |h|/lambda: (1) takes each expert with chance 1/M, up to M B/lambda -> 0, whatever arrives. Tasks are + or - with
-equal chance: an arrival moves its expert with chance 1/2 - M B/lambda or more, by sigma_0 if it is its first.
+Claim. The probability that no model moves after round T1 + 1 up to T is at most (1/2 + M B/lambda)^(T - T1 - 1).
+Proposition 1 says 1 - o(1). Setting. Ground truths +-sigma_0 e, signals c w_n with a constant c, as App. A.2 draws
+them. Proof. (a) X_t spans e. A model is its last ground truth, so |dw| <= 2 sigma_0. (b) Gates change along x_t = beta
+c w_n, |x_t| <= x = C c sigma_0. By (9), (27), (30) and pi (1 - pi) <= 1/4 they change by at most (eta/4) (2 sigma_0 +
+alpha M f_t/t) x. (c) So outputs are at most B = (eta x^2/4) (2 sigma_0 t + alpha M (1 + ln t)), O(sigma_0^3 log) at T1.
+(d) A shift of r(m) by h changes its distribution by |h|/lambda. So rule (1) takes each expert with probability 1/M, up
+to M B/lambda -> 0, whatever arrives. (e) Tasks are + or - with equal probability. So with probability at least 1/2 - M
+B/lambda an arrival's expert last had the other task and moves by 2 sigma_0, or by sigma_0 if it is its first.
 
-Robust: M, N, s < d, noise of O(sigma_0), the law of beta, Gamma, any constants in alpha, eta = O(sigma_0^.5) and lambda
-= Theta(sigma_0^1.25). A cluster's tasks may differ by O(sigma_0^1.5). A move is no O(sigma_0^1.5) either.
+Robust: M, N, s < d, noise of O(sigma_0), the distribution of beta, Gamma, any constants in alpha, eta = O(sigma_0^.5)
+and lambda = Theta(sigma_0^1.25). A cluster's tasks may differ by O(sigma_0^1.5). The moves are not O(sigma_0^1.5).
 
-Objection: signals ought to be of order 1. |v_n| = O(1) is asked, and App. A.2 has less. With six orthogonal signals of
-length 1 every run drifts by sigma_0 (instance); with these two as well, for alpha = o(sigma_0^.75/log).
+Objection: Signals ought to be of order 1. But the paper requires |v_n| = O(1), and App. A.2 has less. With six
+orthogonal signals of length 1 every run drifts by sigma_0 (example). So do these two for alpha = o(sigma_0^.75/log).
 """
 
 import sys

@@ -1,19 +1,19 @@
-"""Proposition 4, Eq. (18): two opposite truths w and -w, |w| = 1; E[G_T] is 2 - 2/T, and it says 2 - r^T.
+"""Counterexample to Proposition 4, Eq. (18): for two opposite ground truths E[G_T] is 2 - 2/T, not 2 - r^T.
 
-The one expert always equals its last task's truth. Of the T tasks that G_T averages over, the last has error 0, and
-each earlier one 0 or |2 w|^2 = 4 with chance 1/2: E[G_T] = 2 - 2/T. N = 2, signals along w, s < d, any beta, sigma_t >
-0 if s >= 2, a first model on that line. (18) has W = 1 and, over the pairs n != n', (4 + 4)/N^2 = 2: it says 2 - r^T, r
-= 1 - s/d. They are equal only if T r^T = 2. With r = p/q in lowest terms p^T divides 2, so p = 1 and T = 2 q^T > T:
-never. The limit may be missed as well: let s = 1, d = 2, w_n = v_n, unit vectors of cosine -3/5. Neither task moves (1,
-2), where both errors are 4. From 0 the first arrival gets to distance 2 from it, orthogonally to its signal; each
-switch of tasks projects what is left beside the other signal, times 3/5. So the model tends to (1, 2), and E[G_T] to 4;
-(18) tends to 8/5.
+Setting. N = 2, w and -w with |w| = 1, signals along w, s < d, any beta, sigma_t > 0 if s >= 2, a first model on that
+line. Proof. (a) The one expert always equals its last task's ground truth. In G_T the last of the T tasks has error 0,
+and each earlier one 0 or |2 w|^2 = 4 with probability 1/2. So E[G_T] = 2 - 2/T. (b) (18) has W = 1 and, over the pairs
+n != n', (4 + 4)/N^2 = 2. So it says 2 - r^T, r = 1 - s/d. (c) They are equal only if T r^T = 2. With r = p/q in lowest
+terms p^T divides 2, so p = 1 and T = 2 q^T > T: never. The limit can be wrong too. Let s = 1, d = 2, w_n = v_n, unit
+vectors of cosine -3/5. Neither task moves (1, 2), where both errors are 4. From 0 the first arrival gets to distance 2
+from it, orthogonally to its signal. Each switch of tasks multiplies this distance by 3/5. So E[G_T] tends to 4, and
+(18) to 8/5.
 
-Robust: T >= 2, d, s, beta, the noise and the first model on the line do not matter.
+Robust: T >= 2, d, s, beta, the noise and the first model on the line.
 
-Objection: two opposite truths are special, and 2/T tends to 0. (18) is an equality for any pool of truths and every T;
-its limit may be 2.5 times too small; the claim continual.proposition-4.generalization-error has it off at Fig. 2's
-sizes.
+Objection: Two opposite ground truths are special, and 2/T tends to 0. But (18) is an equality for any pool of ground
+truths and every T, and its limit may be 2.5 times too small. The claim continual.proposition-4.generalization-error
+also finds it wrong at Fig. 2's sizes.
 """
 
 import sys

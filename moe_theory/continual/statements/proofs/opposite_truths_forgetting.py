@@ -1,16 +1,18 @@
-"""Proposition 4, Eq. (17): two opposite truths w and -w, |w| = 1; forgetting is 2 in mean, and it says less than 1.
+"""Counterexample to Proposition 4, Eq. (17): mean forgetting is 2, and (17) says that it is below 1.
 
-The one expert always equals its last task's truth, so that it forgets each earlier task that is unlike the last one by
-|2 w|^2 = 4: half of them in expectation. N = 2 with signals along w, s < d, any beta, sigma_t > 0 if s >= 2, and any
-first model on the line of w, 0 for one. Every arrival's data span that line: after a task, an earlier one's error is 0
-if the two are alike, and 4 if not. When it was learned it was 0. So F_t is the share of earlier tasks unlike the last
-one, times 4: 2 in expectation, for every t >= 2. (17) has W = 1 and, over the pairs n != n', (4 + 4)/N^2 = 2: with r =
-1 - s/d it says the mean of r^tau - r^t, below 1, and at most 1/4 at t = 2.
+Claim. For every t >= 2, E[F_t] = 2. Setting. N = 2, opposite ground truths w and -w, |w| = 1, signals along w, s < d,
+any beta, sigma_t > 0 if s >= 2, and any first model on the line of w, 0 for one.
 
-Robust: t, d, s, beta, the noise and a first model on that line do not matter; N = 2 alone is used.
+Proof. (a) Every arrival's data span that line. So the one expert always equals its last task's ground truth. (b) After
+a task, an earlier one's error is 0 if the two are alike, and |2 w|^2 = 4 if not. When it was learned it was 0. (c) So
+F_t is 4 times the share of earlier tasks unlike the last one, half of them in expectation. (d) (17) has W = 1 and, over
+the pairs n != n', (4 + 4)/N^2 = 2. With r = 1 - s/d it says the mean of r^tau - r^t, which is below 1, and at most 1/4
+at t = 2.
 
-Objection: two opposite truths are special. (17) is stated for any pool of truths; at the sizes of Fig. 2, where nothing
-is special, the claim continual.proposition-4.forgetting finds it far above (17), too.
+Robust: t, d, s, beta, the noise and a first model on that line. Only N = 2 is used.
+
+Objection: Two opposite ground truths are special. But (17) is stated for any pool of ground truths. At the sizes of
+Fig. 2, where nothing is special, the claim continual.proposition-4.forgetting also finds forgetting far above (17).
 """
 
 import sys

@@ -1,19 +1,18 @@
-"""Lemma 11: 64 orthogonal tasks, many experts; some task has no specialist with chance .92 or more, stated o(1).
+"""Counterexample to Lemma 11: with probability .92 or more, some task of 64 has no specialist.
 
-The first tasks raise the output of every expert for them, and so much that nearly none prefers a late one: its M_n is
-empty. Truths sigma_0 e_n, signals c w_n with a constant c, as App. A.2 draws them, s = 1: only arrivals of n move
-outputs for n. In units of eta alpha c^2 sigma_0^2, by (9) and (30), that of round t lowers its expert's by L/t^2 and
-raises all by L/(M t^2), L its expert's visits so far (but for a share O(sigma_0/alpha)). So the tasks a, b, c of t = 1,
-2, 3 are raised by 1/(9 M) or more for all. Of N = 64 tasks some n comes first at t >= N, and is raised by (2/63 +
-o(1))/M at most, if no expert has three of the first R = 32 M^.5 tasks. To prefer n an expert must have been lowered for
-a, b and c, by .07/M or more each. As outputs are O(sigma_0^3 log), (1) takes any expert with chance 2/M at most. So by
-counting, with chance .97, none gets three tasks up to R, nor enough after R to be lowered so much: it prefers a, b or
-c.
+Claim. With probability .92 or more, not o(1), the set M_n of some late task n is empty, as all experts prefer an early
+one. Setting. Ground truths sigma_0 e_n, signals c w_n with a constant c, as App. A.2 draws them, s = 1. Proof. (a) Only
+arrivals of n change outputs for n. In units of eta alpha c^2 sigma_0^2, by (9) and (30) round t lowers its expert's by
+L/t^2 and raises all by L/(M t^2), up to a share O(sigma_0/alpha). L counts its expert's visits so far. (b) So the tasks
+a, b, c of t = 1, 2, 3 are raised by 1/(9 M) or more for all. (c) Of N = 64 tasks some n comes first at t >= N. It is
+raised by at most (2/63 + o(1))/M if no expert has three of the first R = 32 M^.5 tasks. (d) To prefer n an expert must
+have been lowered for a, b and c, by .07/M or more each. (e) As outputs are O(sigma_0^3 log), rule (1) takes any expert
+with probability at most 2/M. By counting, with probability .97 none gets three tasks up to R, nor enough later.
 
 Robust: N or K from 64 on, d, eta, lambda, M from log^3(1/sigma_0) to 1/sigma_0, sigma_0 = o(alpha). For M < N tasks of
 a cluster are alike up to o(sigma_0^1.5). Lemma 11 has M = Omega(N ln(N/delta)), so that its delta tends to 0 here.
 
-Objection: such an M is huge. It makes the counting easy; M = 29, six tasks and signals of length 1 do (instance).
+Objection: Such an M is huge. It makes the counting easy. M = 29, six tasks and signals of length 1 do (example).
 
 Caveat: M grows as sigma_0 falls, if slowly.
 """

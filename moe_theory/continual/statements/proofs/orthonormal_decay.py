@@ -1,19 +1,19 @@
-"""Theorem 1, below Eq. (19): two orthonormal tasks; after T1 the expected sum behind F_t grows, stated constant.
+"""Counterexample to Theorem 1, below Eq. (19): the expected sum behind F_t still grows after T1.
 
-If all tasks up to T1 were alike, the next one may be the other, and its expert then forgets all that it has met. The
-sum behind F_t, S_t = (t - 1) F_t, never falls here, so that its mean grows, where the theorem has it constant from t =
-T1 on. N = 2, M = 3, w_n = sigma_0 v_n, v_n = e_n, s = 1: a model is the sum of the truths that it has met, and |w_n -
-w|^2 is sigma_0^2 for each other truth in it. Let all of the first T1 tasks be alike, chance 2^(1 - T1), and the next
-one the other, chance 1/2. All outputs for it are 0, as gates have moved along the first signal only: each expert gets
-it with chance 1/M, and all L_m arrivals that it had are forgotten. S_t grows by sum_m L_m/M = T1/M in mean, in units of
-sigma_0^2, so that E[S_t] grows by at least 2^(-T1) (T1/M) sigma_0^2.
+Claim. The expected sum behind F_t, S_t = (t - 1) F_t, grows by at least 2^(-T1) (T1/M) sigma_0^2 in round T1 + 1. In
+the theorem it is constant from t = T1 on. Setting. N = 2, M = 3, w_n = sigma_0 v_n, v_n = e_n, s = 1. Proof. (a) A
+model is the sum of the ground truths that it has learned, and |w_n - w|^2 is sigma_0^2 for each other ground truth in
+it. So S_t never falls. (b) Let all of the first T1 tasks be alike, with probability 2^(1 - T1), and the next one the
+other, with probability 1/2. (c) Gates have moved along the first signal only. So all outputs for the other task are 0,
+and each expert gets it with probability 1/M. (d) This expert forgets all L_m arrivals that it had. So S_t grows by
+sum_m L_m/M = T1/M in mean, in units of sigma_0^2.
 
-Robust: each t > T1, all M, N, d, beta, eta, alpha, lambda, Gamma; terminated or not. An expert not chosen yet for a
-task has the largest output for it, so the growth in a round is at least E[sum_m L_m (1 - K_m/N)]/M in units of
+Robust: Each t > T1, all M, N, d, beta, eta, alpha, lambda, Gamma, terminated or not. An expert not chosen yet for a
+task has the largest output for it. So the growth in a round is at least E[sum_m L_m (1 - K_m/N)]/M in units of
 sigma_0^2, where expert m has had L_m arrivals, of K_m tasks.
 
-Objection: for N fixed and eta -> 0 this is small. The theorem has an equality, with eta = 0.5 in Fig. 2; and for s = 2,
-N = 6 the witness of the statement finds forgetting at 2 T1 well above what it says, as experts then go on moving.
+Objection: For N fixed and eta -> 0 this is small. But the theorem has an equality, with eta = 0.5 in Fig. 2. For s = 2,
+N = 6 the script finds forgetting at 2 T1 well above the theorem's value, as experts then go on moving.
 """
 
 import sys

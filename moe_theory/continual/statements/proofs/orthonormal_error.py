@@ -1,18 +1,18 @@
-"""Theorem 1, Eq. (20): three orthonormal tasks; the error tends to 2 sigma_0^2, and it says below 4/3 sigma_0^2.
+"""Counterexample to Theorem 1, Eq. (20): the error tends to 2 sigma_0^2, and the bound is 4/3 sigma_0^2.
 
-Every expert ends up with all three tasks, and is then wrong about each by |w_1 + w_2 + w_3 - w_n|^2 = 2 sigma_0^2; (20)
-is a mean of W = 1 and Delta = 2 (1 - 1/N) = 4/3 whatever the loads are, so below 4/3, in units of sigma_0^2. N = 3, M =
-4 experts (N ln N = 3.3), w_n = sigma_0 v_n, v_n = e_n, s = 1 < d: a model is the sum of the truths that it has met.
-Only arrivals of n move outputs for n. At each the chosen expert's falls and all others rise, the more the larger they
-are; so experts not chosen yet for n have the largest one. If u are left, one of them is chosen with chance u/M or more,
-also after termination: by T all have met all with the chance p of three collections of M coupons in T arrivals, or
-more. Hence E[G_T] >= 2 p, and p -> 1.
+Claim. In units of sigma_0^2, E[G_T] tends to 2, and (20) says that it is below 4/3. Setting. N = 3, M = 4 experts (N ln
+N = 3.3), w_n = sigma_0 v_n, v_n = e_n, s = 1 < d. Proof. (a) A model is the sum of the ground truths that it has
+learned. With all three it is wrong about each by |w_1 + w_2 + w_3 - w_n|^2 = 2 sigma_0^2. (b) (20) is a mean of W = 1
+and Delta = 2 (1 - 1/N) = 4/3 whatever the loads are. (c) Only arrivals of n move outputs for n. At each the chosen
+expert's falls and all others rise, the more the larger they are. So experts not chosen yet for n have the largest one.
+(d) If u are left, one of them is chosen with probability u/M or more, also after termination. So by T all have served
+all with at least the probability p of three collections of M coupons in T arrivals. Hence E[G_T] >= 2 p, and p -> 1.
 
-Robust: all N >= 3, where E[G_T] -> N - 1 is what a single expert has and (20) says less than 2; all M >= N ln N, d,
+Robust: All N >= 3, where E[G_T] -> N - 1 is what a single expert has and (20) says less than 2. All M >= N ln N, d,
 beta, eta, alpha, lambda, Gamma, T1, and all T from some T on.
 
-Objection: with one sample an expert learns a signal and nothing else. Signals are what tells tasks apart, and these are
-orthonormal; at N = 6, d = 7, s = 2 the error at 2 T1 is 1.8 times the bound. At Fig. 2's sizes (20) holds after T =
+Objection: With one sample an expert learns a signal and nothing else. But signals tell tasks apart, and these are
+orthonormal. At N = 6, d = 7, s = 2 the error at 2 T1 is 1.8 times the bound. At Fig. 2's sizes (20) holds after T =
 100.
 """
 

@@ -1,14 +1,16 @@
-"""Lemma 3: the factor (d - s)/(d - 1) of a repeat.
+"""Lemma 3, corrected: a repeat multiplies the expected squared error by (d - s)/(d - 1).
 
-Let task n arrive at an expert that had it last. By (5) y = X'w then, so its error e = w - w_n is orthogonal to v_n. On
-the repeat e becomes (I - P) e, P the projector on the span of v_n and s - 1 Gaussian columns. Let u be along v_n: I - P
-projects on the p = d - s directions of u's complement, of dimension D = d - 1, that s - 1 Gaussian columns, projected
-there, leave. Their law does not change if the D coordinates are permuted or change sign, so that E[I - P] commutes with
-all these, and on the complement is a multiple of I: p/D by its trace. Hence E|(I - P) e|^2 = e'E[I - P]e = (d - s)/(d -
-1) |e|^2, for each e that is orthogonal to v_n.
+Claim. Let task n arrive at an expert that had it last. For its error e = w - w_n, the repeat gives E|(I - P) e|^2 = (d
+- s)/(d - 1) |e|^2.
 
-Robust: beta, sigma_t > 0, w_n and the signal's direction; at s = 1 the factor is 1, nothing moves, and Lemma 3 holds
-for a task that arrives again. One expert, or routes that do not see the noise: a gate that sees it may prefer some
+Proof. (a) By (5) y = X'w after the earlier arrival, so e is orthogonal to v_n. (b) On the repeat e becomes (I - P) e, P
+the projector on the span of v_n and s - 1 Gaussian columns. (c) Let u be along v_n. The complement of u has dimension D
+= d - 1. The s - 1 Gaussian columns, projected there, leave p = d - s directions, on which I - P projects. (d) Their
+distribution does not change if the D coordinates are permuted or change sign. So E[I - P] commutes with all these, and
+on the complement is a multiple of I: p/D by its trace. (e) As e is orthogonal to v_n, E|(I - P) e|^2 = e'E[I - P]e.
+
+Robust: beta, sigma_t > 0, w_n and the signal's direction. At s = 1 the factor is 1, nothing moves, and Lemma 3 holds
+for a task that arrives again. One expert, or routes that do not see the noise. A gate that sees it may prefer some
 columns to others.
 """
 

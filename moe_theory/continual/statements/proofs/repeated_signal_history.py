@@ -1,20 +1,22 @@
-"""Lemma 16, Eq. (42): one task, signal at 45 degrees to its truth; the error stays |w|^2/2, and it says |w|^2/2^L.
+"""Counterexample to Lemma 16, Eq. (42): after L arrivals the error is |w|^2/2, not |w|^2/2^L.
 
-A repeat shows the same signal and nothing new: after L arrivals of one task the squared error is |w|^2/2 for every L,
-while (42) has it fall by r = 1/2 with each. d = 2, s = 1, w = (1, 1), v = (1, 0), any beta: an arrival shows the first
-coordinate, so that an expert is (1, 0) after any number L = 1, 2, 3, ... (42) has distance 0 in its sum and says r^L
-|w|^2 = |w|^2/2^L. In general, d and s: a first arrival leaves the part beside v, of which a random subspace of s - 1 of
-d - 1 dimensions is learned, each later one leaves (d - s)/(d - 1) of that. Even for a signal of random direction, whose
-mean first error is (d - 1)/d (d - s)/(d - 1) = r, the error after L arrivals is r ((d - s)/(d - 1))^(L - 1) |w|^2, and
-not r^L |w|^2.
+Claim. One task has its signal at 45 degrees to its ground truth. After L arrivals the squared error is |w|^2/2 for
+every L. (42) has distance 0 in its sum and says r^L |w|^2 = |w|^2/2^L.
 
-Robust: all s < d, beta, sigma_t > 0 and M, routes that do not see the noise if s >= 2, and any angle of signal and
-truth: from the first to the second arrival the error falls to (d - s)/(d - 1) of it, or is 0, and (42) to r of it. N >=
-2 is the same, given tasks and routes, for an expert that has met one task only.
+Proof. Let d = 2, s = 1, w = (1, 1), v = (1, 0), any beta. So r = 1/2. An arrival shows the first coordinate, and a
+repeat shows nothing new. So an expert is (1, 0) after any number L = 1, 2, 3, ... of arrivals.
 
-Objection: (42) treats samples as Gaussian, and (d - s)/(d - 1) is near r. It is an equality, and Definition 1 has the
-signal among the samples. With all s samples Gaussian (42) holds along routes that do not depend on them; the claim
-continual.lemma-16.history finds it right within its margin for signals unrelated to truths, and not along truths.
+General d and s. A first arrival leaves the part beside v, of which a random subspace of s - 1 of d - 1 dimensions is
+learned. Each later one leaves (d - s)/(d - 1) of that. A signal of random direction has the mean first error (d - 1)/d
+(d - s)/(d - 1) = r. After L arrivals its error is r ((d - s)/(d - 1))^(L - 1) |w|^2, and not r^L |w|^2.
+
+Robust: All s < d, beta, sigma_t > 0 and M, routes that do not see the noise if s >= 2, and any angle of signal and
+ground truth. From the first to the second arrival the error falls to (d - s)/(d - 1) of it, or is 0. (42) says to r of
+it. N >= 2 is the same, given tasks and routes, for an expert that has served one task only.
+
+Objection: (42) treats samples as Gaussian, and (d - s)/(d - 1) is near r. But (42) is an equality, and Definition 1 has
+the signal among the samples. With all s samples Gaussian (42) holds along routes that do not depend on them. The claim
+continual.lemma-16.history finds it right within its margin for signals unrelated to ground truths, and not along them.
 """
 
 import sys

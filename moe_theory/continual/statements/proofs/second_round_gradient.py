@@ -1,20 +1,20 @@
-"""Lemma 12: round 2, the same task at a specialist; its gradient is Theta(sigma_0), stated 0 or O(sigma_0^1.5).
+"""Counterexample to Lemma 12: a specialist's gradient is Theta(sigma_0), not 0 or O(sigma_0^1.5).
 
-After round 1 every expert that was not chosen counts by (11) as a specialist of its task, without having learned it: if
-the task comes again and one of these gets it, that one moves by sigma_0, and there is a gradient. Orthonormal signals
-e_n, truths sigma_0 e_n, s = 1, beta = 1, no spread inside clusters. Gates start at 0, so that round 1 adds eta C
-e_n/M^2 to those of the M - 1 experts not chosen, n = n_1, C > 0 the cost: all of them are in M_n, as their largest
-theta'v_j is at j = n. The chosen one's gate has fallen. With chance 1/N (with K equal clusters, 1/K) the task (a task
-of the cluster) comes again; as their outputs are the larger ones, one of those M - 1 is chosen with chance (M - 1)/M or
-more. The gradient at gate m is pi sigma_0 (1[m = m_2] - pi_m) e_n, at m_2 of size sigma_0 pi (1 - pi), pi >= 1/M. It is
-not 0, and not O(sigma_0^1.5): divided by sigma_0 it tends to (1 - 1/M)/M.
+Claim. In round 2 the gradient at a specialist of the task is of size sigma_0 pi (1 - pi), pi >= 1/M, with a probability
+that does not depend on sigma_0. Divided by sigma_0 it tends to (1 - 1/M)/M. Setting. Orthonormal signals e_n, ground
+truths sigma_0 e_n, s = 1, beta = 1, no spread inside clusters. Proof. (a) Gates start at 0. So round 1 adds eta C
+e_n/M^2 to those of the M - 1 experts not chosen, n = n_1, C > 0 the cost. The chosen one's gate falls. (b) By (11) all
+M - 1 are in M_n, as their largest theta'v_j is at j = n, although they have not learned the task. (c) With probability
+1/N (with K equal clusters, 1/K) the task (a task of the cluster) comes again. As their outputs are larger, one of those
+M - 1 is chosen with probability (M - 1)/M or more, and moves by sigma_0. (d) The gradient at gate m is pi sigma_0 (1[m
+= m_2] - pi_m) e_n.
 
-Robust: all N, K, M, d, eta, alpha, lambda, Gamma; a spread of sigma_0^1.5 changes the move by so much. In later rounds,
-with s > 1 and noise, a task moves its expert unless its model is right already, and with truths off the signals no
+Robust: All N, K, M, d, eta, alpha, lambda, Gamma. A spread of sigma_0^1.5 changes the move by so much. In later rounds,
+with s > 1 and noise, a task moves its expert unless its model is right already. With ground truths off the signals no
 model ever is (Lemma 16, first sentence).
 
-Objection: the lemma is meant for t > T1, when experts have learned. It is stated for any round; after T1 the witness of
-the statement finds, for s = 2, that the median gradient of such an arrival is a share of sigma_0 that does not fade.
+Objection: The lemma is meant for t > T1, when experts have learned. But it is stated for any round. After T1 the script
+finds, for s = 2, that the median gradient of such an arrival is a share of sigma_0 that does not fade.
 """
 
 import sys

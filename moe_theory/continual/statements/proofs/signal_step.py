@@ -1,16 +1,17 @@
-"""One step of an expert, where one of the s samples is the task's signal.
+"""The expected error after one step has a closed form if one of the s samples is the task's signal.
 
-Let M = 1, or the choice of the expert not depend on the round's samples, and sigma_t > 0 if s >= 2. An arrival's span
-is that of the signal's direction u and of s - 1 Gaussian samples, whose parts beside u are isotropic in the d - 1
-dimensions beside u. So the projector on the rest, Q = I - P, has a mean that commutes with all rotations of these, a
-multiple of Pi = I - u u'; its trace is d - s: E Q = c Pi, c = (d - s)/(d - 1). By (5) w_t - w_i = Q (w_{t-1} - w_i) + P
-(w_n - w_i), two orthogonal parts, with |P b|^2 = |b|^2 - |Q b|^2. So given w_{t-1}, E|w_t - w_i|^2 = c |Pi (w_{t-1} -
-w_i)|^2 + |w_n - w_i|^2 - c |Pi (w_n - w_i)|^2. With n = i and an expert whose last task was n, the second and third
-terms are 0 and w_{t-1} - w_n is orthogonal to u, as that arrival has shown it: E|w_t - w_n|^2 = c |w_{t-1} - w_n|^2.
-The program takes the axes beside u, s - 1 at a time, whose projectors have the mean of random ones, and compares.
+Setting. M = 1, or the choice of the expert does not depend on the round's samples, and sigma_t > 0 if s >= 2.
 
-Robust: beta, the signal, all truths and models. A gate that sees the noise may prefer some samples to others; the claim
-continual.lemma-16.step finds no difference beyond its margin along Algorithm 1's own routes.
+Proof. (a) The span is that of the signal's direction u and of s - 1 Gaussian samples. Their parts beside u are
+isotropic in d - 1 dimensions. (b) So the mean of Q = I - P commutes with all rotations of these. It is a multiple of Pi
+= I - u u' with trace d - s: E Q = c Pi, c = (d - s)/(d - 1). (c) By (5) w_t - w_i = Q (w_{t-1} - w_i) + P (w_n - w_i),
+two orthogonal parts, with |P b|^2 = |b|^2 - |Q b|^2. (d) So given w_{t-1}, E|w_t - w_i|^2 = c |Pi (w_{t-1} - w_i)|^2 +
+|w_n - w_i|^2 - c |Pi (w_n - w_i)|^2. (e) Let n = i be the expert's last task. Then the second and third terms are 0,
+and w_{t-1} - w_n is orthogonal to u, as that arrival has shown it. So E|w_t - w_n|^2 = c |w_{t-1} - w_n|^2. The program
+takes the axes beside u, s - 1 at a time. Their projectors have the mean of random ones.
+
+Robust: beta, the signal, all ground truths and models. A gate that sees the noise may prefer some samples to others.
+The claim continual.lemma-16.step finds no difference beyond its margin along Algorithm 1's own routes.
 """
 
 import sys

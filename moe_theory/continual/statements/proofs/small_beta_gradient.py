@@ -1,21 +1,20 @@
-"""Lemma 5, Eq. (31), first case: beta uniform on (0, 1]; some gradient falls below c sigma_0, stated none.
+"""Counterexample to Lemma 5, Eq. (31), first case: some gradient up to T1 is below c sigma_0, for any c.
 
-A gradient is proportional to the round's beta, and among the many rounds up to T1 some beta is as small as you like: no
-constant c keeps the largest entry at c sigma_0 or more. Orthonormal tasks, w_n = sigma_0 v_n, v_n = e_n, s = 1, eta =
-alpha = sigma_0^.5. A model is the sum of the truths that it has met, and moves by sigma_0 or not at all. In a round t
-of the second half of exploration, t > T1/2 >= M/(2 eta), the auxiliary loss weighs alpha M f_t/t <= 2 alpha eta = 2
-sigma_0. The gradient at a gate is a product of two softmax values, or pi (1 - pi), at most 1/4, of both costs, at most
-3 sigma_0, and of beta_t v_n: its largest entry is below sigma_0 beta_t. So it is c sigma_0 or more in all of these n =
-T1/2 rounds only if every beta_t >= c: with chance (1 - c)^n <= 1/(1 + n c). n is of order sigma_0^(-.5): for every
-constant c the chance tends to 0.
+Claim. For every constant c, the probability that the largest entry is c sigma_0 or more in all rounds up to T1 tends to
+0. Setting. beta uniform on (0, 1], orthonormal tasks, w_n = sigma_0 v_n, v_n = e_n, s = 1, eta = alpha = sigma_0^.5.
+Proof. (a) A model is the sum of the ground truths that it has learned, and moves by sigma_0 or not at all. (b) In the
+second half of exploration, t > T1/2 >= M/(2 eta). So the auxiliary loss weighs alpha M f_t/t <= 2 alpha eta = 2
+sigma_0. (c) The gradient at a gate is a product of two softmax values, or pi (1 - pi), at most 1/4, of both costs, at
+most 3 sigma_0, and of beta_t v_n. So its largest entry is below sigma_0 beta_t. (d) It is c sigma_0 or more in all
+these n = T1/2 rounds only if every beta_t >= c, with probability (1 - c)^n <= 1/(1 + n c). n is of order sigma_0^(-.5).
 
-Robust: all N, M, d, lambda, and any law of beta that reaches down to 0; signals of size o(1) do the same in every
-round, and so does noise of constant size with s > 1, where the samples' sum comes near 0. With alpha = 0 a repeat has
+Robust: All N, M, d, lambda, and any distribution of beta that reaches down to 0. Signals of size o(1) do the same in
+every round. So does noise of constant size with s > 1, where the samples' sum comes near 0. With alpha = 0 a repeat has
 gradient 0.
 
-Objection: beta and the signals are meant to be of order 1, and alpha of order sigma_0^.5. Definition 1 has beta in (0,
-C], Algorithm 1 alpha = O(sigma_0^.5): bounds from above only. With these bounded from below, and s = 1 or small noise,
-the claim continual.lemma-5.exploration finds the lemma's order.
+Objection: beta and the signals are meant to be of order 1, and alpha of order sigma_0^.5. But Definition 1 has beta in
+(0, C], and Algorithm 1 alpha = O(sigma_0^.5). These are bounds from above only. With these bounded from below, and s =
+1 or small noise, the claim continual.lemma-5.exploration finds the lemma's order.
 """
 
 import sys

@@ -1,20 +1,20 @@
-"""Proposition 1 (sets), Lemma 13: opposite tasks, Gamma = sigma_0^2; a set changes at T1 + 1, chance 1/4, stated o(1).
+"""Counterexample to Proposition 1 (sets) and Lemma 13: a set changes at T1 + 1 with probability 1/4.
 
-A gate's sign tells an expert's last task, and with gaps above Gamma gates go on: an expert that gets the other task at
-T1 + 1 changes its set, and the order in (33). Truths +-sigma_0 e, signals +-e, beta = 1, s = 1, eta = sigma_0^.5. As
-|dw| v = dw, at pi = 1/M steps (9) of the locality loss sum to theta_m'e = -(eta/M) (w_m - mean w)'e, w_m the truth that
-m met last. All |theta_m'e| <= B = O(eta sigma_0/M), a step is off by 6 eta sigma_0 B/M at most, the auxiliary loss adds
-2 eta alpha (1 + ln T1): together o(eta sigma_0). (1) is uniform up to M B/lambda -> 0, at T1 the w_m are independent, +
-or -, up to o(1). By (11) m is in M_+ if w_m is -. At T1 + 1 only experts of one truth get flags (line 7), others are 2
-eta sigma_0/M > Gamma away. An expert that then gets the other task changes sign if another one shares its truth.
+With opposite tasks and Gamma = sigma_0^2, round T1 + 1 changes a set and the order in (33) with probability 1/4.
+Setting. Truths +-sigma_0 e, signals +-e, beta = 1, s = 1, eta = sigma_0^.5. Proof. (a) As |dw| v = dw, at pi = 1/M the
+locality loss's steps (9) sum to theta_m'e = -(eta/M) (w_m - mean w)'e, w_m m's last truth. (b) All |theta_m'e| <= B =
+O(eta sigma_0/M). A step is off by at most 6 eta sigma_0 B/M, the auxiliary loss adds 2 eta alpha (1 + ln T1): together
+o(eta sigma_0). (c) Rule (1) is uniform up to M B/lambda -> 0. At T1 the w_m are independent, + or -, up to o(1). By
+(11) m is in M_+ if w_m is -. (d) At T1 + 1 only experts of one truth get flags (line 7), as others are 2 eta sigma_0/M
+> Gamma away. So gates go on. If then an expert gets the other task and another one shares its truth, it changes sign.
 
-Robust: M >= 3, d, any Gamma = o(eta sigma_0) and constants in lambda = Theta(sigma_0^1.25). The chance, 1/4 at M = 3,
-tends to 1/2 with M, and is that of one round of many. Tasks of a cluster are alike up to o(sigma_0^1.5).
+Robust: M >= 3, d, any Gamma = o(eta sigma_0) and constants in lambda = Theta(sigma_0^1.25). The probability, 1/4 at M =
+3, tends to 1/2 with M, and is that of one round of many. Tasks of a cluster are alike up to o(sigma_0^1.5).
 
-Objection: Gamma was meant to be as large as its bound. With Gamma = Theta(sigma_0^1.25) all outputs are within Gamma
-at T1 + 1, gates are fixed at once, and both statements hold: the amendment. O() asks for less. Nor is alpha too small:
-Lemma 5's proof has alpha M/T1 >= sigma_0, and E.1 an auxiliary loss that leads up to T1, but neither is a hypothesis,
-alpha = O(sigma_0^.5) allows less, and at this alpha it is Gamma alone that decides.
+Objection: Gamma was meant to be as large as its bound. With Gamma = Theta(sigma_0^1.25) all outputs are within Gamma at
+T1 + 1, gates are fixed at once, and both statements hold (the amendment). But O() asks for less. Nor is alpha too
+small. Lemma 5's proof has alpha M/T1 >= sigma_0, and E.1 an auxiliary loss that leads up to T1. Neither is a
+hypothesis, alpha = O(sigma_0^.5) allows less, and here Gamma alone decides.
 
 Caveat: alpha log(1/sigma_0) = o(sigma_0), as O(sigma_0^.5) allows.
 """

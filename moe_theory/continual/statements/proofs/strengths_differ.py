@@ -1,21 +1,20 @@
-"""Lemma 1: one signal at strengths 1/2 and 1; outputs are sigma_0/6 or more apart, stated O(sigma_0^1.5).
+"""Counterexample to Lemma 1: at two strengths, outputs are sigma_0/6 or more apart, not O(sigma_0^1.5).
 
-An output is a gate times beta v, so that the same signal at two strengths has two outputs, apart in proportion to the
-gate: by order sigma_0, with probability 1/2. s = 1, so that the signal is the only sample, M = 3, N = 2, orthonormal
-signals, w_n = sigma_0 v_n, eta = alpha = sigma_0^.5, and beta uniform on {1/2, 1}. In round 1 the chosen expert learns
-its task, moves by sigma_0, has all tasks so far, and its gate becomes -eta (sigma_0 + alpha M)(1/3)(2/3) beta_1
-v_{n_1}.
+Claim. With probability 1/2 the outputs for two arrivals of one signal are at least eta alpha M/18 = sigma_0/6 apart. No
+multiple of sigma_0^1.5 bounds this as sigma_0 falls. Setting. s = 1, so that the signal is the only sample. M = 3, N =
+2, orthonormal signals, w_n = sigma_0 v_n, eta = alpha = sigma_0^.5, and beta uniform on {1/2, 1}.
 
-Two arrivals of that signal have strengths 1 and 1/2 with probability 1/2. Their outputs at that expert are then eta
-(sigma_0 + alpha M) beta_1/9 apart, at least eta alpha M/18 = sigma_0/6, which no multiple of sigma_0^1.5 bounds as
-sigma_0 falls. For M < N let each task have a twin, truth and signal sigma_0^2 away.
+Proof. (a) An output is a gate times beta v. (b) In round 1 the chosen expert learns its task, moves by sigma_0 and has
+all tasks so far. Its gate becomes -eta (sigma_0 + alpha M)(1/3)(2/3) beta_1 v_{n_1}. (c) Two arrivals of that signal
+have strengths 1 and 1/2 with probability 1/2. Their outputs at that expert are then eta (sigma_0 + alpha M) beta_1/9
+apart. For M < N let each task have a twin, with ground truth and signal sigma_0^2 away.
 
-Robust: lambda, Gamma, the truths' lengths, further samples of any noise, any law of beta with two values in (0, C];
-alpha and eta of exact order sigma_0^.5, the largest that Algorithm 1 allows.
+Robust: lambda, Gamma, the ground truths' lengths, further samples of any noise, any distribution of beta with two
+values in (0, C]. alpha and eta are of exact order sigma_0^.5, the largest that Algorithm 1 allows.
 
-Objection: both matrices are meant to carry one beta. The proof sets that, and the sentence, of any two matrices with
-one signal, does not: by Definition 1 two arrivals draw their strengths independently. With one beta the lemma holds for
-noise of order sigma_0.
+Objection: Both matrices are meant to carry one beta. The proof assumes that. But the sentence, about any two matrices
+with one signal, does not. By Definition 1 two arrivals draw their strengths independently. With one beta the lemma
+holds for noise of order sigma_0.
 """
 
 import sys

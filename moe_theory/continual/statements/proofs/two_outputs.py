@@ -1,17 +1,18 @@
-"""Lemma 2: two equal outputs, moved by lambda/8 up and down; a probability moves by 7/32, and it says at most 1/5000.
+"""Counterexample to Lemma 2: a probability changes by 7/32, although the lemma allows at most 1/5000.
 
-A small lambda makes the choice sharp, so that probabilities move more, and the printed factor lambda M^2 falls with it.
-Two experts, lambda = 1/50, outputs h = (0, 0) and then h^ = (lambda/8, -lambda/8). At h each expert is chosen with
-probability 1/2. At h^ the second is chosen where r_2 exceeds r_1 by more than lambda/4: of the square of side lambda
-that is a triangle with two sides of 3/4 lambda, a share (3/4)^2/2 = 9/32. So p moves by 7/32.
+Claim. Two equal outputs move by lambda/8, one up and one down. Then p moves by 7/32, and the lemma says at most 1/5000.
+A small lambda makes the choice sharp, so that probabilities move more. But the printed factor lambda M^2 falls with it.
 
-The largest difference of outputs is lambda/8 = 1/400, and lambda M^2/400 = 1/5000.
+Proof. Take two experts, lambda = 1/50, outputs h = (0, 0) and then h^ = (lambda/8, -lambda/8). (a) At h each expert is
+chosen with probability 1/2. (b) At h^ the second is chosen where r_2 exceeds r_1 by more than lambda/4. In the square
+of side lambda that is a triangle with two sides of 3/4 lambda, a share (3/4)^2/2 = 9/32. So p moves by 7/32. (c) The
+largest difference of outputs is lambda/8 = 1/400, and lambda M^2/400 = 1/5000.
 
-Robust: any lambda below 7^.5/4, as 7/32 > lambda^2/2 then, and with M experts, the others' outputs lower by more than
-lambda, any lambda below 7^.5/(2 M): Algorithm 1's lambda is, for fixed M and small sigma_0.
+Robust: Any lambda below 7^.5/4, as 7/32 > lambda^2/2 then. With M experts, the others' outputs lower by more than
+lambda, any lambda below 7^.5/(2 M). Algorithm 1's lambda is below that for fixed M and small sigma_0.
 
-Objection: it is a slip, 1/lambda for lambda in the proof's last step, where the density of r enters. So it is: with
-M^2/lambda the bound is 1/2 here, and holds always, as 2/lambda does.
+Objection: It is a slip, 1/lambda for lambda in the proof's last step, where the density of r enters. This is so. With
+M^2/lambda the bound is 1/2 here, and always holds, as 2/lambda does.
 """
 
 import sys

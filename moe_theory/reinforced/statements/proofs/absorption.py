@@ -1,19 +1,19 @@
 """Theorem 2: a settled state stays settled, and no model moves again.
 
-In a settled state all experts whose outputs for a task n are within lambda of the largest had n last, and so have w_n
-for a model. The expert m that is chosen for n is one of them, as r < lambda: it does not move, and its cost c = 0 -
-own b_m - (1 - own) mean is at most 0. With pi = 1/M its output for n rises by (M - 1) e, e = -u c / M >= 0, and all
-others' fall by e; outputs for other tasks stay. If m was the largest, it rises and the rest fall; else the largest
-and all but m fall alike, and m alone comes nearer or passes: whoever is within lambda was, or is m, and had n last.
-The program takes every settled state of three experts with outputs for two tasks on a grid, every choice and two
-sizes of e.
+Claim. Call a state settled if every expert whose output for a task n is within lambda of the largest had n last, for
+all n. Such experts have w_n for a model. Proof. (a) The expert m that is chosen for n is one of them, as r < lambda. It
+does not move, and its cost c = 0 - own b_m - (1 - own) mean is at most 0. (b) With pi = 1/M its output for n rises by
+(M - 1) e, e = -u c / M >= 0, and all others' fall by e. Outputs for other tasks stay. (c) If m was the largest, it
+rises and the rest fall. Otherwise the largest and all but m fall alike, and m alone comes nearer or passes. So whoever
+is within lambda was so before, or is m, and had n last. The program takes every settled state of three experts with
+outputs for two tasks on a grid, every choice and two sizes of e.
 
-Robust: any M, N, lambda and share own in [0, 1], however costs have been so far.
+Robust: Any M, N, lambda and share own in [0, 1], however costs have been so far.
 
-Objection: with pi the true softmax the others fall by unequal amounts. Where m alone is within lambda it rises and the
-rest fall, so that the same holds; where several are, an expert just beyond lambda can come within.
+Objection: With pi the true softmax the others fall by unequal amounts. Where m alone is within lambda it rises and the
+rest fall, so that the same holds. Where several are, an expert just beyond lambda can come within.
 
-Caveat: experts learn at once and gates see no noise.
+Caveat: Experts fit each task in one update, and gates see no noise.
 """
 
 import sys

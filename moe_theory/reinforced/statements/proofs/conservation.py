@@ -1,18 +1,21 @@
-"""Theorem 1: against each expert's own last move the sum of an expert's outputs is what its last move leaves.
+"""Theorem 1: the lengths of last moves determine the sum of each expert's outputs, to first order.
 
-Let H be the outputs theta'v, S_j the sum of expert j's, b_j the length of its last move, 0 before its first. A round in
-which m learns task n from a signal orthogonal to all others changes outputs for n alone, and S_j by -u c (1{j = m} -
-1/M), u = eta |v|^2 / M, where c = |dw| - b_m. That c is what b_m grows by, and no other b changes: S_j and -u (b_j -
-sum b / M) change by the same, and both are 0 at the start. The program takes every run of three rounds with three
-experts, two tasks and three lengths, so that each kind of round stands before and after each other one.
+Claim. Let costs be compared with each expert's own last move. Then S_j = -u (b_j - sum b / M) at every round, to first
+order in outputs. S_j is the sum of expert j's outputs H = theta'v, and b_j the length of its last move, 0 before its
+first.
 
-Robust: M, N, eta, what experts learn by and which of them is chosen enter nowhere: the induction has one step.
+Proof. (a) Let m learn task n from a signal orthogonal to all others. This changes outputs for n alone, and S_j by -u c
+(1{j = m} - 1/M), with u = eta |v|^2 / M and c = |dw| - b_m. (b) That c is what b_m grows by, and no other b changes. So
+S_j and -u (b_j - sum b / M) change by the same, and both are 0 at the start. The program takes every run of three
+rounds with three experts, two tasks and three lengths. So each kind of round comes before and after each other one.
 
-Objection: pi is 1/M only where outputs are 0. To first order in outputs it is, which is what the statement says.
+Robust: M, N, eta. It does not matter how experts learn and which of them is chosen, as the induction has one step.
+
+Objection: pi is 1/M only where outputs are 0. To first order in outputs this holds, as the statement says.
 
 Caveat: beta = 1, and noise orthogonal to all signals. Delays change the order of rounds, not their sum, once all
-pending rounds are in. First order is said of a fixed number of rounds: what the softmax adds to each is not bounded
-here.
+pending rounds are in. First order holds for a fixed number of rounds. The terms that the softmax adds in each round are
+not bounded here.
 """
 
 import sys
