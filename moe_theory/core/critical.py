@@ -13,7 +13,6 @@ which is gradient descent of pi_m |dw|, (27) of `continual` and (25) of `edge`, 
 from typing import Annotated
 
 import numpy as np
-from scipy import optimize
 
 from moe_theory.core.constraints import Whole, Within, checked, require
 from moe_theory.core.errors import InvalidValueError
@@ -97,6 +96,8 @@ def critical_drive(
             f"num_experts={num_experts} are so few that it counts by how much the leader is ahead. Give perturbation.",
             argument="num_experts",
         )
+    from scipy import optimize  # which takes longer to import than the paper
+
     asked = perturbation or 0.0
     if asked == 0 and num_experts <= 3 and contraction == 0:
         return 0.0

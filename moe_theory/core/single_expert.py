@@ -56,7 +56,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, Shaped
-from scipy import special
 
 from moe_theory.core import programs
 from moe_theory.core.constraints import Count, NonNegative, require
@@ -400,6 +399,8 @@ def _poisson_mean(
     """E[function(J)] for J ~ Poisson(mean)."""
     if mean > CERTAIN_POISSON_MEAN:
         return function(np.array([mean]))[:, 0]
+    from scipy import special  # which takes longer to import than the paper
+
     reach = 10 * np.sqrt(mean) + 40
     counts = np.arange(np.floor(max(mean - reach, 0)), np.ceil(mean + reach) + 1)
     weights = np.exp(special.xlogy(counts, mean) - special.gammaln(counts + 1) - mean)

@@ -25,7 +25,6 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Int
-from scipy import special
 
 from moe_theory.core import constraints
 from moe_theory.core.constraints import (
@@ -226,7 +225,7 @@ def gate_drive(params: Params, num_features: int) -> float:
 @functools.cache
 def _mean_square_bounded(num_features: int) -> float:
     """E|z|^2 / |z|_inf^2 of a standard normal z: 1 for its largest entry, and for the others by quadrature over it."""
-    from scipy import integrate  # which takes longer to import than the paper
+    from scipy import integrate, special  # which take longer to import than the paper
 
     def others(largest: float) -> float:
         inside = 2 * special.ndtr(largest) - 1

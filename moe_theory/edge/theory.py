@@ -12,7 +12,6 @@ from typing import Annotated
 
 import numpy as np
 from jaxtyping import ArrayLike, Float, Int, Real
-from scipy import special
 
 from moe_theory.core import linear
 from moe_theory.core.constraints import A_PROBABILITY, Size, Whole, Within, checked
@@ -93,6 +92,8 @@ def specialists_needed(max_delay: Size, num_tasks: Size, failure: Failure, quant
         >>> theory.specialists_needed(max_delay=2, num_tasks=2, failure=0.3, quantile="binomial")  # P(A > 1) = 0.25
         1
     """
+    from scipy import special  # which takes longer to import than the paper
+
     if quantile == "normal":
         mean = max_delay / num_tasks
         return float(mean - special.ndtri(failure) * np.sqrt(mean * (1 - 1 / num_tasks)))
@@ -236,4 +237,6 @@ def theorem_1(
 
 def _binomial_tail(counts, num_rounds, num_tasks):
     """P(A > count) for A ~ Binomial(num_rounds, 1/num_tasks)."""
+    from scipy import special  # which takes longer to import than the paper
+
     return special.bdtrc(np.minimum(counts, num_rounds), num_rounds, 1 / num_tasks)
