@@ -138,7 +138,10 @@ def platform_of(keys: Any, state: Any, params: Any) -> str | None:
 
 
 def program(platform: str | None, is_plain: bool = False, is_large: bool = False) -> Any:
-    """Return `run` compiled for a platform, for replicates of matrices or of little (None: inside a caller's own jit)."""
+    """Return `run` compiled for a platform, for replicates of matrices or of little.
+
+    A platform of None means inside a caller's own jit.
+    """
     with programs.compiled_once((platform, is_plain, is_large)):
         return _program(platform, is_plain or not can_rewrite(), is_large)
 

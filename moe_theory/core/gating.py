@@ -51,7 +51,7 @@ def best_expert(scores: Float[Array, " M"], available: Bool[Array, " M"]) -> tup
 def best_ranked(
     scores: Float[Array, " M"], available: Bool[Array, " M"]
 ) -> tuple[Int[Array, ""], Bool[Array, " M"], Bool[Array, ""]]:
-    """Return `best_expert` with NaN ranked last, and whether even the best score is NaN."""
+    """Return the result of `best_expert` with NaN ranked last, and whether even the best score is NaN."""
     is_nan = jnp.isnan(scores)
     index, mask = best_expert(jnp.where(is_nan, -jnp.inf, scores), available)
     return index, mask, jnp.any(mask & is_nan)

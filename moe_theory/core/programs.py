@@ -18,7 +18,10 @@ _compiling: dict[tuple[Hashable, Any], int] = {}  # by which thread, for a progr
 
 
 def jit(function: Callable[..., Any], **keywords: Any) -> Callable[..., Any]:
-    """Return `jax.jit` of a function of this package. Called by itself, it avoids known faults of libraries on a CPU."""
+    """Return `jax.jit` of a function of this package, which avoids known faults of libraries on a CPU.
+
+    It does so only if it is called by itself.
+    """
     inside = jax.jit(function, **keywords)
     alone = functools.cache(lambda: jax.jit(function, compiler_options=faults.avoiding(), **keywords))
 

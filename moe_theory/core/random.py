@@ -118,12 +118,12 @@ def draws(
     """Return all numbers of a round in one call: independent uniforms on (0, 1), and standard normals.
 
     They are the first of `uniforms` and of `normals` of this key, so that asking for more changes none. Normals come in
-    pairs, by Box and Muller's transform of two uniforms, in about half the engine's time for one of `jax.random`.
+    pairs, by Box and Muller's transform of two uniforms.
 
     Args:
         dtype: float32 or float64. JAX's precision unless given.
     Returns: the numbers. No normal is beyond 6.7 in float32, which one of 10^11 would be, or 8.6 in float64, one of
-        10^17.
+        10^17. In the engine a normal takes about half the time of one of `jax.random`.
     Raises: TypeError for another `dtype`, or a count that is not a whole number of at least 0.
 
     Examples:

@@ -29,7 +29,10 @@ def called(equation: Any) -> Any:
 
 
 def written(equation: Any) -> Callable[..., Any] | None:
-    """Return a function with a traced operation's results for one replicate, up to rounding, or None if not rewritten."""
+    """Return a function with a traced operation's results for one replicate, up to rounding.
+
+    The result is None if the operation is not rewritten.
+    """
     rule = _RULES.get(equation.primitive.name)
     operands = [atom.aval for atom in equation.invars]
     is_plain = all(

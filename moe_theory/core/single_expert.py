@@ -118,7 +118,9 @@ def single_expert(
 
 
 def fixed_signals(truths: Float[Numbers, "N d"], signals: Float[Numbers, "N d"], own_spread: float = 0.0) -> Arrivals:
-    """Return arrivals whose signal points along the task's signal, of any length, for any own ground truth.
+    """Return arrivals whose signal points along the task's signal, whatever their own ground truth is.
+
+    The signal may have any length.
 
     Raises: InvalidValueError for a zero signal, or a spread that is negative or not finite.
     """

@@ -186,7 +186,7 @@ def simulate_batch(
 ) -> tuple[State, Any]:
     """Run B replicates at once. Leaves of state and records end in a replicate axis.
 
-    A replicate is named by an integer and draws the same numbers in any batch. Results may differ in their last bits
+    A replicate is named by an integer and draws the same numbers in any batch. Results may differ in the last bits
     only.
 
     Args:

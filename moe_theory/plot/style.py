@@ -92,7 +92,7 @@ def saved(figure: "Figure", form: Form, title: str, caption: str) -> bytes:
 
 
 def inches(width: float | str | None) -> float | None:
-    """Return a width in inches, from a number of them or a text such as "3.25in", "8cm" or "80mm", and None for None."""
+    """Return a width in inches, from a number or a text such as "3.25in", "8cm" or "80mm", and None for None."""
     if width is None:
         return None
     match = re.fullmatch(r"\s*(\d+\.?\d*|\.\d+)\s*(in|cm|mm)?\s*", str(width))
