@@ -9,7 +9,7 @@ x
 
 M is half the sum of the last covariance S and the last H, where H' = 2 H o E[sigma' sigma'] + S' from layer to layer. H
 o E is not negative (Schur), so H >= S and M >= S/2. The first covariance behind a ReLU is 2 E phi(g x_i) phi(g x_j)
-with a normal vector g. It is singular only if c phi(g x) sums to 0 for all g. Take a g_0 with g_0 x_i = 0 for this i
+with a normal vector g. It is singular only if sum_i c_i phi(g x_i) = 0 for all g. Take a g_0 with g_0 x_i = 0 for one i
 alone. Near g_0 all terms except the i-th are linear, and the i-th has a kink, so c_i = 0. A positive definite
 covariance makes the next one positive definite by the same argument: its normal vector z has a density, and the
 phi(z_i) are independent. A finite M above 0 has a lambda_0 > 0.

@@ -9,8 +9,9 @@ log(t/delta). (8) replaces it by log(T/delta), which is larger because t <= T.
 Robust: every rho, C, nu_1 and delta <= 1. The right side at a fixed t tends to 0 as T grows, and there is always a
 candidate. So no constant in front helps.
 
-Objection: at t = T it is Lemma 1, and earlier slots matter less. But (8) is stated for every t, and Lemma 1 is derived
-from it. The derivation bounds N_t at t = T by 2 to the power of (7). This is a power of T, not 2^(1/(1 - rho)) times T.
+Objection: at t = T, (8) is Lemma 1, and earlier slots matter less. But (8) is stated for every t, and Lemma 1 is
+derived from it. The derivation bounds N_t at t = T by 2 to the power of (7). This is a power of T, not 2^(1/(1 - rho))
+times T.
 """
 
 import sys

@@ -4,7 +4,7 @@ The bound (6) ends in + T + 1, and its other terms are not negative. So it is O(
 dimension d grows at least like sqrt(T)/log T. At the paper's rho = 0.3, d is O(T^(1/4)).
 
 d is log det(I + M/lambda)/log(1 + T N/lambda), with the NTK matrix M of all candidates X_T. Let D be the number of
-different ones, and a the largest diagonal entry of M. Its rank is at most D, its trace at most a
+different candidates, and a the largest diagonal entry of M. Its rank is at most D, its trace at most a
 X_T
 , and
 X_T
