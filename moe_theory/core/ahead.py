@@ -23,9 +23,10 @@ Variables = set[Any]
 
 
 class StepParts(NamedTuple):
-    """A step in three parts: `act(prepare(draw(key, state, params), state, params), state, params)` is the step. `draw`
-    and `prepare` read of the state only what counts rounds and what no step changes, such as a pool: an earlier state
-    will do, moved on by `count`.
+    """A step in three parts: `act(prepare(draw(key, state, params), state, params), state, params)` is the step.
+
+    `draw` and `prepare` read only the round counters of the state and what no step changes, such as a pool. So an
+    earlier state, moved on by `count`, gives the same result.
     """
 
     draw: Callable[[Any, Any, Any], Values]  # (key, state, params): random numbers, and what is costly to repeat
@@ -46,9 +47,10 @@ class _Stages(NamedTuple):
 
 
 def split_step(step: Callable[[Any, Any, Any], Any], key: Any, state: Any, params: Any) -> StepParts:
-    """The parts of `step`, a pure function of (key, state, params), traced here for the shapes of these. Where its
-    result begins with the next state, leaves of that which pass through unchanged are known ahead, and so are integers
-    that a step does nothing to but add 1.
+    """Return the parts of `step`, a pure function of (key, state, params), traced here for these shapes.
+
+    If its result begins with the next state, leaves that pass through unchanged are known ahead. So are integers that a
+    step only increases by 1.
     """
     closed, result = jax.make_jaxpr(step, return_shape=True)(key, state, params)
     program = closed.jaxpr
@@ -97,7 +99,7 @@ def split_step(step: Callable[[Any, Any, Any], Any], key: Any, state: Any, param
 
 
 def require_counted(state: Any, added: list[int | None]) -> None:
-    """Raise DeclarationError unless a step adds 1 to its state's `round`, by what it is known to add to each leaf."""
+    """Raise DeclarationError unless a step adds 1 to its state's `round`, by the known change of each leaf."""
     step_by = added[place_of_round(state)]
     if step_by == 1:
         return
@@ -111,8 +113,9 @@ def require_counted(state: Any, added: list[int | None]) -> None:
 
 
 def require_same_start(init: Callable[[Any], Any], key: Any) -> tuple[Any, int | None]:
-    """The shapes of the state that `init` of a key begins, and the round that it begins at; None where that is traced
-    or no field. Raises: DeclarationError where that round may differ between keys.
+    """Return the shapes of the state that `init` begins, and its first round (None if it is traced or no field).
+
+    Raises: DeclarationError if that round may differ between keys.
     """
     closed, shapes = jax.make_jaxpr(init, return_shape=True)(key)
     place = place_of_round(shapes) if hasattr(shapes, "round") else None
@@ -141,7 +144,7 @@ def _function_of(closed: Any, inputs: list[Any], outputs: list[Any], equations: 
 
 
 def place_of_round(state: Any) -> Any:
-    """Index of the leaf of a state that is its `round`; None if that is no leaf."""
+    """Return the index of the state's leaf `round`, or None if that is no leaf."""
     structure = jax.tree.structure(state)
     place = jax.tree.unflatten(structure, list(range(structure.num_leaves))).round
     return place if isinstance(place, int) else None

@@ -28,7 +28,7 @@ OWN = 0.7  # the share of an expert's own last move in the baseline of `repaired
 
 
 class Baseline(NamedTuple):
-    """What moves have cost so far, as (6) charges them."""
+    """Costs of moves so far, as (6) charges them."""
 
     last: Float[Array, " M"]  # of each expert's last move, 0 before its first
     mean: Float[Array, ""]  # of all moves
@@ -37,12 +37,12 @@ class Baseline(NamedTuple):
 
 @functools.lru_cache
 def compared(own: float) -> Locality:
-    """A locality loss that charges a move for what it costs more than a baseline: own last + (1 - own) mean.
+    """Return a locality loss that charges a move for its cost above a baseline: own last + (1 - own) mean.
 
     Args:
-        own: the share of the expert's own last move in the baseline, in [0, 1]; the rest is the mean of all moves.
+        own: the share of the expert's own last move in the baseline, in [0, 1]. The rest is the mean of all moves.
+    Raises: InvalidValueError if `own` is no number in [0, 1].
     Source: in place of Eq. (6) of `continual` and (11) of `edge`.
-    Raises: InvalidValueError for an `own` that is no number in [0, 1].
 
     Examples:
         An expert that learned its task moves less than before when the task comes again, and its gate is rewarded:

@@ -46,13 +46,13 @@ class _Value(NamedTuple):
 def trailing_vmap(
     function: Callable[..., Any], is_batched: tuple[bool, ...], *, stores: bool = False, log: Log | None = None
 ) -> Callable[..., Any]:
-    """Vectorise `function` of one replicate over the trailing axis of its batched arguments and of all its results.
+    """Vectorise `function` of one replicate over the trailing axis of its batched arguments and all its results.
 
     Args:
-        is_batched: for each positional argument, whether the leaves of it end in the batch axis (or have none).
-        stores: whether the program that this becomes part of is compiled so that optimisation barriers store what
-            passes them. Only then are sums chains, and hashes written out, which would else be repeated in every use.
-        log: gets every operation with the way in which it is batched, as the function is traced.
+        is_batched: for each positional argument, whether its leaves end in the batch axis (otherwise they have none).
+        stores: whether the program around it is compiled so that optimisation barriers store what passes them. Only
+            then are sums chains and hashes written out, because every use would repeat them otherwise.
+        log: receives every operation with the way in which it is batched, as the function is traced.
     """
 
     def batched(*arguments: Any) -> Any:
@@ -69,7 +69,7 @@ def trailing_vmap(
 
 
 def without_barriers(function: Callable[..., Any]) -> Callable[..., Any]:
-    """`function` with what its optimisation barriers pass, for compilers that do better without them."""
+    """Return `function` without its optimisation barriers, for compilers that do better without them."""
 
     def passing(*arguments: Any) -> Any:
         program, result = jax.make_jaxpr(function, return_shape=True)(*arguments)
@@ -81,7 +81,7 @@ def without_barriers(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def one_replicate(batched: Any) -> Any:
-    """The shapes of one replicate, for a pytree of arrays that end in the batch axis."""
+    """Return the shapes of one replicate, for a pytree of arrays that end in the batch axis."""
     return jax.tree.map(
         lambda leaf: jax.ShapeDtypeStruct(leaf.shape[:-1], leaf.dtype, weak_type=getattr(leaf, "weak_type", False)),
         batched,

@@ -44,7 +44,7 @@ class Within:
     why: str = ""  # ends the sentence: "it is a probability"
 
     def complaint(self, name: str, value: Any) -> str | None:
-        """Error message for a value, with the way out; None if the value is allowed."""
+        """Return the error message for a value, with the way out, or None if the value is allowed."""
         is_low = value <= self.low if self.open_low else value < self.low
         is_high = value >= self.high if self.open_high else value > self.high
         if not (is_low or is_high):
@@ -108,14 +108,14 @@ class Squared:
 
 @dataclasses.dataclass(frozen=True)
 class PaddedTo:
-    """At most a size in `Dims`, which the arrays are padded to."""
+    """A number that is at most a size in `Dims`, to which the arrays are padded."""
 
     size: str
 
 
 @dataclasses.dataclass(frozen=True)
 class AtMost:
-    """At most another field of the same tuple."""
+    """A number that is at most another field of the same tuple."""
 
     other: str
     why: str
@@ -123,13 +123,13 @@ class AtMost:
 
 @dataclasses.dataclass(frozen=True)
 class IndexOf:
-    """Of a state or an info: an index along the first axis of another field, such as "state.visits"."""
+    """In a state or an info: an index along the first axis of another field, such as "state.visits"."""
 
     field: str
     least: int = 0  # below 0 for what stands for none
 
     def size(self, seen: Any) -> int | None:
-        """The number of places, in what is seen of a round; None where that field is not among it."""
+        """Return the number of places, or None if a round's values do not contain that field."""
         try:
             return operator.attrgetter(self.field)(seen).shape[0]
         except AttributeError:
@@ -138,7 +138,7 @@ class IndexOf:
 
 @dataclasses.dataclass(frozen=True)
 class Undefined:
-    """Of a state or an info: NaN, or infinite, is an answer."""
+    """In a state or an info: a value that may be NaN or infinite."""
 
     why: str
 
@@ -171,7 +171,7 @@ def check(params: Any, dims: Any = None) -> Values:
     """Refuse parameters that break a constraint of their fields, or that the run's precision cannot hold.
 
     Returns: the parameters that are not traced, for rules between several of them.
-    Raises: InvalidValueError naming the value, the bound and the way out.
+    Raises: InvalidValueError that names the value, the bound and the way out.
     """
     real = jnp.result_type(float)
     values = {name: _scalar(name, value) for name, value in params._asdict().items() if not isinstance(value, Tracer)}
@@ -203,8 +203,9 @@ def _require_allowed(constraint: Any, name: str, value: Any, number: Any) -> Non
 
 
 def check_sizes(dims: Any) -> None:
-    """Refuse static sizes that break a constraint of their fields; None stands where the field's type allows it.
-    Raises: InvalidValueError naming the value, the bound and the way out.
+    """Refuse static sizes that break a constraint of their fields. None is allowed where the field's type allows it.
+
+    Raises: InvalidValueError that names the value, the bound and the way out.
     """
     stated_by_name = _constraints(type(dims))
     values = {name: getattr(dims, name) for name in stated_by_name}
@@ -220,19 +221,20 @@ def check_sizes(dims: Any) -> None:
 
 
 def require(constraint: Any, **values: Any) -> None:
-    """Refuse numbers, or arrays of them, that break a constraint such as `Count` or `Whole(2)`, or are not finite.
-    Raises: InvalidValueError naming the value, the bound and the way out.
+    """Refuse numbers, or arrays of them, that are not finite or break a constraint such as `Count` or `Whole(2)`.
+
+    Raises: InvalidValueError that names the value, the bound and the way out.
     """
     for name, value in values.items():
         _require(getattr(constraint, "__metadata__", (constraint,)), name, value)
 
 
 def checked(function: Function) -> Function:
-    """Decorate a closed form: it refuses arguments that break a constraint beside them, and takes lists as arrays.
+    """Decorate a closed form, which then refuses arguments that break their constraints and takes lists as arrays.
 
-    Of a named tuple the fields are checked. Traced values have no value yet and are passed over.
+    The fields of a named tuple are checked too. Traced values have no value yet and are not checked.
 
-    Raises: InvalidValueError, when the closed form is called, naming the value, the bound and the way out.
+    Raises: InvalidValueError, when the closed form is called, that names the value, the bound and the way out.
     """
     signature = inspect.signature(function)
 
@@ -274,7 +276,7 @@ def require_overparameterized(num_features: Features, num_samples: Size) -> None
 
 
 def require_ordered(values: Mapping[str, Any], lower: str, upper: str, why: str) -> None:
-    """Raise InvalidValueError where the value called `lower`, or any in an array, is above the one called `upper`."""
+    """Raise InvalidValueError if the value called `lower`, or any in an array, is above the one called `upper`."""
     if not {lower, upper} <= values.keys():
         return
     try:
@@ -309,18 +311,18 @@ def require_representable(name: str, value: float, dtype: Any) -> None:
 
 
 def is_known(*leaves: Any) -> bool:
-    """Whether none of these is traced, so that their values can be looked at."""
+    """Return whether none of these is traced, so that their values can be read."""
     return not any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(leaves))
 
 
 @functools.cache
 def hints_of(kind: Any) -> dict[str, Any]:
-    """The annotations of a function, or of a class's fields, with what stands beside them."""
+    """Return the annotations of a function, or of a class's fields, with their metadata."""
     return get_type_hints(kind, include_extras=True)
 
 
 def stated(kind: type) -> dict[str, tuple[Any, ...]]:
-    """What stands beside the fields of a named tuple, of this module; nothing where its annotations cannot be read."""
+    """Return this module's constraints on the fields of a named tuple, or none if its annotations cannot be read."""
     try:
         return _constraints(kind)
     except (NameError, TypeError):
@@ -389,7 +391,7 @@ def _base_of(hint: Any) -> Any:
 
 
 def axes_of(hint: Any) -> list[str] | None:
-    """Names of the axes that an argument's type has, as of jaxtyping; None of one that leaves them open."""
+    """Return the names of the axes in an argument's jaxtyping type, or None if the type leaves them open."""
     base = _base_of(hint)
     if base in (bool, int, float):
         return []
@@ -441,7 +443,10 @@ _BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
 
 
 def typed(name: str, value: Any, defaults: Any) -> bool | int | float:
-    """A number, or its text, as the parameter's type. Raises: InvalidValueError for what is no such number."""
+    """Return a number, or its text, in the parameter's type.
+
+    Raises: InvalidValueError if it is no such number.
+    """
     kind = np.asarray(getattr(defaults, name)).dtype.kind
     text = str(value).strip()
     if kind == "b":

@@ -23,14 +23,16 @@ DRIVES = (1e-3, 1e3)  # between which the critical one is looked for
 
 
 def lead_after_turns(num_experts: int, drive: float, contraction: float = 0.0) -> float:
-    """How far the last of M experts is ahead after each has paid for one task in turn, from level outputs.
+    """Return how far the last of M experts leads after each has paid for one task in turn, from level outputs.
 
-    The last one pays contraction, contraction^2, ... as well, as often as it gets the task again; its least lead on
-    the way is returned. Negative: another expert has got ahead of it. Raises: InvalidValueError for num_experts < 2.
+    The last expert also pays contraction, contraction^2, ... as often as it receives the task again. The result is its
+    least lead on the way, which is negative if another expert has got ahead.
 
     Args:
-        drive: kappa = eta c |v|^2 / M, with c the move of an expert that learns the task anew.
-        contraction: the factor of |dw| when an expert gets the task again at once; 0: it has learned all of it.
+        drive: kappa = eta c |v|^2 / M, with c the move of an expert that learns a new task.
+        contraction: the factor of |dw| when an expert receives the task again at once. At 0 it has learned the task
+            fully.
+    Raises: InvalidValueError for num_experts < 2.
 
     Examples:
         Two experts that learn at once keep kappa tanh(kappa / 2)^2:
@@ -66,22 +68,24 @@ def critical_drive(
     contraction: Annotated[float, Within(0, 1, open_high=True, why="with 1 an expert never learns its task")],
     perturbation: Annotated[float, Within(low=0)] | None = None,
 ) -> float:
-    """kappa_c(M): the least gate drive at which the last expert to pay for a task is ahead of all others afterwards.
+    """Return kappa_c(M), the least gate drive at which the last expert to pay for a task leads afterwards.
 
-    It depends neither on the number of tasks nor on sigma_0, and on lambda little: an expert ahead by lambda has the
-    task for sure, so that `perturbation` is the lead that is asked for. Below it a leader loses its task by paying for
-    it. The drive is kappa = eta c |v|^2 / M of an expert's move c when another task came before; `gate_drive` has
-    E|w| in its place. For signals at right angles, equal costs, alpha = 0, beta = 1.
+    Below it, a leader loses its task by paying for it. The formula is for orthogonal signals, equal costs, alpha = 0
+    and beta = 1.
 
     Args:
         num_experts: M >= 2.
-        contraction: in [0, 1), the factor of |dw| when a task is repeated: 0 for experts that learn at once,
-            ((d - s)/(d - 1))^0.5 for slow ones, about (1 - s/d)^0.5.
-        perturbation: lambda; None: small. Needed for M = 2, and for M = 3 experts that learn at once, where any
-            drive will do as lambda goes to 0: kappa_c = (4 lambda)^(1/3) for M = 2, (6 lambda)^(1/4) for M = 3.
-    Source: docs/pages/derivations/gates.md; against Lemma 15, Propositions 1 and 3 of `continual`, Proposition 3 of
+        contraction: in [0, 1), the factor of |dw| when a task is repeated. It is 0 for experts that fit a task in one
+            update, ((d - s)/(d - 1))^0.5 for slow ones, about (1 - s/d)^0.5.
+        perturbation: lambda, the lead that is required, because an expert ahead by lambda receives the task for sure.
+            None stands for a small one. It is needed for M = 2, and for M = 3 with experts that fit a task in one
+            update. There any drive is enough as lambda goes to 0: kappa_c = (4 lambda)^(1/3) for M = 2, (6
+            lambda)^(1/4) for M = 3.
+    Returns: the drive kappa = eta c |v|^2 / M, where c is an expert's move when another task came before. (`gate_drive`
+        has E|w| in its place.) It depends neither on the number of tasks nor on sigma_0, and only a little on lambda.
+    Raises: InvalidValueError outside these ranges, and without a perturbation where one is needed.
+    Source: docs/pages/derivations/gates.md, against Lemma 15, Propositions 1 and 3 of `continual`, Proposition 3 of
         `edge`.
-    Raises: InvalidValueError outside these ranges; without a perturbation where one is needed.
 
     Examples:
         >>> from moe_theory.continual import corrected

@@ -37,8 +37,9 @@ def run(
     reduce: Callable[[Any], Any] | None,
     is_batch: bool,
 ) -> tuple[Any, Any]:
-    """`vmap.run` of these, or a fault. Raises: InvalidValueError that names the round and the field, or inside a
-    caller's own program, where nothing can be raised.
+    """Return `vmap.run` of these arguments, with assertions in every round.
+
+    Raises: InvalidValueError that names the round and the field. Inside a caller's own program nothing can be raised.
     """
     if not is_known((jax.random.key_data(keys), state, params)):
         raise InvalidValueError(

@@ -10,7 +10,7 @@ _EVERY = 5  # of the images of a digit, this one is held out
 
 
 class Digits(NamedTuple):
-    """Images, the digits they show, and the fixed split."""
+    """Images, the digits that they show, and the fixed split."""
 
     pixels: Float[np.ndarray, "n 8 8"]  # 0 .. 16, whole numbers
     digits: Int[np.ndarray, " n"]
@@ -19,7 +19,7 @@ class Digits(NamedTuple):
 
 @functools.lru_cache
 def handwritten_digits() -> Digits:
-    """All images, in scikit-learn's order; not to be written to, as they are kept."""
+    """Return all images in scikit-learn's order. They are cached, so do not write to them."""
     from sklearn.datasets import load_digits  # takes a second to import
 
     pixels, digits = map(np.asarray, load_digits(return_X_y=True))

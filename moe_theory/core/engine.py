@@ -63,10 +63,13 @@ def run(
     is_batch: bool,
     is_plain: bool = False,
 ) -> tuple[Any, Any]:
-    """Final state and stacked records of a run, from `state` or, where that is None, from the system's own start. With
-    `is_batch`, keys (B,) and every leaf of states and records end in the replicate axis. With `is_plain` the run is
-    `vmap.run`, as it is where this JAX's programs cannot be rewritten. Raises: InvalidValueError in a forked child, and
-    for a batch whose replicates are at different rounds; DeclarationError for a step that breaks the contract.
+    """Return the final state and stacked records of a run, from `state` or, if it is None, from the system's own start.
+
+    With `is_batch`, keys (B,) and every leaf of states and records end in the replicate axis. With `is_plain` the run
+    is `vmap.run`, as it is where this JAX's programs cannot be rewritten.
+
+    Raises: InvalidValueError in a forked child, and for a batch whose replicates are at different rounds.
+        DeclarationError for a step that breaks the contract.
     """
     require_own_jax()
     # NumPy's whole numbers are no int
@@ -113,7 +116,7 @@ def _record_bytes() -> dict[Hashable, int]:
 
 
 def require_one_round(rounds: Any) -> None:
-    """Raise InvalidValueError unless the replicates of a batch are at the same round, one that can be counted from."""
+    """Raise InvalidValueError unless the replicates of a batch are at one round that can be counted from."""
     low, high = (int(find(rounds)) for find in (np.min, np.max))
     if low != high:
         raise InvalidValueError(
@@ -127,7 +130,7 @@ def require_one_round(rounds: Any) -> None:
 
 
 def platform_of(keys: Any, state: Any, params: Any) -> str | None:
-    """The platform that `run` of these runs on; None inside a program that is being traced."""
+    """Return the platform on which `run` runs, or None inside a program that is being traced."""
     words = jax.random.key_data(keys)  # traced where a program is, even if the keys themselves are known
     if not is_known((words, state, params)):
         return None
@@ -135,7 +138,10 @@ def platform_of(keys: Any, state: Any, params: Any) -> str | None:
 
 
 def program(platform: str | None, is_plain: bool = False, is_large: bool = False) -> Any:
-    """`run` compiled for a platform, for replicates of matrices or of little; for None, inside a caller's own jit."""
+    """Return `run` compiled for a platform, for replicates of matrices or of little.
+
+    A platform of None means inside a caller's own jit.
+    """
     with programs.compiled_once((platform, is_plain, is_large)):
         return _program(platform, is_plain or not can_rewrite(), is_large)
 
@@ -171,9 +177,10 @@ def _options(platform: str | None, is_large: bool = False) -> dict[str, Any] | N
 
 @functools.cache
 def can_rewrite() -> bool:
-    """Whether the engine knows this JAX's programs. Taken for granted up to the newest version that it was tested with.
-    With a later one a small run is tried first, and where that fails, or differs from `vmap.run`, everything runs
-    plainly, with a warning.
+    """Return whether the engine knows this JAX's programs, which it assumes up to the newest version tested.
+
+    With a later version a small run is tried first. If it fails, or differs from `vmap.run`, everything runs plainly,
+    with a warning.
     """
     if jax.__version_info__ < _UNTESTED:
         return True
@@ -235,8 +242,9 @@ class _Pair(NamedTuple):
 
 @functools.cache
 def cpu_options(is_large: bool = False) -> dict[str, Any] | None:
-    """The options of a program for a CPU whose barriers store; None where this XLA has no such barriers. Those of
-    `XLA_FLAGS` that are no part of that stay as they are.
+    """Return the options of a program for a CPU whose barriers store, or None if this XLA has no such barriers.
+
+    Other options in `XLA_FLAGS` stay as they are.
     """
     flags = os.environ.get("XLA_FLAGS", "")
     options = _FURTHER | (faults.avoiding() if is_large else _BY_XLA)
@@ -421,9 +429,10 @@ STATE_COPIES = 20
 
 
 def width_for(state: Any, platform: str = "cpu", count: int | None = None) -> int:
-    """Number of replicates of this state (arrays or their shapes) to run together, a power of two. On a CPU what fits
-    a core's cache, 1 to 64; elsewhere what fills the device and fits into its memory. Of `count` replicates no more
-    than hold them all, so that batches of all sizes have few programs.
+    """Return the number of replicates of this state (arrays or their shapes) to run together, a power of two.
+
+    On a CPU it is what fits a core's cache, 1 to 64. Elsewhere it is what fills the device and fits into its memory. It
+    is no more than needed for `count` replicates, so that batches of all sizes have few programs.
     """
     state_bytes = bytes_of(state)
     if platform == "cpu":
@@ -437,7 +446,7 @@ def width_for(state: Any, platform: str = "cpu", count: int | None = None) -> in
 
 
 def bytes_of(state: Any) -> int:
-    """Bytes of its arrays: unvalidated states may hold non-arrays."""
+    """Return the bytes of the arrays in a state. Unvalidated states may hold other values."""
     arrays = [leaf for leaf in jax.tree.leaves(state) if hasattr(leaf, "dtype")]
     return sum(math.prod(leaf.shape) * leaf.dtype.itemsize for leaf in arrays)
 
@@ -449,9 +458,10 @@ def _memory_of(platform: str) -> int:
 def run_in_blocks(
     width: int, system: Any, root_key: Any, names: np.ndarray, state: Any, *arguments: Any
 ) -> tuple[Any, Any]:
-    """`engine.run` of the replicates of these names (B,) with leaves of `state` (..., B), in blocks of `width`. The
-    last block is padded, so that one program runs them all and no replicate depends on B. On a CPU the first compiles
-    the program, and the others share the cores.
+    """Return `engine.run` of the replicates with these names (B,) and leaves of `state` (..., B), in blocks of `width`.
+
+    The last block is padded, so that one program runs all blocks and no replicate depends on B. On a CPU the first
+    block compiles the program, and the others share the cores.
     """
     if state is not None:
         require_one_round(state.round)

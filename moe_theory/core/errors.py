@@ -19,11 +19,11 @@ from moe_theory.core.fields import begins_with, named_by
 
 
 class MoeTheoryError(ValueError):
-    """A mistake in what was asked for, with the way out in its message.
+    """A mistake in the input, with the way out in its message.
 
     Attributes:
-        argument: name of the argument, or kind of name, that is wrong; empty where it is neither.
-        key: which entry of a specification is wrong, from the outermost table inwards.
+        argument: name of the argument, or kind of name, that is wrong. Empty if it is neither.
+        key: the wrong entry of a specification, from the outermost table inwards.
     """
 
     key: tuple[str, ...] = ()
@@ -38,15 +38,15 @@ class InvalidValueError(MoeTheoryError):
 
 
 class UnknownNameError(MoeTheoryError):
-    """A name that nothing is registered under. `argument` says what kind of name."""
+    """A name that is not registered. `argument` is the kind of name."""
 
 
 class MissingError(MoeTheoryError):
-    """Something saved, or a file, that is not where it is looked for."""
+    """Saved results, or a file, that are not where they should be."""
 
 
 class DamagedError(MoeTheoryError):
-    """Something saved that cannot be read, or cannot be joined with something else."""
+    """Saved results that cannot be read, or cannot be joined with others."""
 
 
 class OutputError(MoeTheoryError):
@@ -58,11 +58,11 @@ class WorkersError(MoeTheoryError):
 
 
 class DeclarationError(MoeTheoryError):
-    """A paper, system, statement, claim or specification that is declared wrongly."""
+    """A wrong declaration of a paper, system, statement, claim or specification."""
 
 
 class DataError(MoeTheoryError):
-    """A data set's file that cannot be read, or that holds something else than its format says."""
+    """A data set's file that cannot be read, or whose content does not match its format."""
 
     def __init__(self, path: Path, reason: str, way_out: str = "Get it again from where it was published.") -> None:
         super().__init__(f"{path} is damaged: {reason}. {way_out}", "path")
@@ -70,11 +70,11 @@ class DataError(MoeTheoryError):
 
 
 def unknown_name(kind: str, name: str, known: Iterable[str], of: type | None = None) -> UnknownNameError:
-    """The error for a `name` that is not among the `known` names of this `kind`, with those suggested that are near.
+    """Return the error for a `name` of this `kind` that is not among the `known` names, with similar names suggested.
 
     Args:
-        of: a paper's `Params` or `Dims`, whose fields say which symbols of the paper they are: a symbol is named by
-            its field.
+        of: a paper's `Params` or `Dims`, whose fields have symbols of the paper. For a symbol the error names its
+            field.
     """
     known = sorted(known)
     unknown = f"unknown {kind} {shortened(name)}."
@@ -107,12 +107,12 @@ def _of_symbol(symbol: str, known: list[str], kind: str, of: type) -> str:
 
 
 def shortened(value: Any) -> str:
-    """A user's input for a message: in one line, escaped, and cut in the middle where it is long."""
+    """Return a user's input for a message: in one line, escaped, and cut in the middle if it is long."""
     return " ".join(_BRIEF.repr(value).split())
 
 
 def shown(value: Any) -> str:
-    """A number as short as it can be and still be read back as the same."""
+    """Return the shortest text of a number that reads back as the same number."""
     text = str(value)
     if text in ("True", "False"):
         return text.lower()
@@ -121,7 +121,7 @@ def shown(value: Any) -> str:
 
 
 def require_docstrings() -> None:
-    """Raise InvalidValueError where Python leaves docstrings out, which help and captions are made of."""
+    """Raise InvalidValueError if Python removes docstrings, because help and captions are made of them."""
     if sys.flags.optimize > 1:
         raise InvalidValueError("help and captions are docstrings, and Python leaves them out. Run it without -OO.")
 
@@ -134,7 +134,7 @@ OWN_CODE = (Exception, SystemExit)  # what a user's code may end with, other tha
 
 
 def described(failure: BaseException) -> str:
-    """An exception from a user's code, by its type and its message, if it has one."""
+    """Return the type and message of an exception from a user's code."""
     try:
         message = str(failure)
     except OWN_CODE:
@@ -143,7 +143,7 @@ def described(failure: BaseException) -> str:
 
 
 def frames(failure: BaseException) -> str:
-    """The last frames of the user's code, the innermost first: " (my_claims.py, line 12: return ...)"."""
+    """Return the last frames of the user's code, the innermost first: " (my_claims.py, line 12: return ...)"."""
     every = [(Path(frame.filename), frame) for frame in traceback.extract_tb(failure.__traceback__)]
     outside = [(path, frame) for path, frame in every if not _RUNS_IT & {path, path.parent, Path(frame.filename[:7])}]
     user_frames = [frame for path, frame in outside if "site-packages" not in path.parts] or [
@@ -167,7 +167,7 @@ _BRIEF.maxlevel = 2
 
 @contextlib.contextmanager
 def about(*key: str) -> Iterator[None]:
-    """Errors raised inside are about the entry `key` of a specification, unless they know better."""
+    """Mark errors raised inside as being about the entry `key` of a specification, unless they name a deeper one."""
     try:
         yield
     except MoeTheoryError as error:

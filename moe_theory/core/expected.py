@@ -23,7 +23,7 @@ from moe_theory.core.tasks import Pool, select_row
 
 
 def untaught(pool: Pool, num_experts: int) -> tuple[Float[Array, "M N"], Float[Array, "M N"]]:
-    """Every expert's e and a before the first task: experts are 0."""
+    """Return every expert's e and a before the first task, when experts are 0."""
     zeros = jnp.zeros((num_experts, len(pool.truths)), pool.truths.dtype)
     return zeros + jnp.sum(pool.truths**2, axis=1)[None, :], zeros
 
@@ -37,7 +37,10 @@ def taught_to(
     contraction: float,
     spread: Float[ArrayLike, ""] | None = None,
 ) -> tuple[Float[Array, "M N"], Float[Array, "M N"], Float[Array, ""]]:
-    """All experts' e and a after the chosen one has learned a task, and its E|w' - w|^2; arguments as of `taught`."""
+    """Return all experts' e and a after the chosen one has learned a task, and its E|w' - w|^2.
+
+    Arguments are as in `taught`.
+    """
     mask = chosen[:, None]
     own_errors, along = (jnp.sum(jnp.where(mask, values, 0), axis=0) for values in (errors, projections))
     own_errors, along, squared_move = taught(pool, task, own_errors, along, contraction, spread)
@@ -52,12 +55,12 @@ def taught(
     contraction: float,
     spread: Float[ArrayLike, ""] | None = None,
 ) -> tuple[Float[Array, " N"], Float[Array, " N"], Float[Array, ""]]:
-    """An expert's e and a after it has learned a task, and E|w' - w|^2.
+    """Return an expert's e and a after it has learned a task, and E|w' - w|^2.
 
     Args:
         errors, projections: e and a before.
         contraction: c.
-        spread: tau, the deviation of an entry of a task's truth from that of its kind; None: there is none.
+        spread: tau, the deviation of an entry of a task's ground truth from that of its type, or None if there is none.
     Source: derivation above, from Lemma 16 of `continual`, corrected.
     """
     units = pool.signals / jnp.sqrt(jnp.sum(pool.signals**2, axis=1))[:, None]

@@ -21,7 +21,7 @@ Options = Mapping[str, Any]  # of XLA's compiler, by name
 
 
 class Fault(NamedTuple):
-    """Programs for a CPU that give wrong numbers."""
+    """A known fault: programs for a CPU that give wrong numbers."""
 
     name: str  # what such a program does
     source: str  # where it is reported
@@ -56,16 +56,14 @@ FAULTS = (
 
 @functools.cache
 def avoiding() -> dict[str, Any]:
-    """Options of XLA's compiler for a CPU that avoid all faults; less what `XLA_FLAGS` decides, or this XLA does not
-    know.
-    """
+    """Return options of XLA's CPU compiler that avoid all faults, except options in `XLA_FLAGS` or unknown to it."""
     flags = os.environ.get("XLA_FLAGS", "")
     options = {fault.option: fault.avoiding for fault in FAULTS if f"--{fault.option}" not in flags}
     return {name: value for name, value in options.items() if _is_known({name: value})}
 
 
 def require_none(options: Options | None) -> None:
-    """Raise InvalidValueError where a program for a CPU that is compiled with these options has a fault."""
+    """Raise InvalidValueError if a program for a CPU, compiled with these options, has a fault."""
     for fault in _present(tuple((options or {}).items())):
         flags = f"XLA_FLAGS={os.environ['XLA_FLAGS']!r}" if "XLA_FLAGS" in os.environ else "no XLA_FLAGS"
         raise InvalidValueError(
@@ -76,7 +74,7 @@ def require_none(options: Options | None) -> None:
 
 @functools.cache
 def warn_of_own_programs() -> None:
-    """Warn, once a process, of faults in programs that a caller compiles by itself."""
+    """Warn once a process of faults in programs that a caller compiles."""
     if jax.default_backend() != "cpu":
         return
     for fault in _present(()):

@@ -16,7 +16,7 @@ _COMMENT = re.compile(r"\s#\s+(?!pyright:)(.*?)(?:\s+# pyright:.*)?$")
 
 
 class Field(NamedTuple):
-    """A field as the source of its class has it."""
+    """A field as the source of its class declares it."""
 
     name: str
     annotation: str
@@ -24,7 +24,7 @@ class Field(NamedTuple):
 
 
 def fields_of(cls: type) -> list[Field]:
-    """The annotated public fields of a class, in their order; none where its source is not to be had.
+    """Return the annotated public fields of a class, in order, or none if its source is not available.
 
     Examples:
         >>> from moe_theory import continual
@@ -48,9 +48,10 @@ def fields_of(cls: type) -> list[Field]:
 
 
 def named_by(symbol: str, cls: type) -> list[Field]:
-    """The fields that a paper's symbol stands for, such as sigma_0, σ₀ or \\sigma_0, by the comments beside them.
+    """Return the fields that a paper's symbol stands for, such as sigma_0, σ₀ or \\sigma_0.
 
-    Those whose comment begins with it, or else all that speak of it, among `fields_beside`.
+    They are the fields among `fields_beside` whose comment begins with the symbol, or else all whose comment contains
+    it.
 
     Examples:
         >>> from moe_theory import continual
@@ -66,7 +67,7 @@ def named_by(symbol: str, cls: type) -> list[Field]:
 
 
 def begins_with(symbol: str, field: Field) -> bool:
-    """Whether the field is this symbol, by how the comment beside it begins."""
+    """Return whether the comment next to the field begins with this symbol."""
     head = _SYMBOL.match(field.comment)
     return head is not None and _letters(head[1]) == _letters(symbol)
 
@@ -81,7 +82,7 @@ def _comment(lines: list[str], field: ast.AnnAssign) -> str:
 
 
 def fields_beside(cls: type) -> list[Field]:
-    """The fields of a class, and of the `Params` and `Dims` that are declared beside it."""
+    """Return the fields of a class, and of the `Params` and `Dims` in the same module."""
     beside = vars(inspect.getmodule(cls))
     classes = dict.fromkeys([cls, *(beside[name] for name in ("Params", "Dims") if name in beside)])
     return [field for kind in classes for field in fields_of(kind)]

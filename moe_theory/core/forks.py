@@ -12,8 +12,9 @@ _parent: int | None = None  # the process whose JAX this one has a copy of, with
 
 
 def require_own_jax() -> None:
-    """Raise InvalidValueError in a forked child whose parent has used JAX, where it would wait forever, and without a
-    device.
+    """Raise InvalidValueError without a device, and in a forked child whose parent has used JAX.
+
+    JAX would wait forever in such a child.
     """
     if _parent is not None:
         raise InvalidValueError(
@@ -25,7 +26,10 @@ def require_own_jax() -> None:
 
 @functools.cache
 def local_devices() -> list[Any]:
-    """Return the devices of this process. Raises: InvalidValueError where JAX_PLATFORMS names others than there are."""
+    """Return the devices of this process.
+
+    Raises: InvalidValueError if JAX_PLATFORMS names devices that do not exist.
+    """
     import jax  # the only import of it here: commands that print recorded results load this module too
 
     try:
@@ -40,7 +44,7 @@ def local_devices() -> list[Any]:
 
 
 def after_fork(function: Callable[[], object]) -> None:
-    """Have a forked child call this before anything else, where processes can fork."""
+    """Register a function that every forked child calls before anything else, where processes can fork."""
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=function)
 

@@ -16,21 +16,29 @@ from moe_theory.core.numerics import Scalar
 
 
 def gate_outputs(gates: Float[Array, "M d"], gate_input: Float[Array, " d"]) -> Float[Array, " M"]:
-    """h = Theta' sum_i X_i, for the gate input sum_i X_i. Source: Section 3.2 of `continual`."""
+    """Return h = Theta' sum_i X_i, for the gate input sum_i X_i.
+
+    Source: Section 3.2 of `continual`.
+    """
     return jnp.sum(gates * gate_input[None, :], axis=1)
 
 
 def gate_probabilities(outputs: Float[Array, " M"], available: Bool[Array, " M"]) -> Float[Array, " M"]:
-    """Softmax over the available experts; exactly 0 elsewhere. Source: Eq. (2) of `continual`."""
+    """Return the softmax over the available experts, and exactly 0 elsewhere.
+
+    Source: Eq. (2) of `continual`.
+    """
     masked = jnp.where(available, outputs, -jnp.inf)
     weights = jnp.exp(masked - jnp.max(masked))
     return weights / jnp.sum(weights)
 
 
 def best_expert(scores: Float[Array, " M"], available: Bool[Array, " M"]) -> tuple[Int[Array, ""], Bool[Array, " M"]]:
-    """The available expert with the highest score, lowest index on ties: its index and its one-hot mask.
+    """Return the index and one-hot mask of the available expert with the highest score (lowest index on ties).
 
-    With no expert available the index is -1 and the mask empty. Source: Eq. (1) of `continual`.
+    If no expert is available, the index is -1 and the mask is empty.
+
+    Source: Eq. (1) of `continual`.
     """
     max_experts = scores.shape[0]
     indices = jnp.arange(max_experts, dtype=jnp.int32)
@@ -43,14 +51,17 @@ def best_expert(scores: Float[Array, " M"], available: Bool[Array, " M"]) -> tup
 def best_ranked(
     scores: Float[Array, " M"], available: Bool[Array, " M"]
 ) -> tuple[Int[Array, ""], Bool[Array, " M"], Bool[Array, ""]]:
-    """`best_expert` with NaN ranked last, and whether the choice is blind: whether even the best score is NaN."""
+    """Return the result of `best_expert` with NaN ranked last, and whether even the best score is NaN."""
     is_nan = jnp.isnan(scores)
     index, mask = best_expert(jnp.where(is_nan, -jnp.inf, scores), available)
     return index, mask, jnp.any(mask & is_nan)
 
 
 def scored(scores: Float[Array, " M"], outputs: Float[Array, " M"]) -> Float[Array, " M"]:
-    """A router's scores. Raises: InvalidValueError for another shape than that of the gate outputs."""
+    """Return a router's scores.
+
+    Raises: InvalidValueError if their shape is not that of the gate outputs.
+    """
     if jnp.shape(scores) != outputs.shape:
         raise InvalidValueError(
             f"the router gave scores of shape {jnp.shape(scores)}, not one an expert: {outputs.shape}. Fix the router."
@@ -61,12 +72,13 @@ def scored(scores: Float[Array, " M"], outputs: Float[Array, " M"]) -> Float[Arr
 def route(
     scores: Float[Array, " M"], available: Bool[Array, " M"], num_active: Int[Scalar, ""], max_active: int = 1
 ) -> tuple[Int[Array, " k"], Bool[Array, "k M"]]:
-    """The `num_active` available experts with the highest scores, best first, padded to k = `max_active` rows.
+    """Return the `num_active` available experts with the highest scores, best first, padded to k = `max_active` rows.
 
-    Returns their indices (-1 beyond `num_active`) and one-hot masks (empty there). `num_active` = 1 is the paper's
-    switch routing; more is the top-k routing that the paper leaves out.
+    With `num_active` = 1 this is the paper's switch routing. A larger number gives top-k routing, which the paper
+    leaves out.
 
-    Source: Eq. (1) of `continual`; Section 5.2, last remark, for top-k.
+    Returns: the indices (-1 beyond `num_active`) and one-hot masks (empty there).
+    Source: Eq. (1) of `continual`, and Section 5.2, last remark, for top-k.
     """
     experts = []
     masks = []
@@ -82,10 +94,10 @@ def route(
 def task_loss(
     gates: Float[Array, "M d"], gate_input: Float[Array, " d"], available: Bool[Array, " M"], costs: Float[Array, " M"]
 ) -> Float[Array, ""]:
-    """The part of the task loss (8) that depends on the gates: sum_m pi_m cost_m, with the costs held constant.
+    """Return the part of the task loss (8) that depends on the gates: sum_m pi_m cost_m, with constant costs.
 
-    The locality loss (6) costs a chosen expert |w_t - w_{t-1}|^q; the auxiliary loss (7) costs it alpha M f_t / t,
-    because P_t depends on the current gates through its newest term alone. An expert not chosen costs nothing.
+    The locality loss (6) charges a chosen expert |w_t - w_{t-1}|^q, and the others nothing. The auxiliary loss (7)
+    charges it alpha M f_t / t, because P_t depends on the current gates only through its newest term.
 
     Source: Eqs. (6)-(8), (27), (30) of `continual`.
     """
@@ -95,39 +107,42 @@ def task_loss(
 def gate_gradient(
     probabilities: Float[Array, " M"], gate_input: Float[Array, " d"], costs: Float[Array, " M"]
 ) -> Float[Array, "M d"]:
-    """Gradient of `task_loss` in the gates; rows sum to 0 (Lemma 4). Source: Eqs. (27)-(30) of `continual`."""
+    """Return the gradient of `task_loss` in the gates, whose rows sum to 0 (Lemma 4).
+
+    Source: Eqs. (27)-(30) of `continual`.
+    """
     return gate_slopes(probabilities, costs)[:, None] * gate_input[None, :]
 
 
 def gate_slopes(probabilities: Float[Array, " M"], costs: Float[Array, " M"]) -> Float[Array, " M"]:
-    """Derivatives of `task_loss` in the gate outputs: pi_m (cost_m - sum_j pi_j cost_j).
+    """Return the derivatives of `task_loss` in the gate outputs: pi_m (cost_m - sum_j pi_j cost_j).
 
-    Source: Eqs. (27), (30) of `continual`; Eqs. (25), (26) of `edge`.
+    Source: Eqs. (27), (30) of `continual`, Eqs. (25), (26) of `edge`.
     """
     return probabilities * (costs - jnp.sum(probabilities * costs))
 
 
 class Pairs(NamedTuple):
-    """Pairs (m, m') of experts whose outputs are largest for signals of different sets, run by run."""
+    """Pairs (m, m') of experts whose outputs are largest for signals of different sets, in each run."""
 
     exist: Bool[np.ndarray, "M M B"]
     trail: Bool[np.ndarray, "M M B"]  # m is no higher than m' for the signal at which m itself is highest
 
     @property
     def swapped(self) -> Bool[np.ndarray, "M M B"]:
-        """Whether m' is no higher than m for the signal at which m' itself is highest."""
+        """Return whether m' is no higher than m for the signal at which m' itself is highest."""
         return self.trail.swapaxes(0, 1)
 
 
 def pairs_of(outputs: Float[np.ndarray, "M N B"], sets: Int[np.ndarray, "N B"] | None = None) -> Pairs:
-    """The pairs of experts of different sets, and how their outputs for the N signals compare.
+    """Return the pairs of experts of different sets, and how their outputs for the N signals compare.
 
-    Both cannot trail: h_m(n) > h_m(n') and h_m'(n') > h_m'(n), by the sets, add up to [h_m(n) - h_m'(n)] +
-    [h_m'(n') - h_m(n')] > 0. An expert with the larger output for a signal has the larger probability for it.
+    Both cannot trail: h_m(n) > h_m(n') and h_m'(n') > h_m'(n), by the sets, add up to [h_m(n) - h_m'(n)] + [h_m'(n') -
+    h_m(n')] > 0. An expert with the larger output for a signal has the larger probability for it.
 
     Args:
-        sets: of the signals, such as clusters; None: each signal is one.
-    Source: the sets (11) of `continual` and (15) of `edge`; (40) and (30) are that neither trails.
+        sets: sets of the signals, such as clusters. With None each signal is one set.
+    Source: the sets (11) of `continual` and (15) of `edge`. Equations (40) and (30) say that neither trails.
 
     Examples:
         The first expert has the larger output for both signals:

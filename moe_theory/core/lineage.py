@@ -14,7 +14,7 @@ _BEGUN: dict[int, tuple[Any, bytes]] = {}  # by the identity of a state's `round
 
 
 def digest_of(key: Any, names: Any = ()) -> bytes | None:
-    """Digest of a root key and its replicates; None if they are known only while a program runs."""
+    """Return the digest of a root key and its replicates, or None if they are known only while a program runs."""
     words = jax.random.key_data(key)  # traced where a program is, even if the key itself is known
     if not is_known(words):
         return None
@@ -22,7 +22,7 @@ def digest_of(key: Any, names: Any = ()) -> bytes | None:
 
 
 def remember(state: Any, digest: bytes | None) -> None:
-    """Remember that `state` came from there, for as long as its `round` lives."""
+    """Store where `state` came from, for as long as its `round` exists."""
     count = state.round
     if digest is None or not isinstance(count, jax.Array) or not is_known(count):
         return

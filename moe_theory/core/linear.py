@@ -37,7 +37,7 @@ CEILING_TOLERANCE = 3 * 2.0**-23
 
 
 class Gaps(NamedTuple):
-    """The means over a pool's tasks that the closed forms depend on; all have the truths' squared unit."""
+    """Means over a pool's tasks on which the closed forms depend, all in the ground truths' squared unit."""
 
     truth_norm: Gap  # (1/N) sum_n |w_n|^2
     task_gap: Gap  # (1/N^2) sum_{n,n'} |w_n - w_n'|^2
@@ -47,10 +47,10 @@ class Gaps(NamedTuple):
 
 @checked
 def gaps(pool: Pool) -> Gaps:
-    """The truth norm and the gaps between tasks of a `pool`, whose number of clusters may be traced.
+    """Return the norm of the ground truths and the gaps between tasks of a `pool`.
 
-    Only clusters with a member count towards K, so any integers label them. A task is at distance 0 from itself and
-    counts as a member of its own cluster.
+    Only clusters with a member count towards K, so any integers label them. The number of clusters may be traced. A
+    task has distance 0 from itself and counts as a member of its own cluster.
 
     Source: Proposition 4, (21) and (22) of `continual`.
 
@@ -82,10 +82,10 @@ def gaps(pool: Pool) -> Gaps:
 
 @checked
 def overparameterization_ratio(num_features: Features, num_samples: Size) -> float:
-    """r = 1 - s/d, dimensionless, in (0, 1).
+    """Return r = 1 - s/d, dimensionless, in (0, 1).
 
-    Source: Section 5 of `continual`, above Proposition 4.
     Raises: InvalidValueError unless 1 <= num_samples < num_features.
+    Source: Section 5 of `continual`, above Proposition 4.
 
     Examples:
         >>> from moe_theory.continual import theory
@@ -98,13 +98,13 @@ def overparameterization_ratio(num_features: Features, num_samples: Size) -> flo
 
 @checked
 def error_contraction(num_features: Features, num_samples: Size) -> float:
-    """Factor by which one repeat of a task shrinks an expert's expected squared error: (d - s)/(d - 1), in (0, 1].
+    """Return the factor by which one repeat of a task shrinks an expert's expected squared error.
 
-    After its first arrival the error is orthogonal to the task's signal, and the other s - 1 columns span a uniformly
-    random subspace of the signal's complement. For s = 1 nothing is learned by a repeat, and the factor is 1.
+    The factor is (d - s)/(d - 1), in (0, 1]. After the first arrival the error is orthogonal to the task's signal. The
+    other s - 1 columns span a uniformly random subspace of its complement, so for s = 1 a repeat changes nothing.
 
-    Source: Definition 1 of `continual`, in place of Lemma 3, which has 0; derivation in `single_expert.py`.
     Raises: InvalidValueError unless 1 <= num_samples < num_features.
+    Source: Definition 1 of `continual`, in place of Lemma 3, which has 0. Derivation in `single_expert.py`.
 
     Examples:
         >>> from moe_theory.continual import theory
@@ -116,9 +116,9 @@ def error_contraction(num_features: Features, num_samples: Size) -> float:
 
 
 def one_expert_a_round(loads: Real[ArrayLike, "*batch M"], round: Real[ArrayLike, "*batch"]) -> Real[Numbers, "*batch"]:
-    """`round`, which the loads of top-1 routing add up to; NaN where traced loads do not, as no error can be raised.
+    """Return `round` if loads add up to it, as loads of top-1 routing do, or NaN if traced loads do not.
 
-    Raises: InvalidValueError for loads of other routing, where they are not traced.
+    Raises: InvalidValueError for loads of other routing, if they are not traced.
 
     Examples:
         >>> import numpy as np
@@ -144,27 +144,31 @@ def one_expert_a_round(loads: Real[ArrayLike, "*batch M"], round: Real[ArrayLike
 
 
 def power(ratio: Float[ArrayLike, "..."], loads: Real[ArrayLike, "..."]) -> Float[Numbers, "..."]:
-    """r^L for `ratio` r in (0, 1) and `loads` L >= 0, of any two shapes that broadcast."""
+    """Return r^L for `ratio` r in (0, 1) and `loads` L >= 0, of any two shapes that broadcast."""
     xp = array_namespace(ratio, loads)
     return xp.exp(loads * xp.log(ratio))
 
 
 def power_complement(ratio: Float[ArrayLike, "..."], loads: Real[ArrayLike, "..."]) -> Float[Numbers, "..."]:
-    """1 - r^L, without cancellation for r near 1; shapes as in `power`."""
+    """Return 1 - r^L without cancellation for r near 1, with shapes as in `power`."""
     xp = array_namespace(ratio, loads)
     return -xp.expm1(loads * xp.log(ratio))
 
 
 def power_drop_sum(ratio: Float[ArrayLike, "..."], loads: Real[ArrayLike, "..."]) -> Float[Numbers, "..."]:
-    """sum_{j=1}^L (r^j - r^L): the sum of r^{L_tau} - r^{L_t} over the arrivals at one expert; shapes as in `power`."""
+    """Return sum_{j=1}^L (r^j - r^L), with shapes as in `power`.
+
+    It is the sum of r^{L_tau} - r^{L_t} over the arrivals at one expert.
+    """
     geometric_sum = ratio * power_complement(ratio, loads) / (1 - ratio)
     return geometric_sum - loads * power(ratio, loads)
 
 
 def ceil_to_rounds(quotient: Float[ArrayLike, "*batch"]) -> Int[Numbers, "*batch"]:
-    """The `quotient` rounded up to whole rounds, at most `MAX_ROUNDS`. A quotient within float32's rounding of an
-    integer counts as that integer, so that the result does not depend on the precision that the quotient's parts passed
-    through.
+    """Return the `quotient` rounded up to whole rounds, at most `MAX_ROUNDS`.
+
+    A quotient within float32's rounding of an integer counts as that integer. So the result does not depend on the
+    precision of the quotient's parts.
     """
     xp = array_namespace(quotient)
     bounded = xp.minimum(quotient, MAX_ROUNDS)
@@ -174,13 +178,15 @@ def ceil_to_rounds(quotient: Float[ArrayLike, "*batch"]) -> Int[Numbers, "*batch
 
 
 def minimum_norm_change(features: Float[Array, "d s"], residuals: Float[Array, "k d"]) -> Float[Array, "k d"]:
-    """Change of k experts that fits the samples exactly and moves each expert least: P (w_n - w).
+    """Return the change P (w_n - w) of k experts that fits the samples exactly and moves each expert least.
 
-    P projects on the span of the s samples, so w + P (w_n - w) = w + X (X'X)^-1 (y - X'w) with y = X'w_n. Modified
-    Gram-Schmidt, one elimination a sample with the residuals carried along as further columns, is as accurate as a QR
-    factorisation and needs no inverse: samples that depend on earlier ones (all of them when sigma_t = 0) are skipped.
+    P projects onto the span of the s samples. So w + P (w_n - w) = w + X (X'X)^-1 (y - X'w) with y = X'w_n. Modified
+    Gram-Schmidt, with the residuals as further columns, is as accurate as a QR factorisation and needs no inverse.
 
-    Source: Eqs. (4), (5) of `continual`. Shapes: `residuals` holds w_n - w, one expert a row; so does the result.
+    Samples that depend on earlier ones (all of them when sigma_t = 0) are skipped.
+
+    Source: Eqs. (4), (5) of `continual`. Shapes: `residuals` contains w_n - w, one expert a row, and so does the
+        result.
     """
     if features.shape[1] > MOST_SAMPLES:
         rows = orthonormal_rows(features)
@@ -193,14 +199,14 @@ def minimum_norm_change(features: Float[Array, "d s"], residuals: Float[Array, "
 
 
 def minimum_norm(models: Float[Array, "k d"], arrival: Any, params: Any) -> Float[Array, "k d"]:
-    """Changes of k experts that learn an arrival: to the nearest model that fits its samples; the papers' own `Fit`.
+    """Return the changes of k experts that move to the nearest model that fits an arrival, the papers' own `Fit`.
 
     Args:
         models: w of the experts, one a row.
-        arrival: features (d, s) with the truth (d,) that they are samples of, or with given targets (s,). Those
-            of a sample that depends on earlier ones count for nothing.
-        params: not used here; another fit may use them.
-    Source: Eqs. (4), (5) of `continual`; Eq. (9) of `edge`.
+        arrival: features (d, s) with the ground truth (d,) that they are samples of, or with given targets (s,).
+            Targets of a sample that depends on earlier ones are ignored.
+        params: not used here, but another fit may use them.
+    Source: Eqs. (4), (5) of `continual`, Eq. (9) of `edge`.
 
     Examples:
         >>> import numpy as np
@@ -224,10 +230,10 @@ def minimum_norm(models: Float[Array, "k d"], arrival: Any, params: Any) -> Floa
 
 
 def targets_of(arrival: Any) -> Float[Array, " s"]:
-    """The targets y of an arrival's samples: its own, or X' w of its truth.
+    """Return the targets y of an arrival's samples: its own, or X' w of its ground truth.
 
+    Raises: InvalidValueError for an arrival with neither. In a `fit` it has a ground truth.
     Source: Section 3.1 of `continual`.
-    Raises: InvalidValueError for an arrival with neither; in a `fit` it has a truth.
 
     Examples:
         >>> import numpy as np
@@ -247,7 +253,10 @@ def targets_of(arrival: Any) -> Float[Array, " s"]:
 
 
 def fitted(fit: Fit, models: Float[Array, "k d"], arrival: Any, params: Any) -> Float[Array, "k d"]:
-    """Changes of the models by a fit. Raises: InvalidValueError for another shape than that of `models`."""
+    """Return the changes of the models by a fit.
+
+    Raises: InvalidValueError if their shape is not that of `models`.
+    """
     change = jnp.asarray(fit(models, arrival, params))
     if change.shape != models.shape:
         raise InvalidValueError(
@@ -257,8 +266,9 @@ def fitted(fit: Fit, models: Float[Array, "k d"], arrival: Any, params: Any) -> 
 
 
 def orthonormal_rows(features: Float[Array, "d s"]) -> Float[Array, "s d"]:
-    """Orthonormal rows that span the samples; a row is zero where its sample depends on earlier ones. With them P =
-    rows' rows, for a change that is wanted before the model that it starts from is known.
+    """Return orthonormal rows that span the samples, with a zero row where a sample depends on earlier ones.
+
+    With them P = rows' rows, for a change that is needed before its initial model is known.
     """
     if features.shape[1] > MOST_SAMPLES:
         return orthonormal_in_loop(features.T, _floor(features))

@@ -14,7 +14,7 @@ from moe_theory.core.vmap import described_array
 
 
 class Move(NamedTuple):
-    """How far experts have moved to learn their tasks, in a round.
+    """How far experts have moved to learn their tasks, in one round.
 
     Examples:
         >>> import numpy as np
@@ -31,12 +31,12 @@ class Move(NamedTuple):
 
 
 def no_memory(dims: Any) -> None:
-    """The start of a locality loss that remembers nothing."""
+    """Return the initial memory of a locality loss without memory."""
     del dims
 
 
 class Locality(NamedTuple):
-    """A locality loss: what it charges experts that have learned, and what it remembers of earlier moves.
+    """A locality loss: its cost for experts that have learned, and its memory of earlier moves.
 
     Examples:
         A move costs what it is longer than the longest before it, so that the memory is one number:
@@ -87,10 +87,10 @@ def check_locality(locality: Any) -> None:
 def charged(
     locality: Locality, move: Move, memory: Any, arrival: Any, params: Any
 ) -> tuple[Float[Array, " M"], PyTree]:
-    """The costs of a locality loss and its memory, checked.
+    """Return the costs of a locality loss and its memory, after checks.
 
-    Raises: InvalidValueError for costs of another shape than one an expert, for a memory that is not like the one
-        before, and for a cost that is NaN, where its value is known.
+    Raises: InvalidValueError unless there is one cost for each expert and the memory is like the one before. Also for a
+        known cost that is NaN.
     """
     given: Any = locality.cost(move, memory, arrival, params)
     if not isinstance(given, tuple) or len(given) != 2:

@@ -7,7 +7,7 @@ _CGROUP_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.lim
 
 
 def machine_memory() -> int:
-    """Bytes of memory that this process may use: of the machine, or of the container it runs in."""
+    """Return the bytes of memory that this process may use, of the machine or of its container."""
     limits = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
     for path in _CGROUP_LIMITS:
         try:

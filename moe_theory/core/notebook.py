@@ -17,15 +17,15 @@ def register_pages(load: types.FunctionType) -> None:
 
 
 def pages() -> types.ModuleType:
-    """The module that makes pages and pictures, of a layer above this one."""
+    """Return the module that makes pages and pictures, from a layer above this one."""
     return _loaders[-1]()
 
 
 class Shown:
-    """Something that a notebook shows as the reports do, and an interpreter by one line of its `row`."""
+    """An object that a notebook shows as the reports do, and an interpreter by one line of its `row`."""
 
     def row(self) -> dict[str, Any]:
-        """Its facts by name, as a table of many has them."""
+        """Return its facts by name, as in a table of many such objects."""
         raise NotImplementedError
 
     def __repr__(self) -> str:
@@ -42,14 +42,14 @@ Item = TypeVar("Item")
 
 
 class Listing(list[Item]):
-    """A list of things with a `row`, that an interpreter shows a line an item, and a notebook as a table."""
+    """A list of objects with a `row`: an interpreter shows one line an item, and a notebook a table."""
 
     def __getitem__(self, key: Any) -> Any:
         found = super().__getitem__(key)
         return Listing(found) if isinstance(key, slice) else found
 
     def to_frame(self) -> "pd.DataFrame":
-        """A pandas DataFrame with a row an item.
+        """Return a pandas DataFrame with one row an item.
 
         Examples:
             >>> import moe_theory as mt
@@ -70,5 +70,5 @@ class Listing(list[Item]):
 
 
 def shortest(words: str) -> str:
-    """Words in a line that is not too long."""
+    """Return words in one line that is not too long."""
     return words if len(words) <= LONGEST_LINE else f"{words[: LONGEST_LINE - 3]}..."

@@ -12,20 +12,21 @@ Scalar = jax.Array | float | int  # a parameter, traced or not
 
 
 def array_namespace(*arrays: Any) -> ModuleType:
-    """`jax.numpy` when any of `arrays` is a JAX array or tracer, else `numpy`."""
+    """Return `jax.numpy` if any of `arrays` is a JAX array or tracer, else `numpy`."""
     return jnp if any(isinstance(array, jax.Array) for array in arrays) else np
 
 
 def plain(value: Any) -> float | np.ndarray:
-    """A float where there is one number, else an array in float64."""
+    """Return a float for one number, else an array in float64."""
     array = np.asarray(value, float)
     return float(array) if array.ndim == 0 else array
 
 
 def rounded(product: jax.Array, zero: jax.Array) -> jax.Array:
-    """`product`, rounded by itself: no compiler may join it with a sum that it goes into and round only once. Whether
-    one does depends on what else is in a program, so that last bits would too. Passing the bits through an exclusive or
-    with `zero`, an integer 0 that the compiler does not know to be 0, is what none of them sees through.
+    """Return `product`, rounded by itself, so that no compiler fuses it with a sum and rounds only once.
+
+    Whether a compiler does that depends on the rest of a program, and so the last bits would too. The bits pass through
+    an exclusive or with `zero`, an integer 0 that the compiler does not know to be 0.
     """
     words = jnp.int32 if product.dtype == jnp.float32 else jnp.int64
     bits = jax.lax.bitcast_convert_type(product, words)
@@ -33,15 +34,17 @@ def rounded(product: jax.Array, zero: jax.Array) -> jax.Array:
 
 
 def rounded_positive(product: jax.Array) -> jax.Array:
-    """`rounded` of a product of two numbers that is never negative, by its absolute value: no compiler knows that to be
-    the product, as it does of a square.
+    """Return `rounded` of a product of two numbers that is never negative, by its absolute value.
+
+    No compiler knows that this is the product, although it would for a square.
     """
     return jnp.abs(product)
 
 
 def stored(arrays: Any) -> Any:
-    """`arrays`, each computed once and stored where a compiler would repeat its computation in every use. In the
-    engine's programs for a CPU; elsewhere a compiler may do as it likes.
+    """Return `arrays`, each computed once and stored where a compiler would repeat its computation in every use.
+
+    This holds in the engine's programs for a CPU. Elsewhere a compiler may do as it likes.
     """
     # One barrier each: of a barrier for several, XLA's emitter of small functions makes a fault of memory.
     return jax.tree.map(jax.lax.optimization_barrier, arrays)

@@ -32,7 +32,7 @@ from moe_theory.core.errors import (
 
 @dataclasses.dataclass(frozen=True)
 class Reading:
-    """A named set of choices; everything else is as in the paper's own experiment.
+    """A named set of choices. Everything else is as in the paper's own experiment.
 
     Examples:
         >>> from moe_theory import continual
@@ -47,9 +47,9 @@ class Reading:
     choices: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
     def params(self, **overrides: Any) -> Any:
-        """The parameters of this reading, with `overrides` on top.
+        """Return the parameters of this reading, with `overrides` on top.
 
-        Raises: InvalidValueError for a parameter that does not exist, with the nearest suggested.
+        Raises: InvalidValueError for a parameter that does not exist, with the most similar name suggested.
         """
         for name in overrides:
             if name not in self.defaults._fields:
@@ -67,8 +67,10 @@ NONE_INSTALLED = (
 
 @dataclasses.dataclass(frozen=True)
 class Paper:
-    """One paper, declared as `PAPER` in the `__init__.py` of its folder, or in its only file. Figures and systems that
-    are costly to import are given by name, "module:attribute", and imported when they are asked for.
+    """One paper, declared as `PAPER` in the `__init__.py` of its folder, or in its only file.
+
+    Figures and systems that are slow to import are given by name, "module:attribute", and imported when they are
+    needed.
 
     Examples:
         >>> import moe_theory as mt
@@ -112,12 +114,14 @@ class Paper:
                 )
 
     def reading_names(self, group: str) -> tuple[str, ...]:
-        """Names of the readings that a word stands for: all, the default ones, or for a first look the quick one."""
+        """Return the names of the readings that a word stands for: all, the default ones, or the quick one."""
         defaults = self.default_readings or tuple(self.readings)
         return {"all": tuple(self.readings), "default": defaults, "quick": self.default_readings[:1] or defaults}[group]
 
     def reading(self, name: str) -> Reading:
-        """The reading called `name`. Raises: UnknownNameError, with the nearest name suggested.
+        """Return the reading called `name`.
+
+        Raises: UnknownNameError, with the most similar name suggested.
 
         Examples:
             >>> from moe_theory import continual
@@ -129,23 +133,23 @@ class Paper:
         return self.readings[name]
 
     def import_claims(self) -> None:
-        """Import the module that declares its statements and their claims, unless that is its own."""
+        """Import the module that declares the paper's statements and claims, unless that is its own module."""
         if self.statements:
             self._import("statements", f"{self.statements}:")
 
     def import_figures(self) -> Mapping[str, Any]:
-        """The figures by name, each a `plot.FigureSpec`."""
+        """Return the figures by name, each a `plot.FigureSpec`."""
         figures = self._import("figures", self.figures) if self.figures else {}
         if not isinstance(figures, Mapping):
             raise DeclarationError(f"paper {self.name!r}: figures={self.figures!r} must be a mapping by name.")
         return figures
 
     def import_overview(self) -> Any:
-        """Its panel in the picture of all papers, a `plot.Panel`; None where it has none."""
+        """Return its panel in the picture of all papers, a `plot.Panel`, or None if it has none."""
         return self._import("overview", self.overview) if self.overview else None
 
     def import_system(self, name: str) -> Any:
-        """One of the systems that a sweep can name, a `sweep.systems.Sweepable`."""
+        """Return one of the systems that a sweep can name, a `sweep.systems.Sweepable`."""
         return self._import(f"systems[{name!r}]", self.systems[name])
 
     def _import(self, field: str, place: Any) -> Any:
@@ -162,27 +166,27 @@ def _not_imported(paper: str, field: str, place: Any, failure: BaseException) ->
 
 
 def paper_names() -> list[str]:
-    """Names of the installed papers; none of them is imported."""
+    """Return the names of the installed papers without importing any."""
     return sorted(_entry_points())
 
 
 def paper_package(name: str) -> str:
-    """The module that a paper's folder is imported as; it is not imported."""
+    """Return the name of the module of a paper's folder without importing it."""
     return _entry_points()[name].module
 
 
 def paper_of(module: str) -> str | None:
-    """The installed paper whose folder or file a module is in."""
+    """Return the installed paper whose folder or file contains a module."""
     return next((name for name in paper_names() if f"{module}.".startswith(f"{paper_package(name)}.")), None)
 
 
 def ordered_names() -> list[str]:
-    """Names of the installed papers in the order of reports; none of them is imported."""
+    """Return the names of the installed papers in the order of reports, without importing any."""
     return sorted(paper_names(), key=lambda name: (_rank(name), name))
 
 
 def paper_folder(name: str) -> Path:
-    """The folder that a paper's module is or is in, or one of its name beside a module alone; it is not imported."""
+    """Return the folder of a paper's module, or a folder of its name next to a single module, without importing it."""
     module = paper_package(name)
     spec = find_spec(module)
     if spec is not None and spec.submodule_search_locations:
@@ -193,10 +197,11 @@ def paper_folder(name: str) -> Path:
 
 @functools.cache
 def declared_commands() -> dict[str, tuple[str, str]]:
-    """The commands that papers bring: by name the paper and its "module:function", in the order of reports. No paper is
-    imported: declarations are read as text.
+    """Return the commands of papers: by name the paper and its "module:function", in the order of reports.
 
-    Raises: DeclarationError where two papers bring commands of one name.
+    No paper is imported, because declarations are read as text.
+
+    Raises: DeclarationError if two papers declare commands of one name.
     """
     places: dict[str, tuple[str, str]] = {}
     for name in ordered_names():
@@ -208,8 +213,9 @@ def declared_commands() -> dict[str, tuple[str, str]]:
 
 
 def import_command(command: str) -> Any:
-    """The function of a paper's command, whose module is imported without its package: help is there at once. Raises:
-    DeclarationError where it cannot be imported.
+    """Return the function of a paper's command, whose module is imported without its package to save time.
+
+    Raises: DeclarationError if it cannot be imported.
     """
     paper, place = declared_commands()[command]
     name, _, function = place.partition(":")
@@ -228,11 +234,11 @@ def import_command(command: str) -> Any:
 
 @functools.cache
 def declaration_of(name: str) -> dict[str, Any]:
-    """The plain values that an installed paper is declared with, by the names of its fields, read from its source.
+    """Return the plain values that an installed paper is declared with, by field name, read from its source.
 
-    A value that is computed is None there. Nothing where no declaration is found.
+    A computed value is None there. The result is empty if no declaration is found.
 
-    Raises: UnknownNameError, with the nearest name suggested.
+    Raises: UnknownNameError, with the most similar name suggested.
     """
     if name not in _entry_points():
         raise unknown_name("paper", name, paper_names())
@@ -261,7 +267,7 @@ def _plain(node: ast.expr) -> Any:
 
 @functools.cache
 def parsed_source(module: str) -> ast.Module:
-    """The source of a module, which is not imported. Empty where there is none."""
+    """Return the source of a module without importing it, or an empty one if there is none."""
     try:
         return ast.parse(find_spec(module).loader.get_source(module) or "")  # pyright: ignore
     except (AttributeError, ImportError, SyntaxError):
@@ -269,7 +275,7 @@ def parsed_source(module: str) -> ast.Module:
 
 
 def find_spec(module: str) -> importlib.machinery.ModuleSpec | None:
-    """Where a module is; neither it nor a package that it is in is imported."""
+    """Return where a module is, without importing it or a package that contains it."""
     place = None
     spec = None
     for end in [*(at for at, letter in enumerate(module) if letter == "."), None]:
@@ -280,8 +286,12 @@ def find_spec(module: str) -> importlib.machinery.ModuleSpec | None:
 
 
 def undeclared(kind: str, name: str, known: Iterable[str], full: str = "") -> UnknownNameError:
-    """The error for a figure, a statement or a claim that is not among the `known` names, with the nearest one, or with
-    the file of that name that is not imported. `full` is PAPER.NAME, where `name` leaves the paper out.
+    """Return the error for a figure, statement or claim that is not among the `known` names.
+
+    It suggests the most similar name, or the file of that name that is not imported.
+
+    Args:
+        full: PAPER.NAME, where `name` leaves the paper out.
     """
     paper, _, id_in_paper = (full or name).partition(".")
     field = "figures" if kind == "figure" else "statements"
@@ -297,10 +307,10 @@ def undeclared(kind: str, name: str, known: Iterable[str], full: str = "") -> Un
 
 
 def find_paper(name: str) -> Paper:
-    """The installed paper of this name; no other one is imported.
+    """Return the installed paper of this name without importing any other.
 
-    Raises: UnknownNameError, with the nearest name suggested; DeclarationError for one that cannot be imported, or
-        where none is installed.
+    Raises: UnknownNameError, with the most similar name suggested. DeclarationError for a paper that cannot be
+        imported, or if none is installed.
 
     Examples:
         >>> from moe_theory.core.papers import find_paper
@@ -313,7 +323,10 @@ def find_paper(name: str) -> Paper:
 
 
 def all_papers() -> dict[str, Paper]:
-    """The installed papers, in the order of reports. Raises: DeclarationError for none, or one that is broken."""
+    """Return the installed papers, in the order of reports.
+
+    Raises: DeclarationError if there are none, or if one is broken.
+    """
     if not paper_names():
         raise DeclarationError(NONE_INSTALLED)
     return {name: _imported(name) for name in ordered_names()}

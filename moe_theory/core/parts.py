@@ -28,12 +28,13 @@ _ORIGINS: weakref.WeakKeyDictionary[Callable[..., Any], _Origin] = weakref.WeakK
 
 
 def of_parts(*, like: Callable[..., System] | None = None, only: Sequence[str] | None = None) -> Any:
-    """Decorates a function that builds a system of sizes and of parts, which are its arguments with defaults: `rebuilt`
-    builds that system of other parts. Equal arguments give the same object, so that a program is compiled once.
+    """Decorate a function that builds a system from sizes and parts, so that `rebuilt` can use other parts.
+
+    Parts are its arguments with defaults. Equal arguments give the same object, so that a program is compiled once.
 
     Args:
-        like: the builder that it passes its keywords on to, and whose parts they are.
-        only: those of them that may be others, where what a system shows is of the paper's own; all unless given.
+        like: the builder that receives its keywords, and whose parts they are.
+        only: the parts that may differ, if a system's output is about the paper's own parts. All unless given.
 
     Examples:
         >>> from moe_theory import continual
@@ -67,13 +68,16 @@ def of_parts(*, like: Callable[..., System] | None = None, only: Sequence[str] |
 
 
 def parts_of(system: System) -> Mapping[str, Any]:
-    """The parts of the algorithm that a system runs, each the paper's own; none where it is built otherwise."""
+    """Return the parts of the algorithm that a system runs, each the paper's own, or none if it is built otherwise."""
     origin = _origin(system)
     return {} if origin is None else origin.parts
 
 
 def rebuilt(system: System, parts: Mapping[str, Any]) -> System:
-    """The system built of other parts. Raises: DeclarationError that says why it cannot be."""
+    """Return the system built of other parts.
+
+    Raises: DeclarationError with the reason, if that is impossible.
+    """
     origin = _origin(system)
     if origin is None:
         raise DeclarationError("its system is not the paper's algorithm alone")

@@ -18,7 +18,10 @@ _compiling: dict[tuple[Hashable, Any], int] = {}  # by which thread, for a progr
 
 
 def jit(function: Callable[..., Any], **keywords: Any) -> Callable[..., Any]:
-    """`jax.jit` of a function of this package: called by itself, it avoids the known faults of libraries on a CPU."""
+    """Return `jax.jit` of a function of this package, which avoids known faults of libraries on a CPU.
+
+    It does so only if it is called by itself.
+    """
     inside = jax.jit(function, **keywords)
     alone = functools.cache(lambda: jax.jit(function, compiler_options=faults.avoiding(), **keywords))
 
@@ -36,14 +39,14 @@ def is_compiled(program: Hashable) -> bool:
 
 
 def is_compiling(program: Hashable) -> bool:
-    """Whether another thread compiles it now, for the device that this one uses."""
+    """Return whether another thread compiles it now, for the device that this thread uses."""
     me = threading.get_ident()
     return _compiling.get((program, _device()), me) != me
 
 
 @contextlib.contextmanager
 def compiled_once(program: Hashable) -> Iterator[None]:
-    """Use a program, alone the first time, which compiles it. A use that fails leaves that to the next."""
+    """Use a program, alone the first time, which compiles it. If a use fails, the next use compiles it."""
     use = program, _device()
     with changed:
         changed.wait_for(lambda: not is_compiling(program))

@@ -27,9 +27,9 @@ PART_STREAM = 0x70617274  # folded into a round's key for a part that asks for a
 
 
 def root_key(seed: int) -> Key[Array, ""]:
-    """The key of a whole experiment, from one integer seed (threefry: the same bits on every backend).
+    """Return the key of a whole experiment from one integer seed (threefry: the same bits on every backend).
 
-    Raises: InvalidValueError unless `seed` is a whole number of 32 bits (without x64, larger ones would alias); and in
+    Raises: InvalidValueError unless `seed` is a whole number of 32 bits (without x64, larger ones would alias). Also in
         a forked child of a process that has used JAX.
 
     Examples:
@@ -51,9 +51,10 @@ def root_key(seed: int) -> Key[Array, ""]:
 
 
 def typed_key(key: Key[Array, ""] | UInt32[Array, " words"]) -> Key[Array, ""]:
-    """The key as a typed one, also from the raw words of `jax.random.PRNGKey`, whose axis would read as a batch.
-    Raises: InvalidValueError for anything that is not one key, or that is one of another generator than threefry2x32,
-        with or without `jax_threefry_partitionable`.
+    """Return the key as a typed one, also from the raw words of `jax.random.PRNGKey`, whose axis would read as a batch.
+
+    Raises: InvalidValueError for a value that is not one key, or for a key of another generator than threefry2x32, with
+        or without `jax_threefry_partitionable`.
     """
     key = jnp.asarray(key)
     if key.dtype == jnp.uint32 and key.shape == (2,):
@@ -72,7 +73,7 @@ def typed_key(key: Key[Array, ""] | UInt32[Array, " words"]) -> Key[Array, ""]:
 
 
 def replicate_keys(root: Key[Array, ""], replicates: Int[Numbers, " B"]) -> Key[Array, " B"]:
-    """One key a replicate, from the integers that name them."""
+    """Return one key for each replicate, from the integers that name them."""
     return _replicate_keys(root, jnp.asarray(replicates, jnp.uint32))
 
 
@@ -82,27 +83,30 @@ def _replicate_keys(root: Key[Array, ""], replicates: UInt32[Array, " B"]) -> Ke
 
 
 def step_key(replicate_key: Key[Array, ""], time: Int[Array, ""]) -> Key[Array, ""]:
-    """The key of round `time` of one replicate; `time` 0 is the draw of the initial state."""
+    """Return the key of round `time` of one replicate. At `time` 0 it is the key of the initial state."""
     return jax.random.fold_in(replicate_key, time)
 
 
 def with_own_key(part: Callable[..., Any], key: Key[Array, ""]) -> Callable[..., Any]:
-    """Return a part of an algorithm with a key of its own, if it has a parameter `key`. No other draw moves."""
+    """Return a part of an algorithm with its own key, if it has a parameter `key`. No other draw changes."""
     if "key" not in inspect.signature(part).parameters:
         return part
     return functools.partial(part, key=jax.random.fold_in(key, PART_STREAM))
 
 
 def uniforms(key: Key[Array, ""], count: int, dtype: Any) -> Float[Array, " n"]:
-    """Independent numbers, uniform on the open interval (0, 1): the midpoints of 2^23 equal parts of it in float32, of
-    2^52 in float64. A longer array begins with the shorter one, so padding never changes a draw.
+    """Return independent numbers, uniform on the open interval (0, 1).
+
+    They are the midpoints of 2^23 equal parts of it in float32, of 2^52 in float64. A longer array begins with the
+    shorter one, so padding never changes a draw.
     """
     return draws(key, count, 0, dtype)[0]
 
 
 def normals(key: Key[Array, ""], count: int, dtype: Any) -> Float[Array, " n"]:
-    """Independent standard normals. A longer array begins with the shorter one; `uniforms` of the same key are
-    independent of these.
+    """Return independent standard normals.
+
+    A longer array begins with the shorter one. They are independent of `uniforms` of the same key.
     """
     return draws(key, 0, count, dtype)[1]
 
@@ -111,14 +115,15 @@ def normals(key: Key[Array, ""], count: int, dtype: Any) -> Float[Array, " n"]:
 def draws(
     key: Key[Array, ""], num_uniforms: int, num_normals: int, dtype: Any = None
 ) -> tuple[Float[Array, " n"], Float[Array, " m"]]:
-    """All numbers of a round in one call: independent uniforms on (0, 1), and standard normals.
+    """Return all numbers of a round in one call: independent uniforms on (0, 1), and standard normals.
 
     They are the first of `uniforms` and of `normals` of this key, so that asking for more changes none. Normals come in
-    pairs, by Box and Muller's transform of two uniforms. None is beyond 6.7 in float32, which one of 10^11 would be, or
-    8.6 in float64, one of 10^17. In the engine a normal takes about half the time of one of `jax.random`.
+    pairs, by Box and Muller's transform of two uniforms.
 
     Args:
-        dtype: float32 or float64; what JAX's precision is unless given.
+        dtype: float32 or float64. JAX's precision unless given.
+    Returns: the numbers. No normal is beyond 6.7 in float32, which one of 10^11 would be, or 8.6 in float64, one of
+        10^17. In the engine a normal takes about half the time of one of `jax.random`.
     Raises: TypeError for another `dtype`, or a count that is not a whole number of at least 0.
 
     Examples:
@@ -155,7 +160,9 @@ def block(
     stream: Int[Numbers, "*n"] | int,
     rounds: int = threefry.ROUNDS,
 ) -> list[UInt32[Array, "*n"]]:
-    """The four words of numbers at places of `UNIFORMS` or `NORMALS`: hashes of (place, stream, 0, 0) by the key."""
+    """Return the four words of numbers at places of `UNIFORMS` or `NORMALS`: hashes of (place, stream, 0, 0) by the
+    key.
+    """
     data = jax.random.key_data(key)
     zero = jnp.zeros((), jnp.uint32)
     words = [data[word] if word < data.shape[0] else zero for word in range(4)]

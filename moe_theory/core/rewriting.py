@@ -23,13 +23,16 @@ _INDICES = (jnp.int32, jnp.int64)  # types in which every place of an array is a
 
 
 def called(equation: Any) -> Any:
-    """The program that a traced operation calls: a nested jit, a function with its own derivative; None for others."""
+    """Return the program that a traced operation calls (a nested jit, a custom derivative), or None for others."""
     inner = equation.params.get("jaxpr", equation.params.get("call_jaxpr"))
     return inner if equation.primitive.name in _CALLS and isinstance(inner, jex_core.ClosedJaxpr) else None
 
 
 def written(equation: Any) -> Callable[..., Any] | None:
-    """A function with a traced operation's results for one replicate, to rounding; None where it is not rewritten."""
+    """Return a function with a traced operation's results for one replicate, up to rounding.
+
+    The result is None if the operation is not rewritten.
+    """
     rule = _RULES.get(equation.primitive.name)
     operands = [atom.aval for atom in equation.invars]
     is_plain = all(

@@ -24,8 +24,9 @@ MOST_SPARE = 0.1  # rounds drawn in vain, for each that is run, that longer bloc
 
 
 class Blocks(NamedTuple):
-    """How a run is cut, for which a program is compiled. The lengths themselves are arguments of a program that others
-    share; else they stand here.
+    """How a run is cut into blocks, for which a program is compiled.
+
+    The lengths are arguments of a program that other runs share. Otherwise they are fields here.
     """
 
     ahead: int  # rounds that are drawn at once
@@ -35,7 +36,7 @@ class Blocks(NamedTuple):
 
 
 def planned(num_rounds: int, record_every: int, fewest: int = FEWEST_RECORDS) -> tuple[Blocks, Any]:
-    """The blocks of a run, with room for at least so many records if it has more than one, and its lengths."""
+    """Return the blocks of a run and its lengths, with room for at least this many records if it has several."""
     count = -(-num_rounds // record_every)
     if max(num_rounds, record_every) > np.iinfo(np.int32).max:
         return fixed_blocks(num_rounds, record_every), ()
@@ -48,7 +49,7 @@ def planned(num_rounds: int, record_every: int, fewest: int = FEWEST_RECORDS) ->
 
 
 def fixed_blocks(num_rounds: int, record_every: int) -> Blocks:
-    """The blocks of a program for these lengths alone."""
+    """Return the blocks of a program for these lengths alone."""
     return Blocks(0, -(-num_rounds // record_every), 0, (num_rounds, record_every))
 
 
@@ -62,8 +63,9 @@ def _block_length(number: int, longest: int = ROUNDS_AHEAD) -> int:
 
 
 def without_room(records: Any, blocks: Blocks, count: int, platform: str | None) -> Any:
-    """The first `count` of the records that there is room for; for a CPU by NumPy, as each count would be a program of
-    JAX's.
+    """Return the first `count` records of an array with room for more.
+
+    On a CPU NumPy cuts the array, because each count would be a separate program of JAX.
     """
 
     def first(leaf: Any) -> Any:
@@ -75,12 +77,12 @@ def without_room(records: Any, blocks: Blocks, count: int, platform: str | None)
 
 
 def on_device_of(leaf: Any, array: np.ndarray) -> Any:
-    """An array of NumPy's as one of JAX's: on the device of `leaf`, where somebody has chosen that."""
+    """Return a NumPy array as a JAX array, on the device of `leaf` if a device was chosen for it."""
     return jax.device_put(array, leaf.sharding if leaf.committed else None)
 
 
 class Machine(NamedTuple):
-    """A system's step, batched and in parts, for one root of keys and one setting."""
+    """A system's step, batched and in parts, for one root key and one setting."""
 
     draw: Callable[[Any], Any]  # rounds done before (K,) -> what is known ahead of the next ones (K, ...)
     act: Callable[[Any, Any], tuple[Any, list[Any]]]  # that of a round, state -> state, the leaves of info observed
@@ -91,8 +93,9 @@ class Machine(NamedTuple):
 def run_records(
     machine: Machine, state: Any, blocks: Blocks, num_rounds: Any, stride: Any, done: int = 0
 ) -> tuple[Any, Any]:
-    """Run so many rounds after round `done`, with a record after each `stride` of them and after the last. Short
-    strides share a block of draws between records; long ones take several blocks for each.
+    """Run this many rounds after round `done`, with a record after each `stride` of them and after the last.
+
+    Short strides share a block of draws between records. Long ones need several blocks for each.
     """
     count = -(-num_rounds // stride)
     is_whole = isinstance(num_rounds, int)  # and of whole strides and blocks, so that loops can be differentiated
@@ -186,7 +189,7 @@ def _repeat(times: Any, body: Callable[[Any, Any], Any], carry: Any) -> Any:
 
 
 def whole_blocks(num_rounds: int, stride: int) -> Blocks:
-    """The blocks of rounds that are whole strides, in whole blocks."""
+    """Return the blocks of rounds that are whole strides, in whole blocks."""
     count = num_rounds // stride
     if stride > ROUNDS_AHEAD:
         return Blocks(_largest_divisor(stride, ROUNDS_AHEAD), count, 0)

@@ -5,15 +5,16 @@ from jaxtyping import Float, Int
 
 
 def num_late(length: int) -> int:
-    """Number of late rounds: the last quarter of so many, at least one."""
+    """Return the number of late rounds: the last quarter, at least one."""
     return max(1, length // 4)
 
 
 def last_tasks(tasks: Int[np.ndarray, "T B"], experts: Int[np.ndarray, "T B"]) -> Int[np.ndarray, "T B"]:
-    """The task before, of the expert of each arrival; -1 for its first one.
+    """Return the previous task of the expert of each arrival, or -1 for its first one.
 
     Args:
-        experts: of each arrival; negative for an arrival that went to nobody, whose entry is -1 and means nothing.
+        experts: of each arrival. It is negative for an arrival that was not served, whose entry is -1 and has no
+            meaning.
     """
     lanes = np.arange(tasks.shape[1])
     last = np.full((experts.max() + 2, tasks.shape[1]), -1)  # the last row is nobody's
@@ -28,9 +29,9 @@ def last_tasks(tasks: Int[np.ndarray, "T B"], experts: Int[np.ndarray, "T B"]) -
 def own_share(
     tasks: Int[np.ndarray, "T B"], experts: Int[np.ndarray, "T B"], clusters: Int[np.ndarray, "N B"]
 ) -> Float[np.ndarray, " B"]:
-    """The share of the last quarter's arrivals whose expert met the same cluster last, of those that went to one.
+    """Return the share of the last quarter's served arrivals whose expert served the same cluster last.
 
-    NaN where none did. Tasks of one replicate are rows of `clusters`.
+    It is NaN if there were none. Tasks of one replicate are rows of `clusters`.
     """
     length = len(tasks)
     lanes = np.arange(clusters.shape[1])

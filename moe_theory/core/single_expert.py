@@ -68,7 +68,7 @@ CERTAIN_POISSON_MEAN = 1e6
 
 
 class Exact(NamedTuple):
-    """Expected metrics; entry t - 1 belongs to round t."""
+    """Expected metrics. Entry t - 1 belongs to round t."""
 
     forgetting: Float[np.ndarray, "T *batch"]  # E[F_t]; 0 for t = 1, where F is an empty mean
     generalization_error: Float[np.ndarray, "T *batch"]  # E[G_t], each arrival's own truth against the final model
@@ -76,8 +76,10 @@ class Exact(NamedTuple):
 
 
 class Arrivals(NamedTuple):
-    """Moments of one arrival's own truth w and unit signal u, averaged over the tasks; Pi = I - u u', q = Pi w.
-    E[(u'Au) u u'] = sum_n axis_weights_n (e_n'A e_n) e_n e_n' + the terms of `signal_mixed` and `signal_free`.
+    """Moments of one arrival's own ground truth w and unit signal u, averaged over the tasks.
+
+    Here Pi = I - u u' and q = Pi w. E[(u'Au) u u'] = sum_n axis_weights_n (e_n'A e_n) e_n e_n' + the terms of
+    `signal_mixed` and `signal_free`.
     """
 
     truth_mean: Float[np.ndarray, " d"]  # E[w]
@@ -102,21 +104,24 @@ def single_expert(
     num_rounds: int,
     own_spread: float = 0.0,
 ) -> Exact:
-    """Exact expected metrics for M = 1, one signal column of a direction fixed by the task, the others Gaussian.
+    """Return exact expected metrics for M = 1, one signal column of fixed direction for each task, the others Gaussian.
 
-    Tasks arrive uniformly; the expectation is over tasks, own truths (deviation `own_spread` tau of an entry around the
-    task's truth) and features. Float64; O(N d^3 + T (N d^2 + d^3)).
+    Tasks arrive uniformly. The expectation is over tasks, own ground truths (deviation `own_spread` tau of an entry
+    around the task's) and features. Computed in float64, in O(N d^3 + T (N d^2 + d^3)) time.
 
+    Raises: InvalidValueError unless 1 <= num_samples < d and num_rounds >= 1. Also for a zero signal or a negative
+        spread.
     Source: derivation above, from Definition 1 of `continual` and `edge`.
-    Raises: InvalidValueError unless 1 <= num_samples < d; InvalidValueError for a zero signal or a negative spread;
-        InvalidValueError if num_rounds < 1.
     """
     return learn_arrivals(fixed_signals(truths, signals, own_spread), num_samples, num_rounds)
 
 
 def fixed_signals(truths: Float[Numbers, "N d"], signals: Float[Numbers, "N d"], own_spread: float = 0.0) -> Arrivals:
-    """Arrivals whose signal points along the task's signal, of any length, whatever their own truth is. Raises:
-    InvalidValueError for a zero signal, or a spread that is negative or not finite.
+    """Return arrivals whose signal points along the task's signal, whatever their own ground truth is.
+
+    The signal may have any length.
+
+    Raises: InvalidValueError for a zero signal, or a spread that is negative or not finite.
     """
     truths = np.asarray(truths, np.float64)
     signals = np.asarray(signals, np.float64)
@@ -148,8 +153,9 @@ def fixed_signals(truths: Float[Numbers, "N d"], signals: Float[Numbers, "N d"],
 
 
 def signals_along_truths(truths: Float[Numbers, "N d"], own_spread: float) -> Arrivals:
-    """Arrivals whose signal points along their OWN truth w_n + xi, with xi Gaussian of deviation `own_spread`. Raises:
-    InvalidValueError for a spread that is negative or not finite, or a zero truth without spread.
+    """Return arrivals whose signal points along their OWN ground truth w_n + xi, xi Gaussian of deviation `own_spread`.
+
+    Raises: InvalidValueError for a spread that is negative or not finite, or a zero ground truth without spread.
     """
     require(NonNegative, own_spread=own_spread)
     truths = np.asarray(truths, np.float64)
@@ -184,8 +190,10 @@ def signals_along_truths(truths: Float[Numbers, "N d"], own_spread: float) -> Ar
 
 
 def learn_arrivals(arrivals: Arrivals, num_samples: int, num_rounds: int) -> Exact:
-    """Exact expected metrics of one expert that learns `num_rounds` independent `arrivals` of `num_samples` columns.
-    Raises: InvalidValueError unless 1 <= num_samples < d; InvalidValueError if num_rounds < 1.
+    """Return exact expected metrics of one expert that learns `num_rounds` independent `arrivals` of `num_samples`
+    columns.
+
+    Raises: InvalidValueError unless 1 <= num_samples < d and num_rounds >= 1.
     """
     num_features = arrivals.truth_mean.size
     require_overparameterized(num_features, num_samples)
@@ -235,11 +243,12 @@ def given_routes(
     tasks: Int[np.ndarray, "T B"],
     experts: Int[np.ndarray, "T B"],
 ) -> Exact:
-    """Expected metrics, given each round's task and expert, over features that depend on neither; entries (T, B).
+    """Return expected metrics, given each round's task and expert, over features that depend on neither.
 
-    Source: derivation above. Float64; O(T B d^2), whatever the number of experts.
-    Raises: InvalidValueError unless 1 <= num_samples < d; InvalidValueError for a zero signal; InvalidValueError for no
-        round.
+    Entries have the shape (T, B). Computed in float64, in O(T B d^2) time for any number of experts.
+
+    Raises: InvalidValueError unless 1 <= num_samples < d. Also for a zero signal or no round.
+    Source: derivation above.
     """
     truths, signals = (np.moveaxis(np.asarray(vectors, np.float64), -1, 0) for vectors in (truths, signals))
     require(Count, num_rounds=len(tasks))
@@ -252,10 +261,12 @@ def given_arrivals(
     num_samples: int,
     experts: Int[np.ndarray, "T B"],
 ) -> Exact:
-    """`given_routes` where each arrival has a truth and a signal of its own; a task with expert -1 is in no metric.
+    """Return `given_routes` for arrivals that each have their own ground truth and signal.
 
-    Source: derivation above. Raises: InvalidValueError unless 1 <= num_samples < d; InvalidValueError for a zero
-        signal; InvalidValueError for no round.
+    A task with expert -1 is in no metric.
+
+    Raises: InvalidValueError unless 1 <= num_samples < d. Also for a zero signal or no round.
+    Source: derivation above.
     """
     require(Count, num_rounds=len(truths))
     truths, signals = (np.moveaxis(np.asarray(vectors, np.float64), -1, 0) for vectors in (truths, signals))

@@ -65,18 +65,20 @@ Observe = Callable[[State, Info], PyTree]
 
 
 def observe_info(state: State, info: Info) -> Info:
-    """Record the whole `Info` of a recorded round; the default of `simulate` and `simulate_batch`."""
+    """Record the whole `Info` of a recorded round, the default of `simulate` and `simulate_batch`."""
     del state
     return info
 
 
 @functools.cache
 def fields(*paths: str | Observe, **named: str | Observe) -> Observe:
-    """An observer that records some fields of a round as a named tuple; the same function for the same fields.
+    """Return an observer that records some fields of a round as a named tuple.
+
+    The same fields give the same function.
 
     Args:
-        paths: such as "info.task", which a record has by its last name; or an observer, whose fields are taken over.
-        named: the same by the name that the record has for it; an observer gives the field itself.
+        paths: such as "info.task", which a record has by its last name. An observer adds its own fields.
+        named: paths by the name in the record. An observer gives the field itself.
 
     Examples:
         >>> import moe_theory as mt
@@ -121,24 +123,26 @@ def simulate(
     plain: bool = False,
     debug: bool = False,
 ) -> tuple[State, Any]:
-    """Run one replicate for `num_rounds` rounds. Runs of other lengths and settings mostly share a compiled program.
+    """Run one replicate for `num_rounds` rounds.
 
-    Rounds `record_every`, 2 `record_every`, ... and always the last are recorded (`recorded_rounds` names them).
-    With `state`, the run goes on from that checkpoint; the same key continues the same replicate. A state that this
-    process returned is refused under another key. Of one that was copied or read from a file nothing is known.
+    Rounds `record_every`, 2 `record_every`, ... and always the last are recorded (`recorded_rounds` gives them). Runs
+    of other lengths and settings mostly share a compiled program.
 
     Args:
-        observe: what a recorded round keeps, (state, info) -> PyTree; a module-level function compiles once.
-        plain: run the step as it is, by `jax.vmap` and `lax.scan` alone: the same to rounding, several times slower.
-        debug: as `plain`, and assert in every round that what state and info hold is finite, and in the range that
-            stands beside its field, and that what indexes an array is inside it (`core/debug.py`).
+        observe: what a recorded round keeps, (state, info) -> PyTree. A module-level function compiles once.
+        state: a checkpoint to continue from, with the same key for the same replicate. A state that this process
+            returned is refused under another key. For a state that was copied or read from a file the key is not known.
+        plain: run the step as it is, by `jax.vmap` and `lax.scan` alone. The result is the same up to rounding, several
+            times slower.
+        debug: as `plain`, with assertions in every round (`core/debug.py`). Numbers of state and info must be finite
+            and in the range next to their field, and indices must be inside their arrays.
     Returns: the final state, and the records stacked on a leading axis.
-    Raises: InvalidValueError for what cannot be run, such as a key of another
-        generator than threefry2x32, or another than the state came from; DeclarationError for a state without a
-        `round` that `step` adds 1 to, a `step` that gives another state than `init`, or a type of less than a byte;
-        with `debug`, InvalidValueError that names round and field of a fault.
-    Warns: RuntimeWarning inside a `jax.jit` of the caller's, where the installed jaxlib has a fault that only options
-        of the compiler avoid (`core/faults.py`).
+    Raises: InvalidValueError for input that cannot be run, such as a key of another generator than threefry2x32, or
+        another key than the state came from. With `debug`, InvalidValueError that names round and field of a fault.
+        DeclarationError for a state without a `round` that `step` adds 1 to, or with a type of less than a byte. Also
+        for a `step` that gives another state than `init`.
+    Warns: RuntimeWarning inside a `jax.jit` of the caller's, if the installed jaxlib has a fault that only options of
+        the compiler avoid (`core/faults.py`).
 
     Examples:
         >>> import moe_theory as mt
@@ -180,23 +184,25 @@ def simulate_batch(
     plain: bool = False,
     debug: bool = False,
 ) -> tuple[State, Any]:
-    """Run B replicates at once; leaves of state and records end in a replicate axis.
+    """Run B replicates at once. Leaves of state and records end in a replicate axis.
 
-    A replicate is named by an integer and draws the same numbers in any batch. `replicates` is those integers, or a
-    count B for 0, ..., B - 1. A batch beyond the width that suits its state and the device (`engine.width_for`, mostly
-    64 on a CPU) runs in blocks of that width, unless it is reduced or part of another program: a replicate of it comes
-    out the same, to the last bit, whatever B, and as in a sweep. In smaller batches, and alone in `simulate`, last bits
-    may differ: XLA computes some functions, such as `sin`, otherwise where it takes several numbers at once.
+    A replicate is named by an integer and draws the same numbers in any batch. Results may differ in the last bits
+    only.
 
     Args:
+        replicates: the integers, or a count B for 0, ..., B - 1.
         observe: what a recorded round keeps of one replicate.
-        reduce: applied inside the scan to each recorded leaf (..., B); `moments.over_replicates` keeps moments
-            instead of replicates, so that memory does not grow with B.
-        state: a batch to go on from, as returned by an earlier call with the same key and replicates, all at the same
-            round. Inside a caller's own jit, where this is not checked, each goes on from its own round.
+        reduce: applied inside the scan to each recorded leaf (..., B). `moments.over_replicates` keeps moments instead
+            of replicates, so that memory does not grow with B.
+        state: a batch from an earlier call with the same key and replicates, all at the same round, to continue. Inside
+            a caller's own jit, where this is not checked, each replicate continues from its own round.
         plain, debug: as for `simulate`.
-    Returns: the final states (..., B), and the records (records, ..., B), or what `reduce` makes of them.
-    Raises: as `simulate`; InvalidValueError also for more replicates than there is memory for, and for a batch whose
+    Returns: the final states (..., B), and the records (records, ..., B), or the result of `reduce`. A batch beyond the
+        width that suits its state and the device (`engine.width_for`, mostly 64 on a CPU) runs in blocks of that width.
+        There a replicate is the same to the last bit for any B, and in a sweep. Batches that are reduced or part of
+        another program have no blocks. Without blocks, and alone in `simulate`, last bits may differ, because XLA
+        computes some functions, such as `sin`, differently for several numbers at once.
+    Raises: as `simulate`. InvalidValueError also for more replicates than fit into memory, and for a batch whose
         replicates are at different rounds.
 
     Examples:
@@ -231,7 +237,7 @@ def simulate_batch(
 
 
 def recorded_rounds(num_rounds: int, record_every: int = 1) -> np.ndarray:
-    """The rounds (1-based) that a run records: every `record_every`-th, and the last.
+    """Return the rounds (1-based) that a run records: every `record_every`-th, and the last.
 
     Returns: the rounds (R,).
     Raises: InvalidValueError unless both are whole numbers of at least 1.
@@ -257,8 +263,8 @@ def check_run(num_rounds: int, record_every: int) -> None:
 def check_replicates(replicates: int | Sequence[int] | Int[Any, " B"], num_bytes: int = 0) -> np.ndarray:
     """Return the replicates' integers as uint32 (B,).
 
-    Raises: InvalidValueError where they cannot name replicates, or where those of a count would not fit into this
-        machine's memory, each with its key and a state of `num_bytes`.
+    Raises: InvalidValueError if they cannot name replicates. Also if a count of them, each with its key and a state of
+        `num_bytes`, would not fit into this machine's memory.
     """
     names = np.asarray(replicates)
     if names.dtype.kind not in "iu" or names.ndim > 1 or names.size == 0 or (names.ndim == 0 and names < 1):
@@ -308,13 +314,14 @@ def check_checkpoint(state: State | None, like: State, shape: tuple[int, ...]) -
 
 
 def check_system(system: System, params: Params, num_rounds: int = 0, state: State | None = None) -> State:
-    """Let the system refuse `params` on the host, before anything is compiled, and return the shapes of its state.
+    """Check `params` by the system on the host, before compilation, and return the shapes of its state.
 
-    A system's `init` validates the parameters that are concrete; here they are, while its key is abstract. It is traced
+    A system's `init` validates the parameters that are concrete. Here they are, and its key is abstract. It is traced
     once for each setting.
 
-    Raises: InvalidValueError for what cannot be run, such as more rounds, after those of `state`, than a state counts
-        or has memory for; DeclarationError for a state that has no `round`, or one that may begin at different rounds.
+    Raises: InvalidValueError for input that cannot be run, such as more rounds, after those of `state`, than a state
+        counts or has memory for. DeclarationError for a state without `round`, or one that may begin at different
+        rounds.
     """
     promotion = jax.config.values["jax_numpy_dtype_promotion"]
     if promotion != "standard":

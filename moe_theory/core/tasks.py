@@ -43,7 +43,7 @@ class Pool(NamedTuple):
 
 
 class Arrival(NamedTuple):
-    """The data of one round: its targets are y = X' w_n of the pool's truth, unless it brings its own."""
+    """The data of one round. Targets are y = X' w_n with the pool's ground truth, unless the arrival has its own."""
 
     task: Int[Array, ""]  # index n_t into the pool
     features: Float[Array, "d s"]  # feature matrix X_t, one sample a column
@@ -55,7 +55,10 @@ FARTHEST = 8  # deviations; no entry of a Gaussian pool is farther from 0
 
 
 def has_small_truths(dims: Any, run: Any) -> bool:
-    """Whether no entry of a truth is beyond `FARTHEST` sigma_0; a run that keeps no pool has drawn it so."""
+    """Return whether no entry of a ground truth is beyond `FARTHEST` sigma_0.
+
+    It is true for a run that does not keep its pool, because such a pool was drawn so.
+    """
     pool = getattr(run.state, "pool", None)
     params = run.params
     deviation = float(params.truth_scale) ** (0.5 if params.scale_is_variance else 1)
@@ -63,12 +66,13 @@ def has_small_truths(dims: Any, run: Any) -> bool:
 
 
 def draw_pool(key: Key[Array, ""], num_tasks: int, num_features: int, params: Any) -> Pool:
-    """Draw the ground truths and feature signals of a replicate; `params` are those of `continual`, traced or not.
+    """Draw the ground truths and feature signals of a replicate, with `params` of `continual`, traced or not.
 
-    Task n belongs to cluster n mod K, as in Fig. 8 of the paper. Centres are N(0, sigma_0) entrywise; members add
-    N(0, spread^2). With K >= N a cluster has one member and the spread is not added. Signals that are not c times the
-    truths are those of the cluster, and have as large squares in the mean as the centres, times c^2.
+    Task n belongs to cluster n mod K, as in Fig. 8 of the paper.
 
+    Returns: the pool. Centres are N(0, sigma_0) entrywise. Members add N(0, spread^2), except for K >= N, where a
+        cluster has one member. Signals that are not c times the ground truths are those of the cluster. Their mean
+        squares are as large as the centres', times c^2.
     Source: Section 3.1 and Appendix A.2 of `continual`.
     """
     dtype = jnp.result_type(float)
@@ -87,7 +91,7 @@ def draw_pool(key: Key[Array, ""], num_tasks: int, num_features: int, params: An
 
 
 def orthonormal(vectors: Float[Array, "N p"]) -> Float[Array, "N p"]:
-    """Gram-Schmidt on the first p rows; rows beyond have no direction left and are zero."""
+    """Return the rows after Gram-Schmidt on the first p. Further rows have no direction left and are zero."""
     if vectors.shape[0] > MOST_SIGNALS:
         most = vectors.shape[1]
         basis = orthonormal_in_loop(vectors[:most], jnp.zeros(most, vectors.dtype))
@@ -104,8 +108,9 @@ def orthonormal(vectors: Float[Array, "N p"]) -> Float[Array, "N p"]:
 
 
 def orthonormal_in_loop(vectors: Float[Array, "n d"], floor: Float[Array, " n"]) -> Float[Array, "n d"]:
-    """Gram-Schmidt as a loop over the rows, for more of them than a program should have written out: its size does not
-    depend on n. A row of which no more than `floor`, a squared length, is left becomes zero.
+    """Return the rows after Gram-Schmidt in a loop, for more rows than a program should write out.
+
+    The size of the program does not depend on n. A row becomes zero if its remaining squared length is at most `floor`.
     """
 
     def add(index: Array, rows: Array) -> Array:
@@ -153,12 +158,12 @@ def check_arrival(num_tasks: int, arrival: Any) -> None:
 
 
 def is_valid_arrival(num_tasks: int, arrival: Arrival) -> Bool[Array, ""]:
-    """Return whether the task is one of the pool and the features are finite."""
+    """Return whether the task is in the pool and the features are finite."""
     return jnp.any(jnp.arange(num_tasks) == arrival.task) & jnp.all(jnp.isfinite(arrival.features))
 
 
 def nan_unless(is_valid: Bool[Array, ""], numbers: PyTree) -> PyTree:
-    """Return floating-point numbers, or NaN in their place; other leaves stay."""
+    """Return floating-point numbers, or NaN in their place unless `is_valid`. Other leaves stay."""
 
     def leaf_of(leaf: Any) -> Any:
         return jnp.where(is_valid, leaf, jnp.nan) if jnp.issubdtype(leaf.dtype, jnp.inexact) else leaf
@@ -167,21 +172,25 @@ def nan_unless(is_valid: Bool[Array, ""], numbers: PyTree) -> PyTree:
 
 
 def streamed(given: Any, *names: str) -> tuple[Any, ...]:
-    """A stream's output, checked. Raises: InvalidValueError unless it is a tuple of these."""
+    """Return a stream's output after checks.
+
+    Raises: InvalidValueError unless it is a tuple of these.
+    """
     if isinstance(given, Arrival) or not isinstance(given, tuple) or len(given) != len(names):
         raise InvalidValueError(f"the stream must give ({', '.join(names)}), a tuple of {len(names)}. Fix the stream.")
     return given
 
 
 def make_arrival(units: Float[Array, "3"], normals: Float[Array, "d s-1"], pool: Pool, params: Any) -> Arrival:
-    """One task, uniform on the pool, and its features: beta v_n in a random column, N(0, sigma_t^2 I) in the others.
+    """Return one task, uniform on the pool, and its features.
 
-    The strength beta is uniform on (min_strength, max_strength]; equal ends give a constant. Nothing here indexes by
-    a traced integer: one-hot products vectorise over a trailing batch axis where a gather would not.
+    One random column is beta v_n, the others are N(0, sigma_t^2 I). The strength beta is uniform on (min_strength,
+    max_strength], and equal ends give a constant. Nothing here indexes by a traced integer, because one-hot products
+    vectorise over a trailing batch axis and a gather does not.
 
     Args:
         units: independent numbers, uniform on (0, 1), as `random.uniforms` gives them.
-        normals: independent standard normals, as `random.normals` gives them, for all columns but the signal's.
+        normals: independent standard normals, as `random.normals` gives them, for all columns except the signal's.
         params: those of `continual`.
     Source: Definition 1 of `continual`. Shapes: features (d, s).
     """
@@ -196,7 +205,7 @@ def make_arrival(units: Float[Array, "3"], normals: Float[Array, "d s-1"], pool:
 def hide_signal(
     signal: Float[Array, " d"], noise: Float[Array, "d s-1"], uniform: Float[Array, ""]
 ) -> Float[Array, "d s"]:
-    """The feature matrix: `signal` in a column picked by `uniform` on (0, 1), the columns of `noise` around it.
+    """Return the feature matrix: `signal` in a column picked by `uniform` on (0, 1), `noise` in the others.
 
     Source: Definition 1 of both `continual` and `edge`.
     """
@@ -210,22 +219,22 @@ def hide_signal(
 
 
 def select_row(rows: Shaped[Numbers, "N d"], index: Int[Array, ""]) -> Shaped[Array, " d"]:
-    """`rows[index]` as a one-hot sum, which vectorises over a trailing batch axis where a gather would not."""
+    """Return `rows[index]` as a one-hot sum, which vectorises over a trailing batch axis, unlike a gather."""
     is_row = jnp.arange(rows.shape[0]) == index
     return jnp.sum(jnp.where(is_row[:, None], rows, 0), axis=0)
 
 
 def uniform_index(uniform: Float[Array, ""], bound: int) -> Int[Array, ""]:
-    """An index below `bound` from a number that is uniform on (0, 1)."""
+    """Return an index below `bound` from a number that is uniform on (0, 1)."""
     # A uniform just below 1 may round up to `bound` once multiplied.
     return jnp.minimum(jnp.floor(uniform * bound).astype(jnp.int32), bound - 1)
 
 
 def mean_norm(deviation: float, num_features: int) -> float:
-    """E|w| of a vector with independent N(0, deviation^2) entries: the chi distribution's mean."""
+    """Return E|w| of a vector with independent N(0, deviation^2) entries, the mean of a chi distribution."""
     return deviation * math.sqrt(2) * math.exp(math.lgamma((num_features + 1) / 2) - math.lgamma(num_features / 2))
 
 
 def mean_square_strength(least: float, most: float) -> float:
-    """E[beta^2] of a strength that is uniform between its bounds."""
+    """Return E[beta^2] of a strength that is uniform between its bounds."""
     return (least * least + least * most + most * most) / 3

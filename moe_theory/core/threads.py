@@ -14,8 +14,10 @@ from moe_theory.core.machine import available_cores
 
 
 def on_all_cores(function: Callable[[Any], Any], arguments: Iterable[Any]) -> list[Any]:
-    """Map `function` over the arguments, on all cores if this is the main thread of a process that is no worker, on a
-    CPU, and outside of a `with` block of JAX's settings, which other threads do not inherit.
+    """Map `function` over the arguments, on all cores where that is safe.
+
+    It is safe on a CPU, in the main thread of a process that is no worker. It is not safe inside `with` blocks of JAX's
+    settings, which other threads do not inherit.
     """
     arguments = list(arguments)
     if len(arguments) < 2 or not _are_ours():

@@ -31,7 +31,7 @@ Words = UInt32[Array, "..."]
 
 
 def threefry2x32(key: tuple[Words, Words], counter: tuple[Words, Words]) -> tuple[Words, Words]:
-    """The block of two words that the cipher makes of a counter; shapes broadcast."""
+    """Return the block of two words that the cipher makes of a counter. Shapes broadcast."""
     keys = (*key, key[0] ^ key[1] ^ _PARITY)
     first = counter[0] + keys[0]
     second = counter[1] + keys[1]
@@ -45,7 +45,7 @@ def threefry2x32(key: tuple[Words, Words], counter: tuple[Words, Words]) -> tupl
 
 
 def threefry4x32(key: Sequence[Words], counter: Sequence[Words], rounds: int = ROUNDS) -> list[Words]:
-    """The block of four words that the cipher makes of a counter of four, by a key of four; shapes broadcast."""
+    """Return the block of four words that the cipher makes of a counter of four, by a key of four. Shapes broadcast."""
     keys = [*key, functools.reduce(operator.xor, key) ^ _PARITY]
     words = [word + part for word, part in zip(counter, key, strict=True)]
     for number in range(rounds):
@@ -62,8 +62,10 @@ def threefry4x32(key: Sequence[Words], counter: Sequence[Words], rounds: int = R
 
 
 def stored_pairs(words: Sequence[Words]) -> list[Words]:
-    """An even number of words of a hash, `stored` two by two, each pair as the parts of a complex number: XLA computes
-    one array at a time, and so a hash once for each array that it is stored as. Parts are moved, never computed with.
+    """Return an even number of words of a hash, `stored` in pairs as the parts of complex numbers.
+
+    XLA computes one array at a time, and so a hash once for each array that it is stored as. Parts are moved, never
+    computed with.
     """
     if jax.config.jax_disable_jit:  # pyright: ignore[reportAttributeAccessIssue]
         return list(words)  # nothing is stored, and `jax_debug_nans` would find some of them to be no numbers
@@ -79,12 +81,15 @@ def _rotated(word: Words, distance: int) -> Words:
 
 
 def is_served(keys: Key[Array, "..."]) -> bool:
-    """Whether keys are of the kind, and JAX set up so, that the functions here draw what `jax.random` would."""
+    """Return whether the functions here draw what `jax.random` would, for this kind of key and setup of JAX."""
     return str(jax.random.key_impl(keys)) == IMPLEMENTATION and bool(jax.config.values["jax_threefry_partitionable"])
 
 
 def random_bits(keys: Key[Array, " B"], bit_width: int, shape: tuple[int, ...]) -> UInt[Array, "*shape B"]:
-    """Bits of `jax.random.bits(key, shape)` for each key, 8, 16, 32 or 64 a number; keys on the last axis."""
+    """Return the bits of `jax.random.bits(key, shape)` for each key, with keys on the last axis.
+
+    Each number has 8, 16, 32 or 64 bits.
+    """
     counter = jnp.arange(np.prod(shape, dtype=np.int64), dtype=jnp.uint32).reshape(*shape, 1)
     high, low = threefry2x32(_words(keys), (jnp.zeros((), jnp.uint32), counter))
     if bit_width == 2 * _WORD_BITS:
@@ -93,7 +98,7 @@ def random_bits(keys: Key[Array, " B"], bit_width: int, shape: tuple[int, ...]) 
 
 
 def fold_in(keys: Key[Array, " B"], data: Int[Array, "..."]) -> Key[Array, " B"]:
-    """`jax.random.fold_in(key, data)` for each key, with one `data` of 32 bits or one a key."""
+    """Return `jax.random.fold_in(key, data)` for each key, with one `data` of 32 bits or one a key."""
     counter = (jnp.zeros((), jnp.uint32), jnp.asarray(data).astype(jnp.uint32))
     # Stored as two arrays: packed, as keys are, their words would lie apart in memory.
     words = stored(threefry2x32(_words(keys), counter))
@@ -101,7 +106,7 @@ def fold_in(keys: Key[Array, " B"], data: Int[Array, "..."]) -> Key[Array, " B"]
 
 
 def split(keys: Key[Array, " B"], shape: tuple[int, ...]) -> Key[Array, "*shape B"]:
-    """Keys of `jax.random.split(key, shape)` for each key: those that numbers from 0 on are folded into."""
+    """Return the keys of `jax.random.split(key, shape)` for each key, from folding in the numbers from 0 on."""
     return fold_in(keys, jnp.arange(np.prod(shape, dtype=np.int64), dtype=jnp.uint32).reshape(*shape, 1))
 
 

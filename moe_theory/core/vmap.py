@@ -18,13 +18,13 @@ NARROWER_THAN_BYTES = frozenset("int1 int2 int4 uint1 uint2 uint4 float4_e2m1fn 
 
 
 def trailing(function: Callable[..., Any], is_batched: tuple[bool, ...]) -> Callable[..., Any]:
-    """`function` of one replicate over the last axis of its batched arguments and of all its results."""
+    """Return `function` of one replicate over the last axis of its batched arguments and of all its results."""
     axes = tuple(-1 if flag else None for flag in is_batched)
     return jax.vmap(function, in_axes=axes, out_axes=-1)
 
 
 def run(*arguments: Any) -> tuple[Any, Any]:
-    """Final state and stacked records of a run: arguments and results of `engine.run`."""
+    """Return the final state and stacked records of a run, with arguments and results of `engine.run`."""
     system, keys, state, params, num_rounds, record_every, observe, reduce, is_batch = arguments
     batched = trailing if is_batch else lambda function, _: function
     start = batched(lambda key, params: system.init(step_key(key, jnp.int32(0)), params), (True, False))
@@ -54,8 +54,11 @@ def run(*arguments: Any) -> tuple[Any, Any]:
 
 
 def settled(shapes: Callable[[Any, Any], Any], state: Any, params: Any) -> Any:
-    """A state whose numbers of Python's have taken the types that steps give them, which in a loop must not change.
-    `shapes` are those of a step's result. Raises: DeclarationError as `require_next`.
+    """Return a state whose Python numbers have taken the types that steps give them, which a loop must not change.
+
+    Args:
+        shapes: those of a step's result.
+    Raises: DeclarationError as `require_next`.
     """
     while any(map(_is_weak, jax.tree.leaves(state))):
         result = shapes(state, params)
@@ -89,8 +92,9 @@ def _rank(dtype: Any) -> int:
 
 
 def require_next(state: Any, result: Any) -> None:
-    """Raise DeclarationError, naming the field, unless a step's result is a pair of which the first is a state like
-    this one, and no array of it has a type of less than a byte.
+    """Raise DeclarationError, naming the field, unless a step's result is a pair that begins with a state like this.
+
+    No array of that state may have a type of less than a byte.
     """
     form = jax.tree.structure(state)
     if not (isinstance(result, tuple) and len(result) == 2) or jax.tree.structure(result) == form:
@@ -115,8 +119,9 @@ def require_next(state: Any, result: Any) -> None:
 
 
 def require_bytes(what: str, shapes: Any) -> None:
-    """Raise DeclarationError for arrays whose numbers are of less than a byte, at some of whose operations, such as
-    joining two, XLA ends the process.
+    """Raise DeclarationError for arrays whose numbers have less than a byte.
+
+    At some operations on them, such as joining two, XLA ends the process.
     """
     for path, leaf in jax.tree_util.tree_leaves_with_path(shapes):
         if str(leaf.dtype) in NARROWER_THAN_BYTES:
@@ -128,7 +133,7 @@ def require_bytes(what: str, shapes: Any) -> None:
 
 
 def described_array(leaf: Any) -> str:
-    """The type and shape of an array: float32 (3, 2)."""
+    """Return the type and shape of an array: float32 (3, 2)."""
     return f"{leaf.dtype} {tuple(leaf.shape)}" if hasattr(leaf, "dtype") else f"a {type(leaf).__name__}"
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 class Option(NamedTuple):
     """Help on a parameter of a command, as in `servers: Annotated[int, Option("Number of servers.")] = 3`.
 
-    On a return type it is help on `--json`: what the document has.
+    On a return type it is help on `--json` and describes the document.
     """
 
     help: str
@@ -30,9 +30,9 @@ class Option(NamedTuple):
 
 
 class Terminal(NamedTuple):
-    """Where a command reports while it works. A parameter of this type is no option: the command line passes it.
+    """Where a command reports while it works. The command line passes it, so a parameter of this type is no option.
 
-    In Python `Terminal(Console(), print, "")` does, with Rich's Console.
+    In Python use `Terminal(Console(), print, "")`, with Rich's Console.
     """
 
     console: "Console"
@@ -45,7 +45,7 @@ class Interruption(KeyboardInterrupt):
 
 
 def option_of(hint: Any) -> Option:
-    """Return the `Option` of an annotation, an empty one where it has none."""
+    """Return the `Option` of an annotation, or an empty one if it has none."""
     options = [part for part in getattr(hint, "__metadata__", ()) if isinstance(part, Option)]
     return options[0] if options else Option("")
 

@@ -33,7 +33,7 @@ Place = tuple[int, str, float, float]  # experts, kind of run, kappa and kappa /
 
 
 class Kinds(NamedTuple):
-    """What a paper runs: kinds of runs along `axis`, each under choices of its own, of two systems."""
+    """The runs of a paper: kinds of runs along `axis`, each with its own choices, of two systems."""
 
     axis: str  # what the kinds differ in
     choices: Mapping[str, Mapping[str, Any]]  # parameters of each kind, on top of the reading's
@@ -44,7 +44,7 @@ class Kinds(NamedTuple):
 
 
 def compute(setup: Setup, kinds: Kinds) -> xr.Dataset:
-    """Means over replicates, with standard errors, over experts, kinds of runs, kappa and kappa / lambda."""
+    """Return means over replicates, with standard errors, over experts, kinds of runs, kappa and kappa / lambda."""
     places = list(_places(setup.experts, kinds))
     params_of_cell = setup.params()
     decided = {
@@ -102,7 +102,7 @@ def _values_of(run: Run, kinds: Kinds) -> dict[str, Any]:
 
 
 def mean_move(run: Run, dims: Any) -> float:
-    """How far an expert moves when a task of another kind came before, over the truths' mean length."""
+    """Return how far an expert moves after a task of another type, relative to the ground truths' mean length."""
     truths = np.moveaxis(run.state.pool.truths, -1, 0).astype(np.float64)
     clusters = run.state.pool.clusters[:, 0]
     distances = np.linalg.norm(truths[:, :, None] - truths[:, None], axis=-1)[:, clusters[:, None] != clusters]
@@ -111,7 +111,10 @@ def mean_move(run: Run, dims: Any) -> float:
 
 
 def critical_at(num_experts: int, ratio: float, dims: Any, move: float) -> float:
-    """The drive from which on a leader that has paid is ahead by lambda; NaN where none is, or nobody else."""
+    """Return the drive from which a leader that has paid is ahead by lambda.
+
+    The result is NaN if there is no such drive, or no other expert.
+    """
     if num_experts < 2:
         return math.nan
     contraction = math.sqrt(error_contraction(dims.num_features, dims.num_samples))
@@ -129,7 +132,7 @@ def draw(data: xr.Dataset, canvas: Any, kinds: Mapping[str, str], axis: str, com
     """Draw a map for each kind of run, titled as `kinds` says, and the numbers of experts of the kind `compared`.
 
     Args:
-        chance: the share of own arrivals that blind routing has.
+        chance: the share of own arrivals under task-independent routing.
     Returns: the panels of the maps.
     """
     last = rf"({chr(ord('a') + len(kinds))}) at $\kappa/\lambda$ = {FAR:g}"

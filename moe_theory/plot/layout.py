@@ -19,7 +19,7 @@ NARROWER = 0.4  # the height falls as this power of the width
 
 
 class NotebookFigure(Figure):
-    """A figure that a notebook shows, whether pyplot was imported or not."""
+    """A figure that a notebook shows with or without pyplot."""
 
     def _repr_png_(self) -> bytes:
         picture = io.BytesIO()
@@ -28,7 +28,7 @@ class NotebookFigure(Figure):
 
 
 def drawn(spec: "FigureSpec", data: xr.Dataset, width: float | None) -> Figure:
-    """A figure in the style that is in force: of its own size, or fitted to a width in inches."""
+    """Return a figure in the current style, of its own size or fitted to a width in inches."""
     wide, high = spec.size
     size = spec.size if width is None else (width, high * (width / wide) ** NARROWER)
     figure = NotebookFigure(figsize=size, layout="constrained")
@@ -49,7 +49,7 @@ def _fix_colours(figure: Figure) -> None:
 
 
 def fit(figure: Figure) -> None:
-    """Keep the words of a figure on its canvas: matplotlib wraps them, and numbers stand at major ticks alone."""
+    """Keep the words of a figure on its canvas. Matplotlib wraps them, and numbers are at major ticks alone."""
     for legend in list(figure.legends):
         _fit_legend(figure, legend)
     for axes in figure.axes:

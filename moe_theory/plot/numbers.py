@@ -29,10 +29,11 @@ SPARSE_RECORDS = 32  # then so many, evenly spread on a logarithmic axis
 def over(
     function: Callable[..., Mapping[str, Any]], inner: Mapping[str, Any] | None = None, /, **axes: Any
 ) -> "xr.Dataset":
-    """What `function` returns at each place of the `axes`, labelled: NaN where it has nothing of a name.
+    """Return the result of `function` at each place of the `axes`, labelled, with NaN where a name has no result.
 
     Args:
-        function: of a value of each axis, in order: numbers by name, or arrays along the last of the `inner` axes.
+        function: of a value of each axis, in order. It returns numbers by name, or arrays along the last of the `inner`
+            axes.
 
     Examples:
         >>> from moe_theory.plot import over
@@ -56,7 +57,7 @@ def over(
 
 
 def across_replicates(samples: Shaped[np.ndarray, "*R B"]) -> dict[str, Float[np.ndarray, " *R"]]:
-    """Mean, band and the mean's standard error over replicates (NaN for one), at every recorded round."""
+    """Return the mean, band and standard error of the mean over replicates (NaN for one), for each recorded round."""
     samples = np.asarray(samples, np.float64)
     low, high = np.quantile(samples, (LOW, HIGH), axis=-1)
     count = samples.shape[-1]
@@ -65,7 +66,7 @@ def across_replicates(samples: Shaped[np.ndarray, "*R B"]) -> dict[str, Float[np
 
 
 def means(samples: Mapping[str, Shaped[np.ndarray, "*R B"]]) -> dict[str, Float[np.ndarray, " *R"]]:
-    """Means over replicates by name, and the standard error of each by its name and "_error"."""
+    """Return means over replicates by name, and the standard error of each by its name and "_error"."""
     across = {name: across_replicates(values) for name, values in samples.items()}
     parts = {"": "mean", "_error": "error"}
     return {
@@ -74,7 +75,7 @@ def means(samples: Mapping[str, Shaped[np.ndarray, "*R B"]]) -> dict[str, Float[
 
 
 def log_edges(centres: Float[ArrayLike, " R"]) -> Float[np.ndarray, " R+1"]:
-    """Borders of cells around `centres` on a logarithmic axis."""
+    """Return the borders of cells around `centres` on a logarithmic axis."""
     logs = np.log(np.asarray(centres))  # without labels, by which neighbours would be aligned with themselves
     middles = (logs[1:] + logs[:-1]) / 2
     return np.exp(np.r_[2 * logs[0] - middles[0], middles, 2 * logs[-1] - middles[-1]])
@@ -83,10 +84,10 @@ def log_edges(centres: Float[ArrayLike, " R"]) -> Float[np.ndarray, " R+1"]:
 def log_axis_cells(
     settings: Mapping[str, Any], system: System, observe: Observe, num_rounds: int, also: Iterable[int] = ()
 ) -> list[Cell]:
-    """Cells by the names of `settings` (name -> params), recorded densely at first and then ever more sparsely.
+    """Return cells by the names of `settings` (name -> params), recorded densely at first and then more sparsely.
 
     Args:
-        also: rounds of which the last recorded one not beyond them is kept too, where there is one.
+        also: rounds for which the last recorded round not beyond them is kept too, if there is one.
     """
     rounds = recorded_rounds(num_rounds, STRIDE)
     places = np.arange(len(rounds))
@@ -100,11 +101,10 @@ def log_axis_cells(
 
 
 def over_rounds(experiment: Experiment) -> Callable[[Setup], "xr.Dataset"]:
-    """Data of a figure that shows what an experiment records, over its rounds, a `cell` of it at a time.
+    """Return the data of a figure that shows what an experiment records, over its rounds, one `cell` at a time.
 
-    What `observe` keeps has the name of its field or key, or of `observe` itself where that keeps one scalar: its mean
-    over replicates, and beside it the band and standard error of `across_replicates`, as NAME_low, NAME_high and
-    NAME_error.
+    A record has the name of its field or key, or of `observe` itself if it keeps one scalar. It is the mean over
+    replicates. The band and standard error of `across_replicates` are NAME_low, NAME_high and NAME_error.
     """
 
     def compute(setup: Setup) -> "xr.Dataset":

@@ -26,12 +26,12 @@ def row(
     sharey: bool = False,
     **each: Any,
 ) -> Sequence["Axes"]:
-    """Panels side by side, or below one another where the figure is too narrow for that: it grows by as much.
+    """Return panels side by side, or below one another where the figure is too narrow. The figure grows accordingly.
 
     Args:
         titles: one a panel.
         ylabel: of the first panel.
-        each: what `Axes.set` is called with in each panel, such as xscale="log".
+        each: arguments of `Axes.set` in each panel, such as xscale="log".
     """
     root: Any = canvas.figure
     count = len(titles)
@@ -53,17 +53,17 @@ def row(
 
 
 def curve(panel: "Axes", x: Any, data: xr.Dataset, label: str = "", band: str = "", **role: Any) -> None:
-    """A mean over its axis with the band from `low` to `high`, in the mean's colour.
+    """Draw a mean over its axis with the band from `low` to `high`, in the mean's colour.
 
     Args:
-        label, band: in the legend; unless empty.
+        label, band: texts in the legend, if not empty.
     """
     panel.plot(x, data["mean"], label=label, **role)
     panel.fill_between(x, data.low, data.high, label=band, **BAND(color=role["color"]))
 
 
 def intervals(panel: "Axes", x: Any, y: Any, error: Any, label: str = "", *, log: bool = False, **role: Any) -> None:
-    """Points with 95 % intervals, from their standard errors.
+    """Draw points with 95 % intervals, from their standard errors.
 
     Args:
         log: whether intervals end above 0, for a logarithmic axis.
@@ -77,7 +77,7 @@ def intervals(panel: "Axes", x: Any, y: Any, error: Any, label: str = "", *, log
 
 
 def note(panel: "Axes", words: str, at: tuple[Any, Any], shift: tuple[float, float] = (0, 0), **style: Any) -> None:
-    """Words that begin or end so many points away from a place: on the side to which they are shifted."""
+    """Write words that many points away from a place, beginning or ending on the side to which they are shifted."""
     across, up = shift
     sides: dict[str, Any] = {"ha": "right" if across < 0 else "left", "va": "top" if up < 0 else "bottom"}
     panel.annotate(words, at, shift, textcoords="offset points", **(sides | style))
@@ -86,7 +86,7 @@ def note(panel: "Axes", words: str, at: tuple[Any, Any], shift: tuple[float, flo
 def name_values(
     axis: "Axis", values: Iterable[Any], places: Iterable[Any] | None = None, *, minor: bool = False
 ) -> None:
-    """Ticks at these values, or at their `places`, with the values in full; none between them unless `minor`."""
+    """Set ticks at these values, or at their `places`, with full numbers, and none between them unless `minor`."""
     shown = list(values)
     axis.set_ticks(shown if places is None else list(places), labels=[f"{value:g}" for value in shown])
     if not minor:
@@ -94,7 +94,7 @@ def name_values(
 
 
 def legend(canvas: "FigureBase", ncols: int, **layout: Any) -> None:
-    """One legend above the panels of what is labelled in them: each label once, in the order of drawing, areas last."""
+    """Draw one legend above the panels, with each label once, in the order of drawing, areas last."""
     from matplotlib.lines import Line2D
 
     found: dict[str, Any] = {}

@@ -9,7 +9,7 @@ from typing import Any
 
 
 class ArtistStyle(dict[str, Any]):
-    """Keywords of an artist by name; calling it gives a role with some of them changed."""
+    """Keywords of an artist by name. Calling it gives a role with some of them changed."""
 
     def __call__(self, **changes: Any) -> "ArtistStyle":
         return ArtistStyle(self | changes)
@@ -54,7 +54,7 @@ GROUND = ArtistStyle(color="0.89", linewidth=0.5, zorder=0)  # of rows and grids
 
 
 def ramp(count: int) -> list[str]:
-    """Colours of lines for growing numbers, such as M: from dark to light, in grey too."""
+    """Return colours of lines for growing numbers, such as M: from dark to light, in grey too."""
     from matplotlib import colormaps
     from matplotlib.colors import to_hex
 

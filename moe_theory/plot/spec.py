@@ -39,19 +39,19 @@ class Setup:
     overrides: list[set[str]] = dataclasses.field(default_factory=list)  # names of parameters, a set for a call
 
     def params(self, **overrides: Any) -> Any:
-        """Parameters of the reading, with `overrides` on top."""
+        """Return the parameters of the reading, with `overrides` on top."""
         if overrides:
             self.overrides.append(set(overrides))
         return self.reading.params(**overrides)
 
     def run(self, cells: Iterable[Cell]) -> Mapping[str, Run]:
-        """Runs of the replicates, by the names of their cells."""
+        """Return the runs of the replicates, by the names of their cells."""
         listed = list(cells)
         self.require_settings_used()
         return run_cells(listed, self.replicates, seed=self.seed, progress=self.progress, what=self.name)
 
     def require_settings_used(self) -> None:
-        """Raise InvalidValueError for a setting of the reading that the figure overrides wherever it overrides any."""
+        """Raise InvalidValueError for a setting of the reading that the figure always overrides."""
         decided = set.intersection(*self.overrides) if self.overrides else set()
         for name in asked_of(self.reading)[1]:
             if name in decided:
@@ -67,7 +67,7 @@ Draw = Callable[["xr.Dataset", "FigureBase"], None]
 
 @dataclasses.dataclass(frozen=True)
 class FigureSpec:
-    """One figure: its data under any reading, its drawing and its caption. `figure` makes one of a drawing."""
+    """One figure: its data under any reading, its drawing and its caption. `figure` makes one from a drawing."""
 
     paper: str
     name: str
@@ -87,18 +87,17 @@ class FigureSpec:
     claims: tuple[str, ...] = ()  # globs over the ids of those that it bears on; of `figure`, all of its paper's
 
     def takes(self, option: str) -> bool:
-        """Whether callers have a choice of its rounds, experts or dims."""
+        """Return whether callers can choose its rounds, experts or dims."""
         return getattr(self, option) not in (None, ())
 
     def compute(
         self, reading: ReadingLike, replicates: int, seed: int, progress: Progress = quiet, **asked: Any
     ) -> "xr.Dataset":
-        """The numbers behind the figure, with where they come from in their attributes.
+        """Return the numbers behind the figure, with their provenance in their attributes.
 
         Args:
-            asked: rounds, experts (a sequence) or dims (a mapping), where the figure has a choice of them.
-
-        Raises: InvalidValueError for what cannot be run.
+            asked: rounds, experts (a sequence) or dims (a mapping), where the figure lets callers choose them.
+        Raises: InvalidValueError for input that cannot be run.
         """
         setup = self.setup(reading, replicates, seed, progress, **asked)
         data = self.data(setup)
@@ -110,7 +109,7 @@ class FigureSpec:
     def setup(
         self, reading: ReadingLike, replicates: int, seed: int, progress: Progress = quiet, **asked: Any
     ) -> Setup:
-        """What `data` is given. Args and errors are those of `compute`."""
+        """Return the input of `data`, with arguments and errors as for `compute`."""
         check_replicates(replicates)
         root_key(seed)
         rounds = asked.get("rounds", self.rounds)
@@ -124,7 +123,7 @@ class FigureSpec:
         return Setup(self.name, reading, replicates, seed, progress, rounds, experts, dims)
 
     def caption(self, data: "xr.Dataset") -> str:
-        """What is drawn, under which reading, from which runs, and the command that draws it again."""
+        """Return the caption: the drawing, its reading, its runs, and the command that draws it again."""
         attributes = data.attrs
         replicates = attributes["replicates"]
         numbers = {
@@ -136,7 +135,7 @@ class FigureSpec:
 
 
 def figure(name: str, data: Compute, /, *, title: str, summary: str, **about: Any) -> Callable[[Draw], FigureSpec]:
-    """Make a figure of the function that draws it, whose docstring is the caption.
+    """Make a figure from the function that draws it, whose docstring is the caption.
 
     Args:
         name: "PAPER.FIGURE".
@@ -154,12 +153,12 @@ def figure(name: str, data: Compute, /, *, title: str, summary: str, **about: An
 
 
 def figures(*specs: FigureSpec) -> dict[str, FigureSpec]:
-    """A paper's figures by their names."""
+    """Return a paper's figures by their names."""
     return {spec.name: spec for spec in specs}
 
 
 class Curves(NamedTuple):
-    """What a panel of the overview draws: R points of each."""
+    """What a panel of the overview draws, with R points each."""
 
     x: Float[np.ndarray, " R"]
     mean: Float[np.ndarray, " R"]  # measured
@@ -171,7 +170,7 @@ class Curves(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Panel:
-    """A paper's panel of the overview: two claims, and what is drawn of them."""
+    """A paper's panel of the overview: two claims, and the data drawn for them."""
 
     title: str
     note: str  # a sentence of the caption
@@ -186,9 +185,9 @@ class Panel:
 
 
 def chosen_experts(experts: Sequence[int] | None, default: Sequence[int]) -> tuple[int, ...]:
-    """The numbers of experts that a figure draws, the default ones for None.
+    """Return the numbers of experts that a figure draws, the default ones for None.
 
-    Raises: InvalidValueError for what are not different whole numbers of at least 1.
+    Raises: InvalidValueError unless they are different whole numbers of at least 1.
     """
     sizes = tuple(default if experts is None else experts)
     for number in sizes:
@@ -204,9 +203,9 @@ def chosen_experts(experts: Sequence[int] | None, default: Sequence[int]) -> tup
 
 
 def resized(dims: Sizes, sizes: Mapping[str, Any] | None, max_experts: int) -> Sizes:
-    """A figure's static sizes with others, numbers or their texts, and room for `max_experts`.
+    """Return a figure's static sizes with others, numbers or their texts, and room for `max_experts`.
 
-    Raises: InvalidValueError for a size that does not exist, that follows from the experts, or that cannot be.
+    Raises: InvalidValueError for a size that does not exist, that follows from the experts, or that is impossible.
     """
     names = [field.name for field in dataclasses.fields(dims) if field.name != "max_experts"]  # pyright: ignore[reportArgumentType]
     for name, value in (sizes or {}).items():
@@ -225,11 +224,11 @@ def resized(dims: Sizes, sizes: Mapping[str, Any] | None, max_experts: int) -> S
 def provenance(
     paper: str, name: str, reading: ReadingLike, replicates: int, seed: int, num_rounds: int, **asked: Any
 ) -> dict[str, Any]:
-    """Attributes that say where a dataset comes from, with the command that computes it.
+    """Return attributes that say where a dataset comes from, with the command that computes it.
 
     Args:
         num_rounds: of the runs.
-        asked: what was asked for beside readings, by its option: rounds, experts or dims.
+        asked: the choices besides readings, by option: rounds, experts or dims.
     """
     command = f"moe-theory figures {paper} {name} {options_of(reading)} --replicates {replicates} --seed {seed}"
     options = (text for option in ("rounds", "experts", "dims") for text in _as_options(option, asked.get(option)))

@@ -38,7 +38,7 @@ _STYLE_LOCK = threading.Lock()  # matplotlib's configuration is one for all thre
 
 @contextmanager
 def our_style(more: Mapping[str, Any] = EMPTY) -> Iterator[None]:
-    """Our style over matplotlib's own defaults, whatever the user's configuration says; one thread at a time."""
+    """Apply our style over matplotlib's own defaults, for any user's configuration, in one thread at a time."""
     import matplotlib
 
     path = Path(__file__).with_name("style.mplstyle")
@@ -52,7 +52,7 @@ def our_style(more: Mapping[str, Any] = EMPTY) -> Iterator[None]:
 
 
 def render(title: str, size: tuple[float, float], draw: Callable[["FigureBase"], None], caption: str = "") -> str:
-    """An SVG document of what `draw` puts on a figure of `size` inches; the caption is its description."""
+    """Return an SVG document of what `draw` puts on a figure of `size` inches, with the caption as its description."""
     return render_as("svg", title, size, draw, caption).decode()
 
 
@@ -68,7 +68,7 @@ def render_as(
 
 
 def saved(figure: "Figure", form: Form, title: str, caption: str) -> bytes:
-    """A figure's picture, with the same bytes at any time, in the style that is in force."""
+    """Return a figure's picture in the current style, with the same bytes at any time."""
     if figure.get_layout_engine() is not None:
         # Laid out once and rounded: the solver's last digits, which vary, would end up in the file's ids.
         figure.draw_without_rendering()
@@ -92,7 +92,7 @@ def saved(figure: "Figure", form: Form, title: str, caption: str) -> bytes:
 
 
 def inches(width: float | str | None) -> float | None:
-    """A width in inches, from a number of them or a text such as "3.25in", "8cm" or "80mm"; None for None."""
+    """Return a width in inches, from a number or a text such as "3.25in", "8cm" or "80mm", and None for None."""
     if width is None:
         return None
     match = re.fullmatch(r"\s*(\d+\.?\d*|\.\d+)\s*(in|cm|mm)?\s*", str(width))
@@ -110,7 +110,7 @@ def inches(width: float | str | None) -> float | None:
 def read_style(path: str | Path | None) -> dict[str, Any]:
     """Return the settings of a Matplotlib style sheet, none for None.
 
-    Raises: InvalidValueError for a file that cannot be read, or that has a setting that Matplotlib does not know.
+    Raises: InvalidValueError for a file that cannot be read, or that has a setting unknown to Matplotlib.
     """
     if path is None:
         return {}
@@ -132,7 +132,7 @@ def read_style(path: str | Path | None) -> dict[str, Any]:
 
 
 def font_sizes(width: float | None) -> dict[str, float]:
-    """Our style's sizes of words, a little smaller in a figure that is narrower than a page; none for None."""
+    """Return our style's font sizes, slightly smaller in a figure narrower than a page, and none for None."""
     if width is None:
         return {}
     share = min(1.0, max(width / PAGE_WIDTH, LEAST_SHARE**5) ** 0.2)

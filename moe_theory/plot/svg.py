@@ -27,7 +27,7 @@ REAL = re.compile(r"-?\d+\.\d+")
 
 
 def written(figure: "Figure", metadata: dict[str, str | None]) -> str:
-    """A figure without a background as an SVG document, in the style that is in force."""
+    """Return a figure without a background as an SVG document, in the current style."""
     document = io.BytesIO()
     figure.savefig(document, format="svg", backend=f"module://{__name__}", metadata=metadata, transparent=True)
     text = CONTROL.sub("\N{REPLACEMENT CHARACTER}", document.getvalue().decode())
@@ -35,7 +35,7 @@ def written(figure: "Figure", metadata: dict[str, str | None]) -> str:
 
 
 class Renderer(RendererSVG):
-    """Draws words as text, and formulas as outlines."""
+    """A renderer that draws words as text, and formulas as outlines."""
 
     def draw_text(
         self, gc: Any, x: float, y: float, s: str, prop: Any, angle: float, ismath: Any = False, mtext: Any = None
@@ -50,7 +50,7 @@ class Renderer(RendererSVG):
 
 
 class FigureCanvas(FigureCanvasSVG):
-    """The canvas that `Figure.savefig` asks this module for, as a backend of matplotlib."""
+    """The canvas that `Figure.savefig` requires from this module as a backend of matplotlib."""
 
     def print_svg(self, filename: Any, *, metadata: Any = None, **options: Any) -> None:
         del options

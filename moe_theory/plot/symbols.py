@@ -81,12 +81,12 @@ TAGS = Scripts(lambda words: f"<sub>{words}</sub>", lambda words: f"<sup>{words}
 
 
 def plain(words: str) -> str:
-    """A text with its ASCII mathematics in Unicode: "O(sigma_0^2)" becomes "O(σ₀²)"."""
+    """Return a text with its ASCII mathematics in Unicode: "O(sigma_0^2)" becomes "O(σ₀²)"."""
     return _typeset(words, PLAIN)
 
 
 def marked(words: str) -> "Markup":
-    """The same as HTML, with indices and exponents of any kind."""
+    """Return a text with its ASCII mathematics as HTML, with indices and exponents of any kind."""
     from markupsafe import Markup
 
     return Markup(_typeset(words, TAGS, html.escape))
@@ -120,7 +120,7 @@ def _scripted(words: str, scripts: Scripts, escape: Callable[[str], str]) -> str
 
 
 def linear(latex: str) -> str:
-    """A formula of LaTeX in one line of Unicode; as it is where it has a table or cannot be read."""
+    """Return a LaTeX formula in one line of Unicode, unchanged if it has a table or cannot be read."""
     from latex2mathml.converter import convert_to_element
 
     try:

@@ -1,9 +1,9 @@
-"""Theorem 1's bound on the regret, which the remark after it calls O(d sqrt(T) log T), grows like T.
+"""Theorem 1's bound on the regret grows like T, although the remark after it says O(d sqrt(T) log T).
 
-Two things are computed: the right side of (6) over d sqrt(T) log T, which an O() keeps bounded, and the sum of
-nu_1 rho^h over the leaves picked that (6) writes as T, for a tree with the threshold (2), both of whose halves can be
-picked, if the shallowest leaf always is. C = nu_1 = v = S = lambda = 1, effective dimension 10, rho = 0.9;
-delta = 0.1 in (6), 1 in (2).
+The program computes two things. The first is the right side of (6) divided by d sqrt(T) log T, which stays bounded if
+the remark is true. The second is the sum of nu_1 rho^h over the picked leaves, which (6) writes as T. The tree has the
+threshold (2), both halves of a split can be picked, and the shallowest leaf always is. C = nu_1 = v = S = lambda = 1,
+the effective dimension is 10 and rho = 0.9. delta is 0.1 in (6) and 1 in (2).
 """
 
 import math
@@ -13,7 +13,7 @@ DIMENSION, RATIO, DELTA = 10, 0.9, 0.1
 
 
 def right_side(slots: float) -> float:
-    """(6), its term with J taken as 0, which is the least it can be."""
+    """Return the right side of (6), with 0 for its term with J, which is the least value."""
     candidates = 2 ** (1 / (1 - RATIO)) * slots / math.log(slots)  # N of Lemma 1
     information = DIMENSION * math.log1p(slots * candidates) + 2
     neural = 3 * math.sqrt(slots * information) * (math.sqrt(information - 2 * math.log(DELTA)) + 2)
@@ -21,7 +21,7 @@ def right_side(slots: float) -> float:
 
 
 def largest_sums(horizons: list[int]) -> list[float]:
-    """sum of nu_1 rho^h up to each horizon: one leaf after another, depth by depth, is picked until it is split."""
+    """Return the sum of nu_1 rho^h up to each horizon if leaves are picked depth by depth until each is split."""
     depth, unsplit, pulls, total, found = 0, 1, 0, 0.0, []
     for slot in range(1, horizons[-1] + 1):
         total, pulls = total + RATIO**depth, pulls + 1

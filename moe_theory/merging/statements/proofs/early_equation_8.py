@@ -1,15 +1,17 @@
-"""Eq. (8), first inequality: slot 1, rho = 1/2, C = nu_1 = 1, T = 81; one candidate, and it says less than one.
+"""Counterexample to Eq. (8), first inequality: slot 1 has one candidate, but at T = 81 the bound is below 1.
 
-In slot 1 the tree is its root, [0, 1]^K, and has one candidate: N_1 = 1. The bound at t = 1 falls as the horizon T
-grows, and is below 1 already at T = 81: (8) says at most 2^(1/(1 - rho)) nu_1^2/(C^2 log(T/delta)) = 4/log(T/delta),
-and log 81 = 4 log 3 > 4, as e < 3; delta <= 1 makes the logarithm larger still. At the paper's T = 10,000 it is below
-1/2. (7) at t has log(t/delta), which (8) replaces by log(T/delta), though it is the larger one: t <= T.
+Let rho = 1/2, C = nu_1 = 1 and T = 81. In slot 1 the tree is its root [0, 1]^K, which has one candidate, so N_1 = 1. At
+t = 1 the inequality (8) allows at most 2^(1/(1 - rho)) nu_1^2/(C^2 log(T/delta)) = 4/log(T/delta). As e < 3, log 81 = 4
+log 3 > 4, and delta <= 1 makes the logarithm larger still. So the bound is below 1. It falls as the horizon T grows,
+and at the paper's T = 10,000 it is below 1/2. The error is in one step of the proof. The bound (7) at slot t contains
+log(t/delta). (8) replaces it by log(T/delta), which is larger because t <= T.
 
-Robust: for every rho, C, nu_1 and delta <= 1 the right side at a fixed t tends to 0 as T grows, and there is always a
+Robust: every rho, C, nu_1 and delta <= 1. The right side at a fixed t tends to 0 as T grows, and there is always a
 candidate. So no constant in front helps.
 
-Objection: at t = T it is Lemma 1, and earlier slots matter less. But (8) says it at every t, and is how Lemma 1 is
-derived: N_t at t = T is bounded through 2 to the power of (7), which is a power of T and not 2^(1/(1 - rho)) times T.
+Objection: at t = T, (8) is Lemma 1, and earlier slots matter less. But (8) is stated for every t, and Lemma 1 is
+derived from it. The derivation bounds N_t at t = T by 2 to the power of (7). This is a power of T, not 2^(1/(1 - rho))
+times T.
 """
 
 import sys

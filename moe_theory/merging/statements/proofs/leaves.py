@@ -1,12 +1,14 @@
-"""Lemma 1 and (8), what holds instead: N_t <= 1 + sum_h min(2^h, t_h/m_h), t_h the pulls at depth h up to slot t.
+"""Lemma 1 and Eq. (8), corrected: N_t <= 1 + sum_h min(2^h, t_h/m_h), where t_h counts pulls at depth h.
 
-A split makes one leaf more, so that the leaves at slot t are 1 more than the splits before it, and candidates are
-leaves. There are at most 2^h nodes at depth h. Let e_h be the first slot in which one at depth h can be split: a split
-there comes in a slot s >= e_h, after tau_h(s) >= tau_h(e_h) pulls of that leaf, and at least one: m_h = max(1, ceil
-tau_h(e_h)) whole ones, which are no other split's. So there are at most t_h/m_h splits at depth h. e_h is the least s >
-e_{h-1} with s - e_{h-1} >= tau_h(s), e_{-1} = 0: a leaf at depth h is there after its parent's split, and has one pull
-a slot. As sum_h t_h <= t, and m_h grows like rho^(-2h), the leaves grow like T^(log 2/log(2/rho^2)) up to logarithms,
-more slowly than T: (5) holds from some T on.
+Let t_h be the pulls at depth h up to slot t. Each split adds one leaf, so at slot t there is one leaf more than there
+were splits before. Candidates are leaves. There are at most 2^h nodes at depth h. Let e_h be the first slot in which a
+node at depth h can be split. A leaf at depth h appears after its parent's split and receives at most one pull a slot.
+So e_h is the least s > e_{h-1} with s - e_{h-1} >= tau_h(s), where e_{-1} = 0.
+
+A split at depth h in a slot s >= e_h comes after tau_h(s) >= tau_h(e_h) pulls of its leaf, and after at least one. So
+it uses m_h = max(1, ceil tau_h(e_h)) whole pulls, which no other split uses. Hence there are at most t_h/m_h splits at
+depth h. As sum_h t_h <= t, and m_h grows like rho^(-2h), the leaves grow like T^(log 2/log(2/rho^2)) up to logarithms.
+This is slower than T, so (5) holds from some T on.
 """
 
 import sys
@@ -20,7 +22,7 @@ for k in range(1, MOST):
 
 
 def threshold(slot: int, depth: int, ratio: Fraction) -> Fraction:
-    """(2) at C = nu_1 = delta = 1, times SCALE."""
+    """Return the threshold (2) at C = nu_1 = delta = 1, times SCALE."""
     return log[slot] / ratio ** (2 * depth)
 
 

@@ -1,13 +1,16 @@
-"""Lemma 1, Eq. (5), where its right side is at least 2, and Eq. (8) there for t >= sqrt(T); delta <= 1.
+"""Lemma 1, Eq. (5), and Eq. (8) for t >= sqrt(T) hold where their right sides are at least 2 (delta <= 1).
 
-Let A = C^2/nu_1^2, S = 2^(1/(1 - rho)) and R = S T/(A log(T/delta)). As 1/(1 - rho) >= 4 rho and e^x >= e x, S >=
-(2 e log(2) rho)^2 >= 14 rho^2. The root's split leaves 2 leaves, every other split one more. The leaf of one in slot s
-is at depth 1 or more and had s - 1 pulls at most: A log(s/delta)/rho^2 <= s - 1. As log(x/delta) <= log(s/delta) + x/s
-- 1 and log s >= 1 - 1/s, (s - 1) log(x/delta) <= x log(s/delta) for x >= s, so that x/(A log(x/delta)) >= 1/rho^2. At
-x = T this is R >= 14; at x = sqrt(T) >= s it is R >= 7 sqrt(T), as log(T/delta) <= 2 log(sqrt(T)/delta): at most R/7
-such splits come up to slot sqrt(T). A later one has used up A log(T/delta)/(2 rho^2) pulls of its leaf, and no split
-shares them: R/7 at most. So if there is any, N_t <= 2 + 2 R/7 <= 3 R/7, and always N_t <= max(2, R/2), t <= T. At
-t >= sqrt(T) the right side of (8) is at least half of R with t for T.
+Let A = C^2/nu_1^2, S = 2^(1/(1 - rho)), and let R = S T/(A log(T/delta)) be the bound (5). As 1/(1 - rho) >= 4 rho and
+e^x >= e x, S >= (2 e log(2) rho)^2 >= 14 rho^2. The root's split makes 2 leaves, and every other split adds one.
+
+Let another split be in slot s. Its leaf has depth 1 or more and had at most s - 1 pulls, so A log(s/delta)/rho^2 <= s -
+1. For x >= s, log(x/delta) <= log(s/delta) + x/s - 1 and log s >= 1 - 1/s. So (s - 1) log(x/delta) <= x log(s/delta),
+and x/(A log(x/delta)) >= 1/rho^2. At x = T this is R >= 14. At x = sqrt(T) >= s it is R >= 7 sqrt(T), as log(T/delta)
+<= 2 log(sqrt(T)/delta). So at most R/7 such splits come up to slot sqrt(T). A later split uses up A log(T/delta)/(2
+rho^2) pulls of its leaf, which no other split shares. So at most R/7 come later.
+
+If there is any, N_t <= 2 + 2 R/7 <= 3 R/7. So N_t <= max(2, R/2) for all t <= T. At t >= sqrt(T) the right side of (8)
+is at least half of R with t for T.
 """
 
 import sys

@@ -1,20 +1,24 @@
-"""The remark on Theorem 1: (6) is at least T + 1, and d sqrt(T) log T is O(T^(3/4) log T) at the paper's rho = 0.3.
+"""Counterexample to the remark on Theorem 1: (6) exceeds T, d sqrt(T) log T is O(T^(3/4) log T), rho = 0.3.
 
-(6) ends in + T + 1, and none of its other terms is negative. So it is O(d sqrt(T) log T), as the remark says, only if
-d, the effective dimension, grows at least like sqrt(T)/log T; at rho = 0.3 d is O(T^(1/4)). d is log det(I +
-M/lambda)/log(1 + T N/lambda), M the NTK matrix of all candidates X_T. Its rank is at most D, the number of different
-ones, its trace a |X_T| at most, a its largest diagonal entry; |X_T| <= T N from some T on, by Lemma 1. So log det(I +
-M/lambda) <= D log(1 + a T N/lambda): d <= D max(1, a). A node of the tree has one candidate, found by optimization.
-With c = (C^2/nu_1^2) log(2/delta) > 0, after the root a split at depth h takes c rho^(-2h) pulls of its own or more.
-There are at most 2^h splits above depth h, and T rho^(2h)/c below, and two nodes a split. As rho^2 <= 1/8, h =
-floor(log_2(T)/4) makes D at most 1 + 2 T^(1/4) + 16 T^(1/4)/c. For a d that does not grow T + 1 is the larger all the
-more.
+The bound (6) ends in + T + 1, and its other terms are not negative. So it is O(d sqrt(T) log T) only if the effective
+dimension d grows at least like sqrt(T)/log T. At the paper's rho = 0.3, d is O(T^(1/4)).
 
-Robust: every constant K, and any C, nu_1, lambda, nu, S, J, delta below 1, any picks of leaves, any kernel with a
-bounded diagonal; any rho up to 2^(-3/2).
+d is log det(I + M/lambda)/log(1 + T N/lambda), with the NTK matrix M of all candidates X_T. Let D be the number of
+different candidates, and a the largest diagonal entry of M. Its rank is at most D, its trace at most a
+X_T
+, and
+X_T
+<= T N from some T on, by Lemma 1. So log det(I + M/lambda) <= D log(1 + a T N/lambda), and d <= D max(1, a). A node has
+one candidate, found by optimization. Let c = (C^2/nu_1^2) log(2/delta) > 0. After the root, a split at depth h takes at
+least c rho^(-2h) pulls of its own. There are at most 2^h splits above depth h, T rho^(2h)/c below, and two nodes a
+split. As rho^2 <= 1/8, h = floor(log_2(T)/4) gives D <= 1 + 2 T^(1/4) + 16 T^(1/4)/c. For a d that does not grow, T + 1
+exceeds it even more.
 
-Objection: T + 1 came from 2 T Gamma-bar and the sum of nu_1 rho^h, which are small. Then (6) should have them: the
-first is small for wide networks, and the second, at these thresholds, can be of the order T^a, a > 1/2.
+Robust: every constant K, any C, nu_1, lambda, nu, S, J, delta below 1, any picks of leaves, any kernel with a bounded
+diagonal, and any rho up to 2^(-3/2).
+
+Objection: T + 1 came from 2 T Gamma-bar and the sum of nu_1 rho^h, which are small. Then (6) should contain them. The
+first is small for wide networks. With these thresholds the second can be of the order T^a, a > 1/2.
 """
 
 import sys
@@ -27,7 +31,7 @@ assert sum(LOG_2**n / [1, 1, 2, 6, 24][n] for n in range(5)) > 2
 
 
 def nodes(slots: int, cost: Fraction) -> Fraction:
-    """The most nodes after T slots if a split at depth h >= 1 takes cost rho^(-2h) pulls and the root's none."""
+    """Return the most nodes after T slots if a split at depth h >= 1 takes cost rho^(-2h) pulls, the root's none."""
     splits, left, depth = Fraction(1), Fraction(slots), 1
     while left > 0:
         here = min(Fraction(2**depth), left / max(1, cost / RATIO ** (2 * depth)))

@@ -1,17 +1,18 @@
-"""Theorem 1, Eq. (6): vacuous; it allows a regret of T + 1 or more, and no policy can lose more than T.
+"""Theorem 1, Eq. (6), is vacuous: it allows a regret of T + 1 or more, but no policy can lose more than T.
 
-A slot's regret f_1^*(x_t^*) - f_1^*(x) is at most 1, as rewards are in [0, 1] (the proof of Lemma 4 has them so
-"through normalization"): R <= T for any policy and any network. (6) ends in T + 1, and its other terms are not
-negative: 3 sqrt(T) and sqrt(d log(1 + T N/lambda) + 2), d the effective dimension, times a bracket in which nu times
-the root, -2 log delta > 0 for delta < 1, (lambda + C_3 T L)(1 - eta w lambda)^(J/2) sqrt(T/lambda) and 2 sqrt(lambda S)
-are each at least 0: eta <= C_1/(T w L + w lambda), as in Lemma 3, gives eta w lambda <= C_1 lambda/(T L + lambda),
-which is at most 1 for C_1 <= 1, or from some T on. So R <= T < T + 1 <= (6), with probability 1.
+Rewards are in [0, 1], as the proof of Lemma 4 has them "through normalization". So a slot's regret f_1^*(x_t^*) -
+f_1^*(x) is at most 1, and R <= T for any policy and any network. (6) ends in T + 1, and its other terms are not
+negative. They are 3 sqrt(T) and sqrt(d log(1 + T N/lambda) + 2), with the effective dimension d, times a bracket. The
+bracket's terms are each at least 0: nu times the root, -2 log delta > 0 for delta < 1, (lambda + C_3 T L)(1 - eta w
+lambda)^(J/2) sqrt(T/lambda), and 2 sqrt(lambda S). For the third, eta <= C_1/(T w L + w lambda), as in Lemma 3, gives
+eta w lambda <= C_1 lambda/(T L + lambda). This is at most 1 for C_1 <= 1, or from some T on. So R <= T < T + 1 <= (6),
+with probability 1.
 
-Robust: rewards in [0, 1] are all that is used. The width, the tree, the effective dimension, delta and J do not matter,
-so that (6) says nothing of Tanbr that is not true of a policy that picks any weights.
+Robust: all rewards in [0, 1], whatever the width, the tree, the effective dimension, delta and J. So (6) says nothing
+about Tanbr that is not true of a policy that picks any weights.
 
-Objection: T + 1 is an estimate of a smaller term, the sum of nu_1 rho^h over the slots. As printed it is T + 1, and the
-remark's order of sqrt(T) log T is read off (6) without it. What the sum can be stands under what holds instead.
+Objection: T + 1 is an estimate of a smaller term, the sum of nu_1 rho^h over the slots. But the printed bound contains
+T + 1, and the remark reads the order sqrt(T) log T off (6) without it. The correction says how large the sum can be.
 """
 
 import sys

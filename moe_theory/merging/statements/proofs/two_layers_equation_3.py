@@ -1,13 +1,13 @@
-"""Below Eq. (3): K = V = 8, w = 64, L = 2, as in the experiments; 1,024 parameters, stated 5,120.
+"""Counterexample below Eq. (3): K = V = 8, w = 64, L = 2 give 1,024 parameters, but the paper says 5,120.
 
-With L = 2, (3) is sqrt(w) theta_2 sigma(theta_1 x), which has no w by w matrix, and the paper's number counts one.
-theta_1 maps K weights to w units, theta_2 maps these to V outputs: w K + V w = 1,024 entries. The number of parameters
-is given as w K + w V + w^2 (L - 1) = 5,120, w^2 = 4,096 too many.
+These are the sizes of the experiments. With L = 2, (3) is sqrt(w) theta_2 sigma(theta_1 x). theta_1 maps K weights to w
+units, and theta_2 maps these to V outputs. So there are w K + V w = 1,024 entries and no w by w matrix. The paper's
+number counts such a matrix: w K + w V + w^2 (L - 1) = 5,120, which is w^2 = 4,096 too many.
 
-Robust: any K, V and w, and any L >= 2: of the L matrices in (3) L - 2 are of size w by w, and the number counts L - 1.
+Robust: any K, V and w, and any L >= 2. Of the L matrices in (3), L - 2 are of size w by w, but the number counts L - 1.
 
-Objection: L may count the hidden layers, as in the work that (3) is from. Then the number is right and (3) has L + 1
-matrices, theta_1 to theta_(L+1): one of the two is a slip, and the statement holds with either put right.
+Objection: L may count the hidden layers, as in the work that (3) is from. Then the number is right, but (3) has L + 1
+matrices, theta_1 to theta_(L+1). One of the two is a slip, and correcting either makes the statement true.
 """
 
 import sys

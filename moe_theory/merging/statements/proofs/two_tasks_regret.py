@@ -1,17 +1,18 @@
-"""The definition of the regret: two tasks, mix (0.7, 0.3); its best weights earn 0.58, and others earn 0.7.
+"""Counterexample to the definition of the regret: its best weights earn 0.58, but others earn 0.7.
 
-The definition takes the mix of the tasks' own best weights, which is a compromise, for the best weights of the mix. Two
-tasks, two experts: task 1 earns f_1(x) = (1 + x_1 - x_2)/2 and task 2 f_2(x) = (1 + x_2 - x_1)/2, K = V = 2. On X = [0,
-1]^2, as the argmax is printed, each has one best point: (1, 0) and (0, 1), which sum to 1. The mix psi_t = (0.7, 0.3)
-applied to them, psi_t argmax f, is (0.7, 0.3); f is (0.7, 0.3) there, and it earns 0.7 * 0.7 + 0.3 * 0.3 = 0.58. But
-(1, 0) earns 0.7, the most on all of X: the weights of the formula are not those with the highest reward, which the
-sentence says they are.
+The definition takes the mix of the tasks' own best weights, a compromise, for the best weights of the mix. Let there be
+two tasks and two experts, K = V = 2. Task 1 earns f_1(x) = (1 + x_1 - x_2)/2 and task 2 earns f_2(x) = (1 + x_2 -
+x_1)/2. On X = [0, 1]^2, as the argmax is printed, each has one best point, (1, 0) and (0, 1). Both points sum to 1. The
+mix psi_t = (0.7, 0.3) applied to them, psi_t argmax f, is (0.7, 0.3). There f is (0.7, 0.3), which earns 0.7 * 0.7 +
+0.3 * 0.3 = 0.58. But (1, 0) earns 0.7, the most on all of X. So the weights of the formula do not have the highest
+reward, although the sentence says so.
 
-Robust: any number of tasks, with f_v(x) = (V - 1 + x_v - the sum of the others)/V: on weights the mix earns 1 - 2/V +
-(2/V) psi'x, and sum psi_v^2 is below the largest psi_v, but for mixes that are uniform over some of the tasks, or one.
+Robust: any number of tasks, with f_v(x) = (V - 1 + x_v - the sum of the others)/V. On weights the mix earns 1 - 2/V +
+(2/V) psi'x. And sum psi_v^2 is below the largest psi_v, except for mixes that are uniform over some of the tasks or on
+one task.
 
-Objection: the words beside it say what is meant. They do: with the mix inside the argmax it holds. As printed a vector
-of V shares multiplies one of K weights, and this is the one reading that makes weights of it.
+Objection: the words next to the formula say what is meant. They do, and with the mix inside the argmax the definition
+is right. As printed, a vector of V shares multiplies one of K weights. Only our reading makes weights of it.
 """
 
 import sys
@@ -22,12 +23,12 @@ PARTS = 20
 
 
 def reward(task: int, weights: tuple[Fraction, ...]) -> Fraction:
-    """f_v(x), v being 0 or 1."""
+    """Return f_v(x) for v = 0 or 1."""
     return (1 + weights[task] - weights[1 - task]) / 2
 
 
 def earned(weights: tuple[Fraction, ...]) -> Fraction:
-    """psi' f(x)."""
+    """Return psi' f(x)."""
     return sum((share * reward(task, weights) for task, share in enumerate(MIX)), Fraction(0))
 
 
