@@ -20,14 +20,14 @@ from moe_theory.cli.output import EXITS, FAILED, UNREAD, brief, discard, refuse,
 from moe_theory.core.errors import DeclarationError, MoeTheoryError, OutputError, require_docstrings
 from moe_theory.core.papers import declared_commands, import_command, parsed_source
 
-_OWN = "Run things of your own"  # where those of papers stand too
+_OWN = "Run your own"  # where those of papers stand too
 _GROUPS = {  # this package's commands by heading; "sweep show" is `show` of sweep.py
-    "See what there is": ("statements", "why", "figures"),
-    "Judge claims": ("verify", "challenge", "explore", "report", "record"),
+    "Read results": ("statements", "why", "figures"),
+    "Test claims": ("verify", "challenge", "explore", "report", "record"),
     _OWN: ("new", "sweep", "sweep show"),
 }
-ABOUT = """moe-theory runs the algorithms of Mixture-of-Experts theory papers by the
-thousand replicates and gives verdicts on their numbered statements."""
+ABOUT = """Test the theorems of Mixture-of-Experts papers by simulation, exact computation
+and proof."""
 COMPLETION = "_MOE_THEORY_COMPLETE"  # the variable by which a shell asks for completions
 
 

@@ -10,7 +10,7 @@ from moe_theory.cli.output import open_console, show_document
 
 @click.command(epilog=examples("moe-theory challenge continual.lemma-11-more-experts --seconds 10"))
 @click.argument("patterns", nargs=-1, metavar="STATEMENT...")
-@click.option("--seconds", default=40.0, help="Time, of each statement, after which nothing new is looked at.")
+@click.option("--seconds", default=40.0, help="Seconds for each statement.")
 @click.option(
     "--reading",
     metavar="NAME",
@@ -21,13 +21,13 @@ from moe_theory.cli.output import open_console, show_document
 @click.option(
     "--error",
     type=float,
-    help="Probability that any flip is false, split evenly over the statements.",
+    help="Probability that any counterexample is false, split evenly over the statements.",
     show_default="5e-05 each, so that 200 have 0.01",
 )
 @click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Folder that keeps each search, to resume from, and for `moe-theory record`.",
+    help="Folder of the searches, from which the same command resumes.",
 )
 @module_option
 @json_option(
@@ -43,11 +43,11 @@ def challenge(
     out: Path | None,
     module: Path | None,
 ) -> None:
-    """Search what statements leave free.
+    """Search for counterexamples in a statement's free parameters.
 
-    Looks for a setting at which a STATEMENT breaks, or is rescued where it is false, in the region that it declares:
-    orders, sizes, scales and laws. What is found is a verdict on a seed of its own, the command that repeats it, and
-    the clause under which the statement holds. Of several, those that leave nothing free are left out.
+    If the STATEMENT is false, it searches for settings where it holds. The search covers the region that the statement
+    declares: orders, sizes, scales and distributions. A counterexample is confirmed on a fresh seed, and the command
+    that repeats it is printed. If you name several statements, those without free parameters are skipped.
     """
     from moe_theory.core.errors import InvalidValueError
     from moe_theory.report.verdicts import searches_document

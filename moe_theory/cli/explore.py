@@ -27,7 +27,7 @@ from moe_theory.cli.output import command_line, open_console, show_document
 @click.option(
     "--error",
     default=0.01,
-    help="Probability that any status of the map is wrong, split evenly over its points.",
+    help="Probability that any verdict of the map is false, split evenly over its points.",
 )
 @module_option
 @out_option("Folder for the picture and the verdicts.", "runs/explore")
@@ -36,7 +36,7 @@ from moe_theory.cli.output import command_line, open_console, show_document
     "(at) and its verdict."
 )
 def explore(claim: str, module: Path | None, out: Path, **asked: Any) -> None:
-    """Map where a claim holds.
+    """Map the settings in which a claim holds.
 
     Tests CLAIM, an id, on a grid over one or two parameters. Writes the map as a picture and all verdicts as JSON into
     OUT.

@@ -32,23 +32,23 @@ from moe_theory.core.errors import InvalidValueError
     "--dims",
     cls=Listed,
     metavar="NAME=VALUE",
-    help="Set a static size, such as num_features=20; repeat it for more, or put commas between.",
+    help="Set a static size, such as num_features=20; repeatable, or separate by commas.",
 )
 @click.option(
     "--rounds", type=int, help="Rounds (or slots, steps) of the runs.", show_default="each figure's own number"
 )
 @click.option("--replicates", type=int, help="Replicates of every cell.", show_default="each figure's own number")
 @seed_option
-@click.option("--format", "forms", default="svg", metavar="FORM,...", help="Of the pictures: svg, pdf or png.")
+@click.option("--format", "forms", default="svg", metavar="FORM,...", help="Format of the pictures: svg, pdf or png.")
 @click.option(
     "--width",
     metavar="LENGTH",
-    help="Width of the pictures, such as 3.25in, 8cm or 80mm; the height follows.",
+    help="Width of the pictures, such as 3.25in, 8cm or 80mm.",
     show_default="each figure's own",
 )
 @click.option("--style", metavar="FILE", help="A Matplotlib style sheet on top of ours, such as mine.mplstyle.")
 @out_option("Folder that gets one folder of figures a paper.", "figures")
-@click.option("--list", "only_list", is_flag=True, help="Only list the figures, without PAPER those of all papers.")
+@click.option("--list", "only_list", is_flag=True, help="List the figures of PAPER, or of all papers.")
 @json_option("a list of the paths written, or with --list the figures' titles by name, without PAPER by paper.")
 def figures(
     paper: str | None,
@@ -61,10 +61,9 @@ def figures(
     only_list: bool,
     **asked: Any,
 ) -> None:
-    """Regenerate a paper's figures with theory drawn over empirics.
+    """Redraw a paper's figures: simulation against theory.
 
-    Draws the figures NAME of PAPER, all of them by default; there is no default PAPER to draw. Writes each as a
-    picture, and the numbers behind it, into OUT/PAPER/.
+    Draws the figures NAME of PAPER, or all of them. Writes each picture and its data into OUT/PAPER/.
     """
     if only_list:
         _list(paper)

@@ -23,11 +23,10 @@ RESERVED = ("all", "overview", "quick")  # what commands mean something else by
 @out_option("Folder that gets the files.", default_words="NAME")
 @json_option("a list of the paths written.")
 def new(kind: str, name: str, out: Path | None) -> None:
-    """Begin a paper of your own: a small distribution that runs, for you to change.
+    """Create a template package for your own paper.
 
-    Writes into OUT what pip needs (pyproject.toml), the paper (NAME/__init__.py: a system, readings, a statement with
-    two claims, a figure), the texts of the statement (NAME/statements.toml), a sweep (sweep.toml) and a test. Nothing
-    is overwritten.
+    Writes into OUT pyproject.toml, the paper (NAME/__init__.py: a system, readings, a statement with two claims, a
+    figure), the statement's texts (NAME/statements.toml), a sweep (sweep.toml) and a test. Nothing is overwritten.
     """
     from moe_theory.plot.document import of_paths
     from moe_theory.plot.markdown import filled

@@ -57,8 +57,8 @@ from_option: Decorator = click.option(
     "--from",
     "folder",
     type=PATH,
-    help="What the run in a folder found, instead.",
-    show_default="the recorded runs",
+    help="Folder of a run whose results are shown.",
+    show_default="published results",
 )
 
 
@@ -81,15 +81,14 @@ def module_option(command: Callable[..., Any]) -> Callable[..., Any]:
 system_option: Decorator = click.option(
     "--system",
     metavar="FILE:NAME",
-    help="An algorithm of your own beside the printed one: NAME = dict(router=...) in a Python file, of parts that the "
-    "paper's `system` takes.",
+    help="Your own algorithm: NAME = dict(router=...) in a Python file, with parts that the paper's `system` takes.",
 )
 
 
 def cluster_option(what: str) -> Decorator:
     """--dask, the address of a cluster, with `what` it does there. Certificates are those of Dask's configuration."""
     told = (
-        f"{what} on a Dask cluster instead: a scheduler's address such as tcp://host:8786, or local:N for N processes. "
+        f"{what} on a Dask cluster: a scheduler's address such as tcp://host:8786, or local:N for N processes. "
         "Whoever controls the scheduler can run any code here and on its workers."
     )
     return click.option("--dask", metavar="ADDRESS", help=told)
@@ -97,7 +96,7 @@ def cluster_option(what: str) -> Decorator:
 
 def set_option(what: str) -> Decorator:
     """--set NAME=VALUE, on top of `what`."""
-    told = f"Set a parameter on top of {what}; repeat it for more, or put commas between."
+    told = f"Set a parameter on top of {what}. Repeatable, or separate by commas."
     return click.option("--set", "settings", cls=Listed, metavar="NAME=VALUE", help=told)
 
 

@@ -24,11 +24,11 @@ BAD_INPUT = 2
 INTERRUPTED = 130
 UNREAD = 141
 EXITS = {
-    DONE: "it ran, whatever the verdicts",
-    FAILED: "cells of `sweep --keep-going` raised errors, or its input ended at a question",
-    BAD_INPUT: "what was asked for cannot be done: standard error says what to change",
-    INTERRUPTED: "it was interrupted (Ctrl-C, SIGTERM): one line says what is kept",
-    UNREAD: "its output is no longer read, as after `| head -1`: nothing is said",
+    DONE: "the command ran, whatever the verdicts",
+    FAILED: "cells of `sweep --keep-going` raised errors, or the input ended at a question",
+    BAD_INPUT: "the request is invalid, and standard error says what to change",
+    INTERRUPTED: "the command was interrupted (Ctrl-C, SIGTERM), and one line says what is saved",
+    UNREAD: "nobody reads the output any more, as after `| head -1`",
 }
 JSON = "moe_theory.json"  # in Click's `meta`: whether the command was given --json
 LONGEST_LINE = 2_000  # characters of an error

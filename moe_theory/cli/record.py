@@ -13,18 +13,15 @@ from moe_theory.cli.output import show_document
 @click.option(
     "--elsewhere",
     is_flag=True,
-    help="The runs, together, are on another data set than the paper's own: keep them beside its record.",
+    help="The runs are on another data set than the paper's own: publish them next to its results.",
 )
 @json_option("a list of the records, each with path, paper, and verdicts or searches, their number.")
 def record(folders: tuple[Path, ...], elsewhere: bool) -> None:
-    """Record what `verify` and `challenge` found of a paper: in its folder, where `why`, `statements` and `report` read
-    it.
+    """Publish the results of `verify` and `challenge` as a paper's results.
 
-    DIR is a folder that they wrote. Verdicts of one paper replace those that it has on the same claims under the
-    same readings, searches those of the same statements, and the others stay, so that a new statement is run alone; a
-    whole run replaces all of them. A record has a verdict or a search a line: compare it by `git diff`. Run at the
-    record's own --seed. Without DIR only the indexes of papers are made again, which `why` and `statements` read in
-    place of Python: after an edit of a paper's Python files.
+    DIR is a folder that they wrote. A verdict replaces the published one on the same claim and reading, and a search
+    that of the same statement. All others stay. Run at the record's own --seed, and compare by `git diff`. Without DIR
+    only the indexes of papers are made again, as is needed after an edit of a paper's Python files.
     """
     from moe_theory.core.papers import ordered_names
     from moe_theory.report import record as records

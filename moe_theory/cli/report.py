@@ -17,16 +17,16 @@ from moe_theory.core.errors import DamagedError
     )
 )
 @click.argument("folders", nargs=-1, metavar="[DIR...]", type=PATH)
-@click.option("--paper", metavar="NAME", help="The paper's recorded verdicts, which come with it, instead of a DIR's.")
-@click.option("--cite", is_flag=True, help="Print BibTeX of this software and of the papers judged, instead.")
+@click.option("--paper", metavar="NAME", help="Report the published results of a paper.")
+@click.option("--cite", is_flag=True, help="Print BibTeX of this software and of the papers tested.")
 @out_option("Folder for the report.", default_words="the first DIR, or runs/papers/NAME")
 @json_option("what report.json holds, in the form of verdicts.json; with --cite schema, papers, version and bibtex.")
 def report(folders: tuple[Path, ...], paper: str | None, cite: bool, out: Path | None) -> None:
-    """Make one self-contained page of what `verify` wrote, or of a paper as it was judged.
+    """Write an HTML report of a run, or of a paper's published results.
 
     DIR, by default runs/verify, holds a verdicts.json, or has subfolders that do. Writes report.html, and report.json
-    with its numbers. Several folders become one report: a later verdict on a claim under a reading replaces an earlier
-    one, and their errors add up.
+    with its numbers. Several folders become one report. A later verdict on the same claim and reading replaces an
+    earlier one, and their errors add up.
     """
     from moe_theory.plot.document import Document, read_written
     from moe_theory.plot.markdown import code, paragraphs

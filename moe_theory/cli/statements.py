@@ -17,7 +17,7 @@ from moe_theory.core.errors import InvalidValueError
     )
 )
 @click.argument("patterns", nargs=-1, metavar="[STATEMENT]...")
-@click.option("--claims", is_flag=True, help="List the claims that test them, and how each is tested, instead.")
+@click.option("--claims", is_flag=True, help="List the claims, and how each is tested.")
 @from_option
 @module_option
 @json_option(
@@ -26,10 +26,10 @@ from moe_theory.core.errors import InvalidValueError
     "--claims a list of the claims, each with id, paper, where, statement, kind, margin and replaced_by."
 )
 def statements(patterns: tuple[str, ...], claims: bool, folder: Path | None, module: Path | None) -> None:
-    """List the statements: their status, from the recorded runs.
+    """List all statements and their status.
 
-    STATEMENT is a paper's name, a statement's such as continual.lemma-8 or 'Lemma 8', a glob, or a claim's id; by
-    default all, with --module the module's.
+    STATEMENT is a paper's name, a statement such as continual.lemma-8 or 'Lemma 8', a glob, or a claim's id. Without it
+    all are listed, or with --module those of the module.
     """
     from moe_theory.report import verdicts
     from moe_theory.report.standing import standing

@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 @click.option(
     "--dry-run",
     is_flag=True,
-    help="Only say what it would take: cells, chunks, compilations, memory, disk.",
+    help="Print what the sweep takes: cells, chunks, compilations, memory, disk.",
 )
 @click.option(
     "--devices",
     type=int,
-    help="Devices of this machine that compute at once.",
+    help="Number of devices of this machine to use.",
     show_default="all there are; of a CPU, its cores",
 )
 @cluster_option("Compute")
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 @click.option(
     "--keep-going",
     is_flag=True,
-    help="Where a cell raises an error go on with the others, list it at the end, and exit with 1.",
+    help="Go on when a cell raises an error, list it at the end, and exit with 1.",
 )
 @click.option("--example", is_flag=True, help="Print a commented specification.")
 @json_option("as `sweep show`; with --dry-run cells, shape, replicates, chunks, bytes and the like.")
@@ -57,11 +57,11 @@ def sweep(
     keep_going: bool,
     example: bool,
 ) -> None:
-    """Run a grid of settings, many replicates each, from a specification.
+    """Run a parameter sweep from a TOML file.
 
-    Finished chunks are saved in OUT as they come. Rerunning, after an interrupt, a crash or a change of the
-    specification, computes only what is missing. The numbers never depend on how it ran. `moe-theory sweep show FOLDER`
-    shows what a sweep's folder holds.
+    Finished chunks are saved in OUT. The same command resumes after an interrupt, a crash or a change of the file, and
+    computes only what is missing. The numbers do not depend on how the sweep ran. `moe-theory sweep show FOLDER` shows
+    its results.
     """
     from moe_theory.sweep import specification as specifications
 
@@ -149,17 +149,15 @@ def _set_cpu_devices(number: int | None) -> None:
 @click.command("sweep show", epilog=examples("moe-theory sweep show runs/grid"))
 @click.argument("folder", metavar="FOLDER", type=PATH)
 @click.option("--to", type=PATH, help="Also write the labelled results there, as .nc.")
-@click.option(
-    "--picture", type=PATH, help="Where to draw the quick look, .svg or .png.", show_default="look.svg in FOLDER"
-)
+@click.option("--picture", type=PATH, help="File of the plot, .svg or .png.", show_default="look.svg in FOLDER")
 @json_option(
     "schema, specification, digest, coverage, round and cells, each with settings, reading and the last round's "
     "statistics."
 )
 def show(folder: Path, to: Path | None, picture: Path | None) -> None:
-    """Show what a sweep's folder holds: a table and a quick look.
+    """Summarize a sweep: table and plot.
 
-    Also while the sweep is still running, or was interrupted.
+    Also while the sweep is running.
     """
     from moe_theory.plot.markdown import code
     from moe_theory.report import sweeps

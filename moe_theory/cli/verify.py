@@ -47,7 +47,7 @@ _JSON = (
     "readings",
     cls=Listed,
     metavar="NAME",
-    help="A reading of the paper, 'all', or 'quick' for a first look; repeat it for more, or put commas between.",
+    help="A reading of the paper, 'all', or 'quick' for one of each paper. Repeatable, or separate by commas.",
     show_default="each paper's defaults",
 )
 @set_option("every reading's own choices, such as signal_scale=5")
@@ -61,13 +61,13 @@ _JSON = (
     "--budget",
     callback=lambda context, option, text: None if text is None else seconds_of(text),
     metavar="TIME",
-    help="Time to spend, such as 90s, 10m or 1h; what is undecided by then stays INCONCLUSIVE.",
+    help="Time to spend, such as 90s, 10m or 1h. Claims that are undecided by then stay INCONCLUSIVE.",
 )
 @seed_option
 @click.option(
     "--error",
     type=float,
-    help="Probability that any verdict is false, split evenly (asymptotic where intervals are).",
+    help="Probability that any verdict is false, split evenly over the verdicts.",
     show_default="0.01, of which each has a fixed part that its paper declares",
 )
 @module_option
@@ -78,16 +78,15 @@ _JSON = (
 @cluster_option("Take samples")
 @json_option(_JSON)
 def verify(out: Path | None, dask: str | None, **asked: Any) -> None:
-    """Judge claims by Monte Carlo.
+    """Test claims by Monte Carlo simulation.
 
-    CLAIM is an id, a glob such as 'continual.theorem-*', a statement, or a paper's name. Without one it takes a first
-    look: a few claims of each paper, in a minute. '*' tests all, and so does --budget alone; --module tests the
-    module's. Replicates double until each claim is decided. Prints a table of verdicts, and saves the samples and
-    verdicts.json, from which rerunning resumes. With --out it also writes a page, report.html, which `moe-theory
-    report` makes of any saved verdicts. Proofs of a paper of your own are run first, and one that
-    fails is refused. Exits with 0 when it ran, whatever the verdicts.
+    CLAIM is an id, a glob such as 'continual.theorem-*', a statement, or a paper's name. Without it a few claims of
+    each paper are tested, in a minute. '*' tests all, and so does --budget alone. With --module the module's claims
+    are tested. Replicates double until each claim is decided. Prints a table, and saves verdicts.json and the
+    samples, so that the same command resumes. With --out it also writes a page, report.html. Proofs of your own
+    paper are run first.
 
-    With --system an algorithm of your own is judged instead, and shown beside what is recorded of the printed one.
+    With --system the claims are tested on your own algorithm, next to the published results.
     """
     is_narrowed = any(asked[name] for name in ("patterns", "module", "system", "budget"))
     first_look = {} if is_narrowed else _first_look()
