@@ -6,12 +6,12 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from moe_theory.core.errors import DamagedError, shortened
-from moe_theory.core.papers import all_papers
+from moe_theory.core.papers import paper_names
 from moe_theory.report import wording
 from moe_theory.report.rendering import to_html
 from moe_theory.runs.files import sealed, unsealed, write_together
 from moe_theory.verification import recorded
-from moe_theory.verification.catalog import answered
+from moe_theory.verification.catalog import answered, answers_for
 from moe_theory.verification.verdict import ID_WORDS, Report, Statement, Status, Verdict, is_id
 
 SCHEMA = "moe-theory/verdicts/6"
@@ -50,7 +50,7 @@ def of_paper(name: str) -> Report:
     """
     statements = answered(name)
     records = recorded.read()
-    papers = [name, *(answering for answering, paper in all_papers().items() if name in paper.answers_for)]
+    papers = [name, *(answering for answering in paper_names() if name in answers_for(answering))]
     if name not in records:
         raise DamagedError(f"no run of {name} is recorded. Run `moe-theory verify {name}`, which writes a report.")
     ids = set().union(*(statement.roles for statement in statements))
