@@ -1,4 +1,4 @@
-"""Words of a statement's card: its verdict, how sure it is, the evidence, and what to type."""
+"""Words of a statement's card: its verdict, its certainty, the evidence, and commands to type."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -100,7 +100,7 @@ def condition(judgement: Judged) -> str:
 
 
 def given(statement: Statement, *, is_short: bool) -> str:
-    """Return the hypotheses of a statement, each as a sentence. If short, without those of most of its paper."""
+    """Return a statement's hypotheses, each as a sentence. A short card leaves out hypotheses of most of its paper."""
     shown = list(statement.hypotheses)
     if is_short and statement.paper in paper_names():
         own = statements(statement.paper)

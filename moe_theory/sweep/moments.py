@@ -35,7 +35,7 @@ class Moments(NamedTuple):
 
 
 def over_replicates(samples: Float[Array, "... B"]) -> Moments:
-    """Moments along the trailing axis, of JAX arrays (inside a scan) or NumPy arrays."""
+    """Return moments along the trailing axis, of JAX arrays (inside a scan) or NumPy arrays."""
     xp = array_namespace(samples)
     mean = xp.mean(samples, axis=-1)
     deviations = samples - mean[..., None]
@@ -49,7 +49,7 @@ def over_replicates(samples: Float[Array, "... B"]) -> Moments:
 
 
 def merge(parts: Iterable[Moments]) -> Moments:
-    """Moments of all samples together, in float64, in the order of `parts`. Raises: InvalidValueError without parts."""
+    """Merge moments of samples, in float64, in the order of `parts`. Raises: InvalidValueError without parts."""
     parts = [Moments(*(np.asarray(leaf, np.float64) for leaf in part)) for part in parts]
     if not parts:
         raise InvalidValueError("there are no moments to merge: run at least one chunk of replicates.")

@@ -1,4 +1,4 @@
-"""Many settings of any system at once, as one labelled dataset in memory; `Sweep` is for those that are kept."""
+"""Many settings of any system at once, as one labelled dataset in memory. `Sweep` saves its results."""
 
 import itertools
 import re
@@ -36,7 +36,7 @@ def vary(
     progress: Progress = automatic,
     **axes: Sequence[Any],
 ) -> "xr.Dataset":
-    """Run a system at every combination of some parameters' values: one program, on all cores, replicates in each.
+    """Run a system at every combination of some parameters' values, as one program on all cores, with replicates.
 
     Replicate i draws the same numbers in every setting, and those of `simulate_batch` with the same seed.
 
@@ -121,7 +121,7 @@ def _arrays(records: PyTree) -> dict[str, Shaped[np.ndarray, "R ... B"]]:
 
 
 def _own_dims(name: str, annotation: str, shape: tuple[int, ...], sizes: dict[str, int]) -> list[str]:
-    """Return the names of an array's own axes: those of its annotated shape, where they mean one size everywhere."""
+    """Return the names of an array's own axes, from its annotated shape, where each name means one size everywhere."""
     match = _SHAPE.search(annotation)
     names = match[1].split() if match else []
     is_fitting = len({*names}) == len(shape) == len(names) and all(map(str.isidentifier, names))
