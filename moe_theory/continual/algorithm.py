@@ -100,7 +100,7 @@ class Parts(NamedTuple):
 
 
 class Learned(NamedTuple):
-    """The experts after a round, and how far those that learned have moved."""
+    """The experts after a round, and the squared lengths of their moves."""
 
     state: Any  # with the new models, the gates as they were
     squared_moves: Float[Array, " k"]  # |w_t - w_{t-1}|^2 of each that learned; 0 in unused rows
@@ -175,14 +175,14 @@ def system(
     Each part is a pure function with the paper's own as default. Values besides `params` are bound in a closure.
 
     Args:
-        stream: what arrives in each round, and how the pool moves.
-        router: scores of the experts; the `Params.num_active` best learn the task. A router with a parameter `key`
+        stream: the arrivals of each round, and the moves of the pool.
+        router: scores of the experts. The `Params.num_active` best learn the task. A router with a parameter `key`
             gets a key of its own in every round.
         fit: the change of an expert's model.
         optimizer: the transformation of the gate's gradient, of a traced learning rate. `optax.sgd` is (9).
         auxiliary: the auxiliary loss's cost for a chosen expert. `balance_cost` is (7).
         locality: the locality loss's cost for a chosen expert, and its memory. `distance_moved` is (6).
-    Source: Algorithm 1 of `continual`; what is drawn, Section 3.1 and Appendix A.2.
+    Source: Algorithm 1 of `continual`, with draws from Section 3.1 and Appendix A.2.
     Raises: InvalidValueError for a locality that is no `Locality`, and from `init` for parameters outside their range.
 
     Examples:
@@ -329,7 +329,7 @@ def learn(
     Args:
         arrival: task () and features (d, s), whose task must be one of the pool's; truth (d,) and targets (s,) of its
             own, where it has any.
-        max_active: static bound of `Params.num_active`; a system takes it from its `Dims`.
+        max_active: static bound of `Params.num_active`. A system takes it from its `Dims`.
         router, fit, auxiliary: as for `system`.
         optimizer, locality: as passed to `begin`.
     Source: Eqs. (1)-(9) and Algorithm 1 of `continual`.

@@ -163,11 +163,11 @@ READINGS: dict[str, Reading] = {
 def gate_drive(params: Params, num_features: int, num_tasks: int | None = None) -> float:
     """Return kappa = eta E|w| E|v|^2 E[beta^2] / M, dimensionless: the move of a gate output in one gate step.
 
-    Expectations of |w| and |v|^2 are those of Gaussian entries (E|w| by the chi distribution's mean). Outputs stay far
+    Expectations of |w| and |v|^2 are for Gaussian entries (E|w| by the chi distribution's mean). Outputs stay far
     apart only above `corrected.critical_drive`.
 
     Args:
-        num_tasks: N; with num_clusters >= N each task is a cluster of its own, and pools have no `cluster_spread`.
+        num_tasks: N. With num_clusters >= N each task is a cluster of its own, and pools have no `cluster_spread`.
             None: fewer clusters than tasks.
 
     Examples:

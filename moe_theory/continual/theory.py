@@ -1,7 +1,7 @@
 """Closed forms as `continual` prints them, right or wrong (see `corrected.py`): Proposition 4, Theorems, Lemmas 11, 16.
 
 The arrivals at expert m see the loads 1, 2, ..., L_t(m), so that each sum over rounds is geometric and costs O(M).
-Given NumPy float64 a function computes in float64; given JAX arrays, traced or not, in their precision.
+Given NumPy float64 a function computes in float64. Given JAX arrays, traced or not, it uses their precision.
 Functions refuse arguments outside the domains beside them (InvalidValueError).
 """
 

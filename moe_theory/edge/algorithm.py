@@ -1,7 +1,7 @@
 """Algorithm 1 of `edge`: a router sends tasks to idle servers, which are busy until they have learned the tasks.
 
-Written for one replicate. A server holds one task at a time in the paper; several where `Dims.max_capacity` or a queue
-at the server allows it.
+Written for one replicate. In the paper a server holds one task at a time. It holds several if `Dims.max_capacity` or a
+queue at the server allows it.
 """
 
 import functools
@@ -81,7 +81,7 @@ class State(NamedTuple):
 
 
 class Info(NamedTuple):
-    """Observables of one round. Models and errors are those after it, without the tasks still pending."""
+    """Observables of one round. Models and errors are as after it, without the tasks still pending."""
 
     task: Annotated[Int[Array, ""], IndexOf("state.pool.truths")]  # n_t
     truth: Float[Array, " p"]  # w_t, the task's own ground truth
@@ -251,7 +251,7 @@ def on_pool(
 ) -> System:
     """Return Algorithm 1 with one explicit network for all replicates: pool, execution delays and server positions.
 
-    Reuse the result: each call compiles its start anew.
+    Reuse the result: each call compiles its start.
 
     Args:
         locality, parts: locality, stream and fit, as `system` has them.
@@ -294,7 +294,7 @@ def learn(
     """Run one round on an explicit arrival, without randomness: gate steps, completions, routing, in this order.
 
     Round t opens with the gate steps of the tasks completed in round t - 1 (with `gate_lag` 0, of tasks completed
-    now). They are stale: their gate probabilities and inputs are those of the round of routing. Servers whose tasks
+    now). They are stale: their gate probabilities and inputs are from the round of routing. Servers whose tasks
     end in round t take their new models and are idle. The arrival goes to the idle server of highest score, which is
     busy in rounds t, ..., t + d - 1. With no server idle, it is dropped and counted, or waits (`Dims.when_busy`).
 

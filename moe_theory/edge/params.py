@@ -1,7 +1,7 @@
 """Static shapes and traced parameters of mobile edge computing, the constraints on each, and readings of the paper,
 which are named choices where the paper is silent or contradicts itself.
 
-What the paper leaves open, and the parameter that decides it:
+Open points of the paper, and the parameters that decide them:
 
 | open | parameter |
 | --- | --- |
@@ -14,7 +14,7 @@ What the paper leaves open, and the parameter that decides it:
 | laws of the delays in Fig. 3, of which only d_u = 10 is given | the laws of `delays` and their bounds |
 | whether a completed task moves the gates in its own round, or in the next as (13) has it | `gate_lag` |
 
-What decides the outcome is `gate_drive`, how far one gate step moves a gate output: with v = w it is so small in Fig. 3
+The outcome depends on `gate_drive`, how far one gate step moves a gate output. With v = w it is so small in Fig. 3
 that nothing specialises within T.
 """
 
@@ -77,7 +77,7 @@ class Dims:
     """Static shapes, for which a program is compiled.
 
     `max_experts`, `max_capacity` and `max_delay` only pad: a run uses `Params.num_experts` servers of capacity
-    `Params.capacity`. Without `max_delay` delays may be of any length; the state then has a slot for every task that
+    `Params.capacity`. Without `max_delay` delays may be of any length. The state then has a slot for every task that
     all servers together may hold.
 
     Raises: InvalidValueError outside 1 <= num_samples < num_features, or for sizes below 1; UnknownNameError for a
@@ -200,7 +200,7 @@ TUNED_EXPERTS = 50  # the M at which a tuned reading has a gate drive of 1
 def gate_drive(params: Params, num_features: int) -> float:
     """Return kappa = eta E|w| E|v|^2 E[beta^2] / M, dimensionless: the move of a gate output in one gate step.
 
-    Expectations of |w| and |v|^2 are those of the reading's laws, with Gaussian entries of truths.
+    Expectations of |w| and |v|^2 are for the reading's distributions, with Gaussian entries of truths.
 
     Examples:
         A tuned reading has a gate drive of 1 in Fig. 3, with 50 experts and 15 features:

@@ -1,8 +1,8 @@
 """Closed forms of `edge` as printed: (16), T1, (22) and (23) of Propositions 1, 2 and 4 and Theorem 1.
 
 The sums over tasks in (22) and (23) are taken through the experts' loads: sum_t r^{L_T^{(m_t)}} = sum_m L_m r^{L_m},
-with |w_t|^2 replaced by its mean. Given NumPy float64 these functions compute in float64; given JAX arrays, traced or
-not, in their precision. The expert numbers of Proposition 1 are for the host alone.
+with |w_t|^2 replaced by its mean. Given NumPy float64 these functions compute in float64. Given JAX arrays, traced or
+not, they use their precision. The expert numbers of Proposition 1 are for the host alone.
 Functions refuse arguments outside the domains beside them (InvalidValueError).
 
 The corrected statements are in `corrected`.

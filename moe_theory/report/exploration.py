@@ -101,6 +101,6 @@ def _draw(figure: "FigureBase", exploration: Exploration) -> None:
 
 
 def _drawable(values: Sequence[float]) -> np.ndarray:
-    """Return numbers that an axis can show; NaN for those that overflow."""
+    """Return numbers that an axis can show, and NaN for numbers that overflow."""
     numbers = np.array(values, np.float64)
     return np.where(np.abs(numbers) < MAX_DRAWN, numbers, np.nan)

@@ -105,8 +105,8 @@ def read_printed(paths: Iterable[str | os.PathLike[str]]) -> Report:
 def merged(reports: Sequence[Report], names: Sequence[str]) -> Report:
     """Return many reports as one, whose errors and budgets of time add up.
 
-    The sum of the errors bounds the probability that any verdict is false, those that were replaced included. Reports
-    of different seeds are not merged: of verdicts that are chosen among seeds no error is known.
+    The sum of the errors bounds the probability that any verdict is false, replaced ones included. Reports of
+    different seeds are not merged, because no error is known for verdicts that are chosen among seeds.
 
     Raises: DamagedError, with the `names` of two that differ in their seeds or precision.
     """

@@ -50,15 +50,15 @@ def figure(
     """Compute and draw a figure of a paper, at its own settings or at yours, as `moe-theory figures` does.
 
     Args:
-        name: "PAPER.FIGURE", as `moe-theory figures --list` has them; "overview.overview" is that of all papers.
-        reading: a name; None takes the paper's first default.
+        name: "PAPER.FIGURE", as in `moe-theory figures --list`. "overview.overview" is the figure of all papers.
+        reading: a name. None takes the paper's first default.
         replicates: None takes the figure's own number.
         seed: of all random numbers.
-        rounds: of the runs (for some figures slots, steps or repetitions); None takes the figure's own number.
+        rounds: of the runs (for some figures slots, steps or repetitions). None takes the figure's own number.
         experts: the numbers M of experts that are drawn.
-        dims: static sizes by name, such as {"num_features": 20}; others stay as in the paper.
+        dims: static sizes by name, such as {"num_features": 20}. Other sizes stay as in the paper.
         settings: parameters by name on top of the reading's choices, such as {"truth_scale": 0.2}.
-        width: inches, or a text such as "8cm"; the height follows. None takes the figure's own size.
+        width: inches, or a text such as "8cm". The height follows. None takes the figure's own size.
         style: a Matplotlib style sheet on top of ours. All words follow its `font.size`.
     Returns: the numbers behind the figure, with the command that computes them in their attributes, and the figure,
         which a notebook shows and `savefig` writes.

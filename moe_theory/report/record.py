@@ -122,8 +122,8 @@ def own(*folders: Path) -> PaperRecord:
     """Return the record of a paper with the runs in these folders: verdicts on every claim, under each of its readings.
     Verdicts in the folders replace recorded verdicts, and the others stay.
 
-    What was run at one seed is no choice among several, so that the errors of the verdicts that stay, and of no others,
-    bound the probability that any of them is false.
+    Runs at one seed are no choice among several. So the errors of the verdicts that stay, and of no others, bound
+    the probability that any of them is false.
 
     Raises: DamagedError for a run of several papers, at another seed or precision than the record, or after which
         a claim of the paper is without a verdict under a reading that others have; DeclarationError for a

@@ -115,8 +115,8 @@ def card(
     """Return the card of a statement as Markdown.
 
     Args:
-        verdicts: those that its status follows from.
-        folder: that of the run that judged it; None for the recorded ones.
+        verdicts: the verdicts that its status follows from.
+        folder: of the run that tested it, None for the recorded runs.
         failing: names of statements that its proof uses and that are false or vacuous.
     """
     statement = judgement.statement

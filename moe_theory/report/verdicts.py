@@ -102,7 +102,7 @@ def first_look_document(report: Report, paths: Sequence[Path], claims: Mapping[s
     """Return a first look at all papers, written to these paths: a row for each claim, statuses, and next steps.
 
     Args:
-        claims: what claims say in a few words, by id.
+        claims: the claims in a few words, by id.
     """
     statements: dict[str, Statement] = {}
     for statement in reversed(report.statements):

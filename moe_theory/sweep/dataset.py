@@ -31,7 +31,7 @@ def dataset(
     """Return the cells of a sweep, as `Results.to_xarray` describes them. Missing values are nan, with a count of 0.
 
     Args:
-        cells: what there is of each: places on the last axis, and arrays by observable.
+        cells: the available data of each cell: places on the last axis, and arrays by observable.
         records: shapes of a recorded round by observable, for each program.
         last: the last axis, of statistics or replicates.
     """

@@ -62,7 +62,7 @@ def build_grid(
     """Return the grid that the axes span, every cell checked by the system itself.
 
     Args:
-        fixed: the specification's values by table and name; the reading is missing where an axis says it.
+        fixed: the specification's values by table and name. The reading is missing if it is an axis.
         keys: where each name is set, on axes too.
     Raises: InvalidValueError or DeclarationError that names the first cell refused.
     """

@@ -1,6 +1,6 @@
 """Moments over replicates: reduced inside a scan in the run's precision, merged on the host in float64.
 
-A chunk of some hundred replicates is centred before it is squared, so float32 loses nothing that matters; merging
+A chunk of some hundred replicates is centred before it is squared, so float32 loses nothing that matters. Merging
 chunks by pairwise update (Chan, Golub and LeVeque 1983; Pebay 2008) in float64 keeps sums over millions exact.
 """
 
@@ -25,7 +25,7 @@ class Moments(NamedTuple):
 
     @property
     def variance(self) -> Shaped[Any, "..."]:
-        """Unbiased sample variance; nan below two samples."""
+        """Unbiased sample variance, nan below two samples."""
         with np.errstate(invalid="ignore", divide="ignore"):
             return np.where(self.count > 1, self.m2 / np.maximum(self.count - 1, 1), np.nan)
 

@@ -1,7 +1,7 @@
 """The chunks of a sweep, as plain data, and the work of a worker on each.
 
 A chunk's name is a digest of everything that decides its numbers. A chunk can be sent anywhere, and the bytes that come
-back are what is saved of it, wherever and in whatever order it was computed.
+back are saved. They do not depend on the place or the order of computation.
 """
 
 import dataclasses

@@ -63,16 +63,16 @@ class Sweep(Specification):
         keep_going: bool = False,
         part: str | None = None,
     ) -> "Results":
-        """Compute what is missing of this sweep in the folder `path`, and return the results. Running again resumes.
+        """Compute the missing part of this sweep in the folder `path`, and return the results. Running again resumes.
 
         Args:
             executor: any `concurrent.futures.Executor` whose workers can import this package. It is left open.
             dask: or a Dask cluster: the address of its scheduler, or "local:N" for N processes. Whoever controls the
-                scheduler can run any code here and on its workers. Certificates are those of Dask's configuration.
+                scheduler can run any code here and on its workers. Certificates are from Dask's configuration.
             devices: or the number of local devices, all of them unless given.
             progress: where it is reported, standard error unless given.
             keep_going: whether to go on where a cell raises an error: `Results.failed` has it, by the cell's name, and
-                the results lack what it had.
+                the results lack the cell's numbers.
             part: a fixed share of the chunks, such as "3/8", for one job of a batch system.
         Raises: OutputError, InvalidValueError, UnknownNameError or WorkersError. What was finished before is saved.
         """
@@ -153,7 +153,7 @@ class Results(Shown):
 
     @property
     def reading(self) -> Reading:
-        """The reading; cells of an axis `reading` have their own."""
+        """The reading. Cells of an axis `reading` have their own."""
         return self.kind.readings[self.sweep.reading or self.kind.default_reading]
 
     @property
@@ -182,7 +182,7 @@ class Results(Shown):
         """Return everything as a labelled dataset in memory.
 
         Dimensions are the grid's axes, `round`, an observable's own axes such as `expert_index`, and `statistic`
-        (float64) or, of a sweep that keeps replicates, `replicate` (in the run's precision; whole numbers of which
+        (float64) or, of a sweep that saves replicates, `replicate` (in the run's precision; whole numbers of which
         some are missing are float64 with nan). Of a zip, whose axis counts from 0, each name is a coordinate.
         """
         import xarray as xr
@@ -258,7 +258,7 @@ class Results(Shown):
     def statistics_of(self, place: int) -> dict[str, Float[np.ndarray, "..."]] | None:
         """Return statistics (R, *own axes, statistics) of the cell at this place, by observable, None if empty.
 
-        Moments merge in the order of chunks; quantiles are exact.
+        Moments merge in the order of chunks. Quantiles are exact.
         """
         pieces = [arrays for _, arrays in self._read(place)]
         if not pieces:

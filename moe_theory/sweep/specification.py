@@ -42,9 +42,9 @@ class Specification(Shown):
 
     Names on axes and in zips are parameters, static sizes, static choices (such as `policy`) or "reading". An axis is
     a list of values, or {"linspace": [a, b], "num": n} or {"logspace": [a, b], "num": n} where a and b are the end
-    VALUES themselves, also of a logspace; for whole numbers they are rounded and repetitions dropped.
+    VALUES themselves, also of a logspace. For whole numbers they are rounded and repetitions dropped.
 
-    What is None or left out gets its default when the specification is made, `chunk_width` excepted.
+    Fields that are None or left out get their defaults when the specification is made, except `chunk_width`.
 
     Raises: DeclarationError, UnknownNameError, InvalidValueError for what cannot be run.
     """
@@ -86,7 +86,7 @@ class Specification(Shown):
 
     @functools.cached_property
     def grid(self) -> Grid:
-        """The axes and the cells, in C order. Raises: as the sweep itself, for what cannot be run."""
+        """The axes and the cells, in C order. Raises: as the sweep itself, if it cannot be run."""
         axes = [GridAxis(name, {name: values}) for name, values in self.axes.items()]
         axes += [GridAxis(name, columns) for name, columns in self.zips.items()]
         fixed: dict[str, dict[str, Any]] = {table: getattr(self, table) for table in TABLES}

@@ -1,7 +1,7 @@
 """Systems that a specification can name: their sizes, parameters, readings, choices and observables.
 
-A specification is plain data, and so is a task that goes to a worker: both name what is registered here, and never
-what to import.
+A specification is plain data, and so is a task that goes to a worker. Both name systems that are registered here,
+and never modules to import.
 """
 
 import dataclasses
