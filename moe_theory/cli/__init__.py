@@ -1,6 +1,4 @@
-"""The command line, on Click. Each command, a file here or a paper's own, is imported when it is asked for; JAX only
-when it runs.
-"""
+"""The command line, on Click. A command, a file here or a paper's own, is imported on request, JAX when it runs."""
 
 import ast
 import functools
@@ -32,7 +30,7 @@ COMPLETION = "_MOE_THEORY_COMPLETE"  # the variable by which a shell asks for co
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Entry point of `moe-theory`: run a command, sys.argv's unless given; exits with a code where it is not 0."""
+    """Run a command, from sys.argv unless given. Entry point of `moe-theory`, which exits with its code unless 0."""
     start_time = time.monotonic()
     if isinstance(sys.stdout, io.TextIOWrapper):  # of a terminal that knows fewer letters, or a folder with odd ones
         sys.stdout.reconfigure(errors="backslashreplace")
@@ -64,7 +62,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _run(words: list[str], start_time: float) -> None:
-    """Run a command. Click's own `main` would end it in words and codes of its own."""
+    """Run a command. Click's own `main` would end it with other messages and exit codes."""
     require_docstrings()
     if COMPLETION in os.environ:
         app.main(words, "moe-theory")
@@ -112,7 +110,7 @@ _COMMANDS = tuple(name for names in _GROUPS.values() for name in names)
 
 @functools.cache
 def groups() -> dict[str, tuple[str, ...]]:
-    """All commands by heading, papers' among them. Raises: DeclarationError for one whose name is taken."""
+    """Return all commands by heading, papers' included. Raises: DeclarationError for a command whose name is taken."""
     for name, (paper, _) in declared_commands().items():
         if name in _COMMANDS:
             raise DeclarationError(f"paper {paper!r} has a command {name!r}, as moe-theory itself has. Rename it.")
@@ -120,12 +118,12 @@ def groups() -> dict[str, tuple[str, ...]]:
 
 
 def commands() -> list[str]:
-    """The names of all commands."""
+    """Return the names of all commands."""
     return [name for names in groups().values() for name in names]
 
 
 def command(name: str) -> click.Command:
-    """The command, imported. Raises: DeclarationError for a paper's that cannot be."""
+    """Return the imported command. Raises: DeclarationError for a paper's command that cannot be imported."""
     if name not in _COMMANDS:
         from moe_theory.cli.papers import command_of  # takes longer to import than help of all commands
 
@@ -146,7 +144,7 @@ def _place(name: str) -> str:
 
 
 def _summary(name: str, limit: int) -> str:
-    """The first sentence of a command's docstring; its module is not imported."""
+    """Return the first sentence of a command's docstring without importing its module."""
     module, _, function = _place(name).partition(":")
     nodes = (node for node in parsed_source(module).body if isinstance(node, ast.FunctionDef) and node.name == function)
     return click.Command(name, help=next(map(ast.get_docstring, nodes), "")).get_short_help_str(limit)

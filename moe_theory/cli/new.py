@@ -46,7 +46,7 @@ def new(kind: str, name: str, out: Path | None) -> None:
 
 
 def template(name: str) -> dict[str, str]:
-    """The files that a paper of this name begins as, by theirs."""
+    """Return the files that a paper of this name starts with, by file name."""
     files = sorted(resources.files("moe_theory.cli").joinpath("template").iterdir(), key=lambda file: file.name)
     texts = {file.name: file.read_text(encoding="utf-8") for file in files if file.is_file()}
     texts[MODULE] = texts.pop(f"{TEMPLATE}.py")
@@ -55,7 +55,7 @@ def template(name: str) -> dict[str, str]:
 
 
 def require_free(name: str) -> None:
-    """Raise DeclarationError unless a paper may have this name, and a module of it hides no other."""
+    """Raise DeclarationError unless a paper may have this name, and a module of this name hides no other."""
     import moe_theory
     from moe_theory.core.papers import paper_names
 

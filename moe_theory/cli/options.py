@@ -1,4 +1,4 @@
-"""Options that several commands have."""
+"""Options shared by several commands."""
 
 import contextlib
 import decimal
@@ -63,7 +63,7 @@ from_option: Decorator = click.option(
 
 
 def module_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """--module, which the error for an unknown statement or claim offers."""
+    """Return --module, which the error for an unknown statement or claim offers."""
 
     @functools.wraps(command)
     def run(**asked: Any) -> None:
@@ -86,7 +86,7 @@ system_option: Decorator = click.option(
 
 
 def cluster_option(what: str) -> Decorator:
-    """--dask, the address of a cluster, with `what` it does there. Certificates are those of Dask's configuration."""
+    """Return --dask, the address of a cluster that does `what`. Certificates are from Dask's configuration."""
     told = (
         f"{what} on a Dask cluster: a scheduler's address such as tcp://host:8786, or local:N for N processes. "
         "Whoever controls the scheduler can run any code here and on its workers."
@@ -95,18 +95,18 @@ def cluster_option(what: str) -> Decorator:
 
 
 def set_option(what: str) -> Decorator:
-    """--set NAME=VALUE, on top of `what`."""
+    """Return --set NAME=VALUE, on top of `what`."""
     told = f"Set a parameter on top of {what}. Repeatable, or separate by commas."
     return click.option("--set", "settings", cls=Listed, metavar="NAME=VALUE", help=told)
 
 
 def out_option(what: str, default: str | None = None, default_words: str | None = None) -> Decorator:
-    """--out, for `what`: at `default`, or else at the place that `default_words` describes."""
+    """Return --out, for `what`, at `default` or at the place that `default_words` describes."""
     return click.option("--out", type=PATH, default=default, help=what, show_default=default_words or True)
 
 
 def json_option(document: str) -> Decorator:
-    """--json, which `output.show` asks for."""
+    """Return --json, which `output.show` reads."""
 
     def keep(context: click.Context, option: click.Parameter, value: bool) -> None:
         context.meta[JSON] = value

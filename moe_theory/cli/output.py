@@ -39,27 +39,27 @@ _BLANKS = "\t\n\N{NO-BREAK SPACE}"
 
 
 def harmless(text: str) -> str:
-    """Text of whoever wrote it, in which no character controls the terminal or turns the direction of a line: such ones
-    are escaped, but for tabs and ends of lines.
+    """Return a text in which no character controls the terminal or turns the direction of a line. Such characters are
+    escaped, except tabs and ends of lines.
     """
     return "".join(letter if letter.isprintable() or letter in _BLANKS else ascii(letter)[1:-1] for letter in text)
 
 
 def brief(text: str) -> str:
-    """The same of a message, which is cut in the middle where it is long: as a rule, text of a user or a library."""
+    """Return a harmless message, cut in the middle where it is long: usually text of a user or a library."""
     text = harmless(text)
     return text if len(text) <= LONGEST_LINE else f"{text[: LONGEST_LINE // 2]} ... {text[-LONGEST_LINE // 2 :]}"
 
 
 def wants_json() -> bool:
-    """Whether the command was given --json, so that standard output is for the document alone."""
+    """Return whether the command was given --json, so that standard output is for the document alone."""
     context = click.get_current_context(silent=True)
     return context is not None and context.meta.get(JSON, False)
 
 
 def open_console() -> "Console":
-    """A console that takes no words for markup, as wide as COLUMNS says, or wide enough for the tables where it is no
-    terminal; of standard output, unless --json has that.
+    """Return a console that takes no words for markup, on standard output, or on standard error with --json. It is as
+    wide as COLUMNS or the terminal, or else wide enough for the tables.
     """
     from rich.console import Console
 
@@ -79,12 +79,12 @@ def print_lines(console: "Console", *lines: object) -> None:
 
 
 def damaged_lines(damaged: Mapping[str, str]) -> list[str]:
-    """A line on each of the first damaged entries, by name."""
+    """Return a line on each of the first damaged entries, by name."""
     return [f"damaged, computed again: {name}: {damaged[name]}" for name in list(damaged)[:MOST_DAMAGED]]
 
 
 def show_document(document: "Document") -> None:
-    """Print a document, as JSON where that is asked for."""
+    """Print a document, as JSON on request."""
     console = open_console()
     if wants_json():
         click.echo(json.dumps(document.to_json(), indent=2))
@@ -119,7 +119,7 @@ def refuse(failure: Exception) -> NoReturn:
 
 
 def discard(*streams: IO[str] | None) -> None:
-    """Drop what streams still hold, which cannot be written: else Python complains at exit."""
+    """Drop the unwritten rest of streams that cannot be written. Otherwise Python complains at exit."""
     for stream in streams:
         if stream is not None:
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
@@ -131,7 +131,7 @@ def stop(reason: str, code: int = INTERRUPTED) -> NoReturn:
 
 
 def stop_at_once(reason: str) -> NoReturn:
-    """As `stop`, also while threads are at work, which Python would wait for."""
+    """Exit as `stop` does, without waiting for threads that are still at work."""
     if threading.active_count() == 1:
         stop(reason)
     click.echo(f"moe-theory: {reason}", err=True)
@@ -140,7 +140,7 @@ def stop_at_once(reason: str) -> NoReturn:
 
 @contextlib.contextmanager
 def stoppable() -> Iterator[Callable[[], bool]]:
-    """Let SIGTERM, which a cluster's queue sends before it kills, end a run like Ctrl-C; whether either has come."""
+    """Let SIGTERM, sent by a cluster's queue before it kills, end a run like Ctrl-C. Yields whether either has come."""
     received: list[int] = []
 
     def interrupt(number: int, _: Any) -> NoReturn:

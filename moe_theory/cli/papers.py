@@ -1,4 +1,4 @@
-"""Click commands of the functions that papers bring, made from their signatures."""
+"""Click commands of functions of papers, made from their signatures."""
 
 import functools
 import inspect

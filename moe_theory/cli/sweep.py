@@ -135,7 +135,7 @@ def _written(results: "Results", path: Path) -> str:
 
 
 def _set_cpu_devices(number: int | None) -> None:
-    """Let JAX see this number of CPU devices; without effect once JAX has started."""
+    """Let JAX see this number of CPU devices, without effect once JAX has started."""
     import jax
 
     from moe_theory.runs.workers import check_devices

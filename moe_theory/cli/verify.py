@@ -107,7 +107,7 @@ def verify(out: Path | None, dask: str | None, **asked: Any) -> None:
 
 
 def _first_look() -> dict[str, str]:
-    """What each paper's first look says, by the claims' ids."""
+    """Return the words of each paper's first look, by the claims' ids."""
     from moe_theory.core.papers import all_papers
 
     return {claim: words for paper in all_papers().values() for claim, words in paper.first_look.items()}
@@ -155,7 +155,7 @@ def request_of(
 def _judge(
     request: "Request", out: Path, *, dask: str | None, has_page: bool
 ) -> tuple["Report", list[Path], list[str]]:
-    """Judge a request, and return the report, the paths that are written, and lines on the samples."""
+    """Test a request, and return the report, the written paths, and lines on the samples."""
     from moe_theory.report import pages, verdicts
     from moe_theory.runs import terminal_progress
     from moe_theory.runs.compilation import keep_programs

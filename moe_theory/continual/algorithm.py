@@ -46,7 +46,7 @@ Stream = Callable[[Key[Array, ""], Dims, Any, Params], tuple[Pool, Arrival, Floa
 
 
 class State(NamedTuple):
-    """Carried from round to round; the checkpoint."""
+    """State carried from round to round, which is the checkpoint."""
 
     pool: Pool
     experts: Float[Array, "M d"]  # local models w^(m)
@@ -100,7 +100,7 @@ class Parts(NamedTuple):
 
 
 class Learned(NamedTuple):
-    """The experts after a round, and how far those that learned have moved."""
+    """The experts after a round, and the squared lengths of their moves."""
 
     state: Any  # with the new models, the gates as they were
     squared_moves: Float[Array, " k"]  # |w_t - w_{t-1}|^2 of each that learned; 0 in unused rows
@@ -112,7 +112,7 @@ Experts = Callable[[Routing], Learned]
 
 
 def balance_cost(visits: Int[Array, " M"], time: Int[Array, ""], params: Params) -> Float[Array, " M"]:
-    """alpha M f_t / t, with f_t(m) of rounds 1..t: an auxiliary cost. Source: Eqs. (7), (30) of `continual`."""
+    """Return alpha M f_t / t, with f_t(m) of rounds 1..t, an auxiliary cost. Source: Eqs. (7), (30) of `continual`."""
     # Without the cast JAX divides integers in float32, even where the run is in float64.
     fractions = visits.astype(jnp.result_type(float)) / (time * params.num_active)
     return params.balance_weight * params.num_experts * fractions / time
@@ -121,10 +121,10 @@ def balance_cost(visits: Int[Array, " M"], time: Int[Array, ""], params: Params)
 def perturbed(
     gate_outputs: Float[Array, " M"], perturbation: Float[Array, " M"], state: Any, arrival: Arrival, params: Params
 ) -> Float[Array, " M"]:
-    """h_m + r_m: the paper's own `Router`. Source: Eq. (1) of `continual`.
+    """Return the scores h_m + r_m, as the paper's own `Router`. Source: Eq. (1) of `continual`.
 
     Examples:
-        A router that has more chance in it:
+        A router with more randomness:
 
         >>> import numpy as np
         >>> from moe_theory import continual
@@ -138,7 +138,7 @@ def perturbed(
 
 
 def stationary(key: Key[Array, ""], dims: Dims, state: Any, params: Params) -> tuple[Pool, Arrival, Float[Array, " M"]]:
-    """Tasks of one pool, all equally likely: the paper's own `Stream`. Source: Definition 1 of `continual`.
+    """Draw tasks of one pool, all equally likely: the paper's own `Stream`. Source: Definition 1 of `continual`.
 
     Examples:
         A stream whose truths shrink by a tenth in every round:
@@ -168,23 +168,22 @@ def system(
     auxiliary: Auxiliary = balance_cost,
     locality: Locality = distance_moved,
 ) -> System:
-    """Algorithm 1 as a `System`. Equal arguments give the same object, so that a program is compiled once.
+    """Return Algorithm 1 as a `System`. Equal arguments give the same object, so that a program is compiled once.
 
-    Every replicate draws a pool of its own; `on_pool` makes all replicates share one.
+    Every replicate draws a pool of its own. `on_pool` makes all replicates share a pool.
 
-    Each part of it is a pure function with the paper's own as default; what it needs beside `params` it closes over.
+    Each part is a pure function with the paper's own as default. Values besides `params` are bound in a closure.
 
     Args:
-        stream: what arrives in each round, and how the pool moves.
-        router: scores of the experts; the `Params.num_active` best learn the task. A router with a parameter `key`
+        stream: the arrivals of each round, and the moves of the pool.
+        router: scores of the experts. The `Params.num_active` best learn the task. A router with a parameter `key`
             gets a key of its own in every round.
-        fit: what an expert's model changes by.
-        optimizer: the transformation of the gate's gradient, of a traced learning rate; `optax.sgd` is (9).
-        auxiliary: what the auxiliary loss costs a chosen expert; `balance_cost` is (7).
-        locality: what the locality loss costs a chosen expert, and remembers; `distance_moved` is (6).
-    Source: Algorithm 1 of `continual`; what is drawn, Section 3.1 and Appendix A.2.
-    Raises: InvalidValueError for a locality that is no `Locality`, and from its `init` for parameters outside their
-        range.
+        fit: the change of an expert's model.
+        optimizer: the transformation of the gate's gradient, of a traced learning rate. `optax.sgd` is (9).
+        auxiliary: the auxiliary loss's cost for a chosen expert. `balance_cost` is (7).
+        locality: the locality loss's cost for a chosen expert, and its memory. `distance_moved` is (6).
+    Source: Algorithm 1 of `continual`, with draws from Section 3.1 and Appendix A.2.
+    Raises: InvalidValueError for a locality that is no `Locality`, and from `init` for parameters outside their range.
 
     Examples:
         >>> import moe_theory as mt
@@ -217,7 +216,7 @@ def system(
 def on_pool(
     dims: Dims, pool: Pool, *, optimizer: Optimizer = optax.sgd, locality: Locality = distance_moved, **parts: Any
 ) -> System:
-    """Algorithm 1 with one explicit pool for all replicates. Reuse the result: each call compiles its start anew.
+    """Return Algorithm 1 with one explicit pool for all replicates. Reuse the result: each call compiles its start.
 
     Args:
         locality, parts: locality, stream, router, fit and auxiliary, as `system` has them.
@@ -251,7 +250,7 @@ def begin(
     optimizer: Optimizer = optax.sgd,
     locality: Locality = distance_moved,
 ) -> State:
-    """The state before round 1: experts and gates are zero.
+    """Return the state before round 1, with zero experts and gates.
 
     Source: Algorithm 1 of `continual`, line 2.
     Raises: InvalidValueError if the pool's shapes are not those of `dims`; InvalidValueError for `params` outside
@@ -321,18 +320,18 @@ def learn(
     auxiliary: Auxiliary = balance_cost,
     locality: Locality = distance_moved,
 ) -> tuple[State, Info]:
-    """One round of Algorithm 1 on an explicit arrival and perturbation: nothing random inside.
+    """Run one round of Algorithm 1 on an explicit arrival and perturbation, without randomness.
 
     The task goes to the expert (with `max_active` > 1, to the `Params.num_active` experts) of highest perturbed gate
-    output; those experts move to the nearest model that fits the samples; then all gates take one gradient step,
+    output. These experts move to the nearest model that fits the samples. Then all gates take one gradient step,
     unless the update has been terminated.
 
     Args:
         arrival: task () and features (d, s), whose task must be one of the pool's; truth (d,) and targets (s,) of its
             own, where it has any.
-        max_active: static bound of `Params.num_active`; a system takes it from its `Dims`.
+        max_active: static bound of `Params.num_active`. A system takes it from its `Dims`.
         router, fit, auxiliary: as for `system`.
-        optimizer, locality: those that `begin` was given.
+        optimizer, locality: as passed to `begin`.
     Source: Eqs. (1)-(9) and Algorithm 1 of `continual`.
     Raises: InvalidValueError for an arrival that does not fit the state or has s >= d, for values outside their range,
         and for a router, fit or locality that returns another shape. Inside a `jax.jit`, where values are unknown, a
@@ -425,14 +424,14 @@ def advance(
     auxiliary: Auxiliary = balance_cost,
     locality: Locality = distance_moved,
 ) -> tuple[Any, Routing, Learned]:
-    """One round of Algorithm 1 whatever the experts and the gate's input are; `learn` is this with linear experts.
+    """Run one round of Algorithm 1 with any experts and any gate input. `learn` is the case of linear experts.
 
     Args:
         state: any NamedTuple with gates, visits, converged, terminated, round, optimizer_state and memory, as `State`
             has them.
-        arrival: what the router and the locality loss are given.
-        params: anything with the fields of `Params` that routing and gate updates read: all but those of pools.
-        experts: what learns the arrival.
+        arrival: the argument of the router and the locality loss.
+        params: anything with the fields of `Params` that routing and gate updates read: all except fields of pools.
+        experts: the functions that learn the arrival.
     Source: Eqs. (1)-(9) and Algorithm 1 of `continual`.
     """
     time = state.round + 1
@@ -482,7 +481,7 @@ def _check_round(state: State, arrival: Arrival, params: Params, max_active: int
 
 
 def locality_cost(squared_moves: Float[Array, " k"], params: Params) -> Float[Array, " k"]:
-    """|w_t - w_{t-1}|^q of experts that moved by these squared distances. Source: Eq. (6) of `continual`."""
+    """Return |w_t - w_{t-1}|^q of experts that moved by these squared distances. Source: Eq. (6) of `continual`."""
     # Not a power, for which no backend has vector instructions; at q = 1 this is the root, to the last bit.
     logs = jnp.log(jnp.maximum(squared_moves, jnp.finfo(squared_moves.dtype).tiny))
     return jnp.sqrt(squared_moves) * jnp.exp((params.locality_power - 1) / 2 * logs)
@@ -491,7 +490,7 @@ def locality_cost(squared_moves: Float[Array, " k"], params: Params) -> Float[Ar
 def flag_converged(
     outputs: Float[Array, " M"], masks: Bool[Array, "k M"], flags: Bool[Array, " M"], params: Params
 ) -> Bool[Array, " M"]:
-    """Convergence flags after a router-learning round: gate outputs within Gamma of a chosen expert's.
+    """Return convergence flags after a router-learning round: gate outputs within Gamma of a chosen expert's.
 
     Gate outputs exclude the perturbation and use the gates before this round's update. Flags accumulate, or under
     `accumulate_flags=False` show this round alone. Source: Algorithm 1, lines 7 and 8, of `continual`.

@@ -1,4 +1,4 @@
-"""Corrections of false or approximate statements of `continual`, by their number; also called `continual.exact`.
+"""Corrections of false or approximate statements of `continual`, by their number, also called `continual.exact`.
 
 Functions refuse arguments outside the domains beside them (InvalidValueError).
 """
@@ -44,9 +44,9 @@ Perturbation = Annotated[float, Within(low=0, open_low=True, why="without it rou
 
 @checked
 def single_expert(pool: Pool, num_samples: Size, num_rounds: Size) -> Exact:
-    """Exact expected metrics for M = 1 and the arrivals of Definition 1: one signal column, the others Gaussian.
+    """Return exact expected metrics for M = 1 and arrivals of Definition 1: one signal column, the others Gaussian.
 
-    Tasks arrive uniformly; the expectation is over tasks and features. Float64; O(N d^3 + T (N d^2 + d^3)).
+    Tasks arrive uniformly. The expectation is over tasks and features. Float64, O(N d^3 + T (N d^2 + d^3)).
 
     Source: `core/single_expert.py`; replaces Proposition 4, (17) and (18), of `continual`.
     Raises: InvalidValueError unless 1 <= num_samples < d; InvalidValueError for a zero signal; InvalidValueError if
@@ -67,7 +67,7 @@ def single_expert(pool: Pool, num_samples: Size, num_rounds: Size) -> Exact:
 
 @checked
 def single_expert_gaussian(pool: Pool, num_samples: Size, num_rounds: Size) -> Exact:
-    """Exact expected metrics for M = 1 if every column of X were Gaussian, the setting of Proposition 4's proof.
+    """Return exact expected metrics for M = 1 if all of X were Gaussian, as in Proposition 4's proof.
 
     Then Pi_n = I and D = d, and with r = 1 - s/d every error is a mean over the truths learned before:
     E|w_t - w_{n_tau}|^2 = r^t W + (1 - r^t - (1-r) r^(t-tau)) Delta. Float64; O(T).
@@ -101,12 +101,12 @@ def given_routes(
     tasks: Annotated[Int[np.ndarray, "T B"], Whole(0)],
     experts: Annotated[Int[np.ndarray, "T B"], Whole(0)],
 ) -> Exact:
-    """Expected metrics of M experts along realised routes, round by round (T, B): which task came, and who had it.
+    """Return expected metrics of M experts along realised routes (T, B): the task and the expert of each round.
 
-    `pool` as states of a batch have it, replicates last. Each expert has the moments of a single one along its own
+    `pool` as states of a batch have it, replicates last. Each expert has the moments of a single expert along its own
     tasks, with one signal column and the others Gaussian. Exact where routes do not depend on features beyond the
-    task, as under a large lambda; under Algorithm 1 the router sees the noise, which moves the mean by about a percent
-    at Fig. 2's sizes. Float64; O(T B d^2), whatever M.
+    task, as under a large lambda. Under Algorithm 1 the router sees the noise, which moves the mean by about a percent
+    at Fig. 2's sizes. Float64, O(T B d^2), whatever M.
 
     Source: `core/single_expert.py`; replaces Theorems 1 and 2, (19) to (22), and Lemma 16, (42), of `continual`.
     Raises: InvalidValueError unless 1 <= num_samples < d; InvalidValueError for a zero signal; InvalidValueError for no
@@ -134,10 +134,10 @@ def route_tilt(
     perturbation_scale: Perturbation,
     num_samples: Size,
 ) -> float:
-    """How far knowing the span of an arrival's features moves the law of its route at most, with gates as they are.
+    """Return a bound on the change of a route's distribution, with fixed gates, if the span of features is known.
 
     In total variation, in the mean over features, at most 1: M^2 (s - 1) (sigma_t / lambda)^2 sum_m |theta_m|^2. For
-    gates that are fixed it bounds what `given_routes` leaves out in a round; it has no first order in sigma_t.
+    fixed gates this bounds the error of `given_routes` in a round. The bound has no first order in sigma_t.
 
     Source: docs/pages/derivations/loads.md, by a change of sign of all noise; beside Theorems 1 and 2 of `continual`.
     Raises: InvalidValueError unless perturbation_scale > 0, and for gates that do not add up to 0 (Lemma 4).
@@ -157,7 +157,7 @@ def route_tilt(
 
 @checked
 def theorem_1(pool_gaps: theory.Gaps, ratio: linear.Ratio, loads: linear.Loads) -> theory.Bound:
-    """Expected metrics after t = sum_m L_m rounds, given the whole loads L_m: (19) and (20) as equalities.
+    """Return expected metrics after t = sum_m L_m rounds, given the loads L_m: (19) and (20) as equalities.
 
     For routes that depend on neither tasks nor features, and columns that are all Gaussian. With W = |w_n|^2 and
     Delta = |w_n - w_n'|^2 in the mean over tasks, an expert with L arrivals adds
@@ -165,8 +165,8 @@ def theorem_1(pool_gaps: theory.Gaps, ratio: linear.Ratio, loads: linear.Loads) 
         t E[G_t]:      L r^L W + (1 - r^L) (L - 1) Delta
         (t-1) E[F_t]:  S (Delta - W) + [(1 - r) (L - 1) - r + r^L] Delta,   S = sum_{l<=L} (r^l - r^L),
 
-    in which (L - 1) for L, and the bracket, are the task's own term that (19) and (20) leave out. A router that keeps
-    a set of tasks to each expert has the gap within a set in place of Delta.
+    in which (L - 1) for L, and the bracket, are the task's own term that (19) and (20) leave out. A router that gives
+    each expert its own set of tasks has the gap within a set in place of Delta.
 
     Source: replaces Theorem 1, (19) and (20), of `continual`; derivation on the site's page on loads.
 
@@ -197,9 +197,9 @@ def blind_limit(
     num_features: Features,
     num_samples: Size,
 ) -> float:
-    """lim E[G_t] in units of |w|^2 for orthonormal truths along their signals, where routes ignore the tasks.
+    """Return lim E[G_t] in units of |w|^2 for orthonormal truths along their signals, if routes ignore the tasks.
 
-    That of one expert, and of any number of them, once each has had many tasks: with D = d - 1, p = d - s, c = p/D and
+    The limit for any number of experts, once each has had many tasks: with D = d - 1, p = d - s, c = p/D and
     b = 1 - 1/N it is 2 + c R - 2 m, m = (1/N)/(1 - b c), R = b (1 - k1)/((1 - b k1)(1 - c) + b k2). Two random tasks
     are 2 b apart.
 
@@ -231,7 +231,7 @@ def random_routing(
     num_experts: Annotated[Real[ArrayLike, "*batch"], Whole(1)],
     rounds: linear.Rounds,
 ) -> theory.Bound:
-    """`theorem_1` in the mean over loads where each task goes to any of M experts with equal chance.
+    """Return the mean of `theorem_1` over loads, if each task goes to each of M experts with equal probability.
 
     With q = 1 - (1 - r)/M, the mean of r^L over a round,
 
@@ -275,7 +275,7 @@ def theorem_2(
     explored_loads: linear.ExploredLoads,
     round: linear.Rounds,
 ) -> theory.Bound:
-    """Theorem 2 with r^(L_tau - L_T1) in the third term of (21) in place of r^(L_t - L_T1 - 1).
+    """Return the bounds of Theorem 2 with r^(L_tau - L_T1) in the third term of (21), not r^(L_t - L_T1 - 1).
 
     (22) is as printed. Arguments and result: as of `theory.theorem_2`.
 
@@ -304,7 +304,7 @@ def theorem_2(
 
 @checked
 def lemma_2(perturbation_scale: Perturbation) -> float:
-    """The least L with |p - p^|_inf <= L |h - h^|_inf for all outputs and any number M >= 2 of experts: 2 / lambda.
+    """Return 2 / lambda, the least L with |p - p^|_inf <= L |h - h^|_inf for all outputs and all M >= 2.
 
     dp_m/dh_m = sum_j c_j and dp_m/dh_j = -c_j with c_j >= 0, and sum_j c_j is 1/lambda times the increase of
     prod_j F(u + (h_m - h_j) / lambda) over u in [0, 1], at most 1. Equal outputs attain it: raise one, lower the rest.
@@ -323,7 +323,7 @@ def lemma_2(perturbation_scale: Perturbation) -> float:
 def routing_probabilities(
     outputs: Annotated[Float[np.ndarray, "*batch M"], Within()], perturbation_scale: Perturbation
 ) -> Float[np.ndarray, "*batch M"]:
-    """P(argmax_j h_j + r_j = m) for independent r_j ~ U[0, lambda], in float64.
+    """Return P(argmax_j h_j + r_j = m) for independent r_j ~ U[0, lambda], in float64.
 
     With its perturbation at u lambda expert m wins with probability prod_j F(u + (h_m - h_j) / lambda), F that of
     U[0, 1]: a piecewise polynomial of degree M - 1 in u, which Gauss-Legendre quadrature integrates exactly.
@@ -357,7 +357,7 @@ def routing_probabilities(
 
 @checked
 def lemma_11(num_sets: Size, num_experts: Size) -> float:
-    """1 - N (1 - 1/N)^M, a lower bound of `coverage_probability` by the union bound.
+    """Return 1 - N (1 - 1/N)^M, a lower bound of `coverage_probability` by the union bound.
 
     Source: replaces the product in the proof of Lemma 11 of `continual`.
 
@@ -371,7 +371,7 @@ def lemma_11(num_sets: Size, num_experts: Size) -> float:
 
 @checked
 def coverage_probability(num_sets: Size, num_experts: Size) -> float:
-    """The probability that M experts, each in one of N sets independently and uniformly, leave no set empty.
+    """Return the probability that M experts, each in one of N sets uniformly at random, leave no set empty.
 
     Source: Lemma 11 of `continual`, which bounds it.
 
@@ -392,7 +392,7 @@ def lemma_16(
     others: Annotated[Float[Numbers, "N d"], Within()],
     num_samples: Size,
 ) -> Float[Array, " N"]:
-    """E |w' - w_n|^2 for every truth w_n in `others`, once an expert w has learned a task (`truth`, `signal`).
+    """Return E |w' - w_n|^2 for each truth w_n in `others`, after an expert w learns a task (`truth`, `signal`).
 
     w' - w_n = (I - P)(w - w_n) + P b with b = truth - w_n, the two parts orthogonal, and I - P is a projector that is
     uniformly random inside the signal's complement, of rank d - s out of d - 1 dimensions.

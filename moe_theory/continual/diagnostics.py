@@ -1,4 +1,4 @@
-"""Algorithm 1 with more on show than `Info`, as its lemmas need; a round is described with the gates that routed it.
+"""Algorithm 1 with more observables than `Info`, for its lemmas. A round is described with the gates that routed it.
 
 Tasks n (M > N) and clusters k (M < N) are one case: with K >= N every task is a cluster of its own.
 """
@@ -24,7 +24,7 @@ from moe_theory.core.tasks import Arrival, select_row
 
 
 class GateSteps(NamedTuple):
-    """Effect of a round's gradient on the gates, also once their update is terminated; sizes of the gates."""
+    """Effect of a round's gradient on the gates, also after their update ends, and sizes of the gates."""
 
     least_balance_gradient: Float[Array, ""]  # min over experts of |auxiliary loss's gradient in theta^(m)|_inf
     largest_gradient: Float[Array, ""]  # max over experts of the task loss's
@@ -38,7 +38,7 @@ class GateSteps(NamedTuple):
 
 
 class Costs(NamedTuple):
-    """What the losses charge the expert that was chosen; 0 for all others."""
+    """Costs that the losses charge the chosen expert, 0 for all others."""
 
     locality: Float[Array, " M"]  # (6), or a locality loss of one's own
     balance: Float[Array, " M"]  # (7), or an auxiliary loss of one's own
@@ -65,7 +65,7 @@ def _costs(
 
 @of_parts(like=system, only=("router", "fit", "auxiliary", "locality"))
 def system_with_gate_steps(dims: Dims, **parts: Any) -> System:
-    """Algorithm 1 as a `System` whose info is `GateSteps`; it draws and learns exactly as `continual.system` does."""
+    """Return Algorithm 1 as a `System` with `GateSteps` as info. It draws and learns exactly as `continual.system`."""
 
     def step(key: Key[Array, ""], state: State, params: Params) -> tuple[State, GateSteps]:
         arrival, perturbation = draw(key, dims, state.pool, params)
@@ -76,7 +76,7 @@ def system_with_gate_steps(dims: Dims, **parts: Any) -> System:
 
 
 def gate_steps(arrival: Arrival, after: State, info: Info, params: Params, costs: Costs) -> GateSteps:
-    """The gate step of a round of switch routing, from what the round showed and the state after it."""
+    """Return the gate step of a round of switch routing, from the round's observables and the state after it."""
     gate_input = jnp.sum(arrival.features, axis=1)
     slopes = gating.gate_slopes(info.gate_probabilities, costs.locality + costs.balance)
     exists = jnp.arange(slopes.shape[0]) < params.num_experts
@@ -113,7 +113,7 @@ _ROUND = property(lambda self: self.state.round)
 
 
 class TrackedState(NamedTuple):
-    """The algorithm's state, and its experts at T1."""
+    """The algorithm's state with its experts at T1."""
 
     state: State
     explored: Float[Array, "M d"]  # experts after round T1
@@ -164,7 +164,7 @@ WINDOW = 20  # rounds at whose end, t_1, gaps are averaged, or that are looked a
 
 
 class Tally(NamedTuple):
-    """The algorithm's state, and what its rounds have shown so far: for runs too long to record."""
+    """The algorithm's state with a summary of its rounds so far, for runs too long to record."""
 
     state: State
     begun: Float[Array, "M d"]  # experts after round T1 + 1
@@ -224,8 +224,8 @@ def system_with_tally(dims: Dims, **parts: Any) -> System:
 
 
 def with_common_part(base: System, truths: float = 0.0) -> System:
-    """The system with so much more in each entry of all truths, and 1 in those of all signals: they differ as before.
-    For systems whose start makes nothing else of the pool.
+    """Return the system with a common part added to each entry of all truths, and 1 to each entry of all signals.
+    Differences stay as before. Only for systems whose start makes nothing else of the pool.
     """
 
     def init(key: Key[Array, ""], params: Params) -> Any:
@@ -239,7 +239,7 @@ def with_common_part(base: System, truths: float = 0.0) -> System:
 
 
 class Paired(NamedTuple):
-    """The algorithm's state and the reduced model's, of the same draws."""
+    """The algorithm's state with the reduced model's, for the same draws."""
 
     state: State
     reduced: reduced.State
@@ -258,7 +258,7 @@ class PairedRoutes(NamedTuple):
 
 @functools.lru_cache
 def system_beside_reduced(dims: Dims) -> System:
-    """Algorithm 1 and `continual.reduced`, which share pool, tasks, features and perturbations."""
+    """Return Algorithm 1 and `continual.reduced`, which share pool, tasks, features and perturbations."""
     plain, simpler = system(dims), reduced.system(dims)
 
     def init(key: Key[Array, ""], params: Params) -> Paired:
@@ -276,7 +276,7 @@ def system_beside_reduced(dims: Dims) -> System:
 
 
 class Expecting(NamedTuple):
-    """The algorithm's state, and what is expected of each expert given the tasks that it had (`core/expected.py`)."""
+    """The algorithm's state with the expected state of each expert, given its tasks (`core/expected.py`)."""
 
     state: State
     errors: Float[Array, "M N"]
@@ -287,8 +287,8 @@ class Expecting(NamedTuple):
 
 
 def system_with_expected_costs(dims: Dims) -> System:
-    """Algorithm 1 where the locality loss charges about (E|w_t - w_{t-1}|^2)^0.5 given the routes, as the reduced model
-    does: costs depend on routes and pool alone, and tell nothing of the features that experts have met.
+    """Return Algorithm 1 where the locality loss charges about (E|w_t - w_{t-1}|^2)^0.5 given the routes. As in the
+    reduced model, costs depend on routes and pool alone, not on the features that experts have met.
     """
 
     def expected(move: Move, memory: Array, arrival: Arrival, params: Params) -> tuple[Array, Array]:
@@ -319,7 +319,7 @@ def system_with_expected_costs(dims: Dims) -> System:
 
 
 class EndlessTally(NamedTuple):
-    """The state while the gates learn for ever, and what its rounds up to t_1 have shown so far."""
+    """The state while the gates learn forever, with a summary of its rounds up to t_1."""
 
     state: State
     is_ordered: Bool[Array, ""]  # (40) in all rounds past T1
@@ -362,7 +362,7 @@ def system_with_endless_tally(dims: Dims, **parts: Any) -> System:
 
 
 def set_of_task(state: State, task: Int[Array, ""]) -> Bool[Array, " M"]:
-    """The experts whose set is that of the task's cluster."""
+    """Return the experts whose set is the set of the task's cluster."""
     is_task = jnp.arange(state.pool.clusters.shape[0]) == task
     return expert_sets(state) == jnp.sum(jnp.where(is_task, state.pool.clusters, 0))
 
@@ -372,7 +372,7 @@ def signal_outputs(state: State) -> Float[Array, "M N"]:
 
 
 def expert_sets(state: State) -> Int[Array, " M"]:
-    """The cluster of the signal that each gate's output is largest for; the lowest on ties. Source: Eq. (11)."""
+    """Return the cluster of the signal with the largest output of each gate, the lowest on ties. Source: Eq. (11)."""
     drives = signal_outputs(state)
     is_best = drives == jnp.max(drives, axis=1, keepdims=True)
     return jnp.min(jnp.where(is_best, state.pool.clusters[None, :], drives.shape[1]), axis=1).astype(jnp.int32)
@@ -381,7 +381,7 @@ def expert_sets(state: State) -> Int[Array, " M"]:
 def is_separated(
     drives: Float[Array, "M N"], sets: Int[Array, " M"], exists: Bool[Array, " M"], clusters: Int[Numbers, " N"]
 ) -> Bool[Array, ""]:
-    """Whether every expert's probability is larger for all signals of its set than for all others. Source: (33)."""
+    """Return whether every expert's probability is larger for signals of its set than for others. Source: (33)."""
     logits = jnp.where(exists[:, None], drives, -jnp.inf)
     probabilities = drives - jax.nn.logsumexp(logits, axis=0, keepdims=True)
     is_own = sets[:, None] == clusters[None, :]
@@ -392,7 +392,7 @@ def is_separated(
 def probability_gap(
     drives: Float[Array, "M N"], exists: Bool[Array, " M"], clusters: Int[Numbers, " N"]
 ) -> Float[Array, ""]:
-    """The largest difference of an expert's probabilities for signals of two clusters. Source: (35)."""
+    """Return the largest difference of an expert's probabilities for signals of two clusters. Source: (35)."""
     probabilities = jax.nn.softmax(jnp.where(exists[:, None], drives, -jnp.inf), axis=0)
     gaps = jnp.abs(probabilities[:, :, None] - probabilities[:, None, :])
     return jnp.max(jnp.where(clusters[:, None] != clusters[None, :], gaps, 0))
@@ -401,14 +401,14 @@ def probability_gap(
 def is_ordered(
     drives: Float[Array, "M N"], sets: Int[Array, " M"], exists: Bool[Array, " M"], clusters: Int[Numbers, " N"]
 ) -> Bool[Array, ""]:
-    """Whether for every signal the members of its set are above all other experts. Source: (40)."""
+    """Return whether for every signal the members of its set are above all other experts. Source: (40)."""
     is_own = (sets[:, None] == clusters[None, :]) & exists[:, None]
     least = jnp.min(jnp.where(is_own, drives, jnp.inf), axis=0)
     return jnp.all(least > jnp.max(jnp.where(is_own | ~exists[:, None], -jnp.inf, drives), axis=0))
 
 
 def set_gap(outputs: Float[Array, " M"], members: Bool[Array, " M"]) -> Float[Array, ""]:
-    """The largest gap of two outputs in a set, 0 in an empty one."""
+    """Return the largest gap of two outputs in a set, 0 in an empty set."""
     spread = jnp.max(jnp.where(members, outputs, -jnp.inf)) - jnp.min(jnp.where(members, outputs, jnp.inf))
     return jnp.where(jnp.any(members), spread, 0)
 

@@ -1,4 +1,4 @@
-"""Runs that statements and figures share, what statements suppose of them, and what several of them measure.
+"""Runs that statements and figures share, with assumptions of statements, and measurements that several of them use.
 
 "With probability 1 - o(1)" is read as at least 1 - delta, delta = 0.05, at the smallest sigma_0 of a grid.
 """
@@ -44,7 +44,7 @@ LIKELY, UNLIKELY = (limit_probability(to=limit, margin=FAILURE) for limit in (1,
 
 
 def gate_span(state: State, info: Info) -> Float[Array, ""]:
-    """Largest |h_m - h_m'| of all experts."""
+    """Return the largest |h_m - h_m'| of all experts."""
     del state
     exists = info.gate_probabilities > 0
     highest = jnp.max(jnp.where(exists, info.gate_outputs, -jnp.inf))
@@ -86,7 +86,7 @@ MANY = cell_name(20)
 
 
 def figure_2(setting: Mapping[str, Any]) -> Experiment:
-    """Fig. 2's runs, with d and s of a setting or as the paper has them."""
+    """Return Fig. 2's runs, with d and s of a setting or of the paper."""
     dims = dataclasses.replace(FIGURE_2_DIMS, **setting)
     return Experiment(
         name="figure-2",
@@ -110,7 +110,7 @@ FIGURE_2 = figure_2({})
 
 @programs.jit
 def start_on_shared_pools(seed_key: Key[Array, ""], replicates: Int[Array, " B"], params: Params) -> State:
-    """Initial states in which replicate i has pool i mod `NUM_POOLS`, drawn by a replicate of that number + 2^31."""
+    """Return initial states. Replicate i has pool i mod `NUM_POOLS`, drawn by replicate (i mod `NUM_POOLS`) + 2^31."""
 
     def start(key: Key[Array, ""], params: Params) -> State:
         pool = draw_pool(key, SINGLE_DIMS.num_tasks, SINGLE_DIMS.num_features, params)
@@ -181,7 +181,7 @@ RETURN_POWER = 0.75  # of sigma_0^-1 in t_2
 
 
 def stage_rounds(params: Params, power: float = 0.0) -> int:
-    """ceil(M / eta sigma_0^-power), in rounds: T1 at power 0, T2 and t_1 at `T2_POWER`, t_2 at `RETURN_POWER`."""
+    """Return ceil(M / eta sigma_0^-power) rounds: T1 at power 0, T2 and t_1 at `T2_POWER`, t_2 at `RETURN_POWER`."""
     quotient = float(params.num_experts) / float(params.learning_rate) * float(params.truth_scale) ** -power
     return int(ceil_to_rounds(quotient))
 
@@ -222,7 +222,7 @@ def router_cell(scale: float, variant: str = "") -> str:
 
 
 def router_rate_cell(rate: float) -> str:
-    """The name of a cell of the grid of learning rates; one of them lies on the grid of scales."""
+    """Return the name of a cell of the grid of learning rates. One cell lies on the grid of scales."""
     return router_cell(ROUTER_SCALE) if rate == ROUTER_SCALE**0.5 else f"eta = {rate}"
 
 
@@ -231,7 +231,7 @@ def router_experts_cell(number: int, variant: str = "") -> str:
 
 
 def router_params(scale: float, **changes: float) -> dict[str, float]:
-    """Algorithm 1's parameters at sigma_0 = `scale`, without clusters and with M > N unless changed."""
+    """Return Algorithm 1's parameters at sigma_0 = `scale`, without clusters and with M > N unless changed."""
     return {
         "num_experts": ROUTER_MANY,
         "num_clusters": ROUTER_DIMS.num_tasks,
@@ -313,7 +313,7 @@ def specialization_cell(num_experts: int, scale: float) -> str:
 
 
 def specialization_params(num_experts: int, scale: float) -> dict[str, Any]:
-    """Overrides that make sigma_0 `scale` and keep to the orders of Algorithm 1's input line."""
+    """Return overrides with sigma_0 = `scale` that keep to the orders of Algorithm 1's input line."""
     ratio = scale / SIGMA_0
     figure_2 = Params()
     return {
@@ -363,7 +363,7 @@ SPECIALIZATION = Experiment(
 
 
 def without_termination(setting: Mapping[str, Any]) -> Experiment:
-    """The same while gates are never fixed, with the sizes of a setting."""
+    """Return the specialization runs with gates that are never fixed, and the sizes of a setting."""
     dims = dataclasses.replace(SPECIALIZATION_DIMS, **setting)
     cells = _specialization_cells(*SPECIALIZATION_SCALES, terminate=False)
     options = {"name": "no-termination", "dims": dims, "cells": cells, "of": without_termination}
@@ -405,8 +405,8 @@ def _limit(
     changes: Callable[[float], Mapping[str, Any]] = lambda scale: {},
     **about: Any,
 ) -> tuple[Selection, Selection]:
-    """Runs over a grid of sigma_0, with more experts than tasks and with fewer. Their lengths follow T1, rounded up to
-    as few numbers as there are scales; results depend on them. Parameters may change with sigma_0 in another way.
+    """Return runs over a grid of sigma_0, with more experts than tasks and with fewer. Lengths follow T1, rounded up to
+    as many numbers as scales, and results depend on them. `changes` gives parameters that change otherwise.
     """
 
     def of(setting: Mapping[str, Any]) -> Experiment:
@@ -427,7 +427,7 @@ def _limit(
 
 
 def over_scales(experiment: Experiment, scales: Sequence[float]) -> tuple[Selection, Selection]:
-    """The runs of an experiment over sigma_0, with more experts than tasks and with fewer."""
+    """Return the runs of an experiment over sigma_0, with more experts than tasks and with fewer."""
     many, few = (
         experiment.over({specialization_cell(number, scale): scale for scale in scales})
         for number in (MANY_EXPERTS, FEW_EXPERTS)
@@ -475,7 +475,7 @@ SLOW_RETURN_SCALES = (0.0015, 0.005, 0.015, 0.05)
 
 
 def slow_gates(factor: float) -> Callable[[float], Mapping[str, Any]]:
-    """eta = factor sigma_0^1.25: as large as keeps gaps well inside lambda, so that runs are as short as can be."""
+    """Return eta = factor sigma_0^1.25, as large as keeps gaps well inside lambda, so that runs are short."""
     return lambda scale: {"terminate": False, "learning_rate": factor * scale**1.25, "signal_law": PROPORTIONAL}
 
 
@@ -493,7 +493,7 @@ COVERED = f"{COVERAGE_SETS} sets"
 
 
 def _coverage(name: str, members: int, setting: Mapping[str, Any], of: Callable[..., Experiment]) -> Experiment:
-    """Exploration with as many tasks and with sigma_0 as a setting has them, or as recorded; so many to a cluster."""
+    """Return exploration runs with a setting's number of tasks and sigma_0, or as recorded, `members` a cluster."""
     tasks = setting.get("num_tasks", members * COVERAGE_SETS)
     scale = setting.get("sigma_0", COVERAGE_SCALE)
     sets = tasks // members
@@ -515,12 +515,12 @@ def _coverage(name: str, members: int, setting: Mapping[str, Any], of: Callable[
 
 
 def coverage(setting: Mapping[str, Any]) -> Experiment:
-    """Exploration with as many tasks as a setting has, each a set of its own, and its sigma_0, or as recorded."""
+    """Return exploration runs with a setting's number of tasks, each a set, and its sigma_0, or as recorded."""
     return _coverage("coverage", 1, setting, coverage)
 
 
 def coverage_of_clusters(setting: Mapping[str, Any]) -> Experiment:
-    """The same with fewer experts than tasks, of which six make a cluster, and a set."""
+    """Return exploration runs with fewer experts than tasks, where six tasks make a cluster and a set."""
     return _coverage("coverage-clusters", MEMBERS, setting, coverage_of_clusters)
 
 
@@ -534,7 +534,7 @@ DRIVES = (0.01, 0.1, 1.0, 10.0, 100.0)  # kappa / lambda, of Fig. 2's pools
 
 
 def with_drive(params: Params, ratio: float, dims: Dims = FIGURE_2_DIMS) -> Params:
-    """The same with the signals' scale at which kappa / lambda is `ratio`."""
+    """Return the parameters with the signals' scale at which kappa / lambda is `ratio`."""
     unit = gate_drive(params._replace(signal_scale=1.0), dims.num_features, dims.num_tasks)
     return params._replace(signal_scale=float(np.sqrt(ratio * float(params.perturbation_scale) / unit)))
 
@@ -600,7 +600,7 @@ FIGURE_9 = Experiment(
 
 
 def pools_of(run: Run, count: int | None = None) -> list[Pool]:
-    """The pools of the first `count` replicates of a run (None: of all), in float64."""
+    """Return the pools of the first `count` replicates of a run (None: of all), in float64."""
     pool = run.state.pool
     truths = np.asarray(pool.truths, np.float64)
     signals = np.asarray(pool.signals, np.float64)
@@ -608,7 +608,7 @@ def pools_of(run: Run, count: int | None = None) -> list[Pool]:
 
 
 def shared_pools_of(run: Run) -> tuple[list[Pool], Int[np.ndarray, " B"]]:
-    """The pools that the replicates of a run share, and which of them each replicate has."""
+    """Return the pools that the replicates of a run share, and the index of each replicate's pool."""
     _, first, places = np.unique(run.replicates % NUM_POOLS, return_index=True, return_inverse=True)
     pools = pools_of(run, int(first.max()) + 1)
     return [pools[place] for place in first], places
@@ -619,18 +619,18 @@ def gaps_of(run: Run) -> theory.Gaps:
 
 
 def task_gap(run: Run) -> Float[np.ndarray, " B"]:
-    """Delta, the mean squared distance of two random tasks."""
+    """Return Delta, the mean squared distance of two random tasks."""
     return np.asarray(gaps_of(run).task_gap)
 
 
 def loads_of(run: Run) -> tuple[Float[np.ndarray, "R B M"], Float[np.ndarray, "R B M"]]:
-    """Loads L_t(m) and explored loads at the recorded rounds, experts last, as the closed forms take them."""
+    """Return loads L_t(m) and explored loads at the recorded rounds, experts last, as the closed forms take them."""
     loads, explored = (np.moveaxis(leaf, 1, -1) for leaf in (run.records.loads, run.records.explored_loads))
     return loads.astype(np.float64), explored.astype(np.float64)
 
 
 def bounds_of(run: Run, dims: Dims, theorem: Callable[..., theory.Bound] = theory.theorem_1) -> theory.Bound:
-    """A theorem's bounds for each replicate, from its pool and realised loads alone: arrays (R, B)."""
+    """Return a theorem's bounds for each replicate, from its pool and realised loads alone: arrays (R, B)."""
     ratio = theory.overparameterization_ratio(dims.num_features, dims.num_samples)
     return theorem(gaps_of(run), ratio, *loads_of(run), run.rounds[:, None])
 
@@ -638,7 +638,7 @@ def bounds_of(run: Run, dims: Dims, theorem: Callable[..., theory.Bound] = theor
 def printed(
     name: str, *rounds: int, form: Callable[..., theory.Bound] = theory.theorem_1
 ) -> Callable[[Run], np.ndarray]:
-    """What a theorem says of a metric at some of the rounds that runs of Fig. 2's sizes have recorded (V, B)."""
+    """Return a theorem's values of a metric at some recorded rounds of runs of Fig. 2's sizes (V, B)."""
 
     def values(run: Run) -> np.ndarray:
         bound_value = getattr(bounds_of(run, run.dims, form), name)
@@ -649,7 +649,7 @@ def printed(
 
 @functools.lru_cache(maxsize=2 * NUM_POOLS)  # of two readings: each look at each claim asks for those it has again
 def exact_of_pool(truths: bytes, signals: bytes, num_tasks: int, num_samples: int, num_rounds: int) -> corrected.Exact:
-    """Exact single-expert metrics in each round; the pool as the bytes of its float64 arrays (N, d)."""
+    """Return exact single-expert metrics in each round. The pool is given as bytes of its float64 arrays (N, d)."""
     truth_rows, signal_rows = (np.frombuffer(buffer).reshape(num_tasks, -1) for buffer in (truths, signals))
     return corrected.single_expert(Pool(truth_rows, signal_rows, np.arange(num_tasks)), num_samples, num_rounds)
 
@@ -663,34 +663,34 @@ def exact_of(run: Run) -> corrected.Exact:
 
 
 def given_routes_of(run: Run) -> corrected.Exact:
-    """Expected metrics in each round of a run, given the tasks and routes of all rounds (T, B)."""
+    """Return expected metrics in each round of a run, given the tasks and routes of all rounds (T, B)."""
     assert len(run.records.task) == run.rounds[-1], "a run that records every round"
     return corrected.given_routes(run.state.pool, run.dims.num_samples, run.records.task, run.records.expert)
 
 
 def expected(name: str, *rounds: int) -> Callable[[Run], np.ndarray]:
-    """Expectation of a metric after some rounds, given the tasks and routes of a run (V, B)."""
+    """Return the expectation of a metric after some rounds, given the tasks and routes of a run (V, B)."""
     return lambda run: getattr(given_routes_of(run), name)[np.array(rounds) - 1]
 
 
 def effective_experts(loads: Float[np.ndarray, "R M B"]) -> Float[np.ndarray, "R B"]:
-    """exp of the entropy of the loads' shares: M for even loads, 1 if one expert has them all."""
+    """Return exp of the entropy of the loads' shares: M for even loads, 1 if one expert has them all."""
     shares = loads / np.maximum(loads.sum(axis=1, keepdims=True), 1)
     return np.exp(-np.sum(shares * np.log(np.where(shares > 0, shares, 1)), axis=1))
 
 
 def recorded(run: Run, name: str, first: int, last: int) -> np.ndarray:
-    """A recorded number in rounds `first` to `last` (R, B) of a run that records every round."""
+    """Return a recorded number in rounds `first` to `last` (R, B) of a run that records every round."""
     return getattr(run.records, name)[first - 1 : last].astype(np.float64)
 
 
 def explored(run: Run, name: str) -> np.ndarray:
-    """A recorded number in the rounds 1, ..., T1 (T1, B)."""
+    """Return a recorded number in the rounds 1, ..., T1 (T1, B)."""
     return recorded(run, name, 1, stage_rounds(run.params))
 
 
 def metric(name: str, *rounds: int) -> Callable[[Run], np.ndarray]:
-    """A recorded metric at some of the recorded rounds, or at all of them (V, B)."""
+    """Return a recorded metric at some of the recorded rounds, or at all of them (V, B)."""
 
     def values(run: Run) -> np.ndarray:
         rows = np.searchsorted(run.rounds, rounds) if rounds else slice(None)
@@ -700,7 +700,7 @@ def metric(name: str, *rounds: int) -> Callable[[Run], np.ndarray]:
 
 
 def final(name: str) -> Callable[[Run], np.ndarray]:
-    """A recorded number in the last round (B,)."""
+    """Return a recorded number in the last round (B,)."""
     return lambda run: getattr(run.records, name)[-1].astype(np.float64)
 
 
@@ -709,17 +709,17 @@ def at_rounds(*rounds: int) -> list[str]:
 
 
 def by_rounds(experiment: Experiment, cell: str, *rounds: int) -> Selection:
-    """One run, whose components are rounds."""
+    """Return one run, whose components are rounds."""
     return Selection(experiment, (cell,), tuple(at_rounds(*rounds)))
 
 
 def router_learning(run: Run) -> slice:
-    """Rows of the rounds T1 + 1, ..., t_1, the router's learning stage."""
+    """Return rows of the rounds T1 + 1, ..., t_1, the router's learning stage."""
     return slice(stage_rounds(run.params), stage_rounds(run.params, T2_POWER))
 
 
 def past_exploration(run: Run) -> slice:
-    """Rows of the rounds T1 + 2, ..., T."""
+    """Return rows of the rounds T1 + 2, ..., T."""
     return slice(stage_rounds(run.params) + 1, None)
 
 
@@ -728,17 +728,17 @@ def truth_length(run: Run) -> np.ndarray:
 
 
 def previous_tasks(run: Run) -> np.ndarray:
-    """The task that an arrival's expert has met before it, -1 for none: (T, B) of a full history."""
+    """Return the task that an arrival's expert has met before it, -1 for none: (T, B) of a full history."""
     return last_tasks(run.records.task, run.records.expert)
 
 
 def repeats_of(run: Run) -> np.ndarray:
-    """Where a task meets an expert whose last task was the same one: (T, B) of a full history."""
+    """Return where a task meets an expert whose last task was the same: (T, B) of a full history."""
     return previous_tasks(run) == run.records.task
 
 
 def noise_sums(run: Run) -> Float[np.ndarray, "B 2 d"]:
-    """The sums over the s - 1 noise columns of two feature matrices."""
+    """Return the sums over the s - 1 noise columns of two feature matrices."""
     shape = (2, ROUTER_DIMS.num_features, ROUTER_DIMS.num_samples - 1)
     columns = draws_of(run, math.prod(shape), 5, normals)
     return float(run.params.noise_scale) * columns.reshape(-1, *shape).sum(axis=-1)
@@ -749,7 +749,7 @@ def gates_of(run: Run) -> Float[np.ndarray, "M d B"]:
 
 
 def gate_output_pairs(run: Run) -> Float[np.ndarray, "B 2 M"]:
-    """Gate outputs of two tasks of one cluster (of one task where there are no clusters), at the gates of round T."""
+    """Return gate outputs of two tasks of one cluster (of one task without clusters), at the gates of round T."""
     params = run.params
     num_tasks = ROUTER_DIMS.num_tasks
     units = draws_of(run, 3, 6)

@@ -1,6 +1,6 @@
-"""Runs of Algorithm 1 without what a statement's failure is put down to, or without what a statement credits.
+"""Runs of Algorithm 1 without the supposed cause of a statement's failure, or without a cause that a statement credits.
 
-They are of one law of signals, along the truths unless a cell says otherwise, whatever the reading: judged once.
+Signals are along the truths unless a cell has others, whatever the reading. So each run is tested once.
 """
 
 import dataclasses
@@ -37,7 +37,7 @@ BLIND = {"perturbation_scale": experiments.UNIFORM_PERTURBATION}
 def by_kind(
     outputs: Float[Array, " M"], perturbation: Float[Array, " M"], state: Any, arrival: Arrival, params: Params
 ) -> Float[Array, " M"]:
-    """Scores of a router that gives each kind k of K its own experts, m mod K = k, whatever the gates say."""
+    """Return scores of a router that gives each kind k of K its own experts, m mod K = k, whatever the gates output."""
     del outputs, params
     clusters = state.pool.clusters
     kind = jnp.sum(jnp.where(jnp.arange(clusters.shape[0]) == arrival.task, clusters, 0))
@@ -48,7 +48,7 @@ def by_kind(
 def by_kind_past_exploration(
     outputs: Float[Array, " M"], perturbation: Float[Array, " M"], state: Any, arrival: Arrival, params: Params
 ) -> Float[Array, " M"]:
-    """Scores of Algorithm 1's router up to T1, and of `by_kind` after it."""
+    """Return scores of Algorithm 1's router up to T1, and of `by_kind` after it."""
     routing = outputs, perturbation, state, arrival, params
     is_past = state.round >= theory.exploration_rounds(params.num_experts, params.learning_rate)
     return jnp.where(is_past, by_kind(*routing), perturbed(*routing))
@@ -57,13 +57,13 @@ def by_kind_past_exploration(
 def by_habit(
     outputs: Float[Array, " M"], perturbation: Float[Array, " M"], state: Any, arrival: Arrival, params: Params
 ) -> Float[Array, " M"]:
-    """Scores of a router that takes the first expert in every round."""
+    """Return scores of a router that takes the first expert in every round."""
     del outputs, state, arrival, params
     return -jnp.arange(perturbation.shape[0], dtype=perturbation.dtype)
 
 
 def whole_truth(models: Float[Array, "k d"], arrival: Any, params: Any) -> Float[Array, "k d"]:
-    """What an expert changes by that learns all of an arrival's truth at once, so that Lemma 3 holds."""
+    """Return the change of an expert that learns all of an arrival's truth at once, so that Lemma 3 holds."""
     del params
     return arrival.truth[None, :] - models
 
@@ -71,7 +71,7 @@ def whole_truth(models: Float[Array, "k d"], arrival: Any, params: Any) -> Float
 def without_signal(
     key: Key[Array, ""], dims: Dims, state: State, params: Params
 ) -> tuple[Pool, Arrival, Float[Array, " M"]]:
-    """Arrivals whose samples are all Gaussian, so that none shows the task's signal."""
+    """Draw arrivals whose samples are all Gaussian, so that no sample shows the task's signal."""
     arrival, perturbation = draw(key, dims, state.pool, params)
     shape = (dims.num_features, dims.num_samples)
     dtype = arrival.features.dtype
@@ -80,13 +80,13 @@ def without_signal(
 
 
 def later_balance_cost(visits: Int[Array, " M"], time: Int[Array, ""], params: Params) -> Float[Array, " M"]:
-    """The auxiliary loss's cost (7), left out of the first rounds."""
+    """Return the auxiliary loss's cost (7), left out of the first rounds."""
     return jnp.where(time > UNTIL, balance_cost(visits, time, params), 0)
 
 
 def apart(base: System) -> System:
-    """The system from gates that are apart: an expert's output is sigma_0^0.5 for signals of a kind of its own, and 0
-    for others, as far apart as (35) has them after exploration.
+    """Return the system from separated gates. An expert's output is sigma_0^0.5 for signals of its own kind, and 0 for
+    others, as far apart as in (35) after exploration.
     """
 
     def gates(key: Key[Array, ""], state: State, params: Params) -> Float[Array, "M d"]:
@@ -102,8 +102,8 @@ def apart(base: System) -> System:
 
 
 def unexplored(base: System) -> System:
-    """The system at T1 without a round before it: experts that have learned nothing, gates that are random and sum to
-    0, of size sigma_0^2.
+    """Return the system at T1 without a round before it. Experts have learned nothing, and gates are random, sum to 0
+    and are of size sigma_0^2.
     """
 
     def gates(key: Key[Array, ""], state: State, params: Params) -> Float[Array, "M d"]:
@@ -116,7 +116,7 @@ def unexplored(base: System) -> System:
 
 
 def _begun(base: System, gates: Callable[..., Array], rounds: Callable[[Params], Any] = lambda params: 0) -> System:
-    """The system with a tally of other gates to begin with, after a number of rounds."""
+    """Return the system with a tally that begins with other gates, after a number of rounds."""
 
     def init(key: Key[Array, ""], params: Params) -> Any:
         tally = base.init(key, params)
@@ -134,7 +134,7 @@ def variant(
     cells: Collection[str] = (),
     **about: Any,
 ) -> Experiment:
-    """An experiment, or some of its cells, with parameters that are changed by sigma_0, and with other fields."""
+    """Return an experiment, or some of its cells, with parameters changed by sigma_0, and with other fields."""
     overrides_of = {cell: experiment.cells[cell] for cell in cells or experiment.cells}
     changed = {
         cell: {**overrides, **ALONG, **changes(overrides.get("truth_scale", SIGMA_0))}
@@ -144,7 +144,7 @@ def variant(
 
 
 def small_alpha(scale: float) -> dict[str, float]:
-    """alpha = sigma_0, so that the first steps of the auxiliary loss move no output by more than lambda."""
+    """Return alpha = sigma_0, so that the first steps of the auxiliary loss move no output by more than lambda."""
     return {"balance_weight": scale}
 
 

@@ -2,7 +2,7 @@
 
 Both are sums over the whole past of |w^(m) - w_tau|^2, but a round changes only the experts it trains. When expert m
 moves from w to w', the n arrivals that it served change the sums by n (w' - w).(w' + w - 2 c), where c is the mean of
-their truths at the time they arrived: n and c are all the memory needed, however the tasks drift. A mean, unlike a sum,
+their truths when they arrived. Only n and c need to be stored, however the tasks drift. A mean, unlike a sum,
 keeps float32 accurate.
 """
 
@@ -38,7 +38,7 @@ def record_arrival(
     change: Float[Array, "k d"],
     error: Float[Array, ""],
 ) -> Metrics:
-    """Metrics after the `chosen` experts moved from `before` by `change` to serve an arrival with this `truth`.
+    """Return metrics after the `chosen` experts moved from `before` by `change` to serve an arrival with this `truth`.
 
     `error` is the arrival's own model error after the move, E_t(w_t). Unused rows of `chosen` must have no change. An
     arrival that no expert serves, because the gates are NaN, makes the metrics NaN from then on.
@@ -61,10 +61,10 @@ def record_arrival(
 
 
 def forgetting(metrics: Metrics, time: Int[Array, ""]) -> Float[Array, ""]:
-    """F_t after round `time`; 0 at the first. Source: Eq. (15) of `continual`. Units: squared model distance."""
+    """Return F_t after round `time`, 0 at the first. Source: Eq. (15) of `continual`. Units: squared model distance."""
     return metrics.forgotten / jnp.maximum(time - 1, 1)
 
 
 def generalization_error(metrics: Metrics, time: Int[Array, ""]) -> Float[Array, ""]:
-    """G_t after round `time`. Source: Eq. (16) of `continual`. Units: squared model distance."""
+    """Return G_t after round `time`. Source: Eq. (16) of `continual`. Units: squared model distance."""
     return metrics.remaining / jnp.maximum(time, 1)

@@ -57,7 +57,7 @@ LeastStrength = Annotated[Scale, AtMost("max_strength", "beta_t is uniform betwe
 
 @dataclasses.dataclass(frozen=True)
 class Dims:
-    """Static shapes: what a program is compiled for.
+    """Static shapes, for which a program is compiled.
 
     `max_experts` and `max_active` only pad: a run uses `Params.num_experts` of them, and trains `Params.num_active`.
 
@@ -93,12 +93,12 @@ ORDERS = {
 
 
 def in_order(truth_scale: float) -> dict[str, float]:
-    """These parameters at a sigma_0, with constants of 1."""
+    """Return parameters at a sigma_0, with constants of 1."""
     return {name: truth_scale**power for name, (_, power) in ORDERS.items()}
 
 
 class Params(NamedTuple):
-    """Everything a user sweeps; every leaf may be traced. Defaults: Fig. 2 under the reading `unit-signal`.
+    """Parameters that a user sweeps. Every leaf may be traced. Defaults: Fig. 2 under the reading `unit-signal`.
 
     Examples:
         >>> from moe_theory import continual
@@ -127,7 +127,7 @@ class Params(NamedTuple):
 
 
 def check_params(dims: Dims, params: Params) -> None:
-    """Check parameters against their range; traced ones are skipped."""
+    """Check parameters against their range, except traced ones."""
     values = constraints.check(params, dims)
     num_signals = np.minimum(dims.num_tasks, values.get("num_clusters", 1))
     require_orthogonal(values.get("signal_law", PROPORTIONAL), num_signals, dims.num_features)
@@ -161,13 +161,13 @@ READINGS: dict[str, Reading] = {
 
 
 def gate_drive(params: Params, num_features: int, num_tasks: int | None = None) -> float:
-    """kappa = eta E|w| E|v|^2 E[beta^2] / M, dimensionless: how far one gate step moves a gate output.
+    """Return kappa = eta E|w| E|v|^2 E[beta^2] / M, dimensionless: the move of a gate output in one gate step.
 
-    Expectations of |w| and |v|^2 are those of Gaussian entries (E|w| by the chi distribution's mean). Outputs stay far
+    Expectations of |w| and |v|^2 are for Gaussian entries (E|w| by the chi distribution's mean). Outputs stay far
     apart only above `corrected.critical_drive`.
 
     Args:
-        num_tasks: N; with num_clusters >= N each task is a cluster of its own, and pools have no `cluster_spread`.
+        num_tasks: N. With num_clusters >= N each task is a cluster of its own, and pools have no `cluster_spread`.
             None: fewer clusters than tasks.
 
     Examples:

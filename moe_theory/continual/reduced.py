@@ -1,8 +1,8 @@
-"""Algorithm 1 reduced to its gates: of an expert its expected distances to the truths are left (`core/expected.py`).
+"""Algorithm 1 reduced to its gates and to experts' expected distances to the truths (`core/expected.py`).
 
-Routing, costs, gate steps and their end are Algorithm 1's. What is left out: how far distances stray from their mean
-(the root in (6) and squares take means for values), and what a route by noisy features says about them. Draws are those
-of `continual.system`: the same pool, tasks, features and perturbations for a key.
+Routing, costs, gate steps and their end are Algorithm 1's. The model ignores the deviations of distances from their
+mean (the root in (6) and squares take means for values), and information on them in routes by noisy features. Draws
+are the draws of `continual.system`: the same pool, tasks, features and perturbations for a key.
 """
 
 import functools
@@ -22,7 +22,7 @@ from moe_theory.core.tasks import Arrival, Pool, draw_pool
 
 
 class State(NamedTuple):
-    """Carried from round to round; the checkpoint."""
+    """State carried from round to round, which is the checkpoint."""
 
     pool: Pool
     gates: Float[Array, "M d"]  # gating parameters theta^(m)
@@ -47,7 +47,7 @@ class Info(NamedTuple):
 
 @functools.lru_cache
 def system(dims: Dims) -> System:
-    """The reduced model as a `System`, of switch routing; `Params` are those of `continual.system`.
+    """Return the reduced model as a `System` of switch routing. `Params` are those of `continual.system`.
 
     Source: Algorithm 1 of `continual`, with `core/expected.py`.
     Raises: InvalidValueError for max_active > 1; from its `init`, InvalidValueError for parameters outside their range.
@@ -96,7 +96,7 @@ def system(dims: Dims) -> System:
 
 
 def learn(state: State, arrival: Arrival, perturbation: Float[Array, " M"], params: Params) -> tuple[State, Info]:
-    """One round on an explicit arrival and perturbation, as `continual.learn`.
+    """Run one round on an explicit arrival and perturbation, as `continual.learn` does.
 
     Source: Algorithm 1 of `continual`, with `core/expected.py`.
     Raises: InvalidValueError for features with s >= d; InvalidValueError for a perturbation of more axes than (M,).

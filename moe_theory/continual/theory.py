@@ -1,7 +1,7 @@
 """Closed forms as `continual` prints them, right or wrong (see `corrected.py`): Proposition 4, Theorems, Lemmas 11, 16.
 
 The arrivals at expert m see the loads 1, 2, ..., L_t(m), so that each sum over rounds is geometric and costs O(M).
-Given NumPy float64 a function computes in float64; given JAX arrays, traced or not, in their precision.
+Given NumPy float64 a function computes in float64. Given JAX arrays, traced or not, it uses their precision.
 Functions refuse arguments outside the domains beside them (InvalidValueError).
 """
 
@@ -46,7 +46,7 @@ class Bound(NamedTuple):
 def exploration_rounds(
     num_experts: Annotated[Real[ArrayLike, "*batch"], Whole(1)], learning_rate: Amount
 ) -> Int[Numbers, "*batch"]:
-    """T1 = ceil(M / eta), the last round of the exploration stage, in rounds.
+    """Return T1 = ceil(M / eta), the last round of the exploration stage, in rounds.
 
     A quotient within float32's rounding of an integer counts as that integer: 7 / float32(0.7) is 10.0000002, and T1
     must not depend on the precision that eta passed through. Saturates at `MAX_ROUNDS`.
@@ -67,7 +67,7 @@ def termination_rounds(
     learning_rate: Amount,
     truth_scale: Amount,
 ) -> Int[Numbers, "*batch"]:
-    """T2 = ceil(sigma_0^(-1/4) M / eta), up to its O() constant: when gate updates terminate, in rounds.
+    """Return T2 = ceil(sigma_0^(-1/4) M / eta), the round where gate updates terminate, up to its O() constant.
 
     Source: Proposition 3 of `continual`.
 
@@ -81,7 +81,7 @@ def termination_rounds(
 
 @checked
 def proposition_4(pool_gaps: Gaps, ratio: linear.Ratio, rounds: linear.Rounds) -> Bound:
-    """Expected metrics of one expert (M = 1) as printed, for `ratio` r after `rounds` >= 2.
+    """Return the printed expected metrics of one expert (M = 1), for `ratio` r after `rounds` >= 2.
 
     Source: Proposition 4, (17) and (18) of `continual`.
 
@@ -110,10 +110,10 @@ def theorem_1(
     explored_loads: linear.ExploredLoads,
     round: linear.Rounds,
 ) -> Bound:
-    """Upper bounds for more experts than tasks, after round t = `round` with loads L_t(m).
+    """Return upper bounds for more experts than tasks, after round t = `round` with loads L_t(m).
 
     `explored_loads` are the loads at round min(t, T1). Since E[F_t] = (T1 - 1)/(t - 1) E[F_T1] after exploration, (19)
-    needs nothing else. Experts without arrivals add nothing, so padding is free.
+    needs no other loads. Experts without arrivals add nothing, so padding is free.
 
     Source: Theorem 1, (19) and (20) of `continual`.
     Raises: InvalidValueError for loads that are not of top-1 routing; where these are traced the bounds are NaN.
@@ -148,7 +148,7 @@ def theorem_2(
     round: linear.Rounds,
     form: str = "printed",
 ) -> Bound:
-    """Upper bounds for fewer experts than tasks, after round t = `round` with loads L_t(m).
+    """Return upper bounds for fewer experts than tasks, after round t = `round` with loads L_t(m).
 
     `explored_loads` are the loads at round min(t, T1). Up to T1 every form is (19) and (20). After T1:
 
@@ -197,9 +197,9 @@ def theorem_2(
 
 @checked
 def lemma_11(num_sets: Size, num_experts: Size) -> float:
-    """(1 - (1 - 1/N)^M)^N, as if N sets were filled by M experts independently of each other.
+    """Return (1 - (1 - 1/N)^M)^N, as if N sets were filled by M experts independently of each other.
 
-    The proof has it below the probability that no set is empty. An expert in one set is in no other, so it is above.
+    The proof claims that this is below the probability that no set is empty. It is above, as sets share no expert.
 
     Source: proof of Lemma 11 of `continual`.
 
@@ -218,7 +218,7 @@ def lemma_16(
     truths: Annotated[Float[np.ndarray, "N d B"], Within()],
     ratio: linear.Ratio,
 ) -> Float[np.ndarray, " B"]:
-    """The right side of (42), averaged over T arrivals, from their tasks, their experts and the truths of a pool.
+    """Return the right side of (42), averaged over T arrivals, from their tasks, experts and truths of a pool.
 
     Source: Lemma 16, (42) of `continual`.
 

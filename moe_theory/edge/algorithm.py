@@ -1,7 +1,7 @@
-"""Algorithm 1 of `edge`: a router sends tasks to idle servers, which are busy until they have learned them.
+"""Algorithm 1 of `edge`: a router sends tasks to idle servers, which are busy until they have learned the tasks.
 
-Written for one replicate. A server holds one task at a time in the paper; several where `Dims.max_capacity` or a queue
-at the server allows it.
+Written for one replicate. In the paper a server holds one task at a time. It holds several if `Dims.max_capacity` or a
+queue at the server allows it.
 """
 
 import functools
@@ -53,7 +53,7 @@ KIND = IndexOf("state.pool.truths", NONE)
 
 
 class State(NamedTuple):
-    """Carried from round to round; the checkpoint."""
+    """State carried from round to round, which is the checkpoint."""
 
     pool: Pool
     positions: Float[Array, "M 2"]  # of the servers, on the unit square
@@ -81,7 +81,7 @@ class State(NamedTuple):
 
 
 class Info(NamedTuple):
-    """Observables of one round. Models and errors are those after it, without the tasks still pending."""
+    """Observables of one round. Models and errors are as after it, without the tasks still pending."""
 
     task: Annotated[Int[Array, ""], IndexOf("state.pool.truths")]  # n_t
     truth: Float[Array, " p"]  # w_t, the task's own ground truth
@@ -115,22 +115,22 @@ def system(
     fit: Fit = minimum_norm,
     locality: Locality | None = None,
 ) -> System:
-    """Algorithm 1 under a routing policy as a `System`. Equal arguments give the same object, compiled once.
+    """Return Algorithm 1 under a routing policy as a `System`. Equal arguments give the same object, compiled once.
 
-    Every replicate draws a pool and its servers' execution delays; servers are at `delays.even_map`.
+    Every replicate draws a pool and its servers' execution delays. Servers are at `delays.even_map`.
 
     Args:
         policy: from `policies`, or your own pure function. One with a parameter `key` gets a key of its own in every
             round.
-        transfer: law of the transfer delays, drawn for every task; from `delays`, or your own.
+        transfer: law of the transfer delays, drawn for every task, from `delays` or your own.
         execution: law of the execution delays, drawn once.
-        stream: what arrives in each round, and how the pool moves; unless given what `draw` draws from one pool.
-        fit: what a server's model changes by.
-        locality: what the locality loss charges servers as they complete their tasks, and what it remembers; its
-            arrival is the tasks, a `servers.Done`. Unless given it charges |w_t - w_{t-1}|, as (11) has it.
+        stream: the arrivals of each round, and the moves of the pool. By default `draw` draws from one pool.
+        fit: the change of a server's model.
+        locality: the locality loss's cost for servers that complete their tasks, and its memory. Its arrival is the
+            tasks, a `servers.Done`. By default the cost is |w_t - w_{t-1}|, as in (11).
     Source: Algorithm 1, Definition 1, Assumption 1 and Section VI of `edge`.
     Raises: InvalidValueError for a policy that is no function, or a locality that is no `Locality`; from its `init`,
-        the errors of `begin`; from its `step` those of `learn`.
+        the errors of `begin`; from its `step` the errors of `learn`.
 
     Examples:
         >>> import moe_theory as mt
@@ -180,12 +180,12 @@ def begin(
     positions: Float[Numbers, "M 2"] | None = None,
     locality: Locality | None = None,
 ) -> State:
-    """The state before round 1: experts and gates are zero, all servers are idle.
+    """Return the state before round 1: experts and gates are zero, all servers are idle.
 
     Args:
-        execution_delay: d^ex of each server, in whole rounds; those beyond `num_experts` are not used.
-        positions: of the servers on the unit square; `delays.even_map` unless given.
-        locality: as for `system`; it begins the state's memory.
+        execution_delay: d^ex of each server, in whole rounds. Servers beyond `num_experts` are not used.
+        positions: of the servers on the unit square, `delays.even_map` unless given.
+        locality: as for `system`. It begins the state's memory.
     Source: Algorithm 1 of `edge`, line 2.
     Raises: InvalidValueError for shapes that do not fit `dims`; InvalidValueError for `params` outside their range,
         or execution delays that are negative, fractional or above `Dims.max_delay`.
@@ -249,9 +249,9 @@ def on_pool(
     locality: Locality | None = None,
     **parts: Any,
 ) -> System:
-    """Algorithm 1 with one explicit network for all replicates: pool, execution delays and positions of the servers.
+    """Return Algorithm 1 with one explicit network for all replicates: pool, execution delays and server positions.
 
-    Reuse the result: each call compiles its start anew.
+    Reuse the result: each call compiles its start.
 
     Args:
         locality, parts: locality, stream and fit, as `system` has them.
@@ -291,24 +291,24 @@ def learn(
     fit: Fit = minimum_norm,
     locality: Locality | None = None,
 ) -> tuple[State, Info]:
-    """One round on an explicit arrival, nothing random inside: gate steps, completions, routing, in this order.
+    """Run one round on an explicit arrival, without randomness: gate steps, completions, routing, in this order.
 
-    Round t opens with the gate steps of the tasks completed in round t - 1 (with `gate_lag` 0, of those completed
-    now). They are stale: their gate probabilities and inputs are those of the round of routing. Servers whose tasks
+    Round t opens with the gate steps of the tasks completed in round t - 1 (with `gate_lag` 0, of tasks completed
+    now). They are stale: their gate probabilities and inputs are from the round of routing. Servers whose tasks
     end in round t take their new models and are idle. The arrival goes to the idle server of highest score, which is
     busy in rounds t, ..., t + d - 1. With no server idle, it is dropped and counted, or waits (`Dims.when_busy`).
 
     Args:
-        arrival: truth (p,) and features (p, s) of the task, and what policies route by.
+        arrival: truth (p,) and features (p, s) of the task, and the data that policies use.
         policy: from `policies`, or your own.
-        dims: those passed to `begin`; needed only where servers hold several tasks.
-        fit: what a server's model changes by.
-        locality: the one that `begin` was given.
-    Returns: the state after the round, and what was observed.
+        dims: as passed to `begin`, needed only where servers hold several tasks.
+        fit: the change of a server's model.
+        locality: as passed to `begin`.
+    Returns: the state after the round, and its observables.
     Source: Eqs. (1)-(13) and Algorithm 1 of `edge`; its footnote 1 for capacities above 1.
     Raises: InvalidValueError for arrays that do not fit the state; InvalidValueError for parameters or delays outside
-        their range, where their values are known; for a locality that gives another shape or, where that is known,
-        NaN; for a fit, a locality or targets of one's own where servers hold several tasks, whose models are fitted
+        their range, where their values are known; for a locality that gives another shape or, where it is known,
+        NaN; for a custom fit, locality or targets where servers hold several tasks, whose models are fitted
         once more when they complete.
 
     Examples:
@@ -367,7 +367,7 @@ def _servers(dims: Dims | None, fit: Fit = minimum_norm, locality: Locality | No
 
 
 def generalization_error(state: State) -> Float[Array, ""]:
-    """G_t: the mean of |w^(m_i) - w_i|^2 over the tasks routed so far, with the models as they are.
+    """Return G_t, the mean of |w^(m_i) - w_i|^2 over the tasks routed so far, with the current models.
 
     Source: Eq. (20) of `edge`. Units: squared model distance.
     """
@@ -375,7 +375,7 @@ def generalization_error(state: State) -> Float[Array, ""]:
 
 
 def generalization_error_flushed(state: State, dims: Dims | None = None) -> Float[Array, ""]:
-    """G_t once all pending tasks are completed, (20) at T + d_T.
+    """Return G_t once all pending tasks are completed, (20) at T + d_T.
 
     Args:
         dims: as for `learn`.
@@ -391,7 +391,7 @@ def generalization_error_flushed(state: State, dims: Dims | None = None) -> Floa
 def _check_round(
     state: State, arrival: Arrival, params: Params, dims: Dims | None, fit: Fit, locality: Locality | None
 ) -> Arrival:
-    """Refuse a round by the shapes and, where they are known, the values of what it is given; the arrival as arrays."""
+    """Return the arrival as arrays. Raise for a round with wrong shapes or, where they are known, wrong values."""
     (max_experts, num_features), num_tasks = state.experts.shape, state.pool.truths.shape[0]
     features = np.shape(arrival.features)
     if len(features) != 2 or features[0] != num_features:
@@ -433,7 +433,7 @@ def _check_round(
 
 
 def _require_no_dims(state: State) -> None:
-    """Raise InvalidValueError where a round cannot do without the dims."""
+    """Raise InvalidValueError if a round needs the dims."""
     if state.refit is not None:
         raise InvalidValueError("servers of this state hold several tasks: pass dims, those of begin.")
 
@@ -472,7 +472,7 @@ def _check_delays(name: str, values: Any, shape: tuple[int, ...], longest: int |
 
 
 def _fits(state: State, dims: Dims) -> bool:
-    """Whether the state was begun with these dims, as far as they matter."""
+    """Return whether the state was begun with these dims, as far as they matter."""
     return (
         state.pending_slopes.shape == (dims.num_slots, dims.max_experts)
         and state.pool.truths.shape == (dims.num_tasks, dims.num_features)

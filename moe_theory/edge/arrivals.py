@@ -25,7 +25,7 @@ from moe_theory.edge.params import Dims, Params
 
 
 class Arrival(NamedTuple):
-    """The data of one round: a user's task, and what routing it may depend on."""
+    """The data of one round: a user's task, and all data that its routing may depend on."""
 
     task: Int[Array, ""]  # n_t: the kind, an index into the pool
     features: Float[Array, "p s"]  # feature matrix X_t, one sample a column
@@ -42,7 +42,7 @@ def draw(
 ) -> Arrival:
     """Draw a round's arrival: task and data by Definition 1, the user on the unit square, delays by `transfer`.
 
-    The kind is uniform on the pool; the truth is its centre plus N(0, spread^2) entrywise (6).
+    The kind is uniform on the pool. The truth is its centre plus N(0, spread^2) entrywise (6).
 
     Source: Definition 1 and Eq. (6) of `edge`.
     Raises: InvalidValueError for a law of delays that does not return whole numbers (M,).
@@ -88,8 +88,8 @@ def draw(
 def draw_pool(key: Key[Array, ""], dims: Dims, params: Params) -> Pool:
     """Draw the centres of the N clusters of ground truths, N(0, sigma_0) entrywise, and their feature signals.
 
-    By `signal_law` the signals are c times the centres; orthogonal to each other with norm c; or independent of the
-    truths, with largest entry c. Under the first law an arrival's signal is c times its own truth.
+    By `signal_law` the signals are c times the centres, orthogonal to each other with norm c, or independent of the
+    truths with largest entry c. Under the first law an arrival's signal is c times its own truth.
 
     Source: Assumption 1 of `edge`, which asks for |v|_inf = O(1) and leaves the rest open.
     """
@@ -111,7 +111,7 @@ def transfer_trip(
     uplink: Float[Array, ""],
     params: Any,
 ) -> Trip:
-    """A user's transfer from `place` on the unit square to each server.
+    """Return a user's transfer from `place` on the unit square to each server.
 
     Args:
         uniform, uplink: independent numbers, uniform on (0, 1).
@@ -129,7 +129,7 @@ def transfer_trip(
 
 
 def draw_execution(key: Key[Array, ""], dims: Dims, positions: Float[Array, "M 2"], params: Params, law: Law) -> Array:
-    """Draw each server's execution delay d^ex (M,), in rounds; it stays for the whole run.
+    """Draw each server's execution delay d^ex (M,), in rounds, which stays for the whole run.
 
     Raises: InvalidValueError, as `bounded_delays`.
     """
@@ -147,7 +147,7 @@ def draw_execution(key: Key[Array, ""], dims: Dims, positions: Float[Array, "M 2
 
 
 def bounded_delays(law: Law, trip: Trip, params: Params) -> Int[Array, " M"]:
-    """A law's delays, clipped to the bounds. Raises: InvalidValueError unless the law returns whole numbers (M,)."""
+    """Return a law's delays, clipped to the bounds. Raises: InvalidValueError unless it returns whole numbers (M,)."""
     rounds = jnp.asarray(law(trip, params))
     if rounds.shape != trip.uniform.shape or not jnp.issubdtype(rounds.dtype, jnp.integer):
         raise InvalidValueError(
@@ -158,6 +158,6 @@ def bounded_delays(law: Law, trip: Trip, params: Params) -> Int[Array, " M"]:
 
 
 def check_execution(law: Law) -> None:
-    """Refuse a law of transfers for executions. Raises: InvalidValueError."""
+    """Raise InvalidValueError for a law of transfers in place of a law of executions."""
     if law is delays.by_distance:
         raise InvalidValueError("by_distance is a law of transfers: execution is at one server. Choose another law.")

@@ -8,7 +8,7 @@ got, so an expert with load L has the expected error g(L) of a single expert aft
 
 with g from the moment recursion of `core/single_expert.py`: `generalization_error` and `by_loads`. Delays do not
 matter: an expert is idle only once it has its new model, so it learns its arrivals one by one. A model still being
-trained counts as learned: this is G with pending tasks completed, one task an expert at a time. T is the number of
+trained counts as learned. So this is G with pending tasks completed, one task an expert at a time. T is the number of
 tasks that were not dropped. Functions refuse arguments outside the domains beside them (InvalidValueError).
 """
 
@@ -35,7 +35,7 @@ __dir__ = __all__.copy  # what `dir` shows: no imports
 
 @checked
 def unserved(max_delay: Size, num_tasks: Size, specialists: Specialists) -> float:
-    """Probability that an arriving task finds all its `specialists` busy, if every delay is `max_delay`.
+    """Return the probability that an arriving task finds all its `specialists` busy, if every delay is `max_delay`.
 
     They are busy if at least that many of the max_delay - 1 arrivals before are of the task. For a whole number of
     specialists this is at least `theory.tail`. With shorter delays it is an upper bound.
@@ -58,7 +58,7 @@ def generalization_error(
     cluster_spread: Annotated[float, Within(low=0, why="it is a deviation")],
     follows_truth: Switch,
 ) -> Float[np.ndarray, " L"]:
-    """g(L) for L = 0..`max_load`: the expected mean error of one expert over its own L arrivals; g(0) = 0.
+    """Return g(L) for L = 0..`max_load`, the expected mean error of one expert over its L arrivals, with g(0) = 0.
 
     An arrival of task n has the own truth w_n + xi, with independent N(0, `cluster_spread`^2) entries of xi. Its signal
     points along this own truth if `follows_truth` (`pool.signals` are then not used), else along v_n of the pool.
@@ -91,7 +91,7 @@ def by_loads(
     errors: Annotated[Float[Numbers, " L"], Within()],  # computed, and so rounded to either side of 0
     loads: Annotated[Real[Numbers, "*batch M"], Whole(0)],
 ) -> Float[Numbers, "*batch"]:
-    """E[G_T | loads] from `errors` g(0..max_load) and the experts' whole `loads`; 0 where no task has arrived.
+    """Return E[G_T | loads] from `errors` g(0..max_load) and the experts' whole `loads`, or 0 without any task.
 
     A traced load above max_load gives NaN.
 
@@ -126,13 +126,13 @@ def given_routes(
     experts: Annotated[Int[np.ndarray, "T B"], Whole(-1)],
     follows_truth: Switch,
 ) -> Float[np.ndarray, "T B"]:
-    """E[G_t | tasks, routes] once pending tasks are completed, after each round, under any policy.
+    """Return E[G_t | tasks, routes] once pending tasks are completed, after each round, under any policy.
 
     Exact where routes depend on tasks alone and not on the noise in their features, else an approximation: at Fig. 3's
-    sizes Algorithm 1's mean error differs by less than 2 %. Float64; O(T B p^2), whatever M.
+    sizes Algorithm 1's mean error differs by less than 2 %. Float64, O(T B p^2), whatever M.
 
     Args:
-        truths: each arrival's own.
+        truths: own truth of each arrival.
         signals: of the pool, not used if `follows_truth`: an arrival's signal is then along its own truth.
         experts: -1 for a task that was dropped.
     Source: `core/single_expert.py`; in place of Theorem 1, (23), of `edge`.
@@ -158,7 +158,7 @@ def given_routes(
 def proposition_4(
     pool_gaps: Gaps, ratio: linear.Ratio, loads: linear.Loads, round: linear.Rounds
 ) -> Float[Numbers, "*batch"]:
-    """`theory.proposition_4` without the error between a task and its own arrival, which (22) counts but is 0.
+    """Return `theory.proposition_4` without the error between a task and its own arrival, which (22) counts, though 0.
 
     This is (34) summed, and exact if every column of X were Gaussian.
 
@@ -189,16 +189,16 @@ def theorem_1(
     round: linear.Rounds,
     floor: Floor = 0.0,
 ) -> Float[Numbers, "*batch"]:
-    """Upper bound of E[G_T] under Algorithm 1 in which the tasks of the exploration keep their error.
+    """Return an upper bound of E[G_T] under Algorithm 1 where the tasks of the exploration keep their error.
 
-    A task up to T1 keeps its distance to the model its expert ends with, as under (22), for ever. Only later ones, if
-    from then on every one is routed to a specialist, fade to the floor: the sum over m of
+    A task up to T1 keeps its distance to its expert's last model, as under (22), forever. Only later tasks, if
+    from then on each is routed to a specialist, fade to the floor: the sum over m of
     L_T1 (r^L_T W + (1 - r^L_T) Delta) + (L_T - L_T1) (floor + r^(L_T - L_T1) Delta), over T.
 
     Args:
         explored_loads: the loads at round min(T, T1).
         floor: the term G^4 = O(sigma_0^2), whose constant the paper leaves open.
-    Source: ours, in place of Theorem 1, (23), of `edge`: what (34) leaves of the tasks up to T1, which the last step
+    Source: ours, in place of Theorem 1, (23), of `edge`: the rest in (34) of the tasks up to T1, which the last step
         of Appendix F makes fade.
     Raises: InvalidValueError for loads that do not add up to `round`; where these are traced the result is NaN.
 

@@ -1,7 +1,7 @@
 """Laws of the delays of (1): transfer d^tr of each task to each server, execution d^ex of each server.
 
-The paper allows any law on whole rounds between bounds. A law is a pure function of one replicate; write your own as
-well. All bounds and rates are traced parameters, and every law's delays are clipped to the bounds.
+The paper allows any law on whole rounds between bounds. A law is a pure function of one replicate. You can write
+your own. All bounds and rates are traced parameters, and every law's delays are clipped to the bounds.
 
 | law | transfer | execution |
 | --- | --- | --- |
@@ -50,21 +50,21 @@ Law = Callable[[Trip, Params], Int[Array, " M"]]  # the delays of a trip to each
 
 
 def uniform(trip: Trip, params: Params) -> Int[Array, " M"]:
-    """Uniform on the whole numbers from the lower to the upper bound."""
+    """Return delays that are uniform on the whole numbers from the lower to the upper bound."""
     del params
     steps = trip.most - trip.least + 1
     return jnp.minimum(trip.least + jnp.floor(trip.uniform * steps).astype(jnp.int32), trip.most)
 
 
 def geometric(trip: Trip, params: Params) -> Int[Array, " M"]:
-    """The lower bound, then each further round ends it with probability `geometric_stop`, up to the upper bound."""
+    """Return the lower bound plus a geometric number of rounds (`geometric_stop`), clipped to the upper bound."""
     log_continue = jnp.log1p(-jnp.asarray(params.geometric_stop, trip.uniform.dtype))  # -inf: never
     further = jnp.floor(jnp.log(trip.uniform) / log_continue)
     return jnp.minimum(trip.least + jnp.minimum(further, 2.0**30).astype(jnp.int32), trip.most)
 
 
 def by_distance(trip: Trip, params: Params) -> Int[Array, " M"]:
-    """A random uplink to the nearest server, then fibre from there to each server, in rounds, within the bounds.
+    """Return a random uplink to the nearest server, then fibre from there to each server, in rounds, within bounds.
 
     An uplink's duration is its distance times an exponential variable of mean 1: the channel fades.
     """
@@ -77,7 +77,7 @@ def by_distance(trip: Trip, params: Params) -> Int[Array, " M"]:
 
 
 def even_map(count: int) -> Float[np.ndarray, "M 2"]:
-    """Positions of servers, spread evenly over the unit square whatever their number.
+    """Return positions of servers, spread evenly over the unit square for any number of servers.
 
     Source: the additive recurrence of the plastic constant (M. Roberts, 2018).
 

@@ -1,4 +1,4 @@
-"""The runs that claims and figures share, and what is measured on them."""
+"""The runs that claims and figures share, and the measurements on them."""
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
@@ -28,7 +28,7 @@ MAX_DELAY = 10  # d_u
 
 
 def figure_3_dims(max_experts: int) -> Dims:
-    """Section VI: N = 10, p = 15, s = 10, d_u = 10."""
+    """Return the dims of Section VI: N = 10, p = 15, s = 10, d_u = 10."""
     return Dims(max_experts, num_tasks=10, num_features=FIGURE_3_FEATURES, num_samples=10, max_delay=MAX_DELAY)
 
 
@@ -36,12 +36,12 @@ FIGURE_3_DIMS = figure_3_dims(FIGURE_3_EXPERTS[-1])  # padded: all cells of a po
 
 
 def cell_name(num_experts: int) -> str:
-    """The name of a cell with `num_experts` servers."""
+    """Return the name of a cell with `num_experts` servers."""
     return f"M = {num_experts}"
 
 
 class GateObservables(NamedTuple):
-    """What one round did to the gates, and their sizes."""
+    """The changes of the gates in one round, and their sizes."""
 
     own_change: Float[Array, ""]  # of <theta, v_n> / eta, at the expert that completed a task of kind n; NaN if not one
     others_change: Float[Array, ""]  # the largest of it over the other experts
@@ -53,7 +53,7 @@ class GateObservables(NamedTuple):
 
 
 def flushed_error(state: State, info: Info) -> Float[Array, ""]:
-    """The error once pending tasks are completed."""
+    """Return the error once pending tasks are completed."""
     del info
     return generalization_error_flushed(state)
 
@@ -72,7 +72,7 @@ observe_availability = fields("info.specialist_idle", "info.num_specialists")
 
 
 def observe_steps(state: State, info: Info) -> GateObservables:
-    """The gate step of a round in which one task was completed, and the gates' sizes; for a gate lag of 1."""
+    """Return the gate step of a round in which one task was completed, and the gates' sizes, for a gate lag of 1."""
     kind = jnp.max(info.completed_task)  # the only one
     is_kind = (jnp.arange(state.pool.signals.shape[0]) == kind)[:, None]
     signal = jnp.sum(jnp.where(is_kind, state.pool.signals, 0), axis=0)
@@ -118,12 +118,12 @@ def _experiment(name, dims, cells, num_rounds, observe, replicates, record_every
 
 
 def _servers(*numbers: int, **params: float) -> dict[str, dict[str, float]]:
-    """Cells that differ in their number of servers."""
+    """Return cells that differ in their number of servers."""
     return {cell_name(number): {"num_experts": number, **params} for number in numbers}
 
 
 def exploration_rounds(params: Params, failure: float = FAILURE, max_delay: int = MAX_DELAY) -> int:
-    """T1 of a cell."""
+    """Return T1 of a cell."""
     rate = float(params.learning_rate)
     scale = float(params.truth_scale)
     return int(theory.exploration_rounds(int(params.num_experts), rate, scale, failure, max_delay))
@@ -192,7 +192,7 @@ MARGIN = 0.25  # of their exponents, half of the least difference between what i
 
 
 def small_dims(max_experts: int, num_features: int, num_samples: int) -> Dims:
-    """Two kinds of tasks; enough features that their signals are not nearly opposite, which is a case of its own."""
+    """Return dims for two kinds of tasks, with enough features that their signals are not nearly opposite."""
     return Dims(max_experts, SMALL_TASKS, num_features, num_samples, max_delay=SMALL_DELAY)
 
 
@@ -211,7 +211,7 @@ def _small(num_experts: int, scale: float, rate: float) -> dict[str, Any]:
 
 
 def past_exploration(cells: Sequence[Cell], first: int, count: int, seed: int) -> Mapping[str, Run]:
-    """Runs up to each cell's own T1 and a quarter beyond, in float64."""
+    """Run cells up to their own T1 and a quarter beyond, in float64."""
     long_cells = []
     for cell in cells:
         params = cell.params
@@ -234,18 +234,18 @@ SLOWEST = 3  # rounds of an execution at a server that is slower than all others
 
 
 def one_slow(trip: delays.Trip, params: Params) -> Int[Array, " M"]:
-    """The law of executions in which the first server takes the most rounds, and all others the fewest."""
+    """Return executions in which the first server takes the most rounds, and all others the fewest."""
     del params
     return jnp.where(jnp.arange(trip.uniform.shape[0]) == 0, trip.most, trip.least)
 
 
 def limit(setting: Mapping[str, Any]) -> Experiment:
-    """The limit of small sigma_0, with the servers of a setting: how many, of which one is slow, or those recorded."""
+    """Return the limit of small sigma_0, with the servers of a setting (their number, one slow), or as recorded."""
     return _over_scales("limit-scale", SCALES, setting, limit)
 
 
 def quiet_limit(setting: Mapping[str, Any]) -> Experiment:
-    """The same with next to no noise in the features and with equal strengths, and not as far."""
+    """Return the limit of small sigma_0 with almost no noise in the features, equal strengths and a shorter range."""
     return _over_scales("limit-quiet", QUIET_SCALES, setting, quiet_limit, noise_scale=QUIET, min_strength=1.0)
 
 
@@ -256,14 +256,14 @@ def _over_scales(name, scales, setting, of, **changes) -> Experiment:
 
 
 def rate_limit(setting: Mapping[str, Any]) -> Experiment:
-    """The limit of small eta, likewise."""
+    """Return the limit of small eta, with the servers of a setting, or as recorded."""
     number = setting.get("servers") or SMALL_EXPERTS
     cells = {f"eta = {rate:g}": _small(number, SMALL_SCALE, rate) for rate in RATES}
     return _with_servers(_limit("limit-rate", small_dims(number, 10, 7), cells, observe_steps), number, rate_limit)
 
 
 def _with_servers(made: Experiment, number: int, of: Callable[..., Experiment]) -> Experiment:
-    """An experiment with its servers alike, or the first of another number of them slow."""
+    """Return an experiment with its equal servers, or with another number of servers, of which the first is slow."""
     made = dataclasses.replace(made, of=of)
     if number == SMALL_EXPERTS:
         return made
@@ -318,8 +318,8 @@ class Expected(NamedTuple):
 
 
 def expected_history(cells: Sequence[Cell], first: int, count: int, seed: int) -> Mapping[str, Run]:
-    """Runs of uniform routing whose errors are exact expectations over features, so that nothing is compiled for their
-    sizes. A server is as likely to be chosen busy as idle, which (34) is true or false for alike.
+    """Run uniform routing with errors that are exact expectations over features, so that no program is compiled for
+    their sizes. A server is as likely to be chosen busy as idle. (34) is true or false for both alike.
     """
     runs = {}
     for cell in cells:
@@ -344,7 +344,7 @@ def expected_history(cells: Sequence[Cell], first: int, count: int, seed: int) -
 
 
 def history(setting: Mapping[str, Any]) -> Experiment:
-    """The first arrivals under uniform routing: simulated, or exactly with the sizes of a setting, s, p and N."""
+    """Return the first arrivals under uniform routing: simulated, or exactly with a setting's sizes s, p and N."""
     dims = dataclasses.replace(HISTORY_DIMS, **setting)
     cells = _servers(HISTORY_EXPERTS)
     experiment = _experiment("history", dims, cells, 60, observe_assignments, 8192, policy=policies.uniform)
@@ -356,7 +356,7 @@ FIRST_TASKS = HISTORY.at(cell_name(HISTORY_EXPERTS))
 
 
 def explored_record(run: Run) -> int:
-    """Index of the first recorded round from T1 on.
+    """Return the index of the first recorded round from T1 on.
 
     Raises: InvalidValueError if the run ends before.
     """
@@ -368,36 +368,36 @@ def explored_record(run: Run) -> int:
 
 
 def pools_of(run: Run) -> list[Pool]:
-    """The pools of a run's replicates, in float64."""
+    """Return the pools of a run's replicates, in float64."""
     truths, signals = (np.asarray(leaf, np.float64) for leaf in (run.state.pool.truths, run.state.pool.signals))
     return [Pool(truths[..., i], signals[..., i], run.state.pool.clusters[..., i]) for i in range(truths.shape[-1])]
 
 
 def gaps_of(run: Run) -> theory.Gaps:
-    """The gaps of each replicate's pool, own truths included, as arrays (B,)."""
+    """Return the gaps of each replicate's pool, own truths included, as arrays (B,)."""
     spread = float(run.params.cluster_spread)
     return theory.Gaps(*np.transpose([theory.gaps(pool, spread) for pool in pools_of(run)]))
 
 
 def task_gap(run: Run) -> Float[np.ndarray, " B"]:
-    """The mean squared distance of two tasks: what one expert's error tends to."""
+    """Return the mean squared distance of two tasks, to which one expert's error tends."""
     return np.asarray(gaps_of(run).task_gap)
 
 
 def loads_of(run: Run) -> Float[np.ndarray, "R B M"]:
-    """Loads L_t(m) at the recorded rounds, experts last, as the closed forms take them."""
+    """Return loads L_t(m) at the recorded rounds, experts last, as the closed forms take them."""
     return np.moveaxis(run.records.loads, 1, -1).astype(np.float64)
 
 
 def proposition_4(run: Run, dims: Dims, formula: Callable = theory.proposition_4) -> Float[np.ndarray, "R B"]:
-    """(22), or its correction, from each replicate's pool and realised loads."""
+    """Return (22), or its correction, from each replicate's pool and realised loads."""
     loads = loads_of(run)
     ratio = theory.overparameterization_ratio(dims.num_features, dims.num_samples)
     return np.asarray(formula(gaps_of(run), ratio, loads, loads.sum(axis=-1)))
 
 
 def exact_errors(run: Run) -> Float[np.ndarray, "R B"]:
-    """The exact E[G_t | loads] of each replicate's pool, for routing that ignores the content of tasks."""
+    """Return the exact E[G_t | loads] of each replicate's pool, for routing that ignores the content of tasks."""
     loads = loads_of(run)
     follows_truth = int(run.params.signal_law) == PROPORTIONAL
     errors = np.empty(loads.shape[:2])
@@ -411,8 +411,8 @@ def exact_errors(run: Run) -> Float[np.ndarray, "R B"]:
 
 
 def exact_error_at(time: int) -> Callable[[Run], np.ndarray]:
-    """The same at round `time` (B,): what routing that is blind to the task but has the same loads would have, and less
-    noisy than the error of such routing itself.
+    """Return the exact errors at round `time` (B,): errors of blind routing with the same loads. They are less noisy
+    than the error of such routing itself.
     """
 
     def error(run: Run) -> np.ndarray:
@@ -424,7 +424,7 @@ def exact_error_at(time: int) -> Callable[[Run], np.ndarray]:
 
 
 def error_given_routes(run: Run, num_samples: int = FIGURE_3_DIMS.num_samples) -> Float[np.ndarray, "T B"]:
-    """E[G_t], once pending tasks are completed, of a run that records every round, given its tasks and routes."""
+    """Return E[G_t], once pending tasks are completed, given tasks and routes of a run that records every round."""
     assert len(run.records.task) == run.rounds[-1], "a run that records every round"
     truths, tasks, experts = (np.asarray(getattr(run.records, name)) for name in ("truth", "task", "expert"))
     signals = np.asarray(run.state.pool.signals)
@@ -433,7 +433,7 @@ def error_given_routes(run: Run, num_samples: int = FIGURE_3_DIMS.num_samples) -
 
 
 def error_at(time: int) -> Callable[[Run], np.ndarray]:
-    """G once pending tasks are completed, at round `time` (B,)."""
+    """Return G once pending tasks are completed, at round `time` (B,)."""
     return ranged(0)(lambda run: run.records.flushed[np.searchsorted(run.rounds, time)].astype(np.float64))
 
 
@@ -441,34 +441,34 @@ final_error = error_at(FIGURE_3_ROUNDS)
 
 
 def explored(run: Run, name: str) -> np.ndarray:
-    """A recorded number in the rounds up to T1 (R, B)."""
+    """Return a recorded number in the rounds up to T1 (R, B)."""
     return getattr(run.records, name)[: explored_record(run) + 1].astype(np.float64)
 
 
 def misrouted_share(run: Run) -> np.ndarray:
-    """The share of the tasks past T1 that go to an expert that specialises in another kind, or in none (B,)."""
+    """Return the share of tasks past T1 whose expert specialises in another kind, or in none (B,)."""
     first = explored_record(run)
     counts = run.records.misrouted.astype(np.float64)
     return (counts[-1] - counts[first]) / (run.rounds[-1] - run.rounds[first])
 
 
 def drives(run: Run) -> Float[np.ndarray, "M N B"]:
-    """Every expert's output for every kind's signal, at T1."""
+    """Return every expert's output for every kind's signal, at T1."""
     return outputs_of(run, run.state.pool.signals.astype(np.float64))
 
 
 def outputs_of(run: Run, inputs: Float[np.ndarray, "N d B"]) -> Float[np.ndarray, "M N B"]:
-    """Every expert's output for some gate inputs, at T1."""
+    """Return every expert's output for some gate inputs, at T1."""
     gates = run.records.gates[explored_record(run)][: int(run.params.num_experts)].astype(np.float64)
     return np.einsum("mdb,ndb->mnb", gates, inputs)
 
 
 def log_probabilities(outputs: Float[np.ndarray, "M N B"]) -> Float[np.ndarray, "M N B"]:
-    """log pi of every expert for every kind."""
+    """Return log pi of every expert for every kind."""
     return outputs - np.logaddexp.reduce(outputs, axis=0, keepdims=True)
 
 
 def specialists(outputs: Float[np.ndarray, "M N B"]) -> np.ndarray:
-    """Which experts specialise in which kinds (15), as bools (M, N, B)."""
+    """Return which experts specialise in which kinds (15), as bools (M, N, B)."""
     second_largest = np.sort(outputs, axis=1)[:, -2:-1]
     return (outputs == np.max(outputs, axis=1, keepdims=True)) & (outputs > second_largest)

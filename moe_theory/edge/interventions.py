@@ -1,7 +1,7 @@
-"""Runs of Algorithm 1 without what a statement's failure is put down to, or without what a statement credits.
+"""Runs of Algorithm 1 without the supposed cause of a statement's failure, or without a cause that a statement credits.
 
 They are on the grids of the limits. Under another router signals are orthogonal and strengths equal, whatever the
-reading: judged once.
+reading. So each run is tested once.
 """
 
 import dataclasses
@@ -23,14 +23,14 @@ TIER = "interventions"  # which a first look leaves out
 
 
 def own_kind(gate_outputs: Float[Array, " M"], state: State, arrival: Arrival, params: Params) -> Float[Array, " M"]:
-    """An idle server of the arriving kind, if there is one: server m is of kind m mod N, whatever the gates say."""
+    """Return scores that prefer idle servers of the arriving kind. Server m is of kind m mod N, for any gates."""
     del params
     kinds = jnp.arange(gate_outputs.shape[0]) % state.pool.signals.shape[0]
     return jnp.where(kinds == arrival.task, 1, 0) + arrival.uniform / 2
 
 
 def of_the_set(gate_outputs: Float[Array, " M"], state: State, arrival: Arrival, params: Params) -> Float[Array, " M"]:
-    """An idle server of the arriving kind's set (15), if there is one: by (4) where there are several."""
+    """Return scores that prefer idle servers of the arriving kind's set (15), ranked by (4)."""
     outputs = state.gates @ state.pool.signals.T
     is_own = (jnp.argmax(outputs, axis=1) == arrival.task) & (jnp.ptp(outputs, axis=1) > 0)
     return jnp.where(is_own, 1000, 0) + policies.adaptive(gate_outputs, state, arrival, params)
@@ -39,7 +39,7 @@ def of_the_set(gate_outputs: Float[Array, " M"], state: State, arrival: Arrival,
 def above_own_mean(
     gate_outputs: Float[Array, " M"], state: State, arrival: Arrival, params: Params
 ) -> Float[Array, " M"]:
-    """How far a server's output for the arriving kind is above its own mean over kinds, which the sets (15) compare;
+    """Return a server's output for the arriving kind minus its own mean over kinds, which the sets (15) compare,
     perturbed as in (4).
     """
     del gate_outputs, params
@@ -50,7 +50,7 @@ def above_own_mean(
 
 
 def first_idle(gate_outputs: Float[Array, " M"], state: State, arrival: Arrival, params: Params) -> Float[Array, " M"]:
-    """The first idle server: a constant router."""
+    """Return scores that prefer the first idle server, as a constant router."""
     del state, arrival, params
     return -jnp.arange(gate_outputs.shape[0], dtype=gate_outputs.dtype)
 
@@ -58,14 +58,14 @@ def first_idle(gate_outputs: Float[Array, " M"], state: State, arrival: Arrival,
 def variant(
     selection: Selection, name: str, changes: Callable[[float], Mapping[str, Any]] = lambda scale: {}, **about: Any
 ) -> Selection:
-    """A selection of a limit's runs with parameters that are changed by sigma_0, and with other fields."""
+    """Return a selection of a limit's runs with parameters changed by sigma_0, and with other fields."""
     cells = {cell: {**own, **changes(own["truth_scale"])} for cell, own in selection.experiment.cells.items()}
     changed = dataclasses.replace(selection.experiment, name=name, cells=cells, tier=TIER, **about)
     return dataclasses.replace(selection, experiment=changed)
 
 
 def routed(selection: Selection, name: str, policy: policies.Policy) -> Selection:
-    """A selection of a limit's runs under another router."""
+    """Return a selection of a limit's runs under another router."""
     signals = {"signal_law": ORTHOGONAL, "min_strength": 1.0}
     return variant(selection, name, lambda scale: signals, system=system(selection.experiment.dims, policy))
 

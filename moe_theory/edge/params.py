@@ -1,7 +1,7 @@
-"""Static shapes and traced parameters of mobile edge computing, the constraints on each, and readings of the paper:
-named choices where it is silent or contradicts itself.
+"""Static shapes and traced parameters of mobile edge computing, the constraints on each, and readings of the paper,
+which are named choices where the paper is silent or contradicts itself.
 
-What the paper leaves open, and the parameter that decides it:
+Open points of the paper, and the parameters that decide them:
 
 | open | parameter |
 | --- | --- |
@@ -14,7 +14,7 @@ What the paper leaves open, and the parameter that decides it:
 | laws of the delays in Fig. 3, of which only d_u = 10 is given | the laws of `delays` and their bounds |
 | whether a completed task moves the gates in its own round, or in the next as (13) has it | `gate_lag` |
 
-What decides the outcome is `gate_drive`, how far one gate step moves a gate output: with v = w it is so small in Fig. 3
+The outcome depends on `gate_drive`, how far one gate step moves a gate output. With v = w it is so small in Fig. 3
 that nothing specialises within T.
 """
 
@@ -74,10 +74,10 @@ StopProbability = Annotated[Real, Within(0, 1, open_low=True, why="it is a proba
 
 @dataclasses.dataclass(frozen=True)
 class Dims:
-    """Static shapes: what a program is compiled for.
+    """Static shapes, for which a program is compiled.
 
     `max_experts`, `max_capacity` and `max_delay` only pad: a run uses `Params.num_experts` servers of capacity
-    `Params.capacity`. Without `max_delay` delays may be of any length; the state then has a slot for every task that
+    `Params.capacity`. Without `max_delay` delays may be of any length. The state then has a slot for every task that
     all servers together may hold.
 
     Raises: InvalidValueError outside 1 <= num_samples < num_features, or for sizes below 1; UnknownNameError for a
@@ -112,12 +112,12 @@ class Dims:
 
     @property
     def slots_per_server(self) -> int:
-        """Tasks that one server may hold at once, those in its queue included."""
+        """Number of tasks that one server may hold at once, with its queue."""
         return self.max_capacity + (self.max_waiting if self.when_busy == "soonest" else 0)
 
     @property
     def num_slots(self) -> int:
-        """Tasks that may be pending at once in the whole network: one arrives a round and stays for its delay."""
+        """Number of tasks that may be pending at once in the network: one arrives a round and stays for its delay."""
         everywhere = self.max_experts * self.slots_per_server
         if self.max_delay is None or self.when_busy == "soonest":
             return everywhere
@@ -125,7 +125,7 @@ class Dims:
 
 
 class Params(NamedTuple):
-    """Everything a user sweeps; every leaf may be traced. Defaults: Fig. 3, M = 50, under the reading `sibling`.
+    """Parameters that a user sweeps. Every leaf may be traced. Defaults: Fig. 3, M = 50, under the reading `sibling`.
 
     Examples:
         >>> from moe_theory import edge
@@ -156,7 +156,7 @@ class Params(NamedTuple):
 
 
 def check_params(dims: Dims, params: Params) -> None:
-    """Refuse parameters outside their range; traced ones are passed over.
+    """Raise for parameters outside their range, except traced ones.
 
     Raises: InvalidValueError naming the value, the bound and the way out.
     """
@@ -198,9 +198,9 @@ TUNED_EXPERTS = 50  # the M at which a tuned reading has a gate drive of 1
 
 
 def gate_drive(params: Params, num_features: int) -> float:
-    """kappa = eta E|w| E|v|^2 E[beta^2] / M, dimensionless: how far one gate step moves a gate output.
+    """Return kappa = eta E|w| E|v|^2 E[beta^2] / M, dimensionless: the move of a gate output in one gate step.
 
-    Expectations of |w| and |v|^2 are those of the reading's laws, with Gaussian entries of truths.
+    Expectations of |w| and |v|^2 are for the reading's distributions, with Gaussian entries of truths.
 
     Examples:
         A tuned reading has a gate drive of 1 in Fig. 3, with 50 experts and 15 features:
@@ -224,7 +224,7 @@ def gate_drive(params: Params, num_features: int) -> float:
 
 @functools.cache
 def _mean_square_bounded(num_features: int) -> float:
-    """E|z|^2 / |z|_inf^2 of a standard normal z: 1 for its largest entry, and for the others by quadrature over it."""
+    """Return E|z|^2 / |z|_inf^2 of a standard normal z: 1 for the largest entry, and a quadrature for the others."""
     from scipy import integrate, special  # which take longer to import than the paper
 
     def others(largest: float) -> float:
@@ -238,7 +238,7 @@ def _mean_square_bounded(num_features: int) -> float:
 
 
 def _tuned(**choices: Any) -> dict[str, Any]:
-    """These choices with the signals' scale at which the gate drive is 1 in Fig. 3 with `TUNED_EXPERTS`."""
+    """Return choices with the signals' scale at which the gate drive is 1 in Fig. 3 with `TUNED_EXPERTS`."""
     params = Params(num_experts=TUNED_EXPERTS, signal_scale=1.0)._replace(**choices)
     return {**choices, "signal_scale": 1 / math.sqrt(gate_drive(params, FIGURE_3_FEATURES))}
 

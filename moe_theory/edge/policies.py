@@ -1,7 +1,7 @@
-"""Offloading policies: which idle server a task goes to.
+"""Offloading policies, which choose the idle server of a task.
 
-A policy is a pure function (gate_outputs, state, arrival, params) -> scores (M,); the task goes to the idle server with
-the highest score, the lowest index on ties. Pass your own to `system` or `learn` as you would one of these.
+A policy is a pure function (gate_outputs, state, arrival, params) -> scores (M,). The task goes to the idle server with
+the highest score, the lowest index on ties. `system` and `learn` also accept your own policy.
 
 Examples:
     Where four policies send a task, and one of your own:
@@ -31,25 +31,25 @@ Policy = Callable[[Float[Array, " M"], Any, Any, Any], Float[Array, " M"]]
 
 
 def adaptive(gate_outputs: Float[Array, " M"], state: Any, arrival: Any, params: Any) -> Float[Array, " M"]:
-    """The highest perturbed gate output: the paper's adaptive gating network. Source: Eq. (4) of `edge`."""
+    """Return perturbed gate outputs, as the paper's adaptive gating network does. Source: Eq. (4) of `edge`."""
     del state, params
     return gate_outputs + arrival.perturbation
 
 
 def nearest(gate_outputs: Float[Array, " M"], state: Any, arrival: Any, params: Any) -> Float[Array, " M"]:
-    """The nearest idle server. Source: Section V of `edge`, existing offloading strategies."""
+    """Return scores that prefer the nearest idle server. Source: Section V of `edge`, existing strategies."""
     del gate_outputs, state, params
     return -arrival.distance
 
 
 def fastest(gate_outputs: Float[Array, " M"], state: Any, arrival: Any, params: Any) -> Float[Array, " M"]:
-    """The most powerful idle server: the smallest execution delay. Source: Section V of `edge`."""
+    """Return scores that prefer the smallest execution delay, the most powerful server. Source: Section V of `edge`."""
     del gate_outputs, arrival, params
     return -state.execution_delay.astype(float)
 
 
 def uniform(gate_outputs: Float[Array, " M"], state: Any, arrival: Any, params: Any) -> Float[Array, " M"]:
-    """Any idle server with equal probability."""
+    """Return scores that give each idle server equal probability."""
     del gate_outputs, state, params
     return arrival.uniform
 

@@ -1,9 +1,9 @@
-"""Algorithm 1 reduced to its gates: of a model its expected distances to kinds of tasks are left (`core/expected.py`).
+"""Algorithm 1 reduced to its gates and to models' expected distances to kinds of tasks (`core/expected.py`).
 
 Routing, delays, stale gate steps and drops are Algorithm 1's. A task's truth is its kind's and the spread inside a
-cluster, of which the mean is taken. What is left out: how far distances stray from their mean (the root in the locality
-loss and squares take means for values), what a route by noisy features says about them, and what models know of the
-spread of tasks that they have learned, or signals along a task's own truth show of it. Draws are those of
+cluster, of which the mean is taken. The model ignores deviations of distances from their mean (the root in the locality
+loss and squares take means for values), and information on them in routes by noisy features. It also ignores
+information on the spread of learned tasks in models, or in signals along a task's own truth. Draws are the draws of
 `edge.system`: the same pool, servers, tasks, features, delays and perturbations for a key.
 """
 
@@ -27,7 +27,7 @@ from moe_theory.edge.servers import Assignment, Servers, due, offer
 
 
 class State(NamedTuple):
-    """Carried from round to round; the checkpoint. Models are those once pending tasks are completed."""
+    """State carried from round to round, which is the checkpoint. Models are as once pending tasks are completed."""
 
     pool: Pool
     positions: Float[Array, "M 2"]  # of the servers, on the unit square
@@ -59,7 +59,7 @@ class Info(NamedTuple):
 def system(
     dims: Dims, policy: Policy = adaptive, *, transfer: Law = delays.uniform, execution: Law = delays.uniform
 ) -> System:
-    """The reduced model as a `System`; `Params` are those of `edge.system`, whose arguments these are.
+    """Return the reduced model as a `System`. `Params` and arguments are those of `edge.system`.
 
     Source: Algorithm 1 of `edge`, with `core/expected.py`.
     Raises: InvalidValueError where servers hold several tasks; InvalidValueError for a policy that is no
@@ -100,7 +100,7 @@ def system(
 
 
 def learn(state: State, arrival: Arrival, params: Params, policy: Policy = adaptive) -> tuple[State, Info]:
-    """One round on an explicit arrival, as `edge.learn`.
+    """Run one round on an explicit arrival, as `edge.learn` does.
 
     Source: Algorithm 1 of `edge`, with `core/expected.py`.
     Raises: InvalidValueError for features with s >= p; InvalidValueError for a policy that returns another shape.
@@ -138,7 +138,7 @@ def _complete(state: Any, is_done: Bool[Array, " S"]) -> tuple[Any, Float[Array,
 def _take(
     state: Any, arrival: Arrival, task: Assignment, params: Params, *, contraction: float
 ) -> tuple[Any, Float[Array, ""]]:
-    """The state with a task learned by its server, which has no other before it is completed."""
+    """Return the state with a task learned by its server, which has no other task before completion."""
     errors, projections, squared_move = taught_to(
         task.mask, state.pool, arrival.task, state.errors, state.projections, contraction, params.cluster_spread
     )

@@ -1,6 +1,6 @@
-"""Servers of Algorithm 1 of `edge`, of any kind: completions, gate steps and routing; and the paper's own servers.
+"""Servers of Algorithm 1 of `edge`, of any kind: completions, gate steps and routing, and the paper's own servers.
 
-A pending task, one that is routed but not completed, keeps one of S slots of the state.
+A pending task is routed but not completed. It has one of S slots of the state.
 """
 
 from collections.abc import Callable
@@ -22,7 +22,7 @@ NONE = -1  # the kind of no task: of an expert without a specialty, or of a slot
 
 
 class Assignment(NamedTuple):
-    """Route of a task, and its time at the server."""
+    """The route of a task, and its time at the server."""
 
     server: Int[Array, ""]  # m_t, or `DROPPED`
     mask: Bool[Array, " M"]  # the same as a one-hot row
@@ -34,7 +34,7 @@ class Assignment(NamedTuple):
 
 
 class Done(NamedTuple):
-    """The tasks that servers complete in a round, as a locality loss sees them; zero where a server completes none."""
+    """The tasks that servers complete in a round, as a locality loss sees them, zero for a server without any."""
 
     task: Int[Array, " M"]  # kind n_i
     gate_input: Float[Array, "M p"]  # stale sum_i X_i
@@ -65,7 +65,7 @@ class Servers(NamedTuple):
     """Completion, acceptance and capacity of servers, as pure functions of one replicate's state.
 
     A state has `gates`, `gate_step`, `execution_delay`, `busy_until`, `visits`, `round` and the `pending_` fields of
-    `State` from `pending_server` to `pending_slopes` that `due` and `offer` read; the rest is the servers' own.
+    `State` from `pending_server` to `pending_slopes` that `due` and `offer` read. Other fields are the servers' own.
     """
 
     # (state, which slots' tasks are done (S,)) -> the state with their models, |w_t - w_{t-1}| of each task (S,)
@@ -85,10 +85,10 @@ class Servers(NamedTuple):
 
 
 def due(state: Any, params: Any, servers: Servers) -> tuple[Any, Bool[Array, " S"], Float[Array, " S"]]:
-    """Open a round: tasks whose time is up are completed, and the gates take the step that is due: last round's or,
-    with `gate_lag` 0, that of the tasks just completed.
+    """Open a round: complete tasks whose time is up, and let the gates take the step that is due. It is last round's
+    step or, with `gate_lag` 0, the step of the tasks just completed.
 
-    Returns: the state; which slots' tasks are done; how far each of them moved a model.
+    Returns: the state, which slots' tasks are done, and how far each of them moved a model.
     Source: Eqs. (9)-(13), (24)-(26) of `edge`.
     """
     time = state.round + 1
@@ -112,7 +112,7 @@ def due(state: Any, params: Any, servers: Servers) -> tuple[Any, Bool[Array, " S
 def _charged(
     locality: Locality, state: Any, is_done: Bool[Array, " S"], norms: Float[Array, " S"], params: Any
 ) -> tuple[Float[Array, " S"], Any]:
-    """What the completed tasks cost by a locality loss, and the state with its memory."""
+    """Return the costs of the completed tasks by a locality loss, and the state with its memory."""
     at_server = at_servers(state, is_done)
 
     def by_server(of_slots: Array) -> Array:
@@ -134,7 +134,7 @@ def offer(
     policy: Policy,
     servers: Servers,
 ) -> tuple[Any, Assignment]:
-    """Offer a task to the servers: the state with it pending, or unchanged where no server takes it.
+    """Offer a task to the servers. Return the state with it pending, or unchanged if no server takes it.
 
     Source: Eqs. (1)-(4) and Algorithm 1 of `edge`.
     """
@@ -172,12 +172,12 @@ def existing(state: Any, params: Any) -> Bool[Array, " M"]:
 
 
 def has_own_slots(state: Any, slots_per_server: int) -> bool:
-    """Whether there are slots for all tasks that all servers hold: those of the first server, of the second, ..."""
+    """Return whether there are slots for all tasks that all servers hold: the first server's, the second's, ..."""
     return state.pending_server.shape[0] == state.busy_until.shape[0] * slots_per_server
 
 
 def one_task_each(fit: Fit, locality: Locality | None = None) -> Servers:
-    """The paper's machine: linear experts, one task a server, the others dropped. Source: Algorithm 1 of `edge`."""
+    """Return the paper's servers: linear experts, one task each, other tasks dropped. Source: Algorithm 1 of `edge`."""
 
     def complete(state: Any, is_done: Bool[Array, " S"]) -> tuple[Any, Float[Array, " S"]]:
         is_moved = is_done
@@ -193,7 +193,7 @@ def one_task_each(fit: Fit, locality: Locality | None = None) -> Servers:
 
 
 def moved(state: Any, move: Float[Array, "M p"]) -> Any:
-    """The state once servers' models have moved (9).
+    """Return the state after servers' models have moved (9).
 
     The sum of squared errors is kept in centred form: when a server's model moves by D, the residuals of its c tasks
     sum to u' = u + c D in place of u, and their squares change by D.(u + u'). This stays accurate in float32.
@@ -211,8 +211,8 @@ def moved(state: Any, move: Float[Array, "M p"]) -> Any:
 
 
 def taken(state: Any, arrival: Any, task: Assignment, params: Any, fit: Fit) -> tuple[Any, Float[Array, ""]]:
-    """The state with a task among its server's, and how far it will move the server's model; nothing changes where the
-    task goes nowhere.
+    """Return the state with a task among its server's, and the length of its move of the server's model. Nothing
+    changes for a task without a server.
     """
     mask = task.mask
     slot = task.slot
@@ -234,18 +234,18 @@ def taken(state: Any, arrival: Any, task: Assignment, params: Any, fit: Fit) -> 
 
 
 def at_servers(state: Any, counts: Bool[Array, " S"] | bool) -> Bool[Array, "S M"]:
-    """Which server each slot's task is at; none for a free slot or one that does not count."""
+    """Return the server of each slot's task, or none for a free slot or one that does not count."""
     servers = jnp.arange(state.busy_until.shape[0])
     return (state.pending_server[:, None] == servers[None, :]) & jnp.asarray(counts)[..., None]
 
 
 def is_misrouted(state: Any, server: Int[Array, ""], task: Int[Array, ""]) -> Bool[Array, ""]:
-    """Whether a task's server specialises in another kind (15); not so of a task without one."""
+    """Return whether a task's server specialises in another kind (15). A task without a server is not misrouted."""
     return (server >= 0) & (specialty(state, select_row(state.gates, server)) != task)
 
 
 def specialty(state: Any, gate: Float[Array, " p"]) -> Int[Array, ""]:
-    """The kind n that an expert specialises in, m in M_n of (15); `NONE` where the largest output is a tie."""
+    """Return the kind n that an expert specialises in, m in M_n of (15), or `NONE` if the largest output is a tie."""
     drives = jnp.sum(gate[None, :] * state.pool.signals, axis=1)
     kinds = jnp.arange(drives.shape[0], dtype=jnp.int32)
     leads = drives == jnp.max(drives)

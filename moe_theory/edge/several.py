@@ -1,7 +1,7 @@
 """Servers of `edge` that hold several tasks: footnote 1, and queues at the servers (`soonest`).
 
-Tasks of one server complete in the order of their ends, then of their routing, each from the model that the one before
-has left.
+Tasks of one server complete in the order of their ends, then of their routing. Each starts from the model that the
+task before it has left.
 """
 
 from typing import Any, NamedTuple
@@ -23,7 +23,7 @@ class Refit(NamedTuple):
 
 
 def no_refit(dims: Dims, dtype: Any) -> Refit:
-    """The start, without tasks."""
+    """Return the start, without tasks."""
     slots = dims.num_slots
     num_features = dims.num_features
     basis = jnp.zeros((slots, dims.num_samples, num_features), dtype)
@@ -31,7 +31,7 @@ def no_refit(dims: Dims, dtype: Any) -> Refit:
 
 
 def several_tasks_each(dims: Dims) -> Servers:
-    """Servers with linear experts that work on `Params.capacity` tasks at once, first come first served."""
+    """Return servers with linear experts that work on `Params.capacity` tasks at once, first come first served."""
 
     def complete(state: Any, is_done: Bool[Array, " S"]) -> tuple[Any, Float[Array, " S"]]:
         rank = _rank_at_server(state, is_done)
@@ -56,7 +56,7 @@ def several_tasks_each(dims: Dims) -> Servers:
 
 
 def _complete_one_each(state: Any, is_done: Bool[Array, " S"]) -> tuple[Any, Float[Array, " S"]]:
-    """Complete at most one task a server, refitted where the server's model has changed since its routing."""
+    """Complete at most one task of each server, refitted if the server's model has changed since its routing."""
     refit = state.refit
     at_server = at_servers(state, is_done)
     basis = refit.basis
@@ -87,7 +87,7 @@ def _take(state: Any, arrival: Any, task: Assignment, params: Any) -> tuple[Any,
 
 
 def _next_free_round(state: Any, task: Assignment, params: Any) -> Int[Array, " M"]:
-    """The first round in which each server can start another task, from its pending ones; not after now if it can.
+    """Return the first round in which each server can start another task. It is not after now if it can already.
 
     A new task starts once all but `capacity` - 1 of the earlier ones are done.
     """
@@ -100,7 +100,7 @@ def _next_free_round(state: Any, task: Assignment, params: Any) -> Int[Array, " 
 
 
 def _rank_at_server(state: Any, counts: Bool[Array, " S"], backwards: bool = False) -> Int[Array, " S"]:
-    """For each slot, how many of the tasks that count are at its server and end earlier (`backwards`: later).
+    """Return for each slot the number of counted tasks at its server that end earlier (`backwards`: later).
 
     Ties go to the task routed first.
     """

@@ -1,11 +1,11 @@
 """Closed forms of `edge` as printed: (16), T1, (22) and (23) of Propositions 1, 2 and 4 and Theorem 1.
 
 The sums over tasks in (22) and (23) are taken through the experts' loads: sum_t r^{L_T^{(m_t)}} = sum_m L_m r^{L_m},
-with |w_t|^2 replaced by its mean. Given NumPy float64 these functions compute in float64; given JAX arrays, traced or
-not, in their precision. The expert numbers of Proposition 1 are for the host alone.
+with |w_t|^2 replaced by its mean. Given NumPy float64 these functions compute in float64. Given JAX arrays, traced or
+not, they use their precision. The expert numbers of Proposition 1 are for the host alone.
 Functions refuse arguments outside the domains beside them (InvalidValueError).
 
-What holds instead is in `corrected`.
+The corrected statements are in `corrected`.
 """
 
 from typing import Annotated
@@ -41,7 +41,7 @@ Spread = Annotated[Float[ArrayLike, ""], Within(low=0, why="it is a deviation")]
 
 @checked
 def gaps(pool: Pool, cluster_spread: Spread) -> Gaps:
-    """The truth norm and the gaps between arrivals whose truths scatter around the centres of a `pool`.
+    """Return the truth norm and the gaps between arrivals whose truths scatter around the centres of a `pool`.
 
     An arrival of task n has w_t = w_n + xi with independent entries of xi of deviation `cluster_spread` tau: p features
     add p tau^2 to a squared norm and 2 p tau^2 to the squared distance of two different arrivals. As in (22) the task
@@ -71,7 +71,7 @@ def gaps(pool: Pool, cluster_spread: Spread) -> Gaps:
 
 @checked
 def specialists_needed(max_delay: Size, num_tasks: Size, failure: Failure, quantile: str = "normal") -> float | int:
-    """M_th: how many experts of its kind keep one idle for a task, with probability 1 - `failure`.
+    """Return M_th: the number of experts of a kind that keep one idle for a task, with probability 1 - `failure`.
 
     Appendix B asks for P(A_n > M_th) < failure, where A_n ~ Binomial(d_u, 1/N) counts the arrivals of one task in a
     window of d_u = `max_delay` rounds, the longest delay.
@@ -81,8 +81,8 @@ def specialists_needed(max_delay: Size, num_tasks: Size, failure: Failure, quant
     - `binomial`: the smallest integer k with P(A_n > k) < failure.
 
     The window ends with the round of the new arrival. If A_n <= M_th, at most M_th - 1 experts are busy when a task
-    arrives, so M_th are enough. But the paper bounds the probability of an overfull window; the probability that an
-    arriving task finds no expert, which Proposition 1 speaks of, is larger: `corrected.unserved`.
+    arrives, so M_th are enough. But the paper bounds the probability of an overfull window. Proposition 1 is about the
+    probability that an arriving task finds no expert, which is larger: `corrected.unserved`.
 
     Source: Proposition 1, (16), and Appendix B of `edge`.
     Raises: UnknownNameError for another `quantile`.
@@ -105,7 +105,7 @@ def specialists_needed(max_delay: Size, num_tasks: Size, failure: Failure, quant
 
 @checked
 def tail(max_delay: Size, num_tasks: Size, specialists: Specialists) -> float:
-    """P(A_n > specialists), exactly: the event of Appendix B, for A_n ~ Binomial(max_delay, 1/num_tasks).
+    """Return P(A_n > specialists), exactly: the event of Appendix B, for A_n ~ Binomial(max_delay, 1/num_tasks).
 
     Source: Appendix B of `edge`.
 
@@ -121,7 +121,7 @@ def tail(max_delay: Size, num_tasks: Size, specialists: Specialists) -> float:
 def experts_needed(
     max_delay: Size, num_tasks: Size, failure: Failure, quantile: str = "normal", rule: str = "stated"
 ) -> int:
-    """M: how many experts give one task its `specialists_needed`, with probability 1 - `failure`; at least 1.
+    """Return M >= 1, enough experts to give one task its `specialists_needed`, with probability 1 - `failure`.
 
     - `stated`: N M_th ln(1/failure) rounded up, the Omega() of Proposition 1 with the constant 1.
     - `chernoff`: the smallest M > N M_th with exp(-(1 - N M_th / M)^2 M / (2 N)) < failure, as the proof requires:
@@ -157,9 +157,9 @@ def exploration_rounds(
     failure: Annotated[Float[ArrayLike, "*batch"], A_PROBABILITY],
     max_delay: Annotated[Int[ArrayLike, "*batch"], Whole(1)],
 ) -> Int[Numbers, "*batch"]:
-    """T1 = d_u + ceil(eta^-1 sigma_0^-1/2 M ln(M / failure)), the last round of the exploration stage.
+    """Return T1 = d_u + ceil(eta^-1 sigma_0^-1/2 M ln(M / failure)), the last round of the exploration stage.
 
-    Rounded as in `core.linear.ceil_to_rounds`; saturates at `MAX_ROUNDS`.
+    Rounded as in `core.linear.ceil_to_rounds`. Saturates at `MAX_ROUNDS`.
 
     Source: Proposition 2 and Appendix C of `edge`.
 
@@ -178,7 +178,7 @@ def exploration_rounds(
 def proposition_4(
     pool_gaps: Gaps, ratio: linear.Ratio, loads: linear.Loads, round: linear.Rounds
 ) -> Float[Numbers, "*batch"]:
-    """E[G_T] of routing that ignores the task, for realised `loads` L_T^(m) after `round` = T tasks.
+    """Return E[G_T] of routing that ignores the task, for realised `loads` L_T^(m) after `round` = T tasks.
 
     Tends to the task gap as all loads grow. Experts without arrivals add nothing, so padding is free.
 
@@ -209,7 +209,7 @@ def theorem_1(
     round: linear.Rounds,
     floor: Floor = 0.0,
 ) -> Float[Numbers, "*batch"]:
-    """Upper bound of E[G_T] under Algorithm 1, for realised `loads` L_T^(m) after `round` = T tasks.
+    """Return an upper bound of E[G_T] under Algorithm 1, for realised `loads` L_T^(m) after `round` = T tasks.
 
     The error of every task fades with r^(L_T - L_T1). Experts without arrivals add nothing, so padding is free.
 
@@ -236,7 +236,7 @@ def theorem_1(
 
 
 def _binomial_tail(counts, num_rounds, num_tasks):
-    """P(A > count) for A ~ Binomial(num_rounds, 1/num_tasks)."""
+    """Return P(A > count) for A ~ Binomial(num_rounds, 1/num_tasks)."""
     from scipy import special  # which takes longer to import than the paper
 
     return special.bdtrc(np.minimum(counts, num_rounds), num_rounds, 1 / num_tasks)

@@ -1,4 +1,4 @@
-"""BibTeX entries of the papers and of this software, what they say of authors and titles, and those a report cites."""
+"""BibTeX entries of the papers and of this software, their authors and titles, and the entries that a report cites."""
 
 import dataclasses
 import functools
@@ -43,13 +43,13 @@ class Entry:
 
 
 def software(version: str) -> Entry:
-    """Return the entry of this software at a version."""
+    """Return the BibTeX entry of this software at a version."""
     return _parsed(_SOFTWARE.replace("VERSION", re.sub(r"[^\w.+-]", "", version)))
 
 
 @functools.cache
 def entry_of(paper: str) -> Entry | None:
-    """A paper's entry; None for one without a citation, or that is not installed. Raises: DeclarationError for a
+    """Return a paper's BibTeX entry, or None without a citation or an installed paper. Raises: DeclarationError for a
     citation that is no BibTeX entry with a title and authors.
     """
     if paper not in paper_names():
@@ -75,7 +75,7 @@ def _parsed(text: str) -> Entry:
 
 
 def title_of(paper: str) -> str:
-    """The paper's authors, title and year, as far as they are known."""
+    """Return the paper's authors, title and year, as far as they are known."""
     entry = entry_of(paper)
     if entry is None:
         return f"{paper}: a paper of your own; its BibTeX is yours to add"
@@ -85,7 +85,7 @@ def title_of(paper: str) -> str:
 
 
 def document(report: Report) -> Document:
-    """The BibTeX entries that a report cites."""
+    """Return the BibTeX entries that a report cites."""
     papers = cited_papers((verdict.paper, verdict.claim) for verdict in report.verdicts)
     version = report.versions.get("moe-theory", moe_theory.__version__)
     works = [software(version), *filter(None, map(entry_of, papers))]  # those without an entry are left out
@@ -96,7 +96,7 @@ def document(report: Report) -> Document:
 
 
 def cited_papers(judged: Iterable[tuple[str, str]]) -> list[str]:
-    """The papers that claims are about, by rank. `judged` has the paper and the id of each claim."""
+    """Return the papers that claims are about, by rank. `judged` has the paper and the id of each claim."""
     papers: set[str] = set()
     for paper, claim in dict.fromkeys(judged):
         papers.update(papers_of(paper, claim))
@@ -105,7 +105,7 @@ def cited_papers(judged: Iterable[tuple[str, str]]) -> list[str]:
 
 
 def papers_of(paper: str, claim: str) -> Sequence[str]:
-    """The papers that a claim is about: its own, or those that its own answers for and whose statements name it."""
+    """Return a claim's papers: its own, or the papers that its own answers for whose statements name the claim."""
     if paper not in paper_names() or not answers_for(paper) or claim not in catalog_of(paper).claims:
         return [paper]
     return [name for name in answers_for(paper) if any(claim in statement.roles for statement in statements(name))]

@@ -1,4 +1,4 @@
-"""Words of a statement's card: its verdict, how sure it is, the evidence, and what to type."""
+"""Words of a statement's card: its verdict, its certainty, the evidence, and commands to type."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -79,7 +79,7 @@ def label_counts(judgements: Sequence[Judged]) -> str:
 
 
 def condition(judgement: Judged) -> str:
-    """Return what follows the label: when the statement is true, or its statuses by reading."""
+    """Return the words after the label: when the statement is true, or its statuses by reading."""
     status = statement_status(judgement)
     if status == BY_READING:
         parts = []
@@ -100,7 +100,7 @@ def condition(judgement: Judged) -> str:
 
 
 def given(statement: Statement, *, is_short: bool) -> str:
-    """Return the hypotheses of a statement, each as a sentence. If short, without those of most of its paper."""
+    """Return a statement's hypotheses, each as a sentence. A short card leaves out hypotheses of most of its paper."""
     shown = list(statement.hypotheses)
     if is_short and statement.paper in paper_names():
         own = statements(statement.paper)
@@ -121,7 +121,7 @@ def certainty(judgement: Judged, verdicts: Sequence[Verdict], folder: Path | Non
     """Return how sure a status is, in a few short sentences.
 
     Args:
-        folder: of the run that the verdicts are from; None for the published results.
+        folder: of the run that the verdicts are from, None for the published results.
         failing: names of statements that the paper's proof uses and that are false or vacuous.
     """
     sentences = [*_known_by(judgement, verdicts), challenge.search_sentence(judgement)]
@@ -187,7 +187,7 @@ def _in_role(judgement: Judged, role: Role, verdicts: Sequence[Verdict]) -> list
 
 
 def commands(statement: Statement, shown: Verdict | None, *, is_short: bool) -> list[tuple[str, str]]:
-    """Return commands that show more of a statement, each with what it does."""
+    """Return commands that show more of a statement, each with its purpose."""
     options = script_options(statement)
     rows = [(f"moe-theory why {statement.name} {option}", _PROGRAMS[kind]) for kind, option in options.items()]
     if is_short and len(rows) > 1:

@@ -1,4 +1,4 @@
-"""What a search of a statement's free region has found, in words."""
+"""Words for the results of a search of a statement's free region."""
 
 from collections.abc import Sequence
 
@@ -11,7 +11,7 @@ _UNFLIPPED = {"break": "unbroken", "rescue": "not rescued"}
 
 
 def headline(search: Challenge, has_number: bool = True) -> str:
-    """Whether it flips, and where."""
+    """Return whether the statement flips, and where."""
     if search.flips:
         return " and ".join(f"{_FLIPPED[search.sought]} at {placed(flip.setting)}" for flip in search.flips)
     words = _UNFLIPPED[search.sought]
@@ -25,7 +25,7 @@ def headline(search: Challenge, has_number: bool = True) -> str:
 
 
 def clause(search: Challenge) -> str:
-    """What the search found that restores the statement."""
+    """Return the clause, found by the search, under which the statement holds."""
     restoring = search.clause
     if restoring is None:
         return "No condition of two inequalities was found under which it holds."
@@ -37,7 +37,7 @@ def clause(search: Challenge) -> str:
 
 
 def covered(search: Challenge) -> str:
-    """What the search covered."""
+    """Return the settings that the search covered."""
     counts = f"{_count(search.settings, 'setting')} and {_count(search.shapes, 'shape')} of programs"
     return f"{counts} ({search.inadmissible} more are not admissible) in {search.seconds:g} s."
 
@@ -47,7 +47,7 @@ def _count(number: int, noun: str) -> str:
 
 
 def search_sentence(judgement: Judged) -> str:
-    """Return what the search of a statement's free parameters found; nothing where no parameter is free."""
+    """Return the result of a search of a statement's free parameters, or nothing if no parameter is free."""
     search = judgement.search
     if search is None:
         return "Tested at the paper's settings only." if judgement.statement.free else ""
@@ -59,7 +59,7 @@ def search_sentence(judgement: Judged) -> str:
 
 
 def left_free(axes: Sequence[FreeQuantity]) -> str:
-    """What is left free: where it is recorded, and from where to where it is free."""
+    """Return the free parameters, each with its recorded value and the region where it is free."""
     return ", ".join(f"{axis.name} {axis.recorded} ({axis.region})" for axis in axes)
 
 

@@ -1,4 +1,4 @@
-"""An algorithm of one's own beside a paper's, by statement: what `verify --system` found and what is recorded.
+"""Comparison of a user's algorithm with a paper's, by statement: results of `verify --system` and recorded results.
 
 Statuses are compared by runs alone, since a proof is of the printed algorithm, and by claims that apply to both.
 """
@@ -24,7 +24,7 @@ _UNDECIDED = {StatementStatus.OPEN, StatementStatus.NOT_JUDGED, StatementStatus.
 
 
 class StatementPair(NamedTuple):
-    """A statement of the printed algorithm and of one's own."""
+    """A statement of the printed algorithm and of the user's."""
 
     name: str
     printed: str  # its status
@@ -45,7 +45,7 @@ class StatementPair(NamedTuple):
 
 
 def compared(report: Report) -> list[StatementPair]:
-    """The statements of a run of an algorithm of one's own beside what is recorded."""
+    """Return the statements of a run of a user's algorithm, each with its recorded status."""
     recorded = recorded_verdicts(report.statements)
     return [_pair(statement, recorded, report.verdicts) for statement in report.statements]
 
@@ -77,13 +77,13 @@ def _pair(statement: Statement, recorded: Sequence[Verdict], run: Sequence[Verdi
 
 
 def _as_printed(verdict: Verdict) -> Verdict:
-    """A verdict on an algorithm of one's own under the readings of the printed one."""
+    """Return a verdict on a user's algorithm under the readings of the printed one."""
     reading, *also = (name.partition(f", {OWN_SYSTEM}")[0] for name in (verdict.reading, *verdict.also))
     return dataclasses.replace(verdict, reading=reading, also=also)
 
 
 def _printed_words(with_proofs: Judged, by_runs: Judged) -> str:
-    """ "false (proved); by runs alone holds (simulated)"."""
+    """Return words such as "false (proved); by runs alone holds (simulated)"."""
     statuses = {reading: finding.status for reading, finding in with_proofs.by_reading.items()}
     if statuses == {reading: finding.status for reading, finding in by_runs.by_reading.items()}:
         return with_proofs.words
@@ -99,7 +99,7 @@ def _differs(printed: Judged, variant: Judged) -> bool:
 def _verdicts(
     statement: Statement, printed: Sequence[Verdict], own_verdicts: Sequence[Verdict], own_judgement: Judged
 ) -> tuple[Verdict | None, Verdict | None]:
-    """The verdicts on one claim under one reading that show a difference, or else how one's own is decided."""
+    """Return the verdicts on one claim and reading that show a difference, or else the user's deciding verdict."""
     best = decisive(own_judgement, own_verdicts)
     by_setting: dict[tuple[str, str], Verdict] = {}
     for verdict in printed:
@@ -115,7 +115,7 @@ def _verdicts(
 
 
 def comparison(report: Report, paths: Sequence[Path] = ()) -> Document:
-    """An algorithm of one's own beside the printed ones: a line a statement, what does not apply, how many differ."""
+    """Return the comparison: a line for each statement, the claims that do not apply, and the number of differences."""
     pairs = compared(report)
     differing = [pair.name for pair in pairs if pair.differs]
 
@@ -142,7 +142,7 @@ def comparison(report: Report, paths: Sequence[Path] = ()) -> Document:
 
 
 def numbers_of(verdict: Verdict | None) -> str:
-    """What was measured, and what is claimed of it."""
+    """Return the measured value and the claimed one."""
     if verdict is None or not verdict.replicates:
         return ""
     return str(verdict.status) if math.isnan(verdict.observed) else f"{measured(verdict)}; {plain(claimed(verdict))}"

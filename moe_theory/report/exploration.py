@@ -35,7 +35,7 @@ def names_of(claim: str) -> list[str]:
 
 
 def write_exploration(exploration: Exploration, folder: Path) -> list[Path]:
-    """Write picture and document into `folder`; their paths. Raises: OutputError if it cannot take them."""
+    """Write picture and document into `folder`, and return their paths. Raises: OutputError if it cannot take them."""
     texts = (picture(exploration).rendered(), sealed(exploration.to_json()))
     return write_together(folder, dict(zip(names_of(exploration.search.claim.id), texts, strict=True)))
 
@@ -48,14 +48,14 @@ def document(exploration: Exploration, paths: Sequence[Path]) -> Document:
 
 
 def picture(exploration: Exploration) -> Picture:
-    """Return a map of two parameters; of one, observed and predicted along it."""
+    """Return a map over two parameters, or observed and predicted values over one."""
     axes = exploration.search.axes
     title = f"{exploration.search.claim.id} over {' and '.join(axis.name for axis in axes)}"
     return Picture(title, HEIGHT, lambda figure: _draw(figure, exploration), caption(exploration))
 
 
 def caption(exploration: Exploration) -> str:
-    """Return what the picture shows."""
+    """Return the caption of the picture."""
     search = exploration.search
     claim = search.claim
     lines = [
@@ -75,7 +75,7 @@ def caption(exploration: Exploration) -> str:
 
 
 def _draw(figure: "FigureBase", exploration: Exploration) -> None:
-    """A marker a verdict: over two axes, or what was observed over one, beside what is predicted."""
+    """Draw a marker for each verdict: over two axes, or observed and predicted values over one."""
     panel = figure.subplots()
     axes = exploration.search.axes
     verdicts = [point.verdict for point in exploration.points]
@@ -101,6 +101,6 @@ def _draw(figure: "FigureBase", exploration: Exploration) -> None:
 
 
 def _drawable(values: Sequence[float]) -> np.ndarray:
-    """Return numbers that an axis can show; NaN for those that overflow."""
+    """Return numbers that an axis can show, and NaN for numbers that overflow."""
     numbers = np.array(values, np.float64)
     return np.where(np.abs(numbers) < MAX_DRAWN, numbers, np.nan)

@@ -20,7 +20,7 @@ NARROW = (5.0, 4.6)  # inches, with two panels a row, for a phone
 
 
 class Theme(NamedTuple):
-    """Colours on a page, which shows through; those of badges and words on them are the report's."""
+    """Colours on a page, which shows through. Badges and the words on them have the report's colours."""
 
     ink: str
     soft: str
@@ -34,7 +34,7 @@ class Theme(NamedTuple):
     other: tuple[str, str]
 
     def badge(self, status: str) -> tuple[str, str]:
-        """The colours of a status."""
+        """Return the colours of a status."""
         fields = {"holds": self.holds, "holds amended": self.amended, "false": self.fails, "vacuous": self.vacuous}
         return {**fields, "open": self.open, BY_READING: self.open}.get(status, self.other)
 
@@ -59,7 +59,7 @@ def panels() -> dict[str, Panel]:
 
 
 def compute(setup: Setup) -> xr.Dataset:
-    """Plotted data, by panel and place; every paper is drawn under its first default, whatever the reading."""
+    """Return plotted data, by panel and place. Every paper is drawn under its first default, whatever the reading."""
     by_paper: dict[str, Curves] = {}
     for paper, panel in panels().items():
         by_paper[paper] = panel.curves(dataclasses.replace(setup, reading=select_readings(paper, None)[0]))
@@ -75,12 +75,12 @@ def compute(setup: Setup) -> xr.Dataset:
 
 
 def command(replicates: Any, seed: Any) -> str:
-    """The command that draws it again."""
+    """Return the command that draws the overview again."""
     return f"moe-theory figures {OVERVIEW} --replicates {replicates} --seed {seed}"
 
 
 def draw(data: xr.Dataset, figure: Canvas, theme: Theme = LIGHT, columns: int = 2) -> None:
-    """A panel a paper, under its title, what is printed and the status that the recorded runs give the statement."""
+    """Draw a panel for each paper, with its title, the printed statement and the status from the recorded runs."""
     by_paper = panels()
     axes = figure.subplots(-(-len(by_paper) // columns), columns, squeeze=False).ravel()
     for axis, (paper, panel) in zip(axes, by_paper.items(), strict=False):
@@ -122,7 +122,7 @@ def _draw_panel(axis: Axes, panel: Panel, data: xr.Dataset, theme: Theme) -> Non
 
 
 def status_of(panel: Panel) -> str | None:
-    """The recorded status of the statement whose claim a panel shows; None where no run is recorded."""
+    """Return the recorded status of the statement whose claim a panel shows, or None without a recorded run."""
     paper = panel.printed.partition(".")[0]
     judgements = recorded.judged_statements(paper)
     judged = [judgement for judgement in judgements if panel.printed in judgement.statement.roles]
@@ -130,7 +130,7 @@ def status_of(panel: Panel) -> str | None:
 
 
 def replacement_holds(panel: Panel) -> bool:
-    """Whether the recorded run supports what stands beside the printed statement, under the reading that is drawn."""
+    """Return whether the recorded run supports the correction of the printed statement under the reading drawn."""
     paper = panel.right.partition(".")[0]
     run = recorded.read().get(paper)
     verdict = run.of(panel.right).get(select_readings(paper, None)[0].name) if run else None
@@ -138,7 +138,7 @@ def replacement_holds(panel: Panel) -> bool:
 
 
 def figures() -> dict[str, FigureSpec]:
-    """The overview by its name, as a paper has its figures."""
+    """Return the overview by its name, as a paper has its figures."""
     areas = [(panel.title.partition(":")[0], panel) for panel in panels().values()]
     words = {
         "claims": "; ".join(f"{area}: {panel.printed}, {panel.right}" for area, panel in areas),

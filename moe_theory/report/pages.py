@@ -32,8 +32,8 @@ def to_json(report: Report) -> str:
 
 
 def write_report(report: Report, folder: Path, numbers: str = REPORT_JSON) -> list[Path]:
-    """Write the page `report.html` and the file `numbers`, from which it can be made again, into `folder`, both or
-    neither; the paths. Raises: OutputError.
+    """Write the page `report.html` and the file `numbers`, its source, into `folder`, and return their paths. Writes
+    both or neither. Raises: OutputError.
     """
     return write_together(folder, {"report.html": to_html(report), numbers: to_json(report)})
 
@@ -44,7 +44,7 @@ def write_numbers(report: Report, folder: Path) -> list[Path]:
 
 
 def of_paper(name: str) -> Report:
-    """The recorded verdicts on a paper's statements, in the order of the paper, as a report.
+    """Return the recorded verdicts on a paper's statements, in the order of the paper, as a report.
 
     Raises: UnknownNameError for a name that is no paper's; DamagedError where no run of it is recorded.
     """
@@ -61,7 +61,7 @@ def of_paper(name: str) -> Report:
 
 
 def as_report(run: recorded.Recorded, statements: Sequence[Statement] = ()) -> Report:
-    """A recorded run as a report, with these statements."""
+    """Return a recorded run as a report, with these statements."""
     return Report(
         verdicts=run.whole(),
         command=run.command,
@@ -77,7 +77,7 @@ def as_report(run: recorded.Recorded, statements: Sequence[Statement] = ()) -> R
 
 
 def read_reports(paths: Iterable[str | os.PathLike[str]]) -> Report:
-    """The reports at `paths` as one, in which a later verdict on a claim under a reading replaces an earlier one.
+    """Return the reports at `paths` as one. A later verdict on a claim under a reading replaces an earlier one.
 
     Args:
         paths: files; or folders, for each `verdicts.json` in and below them in the order of their names, and where
@@ -91,7 +91,7 @@ def read_reports(paths: Iterable[str | os.PathLike[str]]) -> Report:
 
 
 def read_printed(paths: Iterable[str | os.PathLike[str]]) -> Report:
-    """As `read_reports`. Raises: DamagedError also for a run of an algorithm of one's own."""
+    """Return the result of `read_reports`. Raises: DamagedError also for a run of a user's own algorithm."""
     paths = [*paths]
     report = read_reports(paths)
     if report.own_system:
@@ -103,10 +103,10 @@ def read_printed(paths: Iterable[str | os.PathLike[str]]) -> Report:
 
 
 def merged(reports: Sequence[Report], names: Sequence[str]) -> Report:
-    """One report of many: their errors and their budgets of time add up.
+    """Return many reports as one, whose errors and budgets of time add up.
 
-    The sum of the errors bounds the probability that any verdict is false, those that were replaced included. Reports
-    of different seeds are not merged: of verdicts that are chosen among seeds no error is known.
+    The sum of the errors bounds the probability that any verdict is false, replaced ones included. Reports of
+    different seeds are not merged, because no error is known for verdicts that are chosen among seeds.
 
     Raises: DamagedError, with the `names` of two that differ in their seeds or precision.
     """
@@ -156,7 +156,7 @@ def merged(reports: Sequence[Report], names: Sequence[str]) -> Report:
 
 
 def numbers_below(folder: Path) -> list[Path]:
-    """The `verdicts.json` in a folder and those below it, by name; no deeper, so that naming `/` takes no minutes."""
+    """Return paths of `verdicts.json` in a folder and below it, at most DEPTH levels down, so that `/` is fast."""
     return sorted(file for depth in range(DEPTH + 1) for file in folder.glob("*/" * depth + NUMBERS))
 
 
@@ -194,8 +194,8 @@ def _read(path: Path) -> Report:
 
 
 def check(verdicts: Sequence[Verdict]) -> None:
-    """Raises: DamagedError for what no page can show: an id that is none, two verdicts on a claim under one
-    reading, a curve whose columns have different lengths or that is over places below 0.
+    """Check that a page can show the verdicts. Raises: DamagedError for an invalid id, two verdicts on a claim under
+    one reading, a curve whose columns have different lengths or a curve over places below 0.
     """
     pairs = set()
     for place, verdict in enumerate(verdicts):

@@ -113,8 +113,8 @@ ALLOWED: dict[str, Any] = {"color": "C1", "alpha": 0.12, "linewidth": 0}
 
 
 def svg_of(verdict: Verdict, figure: "Figure") -> str | None:
-    """The curve of a verdict as SVG, drawn on this figure: making one takes longer than drawing. None without a curve;
-    letters stay text, which keeps documents small.
+    """Return the curve of a verdict as SVG, drawn on this figure to save time, or None without a curve. Letters stay
+    text, which keeps documents small.
     """
     from moe_theory.plot import svg
 
@@ -126,7 +126,7 @@ def svg_of(verdict: Verdict, figure: "Figure") -> str | None:
 
 
 def figure_of(verdict: Verdict) -> "Figure":
-    """The picture of a verdict. Raises: InvalidValueError for one without a curve, such as an ERROR."""
+    """Draw the picture of a verdict. Raises: InvalidValueError for a verdict without a curve, such as an ERROR."""
     from moe_theory.plot.layout import NotebookFigure
 
     if verdict.curve is None or not verdict.curve.labels:
@@ -159,7 +159,7 @@ def _fill(figure: "Figure", verdict: Verdict, curve: Curve) -> None:
 
 
 def plot_size(curve: Curve) -> tuple[float, float]:
-    """Width and height in inches, with room for as many lines as the labels have."""
+    """Return width and height in inches, with room for as many lines as the labels have."""
     ticks = tick_labels(curve)
     lines = max(words.count("\n") for words in ticks.words) + bool(ticks.shared)
     return _plot_width(curve), PLOT_SIZE[1] + LINE_INCHES * lines
@@ -178,7 +178,7 @@ class TickLabels(NamedTuple):
 
 
 def tick_labels(curve: Curve) -> TickLabels:
-    """At most five labels, as many as have room side by side, in lines; a name that all share is said once."""
+    """Return at most five labels, as many as fit side by side, in lines. A name shared by all appears once."""
     labels = list(curve.labels)
     for name, symbol in SYMBOLS.items():
         labels = [label.replace(name, symbol) for label in labels]
@@ -196,7 +196,7 @@ def tick_labels(curve: Curve) -> TickLabels:
 
 
 def _wrapped(label: str, room: int) -> str:
-    """A label in lines, broken at commas and between words; a number stays beside its name."""
+    """Return a label in lines, broken at commas and between words. A number stays beside its name."""
     lines = []
     for part in label.split(", "):
         lines += textwrap.wrap(part.replace(" = ", HELD), room, break_long_words=False)
@@ -204,7 +204,7 @@ def _wrapped(label: str, room: int) -> str:
 
 
 def picture_words(curve: Curve) -> str:
-    """Description of the picture of a verdict's curve, for those who do not see it."""
+    """Return a description of the picture of a verdict's curve, for readers who cannot see it."""
     pairs = zip(curve.predicted, curve.observed, strict=True)
     above = sum(observed > predicted for predicted, observed in pairs)
     count = len(curve.labels)
@@ -213,7 +213,7 @@ def picture_words(curve: Curve) -> str:
 
 
 def draw_curve(panel: "Axes", verdict: Verdict, curve: Curve) -> None:
-    """Observed over predicted at each component, with the interval of their difference and what the claim allows."""
+    """Draw observed over predicted values, with the interval of their difference and the allowed range."""
     is_rate = curve.abscissa is not None
     predicted = _clip(curve.predicted)
     observed = _clip(curve.observed)
@@ -243,7 +243,7 @@ def draw_curve(panel: "Axes", verdict: Verdict, curve: Curve) -> None:
 
 
 def _clip(values: list[float]) -> np.ndarray:
-    """Values no larger than can be drawn; infinite ones stay, and are not drawn."""
+    """Return values clipped to the largest that can be drawn. Infinite values stay, and are not drawn."""
     return np.where(np.isinf(values), values, np.clip(values, -LARGEST_DRAWN, LARGEST_DRAWN))
 
 
@@ -252,7 +252,7 @@ def _as_text(words: str) -> str:
 
 
 def _written(value: float, ticks: Sequence[float]) -> str:
-    """A number of the vertical axis with as many digits as its ticks need to differ."""
+    """Return a number of the vertical axis with as many digits as its ticks need to differ."""
     digits = 3
     while digits < 9 and len({f"{tick:.{digits}g}" for tick in ticks}) != len(ticks):
         digits += 1
@@ -262,7 +262,7 @@ def _written(value: float, ticks: Sequence[float]) -> str:
 def _shade_allowed(
     panel: "Axes", verdict: Verdict, predicted: np.ndarray, margin: np.ndarray, ends: np.ndarray
 ) -> None:
-    """Shade what the claim allows, on axes with room for what is drawn."""
+    """Shade the range that the claim allows, on axes with room for the whole drawing."""
     from matplotlib.ticker import MaxNLocator
 
     low = ends.min() if len(ends) else 0.0
@@ -281,7 +281,7 @@ def _shade_allowed(
 
 
 def _set_log_ranges(panel: "Axes", places: np.ndarray, ends: np.ndarray) -> None:
-    """Logarithmic axes with room for what is drawn; a bar that reaches below 0 is drawn to the panel's edge."""
+    """Set logarithmic axes with room for the whole drawing. A bar that reaches below 0 ends at the panel's edge."""
     ends = np.maximum(ends[ends > 0], 1 / LARGEST_DRAWN)
     low = ends.min() if len(ends) else 0.1
     high = ends.max() if len(ends) else 1.0

@@ -1,4 +1,4 @@
-"""Figures of papers, and of all papers together, computed and drawn as they are asked for, and as files."""
+"""Figures of papers, and of all papers together, computed and drawn on request, also as files."""
 
 import functools
 import itertools
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def figures_of(paper: str) -> Mapping[str, FigureSpec]:
-    """A paper's figures by name, or that of all: `overview`. Raises: UnknownNameError, with the nearest suggested."""
+    """Return a paper's figures by name, or the overview of all papers. Raises: UnknownNameError, with a suggestion."""
     if paper == OVERVIEW:
         return overview.figures()
     if paper not in paper_names():
@@ -50,15 +50,15 @@ def figure(
     """Compute and draw a figure of a paper, at its own settings or at yours, as `moe-theory figures` does.
 
     Args:
-        name: "PAPER.FIGURE", as `moe-theory figures --list` has them; "overview.overview" is that of all papers.
-        reading: a name; None takes the paper's first default.
+        name: "PAPER.FIGURE", as in `moe-theory figures --list`. "overview.overview" is the figure of all papers.
+        reading: a name. None takes the paper's first default.
         replicates: None takes the figure's own number.
         seed: of all random numbers.
-        rounds: of the runs (for some figures slots, steps or repetitions); None takes the figure's own number.
+        rounds: of the runs (for some figures slots, steps or repetitions). None takes the figure's own number.
         experts: the numbers M of experts that are drawn.
-        dims: static sizes by name, such as {"num_features": 20}; others stay as in the paper.
+        dims: static sizes by name, such as {"num_features": 20}. Other sizes stay as in the paper.
         settings: parameters by name on top of the reading's choices, such as {"truth_scale": 0.2}.
-        width: inches, or a text such as "8cm"; the height follows. None takes the figure's own size.
+        width: inches, or a text such as "8cm". The height follows. None takes the figure's own size.
         style: a Matplotlib style sheet on top of ours. All words follow its `font.size`.
     Returns: the numbers behind the figure, with the command that computes them in their attributes, and the figure,
         which a notebook shows and `savefig` writes.
@@ -151,7 +151,7 @@ def _planned(
     settings: Mapping[str, Any] | None = None,
     **options: Any,
 ) -> list[tuple[FigureSpec, Callable[[Progress], xr.Dataset]]]:
-    """The figures that are asked for, and what computes each of them. `options`: rounds, experts and dims."""
+    """Return the requested figures, and the program that computes each. `options`: rounds, experts and dims."""
     specs = _selected(paper, names)
     choice = _reading_of(paper, reading, settings)
     changes = {name: value for name, value in options.items() if value not in (None, {})}
@@ -195,7 +195,7 @@ def _selected(paper: str, names: Sequence[str]) -> list[FigureSpec]:
 
 
 def _with_width(data: xr.Dataset, width: float | str | None) -> xr.Dataset:
-    """The data, whose command asks for this width too."""
+    """Return the data with a command that also asks for this width."""
     if width is None:
         return data
     option = f"--width {width if isinstance(width, str) else f'{width:g}in'}"
@@ -203,7 +203,7 @@ def _with_width(data: xr.Dataset, width: float | str | None) -> xr.Dataset:
 
 
 def to_csv(data: xr.Dataset) -> str:
-    """The numbers behind a figure as a tidy table: a row for each point, a column for each variable."""
+    """Return the numbers behind a figure as a tidy table: a row for each point, a column for each variable."""
     table = data.to_dataframe().reset_index()
     for column in ("seed", "replicates", "reading"):
         table.insert(0, column, data.attrs[column])

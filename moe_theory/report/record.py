@@ -1,4 +1,4 @@
-"""Records of runs: what a paper keeps of `moe-theory verify`, its `recorded.json`, for `why`, pages and site."""
+"""Records of runs of `moe-theory verify`: a paper's `recorded.json`, which `why`, the pages and the site read."""
 
 import dataclasses
 import itertools
@@ -27,7 +27,7 @@ from moe_theory.verification.verdict import Report
 
 
 class PaperRecord(NamedTuple):
-    """A record with the file that it is kept in."""
+    """A record with its file."""
 
     path: Path
     run: Recorded
@@ -46,7 +46,7 @@ class PaperRecord(NamedTuple):
 
 
 class SearchRecord(NamedTuple):
-    """The record of a paper's searches with the file that it is kept in."""
+    """The record of a paper's searches with its file."""
 
     path: Path
     paper: str
@@ -62,7 +62,7 @@ class SearchRecord(NamedTuple):
 
 
 def documented(records: Sequence[PaperRecord | SearchRecord]) -> Document:
-    """The files of records, and how much each holds."""
+    """Return the files of records, and the number of entries in each."""
     rows = [{"path": str(record.path), "paper": record.paper, **record.counts} for record in records]
     counts = [", ".join(f"{count} {noun}" for noun, count in record.counts.items()) for record in records]
     lines = [Markup(f"{code(str(record.path))}: {words}") for record, words in zip(records, counts, strict=True)]
@@ -70,8 +70,8 @@ def documented(records: Sequence[PaperRecord | SearchRecord]) -> Document:
 
 
 def write(record: PaperRecord | SearchRecord) -> None:
-    """Write the file, a verdict or a search a line. Raises: OutputError; DamagedError for a file that is another
-    paper's.
+    """Write the file, with one verdict or search in each line. Raises: OutputError; DamagedError for a file that
+    belongs to another paper.
     """
     if isinstance(record, PaperRecord) and record.path.is_file():
         paper = kept_at(record.path).paper
@@ -93,7 +93,7 @@ def write_indexes(papers: Iterable[str]) -> None:
 
 
 def of_papers(folders: Sequence[Path]) -> list[PaperRecord]:
-    """The records of papers, each with the runs in those of the folders that are on it, as `own` makes them."""
+    """Return the record of each paper, with the runs in the folders on this paper, as `own` makes it."""
     by_paper: dict[str, list[Path]] = {}
     for folder in folders:
         verdicts = read_printed([folder]).verdicts
@@ -102,9 +102,9 @@ def of_papers(folders: Sequence[Path]) -> list[PaperRecord]:
 
 
 def of_searches(folders: Sequence[Path]) -> list[SearchRecord]:
-    """The records of papers' searches, once those in some folders are part of them: in place of recorded ones of the
-    same statements, but those that were too short for the ends of all axes. Those of statements that leave nothing free
-    any more go.
+    """Return the records of papers' searches, with the searches in these folders. A new search replaces a recorded
+    search of its statement, unless it was too short for the ends of all axes. Searches of statements without free
+    parameters are dropped.
     """
     new: dict[str, Challenge] = {}
     for folder in folders:
@@ -119,11 +119,11 @@ def of_searches(folders: Sequence[Path]) -> list[SearchRecord]:
 
 
 def own(*folders: Path) -> PaperRecord:
-    """The record of a paper once the runs in some folders are part of it: verdicts on every claim of the paper, under
-    each of its readings. Those that they have replace those that are recorded, and the others stay.
+    """Return the record of a paper with the runs in these folders: verdicts on every claim, under each of its readings.
+    Verdicts in the folders replace recorded verdicts, and the others stay.
 
-    What was run at one seed is no choice among several, so that the errors of the verdicts that stay, and of no others,
-    bound the probability that any of them is false.
+    Runs at one seed are no choice among several. So the errors of the verdicts that stay, and of no others, bound
+    the probability that any of them is false.
 
     Raises: DamagedError for a run of several papers, at another seed or precision than the record, or after which
         a claim of the paper is without a verdict under a reading that others have; DeclarationError for a
@@ -168,8 +168,8 @@ def own(*folders: Path) -> PaperRecord:
 
 
 def of_other_data(folders: Sequence[Path]) -> PaperRecord:
-    """What is published of runs on a data set that is not the paper's own, once those in some folders are part of it:
-    verdicts on every claim of the paper. Those that they have replace what is recorded on the same claims.
+    """Return the published runs on a data set that is not the paper's own, with the runs in these folders. They have
+    verdicts on every claim of the paper. New verdicts replace recorded verdicts on the same claims.
 
     Raises: DamagedError for verdicts on several papers, several data sets, or none, at another seed or precision
         than the record, or after which a claim is without a verdict.
@@ -218,7 +218,7 @@ def _paper_record(
 
 
 def _missing(report: Report, paper: str) -> list[tuple[str, str]]:
-    """Claims of the paper, each with a reading of the report, that this has no verdict on."""
+    """Return the paper's claims, each with a reading of the report, that have no verdict."""
     judged: set[tuple[str, str]] = set()
     for verdict in report.verdicts:
         judged |= {(verdict.claim, reading) for reading in (verdict.reading, *verdict.also)}
@@ -235,7 +235,7 @@ def _readings(report: Report, paper: str) -> dict[str, str]:
 
 
 def _without_out(commands: str) -> str:
-    """Command lines, several between semicolons, without --out: it says where the files of one machine are."""
+    """Return command lines, joined by semicolons, without --out, which names files of one machine."""
     shortened = []
     for command in commands.split("; "):
         words = shlex.split(command)

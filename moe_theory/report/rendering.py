@@ -1,4 +1,4 @@
-"""Cards of statements, for a terminal and as HTML, from one Markdown template; and the page of a report.
+"""Cards of statements, for a terminal and as HTML, from one Markdown template, and the page of a report.
 
 The page needs nothing but itself: no server, no network, and no JavaScript to be read.
 """
@@ -51,7 +51,7 @@ FACETS = ("status", "paper", "reading", "kind")  # what the page's verdicts are 
 
 
 class Target(NamedTuple):
-    """What a card is made for: how words with mathematics, formulas and pictures are written there."""
+    """The target of a card, with its way to write words with mathematics, formulas and pictures."""
 
     words: Callable[[str], Any]
     formula: Callable[[str], Any]
@@ -83,7 +83,7 @@ def to_html(report: Report) -> str:
 
 
 def _facet_counts(report: Report, facet: str) -> list[tuple[str, int]]:
-    """How many verdicts have each value of a facet, statuses in their own order."""
+    """Return the number of verdicts with each value of a facet, statuses in their own order."""
     totals: Counter[str] = Counter()
     for verdict in report.verdicts:
         totals.update(verdict.settings if facet == "reading" else [str(getattr(verdict, facet))])
@@ -92,7 +92,7 @@ def _facet_counts(report: Report, facet: str) -> list[tuple[str, int]]:
 
 
 def _titles(report: Report) -> list[tuple[str, str]]:
-    """Of the published papers whose statements a report has: authors, year and title, and the address."""
+    """Return authors, year and title, and address of the published papers whose statements a report has."""
     names = dict.fromkeys(statement.paper for statement in report.statements)
     works = {name: bibliography.entry_of(name) for name in names}
     urls = {name: work.fields.get("url", "") for name, work in works.items() if work}
@@ -100,7 +100,7 @@ def _titles(report: Report) -> list[tuple[str, str]]:
 
 
 def document_text(name: str, **values: Any) -> str:
-    """The Markdown that a template makes of these values, for a terminal."""
+    """Return the Markdown that a template makes of these values, for a terminal."""
     return markdown_templates().get_template(name).render(values)
 
 
@@ -112,11 +112,11 @@ def card(
     *,
     target: Target,
 ) -> str:
-    """The card of a statement as Markdown.
+    """Return the card of a statement as Markdown.
 
     Args:
-        verdicts: those that its status follows from.
-        folder: that of the run that judged it; None for the recorded ones.
+        verdicts: the verdicts that its status follows from.
+        folder: of the run that tested it, None for the recorded runs.
         failing: names of statements that its proof uses and that are false or vacuous.
     """
     statement = judgement.statement
@@ -137,7 +137,7 @@ def card(
 
 
 def html_card(judgement: Judged, verdicts: Sequence[Verdict], target: Target | None = None) -> Markup:
-    """The card of a statement as HTML, in which a paragraph is named by its heading, for styles."""
+    """Return the card of a statement as HTML. A paragraph is named by its heading, for styles."""
     parser = MarkdownIt("commonmark", {"html": True}).enable("table")
     tokens = parser.parse(card(judgement, verdicts, target=target or PAGE))
     for paragraph, token in itertools.pairwise(tokens):
@@ -149,7 +149,7 @@ def html_card(judgement: Judged, verdicts: Sequence[Verdict], target: Target | N
 
 @functools.cache
 def templates() -> "jinja2.Environment":
-    """The templates of all pages, with the words and formulas that they share."""
+    """Return the templates of all pages, with the words and formulas that they share."""
     import jinja2
 
     environment = markdown.environment(loader=jinja2.PackageLoader("moe_theory.report"))
@@ -162,17 +162,17 @@ def templates() -> "jinja2.Environment":
 
 @functools.cache
 def markdown_templates() -> "jinja2.Environment":
-    """The same, for templates of Markdown."""
+    """Return the templates of Markdown."""
     return templates().overlay(finalize=markdown.words)
 
 
 def parts() -> Any:
-    """The pieces that pages are made of, by name."""
+    """Return the pieces that pages are made of, by name."""
     return templates().get_template("parts.html").module
 
 
 def mathml(latex: str, display: str = "block") -> Markup:
-    """A formula as MathML, of safe elements and attributes alone; empty for what cannot be converted."""
+    """Return a formula as MathML with safe elements and attributes only, or nothing if it cannot be converted."""
     from latex2mathml.converter import convert_to_element
 
     if len(latex) > LONGEST_FORMULA or "newcommand" in latex:  # whose expansion may have any length
@@ -184,7 +184,7 @@ def mathml(latex: str, display: str = "block") -> Markup:
 
 
 def _safe(element: "Element") -> str:
-    """An element whose text has character references, as HTML; of one that is not known, only its words."""
+    """Return an element whose text has character references, as HTML. An unknown element leaves only its words."""
     content = "".join([_words(element.text), *(_safe(child) + _words(child.tail) for child in element)])
     if element.tag not in ELEMENTS:
         return content
@@ -198,7 +198,7 @@ def _words(text: str | None) -> str:
 
 
 def _digest(text: str) -> str:
-    """A content policy's name for this text of an inline script or style."""
+    """Return a content policy's name for this text of an inline script or style."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
@@ -209,7 +209,7 @@ def _number_line(verdict: Verdict) -> Any:
 
 
 def picture_of(verdict: Verdict, figure: "Figure") -> Markup:
-    """A verdict's curve as an image of HTML, drawn on this figure; empty for a verdict without one."""
+    """Return a verdict's curve as an image of HTML, drawn on this figure, or nothing for a verdict without a curve."""
     from moe_theory.report import panels
 
     svg = panels.svg_of(verdict, figure)
@@ -225,7 +225,7 @@ def picture_of(verdict: Verdict, figure: "Figure") -> Markup:
 
 
 def _math(words: str) -> Markup:
-    """Words as HTML, with what is between dollars as MathML."""
+    """Return words as HTML, with the text between dollars as MathML."""
     pieces = re.split(r"(\$[^$]+\$)", words)
     typeset = [mathml(piece[1:-1], "inline") if place % 2 else "" for place, piece in enumerate(pieces)]
     return Markup("").join(formula or symbols.marked(piece) for formula, piece in zip(typeset, pieces, strict=True))
@@ -237,7 +237,7 @@ def _page_picture(verdict: Verdict) -> Markup:
 
 
 def _in_a_block(markup: str) -> Markup:
-    """HTML in one block of Markdown, which an empty line ends."""
+    """Return HTML in one block of Markdown, which an empty line would end."""
     return Markup(" ".join(markup.split()))
 
 

@@ -1,4 +1,4 @@
-"""How statements stand: by the recorded runs, or by a run in a folder."""
+"""Statuses of statements, by the recorded runs or by a run in a folder."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -21,7 +21,7 @@ class Standing(NamedTuple):
 
 
 def standing(patterns: Sequence[str] = (), folder: Path | None = None) -> list[Standing]:
-    """How the statements stand whose names match, each once, as `verify.statements` matches them.
+    """Return the statements whose names match, each once with its status. Names match as in `verify.statements`.
 
     Args:
         patterns: all statements by default.

@@ -50,7 +50,7 @@ def cell_table(results: Results) -> str:
 
 
 def draw(results: Results, path: str | Path) -> Path:
-    """Draw a quick look at all scalar observables at the last round, as SVG or PNG by the suffix of `path`.
+    """Draw all scalar observables at the last round, as SVG or PNG by the suffix of `path`.
 
     They are drawn over the first axis, in lines for up to eight values of the second. Further axes stay at their first
     value.
@@ -71,12 +71,12 @@ def draw(results: Results, path: str | Path) -> Path:
 
 
 def can_be_drawn(results: Results) -> bool:
-    """Whether a sweep has an axis, and an observable that is a scalar."""
+    """Return whether a sweep has an axis and a scalar observable."""
     return bool(results.sweep.grid.axes and scalars(results))
 
 
 def document(results: Results, lines: Sequence[str] = ()) -> Document:
-    """Return the last round's statistics, of every cell as JSON, with lines below the table."""
+    """Return the last round's statistics of every cell as JSON, with lines below the table."""
     return Document(lambda: _body(results), lambda _: paragraphs([Markup(cell_table(results)), *lines]), SCHEMA)
 
 
@@ -104,7 +104,7 @@ def scalars(results: Results) -> list[str]:
 
 
 def caption(results: Results) -> str:
-    """Return what the picture shows."""
+    """Return the caption of the picture."""
     sweep = results.sweep
     reading = f" under {results.reading.name}" if sweep.reading is not None else ""
     lines = [
@@ -147,12 +147,12 @@ def _draw(figure: "FigureBase", results: Results) -> None:
 
 
 def _values(axis: GridAxis) -> Sequence[Any]:
-    """Return the values of an axis; of a zip those of its first name."""
+    """Return the values of an axis, or of a zip's first name."""
     return next(iter(axis.columns.values()))
 
 
 def _last_means(results: Results, place: int) -> dict[str, tuple[float, float, float]]:
-    """Return each scalar's number of replicates, mean and standard error in the last round; nan without replicates."""
+    """Return each scalar's number of replicates, mean and standard error in the last round, nan without any."""
     statistics = results.statistics_of(place)
     if statistics is None:
         return dict.fromkeys(scalars(results), (0, np.nan, np.nan))
@@ -161,7 +161,7 @@ def _last_means(results: Results, place: int) -> dict[str, tuple[float, float, f
 
 
 def estimate(costs: SweepCost) -> Document:
-    """Return what a sweep takes."""
+    """Return the cost of a sweep."""
     shape = " x ".join(f"{size} {name}" for name, size in costs.shape.items())
     rows = {
         "cells": f"{costs.cells:,}" + (f" ({shape})" if costs.shape else ""),
@@ -186,7 +186,7 @@ def failures(results: Results) -> list[str]:
 
 
 def closing_line(counts: ChunkCounts) -> str:
-    """Return a line on what a run has computed."""
+    """Return a line on the cells that a run has computed."""
     facts = [f"{counts.computed:,} computed", f"{counts.present:,} reused"]
     if counts.failed:
         facts.append(f"{len(counts.failed):,} failed")

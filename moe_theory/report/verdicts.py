@@ -1,4 +1,4 @@
-"""Documents of statements, claims and verdicts: tables, what a verification says at its end, and why."""
+"""Documents of statements, claims and verdicts: tables, the closing text of a verification, and reasons."""
 
 import dataclasses
 import re
@@ -41,8 +41,8 @@ _LEFT_OUT = ("at", "claimed", "reading", "measured ± s.e.")  # in this order, w
 
 
 def verdict_table(verdicts: Sequence[Verdict], width: int) -> Markup:
-    """Return a table of verdicts. Where it is too narrow for all of it, ids lose the paper's name and columns go, so
-    that no id is broken.
+    """Return a table of verdicts. A narrow table drops the paper's name from ids, and then columns, so that no id is
+    broken.
     """
     papers = {verdict.paper for verdict in verdicts}
     prefix = "" if width >= _FULL_WIDTH or len(papers) != 1 else f"{papers.pop()}."
@@ -63,7 +63,7 @@ def verdict_table(verdicts: Sequence[Verdict], width: int) -> Markup:
 
 
 def verdicts_document(report: Report, paths: Sequence[Path], samples: Sequence[str]) -> Document:
-    """A verification that was written to these paths, statements first, with lines on its samples."""
+    """Return a verification that was written to these paths, statements first, with lines on its samples."""
     folder = paths[-1].parent
     page = f"report: {code(str(paths[0]))}"
     if len(paths) == 1:
@@ -79,7 +79,7 @@ def verdicts_document(report: Report, paths: Sequence[Path], samples: Sequence[s
 
 
 def verdicts_text(report: Report, width: int, folder: Path | None = None) -> str:
-    """A table of verdicts, and closing lines: statuses, surprises, errors, time, and how to repeat any of it.
+    """Return a table of verdicts, and closing lines: statuses, surprises, errors, time, and commands to repeat them.
 
     Args:
         folder: where the verdicts are written, for commands.
@@ -99,10 +99,10 @@ def verdicts_text(report: Report, width: int, folder: Path | None = None) -> str
 
 
 def first_look_document(report: Report, paths: Sequence[Path], claims: Mapping[str, str]) -> Document:
-    """A first look at all papers, written to these paths: a row a claim, the published statuses, and what to do next.
+    """Return a first look at all papers, written to these paths: a row for each claim, statuses, and next steps.
 
     Args:
-        claims: what claims say in a few words, by id.
+        claims: the claims in a few words, by id.
     """
     statements: dict[str, Statement] = {}
     for statement in reversed(report.statements):
@@ -129,7 +129,7 @@ def first_look_document(report: Report, paths: Sequence[Path], claims: Mapping[s
 
 
 def claims_document(claims: "Sequence[Claim]") -> Document:
-    """Claims, with the source, the kind and the sentence of each."""
+    """Return claims, with the source, the kind and the sentence of each."""
     fields = ("id", "paper", "where", "statement", "kind", "margin", "replaced_by")
     return Document(
         lambda: [{field: getattr(claim, field) for field in fields} for claim in claims],
@@ -138,7 +138,7 @@ def claims_document(claims: "Sequence[Claim]") -> Document:
 
 
 def statements_document(standings: Sequence[Standing]) -> Document:
-    """Statements, a line each, and how many have each status."""
+    """Return statements, one in each line, and the number of statements with each status."""
     judgements = [standing.known for standing in standings]
     noun = "statement" if len(judgements) == 1 else "statements"
     counts = f"{len(judgements)} {noun}: {label_counts(judgements)}"
@@ -173,7 +173,7 @@ def why_document(standings: Sequence[Standing], *, is_short: bool = True) -> Doc
 
 
 def searches_document(searches: Sequence[Challenge]) -> Document:
-    """Searches of what statements leave free: flips with their verdicts, axes, and what was covered."""
+    """Return searches of statements' free parameters: flips with their verdicts, axes, and the settings covered."""
     return Document(
         lambda: [search.to_json() for search in searches],
         lambda _: document_text("challenge.md", searches=searches),
@@ -181,7 +181,7 @@ def searches_document(searches: Sequence[Challenge]) -> Document:
 
 
 def facts(standing: Standing) -> dict[str, Any]:
-    """A statement with its status, for JSON."""
+    """Return a statement with its status, for JSON."""
     source = None if standing.folder is None else str(standing.folder)
     return dataclasses.asdict(standing.known.statement) | status_json(standing.known) | {"from": source}
 
@@ -208,14 +208,14 @@ def _statuses_by_reading(judgement: Judged) -> str:
 
 
 def why_card(standing: Standing, failing: Sequence[str] = (), *, target: Target = TERMINAL) -> str:
-    """Return the card of a statement under its name. `failing`: what its proof uses and is false or vacuous."""
+    """Return the card of a statement under its name. `failing`: false or vacuous statements that its proof uses."""
     judgement, verdicts, folder = standing
     heading = f"{judgement.statement.where} ({judgement.statement.name})"
     return f"# {paragraphs([heading])}\n\n{card(judgement, verdicts, folder, failing, target=target)}"
 
 
 def failing_premises(statements: Sequence[Statement]) -> dict[str, tuple[str, ...]]:
-    """What the proofs of statements use that is false or vacuous by the recorded runs, by the statements' names."""
+    """Return the false or vacuous statements that the proofs of statements use, by the statements' names."""
     premises: dict[str, tuple[str, ...]] = {}
     for paper in dict.fromkeys(statement.paper for statement in statements if premises_of(statement.name)):
         premises |= {footing.known.statement.name: footing.failing for footing in footings(recorded(paper))}
@@ -223,10 +223,10 @@ def failing_premises(statements: Sequence[Statement]) -> dict[str, tuple[str, ..
 
 
 def _complete(judgements: Sequence[Judged]) -> list[Judged]:
-    """The statements of which every claim that decides has a verdict."""
+    """Return the statements for which every deciding claim has a verdict."""
     return [judgement for judgement in judgements if not judgement.missing and judgement.by_reading]
 
 
 def samples_line(computed: Set[str], read: Set[str]) -> str:
-    """Of how many claims under a reading samples were computed, and of how many the saved ones were enough."""
+    """Return the numbers of claims, each under a reading, with computed samples and with saved samples only."""
     return f"samples: {len(computed):,} computed, {len(read - computed):,} reused"

@@ -80,20 +80,20 @@ def status_word(status: Status) -> str:
 
 
 def kind_words(verdict: Verdict) -> str:
-    """The kind of the claim, and its side where it has one."""
+    """Return the kind of the claim, and its side if it has one."""
     side = f" ({verdict.side.replace('_', ' ')})" if verdict.side else ""
     return verdict.kind.replace("_", " ") + side
 
 
 def allowed_sides(verdict: Verdict) -> tuple[bool, bool]:
-    """Whether observed - predicted may be as far below 0 as it likes, and as far above."""
+    """Return whether observed - predicted may be as far below 0 as it likes, and as far above."""
     side = verdict.side or verdict.kind
     is_below = side in {"upper_bound", "ordering", "identity", "at_most", "counterexample"}
     return is_below, side in {"lower_bound", "at_least"}
 
 
 def allowed_range(verdict: Verdict, margin: float) -> tuple[float, float]:
-    """Where the claim allows observed - predicted to be with this margin."""
+    """Return the range in which the claim allows observed - predicted to be with this margin."""
     is_below, is_above = allowed_sides(verdict)
     low = -math.inf if is_below else -margin
     high = math.inf if is_above else margin
@@ -101,7 +101,7 @@ def allowed_range(verdict: Verdict, margin: float) -> tuple[float, float]:
 
 
 def allowed_words(verdict: Verdict, margin: float) -> str:
-    """Where the claim allows observed - predicted to be with this margin, in words."""
+    """Return the range in which the claim allows observed - predicted to be with this margin, in words."""
     is_below, is_above = allowed_sides(verdict)
     if is_below:
         return f"below {number(margin)}"
@@ -111,7 +111,7 @@ def allowed_words(verdict: Verdict, margin: float) -> str:
 
 
 def claimed(verdict: Verdict) -> str:
-    """The claimed value, with its relation and margin: "≤ 0.239 (+0.01)", "= 0.007 ± 0.065", "slope ≤ 0.5 (+0.1)"."""
+    """Return the claimed value, with its relation and margin, such as "≤ 0.239 (+0.01)" or "slope ≤ 0.5 (+0.1)"."""
     value = verdict.predicted
     if verdict.kind == "identity":
         return f"= 0{_margin(verdict)}"
@@ -139,7 +139,7 @@ _SIGNS = {  # by side, or by kind where it has none
 
 
 def _margin(verdict: Verdict, write: Callable[[float], str] = number) -> str:
-    """The margin, on the side on which the claimed value may be missed by it."""
+    """Return the margin, on the side on which the claimed value may be missed."""
     if not verdict.margin > 0:
         return ""
     margin = write(verdict.margin)
@@ -150,19 +150,19 @@ def _margin(verdict: Verdict, write: Callable[[float], str] = number) -> str:
 
 
 def measured(verdict: Verdict) -> str:
-    """The measured value: "2.74 ± 0.07", "64 of 64"."""
+    """Return the measured value: "2.74 ± 0.07", "64 of 64"."""
     if verdict.kind in {"probability", "counterexample", "limit_probability"} and math.isfinite(verdict.observed):
         return f"{round(verdict.observed * verdict.replicates):,} of {verdict.replicates:,}"
     return with_error(verdict.observed, verdict.standard_error)
 
 
 def tested(verdict: Verdict) -> str:
-    """The claim's first sentence or two."""
+    """Return the claim's first sentence or two."""
     return " ".join(verdict.statement.partition("\n\n")[0].split())
 
 
 def sentence(verdict: Verdict) -> str:
-    """The finding, in a sentence with the numbers that decide."""
+    """Return the finding as a sentence, with the numbers that decide."""
     match verdict.status:
         case Status.VACUOUS:
             side = "above" if verdict.kind == "lower_bound" or verdict.side == "at_least" else "below"
@@ -207,7 +207,7 @@ def sentence(verdict: Verdict) -> str:
 
 
 def _recorded_reason(verdict: Verdict) -> str:
-    """The reason that a record keeps which has no numbers to make it from."""
+    """Return the reason in a record that has no numbers for a sentence."""
     return f"{_capitalize(verdict.reason.strip().rstrip('.'))}."
 
 
@@ -220,13 +220,13 @@ def _side(verdict: Verdict) -> str:
 
 
 def _slope(verdict: Verdict) -> str:
-    """The slope observed, with its interval."""
+    """Return the observed slope, with its interval."""
     low, high = (number(verdict.predicted + end) for end in verdict.interval)
     return f"{number(verdict.observed)} (interval {low} to {high})"
 
 
 def _limit_words(verdict: Verdict, before: Trend) -> str:
-    """What was seen at the end of a limit and before it, and what is claimed."""
+    """Return the values observed at the end of a limit and before it, and the claim."""
     if verdict.kind == "limit_probability":
         return _failure_words(verdict, before)
     place = verdict.at.removeprefix("slope ")
@@ -238,7 +238,7 @@ def _limit_words(verdict: Verdict, before: Trend) -> str:
 
 
 def _failure_words(verdict: Verdict, before: Trend) -> str:
-    """How often an event fails to have the probability that is claimed in a limit."""
+    """Return how often an event fails to have the probability that is claimed in a limit."""
     count = verdict.replicates
     share = verdict.observed
     low, high = verdict.interval
@@ -259,7 +259,7 @@ def _failure_words(verdict: Verdict, before: Trend) -> str:
 
 
 def _open_question(verdict: Verdict) -> str:
-    """The open question of an undecided verdict, and what would decide it."""
+    """Return the open question of an undecided verdict, and the runs that would decide it."""
     low, high = verdict.interval
     runs = f"{verdict.replicates:,} runs do not decide it"
     if verdict.kind == "counterexample":
@@ -288,14 +288,14 @@ def _open_question(verdict: Verdict) -> str:
 
 
 def repeat_words(verdict: Verdict) -> str:
-    """Words before the command under a verdict."""
+    """Return words before the command under a verdict."""
     if verdict.status is Status.REFUTED:
         return f"See it fail, with {verdict.replicates} replicates:"
     return "Repeat it:"
 
 
 def facts(verdict: Verdict) -> list[Fact]:
-    """The numbers of a verdict, line by line; lines whose number does not exist are left out."""
+    """Return the numbers of a verdict, line by line, without lines whose number does not exist."""
     lines = []
     for label, parts in _facts(verdict):
         numbers = [part for part in parts if not isinstance(part, str)]
@@ -338,7 +338,7 @@ def _facts(verdict: Verdict) -> Iterator[tuple[str, tuple[str | float, ...]]]:
 
 @dataclasses.dataclass(frozen=True)
 class ClaimEntry:
-    """A claim and its verdicts, each under readings of its own."""
+    """A claim and its verdicts, each with its readings."""
 
     verdicts: list[Verdict]
     replaces: list[str]  # claims of the report that are refuted where this one is right
@@ -387,43 +387,43 @@ def arranged(report: Report) -> list[Chapter]:
 
 
 def judged_statements(report: Report) -> list[Judged]:
-    """The report's statements with their statuses, over the regions that were searched."""
+    """Return the report's statements with their statuses, over the regions that were searched."""
     return judged_with_searches(report.statements, report.verdicts)
 
 
 def tested_statements(report: Report) -> list[Judged]:
-    """The report's statements with their statuses at the settings tested: no recorded search is read."""
+    """Return the report's statements with their statuses at the settings tested. No recorded search is read."""
     return [judged(statement, report.verdicts) for statement in report.statements]
 
 
 def statement_counts(judgements: Sequence[Judged]) -> dict[str, int]:
-    """How many statements have each status that occurs; "by reading" are those of which it differs."""
+    """Return the number of statements with each status. "by reading" counts statements whose status differs."""
     counts = Counter(map(statement_status, judgements))
     return {status: counts[status] for status in (*StatementStatus, BY_READING) if counts[status]}
 
 
 def statement_status(judgement: Judged) -> str:
-    """A statement's status in a word or two."""
+    """Return a statement's status in a word or two."""
     if judgement.finding:
         return str(judgement.finding.status)
     return BY_READING if judgement.by_reading else str(StatementStatus.NOT_JUDGED)
 
 
 def urgency(judgement: Judged) -> int:
-    """The place of a statement among those that a reader wants first: what fails, then what is not settled."""
+    """Return the place of a statement in the order of interest: first failures, then open questions."""
     first = (StatementStatus.FALSE, StatementStatus.VACUOUS, StatementStatus.AMENDED, BY_READING, StatementStatus.OPEN)
     order = [*map(str, first), *map(str, StatementStatus)]
     return order.index(statement_status(judgement))
 
 
 def status_json(judgement: Judged) -> dict[str, object]:
-    """A statement's status as JSON has it."""
+    """Return a statement's status as in JSON."""
     by_reading = {reading: finding.status for reading, finding in judgement.by_reading.items()}
     return {"status": judgement.words, "status_by_reading": by_reading}
 
 
 def decisive(judgement: Judged, verdicts: Sequence[Verdict]) -> Verdict | None:
-    """The verdict that shows a statement's status best: one that decided it, else one on a claim that could."""
+    """Return the verdict that shows a statement's status best: a deciding one, or one that could decide."""
     ids: list[str] = []
     for finding in judgement.by_reading.values():
         ids += finding.decided_by
@@ -436,7 +436,7 @@ def decisive(judgement: Judged, verdicts: Sequence[Verdict]) -> Verdict | None:
 
 
 def unsaid(judgement: Judged) -> str:
-    """Why a statement is open, or not judged, that does not say so itself."""
+    """Return why a statement is open or not judged, if its status does not say so itself."""
     statement = judgement.statement
     status = statement_status(judgement)
     if status == StatementStatus.NOT_JUDGED and not judgement.broken:
@@ -452,7 +452,7 @@ def unsaid(judgement: Judged) -> str:
 
 
 def script_options(statement: Statement) -> dict[str, str]:
-    """Options of `moe-theory why` that print each of a statement's programs, by kind."""
+    """Return options of `moe-theory why` that print each of a statement's programs, by kind."""
     return {kind: "--script" if kind == "witness" else f"--{kind}" for kind in statement.scripts}
 
 
@@ -474,7 +474,7 @@ def summary(verdicts: Sequence[Verdict]) -> str:
 
 
 def error_words(report: Report) -> str:
-    """The error of a report, in a sentence."""
+    """Return a sentence on the error of a report."""
     errors = [verdict.error for verdict in report.verdicts if verdict.status is not Status.ERROR]
     if not errors:
         return "No verdict was reached."
@@ -492,5 +492,5 @@ def cut_short(report: Report) -> list[Verdict]:
 
 
 def _safe(name: str) -> str:
-    """A name without characters that an address or an id would have to escape."""
+    """Return a name without characters that an address or an id would have to escape."""
     return quote(name, safe="", errors="backslashreplace").replace("%", "~")

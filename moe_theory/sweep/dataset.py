@@ -28,10 +28,10 @@ def dataset(
     last: xr.Variable,
     is_complete: bool,
 ) -> xr.Dataset:
-    """Return the cells of a sweep, as `Results.to_xarray` describes them: nan, and a count of 0, where nothing is.
+    """Return the cells of a sweep, as `Results.to_xarray` describes them. Missing values are nan, with a count of 0.
 
     Args:
-        cells: what there is of each: places on the last axis, and arrays by observable.
+        cells: the available data of each cell: places on the last axis, and arrays by observable.
         records: shapes of a recorded round by observable, for each program.
         last: the last axis, of statistics or replicates.
     """
@@ -80,7 +80,7 @@ def to_netcdf(data: xr.Dataset, path: Path) -> None:
 
 
 def long_name(name: str, cls: type) -> str:
-    """Axis label of a parameter or size: its name in words, and the comment beside it.
+    """Return the axis label of a parameter or size: its name in words, and the comment beside it.
 
     Examples:
         >>> from moe_theory import continual

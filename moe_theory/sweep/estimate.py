@@ -1,4 +1,4 @@
-"""What a sweep would take, counted before it runs."""
+"""The cost of a sweep, counted before it runs."""
 
 import dataclasses
 from pathlib import Path
@@ -29,9 +29,7 @@ class SweepCost:
 
 
 def estimate(sweep: Specification, folder: Path | None = None) -> SweepCost:
-    """Count the work that a folder leaves of a sweep. Raises: InvalidValueError for chunks that do not fit in
-    memory.
-    """
+    """Count the work that a folder leaves of a sweep. Raises: InvalidValueError if chunks do not fit in memory."""
     plan = SweepPlan(sweep, fingerprint(sweep.system))
     plan.require_memory(1)
     saved = set() if folder is None else Store(folder).keys()
@@ -52,6 +50,6 @@ def estimate(sweep: Specification, folder: Path | None = None) -> SweepCost:
 
 
 def _saved_bytes(task: CellTask) -> int:
-    """Bytes of a chunk in the store."""
+    """Return the bytes of a chunk in the store."""
     records = chunk_shapes(task)[1]
     return BYTES_A_CHUNK + bytes_of(records) * task.width * len(recorded_rounds(task.rounds, task.record_every))

@@ -20,7 +20,7 @@ PADDED = "max_experts"  # the size that is the largest number of experts unless 
 
 
 class GridAxis(NamedTuple):
-    """One axis: a plain axis has one column of its own name, a zip one for each of its names."""
+    """One axis: a plain axis has one column of its own name, a zip has a column for each of its names."""
 
     name: str
     columns: Mapping[str, tuple[Value, ...]]  # equally long
@@ -62,7 +62,7 @@ def build_grid(
     """Return the grid that the axes span, every cell checked by the system itself.
 
     Args:
-        fixed: the specification's values by table and name; the reading is missing where an axis says it.
+        fixed: the specification's values by table and name. The reading is missing if it is an axis.
         keys: where each name is set, on axes too.
     Raises: InvalidValueError or DeclarationError that names the first cell refused.
     """
@@ -109,7 +109,7 @@ def _require_distinct(axis: GridAxis, precision: str, keys: Mapping[str, tuple[s
 def _drafts(
     axes: Sequence[GridAxis], fixed: Mapping[str, Mapping[str, Any]], vocabulary: Vocabulary
 ) -> Iterator[SweepCell]:
-    """Yield the cells with dictionaries for sizes and parameters: some sizes follow from the whole grid."""
+    """Yield the cells with dictionaries for sizes and parameters. Some sizes follow from the whole grid."""
     known = vocabulary.known
     choices = {**{kind: next(iter(names)) for kind, names in known.choices.items()}, **fixed["choices"]}
     readings = {name: {**reading.params()._asdict(), **fixed["params"]} for name, reading in known.readings.items()}
@@ -135,7 +135,7 @@ def _drafts(
 def _in_cell(
     error: MoeTheoryError, settings: Mapping[str, Value], keys: Mapping[str, tuple[str, ...]]
 ) -> MoeTheoryError:
-    """The same error with its cell, and the `key` of the first name in its message that the specification sets."""
+    """Return the error with its cell, and the `key` of the first name in its message that the specification sets."""
     cell = ", ".join(f"{name}={value if isinstance(value, str) else shown(value)}" for name, value in settings.items())
     located = type(error)(f"in the cell {cell}: {error}" if cell else str(error))
     blamed = (name for name in (*re.findall(r"\w+", str(error)), *settings) if name in keys)

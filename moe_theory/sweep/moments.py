@@ -1,6 +1,6 @@
 """Moments over replicates: reduced inside a scan in the run's precision, merged on the host in float64.
 
-A chunk of some hundred replicates is centred before it is squared, so float32 loses nothing that matters; merging
+A chunk of some hundred replicates is centred before it is squared, so float32 loses nothing that matters. Merging
 chunks by pairwise update (Chan, Golub and LeVeque 1983; Pebay 2008) in float64 keeps sums over millions exact.
 """
 
@@ -25,7 +25,7 @@ class Moments(NamedTuple):
 
     @property
     def variance(self) -> Shaped[Any, "..."]:
-        """Unbiased sample variance; nan below two samples."""
+        """Unbiased sample variance, nan below two samples."""
         with np.errstate(invalid="ignore", divide="ignore"):
             return np.where(self.count > 1, self.m2 / np.maximum(self.count - 1, 1), np.nan)
 
@@ -35,7 +35,7 @@ class Moments(NamedTuple):
 
 
 def over_replicates(samples: Float[Array, "... B"]) -> Moments:
-    """Moments along the trailing axis, of JAX arrays (inside a scan) or NumPy arrays."""
+    """Return moments along the trailing axis, of JAX arrays (inside a scan) or NumPy arrays."""
     xp = array_namespace(samples)
     mean = xp.mean(samples, axis=-1)
     deviations = samples - mean[..., None]
@@ -49,7 +49,7 @@ def over_replicates(samples: Float[Array, "... B"]) -> Moments:
 
 
 def merge(parts: Iterable[Moments]) -> Moments:
-    """Moments of all samples together, in float64, in the order of `parts`. Raises: InvalidValueError without parts."""
+    """Merge moments of samples, in float64, in the order of `parts`. Raises: InvalidValueError without parts."""
     parts = [Moments(*(np.asarray(leaf, np.float64) for leaf in part)) for part in parts]
     if not parts:
         raise InvalidValueError("there are no moments to merge: run at least one chunk of replicates.")

@@ -1,7 +1,7 @@
-"""The chunks that a sweep is made of, as plain data, and what a worker makes of each.
+"""The chunks of a sweep, as plain data, and the work of a worker on each.
 
 A chunk's name is a digest of everything that decides its numbers. A chunk can be sent anywhere, and the bytes that come
-back are what is saved of it, wherever and in whatever order it was computed.
+back are saved. They do not depend on the place or the order of computation.
 """
 
 import dataclasses
@@ -36,7 +36,7 @@ RECORD_COPIES = 6  # by batch and joined, in an archive and its bytes, on their 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class CellTask:
-    """Everything that decides the numbers of a cell's chunks, as plain data."""
+    """All data that decide the numbers of a cell's chunks, in plain form."""
 
     system: str
     dims: Mapping[str, Any]
@@ -74,12 +74,12 @@ class PlannedChunk(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Its key in the store."""
+        """Key of the chunk in the store."""
         return hashlib.sha256(b"%b%d" % (self.task.digest, self.first)).hexdigest()
 
     @property
     def replicate_rounds(self) -> int:
-        """Its work."""
+        """Work of the chunk, in rounds times replicates."""
         return self.task.width * self.task.rounds
 
 
@@ -169,12 +169,12 @@ _code_digest = functools.cache(code_digest)
 
 
 def fingerprint(system: str) -> dict[str, str]:
-    """Return everything besides a task that decides its numbers on this machine."""
+    """Return all facts besides a task that decide its numbers on this machine."""
     return provenance.fingerprint(_code_digest(sweepable(system).code, compute_chunk))
 
 
 def compute(chunk: PlannedChunk) -> bytes:
-    """Return what is saved of a chunk. This is what a worker does.
+    """Return the content to save of a chunk. A worker calls this.
 
     Raises: InvalidValueError where the numbers would be others; what the chunk raises.
     """
@@ -188,7 +188,7 @@ def compute(chunk: PlannedChunk) -> bytes:
 
 
 def compute_chunk(task: CellTask, first: int) -> bytes:
-    """Return what is saved of the chunk that begins with this replicate."""
+    """Return the content to save of the chunk that begins with this replicate."""
     end = first + task.width
     with jax.enable_x64(task.precision == "float64"), compiled_once(task.program):
         cell = _cell(task)

@@ -63,16 +63,16 @@ class Sweep(Specification):
         keep_going: bool = False,
         part: str | None = None,
     ) -> "Results":
-        """Compute what is missing of this sweep in the folder `path`, and return the results. Running again resumes.
+        """Compute the missing part of this sweep in the folder `path`, and return the results. Running again resumes.
 
         Args:
             executor: any `concurrent.futures.Executor` whose workers can import this package. It is left open.
             dask: or a Dask cluster: the address of its scheduler, or "local:N" for N processes. Whoever controls the
-                scheduler can run any code here and on its workers. Certificates are those of Dask's configuration.
+                scheduler can run any code here and on its workers. Certificates are from Dask's configuration.
             devices: or the number of local devices, all of them unless given.
             progress: where it is reported, standard error unless given.
             keep_going: whether to go on where a cell raises an error: `Results.failed` has it, by the cell's name, and
-                the results lack what it had.
+                the results lack the cell's numbers.
             part: a fixed share of the chunks, such as "3/8", for one job of a batch system.
         Raises: OutputError, InvalidValueError, UnknownNameError or WorkersError. What was finished before is saved.
         """
@@ -131,11 +131,11 @@ class Results(Shown):
 
     @property
     def damaged(self) -> dict[str, str]:
-        """What is wrong with chunks that were read, by their keys, or with files."""
+        """Faults of chunks that were read, by their keys, or of files."""
         return self.store.damaged
 
     def row(self) -> dict[str, Any]:
-        """Its facts by name, as a table of many has them."""
+        """Return facts of the results by name, for a table of many."""
         there = f"{self.coverage.chunks} of {self.coverage.of_chunks}"
         return {**self.sweep.row(), "chunks": there, "observables": ", ".join(self.kept), "keeps": self.sweep.keep}
 
@@ -153,7 +153,7 @@ class Results(Shown):
 
     @property
     def reading(self) -> Reading:
-        """The reading; cells of an axis `reading` have their own."""
+        """The reading. Cells of an axis `reading` have their own."""
         return self.kind.readings[self.sweep.reading or self.kind.default_reading]
 
     @property
@@ -182,7 +182,7 @@ class Results(Shown):
         """Return everything as a labelled dataset in memory.
 
         Dimensions are the grid's axes, `round`, an observable's own axes such as `expert_index`, and `statistic`
-        (float64) or, of a sweep that keeps replicates, `replicate` (in the run's precision; whole numbers of which
+        (float64) or, of a sweep that saves replicates, `replicate` (in the run's precision; whole numbers of which
         some are missing are float64 with nan). Of a zip, whose axis counts from 0, each name is a coordinate.
         """
         import xarray as xr
@@ -224,7 +224,7 @@ class Results(Shown):
         return Path(path)
 
     def runs(self) -> dict[str, Run]:
-        """All cells' runs by their names, such as "num_experts = 5, truth_scale = 0.4", in memory.
+        """Return all cells' runs in memory, by names such as "num_experts = 5, truth_scale = 0.4".
 
         The only cell of a sweep without axes has the name of the system.
         """
@@ -248,7 +248,7 @@ class Results(Shown):
         return texts
 
     def run_of(self, place: int) -> Run:
-        """All replicates of the cell at this place. Raises: MissingError, InvalidValueError where they are not."""
+        """Return all replicates of the cell at this place. Raises: MissingError, InvalidValueError without them."""
         numbers, arrays = self.replicates_of(place)
         if len(numbers) < self.sweep.replicates:
             raise self._incomplete(f"not all replicates of {self.names[place]}")
@@ -256,9 +256,9 @@ class Results(Shown):
         return Run(self.sweep.grid.cells[place].params, self.rounds, numbers, None, records)
 
     def statistics_of(self, place: int) -> dict[str, Float[np.ndarray, "..."]] | None:
-        """Statistics (R, *own axes, statistics) of the cell at this place, by observable; None without replicates.
+        """Return statistics (R, *own axes, statistics) of the cell at this place, by observable, None if empty.
 
-        Moments merge in the order of chunks; quantiles are exact.
+        Moments merge in the order of chunks. Quantiles are exact.
         """
         pieces = [arrays for _, arrays in self._read(place)]
         if not pieces:
@@ -266,7 +266,7 @@ class Results(Shown):
         return over_replicates(pieces, self.kept, self.sweep.quantiles)
 
     def replicates_of(self, place: int) -> tuple[Int[np.ndarray, " B"], Arrays]:
-        """Numbers of the replicates of the cell at this place, and (R, *own axes, B) by observable if there are any."""
+        """Return numbers of the replicates of the cell at this place, and (R, *own axes, B) by observable, if any."""
         read = self._read(place)
         if not read:
             return np.arange(0), {}
@@ -275,8 +275,8 @@ class Results(Shown):
         return numbers, {name: np.concatenate([piece[name] for piece in pieces], axis=-1) for name in self.kept}
 
     def _read(self, place: int) -> list[tuple[PlannedChunk, Arrays]]:
-        """A cell's chunks that are there and whole, with their replicates that count. Raises: MissingError where one is
-        not, unless partial results are accepted.
+        """Return a cell's chunks that are there and whole, with their replicates that count. Raises: MissingError for a
+        missing chunk, unless partial results are accepted.
         """
         pieces = []
         for chunk in self.plan.by_cell[place]:
@@ -305,7 +305,7 @@ def _records(names: tuple[str, ...]) -> Any:
 
 
 def _texts(values: Sequence[Any]) -> dict[Any, str]:
-    """A column's values as text: six digits, or all of them if values differ only beyond six."""
+    """Return a column's values as text: six digits, or all of them if values differ only beyond six."""
     exact = {value: value if isinstance(value, str) else shown(value) for value in values}
     short = {value: f"{value:.6g}" if isinstance(value, float) else text for value, text in exact.items()}
     return short if len(set(short.values())) == len(short) else exact

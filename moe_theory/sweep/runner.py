@@ -1,4 +1,4 @@
-"""Run a sweep in a folder: its missing chunks are computed wherever there are workers. Running again resumes."""
+"""Runs of a sweep in a folder, which compute its missing chunks wherever there are workers. Running again resumes."""
 
 import contextlib
 import dataclasses
@@ -51,7 +51,7 @@ class Part(NamedTuple):
 
 @dataclasses.dataclass
 class ChunkCounts:
-    """What has become of the chunks that a run was to compute."""
+    """The state of the chunks that a run was to compute."""
 
     num_chunks: int
     present: int  # before the run
@@ -66,7 +66,7 @@ class ChunkCounts:
 
     @property
     def line(self) -> str:
-        """How many chunks are saved."""
+        """Number of saved chunks, in words."""
         return f"{self.done:,} of {self.num_chunks:,} chunks"
 
 
@@ -145,7 +145,7 @@ def _tasks(missing: Sequence[PlannedChunk]) -> Iterator[Task]:
 
 
 def _save(results: Sequence[Result], store: Store, counts: ChunkCounts, keeps_going: bool) -> None:
-    """Save computed chunks together. Raises: OutputError; what a chunk raised, once the others are saved."""
+    """Save computed chunks together. Raises: OutputError, or a chunk's error, once the others are saved."""
     computed: dict[str, bytes] = {}
     failure: BaseException | None = None
     for result in results:
@@ -165,14 +165,14 @@ def _save(results: Sequence[Result], store: Store, counts: ChunkCounts, keeps_go
 
 
 class Manifest(NamedTuple):
-    """What decides all numbers of a sweep."""
+    """The data that decide all numbers of a sweep."""
 
     specification: Mapping[str, Any]
     fingerprint: Mapping[str, str]
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """Return the manifest of a folder. Raises: InvalidValueError where there is none, or one that is damaged."""
+    """Return the manifest of a folder. Raises: InvalidValueError if it is missing or damaged."""
     path = folder / MANIFEST
     require_no_0_1(folder, *_OF_0_1)
     if not path.exists():

@@ -38,13 +38,13 @@ Names = Annotated[Sequence[Text], Field(min_length=1), BeforeValidator(plain), A
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Specification(Shown):
-    """A sweep's request, complete and checked; equal specifications say the same in the same order of axes.
+    """A sweep's request, complete and checked. Equal specifications are the same data, in the same order of axes.
 
     Names on axes and in zips are parameters, static sizes, static choices (such as `policy`) or "reading". An axis is
     a list of values, or {"linspace": [a, b], "num": n} or {"logspace": [a, b], "num": n} where a and b are the end
-    VALUES themselves, also of a logspace; for whole numbers they are rounded and repetitions dropped.
+    VALUES themselves, also of a logspace. For whole numbers they are rounded and repetitions dropped.
 
-    What is None or left out gets its default when the specification is made, `chunk_width` excepted.
+    Fields that are None or left out get their defaults when the specification is made, except `chunk_width`.
 
     Raises: DeclarationError, UnknownNameError, InvalidValueError for what cannot be run.
     """
@@ -74,7 +74,7 @@ class Specification(Shown):
         _ = self.grid
 
     def row(self) -> dict[str, Any]:
-        """Its facts by name, as a table of many has them."""
+        """Return facts of the specification by name, for a table of many."""
         shape = zip(self.grid.axes, self.grid.shape, strict=True)
         axes = ", ".join(f"{axis.name} {length}" for axis, length in shape)
         return {"system": self.system, "axes": axes, "rounds": self.rounds, "replicates": self.replicates}
@@ -86,7 +86,7 @@ class Specification(Shown):
 
     @functools.cached_property
     def grid(self) -> Grid:
-        """The axes and the cells, in C order. Raises: as the sweep itself, for what cannot be run."""
+        """The axes and the cells, in C order. Raises: as the sweep itself, if it cannot be run."""
         axes = [GridAxis(name, {name: values}) for name, values in self.axes.items()]
         axes += [GridAxis(name, columns) for name, columns in self.zips.items()]
         fixed: dict[str, dict[str, Any]] = {table: getattr(self, table) for table in TABLES}
@@ -109,7 +109,7 @@ class Specification(Shown):
 
     @classmethod
     def from_toml(cls, text: str, name: str = "spec") -> Self:
-        """Return the specification that a TOML document says. `example()` is one that explains the keys.
+        """Return the specification in a TOML document. `example()` explains the keys.
 
         Raises: MoeTheoryError (DeclarationError, mostly) that begins with "NAME, KEY: ".
         """
@@ -259,6 +259,6 @@ def _dotted(key: Sequence[str]) -> str:
 
 
 def _one_line(path: str | os.PathLike[str]) -> str:
-    """Return a path as messages show it: as it is, unless it has signs that break a line."""
+    """Return a path as messages show it, with signs that break a line escaped."""
     name = os.fspath(path)
     return name if isinstance(name, str) and name.isprintable() and len(name) <= 200 else shortened(name)

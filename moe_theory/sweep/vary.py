@@ -1,4 +1,4 @@
-"""Many settings of any system at once, as one labelled dataset in memory; `Sweep` is for those that are kept."""
+"""Many settings of any system at once, as one labelled dataset in memory. `Sweep` saves its results."""
 
 import itertools
 import re
@@ -36,20 +36,20 @@ def vary(
     progress: Progress = automatic,
     **axes: Sequence[Any],
 ) -> "xr.Dataset":
-    """Run a system at every combination of some parameters' values: one program, on all cores, replicates in each.
+    """Run a system at every combination of some parameters' values, as one program on all cores, with replicates.
 
-    Replicate i draws the same numbers in every setting, and those of `simulate_batch` with the same seed.
+    Replicate i draws the same numbers in every setting, and in `simulate_batch` with the same seed.
 
     Args:
-        params: what all settings share.
+        params: the parameters that all settings share.
         replicates: B, of each setting.
-        observe: what a recorded round keeps of one replicate: a NamedTuple, a dictionary or an array.
-        progress: where it is reported; standard error unless given.
+        observe: the record of a round of one replicate: a NamedTuple, a dictionary or an array.
+        progress: where it is reported, standard error unless given.
         axes: values by the names of parameters, such as num_experts=range(2, 21).
-    Returns: a variable for each array that is kept, called `value` where it is one; its dimensions are the axes in the
-        order given, round, its own and replicate, its `long_name` is what the comment beside its field says.
+    Returns: a variable for each recorded array, called `value` if `observe` returns an array. Its dimensions are the
+        axes in the order given, round, its own and replicate. Its `long_name` is the comment beside its field.
     Raises: UnknownNameError for an axis that is no parameter; InvalidValueError
-        or DeclarationError for what cannot be run, before anything is.
+        or DeclarationError for settings that cannot be run, before any run.
 
     Examples:
         >>> import moe_theory as mt
@@ -108,7 +108,7 @@ def _values(name: str, column: Sequence[Any], params: Params) -> list[Any]:
 
 
 def _arrays(records: PyTree) -> dict[str, Shaped[np.ndarray, "R ... B"]]:
-    """Return the arrays of what was recorded, by the names of its fields."""
+    """Return the recorded arrays, by the names of their fields."""
     arrays = {}
     for path, leaf in jax.tree_util.tree_flatten_with_path(records)[0]:
         name = jax.tree_util.keystr(path, simple=True, separator="_") or "value"
@@ -121,7 +121,7 @@ def _arrays(records: PyTree) -> dict[str, Shaped[np.ndarray, "R ... B"]]:
 
 
 def _own_dims(name: str, annotation: str, shape: tuple[int, ...], sizes: dict[str, int]) -> list[str]:
-    """Return the names of an array's own axes: those of its annotated shape, where they mean one size everywhere."""
+    """Return the names of an array's own axes, from its annotated shape, where each name means one size everywhere."""
     match = _SHAPE.search(annotation)
     names = match[1].split() if match else []
     is_fitting = len({*names}) == len(shape) == len(names) and all(map(str.isidentifier, names))

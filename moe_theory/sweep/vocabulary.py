@@ -1,4 +1,4 @@
-"""Values that the names in a specification may have: plain Python, of one type a name.
+"""Values that the names in a specification may have: plain Python, of one type for each name.
 
 pydantic checks them. Its errors become one line that names the entry, the value, the bound and the way out.
 """
@@ -59,7 +59,7 @@ def one_of(kind: str, names: Iterable[str]) -> AfterValidator:
 
 
 def plain(value: Any) -> Any:
-    """Return ranges, tuples and arrays of any kind as Python's lists or numbers; everything else as it is."""
+    """Return ranges, tuples and arrays of any kind as Python's lists or numbers, and everything else as it is."""
     if isinstance(value, range):
         value = value[: MOST_VALUES + 1]
     if isinstance(value, (range, tuple)):
@@ -116,7 +116,7 @@ class Spacing(BaseModel):
 
 
 class Vocabulary(NamedTuple):
-    """What the names that a specification of one system may set can be."""
+    """The names that a specification of one system may set, and their values."""
 
     known: Sweepable
     precision: str
@@ -131,7 +131,7 @@ class Vocabulary(NamedTuple):
         raise unknown_name("parameter, size or choice", name, self.columns, self.known.params)
 
     def kind(self, table: str, name: str) -> TypeAdapter:
-        """Return what a name may be set to in a table. Raises: UnknownNameError; DeclarationError for another's."""
+        """Return the values that a name may have in a table. Raises: UnknownNameError, or DeclarationError."""
         home = self.home(name)
         if table not in self.fixed:
             return self.columns[name]
@@ -165,7 +165,7 @@ def vocabulary_of(system: str, precision: str) -> Vocabulary:
 
 
 def _column(is_whole: bool, values: Any) -> Any:
-    """Return the list that a column is given as, or that {"linspace": [a, b], "num": n} stands for."""
+    """Return the list for a column, also for {"linspace": [a, b], "num": n}."""
     if not isinstance(values, Mapping):
         return plain(values)
     numbers = Spacing.model_validate(values).values()
