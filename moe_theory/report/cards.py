@@ -16,6 +16,7 @@ from moe_theory.report.wording import (
     statement_counts,
     statement_status,
     tested,
+    unsaid,
 )
 from moe_theory.verification.catalog import statements
 from moe_theory.verification.status import CAVEATED, PROVED, Cause, Judged, StatementStatus, listed
@@ -42,10 +43,10 @@ _REASONS = {  # headings of the paragraph that gives the reason
     BY_READING: "Why it depends",
 }
 _PROGRAMS = {
-    "witness": "a NumPy script that shows it",
-    "disproof": "the exact counterexample",
-    "proof": "the proof",
-    "derivation": "the proof of the correction",
+    "witness": "A NumPy script that shows it",
+    "disproof": "The exact counterexample",
+    "proof": "The proof",
+    "derivation": "The proof of the correction",
 }
 _OUTCOMES = {
     Status.SUPPORTED: "holds",
@@ -117,6 +118,20 @@ def reason_heading(judgement: Judged) -> str:
     return _REASONS[statement_status(judgement)]
 
 
+def reasons(judgement: Judged) -> list[str]:
+    """Return the paragraphs of the reason. Without a run these say what is missing, not why a statement fails."""
+    status = statement_status(judgement)
+    if status == StatementStatus.NOT_JUDGED:
+        return [unsaid(judgement)]
+    statement = judgement.statement
+    told = [statement.why, statement.untestable]
+    if not any(told):
+        told = [unsaid(judgement)]
+    if status == StatementStatus.OPEN:
+        told.append(statement.note)
+    return [paragraph for paragraph in told if paragraph]
+
+
 def certainty(judgement: Judged, verdicts: Sequence[Verdict], folder: Path | None, failing: Sequence[str]) -> str:
     """Return how sure a status is, in a few short sentences.
 
@@ -127,7 +142,7 @@ def certainty(judgement: Judged, verdicts: Sequence[Verdict], folder: Path | Non
     sentences = [*_known_by(judgement, verdicts), challenge.search_sentence(judgement)]
     if failing:
         names = listed([name.partition(".")[2] for name in failing])
-        sentences.append(f"The paper's proof also uses {names}, which {'is' if len(failing) == 1 else 'are'} false.")
+        sentences.append(f"The paper's proof also uses statements that are false or vacuous: {names}.")
     if judgement.broken:
         sentences.append(f"Its hypotheses fail under {listed(list(judgement.broken))}.")
     if folder is not None:
@@ -197,7 +212,7 @@ def commands(statement: Statement, shown: Verdict | None, *, is_short: bool) -> 
         repeat = (
             f"moe-theory verify {shown.claim} --reading {shown.settings[0]} --seed 1" if is_short else shown.command
         )
-        rows.append((repeat, "repeat the test"))
+        rows.append((repeat, "Repeat the test"))
     if is_short:
-        rows.append((f"moe-theory why {statement.name} --all", "full proofs, notes and free parameters"))
+        rows.append((f"moe-theory why {statement.name} --all", "Full proofs, notes and free parameters"))
     return rows

@@ -444,7 +444,7 @@ def unsaid(judgement: Judged) -> str:
             return "No claim of it decides it."
         missing = judgement.missing
         return f"There is no verdict on {listed(missing)}." if missing else "A claim's code failed."
-    if status != StatementStatus.OPEN or statement.why or statement.note or statement.untestable:
+    if status != StatementStatus.OPEN or statement.why or statement.untestable:
         return ""
     if all(statement.roles[id] is Role.LITERAL for id in deciding(statement)):
         return "Tested only with constants, grids or data of our choice, which can leave it open but not refute it."

@@ -377,7 +377,9 @@ class Statement(Shown, JsonRecord):
     def script(self, kind: str = "witness") -> str:
         """The source of its "witness", "disproof", "proof" or "derivation". Raises: DeclarationError for none."""
         if kind not in self.scripts:
-            raise DeclarationError(f"statement {self.name} has no {kind}.")
+            noun = "script" if kind == "witness" else kind
+            others = ", ".join(self.scripts) or "none"
+            raise DeclarationError(f"statement {self.name} has no {noun}. Its programs: {others}.")
         return source_of(self.scripts[kind])
 
     @property
