@@ -18,7 +18,7 @@ def keep_programs(folder: str | os.PathLike[str] | None = None) -> Path | None:
     """Save compiled programs on disk. Later processes compile nothing where nothing has changed.
 
     Args:
-        folder: by default one in the user's cache, unless the user names a folder in
+        folder: by default in the user's cache, unless the user names a folder in
             JAX_COMPILATION_CACHE_DIR, or switches JAX's cache off.
     Returns: the folder, or None where programs are not saved, or where the user's environment decides.
     Raises: OutputError for a folder of the caller's own that cannot be written.

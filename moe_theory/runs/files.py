@@ -26,7 +26,7 @@ SEAL = "sha256"  # the key of a document that holds its digest
 def whole(path: Path) -> Iterator[Path]:
     """Yield a temporary file or folder name in the same folder, which durably becomes `path` at the end.
 
-    Raises: OutputError where it cannot be written.
+    Raises: OutputError if it cannot be written.
     """
     with whole_set(path.parent, [path.name]) as temporaries:
         yield temporaries[path.name]
@@ -36,7 +36,7 @@ def whole(path: Path) -> Iterator[Path]:
 def whole_set(folder: Path, names: Iterable[str]) -> Iterator[dict[str, Path]]:
     """Yield temporary names of several files, as `whole` does. None is replaced before all are written.
 
-    Raises: OutputError where one cannot be written.
+    Raises: OutputError if a file cannot be written.
     """
     mark = uuid.uuid4().hex[:12]
     temporaries = {name: folder / f".{name}.{mark}{SUFFIX}" for name in names}
@@ -70,14 +70,14 @@ def _sync(path: Path) -> None:
 
 
 def write_whole(path: Path, content: str | bytes) -> None:
-    """Write a file, as `write_together` does. Raises: OutputError where it cannot be written."""
+    """Write a file, as `write_together` does. Raises: OutputError if it cannot be written."""
     write_together(path.parent, {path.name: content})
 
 
 def write_together(folder: Path, contents: Mapping[str, str | bytes]) -> list[Path]:
     """Write files by their names, as `whole_set` does, and return their paths.
 
-    Lone surrogates, which names of files and messages may contain, are escaped. Raises: OutputError where one
+    Lone surrogates, which names of files and messages may contain, are escaped. Raises: OutputError if a file
     cannot be written.
     """
     with whole_set(folder, contents) as temporaries:

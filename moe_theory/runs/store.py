@@ -38,8 +38,8 @@ _LOG = logging.getLogger(__name__)
 class Store:
     """Results in a folder, as bytes by their keys.
 
-    Several processes may write into one folder. A result is saved as a whole or not at all, and the same key has the
-    same result in every process. Threads may share a store.
+    Several processes or threads may share a store. A result is saved as a whole or not at all, and the same key has the
+    same result in every process.
 
     Raises: OutputError for the address of another machine in place of a folder.
     """

@@ -63,8 +63,8 @@ def statements(pattern: str = "*") -> Listing[Statement]:
     """Return the statements whose names match, paper after paper.
 
     Args:
-        pattern: a name such as "continual.lemma-8", also of several cases or without its paper; a glob over names; the
-            paper's own name for it, "Lemma 11" or "continual.Lemma 11"; a paper's name; or a claim's id.
+        pattern: a name such as "continual.lemma-8", also of several cases or without its paper, a glob over names, the
+            paper's own name for it, "Lemma 11" or "continual.Lemma 11"; a paper's name, or a claim's id.
 
     Raises: UnknownNameError for a pattern that matches nothing, with the nearest name suggested; DeclarationError
         for a text that cannot be read, with its file and key; DamagedError for an index that cannot be read.

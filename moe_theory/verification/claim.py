@@ -117,8 +117,8 @@ class Experiment(Shown):
         """Return runs that a claim looks at one at a time, a component each.
 
         Args:
-            axis: a parameter's name, for the cells that set it and agree in all else; cells' names with the abscissa
-                of each; or cells' names.
+            axis: a parameter's name, for the cells that set it and agree in all else, cells' names with the abscissa
+                of each, or cells' names.
             values: of the parameter, by default all.
         Raises: DeclarationError for missing cells, or cells that differ in more than the parameter.
         """
@@ -239,8 +239,8 @@ class Claim(Shown):
     compares them with the claimed mean, a constant or a number for each replicate. For an ordering the claimed mean is
     the larger side. For a probability `observe` returns whether the event happened, for a counterexample whether the
     instance violates the statement. For a rate its components are positive quantities at the grid points, and the value
-    is the exponent. A quantity O(x^e) for small x has a slope of at least e, a quantity O(n^-e) for large n a slope of
-    at most -e, and a quantity Theta(x^e) a slope `equal` to e within the margin.
+    is the exponent. A quantity O(x^e) for small x has a slope of at least e. A quantity O(n^-e) for large n has a slope
+    of at most -e. A quantity Theta(x^e) has a slope `equal` to e within the margin.
 
     Functions treat each replicate by itself, because each look adds replicates. `ranges` has the ranges of their values
     by the names "observed", "predicted" and "scale": see `ranged`.

@@ -126,7 +126,7 @@ def collect(claim: Claim, runs: Runs, num_replicates: int) -> Samples:
 
 
 def random_cells(experiment: Experiment, cells: Sequence[Cell], claims: Sequence[Claim]) -> frozenset[str]:
-    """Return the cells whose states or records depend on a replicate's key; none if no claim is declared exact.
+    """Return the cells whose states or records depend on a replicate's key, or none if no claim is exact.
     Runs that begin with states of their own count as random. Measured runs are never listed, because there the
     replicates of an exact claim must agree.
     """

@@ -166,7 +166,7 @@ def _least_mean(values: Float[np.ndarray, " B"], error: float) -> float:
     """Return the lower end m of the interval of a mean of values >= 0. There the best constant bet on a larger mean has
     won 1/`error` times the factor by which the universal portfolio may fall behind it.
 
-    The best bet puts a share of the wealth on value / m and saves the rest, and has won
+    The best bet puts a share of the wealth on value / m and saves the rest. It has won
     sum log(1 + theta value) - n log(1 + theta m) at m(theta) = sum value/(1 + theta value) / sum 1/(1 + theta value).
     Beyond theta = infinity it bets all wealth: sum log(value / m).
     """
@@ -209,8 +209,8 @@ def clopper_pearson(
 
 
 def is_dependent(values: Float[np.ndarray, " B"]) -> bool:
-    """Return whether replicates 0, 1, ... depend on each other, such as by a shared seed: whether their ranks are alike
-    at some distance up to half of their number, or between neighbours in blocks. Independent replicates are called
+    """Return whether replicates 0, 1, ... depend on each other, such as by a shared seed. Their ranks are then alike at
+    some distance up to half of their number, or between neighbours in blocks. Independent replicates are called
     dependent with probability about `DEPENDENCE_ERROR`. The result is False for events of frequency below 1/5 or
     above 4/5, whose sums are far from normal.
     """

@@ -14,7 +14,7 @@ from moe_theory.verification.texts import PaperTexts, paper_texts
 
 
 class Conflict(NamedTuple):
-    """Statements of one paper that cannot all be true where the hypotheses of all are met."""
+    """Statements of one paper that cannot all be true if the hypotheses of all are met."""
 
     one: tuple[str, ...]  # names
     other: tuple[str, ...]

@@ -135,7 +135,7 @@ def searches_written(searches: Iterable[Challenge]) -> str:
 
 
 def searches_parsed(text: str, where: str, claims: Mapping[str, ClaimFacts]) -> list[Challenge]:
-    """Parse the output of `searches_written`, of claims by id. Raises: DamagedError that names `where`."""
+    """Parse the output of `searches_written`, of claims by id. Raises: DamagedError, which names `where`."""
     try:
         searches = []
         for document in json.loads(text):

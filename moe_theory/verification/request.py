@@ -1,7 +1,7 @@
 """Requests for verdicts, resolved once into studies that can be run without further input.
 
-A study is one experiment under one reading, with the claims that its runs decide: cells with their parameters, seed,
-replicates at every interim analysis, and for each claim a blank verdict.
+A study is one experiment under one reading, with the claims that its runs decide. It has cells with their parameters,
+seed, replicates at every interim analysis, and for each claim a blank verdict.
 """
 
 import dataclasses

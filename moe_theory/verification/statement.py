@@ -1,6 +1,6 @@
 """Statements of papers. Each is declared in one file of its paper, with the claims that test it.
 
-    LEMMA_8 = statement("lemma-8", module=__name__)  # texts: lemma_08.toml beside this module
+    LEMMA_8 = statement("lemma-8", module=__name__)  # texts: lemma_08.toml next to this module
 
     @LEMMA_8.charitable("lemma-8.experts", GRID.over("num_experts"), rate(at_most=-1))
     def largest_gap(run):
@@ -240,7 +240,7 @@ def statement(
     shared_free: Iterable[FreeAxis] = (),
     **texts: Any,
 ) -> Declared:
-    """Declare a statement of a paper, with its texts in the TOML file beside `module`, or given here as arguments.
+    """Declare a statement of a paper, with its texts in the TOML file next to `module`, or given here as arguments.
 
     Args:
         id: unique in its paper: "lemma-8".

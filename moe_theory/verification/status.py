@@ -2,17 +2,17 @@
 
 Under one reading, from the verdicts of the claims that decide, `charitable` and `figure`:
 
-1. false, if any is REFUTED;
-2. not judged, if any has no verdict or its code failed;
-3. open, if any is undecided;
+1. false, if any is REFUTED,
+2. not judged, if any has no verdict or its code failed,
+3. open, if any is undecided,
 4. vacuous, if all applicable claims are VACUOUS, or if all `competitor` claims are met, by a system without the
-   property that the statement credits;
-5. holds amended, if they hold and a `literal` claim is REFUTED: a slip, or a missing hypothesis;
+   property that the statement credits,
+5. holds amended, if they hold and a `literal` claim is REFUTED: a slip, or a missing hypothesis,
 6. holds, if they hold, at least one of them not vacuously.
 
-A statement that only `literal` claims can decide holds if they hold, and is open if they do not, because a constant of
-ours does not refute an O(). Claims of the other roles decide nothing. A counterexample that does not refute shows
-nothing and is passed over. Under a reading that breaks the hypotheses of all deciding claims there is no status.
+A statement that only `literal` claims can decide holds if they hold, and is open if they do not. A constant of ours
+does not refute an O(). Claims of the other roles decide nothing. A counterexample that does not refute shows nothing
+and is passed over. Under a reading that breaks the hypotheses of all deciding claims there is no status.
 If all readings agree, the statement has their status, and otherwise a status for each reading. A statement that no
 claim can decide, with the reason declared, is not testable.
 
@@ -196,7 +196,7 @@ def _over_region(finding: Finding, search: Challenge, is_restored: bool, is_amen
 
 
 def _broken(statement: Statement, finding: Finding | None) -> Finding | None:
-    """Return the finding where a disproof breaks the print: false, or amended if a clause restores it."""
+    """Return the finding if a disproof refutes the printed statement: false, or amended if a clause restores it."""
     if not statement.disproof or (finding is not None and finding.status not in _TRUE):
         return finding
     if not statement.amendment:

@@ -2,7 +2,7 @@
 
 `lemma_08.toml` is next to `lemma_08.py`, and `statements.toml` next to an `__init__.py`. Each statement has a table
 under its id, which holds a table `decides` with the entries that decide its status, and a table for each claim under
-the claim's full id. `paper.toml` in the same folder has texts that all statements share. Strings are Markdown with
+the claim's full id. `paper.toml` in the same folder has texts that its statements share. Strings are Markdown with
 LaTeX. A string whose key ends in `formula` is LaTeX alone.
 """
 
