@@ -1,6 +1,6 @@
-"""Running cells of replicates, and keeping what they give: what sweeps, claims and figures share.
+"""Runs of cells of replicates, and storage of results: code that sweeps, claims and figures share.
 
-Names are loaded on first use, from where `__init__.pyi` says: reading and writing files needs no JAX.
+Names are loaded on first use, as `__init__.pyi` lists them. Reading and writing files needs no JAX.
 """
 
 import lazy_loader

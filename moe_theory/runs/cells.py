@@ -1,4 +1,4 @@
-"""Run cells of a system: chunks of replicates on this process's workers, the same numbers whatever the order.
+"""Runs of a system's cells, in chunks of replicates on this process's workers. Their order changes no number.
 
 The unit of work is a chunk, a fixed number of replicates of one cell. Chunks of another width have the same draws, and
 may round differently.
@@ -44,7 +44,7 @@ Outcome = tuple[Any, Any]  # final states and records of a chunk
 
 @dataclasses.dataclass(frozen=True)
 class Cell:
-    """One setting of a system's parameters, and what to record of it."""
+    """One setting of a system's parameters, and the records to take at it."""
 
     name: str
     system: System
@@ -59,18 +59,18 @@ class Cell:
     dims: Any = None  # static shapes of the system, which nothing of the run itself depends on
 
     def precision(self) -> contextlib.AbstractContextManager[Any]:
-        """Within it JAX has the precision that this cell runs in."""
+        """Return a context in which JAX has this cell's precision."""
         return jax.enable_x64(True) if self.is_double else contextlib.nullcontext()
 
     @property
     def rounds(self) -> Int[np.ndarray, " R"]:
-        """The recorded rounds that are kept. Raises: InvalidValueError for rounds or a recording that cannot be run."""
+        """Recorded rounds in the results. Raises: InvalidValueError for rounds or a recording that cannot be run."""
         rounds = recorded_rounds(self.num_rounds, self.record_every)
         return rounds if self.keep is None else rounds[list(self.keep)]
 
 
 class Run(NamedTuple):
-    """A cell's replicates, on the host; every leaf of state and records ends in the replicate axis B."""
+    """A cell's replicates, on the host. Every leaf of state and records ends in the replicate axis B."""
 
     params: Params
     rounds: Int[np.ndarray, " R"]  # the recorded rounds, 1-based
@@ -103,16 +103,16 @@ def run_cells(
     progress: Progress = quiet,
     what: str | None = None,
 ) -> Mapping[str, Run]:
-    """Run `num_replicates` replicates, from number `first` on, of every cell; the runs by the cells' names.
+    """Run `num_replicates` replicates of every cell, from number `first` on, and return the runs by the cells' names.
 
-    Replicate i draws the same numbers in every cell, so cells are compared by common random numbers. Everything is
-    checked before anything runs.
+    Replicate i draws the same numbers in every cell, so cells are compared by common random numbers. All arguments
+    are checked before anything runs.
 
     Args:
-        width: replicates of a chunk; suits the size of each cell's state unless given.
-        num_threads: chunks computed at once, at most; as many as there are workers unless given.
-        what: what the progress calls it; the cells' names unless given.
-    Raises: InvalidValueError or DeclarationError for what cannot be run.
+        width: replicates of a chunk. By default it suits the size of each cell's state.
+        num_threads: largest number of chunks computed at once. By default the number of workers.
+        what: name of the runs in the progress. By default the cells' names.
+    Raises: InvalidValueError or DeclarationError for cells that cannot be run.
 
     Examples:
         >>> from moe_theory import continual, sweep
@@ -139,7 +139,7 @@ def run_cells(
 
 
 class CellBatch:
-    """The chunks of some cells, and what has been computed of them. Arguments and errors as of `run_cells`."""
+    """The chunks of some cells, and the results computed so far. Arguments and errors are as in `run_cells`."""
 
     def __init__(
         self, cells: Sequence[Cell], num_replicates: int, *, first: int = 0, seed: int = 0, width: int | None = None
@@ -168,11 +168,11 @@ class CellBatch:
 
     @property
     def is_finished(self) -> bool:
-        """Whether all chunks are computed."""
+        """True if all chunks are computed."""
         return len(self._outcomes) == sum(self._counts.values())
 
     def tasks(self) -> Iterator[Task]:
-        """Yield a task for each chunk, the first one of each program first."""
+        """Yield a task for each chunk, beginning with the first chunk of each program."""
         for place in self._firsts.values():
             yield self._task(place)
         firsts = set(self._firsts.values())
@@ -182,9 +182,9 @@ class CellBatch:
                     yield self._task((name, index))
 
     def take(self, result: Result) -> None:
-        """Keep a computed chunk.
+        """Store a computed chunk.
 
-        Raises: what computing it raised; InvalidValueError for runs that do not fit in memory.
+        Raises: the error of its computation, and InvalidValueError for runs that do not fit in memory.
         """
         outcome, seconds = result.value()
         place = result.task.place
@@ -196,11 +196,11 @@ class CellBatch:
             self._require_memory(outcome, sum(self._counts[name] for name in alike))
 
     def runs(self) -> Mapping[str, Run]:
-        """Return the runs by the cells' names, once all chunks are there: chunks are joined by their numbers."""
+        """Return the runs by the cells' names, once all chunks are there. Chunks are joined by their numbers."""
         return self._runs(self._num_replicates)
 
     def runs_so_far(self) -> Mapping[str, Run] | None:
-        """Return the runs of the first replicates that are computed in all cells; None where there are none."""
+        """Return the runs of the first replicates that are computed in all cells, or None if there are none."""
         count = self._num_replicates
         for name, num_chunks in self._counts.items():
             chunks = itertools.takewhile(lambda index, name=name: (name, index) in self._outcomes, range(num_chunks))
@@ -208,7 +208,7 @@ class CellBatch:
         return self._runs(count) if count else None
 
     def _runs(self, count: int) -> Mapping[str, Run]:
-        """The runs of so many replicates."""
+        """Return the runs of that many replicates."""
         runs = {}
         for name, cell in self._cells.items():
             parts = [self._outcomes[name, index] for index in range(math.ceil(count / self._widths[name]))]
@@ -217,14 +217,14 @@ class CellBatch:
 
     @functools.cached_property
     def _firsts(self) -> dict[Hashable, Place]:
-        """The first chunk of each program."""
+        """First chunks of each program."""
         firsts: dict[Hashable, Place] = {}
         for name in self._cells:
             firsts.setdefault(self._program_of(name), (name, 0))
         return firsts
 
     def _program_of(self, name: str) -> Hashable:
-        """What the chunks of a cell are compiled for."""
+        """Return the properties that a cell's chunks are compiled for."""
         cell = self._cells[name]
         run = (cell.system.step, cell.num_rounds, cell.record_every, cell.observe, cell.start is None)
         return (*run, self._widths[name], cell.is_double or is_x64())
@@ -237,7 +237,7 @@ class CellBatch:
         return Task(call, chunk.replicate_rounds, program, place)
 
     def _require_memory(self, outcome: Outcome, num_chunks: int) -> None:
-        """Refuse runs that will not fit, judged by the first chunk of a program, before much has been spent."""
+        """Raise an error early for runs that will not fit in memory, estimated from the first chunk of a program."""
         # Joining chunks holds them twice for a while.
         self.num_bytes += 2 * num_chunks * sum(leaf.nbytes for leaf in jax.tree.leaves(outcome))
         available = machine_memory()
@@ -258,13 +258,13 @@ def _timed_chunk(chunk: Chunk, seed: int, program: Hashable) -> tuple[Outcome, f
 
 
 def replicate_rounds(cells: Sequence[Cell], num_replicates: int) -> int:
-    """Replicates times rounds of all cells."""
+    """Return the number of replicates times the rounds of all cells."""
     return num_replicates * sum(cell.num_rounds for cell in cells)
 
 
 def width_of(cell: Cell, num_replicates: int, width: int | None = None) -> int:
-    """Replicates of a chunk of the cell: `width` if given, else the power of two that suits its state. Raises: as
-    `run_cells`, for a cell that cannot be run.
+    """Return the number of replicates of a cell's chunk: `width` if given, else the power of two that suits its state.
+    Raises: as `run_cells`, for a cell that cannot be run.
     """
     check_run(cell.num_rounds, cell.record_every)
     with cell.precision():
@@ -275,13 +275,13 @@ def width_of(cell: Cell, num_replicates: int, width: int | None = None) -> int:
 
 
 def chunk_of(cell: Cell, index: int, num_replicates: int, width: int = BLOCK_WIDTH, first: int = 0) -> Chunk:
-    """Chunk `index` of `num_replicates` replicates from `first` on; the last is padded with further ones."""
+    """Return chunk `index` of `num_replicates` replicates from `first` on. The last chunk is padded with more."""
     start = index * width
     return Chunk(cell, np.arange(first + start, first + start + width), min(width, num_replicates - start))
 
 
 def compute_chunk(chunk: Chunk, seed: int) -> Outcome:
-    """Final states and records of a chunk, on the host, without its padding."""
+    """Return final states and records of a chunk, on the host, without its padding."""
     with chunk.cell.precision():
         cell = chunk.cell
         root = root_key(seed)

@@ -1,4 +1,4 @@
-"""Keep compiled programs between processes: commands do, and programs that ask for it."""
+"""Storage of compiled programs between processes, for commands and for programs that call it."""
 
 import contextlib
 import hashlib
@@ -15,12 +15,12 @@ THRESHOLDS = {"JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0", "JAX_PERSISTENT
 
 
 def keep_programs(folder: str | os.PathLike[str] | None = None) -> Path | None:
-    """Keep compiled programs on disk, for later processes: where nothing has changed, these compile nothing.
+    """Save compiled programs on disk. Later processes compile nothing where nothing has changed.
 
     Args:
-        folder: where; in the user's cache unless given. Without one, a user who names a folder in
-            JAX_COMPILATION_CACHE_DIR, or switches JAX's cache off, keeps that choice.
-    Returns: the folder; None where programs are not kept, or where the user's environment says so.
+        folder: by default in the user's cache, unless the user names a folder in
+            JAX_COMPILATION_CACHE_DIR, or switches JAX's cache off.
+    Returns: the folder, or None where programs are not saved, or where the user's environment decides.
     Raises: OutputError for a folder of the caller's own that cannot be written.
 
     Examples:

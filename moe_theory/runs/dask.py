@@ -21,13 +21,12 @@ _LOGGERS = ("distributed", "tornado.application")  # what they say of losses is 
 
 
 def dask_pool(address: str) -> WorkerPool:
-    """Return the workers of a Dask cluster. Whoever controls its scheduler can run any code in this process.
+    """Return the workers of a Dask cluster. Anyone who controls its scheduler can run any code in this process.
 
     Args:
         address: `tcp://HOST:PORT` or `tls://HOST:PORT` of a scheduler, or `local:N` for N processes on this machine.
             Certificates come from Dask's configuration, under `distributed.comm.tls`.
-    Raises: InvalidValueError for an address that is none of these, or without Dask; WorkersError where no scheduler
-        answers.
+    Raises: InvalidValueError for any other address, or without Dask; WorkersError where no scheduler answers.
     """
     check_address(address)
     resources = contextlib.ExitStack()
@@ -46,7 +45,7 @@ def dask_pool(address: str) -> WorkerPool:
 
 
 def check_address(address: str) -> None:
-    """Raise InvalidValueError for what is no address of a cluster, or without Dask."""
+    """Raise InvalidValueError for a text that is no address of a cluster, or without Dask."""
     if importlib.util.find_spec("distributed") is None:
         raise InvalidValueError(
             f"dask={address!r} needs Dask, which is not installed: pip install 'moe-theory[dask]'", argument="dask"
@@ -84,7 +83,7 @@ def _pool(cluster: Any, address: str, num_local: int, resources: contextlib.Exit
 
 
 def _local_cluster(num_processes: int, resources: contextlib.ExitStack) -> Any:
-    """Worker processes on this machine, and their scheduler in this process."""
+    """Yield worker processes on this machine, with their scheduler in this process."""
     from distributed import LocalCluster
 
     try:
@@ -113,7 +112,7 @@ def _quietly(close: Any, timeout: float) -> None:
 
 @contextlib.contextmanager
 def _ignoring_interrupts() -> Iterator[None]:
-    """Processes started here ignore Ctrl-C, which is for the process that ends them."""
+    """Let processes started inside ignore Ctrl-C, which only the process that ends them receives."""
     resource_tracker.ensure_running()  # which would undo this if the first process started it
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:

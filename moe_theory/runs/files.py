@@ -1,4 +1,4 @@
-"""Files of reports: there whole or not at all. Results are in the store (`runs.store`)."""
+"""Files of reports, which are written whole or not at all. Results are in the store (`runs.store`)."""
 
 import codecs
 import contextlib
@@ -24,9 +24,9 @@ SEAL = "sha256"  # the key of a document that holds its digest
 
 @contextlib.contextmanager
 def whole(path: Path) -> Iterator[Path]:
-    """Yield a temporary name in the same folder, of a file or a folder, which becomes `path` in the end, durably.
+    """Yield a temporary file or folder name in the same folder, which durably becomes `path` at the end.
 
-    Raises: OutputError where it cannot be written.
+    Raises: OutputError if it cannot be written.
     """
     with whole_set(path.parent, [path.name]) as temporaries:
         yield temporaries[path.name]
@@ -34,9 +34,9 @@ def whole(path: Path) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def whole_set(folder: Path, names: Iterable[str]) -> Iterator[dict[str, Path]]:
-    """As `whole`, of several files. None is replaced before all are written.
+    """Yield temporary names of several files, as `whole` does. None is replaced before all are written.
 
-    Raises: OutputError where one cannot be written.
+    Raises: OutputError if a file cannot be written.
     """
     mark = uuid.uuid4().hex[:12]
     temporaries = {name: folder / f".{name}.{mark}{SUFFIX}" for name in names}
@@ -61,7 +61,7 @@ def whole_set(folder: Path, names: Iterable[str]) -> Iterator[dict[str, Path]]:
 
 
 def _sync(path: Path) -> None:
-    """Make a file, or the names in a folder, survive a crash of the machine."""
+    """Flush a file, or the names in a folder, to disk, so that they survive a crash of the machine."""
     opened = os.open(path, os.O_RDONLY)
     try:
         os.fsync(opened)
@@ -70,14 +70,14 @@ def _sync(path: Path) -> None:
 
 
 def write_whole(path: Path, content: str | bytes) -> None:
-    """Write a file, as `write_together` does. Raises: OutputError where it cannot be written."""
+    """Write a file, as `write_together` does. Raises: OutputError if it cannot be written."""
     write_together(path.parent, {path.name: content})
 
 
 def write_together(folder: Path, contents: Mapping[str, str | bytes]) -> list[Path]:
     """Write files by their names, as `whole_set` does, and return their paths.
 
-    Lone surrogates of texts, which names of files and messages may have, are escaped. Raises: OutputError where one
+    Lone surrogates, which names of files and messages may contain, are escaped. Raises: OutputError if a file
     cannot be written.
     """
     with whole_set(folder, contents) as temporaries:
@@ -88,7 +88,7 @@ def write_together(folder: Path, contents: Mapping[str, str | bytes]) -> list[Pa
 
 
 def local(path: str | os.PathLike[str]) -> Path:
-    """Return the path, which is one of this machine's file systems.
+    """Return the path if it is on one of this machine's file systems.
 
     Raises: OutputError for the address of another store, such as s3://bucket/x, which would become a folder called
         `s3:`.
@@ -108,12 +108,12 @@ def user_cache() -> Path:
 
 
 def digest(data: Mapping[str, Any]) -> str:
-    """SHA-256 of plain data as text, the same for equal data."""
+    """Return the SHA-256 of plain data as text, the same for equal data."""
     return hashlib.sha256(canonical(data)).hexdigest()
 
 
 def plain(value: Any) -> Any:
-    """What JSON can say: null for NaN and infinity, lists for arrays, escapes for lone surrogates."""
+    """Return data that JSON can hold: null for NaN and infinity, lists for arrays, escapes for lone surrogates."""
     if isinstance(value, str):
         return str(value).encode(errors="backslashreplace").decode()
     if isinstance(value, Mapping):
@@ -128,13 +128,13 @@ def plain(value: Any) -> Any:
 
 
 def sealed(document: Mapping[str, Any]) -> str:
-    """A JSON document with a digest of its content."""
+    """Return a JSON document with a digest of its content."""
     plain = json.loads(json.dumps(document, allow_nan=False))
     return json.dumps({**plain, SEAL: digest(plain)}, indent=2) + "\n"
 
 
 def unsealed(data: bytes) -> dict[str, Any]:
-    """A document without its digest, if it has one. Raises: ValueError for what is none, or was changed."""
+    """Return a document without its digest, if it has one. Raises: ValueError for no document, or a changed one."""
     document = _parsed(data)
     if not isinstance(document, dict):
         raise ValueError("it is no JSON object")
@@ -145,13 +145,13 @@ def unsealed(data: bytes) -> dict[str, Any]:
 
 
 def canonical(data: Mapping[str, Any]) -> bytes:
-    """Plain data as text, the same for equal data."""
+    """Return plain data as text, the same for equal data."""
     return json.dumps(data, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
 
 
 def prepare_folder(path: str | os.PathLike[str], names: Iterable[str] = ()) -> Path:
-    """The folder at `path`, made if need be and shown to be writable, with no folder where the files `names` will go.
-    Raises: OutputError in one line that says what is in the way.
+    """Return the folder at `path`, created if needed, after a check that the files `names` can be written in it.
+    Raises: OutputError in one line that states the obstacle.
     """
     folder = local(path)
     for name in names:
@@ -168,8 +168,8 @@ def prepare_folder(path: str | os.PathLike[str], names: Iterable[str] = ()) -> P
 
 
 def read_json(path: Path) -> Any:
-    """Read a JSON file, with or without a byte order mark. Raises: OSError; ValueError for what is no JSON, such as NaN
-    or lone surrogates, or is nested 200 deep.
+    """Read a JSON file, with or without a byte order mark. Raises: OSError; ValueError for a text that is not
+    JSON, such as NaN or lone surrogates, or that is nested 200 deep.
     """
     return _parsed(path.read_bytes().removeprefix(codecs.BOM_UTF8))
 

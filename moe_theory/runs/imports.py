@@ -1,8 +1,8 @@
 """Modules that a module can reach by imports, and a digest of their code.
 
 The code of a file is its syntax tree without docstrings. Names that are imported from packages of this project are
-followed to the files that define them, lazy ones through `__init__.pyi`: otherwise every module would reach every other
-one. Modules of users are followed as they are imported. Installed libraries count by name and version.
+followed to the files that define them, lazy ones through `__init__.pyi`. Otherwise every module would reach all others.
+Modules of users are followed as they are imported. Installed libraries count by name and version.
 """
 
 import ast
@@ -32,7 +32,7 @@ Place = tuple[str, ...]  # a module, and attributes of it
 
 
 class Facts(NamedTuple):
-    """What the text of a file says, and nothing else decides."""
+    """Facts that the text of a file alone decides."""
 
     digest: str  # of the syntax tree
     imports: Sequence[tuple[str, Place]] = ()  # name in the file, or "", and what it is; "." begins relative ones
@@ -48,7 +48,7 @@ class ModuleFile(NamedTuple):
 
 
 class Modules:
-    """Modules that share what they read. Files are read once: later changes of them are not noticed."""
+    """Modules that share the files that they read. Files are read once, so later changes are not noticed."""
 
     def __init__(self) -> None:
         self._sources: dict[str, ModuleFile | None] = {}
@@ -76,9 +76,9 @@ class Modules:
         return self._digests[place]
 
     def source(self, module: str) -> ModuleFile | None:
-        """Return where a module is, without importing it; None for no file, as of a notebook.
+        """Return the file of a module without importing it, or None without a file, as in a notebook.
 
-        Raises: InvalidValueError for a file that cannot be read, or of this package and changed since it was imported.
+        Raises: InvalidValueError for a file that cannot be read, or a file of this package changed since its import.
         """
         if module not in self._sources:
             library = library_of(module)
@@ -86,14 +86,14 @@ class Modules:
         return self._sources[module]
 
     def _shortened(self, place: Place) -> Place:
-        """Return a place without attributes where these do not matter."""
+        """Return a place without its attributes if they do not matter."""
         if library_of(place[0]):
             return (place[0].partition(".")[0],)
         source = self.source(place[0])
         return place if source and source.folders else place[:1]
 
     def _following(self, module: str, *attributes: str) -> list[Place]:
-        """Return the places that a place leads to at once."""
+        """Return the places that a place leads to directly."""
         source = self.source(module)
         parent, _, name = module.rpartition(".")
         if source is None and parent:  # an attribute, in `resolve_name("package.module.attribute")`
@@ -127,7 +127,7 @@ class Modules:
         return places
 
     def _beside(self, module: str) -> Iterator[Place]:
-        """Yield all modules of a user's package, or of the folder that a user's single file is in."""
+        """Yield all modules of a user's package, or of the folder of a user's single file."""
         top = module.partition(".")[0]
         package = self.source(top)
         if package is None or not package.folders:
@@ -155,7 +155,7 @@ class Modules:
 
 
 def library_of(module: str) -> str:
-    """Return name and version of the library that a module is of; empty for code that is followed."""
+    """Return name and version of a module's library, or an empty text for code that is followed."""
     return _library(module.partition(".")[0])
 
 
@@ -210,7 +210,7 @@ def _version(name: str) -> str:
 
 
 def _absolute(module: str, is_package: bool, place: Place) -> Place:
-    """Return a place that a module imports without the dots that begin a relative one."""
+    """Return a place that a module imports, without the leading dots of a relative import."""
     name = place[0].lstrip(".")
     num_dots = len(place[0]) - len(name)
     if not num_dots:
@@ -229,7 +229,7 @@ def _facts_of(path: Path) -> Facts:
 
 @functools.cache
 def read_facts(data: bytes) -> Facts:
-    """Return what a text says; of a text that is not Python's, its bytes alone."""
+    """Return the facts of a text, which are its bytes alone if it is not Python."""
     try:
         tree = ast.parse(data)
     except (SyntaxError, ValueError):

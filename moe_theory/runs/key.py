@@ -34,7 +34,7 @@ HOOK = "__fingerprint__"  # method by which an object says what counts of it, in
 
 
 def code_digest(*objects: Any) -> str:
-    """Return a digest of objects: of functions and classes by the code that they can reach, of all else by value.
+    """Return a digest of objects: functions and classes by the code that they can reach, all others by value.
 
     Raises: InvalidValueError for an object without a value, such as an open file.
 
@@ -49,7 +49,7 @@ def code_digest(*objects: Any) -> str:
 
 
 class Digests:
-    """Digests that share what they read. Objects and files are read once: later changes of them are not noticed."""
+    """Digests that share the code that they read. Objects and files are read once, so later changes are not noticed."""
 
     def __init__(self) -> None:
         self._modules = Modules()
@@ -126,7 +126,7 @@ class Digests:
         return self._instance(value)
 
     def _library_name(self, value: Any) -> str:
-        """Return the name by which a library has an object; empty where it has none."""
+        """Return the name of an object in a library, or an empty text if it has none."""
         home = getattr(value, "__module__", None)
         if not isinstance(home, str) or not library_of(home):
             return ""
@@ -136,7 +136,7 @@ class Digests:
         return ""
 
     def _reach(self, module: str) -> str:
-        """Return a digest of what a module reaches; empty for a notebook or a script."""
+        """Return a digest of the code that a module reaches, or an empty text for a notebook or a script."""
         source = self._modules.source(module)
         return self._modules.reach(module) if source is not None and module != "__main__" else ""
 
@@ -158,7 +158,7 @@ class Digests:
         return self._parts("function", function.__qualname__, code, reach, values)
 
     def _code(self, code: types.CodeType) -> bytes:
-        """Return the digest of a function's instructions, without its docstring and places in the file."""
+        """Return the digest of a function's instructions, without its docstring and line numbers."""
         counts = (code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_flags)
         names = (code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars)
         is_function = code.co_flags & inspect.CO_OPTIMIZED and not code.co_name.startswith("<")
@@ -167,9 +167,9 @@ class Digests:
         return self._parts("code", code.co_code, code.co_exceptiontable, constants, counts, names)
 
     def _globals(self, code: types.CodeType, namespace: dict[str, Any], has_file: bool) -> list[Any]:
-        """Return the values of the globals that a function names, and the code that it imports itself.
+        """Return the values of the globals that a function names, and the code that the function itself imports.
 
-        Raises: InvalidValueError for a function without a file that loads code by a name that it computes.
+        Raises: InvalidValueError for a function without a file that imports code by a computed name.
         """
         values: list[Any] = []
         steps = list(dis.get_instructions(code))
@@ -204,7 +204,7 @@ class Digests:
         return self._parts("class", kind.__qualname__, reach, kind.__bases__, members)
 
     def _instance(self, value: Any) -> bytes:
-        """Return the digest of what would make an equal object."""
+        """Return the digest of the values that would make an equal object."""
         kind = type(value)
         try:
             if kind is object:
@@ -229,7 +229,7 @@ def _digest(kind: str, *parts: bytes) -> bytes:
 
 
 def _attribute(module: types.ModuleType | None, name: str) -> Any:
-    """Return what a module has under a qualified name; None where it has nothing."""
+    """Return a module's object of a qualified name, or None if there is none."""
     try:
         return functools.reduce(getattr, name.split("."), module)
     except AttributeError:
@@ -244,7 +244,7 @@ def _content(cell: types.CellType) -> Any:
 
 
 def _lasting(kind: type, state: Any) -> Any:
-    """Return an object's attributes without those that are only kept for speed."""
+    """Return an object's attributes without cached ones."""
     if not isinstance(state, dict):
         return state
     is_kept_for_speed = {name: isinstance(getattr(kind, name, None), functools.cached_property) for name in state}

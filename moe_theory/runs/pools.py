@@ -1,4 +1,4 @@
-"""The pool of workers that is asked for."""
+"""The pool of workers that arguments select."""
 
 from concurrent.futures import Executor
 
@@ -8,10 +8,10 @@ from moe_theory.runs.workers import WorkerPool, device_pool, executor_pool
 
 
 def pool_of(executor: Executor | None = None, dask: str | None = None, devices: int | None = None) -> WorkerPool:
-    """Return the workers asked for: an executor's, a Dask cluster's, or local devices.
+    """Return the selected workers: those of an executor or a Dask cluster, or local devices.
 
-    Raises: InvalidValueError for more than one of them, or for one that is invalid; WorkersError for a cluster that
-        does not answer.
+    Raises: InvalidValueError for several selections or an invalid one; WorkersError for a cluster that does not
+        answer.
     """
     asked = {"executor": executor, "dask": dask, "devices": devices}
     names = [name for name, value in asked.items() if value is not None]

@@ -14,7 +14,7 @@ SECONDS_BETWEEN_LINES = 10
 
 
 class Progress:
-    """Listener that a runner reports to. This one shows nothing.
+    """Listener that a runner reports to. This class shows nothing.
 
     Examples:
         >>> from moe_theory import sweep
@@ -23,16 +23,16 @@ class Progress:
     """
 
     def add_work(self, replicate_rounds: int) -> None:
-        """Add to the work that is planned. Work that is saved already is not planned."""
+        """Add to the planned work, which excludes results that are already saved."""
 
     def compiling(self, what: str) -> None:
-        """A program is being compiled."""
+        """Show that a program is being compiled."""
 
     def running(self, what: str) -> None:
-        """Compiled programs are running."""
+        """Show that compiled programs are running."""
 
     def advance(self, replicate_rounds: int) -> None:
-        """Add to the work that is done."""
+        """Add to the finished work."""
 
     def at(self, place: str) -> None:
         """Show the position in words: "3 of 64 cells, 40 of 1,024 chunks"."""
@@ -44,7 +44,7 @@ automatic = Progress()  # stands for a bar on a terminal, elsewhere lines if it 
 
 @dataclasses.dataclass
 class Meter(Progress):
-    """Progress that counts work. `draw` shows the meter, once in `interval` seconds."""
+    """Progress that counts work. `draw` shows the meter at most once in `interval` seconds."""
 
     draw: "Callable[[Meter], None]"
     interval: float
@@ -79,7 +79,7 @@ class Meter(Progress):
 
     @property
     def line(self) -> str:
-        """Activity, share done and position, as far as they are known. Narrow terminals cut it."""
+        """Activity, share done and position, as far as they are known. Narrow terminals cut the line."""
         facts = [f"{self.done / max(self.planned, 1):.0%} of this run"] if self.is_timed else []
         if self.place:
             facts.append(self.place)
@@ -99,10 +99,10 @@ def terminal_progress(
     is_timed: bool = True,
     clock: Callable[[], float] = time.monotonic,
 ) -> Iterator[Progress]:
-    """A progress bar on `console`, or a line every ten seconds where it is no terminal.
+    """Yield a progress bar on `console`, or a line every ten seconds if it is no terminal.
 
     Args:
-        header: draws what stands above the bar, for a console of this size.
+        header: draws the text above the bar, for a console of this size.
         is_timed: whether all work is known beforehand, so that the share done and the time left mean something.
 
     Examples:
@@ -134,8 +134,8 @@ def terminal_progress(
 
 @contextlib.contextmanager
 def shown(progress: Progress, clock: Callable[[], float] = time.monotonic) -> Iterator[Progress]:
-    """The progress that was asked for; for `automatic` a bar on the terminal of standard error. Where that is none a
-    line comes every ten seconds, so that a short run prints nothing.
+    """Yield the given progress. For `automatic` it is a bar on standard error if that is a terminal.
+    Otherwise a line comes every ten seconds, so that a short run prints nothing.
     """
     if progress is not automatic:
         yield progress

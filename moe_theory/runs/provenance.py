@@ -36,7 +36,7 @@ INSTRUCTION_CAP = "--xla_cpu_max_isa="  # the flag by which different processors
 
 
 def fingerprint(code: str = "") -> dict[str, str]:
-    """Fingerprint of machine and code (by its digest in `runs.key`): all but inputs that decides numbers."""
+    """Return a fingerprint of machine and code (digest of `runs.key`), which with the inputs decides all numbers."""
     known = versions()
     options = jax.config.values
     return {
@@ -51,7 +51,7 @@ def fingerprint(code: str = "") -> dict[str, str]:
 
 
 def difference(own: Mapping[str, str], meant: Mapping[str, str], names: Sequence[str] | None = None) -> str:
-    """What differs between two fingerprints: "jax 0.10.1 and not 0.10.2"; empty where nothing does."""
+    """Return the difference of two fingerprints, "jax 0.10.1 and not 0.10.2", or an empty text if they are equal."""
 
     def rest(entry: str | None, other: str | None) -> str:
         parts, others = ((text or "").split(", ") for text in (entry, other))
@@ -63,7 +63,7 @@ def difference(own: Mapping[str, str], meant: Mapping[str, str], names: Sequence
 
 
 def require_same(own: Mapping[str, str], meant: Mapping[str, str], what: str) -> None:
-    """Refuse a worker where `what` it makes would be others. Raises: InvalidValueError."""
+    """Raise InvalidValueError for a worker that would compute another `what`."""
     if different := difference(own, meant):
         raise InvalidValueError(
             f"the worker on {platform.node()} has {different}: its {what} would be others. Use the same versions and "
@@ -81,7 +81,7 @@ _version = functools.cache(metadata.version)
 
 
 def now() -> str:
-    """The time (UTC), for records."""
+    """Return the time (UTC), for records."""
     return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
 
 
@@ -94,7 +94,7 @@ def backend() -> str:
 
 
 def processor_fact(name: str) -> str:
-    """An entry of /proc/cpuinfo, such as "flags"; empty where there is none."""
+    """Return an entry of /proc/cpuinfo, such as "flags", or an empty text if there is none."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:
@@ -104,7 +104,7 @@ def processor_fact(name: str) -> str:
 
 @functools.cache
 def _instruction_set() -> str:
-    """The instruction set that programs on this machine use: roundings differ between sets."""
+    """Return the instruction set that programs on this machine use. Roundings differ between sets."""
     flags = set(processor_fact("flags").split())
     sets = {"avx512": {"avx512f"}, "avx2": {"avx2", "fma"}}
     best = next((name for name, needed in sets.items() if needed <= flags), "")
@@ -112,7 +112,7 @@ def _instruction_set() -> str:
 
 
 def _processor() -> str:
-    """The processor's part in rounding: its instructions as far as XLA may use them, or a device's kind."""
+    """Return facts that decide rounding: the processor's instructions that XLA may use, or the kind of a device."""
     if backend() != "cpu":
         return local_devices()[0].device_kind
     caps = [flag for flag in _compiler_flags() if flag.startswith(INSTRUCTION_CAP)]
@@ -120,5 +120,5 @@ def _processor() -> str:
 
 
 def _compiler_flags() -> list[str]:
-    """XLA's flags in their order: of two that contradict each other, the later one counts."""
+    """Return XLA's flags in their order. If two contradict each other, the later one counts."""
     return [flag for flag in os.environ.get("XLA_FLAGS", "").split() if not flag.startswith(NEUTRAL_FLAGS)]

@@ -1,4 +1,4 @@
-"""The runner: sends the tasks of jobs to workers, and gives each result to whoever waits, as soon as it is there."""
+"""Runner that sends the tasks of jobs to workers, and returns each result as soon as it is there."""
 
 import contextlib
 import dataclasses
@@ -26,14 +26,14 @@ class Task(NamedTuple):
 
 
 class Result(NamedTuple):
-    """What has become of a task."""
+    """The result of a task."""
 
     job: Any
     task: Task
     future: Future[Any]
 
     def value(self) -> Any:
-        """Return what the call returned. Raises: what it raised."""
+        """Return the value of the call. Raises: the error of the call."""
         return self.future.result()
 
 
@@ -76,7 +76,7 @@ class Runner:
         """Use this machine's devices unless given a pool.
 
         Args:
-            most_pending: tasks that are computed at once, at most.
+            most_pending: largest number of tasks computed at once.
         """
         self.pool: WorkerPool = device_pool() if pool is None else pool
         self.progress = progress
@@ -94,7 +94,7 @@ class Runner:
 
     @property
     def is_busy(self) -> bool:
-        """Whether there are tasks whose results have not been waited for."""
+        """True if some tasks' results have not been waited for."""
         return bool(self._queues or self._pending)
 
     def add(self, job: Any, tasks: Iterator[Task], work: int, what: str, rank: tuple[int, ...] = ()) -> None:
@@ -102,9 +102,9 @@ class Runner:
 
         Args:
             job: comes back with each result.
-            tasks: read as they are needed. One that has to wait for its program holds back those behind it.
+            tasks: read as they are needed. A task that has to wait for its program holds back all later ones.
             work: replicate-rounds of all tasks.
-            what: what the progress calls it.
+            what: name of the job in the progress.
         """
         self.progress.add_work(work)
         self._queues.append(_Queue(rank, job, what, tasks, work, next(tasks, None)))
@@ -112,9 +112,9 @@ class Runner:
         self._submit()
 
     def wait(self, seconds: float | None = None) -> list[Result]:
-        """Return the results that have come, after the first of them or so many seconds.
+        """Return the results that have come, after the first result or that many seconds.
 
-        Raises: WorkersError where the workers are lost.
+        Raises: WorkersError if the workers are lost.
         """
         self._submit()
         done = wait(self._pending, seconds, FIRST_COMPLETED).done
@@ -129,13 +129,13 @@ class Runner:
         return results
 
     def drop(self, job: Any) -> None:
-        """Compute no more of a job than the tasks that are running. Their results still come."""
+        """Drop the tasks of a job that are not running. Results of running tasks still come."""
         for queue in [queue for queue in self._queues if queue.job is job]:
             self.progress.add_work(-queue.work)
             self._queues.remove(queue)
 
     def stop(self) -> list[Result]:
-        """Cancel what waits, and return the results of the tasks that are running, as far as they end soon."""
+        """Cancel waiting tasks, and return the results of running tasks that end soon."""
         self._queues.clear()
         running = {future: sent for future, sent in self._pending.items() if not future.cancel()}
         self._pending.clear()
@@ -145,7 +145,7 @@ class Runner:
         return [Result(queue.job, task, future) for future, (queue, task) in running.items() if future.done()]
 
     def abandon(self, others: Iterable[Future[Any]] = ()) -> None:
-        """Cancel what waits, and leave the tasks that are running, and others, to themselves."""
+        """Cancel waiting tasks, and leave running tasks and `others` to themselves."""
         self._queues.clear()
         _ABANDONED.update(future for future in [*self._pending, *others] if not future.cancel())
         self._pending.clear()
@@ -159,7 +159,7 @@ class Runner:
         self._show()
 
     def _next_queue(self) -> _Queue | None:
-        """The queue of the lowest rank whose next task does not wait for its program."""
+        """Return the queue of the lowest rank whose next task does not wait for its program."""
         self._queues = [queue for queue in self._queues if queue.next_task is not None]
         for queue in self._queues:
             if queue.next_task is not None and queue.next_task.program not in self._compiling:
@@ -176,7 +176,7 @@ class Runner:
         return self.pool.are_threads and program is not None and not programs.is_compiled(program)
 
     def _show(self) -> None:
-        """Say what goes on, when that has changed."""
+        """Show the current activity when it has changed."""
         for queue, _ in self._pending.values():
             activity = f"{'compiling' if self._compiling else 'running'} {queue.what}"
             if activity != self._shown:

@@ -1,7 +1,7 @@
-"""The store: results by their keys, in SQLite files of one folder, each with a digest that every read checks.
+"""Store of results by their keys, in SQLite files of one folder, each with a digest that every read checks.
 
-A folder has one file, or one for each part of a batch job. Readers read all of them. Keys are digests of what decides
-a result (`runs.key`), so that a result is either the right one or missing.
+A folder has one file, or one for each part of a batch job. Readers read all of them. Keys are digests of all
+values and code that decide a result (`runs.key`), so that a result is either right or missing.
 """
 
 import contextlib
@@ -38,8 +38,8 @@ _LOG = logging.getLogger(__name__)
 class Store:
     """Results in a folder, as bytes by their keys.
 
-    Several processes may write into one folder: a result is saved as a whole or not at all, and the same key has the
-    same result whoever computed it. Threads may share a store.
+    Several processes or threads may share a store. A result is saved as a whole or not at all, and the same key has the
+    same result in every process.
 
     Raises: OutputError for the address of another machine in place of a folder.
     """
@@ -49,7 +49,7 @@ class Store:
 
         Args:
             part: suffix of the file that this process writes, such as "-3-of-8".
-            way_out: what a user may do about a folder that cannot be written, for messages.
+            way_out: advice to the user in messages about a folder that cannot be written.
         """
         self.folder: Path = local(folder)
         self.file: Path = self.folder / f"results{part}.sqlite"
@@ -60,7 +60,7 @@ class Store:
         self._checked: set[Path] = set()  # files that may be written
 
     def keys(self) -> set[str]:
-        """Return the keys of all results there are, damaged ones among them."""
+        """Return the keys of all saved results, including damaged ones."""
         keys: set[str] = set()
         with self._lock:
             for file, database in self._opened().items():
@@ -69,7 +69,7 @@ class Store:
         return keys
 
     def get(self, key: str) -> bytes | None:
-        """Return a result, or None where there is none or only a damaged one, which `damaged` then names."""
+        """Return a result, or None if it is missing or damaged. `damaged` names damaged ones."""
         with self._lock:
             for file, database in self._opened().items():
                 with self._reporting(key, file):
@@ -83,17 +83,17 @@ class Store:
         return None
 
     def intact(self, keys: Iterable[str]) -> set[str]:
-        """Return those of the keys whose results are there and whole. Read every one of these."""
+        """Return the keys whose results are saved and undamaged, after reading each of these results."""
         saved = self.keys()
         return {key for key in keys if key in saved and self.get(key) is not None}
 
     def put(self, results: Mapping[str, bytes], *, label: str | None = None, extent: int = 0) -> None:
-        """Save results together. When this returns they survive a crash of the machine.
+        """Save results together. Once saved, they survive a crash of the machine.
 
         Args:
-            label: what the results are of. Those of other keys with this label are removed.
-            extent: how far the results go. One that another process has saved further stays.
-        Raises: OutputError where the folder takes no more. What was saved before stays.
+            label: subject of the results. Results of other keys with this label are removed.
+            extent: length of the results. A longer result that another process has saved stays.
+        Raises: OutputError if the folder cannot be written. Earlier results stay.
         """
         rows = [(key, label, extent, _digest(key, data), data) for key, data in results.items()]
         with self._lock:
@@ -132,7 +132,7 @@ class Store:
             raise
 
     def _writable(self) -> sqlite3.Connection:
-        """The database of this process's own file, which is made if need be. Raises: sqlite3.Error if it is damaged."""
+        """Return the database of this process's own file, created if needed. Raises: sqlite3.Error if it is damaged."""
         if self.file not in self._opened():
             self.folder.mkdir(parents=True, exist_ok=True)
             database = _connect(self.file, "rwc")
@@ -145,14 +145,14 @@ class Store:
         return database
 
     def _opened(self) -> dict[Path, sqlite3.Connection]:
-        """The databases of all files that can be opened, those that have come since among them."""
+        """Return the databases of all files that can be opened, including new files."""
         for file in sorted(self.folder.glob(PATTERN)):
             if file not in self._databases and (database := self._open(file)) is not None:
                 self._databases[file] = database
         return self._databases
 
     def _open(self, file: Path) -> sqlite3.Connection | None:
-        """The database of a file. None where there is nothing in it yet, or where SQLite cannot open it."""
+        """Return the database of a file, or None if it is empty or SQLite cannot open it."""
         failure: Exception = OSError()
         for mode in ("rw", "ro"):
             try:
@@ -167,7 +167,7 @@ class Store:
         raise OutputError(f"{file} cannot be opened ({failure}). Make it readable, or name another folder.")
 
     def _set_aside(self, file: Path) -> None:
-        """Rename a file that SQLite cannot open, and say so."""
+        """Rename a file that SQLite cannot open, and warn the user."""
         aside = file.with_name(f"{file.name}.damaged-{time.time_ns()}")
         try:
             file.rename(aside)
@@ -202,7 +202,7 @@ def _require_whole(database: sqlite3.Connection) -> None:
 
 
 def _is_of_the_place(failure: Exception) -> bool:
-    """Whether an error is of the disk, of rights or of another process, and not of a damaged file."""
+    """Return whether an error comes from the disk, from rights or from another process, and not from a damaged file."""
     is_of_file = (
         getattr(failure, "sqlite_errorcode", None) == sqlite3.SQLITE_ERROR
     )  # of tables that are not the store's
@@ -215,7 +215,7 @@ def _digest(key: str, data: Any) -> bytes:
 
 
 def require_no_0_1(folder: Path, *patterns: str) -> None:
-    """Raise InvalidValueError for a folder with files of such names, which version 0.1 wrote."""
+    """Raise InvalidValueError for a folder with files of these names, which version 0.1 wrote."""
     if any(next(folder.glob(pattern), None) is not None for pattern in patterns):
         raise InvalidValueError(
             f"{folder} was written by version 0.1, which this one does not read. The same command with another --out "
@@ -232,6 +232,6 @@ def pack(arrays: Arrays) -> bytes:
 
 
 def unpack(data: bytes) -> dict[str, np.ndarray]:
-    """Return the arrays that `pack` was given."""
+    """Return the arrays that `pack` has packed."""
     with np.load(io.BytesIO(data), allow_pickle=False) as archive:
         return dict(archive)

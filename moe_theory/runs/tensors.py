@@ -1,4 +1,4 @@
-"""Checkpoints in the safetensors format: a file, or a folder of shards. Headers say dtypes, shapes and sizes."""
+"""Checkpoints in the safetensors format: a file, or a folder of shards. Headers contain dtypes, shapes and sizes."""
 
 import math
 import os
@@ -30,7 +30,7 @@ class Tensor(NamedTuple):
         return self.num_weights * (int(bits[0]) if bits else 8)
 
     def array(self) -> np.ndarray:
-        """Return its numbers."""
+        """Return the numbers of the tensor."""
         with safe_open(self.path, framework="np") as file:
             return file.get_tensor(self.name)
 
@@ -38,7 +38,7 @@ class Tensor(NamedTuple):
 def open_checkpoint(path: Path) -> list[Tensor]:
     """Read the headers of a file, or of all shards in a folder.
 
-    Raises: DamagedError, for shards that are missing, too.
+    Raises: DamagedError, also for missing shards.
     """
     is_folder = os.path.isdir(path)  # which is false of names that no file can have
     files = sorted(path.glob("*.safetensors")) if is_folder else [path]

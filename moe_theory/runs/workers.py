@@ -35,9 +35,9 @@ class WorkerPool:
     close: Callable[[], None] = lambda: None  # releases the workers, unless others use them
 
     def fingerprint(self, ask: Callable[[], dict[str, str]]) -> dict[str, str]:
-        """Return the fingerprint that `ask` tells where the workers run: that of the worker that answers first.
+        """Return the fingerprint of the first worker that answers, which `ask` computes on the workers.
 
-        Raises: InvalidValueError where workers have other code than this process.
+        Raises: InvalidValueError if workers have other code than this process.
         """
         here = ask()
         if self.are_threads:
@@ -64,7 +64,7 @@ class WorkerPool:
 
 
 class DeviceExecutor(ThreadPoolExecutor):
-    """Threads, each on one of this machine's devices and in the precision of whoever submits the task."""
+    """Threads, each on one of this machine's devices, in the precision of the code that submits the task."""
 
     def __init__(self, num_workers: int) -> None:
         self._places = itertools.count()
@@ -91,13 +91,13 @@ class DeviceExecutor(ThreadPoolExecutor):
 
 
 def num_device_workers() -> int:
-    """Return one for each device or, where a CPU is the only one, for each core: they share compiled programs."""
+    """Return the number of devices or, on a CPU alone, of cores. Workers share compiled programs."""
     devices = local_devices()
     return available_cores() if len(devices) == 1 and devices[0].platform == "cpu" else len(devices)
 
 
 def check_devices(number: int) -> None:
-    """Refuse a number of devices that no machine has. Raises: InvalidValueError."""
+    """Raise InvalidValueError for a number of devices that no machine has."""
     most = MOST_PER_CORE * available_cores()
     if not 1 <= number <= most:
         raise InvalidValueError(
@@ -108,7 +108,7 @@ def check_devices(number: int) -> None:
 
 
 def device_pool(num_workers: int | None = None) -> WorkerPool:
-    """Return threads on this machine's devices, as many as there are unless given. Raises: InvalidValueError."""
+    """Return threads on this machine's devices, by default one for each. Raises: InvalidValueError."""
     if num_workers is not None:
         check_devices(num_workers)
     number = num_workers or num_device_workers()
@@ -122,7 +122,7 @@ after_fork(_device_executor.cache_clear)  # a forked process has none of the thr
 
 
 def executor_pool(executor: Executor) -> WorkerPool:
-    """Return the workers of an executor that its owner closes. Raises: InvalidValueError for what is no executor."""
+    """Return the workers of an executor that its owner closes. Raises: InvalidValueError for any other object."""
     if not isinstance(executor, Executor):
         raise InvalidValueError(
             f"executor={type(executor).__name__} is no concurrent.futures.Executor: use ProcessPoolExecutor, or one "

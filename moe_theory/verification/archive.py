@@ -1,4 +1,4 @@
-"""Samples of claims in the store, by what decides them, so that a verification resumes where it stopped."""
+"""Samples of claims in the store, by digests of code and inputs, so that a verification resumes where it stopped."""
 
 import hashlib
 from collections.abc import Callable
@@ -33,7 +33,7 @@ class Archive:
         self.damaged: dict[str, str] = {}  # why samples that were there count for nothing
 
     def load(self, claim: Claim, reading: ReadingLike, seed: int) -> tuple[Samples, list[str]] | None:
-        """Return the samples of replicates 0, 1, ... and the components' names, or None where there are none."""
+        """Return the samples of replicates 0, 1, ... and the components' names, or None if none are saved."""
         key = self.keys.of(claim, reading, seed)
         data = self.store.get(key)
         self.damaged |= self.store.damaged
@@ -50,7 +50,7 @@ class Archive:
         return Samples(**parts), [str(label) for label in arrays["labels"]]
 
     def save(self, claim: Claim, reading: ReadingLike, seed: int, samples: Samples, labels: list[str]) -> None:
-        """Save samples in place of those of the same claim and setting, unless another process has saved more.
+        """Save samples in place of earlier ones of the same claim and setting, unless another process has saved more.
 
         Raises: OutputError.
         """
@@ -66,15 +66,15 @@ class Archive:
 
 
 def clear_samples(folder: Path) -> None:
-    """Remove samples, those of version 0.1 too, and no other files."""
+    """Remove samples, including samples of version 0.1, and no other files."""
     for pattern in (PATTERN, _OF_0_1):
         for path in folder.glob(pattern):
             path.unlink(missing_ok=True)
 
 
 class Keys:
-    """Keys of claims' samples: digests of everything that decides them, which is code, parameters, seed, precision,
-    versions and machine. What they share is read once, so that they are of one verification.
+    """Keys of claims' samples: digests of code, parameters, seed, precision, versions and machine. Shared files are
+    read once, so that all keys belong to one verification.
     """
 
     def __init__(self) -> None:
@@ -111,7 +111,7 @@ def _functions(claim: Claim) -> Any:
 
 
 def _code(experiment: Experiment) -> Any:
-    """Code that makes an experiment's runs and takes samples of them, without the parameters."""
+    """Return the code that makes an experiment's runs and takes their samples, without the parameters."""
     sampling = (SequentialTest.extend, collect_sample, compute_chunk, chunk_of)
     fields = "num_rounds record_every keeps_state width lengths is_double observe start dims".split()
     run = [getattr(experiment, field) for field in fields]

@@ -1,9 +1,8 @@
 """Statements and claims of the installed papers, read from files: neither a paper nor JAX is imported.
 
 A statement is made of its texts in TOML and of the paper's `index.json`, which `moe-theory record` writes. The index
-has roles, kinds, and what the statements leave free, and a digest of the paper's Python files. Where the digest
-differs, where there is no index, or where the paper is imported already, the statements are those that the modules
-declare.
+has roles, kinds, the statements' free parameters, and a digest of the paper's Python files. If the digest differs, if
+there is no index, or if the paper is imported already, the statements come from the modules.
 """
 
 import dataclasses
@@ -39,7 +38,7 @@ SCHEMA = "moe-theory/index/1"
 
 
 class ClaimFacts(NamedTuple):
-    """What a record does not repeat of a claim. A `Claim` has the same attributes."""
+    """Facts of a claim that a record does not repeat. A `Claim` has the same attributes."""
 
     id: str
     paper: str  # whose readings it has
@@ -61,14 +60,14 @@ class Catalog(NamedTuple):
 
 
 def statements(pattern: str = "*") -> Listing[Statement]:
-    """The statements whose names match, paper after paper.
+    """Return the statements whose names match, paper after paper.
 
     Args:
-        pattern: a name such as "continual.lemma-8", also of several cases or without its paper; a glob over names; the
-            paper's own name for it, "Lemma 11" or "continual.Lemma 11"; a paper's name; or a claim's id.
+        pattern: a name such as "continual.lemma-8", also of several cases or without its paper, a glob over names, the
+            paper's own name for it, "Lemma 11" or "continual.Lemma 11"; a paper's name, or a claim's id.
 
     Raises: UnknownNameError for a pattern that matches nothing, with the nearest name suggested; DeclarationError
-        for a text that cannot be read, with its file and key; DamagedError for such an index.
+        for a text that cannot be read, with its file and key; DamagedError for an index that cannot be read.
 
     Examples:
         >>> import moe_theory as mt
@@ -87,7 +86,7 @@ def statements(pattern: str = "*") -> Listing[Statement]:
 
 
 def matching(pattern: str, every: Sequence[Statement]) -> list[Statement]:
-    """Those of the statements whose names match, as `statements` has it."""
+    """Return the statements whose names match, with patterns as in `statements`."""
     papers = dict.fromkeys(statement.paper for statement in every)
     if pattern in papers:
         return [statement for statement in every if statement.paper == pattern]
@@ -96,7 +95,7 @@ def matching(pattern: str, every: Sequence[Statement]) -> list[Statement]:
 
 
 def answered(paper: str) -> list[Statement]:
-    """A paper's statements in its order, or, where its claims answer for other papers', those that they are of."""
+    """Return a paper's statements in its order, or the other papers' statements that its claims answer for."""
     others = answers_for(paper)
     if not others:
         return statements(paper)
@@ -105,12 +104,12 @@ def answered(paper: str) -> list[Statement]:
 
 
 def answers_for(paper: str) -> Sequence[str]:
-    """The papers whose statements a paper's claims answer for."""
+    """Return the papers whose statements a paper's claims answer for."""
     return declaration_of(paper).get("answers_for") or ()
 
 
 def statements_of(paper: str) -> list[Statement]:
-    """The statements of a paper: its own first, and then those that other papers declare of it."""
+    """Return the statements of a paper: its own first, and then the statements that other papers declare of it."""
     declaring = [paper, *(name for name in ordered_names() if paper in answers_for(name))]
     catalogs = [catalog_of(name) for name in declaring]
     own_statements = [statement for catalog in catalogs for statement in catalog.statements if statement.paper == paper]
@@ -118,7 +117,7 @@ def statements_of(paper: str) -> list[Statement]:
 
 
 def catalog_of(paper: str) -> Catalog:
-    """What a paper declares, from its files where its index is up to date, else from its modules."""
+    """Return a paper's declarations, from its files if its index is up to date, else from its modules."""
     module = declaration_of(paper).get("statements") or paper_package(paper)
     catalog = None if module in sys.modules else _of_files(paper)
     return _imported(paper) if catalog is None else catalog
@@ -130,7 +129,7 @@ def all_figure_titles() -> dict[str, dict[str, str]]:
 
 
 def figure_titles(paper: str) -> dict[str, str]:
-    """Return the titles of a paper's figures by name, from its index where that is up to date.
+    """Return the titles of a paper's figures by name, from its index if it is up to date.
 
     Raises: UnknownNameError, with the nearest name suggested.
     """
@@ -145,7 +144,7 @@ def figure_titles(paper: str) -> dict[str, str]:
 
 
 def digest_of(paper: str) -> str:
-    """The digest of the Python files of a paper, by their places and bytes."""
+    """Return the digest of the Python files of a paper, by their paths and bytes."""
     folder = paper_folder(paper)
     digest = hashlib.sha256()
     for path in sorted(folder.rglob("*.py")):
@@ -156,7 +155,7 @@ def digest_of(paper: str) -> str:
 
 
 def index_text(paper: str) -> str | None:
-    """The text of a paper's index, from what its modules declare; None where a statement has its texts in Python."""
+    """Return the text of a paper's index, from its modules, or None if a statement has its texts in Python."""
     owners = _declared_by(paper)
     if not all(declared.texts for declared in owners):
         return None
@@ -189,7 +188,7 @@ def _of_files(paper: str) -> Catalog | None:
 
 
 def _index_of(paper: str, digest: str) -> dict[str, Any] | None:
-    """A paper's index; None where there is none that has been made from Python files of this digest."""
+    """Return a paper's index, or None if there is none for Python files of this digest."""
     path = paper_folder(paper) / NAME
     try:
         index = json.loads(path.read_text(encoding="utf-8"))
@@ -201,7 +200,7 @@ def _index_of(paper: str, digest: str) -> dict[str, Any] | None:
 
 
 def _read(paper: str, index: Mapping[str, Any]) -> Catalog:
-    """What an index says, with the texts as they are."""
+    """Return the catalog of an index, with the current texts."""
     statements = []
     claims = {}
     for record in index["statements"]:
@@ -242,7 +241,7 @@ def _declared_by(paper: str) -> list[Any]:
 
 
 def _of_users(paper: str) -> list[Statement]:
-    """The statements of a paper that modules of a user's own have declared in this process."""
+    """Return the statements of a paper that a user's own modules have declared in this process."""
     declarations = sys.modules.get("moe_theory.verification.statement")
     every = [] if declarations is None else declarations.declared()
     return [statement.plain for statement in every if statement.paper == paper and not statement.is_of_a_paper]

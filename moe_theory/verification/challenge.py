@@ -1,11 +1,11 @@
 """Search of a statement's free parameters: for a counterexample, or for settings where a false statement is true.
 
 The recorded setting comes first, then both ends of each axis alone, then points that fill the region. The best settings
-get more replicates, and neighbours. All this only chooses settings. A flip is a verdict, as `verify` gives it, on a
-fresh seed, at its share of the error. The setting is then shrunk, axis by axis back to the recorded value, and tested
+get more replicates, and neighbours. All these steps only choose settings. A flip is a verdict of `verify` on a fresh
+seed, at its share of the error. The setting is then shrunk, axis by axis back to the recorded value, and tested
 once more. Its border is found by halving. Where there are flips, the search fits a clause of one or two inequalities
 that leaves them out, and searches inside it. A search without a flip proves nothing, so the number of settings and the
-closest one are part of the result.
+closest setting are part of the result.
 """
 
 import dataclasses
@@ -74,13 +74,13 @@ def challenge(
     Args:
         statement: its name, or a claim's id.
         seconds: time after which no new setting is begun.
-        reading: of everything else. None searches under the first default reading that the hypotheses allow, and tests
-            what it finds under the others.
+        reading: of all other parameters. None searches under the first default reading that the hypotheses allow, and
+            tests its results under the others.
         error: probability that any flip is false. None splits 0.01 over the searches of all statements, each 1 / 200.
-        module: the file that declares it, for the commands that repeat a flip.
-        progress: where it is reported, by default a line in a notebook, else standard error.
-    Raises: UnknownNameError; InvalidValueError for a statement without free parameters, or that no reading applies to;
-        InvalidValueError or DeclarationError as the systems that it runs.
+        module: the file that declares the statement, for the commands that repeat a flip.
+        progress: listener of the progress, by default a line in a notebook, else standard error.
+    Raises: UnknownNameError; InvalidValueError for a statement without free parameters or an applicable reading;
+        InvalidValueError or DeclarationError of the systems that it runs.
 
     Examples:
         >>> import moe_theory as mt
@@ -136,7 +136,7 @@ def challenge(
 
 
 def axes_of(of: Statement) -> tuple[FreeAxis, ...]:
-    """Return a statement's free parameters. Raises: InvalidValueError where there are none."""
+    """Return a statement's free parameters. Raises: InvalidValueError if there are none."""
     if axes := free_of(of):
         return axes
     raise InvalidValueError(
@@ -153,7 +153,7 @@ def every_named(pattern: str) -> Sequence[Statement]:
 
 @dataclasses.dataclass(eq=False)
 class RegionSearch:
-    """A search under way: the settings that it has looked at, and those that were refused."""
+    """A search under way: the settings that it has looked at, and the settings that were refused."""
 
     groups: Sequence[ClaimGroup]
     axes: Sequence[FreeAxis]
@@ -177,27 +177,27 @@ class RegionSearch:
 
     @property
     def sought(self) -> str:
-        """ "break" of a statement that holds at the recorded setting, else "rescue"."""
+        """ "break" for a statement that holds at the recorded setting, else "rescue"."""
         return "break" if self.looked[()].violation <= 0 else "rescue"
 
     def gain(self, looked: Looked) -> float:
-        """Return how far a setting is towards a flip, in margins."""
+        """Return the distance of a setting towards a flip, in margins."""
         return looked.violation if self.sought == "break" else -looked.violation
 
     def ranked(self) -> list[Point]:
-        """Return the settings, those closest to a flip first."""
+        """Return the settings, the closest to a flip first."""
         return sorted(self.looked, key=lambda point: -self.gain(self.looked[point]))
 
     def nearest(self, flips: Sequence[Flip]) -> Looked:
-        """Return the setting that came closest to a flip and is none; the recorded one where there is no other."""
+        """Return the setting that came closest to a flip without one, or the recorded setting if there is no other."""
         flipped = [flip.setting for flip in flips]
         others = [self.looked[point] for point in self.ranked() if point and _values(point) not in flipped]
         return others[0] if others else self.looked[()]
 
     def begin(self, readings: Sequence[ReadingLike], name: str) -> None:
-        """Look at the recorded setting under all readings, to search under the first that the hypotheses allow.
+        """Look at the recorded setting under all readings, and select the first reading that the hypotheses allow.
 
-        Raises: InvalidValueError where there is none.
+        Raises: InvalidValueError if they allow none.
         """
         self.num_readings = len(readings)
         num_programs = engine.num_programs()
@@ -260,7 +260,7 @@ class RegionSearch:
                 self.num_shapes += len(new_shapes & self._shapes())
 
     def _num_replicates(self, point: Point) -> float:
-        """Replicates that a setting has had; infinitely many where it was refused."""
+        """Return the number of a setting's replicates, which is infinite if the setting was refused."""
         if point in self.refused:
             return math.inf
         return self.looked[point].replicates if point in self.looked else 0
@@ -273,7 +273,7 @@ class RegionSearch:
         error: float,
         reading: ReadingLike | None = None,
     ) -> dict[Point, list[Verdict] | str]:
-        """Return the verdicts at each setting, or why there are none: late in a search there is no time for any."""
+        """Return the verdicts at each setting, or the reason for their absence, such as no time left."""
         answers: dict[Point, list[Verdict] | str] = {}
         monitors: dict[Point, list[StudyMonitor]] = {}
         for point in points:
@@ -296,13 +296,13 @@ class RegionSearch:
         return answers
 
     def _tested(self, point: Point, offset: int, reading: ReadingLike | None = None) -> list[Verdict]:
-        """Return verdicts that may be published, on as many replicates as decide; none at an inadmissible setting."""
+        """Return publishable verdicts, with enough replicates to decide, or none at an inadmissible setting."""
         error = self.error / (FINALISTS + 1) / self.num_readings
         answer = self._judged([point], None, self.seed + offset, error, reading)[point]
         return [] if isinstance(answer, str) else answer
 
     def _note(self, point: Point, verdicts: Sequence[Verdict]) -> None:
-        """Keep what a test has said of a setting."""
+        """Store the result of a test at a setting."""
         replicates = min(verdict.replicates for verdict in verdicts)
         self.looked[point] = Looked(_values(point), _worst(verdicts), replicates)
 
@@ -333,10 +333,10 @@ class RegionSearch:
         return flips
 
     def clause(self) -> Clause | None:
-        """Return at most two inequalities within which no look is beyond its margin; None where there are none.
+        """Return at most two inequalities within which no look is beyond its margin, or None if there are none.
 
-        They allow most of the settings looked at, and are one where one is enough. Settings inside are looked at, and
-        the clause is narrowed where one breaks it. The two closest to a break are tested like finalists.
+        They allow most of the settings looked at. The search looks at more settings inside, and narrows the clause if
+        a setting breaks it. The two settings closest to a break are tested like finalists.
         """
         is_break = self.sought == "break"
         anchor = () if is_break else self.flipped[0]
@@ -362,7 +362,7 @@ class RegionSearch:
         return None
 
     def _standing(self, points: Iterable[Point]) -> list[str]:
-        """Return the readings under which none of these settings breaks, the search's own first."""
+        """Return the readings under which none of these settings breaks, the search's own reading first."""
         names = [self.reading.name]
         for reading in self.alike:
             if reading is self.reading:
@@ -417,7 +417,7 @@ class RegionSearch:
         return all(bound.allows(self._value(point, axis)) for axis, bound in bounds)
 
     def _value(self, point: Point, axis: FreeAxis) -> Any:
-        """A setting's value on an axis that is recorded at one."""
+        """Return a setting's value on an axis, or its recorded value."""
         return dict(point).get(axis, next(iter(self.recorded[axis])))
 
     def _within(self, bounds: Bounds, seed: int) -> list[Point]:
@@ -440,7 +440,7 @@ class RegionSearch:
         return bool(verdicts) and all(verdict.status is Status.SUPPORTED for verdict in verdicts)
 
     def _shrunk(self, point: Point) -> Point:
-        """Return the flip with as many axes back at the recorded value as it stands without."""
+        """Return the flip with as many axes as possible back at the recorded value."""
         for axis, _ in point:
             smaller = tuple(pair for pair in point if pair[0] is not axis)
             if smaller and self._is_flip(self._tested(smaller, 2)):
@@ -468,9 +468,9 @@ class RegionSearch:
         return [within, beyond]
 
     def _finalists(self) -> list[Point]:
-        """Return settings to test: those beyond the margin, each moving other axes.
+        """Return settings to test, which are beyond the margin and each move other axes.
 
-        Of those about as far, those that move the fewest axes come first.
+        Among settings about equally far, the settings that move the fewest axes come first.
         """
         gains = {point: self.gain(self.looked[point]) for point in self.ranked()}
         beyond = [point for point, gain in gains.items() if point and gain > 0]
@@ -498,7 +498,7 @@ class RegionSearch:
         return self._affordable({**values, axis: axis.at(random.random()) if middle is None else middle})
 
     def _affordable(self, values: Mapping[FreeAxis, Any], number: int = 0) -> Point:
-        """Return the setting, at sizes whose programs are compiled, unless sizes are all that is free."""
+        """Return the setting, at sizes whose programs are compiled, unless only sizes are free."""
         point = self._point(values)
         shapes = sorted(self._shapes(), key=str)
         if not self.num_shapes or self._shape(point) in shapes or all(map(self._is_built, self.axes)):
@@ -512,7 +512,7 @@ class RegionSearch:
         )
 
     def _shape(self, point: Point) -> Point:
-        """What the programs of a setting are compiled for."""
+        """Return the sizes and choices that the programs of a setting are compiled for."""
         return tuple(pair for pair in point if self._is_built(pair[0]))
 
     def _shapes(self) -> set[Point]:

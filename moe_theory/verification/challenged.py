@@ -1,4 +1,4 @@
-"""What searches of the regions that statements leave free have found."""
+"""Results of searches of the statements' free regions."""
 
 import dataclasses
 import operator
@@ -18,7 +18,7 @@ _RELATIONS = {"≤": operator.le, "≥": operator.ge, "=": operator.eq}
 
 @dataclasses.dataclass(frozen=True)
 class Looked:
-    """A setting that a search looked at: those of its values that are not the recorded ones."""
+    """A setting that a search looked at, as its values that differ from the recorded ones."""
 
     setting: Values
     violation: Finite  # in margins: below 0 the statement is within them
@@ -27,7 +27,7 @@ class Looked:
 
 @dataclasses.dataclass(frozen=True)
 class Flip:
-    """A setting at which the statement's verdicts are the other way, on a seed that the search has not seen."""
+    """A setting at which the statement's verdicts are the opposite, on a seed that the search has not seen."""
 
     setting: Values
     verdicts: list[Verdict]  # under the reading of the search, then under each other one that was looked at
@@ -38,13 +38,13 @@ class Flip:
         return self.verdicts[0].command
 
     def under(self, reading: str) -> list[Verdict]:
-        """The verdicts under a reading of the paper."""
+        """Return the verdicts under a reading of the paper."""
         return [verdict for verdict in self.verdicts if verdict.reading.partition(", ")[0] == reading]
 
 
 @dataclasses.dataclass(frozen=True)
 class ClauseBound:
-    """An inequality on what is free, or the choice of one of its labels."""
+    """An inequality on a free parameter, or the choice of one of its labels."""
 
     name: str
     relation: str  # "≤", "≥" or "="
@@ -61,7 +61,7 @@ class ClauseBound:
 
 @dataclasses.dataclass(frozen=True)
 class Clause:
-    """At most two inequalities, within which the statement was looked for a break and none was found."""
+    """At most two inequalities, within which a search found no setting where the statement breaks."""
 
     bounds: list[ClauseBound]
     settings: Count  # looked at within them
@@ -76,7 +76,7 @@ class Clause:
 
 @dataclasses.dataclass(frozen=True, repr=False)
 class Challenge(Shown):
-    """What a search of the region that a statement leaves free has found."""
+    """The result of a search of a statement's free region."""
 
     statement: str
     where: str
@@ -103,11 +103,11 @@ class Challenge(Shown):
 
     @property
     def is_thorough(self) -> bool:
-        """Whether it could look at the recorded point and at both ends of every axis, at least."""
+        """True if it has looked at least at the recorded point and at both ends of every axis."""
         return self.settings + self.inadmissible > 2 * len(self.free)
 
     def restores(self, reading: str) -> bool:
-        """Whether it has found a clause within which the statement holds under a reading."""
+        """Return whether it has found a clause within which the statement holds under a reading."""
         return self.clause is not None and reading in self.clause.readings
 
     def row(self) -> dict[str, Any]:
@@ -115,7 +115,7 @@ class Challenge(Shown):
         return {"statement": self.statement, "sought": self.sought, "found": at or "none", "settings": self.settings}
 
     def to_json(self) -> dict[str, Any]:
-        """As plain data, verdicts with what a record keeps of them."""
+        """Return the search as plain data, verdicts with the fields that a record has."""
         flips = []
         for flip in self.flips:
             flips.append({**dataclasses.asdict(flip), "verdicts": [verdict.record for verdict in flip.verdicts]})
@@ -123,7 +123,7 @@ class Challenge(Shown):
 
     @classmethod
     def of_json(cls, document: Mapping[str, Any], claims: Mapping[str, Any]) -> "Challenge":
-        """Return the search that `to_json` wrote. Raises: DamagedError, KeyError or TypeError for another."""
+        """Return the search that `to_json` wrote. Raises: DamagedError, KeyError or TypeError for other data."""
         if document["schema"] != SCHEMA:
             raise DamagedError(f"schema={shortened(document['schema'])} is not {SCHEMA!r}")
         flips = []
@@ -133,7 +133,7 @@ class Challenge(Shown):
         return read_record(cls, {**document, "flips": flips})
 
     def flips_under(self, reading: str) -> list[Flip]:
-        """The flips whose verdicts under a reading are the other way than at the recorded point."""
+        """Return the flips whose verdicts under a reading are opposite to the verdicts at the recorded point."""
         flips = []
         for flip in self.flips:
             statuses = [verdict.status for verdict in flip.under(reading)]
@@ -144,10 +144,10 @@ class Challenge(Shown):
 
 
 def said(value: Any) -> str:
-    """A value of a setting, in words."""
+    """Return a value of a setting in words."""
     return value if isinstance(value, str) else shown(value)
 
 
 def placed(setting: Mapping[str, Any]) -> str:
-    """ "num_samples = 2, num_tasks = 2"."""
+    """Return the values of a setting in words: "num_samples = 2, num_tasks = 2"."""
     return ", ".join(f"{name} = {said(value)}" for name, value in setting.items()) or "the recorded point"

@@ -33,16 +33,16 @@ def search_each(
     folder: str | os.PathLike[str] | None = None,
     **how: Any,
 ) -> list[Challenge]:
-    """Search what each of several statements leaves free, those left out that leave nothing.
+    """Search the free parameters of several statements, except statements that have none.
 
     Args:
-        patterns: as of `mt.statements`, or a claim's id.
-        error: probability that any flip of all of them is false, split evenly; None gives each the share that
-            `challenge` takes alone.
-        folder: where each search is saved. One of the same code, time, seed and error that is there is not made again.
+        patterns: as in `mt.statements`, or a claim's id.
+        error: probability that any flip of all statements is false, split evenly. None gives each search the default
+            share of `challenge`.
+        folder: of saved searches. A saved search of the same code, time, seed and error is not made again.
         how: further arguments of `challenge`.
-    Raises: InvalidValueError for one statement that leaves nothing free, or a folder of version 0.1; else as
-        `challenge`. Searches that have ended are saved.
+    Raises: InvalidValueError for a single statement without free parameters, or a folder of version 0.1; else as
+        `challenge`. Finished searches are saved.
     """
     every = list({statement.name: statement for pattern in patterns for statement in every_named(pattern)}.values())
     searchable = [statement for statement in every if (axes_of(statement) if len(every) == 1 else free_of(statement))]
@@ -67,9 +67,9 @@ def search_each(
 
 
 def kept(folder: Path) -> list[Challenge]:
-    """Return the searches in a folder, of papers that are installed.
+    """Return the searches in a folder that belong to installed papers.
 
-    Raises: DamagedError for one that is damaged; InvalidValueError for a folder of version 0.1.
+    Raises: DamagedError for a damaged search; InvalidValueError for a folder of version 0.1.
     """
     registry.all_claims()
     store = _store(folder)
@@ -86,7 +86,7 @@ def _store(folder: Path) -> Store:
 
 
 def _parsed(row: bytes) -> Challenge:
-    """The search in a row."""
+    """Return the search in a row."""
     try:
         return Challenge.of_json(json.loads(row), declared_claims())
     except (KeyError, TypeError, ValueError) as failure:
@@ -94,7 +94,7 @@ def _parsed(row: bytes) -> Challenge:
 
 
 def _key(keys: Keys, of: Statement, settings: object) -> str:
-    """A digest of the code of a statement's claims, of what it leaves free and of how it is searched."""
+    """Return a digest of the code of a statement's claims, its free parameters and the arguments of the search."""
     claims = [registered()[id] for id in deciding(of)]
     readings = registry.select_readings(claims[0].paper, None)
     parts = [keys.of(claim, reading, 0) for claim in claims for reading in readings]

@@ -25,7 +25,7 @@ Measure = Callable[[Sequence[Cell], int, int, int], Runs]  # (cells, first repli
 
 
 class Measured(NamedTuple):
-    """What makes an experiment's runs in place of a simulation of its systems: clocks, or what no scan computes."""
+    """Measurement of an experiment's runs in place of a simulation, with clocks or code that no scan computes."""
 
     make: Measure
     runs_systems: bool = False  # whether `make` simulates the systems all the same
@@ -75,16 +75,16 @@ class Experiment(Shown):
         return {**vars(self), "of": None, "length_of": None}, *ways
 
     def row(self) -> dict[str, Any]:
-        """Its facts by name, as a table of many has them."""
+        """Return the experiment as a row of a table, by column name."""
         cells = ", ".join(self.cells)
         return {"experiment": self.name, "rounds": self.num_rounds, "replicates": self.replicates, "cells": cells}
 
     def system_of(self, cell: str) -> System:
-        """The system that a cell runs."""
+        """Return the system that a cell runs."""
         return self.systems.get(cell, self.system)
 
     def cells_under(self, reading: ReadingLike) -> list[Cell]:
-        """The cells with their parameters under a reading."""
+        """Return the cells with their parameters under a reading."""
         params = {name: reading.params(**overrides) for name, overrides in self.cells.items()}
         fields = ("record_every", "observe", "start", "keeps_state", "is_double", "dims")
         shared = {field: getattr(self, field) for field in fields}
@@ -93,7 +93,7 @@ class Experiment(Shown):
         ]
 
     def _length_at(self, cell: str, params: Any) -> int:
-        """Rounds of a cell, and more where its parameters need more: whole records of them."""
+        """Return the rounds of a cell, in whole records, which are more if its parameters need more."""
         recorded = self.lengths.get(cell, self.num_rounds)
         needed = 0 if self.length_of is None else math.ceil(self.length_of(params))
         if needed <= recorded:
@@ -101,7 +101,7 @@ class Experiment(Shown):
         return needed if self.record_every > needed else math.ceil(needed / self.record_every) * self.record_every
 
     def at_setting(self, setting: Setting) -> "Experiment":
-        """The same with the sizes and choices of a setting, built by `of`; itself where there are none.
+        """Return the experiment with the sizes and choices of a setting, if any, built by `of`.
 
         Raises: DeclarationError for an `of` that builds another experiment; else as `of`.
         """
@@ -114,13 +114,13 @@ class Experiment(Shown):
         return built
 
     def over(self, axis: str | Mapping[str, float] | Sequence[str], *values: Any) -> "Selection":
-        """Runs that a claim looks at one at a time, a component each.
+        """Return runs that a claim looks at one at a time, a component each.
 
         Args:
-            axis: a parameter's name, for the cells that set it and agree in all else; cells' names with the abscissa
-                of each; or cells' names.
-            values: of the parameter, where not all of them are meant.
-        Raises: DeclarationError for cells that are not there, or that differ in more than the parameter.
+            axis: a parameter's name, for the cells that set it and agree in all else, cells' names with the abscissa
+                of each, or cells' names.
+            values: of the parameter, by default all.
+        Raises: DeclarationError for missing cells, or cells that differ in more than the parameter.
         """
         if isinstance(axis, Mapping):
             return Selection(self, tuple(axis), tuple(axis), tuple(map(float, axis.values())))
@@ -146,11 +146,11 @@ class Experiment(Shown):
         return Selection(self, cells, cells, tuple(map(float, wanted_values)))
 
     def at(self, cell: str) -> "Selection":
-        """One run that a claim looks at, whose components it names itself. Raises: DeclarationError for no cell."""
+        """Return one run for a claim, which names its components itself. Raises: DeclarationError for no cell."""
         return Selection(self, (cell,))
 
     def together(self, *cells: str) -> "Selection":
-        """Runs that a claim's functions get at once, as so many arguments. Raises: DeclarationError for no cell."""
+        """Return runs that are arguments of a claim's functions together. Raises: DeclarationError for no cell."""
         return Selection(self, cells, is_joint=True)
 
 
@@ -183,18 +183,18 @@ class Selection:
                 )
 
     def jointly(self) -> "Selection":
-        """The same runs, which a claim's functions get at once."""
+        """Return the same runs as arguments of a claim's functions together."""
         return self.experiment.together(*(self.cells or ()))
 
     def call(self, function: Callable[..., Any], runs: Runs) -> list[Any]:
-        """The function's values: one a run, or one of all of them."""
+        """Return the function's values: one for each run, or one of all runs."""
         if self.cells is None:
             return [function(runs)]
         selected = [runs[cell] for cell in self.cells]
         return [function(*selected)] if self.is_joint else [function(run) for run in selected]
 
     def measured(self, function: Callable[..., Any]) -> "Values":
-        """`Claim.observe` of a function that gives (B,) or (V, B): a row a replicate, a column a component."""
+        """Return `Claim.observe` of a function with values (B,) or (V, B): a row a replicate, a column a component."""
 
         def observe(runs: Runs) -> np.ndarray:
             parts = self.call(function, runs)
@@ -207,7 +207,7 @@ class Selection:
         return observe
 
     def values(self, value: Any) -> "Callable[[Runs], Any]":
-        """The like of a number, of numbers (V,), or of a function that gives a number, (B,) or (V, B)."""
+        """Return a function of runs for a number, numbers (V,), or a function with a result of (), (B,) or (V, B)."""
         if not callable(value):
             return lambda runs: value
 
@@ -221,7 +221,7 @@ class Selection:
         return of
 
     def bind(self, criterion: Criterion) -> Criterion:
-        """The criterion with functions of runs in place of its numbers and functions."""
+        """Return the criterion with functions of runs in place of its numbers and functions."""
         functions = {
             name: self.values(value)
             for name in ("value", "scale", "trivial")
@@ -236,14 +236,14 @@ class Claim(Shown):
     """One testable consequence of a statement, under a criterion.
 
     `observe` gives one number a replicate, or a short vector of components, from the experiment's runs. The criterion
-    compares them with what is claimed of their mean, as a constant or one a replicate. For an ordering that is the
-    larger side. For a probability `observe` says whether the event happened, for a counterexample whether the instance
-    violates the statement. For a rate its components are positive quantities at the grid points, and the value is the
-    exponent: a quantity that is O(x^e) for small x has a slope of at least e, one that is O(n^-e) for large n a slope
-    of at most -e, and one that is Theta(x^e) a slope `equal` to e within the margin.
+    compares them with the claimed mean, a constant or a number for each replicate. For an ordering the claimed mean is
+    the larger side. For a probability `observe` returns whether the event happened, for a counterexample whether the
+    instance violates the statement. For a rate its components are positive quantities at the grid points, and the value
+    is the exponent. A quantity O(x^e) for small x has a slope of at least e. A quantity O(n^-e) for large n has a slope
+    of at most -e. A quantity Theta(x^e) has a slope `equal` to e within the margin.
 
-    Functions treat each replicate by itself: a claim is judged in looks, and each look adds replicates. `ranges` says,
-    by the names "observed", "predicted" and "scale", what their values never leave: see `ranged`.
+    Functions treat each replicate by itself, because each look adds replicates. `ranges` has the ranges of their values
+    by the names "observed", "predicted" and "scale": see `ranged`.
 
     Raises: DeclarationError for an incomplete declaration.
     """
@@ -282,7 +282,7 @@ class Claim(Shown):
         return self.criterion.margin
 
     def row(self) -> dict[str, Any]:
-        """Its facts by name, as a table of many has them."""
+        """Return the claim as a row of a table, by column name."""
         return {"claim": self.id, "where": self.where, "kind": self.kind, "statement": self.statement}
 
     def __post_init__(self) -> None:
@@ -297,7 +297,7 @@ class Claim(Shown):
 def require_replicates_last(
     function: Callable[..., Any], shape: tuple[int, ...], count: int, cell: str | None = None
 ) -> None:
-    """Raise DeclarationError unless what a claim's function gives for `count` replicates is of the right shape."""
+    """Raise DeclarationError unless a claim's function returns the right shape for `count` replicates."""
     if len(shape) not in (1, 2) or shape[-1] != count:
         raise DeclarationError(
             f"{getattr(function, '__name__', 'the function')} gave shape {shape} for {count} replicates"
@@ -310,14 +310,14 @@ _REGISTERED: dict[str, Claim] = {}
 
 
 def register(claim: Claim) -> None:
-    """Add a claim to those there are. Raises: DeclarationError for an id that is taken."""
+    """Add a claim to the registry. Raises: DeclarationError for an id that is taken."""
     if claim.id in _REGISTERED:
         raise DeclarationError(f"claim {claim.id} is registered already. Choose another id.")
     _REGISTERED[claim.id] = claim
 
 
 def registered() -> dict[str, Claim]:
-    """All claims declared so far, by id, in order of declaration."""
+    """Return all claims declared so far, by id, in order of declaration."""
     return dict(_REGISTERED)
 
 
@@ -325,5 +325,5 @@ Values = Callable[[Runs], np.ndarray]  # one number a replicate (B,), or a row o
 
 
 def excess(observed: np.ndarray, bound: Any) -> np.ndarray:
-    """How far beyond its bound a number is; 0 for one that is not."""
+    """Return the excess of a number over its bound, or 0 for a number within it."""
     return np.maximum(observed - bound, 0)

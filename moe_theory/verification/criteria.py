@@ -1,7 +1,7 @@
-"""Criteria: the tests that claims are put to. A new kind is one class here, and its words in `report.wording`.
+"""Criteria: the tests of claims. A new kind is one class here, and its words in `report.wording`.
 
-A criterion says which samples it takes of a claim, what it compares, and what a look at these decides. The statistics
-are functions of `verification.judgement`.
+A criterion defines its samples of a claim, the values that it compares, and the decision of a look at them. The
+statistics are functions of `verification.judgement`.
 """
 
 import dataclasses
@@ -66,7 +66,7 @@ class Samples(NamedTuple):
         return Samples(*(None if part is None else part[rows] for part in self))  # pyright: ignore[reportArgumentType]
 
     def after(self, earlier: "Samples | None") -> "Samples":
-        """Return these replicates behind earlier ones. Raises: DeclarationError where components differ."""
+        """Return earlier replicates followed by these. Raises: DeclarationError if components differ."""
         if earlier is None:
             return self
         if earlier.observed.shape[1] != self.observed.shape[1]:
@@ -80,7 +80,7 @@ class Samples(NamedTuple):
 
 
 class Prior(NamedTuple):
-    """What a claim declares of its samples before there are any."""
+    """Declarations of a claim about its samples before any is taken."""
 
     ranges: Mapping[str, Range] = {}  # of what is "observed", "predicted" and "scale"
     is_computed: bool = False  # whether nothing random enters
@@ -98,7 +98,7 @@ class Compared(NamedTuple):
 
 
 class InterimResult(NamedTuple):
-    """What a look has found, as numbers of the component that decides, or comes nearest to deciding otherwise."""
+    """The result of a look, as numbers of the component that decides, or is nearest to the opposite decision."""
 
     decision: Decision
     at: str  # the component
@@ -111,10 +111,10 @@ class InterimResult(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Criterion:
-    """The test that a claim is put to: what is claimed, and by how much it may be missed.
+    """The test of a claim: the claimed value and the margin by which it may be missed.
 
-    `value`, `scale` and `trivial` are numbers, one a component, or functions of what the measuring function gets. In a
-    `Claim` they are functions of its runs.
+    `value`, `scale` and `trivial` are numbers, one a component, or functions of the measuring function's arguments. In
+    a `Claim` they are functions of its runs.
     """
 
     value: Any = None  # what is claimed
@@ -140,7 +140,7 @@ class Criterion:
             raise DeclarationError(f"claim {claim}: {complaint}")
 
     def _complaints(self) -> Iterator[str]:
-        """Yield what makes it decide nothing."""
+        """Yield the reasons why it decides nothing."""
         if not self.margin >= 0:
             yield f"margin={self.margin} must be a number of at least 0."
         if self.trivial is not None and not self.may_be_trivial:
@@ -156,7 +156,7 @@ class Criterion:
             yield f"abscissa={list(places)} must be at least two different positive numbers."
 
     def asked(self) -> list[tuple[str, str, Callable[..., Any] | None]]:
-        """Return the further fields of the samples that it takes: field, name in messages, and function of the runs."""
+        """Return its further fields of samples: field, name in messages, and function of the runs."""
         every = {
             "predicted": ("predict", self.value),
             "scale": ("scale", self.scale),
@@ -165,9 +165,9 @@ class Criterion:
         return [(field, *every[field]) for field in self.fields]
 
     def compared(self, samples: Samples, prior: Prior, error: float | None = None) -> Compared:
-        """Return the values to compare of a claim's samples, at this error of all looks together.
+        """Return the values to compare from a claim's samples, at this error of all looks together.
 
-        Raises: DeclarationError where they are not what the claim declares.
+        Raises: DeclarationError if they contradict the claim's declarations.
         """
         observed, predicted, _, trivial = samples
         if predicted is None:  # of an identity or a counterexample 0, of a limit what the probability tends to
@@ -181,19 +181,19 @@ class Criterion:
         return Compared(observed, predicted, allowed, trivial, known, prior.is_computed)
 
     def _allowed(self, samples: Samples, predicted: Values) -> Values:
-        """The margin in the difference's own unit."""
+        """Return the margin in the difference's own unit."""
         return np.full_like(predicted, self.margin)
 
     def _known(self, prior: Prior, observed: Values, predicted: Values, allowed: Values) -> Known:
-        """Prior knowledge of the differences."""
+        """Return prior knowledge of the differences."""
         return Known()
 
     def decide(self, samples: Compared, error: float) -> Decision:
-        """Decide at an error, which this look may spend. Raises: DeclarationError for samples without a verdict."""
+        """Decide at the error that this look may spend. Raises: DeclarationError for samples without a verdict."""
         raise NotImplementedError
 
     def outcome(self, samples: Compared, labels: list[str], error: float) -> InterimResult:
-        """Decide, and return the numbers of the component that does."""
+        """Decide, and return the numbers of the deciding component."""
         decision = self.decide(samples, error)
         worst = decision.worst
         predicted = samples.predicted.mean(axis=0)
@@ -209,18 +209,18 @@ class Criterion:
         )
 
     def _measured(self, samples: Compared) -> tuple[Float[np.ndarray, " V"], Float[np.ndarray, " V"]]:
-        """What is shown as observed, and its standard error: that of the difference."""
+        """Return the observed values of reports, and the standard errors of the differences."""
         _, standard_errors = mean_and_error(samples.observed - samples.predicted)
         return samples.observed.mean(axis=0), standard_errors
 
     def is_vacuous(self, predicted: Float[np.ndarray, " V"], trivial: Float[np.ndarray, " V"]) -> bool:
-        """Whether what is claimed holds anyway, given the means of both."""
+        """Return whether the claim holds trivially, from the means of predicted and trivial values."""
         is_upper = self.kind == UpperBound.kind or self.side == "at_most"
         return bool(np.all(predicted >= trivial if is_upper else predicted <= trivial))
 
 
 class _OfMeans(Criterion):
-    """The mean of observed - predicted, against a margin that is a fraction of a scale."""
+    """Test of the mean of observed - predicted against a margin that is a fraction of a scale."""
 
     fields = ("predicted", "scale", "trivial")
 
@@ -246,7 +246,7 @@ class _OfMeans(Criterion):
 
 
 class Equality(_OfMeans):
-    """The means agree within a margin declared beforehand."""
+    """Test that the means agree within a margin declared beforehand."""
 
     kind = "equality"
 
@@ -257,27 +257,27 @@ class Equality(_OfMeans):
 
 
 class UpperBound(_OfMeans):
-    """The mean stays below the bound at every recorded round."""
+    """Test that the mean stays below the bound at every recorded round."""
 
     kind = "upper_bound"
     may_be_trivial = True
 
 
 class LowerBound(_OfMeans):
-    """The mean stays above the bound at every recorded round."""
+    """Test that the mean stays above the bound at every recorded round."""
 
     kind = "lower_bound"
     may_be_trivial = True
 
 
 class Ordering(_OfMeans):
-    """One mean is below another, on common random numbers."""
+    """Test that one mean is below another, on common random numbers."""
 
     kind = "ordering"
 
 
 class Identity(Criterion):
-    """The largest error over all replicates stays below a numerical tolerance."""
+    """Test that the largest error over all replicates stays below a numerical tolerance."""
 
     kind = "identity"
     fields = ()
@@ -293,7 +293,7 @@ class Identity(Criterion):
 
 
 class _OfEvents(Criterion):
-    """The frequency of an event."""
+    """Test of the frequency of an event."""
 
     is_of_events = True
 
@@ -302,7 +302,7 @@ class _OfEvents(Criterion):
 
 
 class Probability(_OfEvents):
-    """An event's probability is at most (or at least) what is claimed, by exact binomial intervals."""
+    """Test that an event's probability is at most (or at least) the claimed one, by exact binomial intervals."""
 
     kind = "probability"
     sides = ONE_SIDED
@@ -316,7 +316,7 @@ class Probability(_OfEvents):
 
 
 class ConstructedCounterexample(_OfEvents):
-    """A constructed instance violates the statement more often than it allows."""
+    """Test that a constructed instance violates the statement more often than it allows."""
 
     kind = "counterexample"
     fields = ("predicted", "trivial")
@@ -328,7 +328,7 @@ class ConstructedCounterexample(_OfEvents):
 
 
 class _Limit(Criterion):
-    """What happens nearest to the limit of a grid decides."""
+    """Test that is decided at the end of a grid nearest to the limit."""
 
     is_over_grid = True
 
@@ -344,7 +344,7 @@ class _Limit(Criterion):
 
 
 class LimitProbability(_Limit, _OfEvents):
-    """An event's probability tends to 0 (at most) or to 1 (at least) along a grid."""
+    """Test that an event's probability tends to 0 (at most) or to 1 (at least) along a grid."""
 
     kind = "limit_probability"
     sides = ONE_SIDED
@@ -363,7 +363,7 @@ class LimitProbability(_Limit, _OfEvents):
         return judge_limit_probability(samples.observed, self._places, self.margin, error, at_most=at_most)
 
     def outcome(self, samples: Compared, labels: list[str], error: float) -> InterimResult:
-        """Decide; the trend is the frequency of failures two decades before the end of the limit."""
+        """Decide. The trend is the frequency of failures two decades before the end of the limit."""
         result = super().outcome(samples, labels, error)
         first = int(last_decades(self._places, 2)[0])
         share = float(samples.observed[:, first].mean())
@@ -379,10 +379,10 @@ class LimitProbability(_Limit, _OfEvents):
 
 
 class Rate(Criterion):
-    """The slope of log means over a logarithmic grid is at least (at most, close to) the exponent claimed.
+    """Test that the slope of log means over a logarithmic grid is at least (at most, close to) the claimed exponent.
 
-    An exponent is of a limit: a grid that shows it over its whole and at the end nearest to the limit supports it, and
-    only that end refutes it.
+    An exponent describes a limit. A grid supports it if both the whole grid and the end nearest to the limit show it,
+    and only that end refutes it.
     """
 
     kind = "rate"
@@ -396,7 +396,7 @@ class Rate(Criterion):
             yield NEEDS_MARGIN
 
     def outcome(self, samples: Compared, labels: list[str], error: float) -> InterimResult:
-        """Decide by slopes; the curve has the means, around the law of the claimed exponent."""
+        """Decide by slopes. The curve has the means, around the power law of the claimed exponent."""
         abscissa = np.asarray(self.abscissa, np.float64)
         around = student_intervals(samples.observed, scheme_for(samples.observed, error))
         weights, names = self._contrasts(abscissa)
@@ -423,7 +423,7 @@ class Rate(Criterion):
         )
 
     def _contrasts(self, abscissa: Float[np.ndarray, " V"]) -> tuple[Float[np.ndarray, "C V"], list[str]]:
-        """Weights of the log means in each slope, and the slopes' names."""
+        """Return weights of the log means in each slope, and the slopes' names."""
         end, end_name = asymptotic_end(abscissa)
         weights = np.stack([slope_weights(abscissa, places) for places in (slice(None), end)])
         names = ["slope", f"slope at the {end_name} end"]
@@ -432,21 +432,21 @@ class Rate(Criterion):
         return weights, names
 
     def _exponents(self, samples: Compared) -> Values:
-        """What is claimed of each slope."""
+        """Return the claimed exponent of each slope."""
         return samples.predicted
 
     def _exponent(self, samples: Compared, exponents: Values) -> float:
-        """What is claimed, as one number."""
+        """Return the claimed exponent as one number."""
         return float(exponents.mean())
 
     _judge: ClassVar[Callable[..., Decision]] = staticmethod(judge_slopes)
 
     def _trend(self, measured: Float[np.ndarray, " C"], decision: Decision) -> Trend | None:
-        """A number before the end of the grid."""
+        """Return a number before the end of the grid, if any."""
 
 
 class LimitRate(_Limit, Rate):
-    """The slope of log means at the end of a grid, where it no longer bends, is that of the limit claimed."""
+    """Test that the slope of log means at the end of a grid, where it no longer bends, is the limit's exponent."""
 
     kind = "limit_rate"
 
@@ -472,7 +472,7 @@ class LimitRate(_Limit, Rate):
     _judge = staticmethod(judge_limit_rate)
 
     def _trend(self, measured: Float[np.ndarray, " C"], decision: Decision) -> Trend:
-        """How the slope changes from the decade before to the last one."""
+        """Return the change of the slope from the decade before to the last one."""
         return Trend("", float(measured[0]), float(decision.low[0]), float(decision.high[0]))
 
 
@@ -494,31 +494,31 @@ KINDS: dict[str, type[Criterion]] = {
 
 
 def equality(value: Any, *, margin: float, scale: Any = None) -> Criterion:
-    """The mean equals `value` within a margin, a fraction of `scale`, or of |value|."""
+    """Return the test that the mean equals `value` within a margin, a fraction of `scale`, or of |value|."""
     return Equality(value, margin, scale=scale)
 
 
 def bound(
     *, at_most: Any = None, at_least: Any = None, margin: float = 0.0, scale: Any = None, trivial: Any = None
 ) -> Criterion:
-    """The mean is at most, or at least, a bound."""
+    """Return the test that the mean is at most, or at least, a bound."""
     side, value = _side(at_most=at_most, at_least=at_least)
     kind = UpperBound if side == "at_most" else LowerBound
     return kind(value, margin, scale=scale, trivial=trivial)
 
 
 def ordering(*, below: Any, margin: float = 0.0, scale: Any = None) -> Criterion:
-    """The mean is below that of another measurement, on common random numbers."""
+    """Return the test that the mean is below the mean of another measurement, on common random numbers."""
     return Ordering(below, margin, scale=scale)
 
 
 def identity(*, within: float) -> Criterion:
-    """The largest size over all replicates is within a tolerance."""
+    """Return the test that the largest size over all replicates is within a tolerance."""
     return Identity(margin=within)
 
 
 def probability(*, at_most: Any = None, at_least: Any = None, margin: float = 0.0, trivial: Any = None) -> Criterion:
-    """The event measured happens with at most, or at least, this probability."""
+    """Return the test that the measured event has at most, or at least, this probability."""
     side, value = _side(at_most=at_most, at_least=at_least)
     return Probability(value, margin, side, trivial=trivial)
 
@@ -526,25 +526,25 @@ def probability(*, at_most: Any = None, at_least: Any = None, margin: float = 0.
 def rate(
     *, at_most: float | None = None, at_least: float | None = None, equal: float | None = None, margin: float = 0.1
 ) -> Criterion:
-    """The slope of log means over the logarithm of the selection's abscissa."""
+    """Return a test of the slope of log means over the logarithm of the selection's abscissa."""
     side, value = _side(at_most=at_most, at_least=at_least, equal=equal)
     return Rate(value, margin, side)
 
 
 def counterexample(*, allowed: Any = None, margin: float = 0.0) -> Criterion:
-    """Instances violate the statement more often than it allows, which is never unless given."""
+    """Return the test that instances violate the statement more often than it allows, by default never."""
     return ConstructedCounterexample(allowed, margin)
 
 
 def limit_probability(*, to: int, margin: float) -> Criterion:
-    """The event's probability tends to 0, or to 1, along the abscissa; up to `margin` a failure counts as rare."""
+    """Return the test that the event's probability tends to 0, or to 1. Failures up to `margin` count as rare."""
     return LimitProbability(margin=margin, side="at_least" if to else "at_most")
 
 
 def limit_rate(
     *, at_most: float | None = None, at_least: float | None = None, equal: float | None = None, margin: float = 0.1
 ) -> Criterion:
-    """The slope of log means over the logarithm of the abscissa at its end, where it bends by at most `margin`."""
+    """Return a test of the slope of log means at the abscissa's end, where it bends by at most `margin`."""
     side, value = _side(at_most=at_most, at_least=at_least, equal=equal)
     return LimitRate(value, margin, side)
 
@@ -557,7 +557,7 @@ def _side(**sides: Any) -> tuple[Side, Any]:
 
 
 def _declared_bounds(prior: Prior, name: str, values: Values) -> Bounds:
-    """Where values lie as the claim declares it. Raises: DeclarationError for values that do not."""
+    """Return the declared bounds of values. Raises: DeclarationError for values outside of them."""
     if prior.is_computed:
         return Bounds(values[0], values[0])
     declared = prior.ranges.get(name)
@@ -582,7 +582,7 @@ def _declared_bounds(prior: Prior, name: str, values: Values) -> Bounds:
 def _known_of_logs(
     contrasts: Values, weights: np.ndarray, claimed: Values, samples: Compared, means: Intervals
 ) -> Known:
-    """Knowledge of contrasts of log means beside their samples; complete for computed claims."""
+    """Return knowledge of contrasts of log means in addition to their samples, complete for computed claims."""
     if samples.is_computed:
         difference = (contrasts - claimed)[0]
         margin = samples.allowed[0, 0]

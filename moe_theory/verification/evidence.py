@@ -38,11 +38,11 @@ class ClaimSample(NamedTuple):
 def collect_sample(
     claim: Claim, runs: Runs, overflows: Mapping[str, str], random: Set[str], is_first: bool
 ) -> ClaimSample:
-    """Return the sample of a claim from runs of some replicates; an end where its own code fails.
+    """Return the sample of a claim from runs of some replicates, or an end if its own code fails.
 
     Args:
-        overflows: what is wrong with runs, by name. Reading one of these is an error.
-        random: runs of which a claim that is declared exact may read parameters alone.
+        overflows: faults of runs, by name. Reading such a run is an error.
+        random: runs of which an exact claim may read only parameters.
         is_first: whether hypotheses are checked and components get their names.
     """
     num_replicates = len(next(iter(runs.values())).replicates)
@@ -73,7 +73,7 @@ def reason_of(failure: BaseException) -> str:
 
 
 class _ReadRuns(Mapping[str, Run]):
-    """Runs by name that remember which of them were read, and give parameters alone of those that are `random`."""
+    """Runs by name that remember which of them were read, and show only parameters of `random` ones."""
 
     def __init__(self, runs: Runs, random: Set[str] = frozenset()) -> None:
         self._runs = runs
@@ -111,7 +111,7 @@ class _Parameters:
 
 
 def collect(claim: Claim, runs: Runs, num_replicates: int) -> Samples:
-    """The samples of a batch of replicates. Raises: DeclarationError for shapes or values that cannot be judged."""
+    """Return the samples of a batch of replicates. Raises: DeclarationError for shapes or values that no test takes."""
     observed = _observed(claim, runs, num_replicates)
     criterion = claim.criterion
     if criterion.abscissa is not None and len(criterion.abscissa) != observed.shape[1]:
@@ -126,9 +126,9 @@ def collect(claim: Claim, runs: Runs, num_replicates: int) -> Samples:
 
 
 def random_cells(experiment: Experiment, cells: Sequence[Cell], claims: Sequence[Claim]) -> frozenset[str]:
-    """The cells whose states or records a replicate's key changes; not asked unless a claim is declared exact. Runs
-    that begin with states of their own are taken to be random. Of measured ones it cannot be known: replicates of a
-    claim on them must agree, as of any exact one.
+    """Return the cells whose states or records depend on a replicate's key, or none if no claim is exact.
+    Runs that begin with states of their own count as random. Measured runs are never listed, because there the
+    replicates of an exact claim must agree.
     """
     random: set[str] = set()
     if experiment.measured is not None or not any(claim.is_computed for claim in claims):
@@ -145,7 +145,7 @@ def random_cells(experiment: Experiment, cells: Sequence[Cell], claims: Sequence
 
 @functools.lru_cache
 def _depends_on_key(system: System, observe: Observe, keeps_state: bool, structure: Any, shapes: tuple) -> bool:
-    """Whether a run's records, or the state that it keeps, depend on its key: read in the program, which is not run."""
+    """Return whether a run's records, or its saved state, depend on its key, from its program without running it."""
 
     def run(key: Any, params: Any) -> Any:
         def one_round(state: Any, _: None) -> Any:
@@ -177,7 +177,7 @@ def find_nan_runs(runs: Runs) -> dict[str, str]:
 
 
 def labels_of(claim: Claim, runs: Runs, num_components: int) -> list[str]:
-    """Names of the components, or of the recorded rounds. Raises: DeclarationError where there are not as many."""
+    """Return names of the components, or of the recorded rounds. Raises: DeclarationError for another number."""
     rounds = next(iter(runs.values())).rounds
     labels = ["mean"] if num_components == 1 else [f"component {index + 1}" for index in range(num_components)]
     abscissa = claim.criterion.abscissa

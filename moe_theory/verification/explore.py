@@ -1,6 +1,6 @@
-"""Map of where a claim holds: its verdicts over a grid of one or two parameters.
+"""Map of the settings in which a claim holds: its verdicts over a grid of one or two parameters.
 
-Each point is a verdict of its own, as `verify` would give it, at its share of the error.
+Each point is a separate verdict of `verify`, at its share of the error.
 """
 
 import dataclasses
@@ -37,18 +37,18 @@ OnPoint = Callable[["Point"], None]
 
 @dataclasses.dataclass(frozen=True)
 class Axis:
-    """One parameter's values, in ascending order; of a choice its labels."""
+    """One parameter's values in ascending order, or the labels of a choice."""
 
     name: str
     values: tuple[Any, ...]
 
     @property
     def is_log(self) -> bool:
-        """Whether the values are far apart."""
+        """True if the values are far apart."""
         return not isinstance(self.values[0], str) and Span(self.values[0], self.values[-1]).is_log
 
     def place(self, value: Any) -> float:
-        """Return where a value lies: a number itself, a label by its place in the list."""
+        """Return the position of a value: a number itself, a label's place in the list."""
         return self.values.index(value) if isinstance(value, str) else value
 
 
@@ -88,7 +88,7 @@ class Search:
         return {axis.name: value for axis, value in zip(self.axes, coordinates, strict=True)}
 
     def places(self, coordinates: Coordinates) -> tuple[float, ...]:
-        """Return where a point lies on each axis."""
+        """Return a point's position on each axis."""
         return tuple(axis.place(value) for axis, value in zip(self.axes, coordinates, strict=True))
 
     @property
@@ -117,7 +117,7 @@ class Exploration:
     command: str
 
     def summary(self) -> list[str]:
-        """Return a line for each status: at how many points, and on one axis where."""
+        """Return a line for each status, with its number of points, and on one axis their places."""
         lines = []
         for status in Status:
             values = [point.coordinates[0] for point in self.points if point.verdict.status is status]
@@ -128,12 +128,12 @@ class Exploration:
         return lines
 
     def failures(self) -> list[str]:
-        """Return why the claim's own code failed at some points: a few reasons, each once."""
+        """Return a few reasons why the claim's own code failed at some points, each once."""
         reasons = (point.verdict.reason for point in self.points if point.verdict.status is Status.ERROR)
         return [f"{Status.ERROR}: {reason}" for reason in list(dict.fromkeys(reasons))[:MAX_FAILURES]]
 
     def assurance(self) -> str:
-        """Return what the statuses can be trusted for."""
+        """Return the guarantee of the statuses."""
         search = self.search
         return (
             f"Probability that any status is wrong: at most {search.error:g}, split evenly over the "
@@ -178,13 +178,13 @@ def explore(
 
     Args:
         claim: its id.
-        over: axes, such as "signal_scale=0.5..20" (logarithmic from a ratio of 10 on) or "num_clusters=1,2,3"; of a
-            choice that the claim's statement leaves free two or more of its labels.
-        reading: everything else; None takes the paper's first default.
+        over: axes, such as "signal_scale=0.5..20" (logarithmic from a ratio of 10 on) or "num_clusters=1,2,3". A free
+            choice of the claim's statement has two or more of its labels.
+        reading: all other parameters. None takes the paper's first default.
         points: on each axis that is a range.
-        replicates: at most, at every point; None takes the experiment's own number.
+        replicates: largest number at every point. None takes the experiment's own number.
         error: probability that any status of the map is wrong.
-        progress: where it is reported; by default a line in a notebook, else standard error.
+        progress: listener of the progress, by default a line in a notebook, else standard error.
         on_point: called with each point as soon as its verdict stands.
     Raises: UnknownNameError, InvalidValueError or DeclarationError before anything runs.
 
@@ -247,9 +247,9 @@ def plan_search(
 def parse_axis(text: str, defaults: Any, num_points: int, free: Mapping[str, FreeAxis]) -> Axis:
     """Return the axis that a text such as "signal_scale=0.5..20" or "num_clusters=1,2,3" describes.
 
-    Values have the types of `defaults`, the parameters of a reading, or of what the claim's statement leaves free.
+    Values have the types of `defaults`, the parameters of a reading, or of the statement's free parameters.
 
-    Raises: InvalidValueError for a text that describes none.
+    Raises: InvalidValueError for a text that describes no axis.
     """
     name, equals, description = (part.strip() for part in text.partition("="))
     if not (name and equals and description):
@@ -286,7 +286,7 @@ def carry_out_search(
     on_point: OnPoint = lambda point: None,
     command: str = "",
 ) -> Exploration:
-    """Judge all points. Raises: as `explore`."""
+    """Test the claim at all points. Raises: as `explore`."""
     studies = {coordinates: search.study(coordinates) for coordinates in search.grid}
     coordinates_of = {study.reading.name: coordinates for coordinates, study in studies.items()}
     points: dict[Coordinates, Point] = {}

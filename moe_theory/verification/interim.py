@@ -1,7 +1,7 @@
-"""Interim analyses: when to look at the samples, how much of the error a look may spend, and one claim's test by looks.
+"""Interim analyses: the sample size and the share of the error of each look, and one claim's test by looks.
 
-Replicates double from look to look. Look k of a verdict at error a spends a/(k (k + 1)), which adds up to a however
-many looks there are, so that a verdict does not depend on when its last look was meant to be.
+Replicates double from look to look. Look k of a verdict at error a spends a/(k (k + 1)). These shares add up to at most
+a for any number of looks, so that a verdict does not depend on the planned number.
 """
 
 import dataclasses
@@ -20,10 +20,10 @@ MOST_REPLICATES = 1 << 22  # of a run without another limit
 
 
 def look_sizes(replicates: int, limit: int | None = None) -> tuple[int, ...]:
-    """Sample sizes of the interim analyses: doubling, up to `limit` (None: to `MOST_REPLICATES`).
+    """Return sample sizes of the interim analyses: doubling, up to `limit` (None: to `MOST_REPLICATES`).
 
-    A limit below the first look is the only look. A limit between two looks is not looked at: a look at each limit that
-    somebody tries would spend error that is not accounted for.
+    A limit below the first look is the only look. A limit between two looks is not looked at, because a look at each
+    limit that a user tries would spend error that is not counted.
     """
     first = max(replicates // FIRST_SHARE, FIRST_LOOK)
     last = limit or MOST_REPLICATES
@@ -33,16 +33,16 @@ def look_sizes(replicates: int, limit: int | None = None) -> tuple[int, ...]:
 
 
 def alpha_spent(error: float, number: int) -> float:
-    """Share of a verdict's error that look `number`, from 1 on, may spend."""
+    """Return the share of a verdict's error that look `number`, from 1 on, may spend."""
     return error / (number * (number + 1))
 
 
 def examine(claim: Claim, samples: Samples, labels: list[str], error: float, blank: Verdict) -> tuple[Verdict, Look]:
     """Return the verdict `blank`, filled in from a look at these samples, and the look.
 
-    Intervals that hold at all looks together have the error of `blank`, others have `error`, what this look may spend.
+    Intervals that hold at all looks together have the error of `blank`. Others have `error`, the share of this look.
 
-    Raises: DeclarationError where the samples have no verdict, such as means without a logarithm.
+    Raises: DeclarationError if the samples have no verdict, such as means without a logarithm.
     """
     criterion = claim.criterion
     compared = criterion.compared(samples, Prior(claim.ranges, claim.is_computed), blank.error)
@@ -113,7 +113,7 @@ class SequentialTest:
         return 0 if self.samples is None else self.samples.num_replicates
 
     def extend(self, runs: Runs, overflows: Mapping[str, str]) -> None:
-        """Take samples from the runs of further replicates, as `collect_sample`."""
+        """Take samples from the runs of further replicates, as `collect_sample` does."""
         replicates = next(iter(runs.values())).replicates
         first = int(replicates[0])
         last = int(replicates[-1]) + 1
@@ -130,7 +130,7 @@ class SequentialTest:
             self.fail(failure, last)
 
     def look(self, count: int) -> None:
-        """Judge the first `count` replicates, at what this look may spend."""
+        """Test the claim on the first `count` replicates, at the error that this look may spend."""
         assert self.samples is not None  # a test without samples has ended
         error = self.blank.error if self.is_single_look else alpha_spent(self.blank.error, len(self.looks) + 1)
         try:

@@ -1,14 +1,14 @@
 """Intervals of means and probabilities, and the samples of a slope.
 
-Of means of values with a declared range they are exact, whatever the law and whenever one stops. Who begins with 1 and
-makes bets that are fair if the mean is m reaches 1/error with probability `error` at most; the interval is of the m at
-which that has not happened. The bets are those of Cover's universal portfolio, whose wealth is within a known factor of
-the best constant bet in hindsight (Cover and Ordentlich, IEEE Trans. Inf. Theory 42, 1996; Orabona and Jun, IEEE Trans.
-Inf. Theory 70, 2024), so that the order of replicates does not matter.
+For values with a declared range they are exact, for any distribution and stopping time. A gambler who begins with 1 and
+makes bets that are fair if the mean is m reaches 1/error with probability at most `error`. The interval contains the m
+at which the gambler has not reached it. The bets are Cover's universal portfolio, whose wealth is within a known factor
+of the best constant bet in hindsight (Cover and Ordentlich, IEEE Trans. Inf. Theory 42, 1996; Orabona and Jun, IEEE
+Trans. Inf. Theory 70, 2024), so that the order of replicates does not matter.
 
-Of other means they are Student's t, simultaneous over components by the multiplier bootstrap of the largest |t|, and
-wider by what skewness does to t. Where samples do not show that t is to be trusted there is no interval; of a slope
-there is that of the means it is made of, where it is to be trusted with them. Of probabilities they are Clopper and
+For other means they are Student's t, simultaneous over components by the multiplier bootstrap of the largest |t|, and
+wider by the effect of skewness on t. Without evidence in the samples that t can be trusted there is no interval. A
+slope then has the interval of its means, if this interval can be trusted. For probabilities they are Clopper and
 Pearson's.
 """
 
@@ -62,7 +62,7 @@ def mean_and_error(samples: Float[np.ndarray, "B V"]) -> tuple[Float[np.ndarray,
 
 
 def scheme_for(samples: Float[np.ndarray, "B V"], error: float) -> Scheme:
-    """The width of two-sided intervals for the V means that all cover with probability 1 - `error`, asymptotically."""
+    """Return the width of intervals that asymptotically cover all V means with probability 1 - `error`."""
     count, num_components = samples.shape
     varying = samples[:, varies(samples)]
     half, odd = divmod(varying.shape[1], 2)
@@ -77,15 +77,15 @@ def scheme_for(samples: Float[np.ndarray, "B V"], error: float) -> Scheme:
 
 @functools.lru_cache(maxsize=4096)
 def student_tail(tail: float, freedom: int) -> float:
-    """The number that Student's t exceeds with probability `tail`: kept, as SciPy is slow and verdicts ask again."""
+    """Return the number that Student's t exceeds with probability `tail`, cached because SciPy is slow."""
     return float(scipy.stats.t.isf(tail, freedom))
 
 
 def student_intervals(samples: Float[np.ndarray, "B V"], scheme: Scheme) -> Intervals:
-    """Intervals of the V means by t, of that width; without ends where t is not to be trusted.
+    """Return intervals of the V means by t, with infinite ends where t cannot be trusted.
 
     Skewness g moves the true critical value c of t by g (2 c^2 + 1)/(6 sqrt(n)) to first order (Hall, The Bootstrap and
-    Edgeworth Expansion, 1992, Sec. 2.6): ever more of c the smaller the error. Both ends are moved out by that.
+    Edgeworth Expansion, 1992, Sec. 2.6), a share of c that grows as the error falls. Both ends move out by it.
     """
     mean, standard_error = mean_and_error(samples)
     shift, doubts = _trust_in_t(samples, scheme.critical)
@@ -94,7 +94,7 @@ def student_intervals(samples: Float[np.ndarray, "B V"], scheme: Scheme) -> Inte
 
 
 def _trust_in_t(samples: Float[np.ndarray, "B V"], critical: float) -> tuple[Float[np.ndarray, " V"], list[str]]:
-    """Shift of t's critical value by skewness, and the reason to distrust t, by component."""
+    """Return the shift of t's critical value by skewness, and the reason to distrust t, by component."""
     count, num_components = samples.shape
     shift = np.zeros(num_components)
     doubts = [""] * num_components
@@ -117,7 +117,7 @@ def _trust_in_t(samples: Float[np.ndarray, "B V"], critical: float) -> tuple[Flo
 def skewness_shift(
     samples: Float[np.ndarray, "B V"], critical: float
 ) -> tuple[Float[np.ndarray, " V"], Float[np.ndarray, " V"]]:
-    """By how much skewness moves t's critical value to first order, and the kurtosis; NaN for constants."""
+    """Return the shift of t's critical value by skewness, to first order, and the kurtosis. Constants have NaN."""
     standard = samples - samples.mean(axis=0)
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
         standard /= standard.std(axis=0)
@@ -132,9 +132,9 @@ def betting_intervals(
     high: Float[np.ndarray, " V"],
     error: float,
 ) -> tuple[Float[np.ndarray, " V"], Float[np.ndarray, " V"]]:
-    """Intervals of the V means of values in [low, high], either of which may be infinite, that all cover the means at
-    all numbers of replicates at once with probability 1 - `error`; without an end where there is no bound on that side.
-    A component whose bounds are equal is that number.
+    """Return intervals of the V means of values in [low, high]. All of them cover at all numbers of replicates with
+    probability 1 - `error`. A side without a finite bound has an infinite end, and a component with equal bounds is
+    their value.
     """
     width = high - low
     slack = rounding_of(samples, low, high)
@@ -157,18 +157,18 @@ def betting_intervals(
 
 
 def rounding_of(samples: Float[np.ndarray, "B V"], low: Any, high: Any) -> Float[np.ndarray, " V"]:
-    """Rounding by which values in single precision may leave a range."""
+    """Return the rounding by which values in single precision may leave a range."""
     width = np.broadcast_to(np.subtract(high, low), samples.shape[1:])
     return ROUNDING * np.where(np.isfinite(width), width, np.abs(samples).max(axis=0))
 
 
 def _least_mean(values: Float[np.ndarray, " B"], error: float) -> float:
-    """The lower end m of the interval of a mean of values of at least 0: where the best constant bet that it is more
-    has won 1/`error` times what the universal portfolio may fall behind it.
+    """Return the lower end m of the interval of a mean of values >= 0. There the best constant bet on a larger mean has
+    won 1/`error` times the factor by which the universal portfolio may fall behind it.
 
-    The best bet puts a share of the wealth on value / m and keeps the rest, and has won
-    sum log(1 + theta value) - n log(1 + theta m) at m(theta) = sum value/(1 + theta value) / sum 1/(1 + theta value);
-    beyond theta = infinity, all of it: sum log(value / m).
+    The best bet puts a share of the wealth on value / m and saves the rest. It has won
+    sum log(1 + theta value) - n log(1 + theta m) at m(theta) = sum value/(1 + theta value) / sum 1/(1 + theta value).
+    Beyond theta = infinity it bets all wealth: sum log(value / m).
     """
     count, scale = len(values), values.mean()
     if scale == 0:
@@ -204,15 +204,15 @@ def _least_mean(values: Float[np.ndarray, " B"], error: float) -> float:
 def clopper_pearson(
     successes: Float[np.ndarray, " V"], count: int, error: float
 ) -> tuple[Float[np.ndarray, " V"], Float[np.ndarray, " V"]]:
-    """Exact two-sided interval for a binomial probability, of coverage at least 1 - `error`."""
+    """Return the exact two-sided interval of a binomial probability, of coverage at least 1 - `error`."""
     return _clopper_pearson(tuple(np.asarray(successes).tolist()), count, error)
 
 
 def is_dependent(values: Float[np.ndarray, " B"]) -> bool:
-    """Whether replicates 0, 1, ... depend on one another, such as those of a shared seed: whether their ranks are alike
-    at some distance up to half of their number, or between neighbours in blocks. Independent ones are called so with
-    probability `DEPENDENCE_ERROR`, about; of events that are rarer than one in five, or as rarely absent, whose sums
-    are far from normal, nothing is said.
+    """Return whether replicates 0, 1, ... depend on each other, such as by a shared seed. Their ranks are then alike at
+    some distance up to half of their number, or between neighbours in blocks. Independent replicates are called
+    dependent with probability about `DEPENDENCE_ERROR`. The result is False for events of frequency below 1/5 or
+    above 4/5, whose sums are far from normal.
     """
     count = len(values)
     ranks = scipy.stats.rankdata(values)
@@ -231,7 +231,7 @@ def is_dependent(values: Float[np.ndarray, " B"]) -> bool:
 
 
 def slope_weights(abscissa: Float[np.ndarray, " V"], places: Any = slice(None)) -> Float[np.ndarray, " V"]:
-    """Weights a_v of log means in the least-squares slope over log x at these places of a grid, 0 at others."""
+    """Return weights a_v of log means in the least-squares slope over log x at these places of a grid, 0 elsewhere."""
     weights = np.zeros(len(abscissa))
     own = np.log(abscissa[places])
     weights[places] = (own - own.mean()) / np.sum((own - own.mean()) ** 2)
@@ -239,10 +239,10 @@ def slope_weights(abscissa: Float[np.ndarray, " V"], places: Any = slice(None)) 
 
 
 def contrast_samples(values: Float[np.ndarray, "B V"], weights: Float[np.ndarray, "C V"]) -> Float[np.ndarray, "B C"]:
-    """Numbers of a replicate whose means are sums of log means, sum_v a_v log(mean_v) for each row a of the weights,
-    and whose scatter is their error: by the delta method a replicate's share in it is sum_v a_v (value_v / mean_v - 1).
+    """Return numbers of each replicate whose means are sum_v a_v log(mean_v), for each row a of the weights. Their
+    scatter is the error: by the delta method a replicate's share is sum_v a_v (value_v / mean_v - 1).
 
-    Raises: DeclarationError where a mean is not positive, and so has no logarithm.
+    Raises: DeclarationError if a mean is not positive, and so has no logarithm.
     """
     means = values.mean(axis=0)
     if not np.all(means > 0):
@@ -253,8 +253,8 @@ def contrast_samples(values: Float[np.ndarray, "B V"], weights: Float[np.ndarray
 def contrast_limits(
     means: Intervals, weights: Float[np.ndarray, "C V"]
 ) -> tuple[Float[np.ndarray, " C"], Float[np.ndarray, " C"]]:
-    """Lower and upper limits of the same sums, from simultaneous intervals of the means: wide where means rise and fall
-    together, and right whatever the law of what is left when they cancel. Infinite where a mean has no interval.
+    """Return limits of sum_v a_v log(mean_v) from simultaneous intervals of the means. They are wide if means rise and
+    fall together, and right for any distribution. They are infinite if a mean has no interval.
     """
     if any(means.doubts) or not np.all(means.low > 0):
         nowhere = np.full(len(weights), np.inf)
@@ -267,7 +267,7 @@ def contrast_limits(
 
 
 def doubt_of_logs(values: Float[np.ndarray, "B V"]) -> str:
-    """Why the logarithms of these means are not to be taken for straight in the means; empty where they are."""
+    """Return the reason not to treat the logarithms of these means as linear, or an empty text."""
     mean, standard_error = mean_and_error(values)
     if np.all(standard_error <= MOST_RELATIVE_ERROR * np.abs(mean)):
         return ""
@@ -275,13 +275,13 @@ def doubt_of_logs(values: Float[np.ndarray, "B V"]) -> str:
 
 
 def asymptotic_end(abscissa: Float[np.ndarray, " V"]) -> tuple[list[int], str]:
-    """The two grid points nearest to the limit, 0 on a grid that reaches no higher than 1, and that end's name."""
+    """Return the two grid points nearest to the limit, which is 0 on a grid up to at most 1, and that end's name."""
     order = np.argsort(abscissa)
     return (order[:2].tolist(), "small") if abscissa.max() <= 1 else (order[-2:].tolist(), "large")
 
 
 def last_decades(abscissa: Float[np.ndarray, " V"], number: int) -> Int[np.ndarray, " P"]:
-    """The grid points within `number` decades of the one nearest to the limit, which is last: at least `number` + 1."""
+    """Return at least `number` + 1 grid points, within `number` decades of the last, which is nearest to the limit."""
     order = np.argsort(abscissa)
     order = order[::-1] if abscissa.max() <= 1 else order
     decades = np.abs(np.log10(abscissa[order] / abscissa[order[-1]]))
@@ -289,13 +289,13 @@ def last_decades(abscissa: Float[np.ndarray, " V"], number: int) -> Int[np.ndarr
 
 
 def varies(samples: np.ndarray) -> np.ndarray:
-    """Mask of components that are more than rounding around a constant."""
+    """Return the mask of components that vary by more than rounding."""
     return np.ptp(samples, axis=0) > 1e-12 * np.max(np.abs(samples), axis=0)
 
 
 @functools.lru_cache(maxsize=16)
 def _clopper_pearson(successes: tuple[float, ...], count: int, error: float) -> tuple[np.ndarray, np.ndarray]:
-    """`clopper_pearson`, cached: every verdict on `count` replicates asks for the limits of all counts."""
+    """Return the limits of `clopper_pearson`, cached because every verdict on `count` replicates needs all counts."""
     counts = np.asarray(successes)
     low = scipy.stats.beta.ppf(error / 2, counts, count - counts + 1)
     high = scipy.stats.beta.isf(error / 2, counts + 1, count - counts)
@@ -304,7 +304,7 @@ def _clopper_pearson(successes: tuple[float, ...], count: int, error: float) -> 
 
 @functools.lru_cache(maxsize=128)
 def _tail_quantiles(freedom: int, lowest: float, highest: float) -> tuple[np.ndarray, np.ndarray]:
-    """Log tail probabilities in a range, and where Student's t has them; kept, as SciPy is slow."""
+    """Return log tail probabilities in a range, and Student's quantiles of them, cached because SciPy is slow."""
     log_tails = np.linspace(lowest, highest, QUANTILES)
     return _constant(log_tails), _constant(scipy.stats.t.isf(np.exp(log_tails), freedom))
 
@@ -316,11 +316,11 @@ def _constant(values: Any) -> np.ndarray:
 
 
 def _largest_t(samples: np.ndarray, error: float) -> float:
-    """The value that max_v |T_v| exceeds with probability `error`, T multivariate t with the samples' correlation.
+    """Return the `error` upper quantile of max_v |T_v|, for T multivariate t with the samples' correlation.
 
     P(max > c) = V p E[1 / number of |T_u| > c], for p = P(|T_v| > c) and T drawn given that |T_v| > c for a v
-    chosen evenly: bounded weights, however small the probability. Draws are the same for every c, and the
-    estimate is taken three of its standard errors higher.
+    chosen evenly. The weights are bounded for any probability. Draws are the same for every c, and the estimate is
+    raised by three of its standard errors.
     """
     count, num_components = samples.shape
     freedom = count - 1

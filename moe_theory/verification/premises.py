@@ -1,7 +1,7 @@
-"""What the proofs of statements rest on, and which statements cannot be true together.
+"""Premises of the proofs of statements, and statements that cannot be true together.
 
-A paper's `paper.toml` says it. Where a premise is false the proof fails; whether the statement does is for its own
-verdicts. One that holds although a premise of its proof is false holds for another reason.
+A paper's `paper.toml` lists them. If a premise is false the proof fails, and the statement's own verdicts decide
+whether it fails too. A statement that holds although a premise of its proof is false holds for another reason.
 """
 
 import dataclasses
@@ -14,7 +14,7 @@ from moe_theory.verification.texts import PaperTexts, paper_texts
 
 
 class Conflict(NamedTuple):
-    """Statements of one paper that cannot all be true where the hypotheses of all are met."""
+    """Statements of one paper that cannot all be true if the hypotheses of all are met."""
 
     one: tuple[str, ...]  # names
     other: tuple[str, ...]
@@ -25,7 +25,7 @@ class Conflict(NamedTuple):
 
 
 def conflicts_of(paper: str) -> tuple[Conflict, ...]:
-    """Return which of a paper's statements contradict one another."""
+    """Return the conflicts between a paper's statements."""
     conflicts = _texts(paper).conflicts
     return tuple(Conflict(_names(paper, conflict.one), _names(paper, conflict.other)) for conflict in conflicts)
 
@@ -48,30 +48,30 @@ def _texts(paper: str) -> PaperTexts:
 
 @dataclasses.dataclass(frozen=True)
 class Footing:
-    """What a statement stands on."""
+    """A statement and the failing premises of its proof."""
 
     known: Judged
     failing: tuple[str, ...]  # the premises of its proof that are false or vacuous
 
     @property
     def is_root(self) -> bool:
-        """Whether it fails by a fault of its own."""
+        """True if it fails by an independent error."""
         statement = self.known.statement
         return self.known.fails and (not self.failing or statement.id in _texts(statement.paper).own_faults)
 
     @property
     def follows(self) -> bool:
-        """Whether it fails, and its proof has no other fault than to use what fails: the first of it above all."""
+        """True if it fails, and its proof's only error is the use of failing statements."""
         return self.known.fails and not self.is_root
 
     @property
     def stands(self) -> bool:
-        """Whether it does not fail although its proof uses what does."""
+        """True if it does not fail although its proof uses failing statements."""
         return bool(self.failing) and not self.known.fails
 
 
 def footings(known: Sequence[Judged]) -> list[Footing]:
-    """Each statement with those of its premises among them that fail."""
+    """Return each statement with its failing premises among these statements."""
     failing = {judgement.statement.name for judgement in known if judgement.fails}
     return [
         Footing(judgement, tuple(filter(failing.__contains__, premises_of(judgement.statement.name))))

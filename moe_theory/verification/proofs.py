@@ -1,4 +1,4 @@
-"""Programs of proofs, run: what each prints, and how it ends."""
+"""Runs of proofs' programs, with checks of their output and exit status."""
 
 import ast
 import subprocess
@@ -12,7 +12,7 @@ OWN = f"{__name__.partition('.')[0]}."  # what the packages of this distribution
 
 
 def require_proofs(statements: Iterable[Statement]) -> None:
-    """Run the proofs of statements, each once. Those of this distribution's papers are left to its tests.
+    """Run the proofs of statements, each once, except the proofs of this distribution's papers, which its tests run.
 
     Raises: DeclarationError, as `require_proof`.
     """
@@ -25,7 +25,7 @@ def require_proofs(statements: Iterable[Statement]) -> None:
 def require_proof(path: str, kind: str, name: str) -> None:
     """Run the program of a "disproof", "proof" or "derivation" of the statement called `name`.
 
-    Raises: DeclarationError unless its last line is `sys.exit(...)` of what it has found, it exits with 0, and it
+    Raises: DeclarationError unless its last line is `sys.exit(...)` of its result, it exits with 0, and it
         prints both sides and then a line that begins with "violated:" or "proved:".
     """
     source = source_of(path)
@@ -41,7 +41,7 @@ def require_proof(path: str, kind: str, name: str) -> None:
 
 
 def end_fault(source: str) -> str:
-    """Return what is wrong with the end of a program: its exit status must depend on what it has found."""
+    """Return the fault of a program's end, if any: its exit status must depend on its result."""
     try:
         last = ast.parse(source).body[-1]
     except SyntaxError as failure:
@@ -55,7 +55,7 @@ def end_fault(source: str) -> str:
 
 
 def output_fault(kind: str, code: int, output: str, errors: str = "") -> str:
-    """Return what is wrong with how a program ended and what it printed."""
+    """Return the fault of a program's exit status and output, if any."""
     *sides, end = output.splitlines() or [""]
     if code:
         last = (errors.strip() or end).splitlines()[-1:]

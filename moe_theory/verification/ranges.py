@@ -1,4 +1,4 @@
-"""Ranges that the values of an observable never leave: with one, its mean has an exact interval."""
+"""Ranges of an observable's values. With a range, the mean has an exact interval."""
 
 import math
 from collections.abc import Callable
@@ -12,7 +12,7 @@ _RANGE = "__moe_theory_range__"  # attribute of a function whose range is declar
 
 
 class Range(NamedTuple):
-    """Range of an observable's values for all draws; infinite where there is no bound."""
+    """Range of an observable's values for all draws, infinite if there is no bound."""
 
     low: float = -math.inf
     high: float = math.inf
@@ -20,7 +20,7 @@ class Range(NamedTuple):
 
 
 def ranged(low: float, high: float = math.inf) -> Callable[[F], F]:
-    """Decorate a function that measures, or that gives the claimed value, with the range of its values, such as 0 to 1.
+    """Decorate a function of measured or claimed values with the range of these values, such as 0 to 1.
 
     The mean then has an exact interval, and a value outside is an ERROR.
 
@@ -46,7 +46,7 @@ def constant(function: F) -> F:
 
 
 def range_of(value: Any) -> Range | None:
-    """Return the range that a function declares, or that a number has by itself; None where there is none."""
+    """Return the range that a function declares, or that a number has by itself, or None."""
     if value is None or callable(value):
         return getattr(value, _RANGE, None)
     return Range(is_constant=True)

@@ -1,8 +1,8 @@
-"""Recorded runs: the verdicts that papers come with, `recorded.json` in their folders, as `moe-theory record` wrote it.
+"""Recorded runs: papers' published verdicts, `recorded.json` in their folders, as `moe-theory record` wrote it.
 
-Beside it, `recorded-DATA.json` has verdicts on the same claims from runs on other data, and `challenged.json` what
-searches of the statements' free regions have found. The folder of `mine`, whether its `PAPER` is in `mine/__init__.py`,
-`mine/paper.py` or `mine.py`, is `mine/`, so that no record is left behind where a paper of one module becomes a folder.
+There `recorded-DATA.json` has verdicts on the same claims from runs on other data, and `challenged.json`
+the results of searches of the statements' free regions. The folder of `mine` is `mine/`, whether its `PAPER` is in
+`mine/__init__.py`, `mine/paper.py` or `mine.py`, so that a module that becomes a folder leaves no record behind.
 """
 
 import dataclasses
@@ -26,7 +26,7 @@ SCHEMA = "moe-theory/recorded/1"
 
 @dataclasses.dataclass(frozen=True)
 class Recorded:
-    """One paper's run of `moe-theory verify`, trimmed to what is published of it."""
+    """One paper's run of `moe-theory verify`, trimmed to the published fields."""
 
     paper: str
     command: str  # without --out, which names a place on the machine that ran it
@@ -40,11 +40,11 @@ class Recorded:
     verdicts: list[dict[str, Any]]  # `FIELDS` of each, claims in the order of the registry
 
     def of(self, claim: str) -> dict[str, dict[str, Any]]:
-        """The verdicts on a claim, by reading."""
+        """Return the verdicts on a claim, by reading."""
         return {verdict["reading"]: verdict for verdict in self.verdicts if verdict["claim"] == claim}
 
     def whole(self) -> list[Verdict]:
-        """The verdicts, with what their claims say; those on claims that are gone are left out."""
+        """Return the verdicts with the texts of their claims, except verdicts on claims that no longer exist."""
         claims = catalog_of(self.paper).claims
         return [
             whole_verdict(claims[verdict["claim"]], verdict) for verdict in self.verdicts if verdict["claim"] in claims
@@ -52,48 +52,48 @@ class Recorded:
 
 
 def read() -> dict[str, Recorded]:
-    """Recorded verdicts by paper, in the order of the papers. Raises: DamagedError for a file that is damaged."""
+    """Return recorded verdicts by paper, in the order of the papers. Raises: DamagedError for a damaged file."""
     paths = {name: file_of(name) for name in ordered_names()}
     runs = {name: kept_at(path) for name, path in paths.items() if path.is_file()}
     return {name: run for name, run in runs.items() if run.paper == name}  # `record` refuses another paper's file
 
 
 def file_of(paper: str, name: str = NAME) -> Path:
-    """The file of a paper's record, which need not be there, or of one beside it."""
+    """Return the path of a paper's record, which need not exist, or of another file in its folder."""
     return paper_folder(paper) / name
 
 
 def kept_at(path: Path) -> Recorded:
-    """A record in a file of a paper. Raises: DamagedError for one that is damaged or of another schema."""
+    """Return the record in a file. Raises: DamagedError for a damaged file or another schema."""
     return parsed(path.read_text(encoding="utf-8"), str(path))
 
 
 def on_other_data() -> list[Verdict]:
-    """The verdicts of recorded runs on other data than the papers' own runs are on."""
+    """Return the verdicts of recorded runs on data other than the papers' own."""
     records = [path for name in ordered_names() for path in sorted(paper_folder(name).glob("recorded-*.json"))]
     return [verdict for path in records for verdict in kept_at(path).whole()]
 
 
 def judged_statements(pattern: str = "*") -> list[Judged]:
-    """The statements whose names match, with the statuses that follow from the recorded runs; as `statements`."""
+    """Return the statements that match, as in `statements`, with the statuses that follow from the recorded runs."""
     selected = statements(pattern)
     return judged_with_searches(selected, recorded_verdicts(selected))
 
 
 def judged_with_searches(of: Sequence[Statement], verdicts: Sequence[Verdict]) -> list[Judged]:
-    """Statements with the statuses that follow from these verdicts and from the recorded searches."""
+    """Return statements with the statuses that follow from these verdicts and from the recorded searches."""
     searches = recorded_searches(of)
     return [judged(statement, verdicts, searches.get(statement.name)) for statement in of]
 
 
 def recorded_verdicts(of: Iterable[Statement] | None = None) -> list[Verdict]:
-    """The verdicts of all recorded runs, or of those that judge claims of these statements."""
+    """Return the verdicts of all recorded runs, or of the runs that test claims of these statements."""
     papers = None if of is None else {id.partition(".")[0] for statement in of for id in statement.roles}
     return [verdict for name, run in read().items() if papers is None or name in papers for verdict in run.whole()]
 
 
 def written(recorded: Recorded) -> str:
-    """The text of its file, a verdict a line, so that two records can be compared line by line."""
+    """Return the text of a record's file, a verdict a line, so that two records can be compared line by line."""
     document = {"schema": SCHEMA, **dataclasses.asdict(recorded)}
     verdicts = [json.dumps(verdict, ensure_ascii=False) for verdict in document.pop("verdicts")]
     head = json.dumps(document, indent=1, ensure_ascii=False).removesuffix("\n}")
@@ -101,7 +101,7 @@ def written(recorded: Recorded) -> str:
 
 
 def parsed(text: str, where: str) -> Recorded:
-    """Parse the output of `written`. Raises: DamagedError that names `where`, for anything else."""
+    """Parse the output of `written`. Raises: DamagedError, which names `where`, for any other text."""
     try:
         document = json.loads(text)
         schema = document.pop("schema")
@@ -113,14 +113,14 @@ def parsed(text: str, where: str) -> Recorded:
 
 
 def recorded_searches(of: Iterable[Statement]) -> dict[str, Challenge]:
-    """The recorded searches of these statements' papers, by the names of statements. Raises: DamagedError."""
+    """Return the recorded searches of these statements' papers, by names of statements. Raises: DamagedError."""
     papers = dict.fromkeys(each.paper for each in of)
     return {each.statement: each for name in papers if name in paper_names() for each in searches_of(name)}
 
 
 @functools.cache
 def searches_of(paper: str) -> list[Challenge]:
-    """The searches that a paper has recorded; those of claims that are gone are left out."""
+    """Return the recorded searches of a paper, except searches of claims that no longer exist."""
     path = file_of(paper, SEARCHES)
     if not path.is_file():
         return []
@@ -129,13 +129,13 @@ def searches_of(paper: str) -> list[Challenge]:
 
 
 def searches_written(searches: Iterable[Challenge]) -> str:
-    """The text of a record, a search a line."""
+    """Return the text of a record, a search a line."""
     lines = [json.dumps(search.to_json(), ensure_ascii=False) for search in searches]
     return "[\n " + ",\n ".join(lines) + "\n]\n"
 
 
 def searches_parsed(text: str, where: str, claims: Mapping[str, ClaimFacts]) -> list[Challenge]:
-    """Parse the output of `searches_written`, of claims by id. Raises: DamagedError that names `where`."""
+    """Parse the output of `searches_written`, of claims by id. Raises: DamagedError, which names `where`."""
     try:
         searches = []
         for document in json.loads(text):

@@ -1,4 +1,4 @@
-"""Dataclasses that JSON has: pydantic reads them, and an error says in one line which field is wrong."""
+"""Dataclasses in JSON, which pydantic reads. An error names the wrong field in one line."""
 
 import functools
 import math
@@ -16,7 +16,7 @@ _FIELD = re.compile(r"[A-Za-z_]\w{,40}", re.ASCII)
 
 
 def nan_for_null(value: float | None) -> float:
-    """A number of a record, where null is not a number."""
+    """Return a number of a record, with NaN for null."""
     return math.nan if value is None else value
 
 
@@ -29,7 +29,7 @@ Number = Annotated[float, GetPydanticSchema(lambda source, handler: _NUMBER)]
 
 
 class JsonRecord:
-    """A dataclass that JSON has with all fields, those with a default too."""
+    """A dataclass whose JSON has all fields, including fields with a default."""
 
     LATER: ClassVar[tuple[str, ...]] = ()  # fields that older documents lack
 
@@ -43,7 +43,7 @@ class JsonRecord:
 
 
 def read_record(kind: type[T], document: Any) -> T:
-    """Return the dataclass that a JSON document has. Raises: DamagedError for anything else, with the field."""
+    """Return the dataclass of a JSON document. Raises: DamagedError for any other document, with the field."""
     try:
         return _adapter(kind).validate_python(document)
     except ValidationError as failure:

@@ -1,9 +1,9 @@
-"""Free quantities: what the hypotheses of a statement leave open, as axes of the region that its status is about.
+"""Free parameters of a statement, which its hypotheses leave open, as axes of the region that its status describes.
 
     statement("lemma-11", ..., free=(Order("balance_weight", least=0.5, most=1.5), Scale("min_strength", 0, 1)))
 
-An axis is a parameter of the runs, which is changed in every cell, or a size or a law that their experiment is built
-with, by its `of`. What it is recorded at is what the cells have. A setting has a value for each axis that it changes.
+An axis is a parameter of the runs, which is changed in every cell, or a size or a distribution that the experiment's
+`of` builds with. Its recorded value is the cells' value. A setting has a value for each axis that it changes.
 """
 
 import dataclasses
@@ -24,13 +24,13 @@ WHY = "its statement leaves no more of it free"
 
 @dataclasses.dataclass(frozen=True)
 class _Ranged:
-    """What axes share whose values are numbers."""
+    """Common base of axes whose values are numbers."""
 
     parameter: str
 
     @property
     def name(self) -> str:
-        """As settings and `--set` have it."""
+        """Name in settings and in `--set`."""
         return self.parameter
 
     @property
@@ -43,7 +43,7 @@ class _Ranged:
         raise NotImplementedError
 
     def check(self) -> None:
-        """Raise DeclarationError for a region that has no two ends."""
+        """Raise DeclarationError for a region without two ends."""
         low, high = self.ends
         if not (math.isfinite(low) and math.isfinite(high) and low < high):
             raise DeclarationError(
@@ -51,15 +51,15 @@ class _Ranged:
             )
 
     def at(self, place: float) -> Number:
-        """The value at a place from 0 to 1."""
+        """Return the value at a place from 0 to 1."""
         return tidy(float(self.span.value_at(place)))
 
     def halfway(self, one: Any, other: Any) -> Any:
-        """The value between two; None where there is none."""
+        """Return the value halfway between two, or None if there is none."""
         return self.span.between(min(one, other), max(one, other))
 
     def parsed(self, text: Any) -> Number:
-        """A number of the region, or its text. Raises: InvalidValueError for anything else."""
+        """Return a number of the region from a number or its text. Raises: InvalidValueError for any other value."""
         try:
             value = float(text)
         except ValueError:
@@ -71,14 +71,14 @@ class _Ranged:
         return type(low)(value)
 
     def is_built(self, experiment: Any) -> bool:
-        """Whether the experiment is built with it, by its `of`, and not only run with it."""
+        """Return whether the experiment is built with it, by its `of`, and not only run with it."""
         return False
 
     def region(self) -> str:
         return " to ".join(map(shown, self.ends))
 
     def _had(self, params: Any, name: str) -> float:
-        """What a cell's parameters have. Raises: DeclarationError for a name that is none of theirs."""
+        """Return a cell's parameter. Raises: DeclarationError for a name that the parameters lack."""
         if name not in params._fields:
             raise DeclarationError(f"free {self.name}: {unknown_name('parameter', name, params._fields)}")
         return float(getattr(params, name))
@@ -86,8 +86,8 @@ class _Ranged:
 
 @dataclasses.dataclass(frozen=True)
 class Order(_Ranged):
-    """An order: the parameter is a constant times `of` to a power. O() opens the power upwards, Omega() downwards; the
-    constant is the one that a cell has at the `recorded` power.
+    """An order: the parameter is a constant times `of` to a power. O() opens the power upwards, Omega() downwards. The
+    constant is the cell's constant at the `recorded` power.
     """
 
     of: str = "truth_scale"
@@ -104,12 +104,12 @@ class Order(_Ranged):
         return float(self.least), float(self.most)
 
     def into(self, params: Any, value: float) -> Any:
-        """A cell's parameters with the order `value`."""
+        """Return a cell's parameters with the order `value`."""
         factor = self._had(params, self.of) ** (value - self.recorded)
         return params._replace(**{self.parameter: self._had(params, self.parameter) * factor})
 
     def recorded_at(self, params: Any, dims: Any) -> float:
-        """What a cell has: the recorded power."""
+        """Return the recorded power, which every cell has."""
         for name in (self.of, self.parameter):
             self._had(params, name)
         return self.recorded
@@ -117,7 +117,7 @@ class Order(_Ranged):
 
 @dataclasses.dataclass(frozen=True)
 class Scale(_Ranged):
-    """A real parameter from `low` to `high`, or what it is over another one, `of`."""
+    """A real parameter from `low` to `high`, or its ratio to another parameter, `of`."""
 
     low: float
     high: float
@@ -143,8 +143,8 @@ class Scale(_Ranged):
 
 @dataclasses.dataclass(frozen=True)
 class Size(_Ranged):
-    """A whole number from `low` to `high`: a parameter, or a size that the experiment is built with, which is recorded
-    as its dims have it unless given.
+    """A whole number from `low` to `high`: a parameter, or a size that the experiment is built with. Its recorded
+    value is by default the value in the dims.
     """
 
     low: int
@@ -174,8 +174,8 @@ class Size(_Ranged):
 
 @dataclasses.dataclass(frozen=True)
 class Choice:
-    """A law, a system or another choice, by label; the first is the recorded one. One whose values are mappings sets
-    those parameters in every cell; the experiment is built with any other.
+    """A distribution, a system or another choice, by label, the recorded label first. Mappings as values set parameters
+    in every cell. The experiment is built with all other values.
     """
 
     name: str
@@ -224,12 +224,12 @@ Setting = Mapping[FreeAxis, Any]  # values of the axes that are changed
 
 
 def assigned(setting: Setting) -> list[str]:
-    """The values of a setting as `--set` has them: "num_samples=2"."""
+    """Return the values of a setting in the form of `--set`: "num_samples=2"."""
     return [f"{axis.name}={value if isinstance(value, str) else shown(value)}" for axis, value in setting.items()]
 
 
 def described(axis: FreeAxis, recorded: Sequence[Any]) -> FreeQuantity:
-    """The axis as plain data, with what the runs of its statement are recorded at."""
+    """Return the axis as plain data, with the recorded values of its statement's runs."""
     ends = (min(recorded), max(recorded)) if recorded else ()
     words = dict.fromkeys(value if isinstance(value, str) else shown(value) for value in ends)
     if isinstance(axis, Choice):
@@ -239,8 +239,8 @@ def described(axis: FreeAxis, recorded: Sequence[Any]) -> FreeQuantity:
 
 
 def varies(axis: FreeAxis, experiment: Any, cells: Sequence[str] | None = None) -> bool:
-    """Whether an axis that a whole paper declares is one of these cells of an experiment, or of all: of a parameter
-    that they do not have at values of their own.
+    """Return whether an axis that a whole paper declares applies to these cells of an experiment, or to all: whether
+    they do not set its parameter to different values.
     """
     if axis.is_built(experiment) or not isinstance(axis, Order | Scale):
         return False
@@ -256,7 +256,7 @@ def varies(axis: FreeAxis, experiment: Any, cells: Sequence[str] | None = None) 
 
 
 def require_varies(axis: FreeAxis, experiment: Any) -> None:
-    """Raise DeclarationError unless an experiment's runs can be had at other values of an axis."""
+    """Raise DeclarationError unless an experiment's runs can be made at other values of an axis."""
     if axis.is_built(experiment) and experiment.of is None:
         value = getattr(experiment.dims, axis.name, axis.ends[0])
         raise DeclarationError(

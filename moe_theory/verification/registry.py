@@ -1,4 +1,4 @@
-"""Claims and readings by name: of the installed papers, and of those that users bring along."""
+"""Claims and readings by name, of the installed papers and of users' own papers."""
 
 import fnmatch
 import importlib.util
@@ -27,16 +27,16 @@ SPECIAL_NAMES = ("all", "quick")
 
 
 def all_claims() -> dict[str, Claim]:
-    """Every claim of every paper, and those that the user's own modules have declared, by id, paper after paper."""
+    """Return all claims of all papers, including claims of the user's own modules, by id, paper after paper."""
     for paper in all_papers().values():
         paper.import_claims()
     return declared_claims()
 
 
 def claims(pattern: str = "*") -> Listing[Claim]:
-    """The claims whose ids match: an id, a glob, a statement's name, a paper's, or PAPER:TIER.
+    """Return the claims whose ids match: an id, a glob, a statement's name, a paper's, or PAPER:TIER.
 
-    Raises: UnknownNameError for a pattern that matches nothing, with the nearest suggested.
+    Raises: UnknownNameError for a pattern that matches nothing, with the nearest id suggested.
 
     Examples:
         >>> import moe_theory as mt
@@ -48,7 +48,7 @@ def claims(pattern: str = "*") -> Listing[Claim]:
 
 
 def declared_claims() -> dict[str, Claim]:
-    """The claims of the papers that have been imported so far, and the user's own, by id, paper after paper."""
+    """Return the claims of the papers imported so far, and the user's own, by id, paper after paper."""
     places = {paper: place for place, paper in enumerate(ordered_names())}
     last = len(places)  # of papers that are not installed
     claims = sorted(registered().values(), key=lambda claim: (places.get(claim.paper, last), not is_of_a_paper(claim)))
@@ -56,7 +56,7 @@ def declared_claims() -> dict[str, Claim]:
 
 
 def select_claims(patterns: Sequence[str] = ("*",)) -> list[Claim]:
-    """The claims whose ids match any of `patterns`: an id, a glob, a statement's name, a paper's, or PAPER:TIER.
+    """Return the claims whose ids match any of `patterns`: an id, a glob, a statement's name, a paper's, or PAPER:TIER.
 
     Only papers that a pattern can name are imported.
 
@@ -90,22 +90,22 @@ def select_claims(patterns: Sequence[str] = ("*",)) -> list[Claim]:
 
 
 def is_of_a_paper(claim: Claim) -> bool:
-    """Whether an installed paper declares a claim, and not the user's own module."""
+    """Return whether an installed paper declares a claim, and not the user's own module."""
     return paper_of(claim.module) is not None
 
 
 def tier_of(claim: Claim) -> str:
-    """PAPER:TIER, the name of the claims of a paper whose runs cost about the same."""
+    """Return PAPER:TIER, the name of the claims of a paper whose runs cost about the same."""
     return f"{claim.paper}:{claim.experiment.tier}"
 
 
 def load_claims(path: Path) -> list[str]:
-    """Run a Python file; the ids of the claims that it declares, in order.
+    """Run a Python file, and return the ids of the claims that it declares, in order.
 
-    A claim is judged under the readings of its paper. A paper of the user's own is the file's `PAPER`, a `Paper`.
+    A claim is tested under the readings of its paper. A paper of the user's own is the file's `PAPER`, a `Paper`.
 
-    Raises: DeclarationError for a file that cannot be read or run, that declares no claim, or one of a paper that has
-        no readings.
+    Raises: DeclarationError for a file that cannot be read or run, that declares no claim, or a claim of a
+        paper without readings.
     """
     before = registered()
     run_file(path)
@@ -125,7 +125,7 @@ def load_claims(path: Path) -> list[str]:
 
 
 def module_name(path: Path) -> str:
-    """The name of the module that a user's file is run as."""
+    """Return the name of the module that a user's file is run as."""
     return f"moe_theory_claims_{path.stem}"
 
 
@@ -151,14 +151,14 @@ def run_file(path: Path, option: str = "--module") -> ModuleType:
 
 
 def readings_of(paper: str) -> Mapping[str, ReadingLike]:
-    """A paper's readings by name; empty if the paper has none."""
+    """Return a paper's readings by name, which may be none."""
     found_paper = _known_paper(paper)
     return {} if found_paper is None else found_paper.readings
 
 
 def readings_by_paper(papers: Sequence[str], names: Sequence[str] | None) -> dict[str, list[ReadingLike]]:
-    """For each paper those of the named readings that it has; its defaults for None. Raises: UnknownNameError for a
-    name that none of the papers has, with the nearest suggested.
+    """Return each paper's readings among the named ones, or its defaults for None. Raises: UnknownNameError for a name
+    that no paper has, with the nearest name suggested.
     """
     if names is None:
         return {paper: select_readings(paper, None) for paper in papers}
@@ -171,7 +171,7 @@ def readings_by_paper(papers: Sequence[str], names: Sequence[str] | None) -> dic
 
 
 def select_readings(paper: str, names: Sequence[str] | None) -> list[ReadingLike]:
-    """The readings called `names`; `all` for all of them, `quick` for a few, the paper's defaults for None. Raises:
+    """Return the readings called `names`: `all` for all, `quick` for a few, None for the paper's defaults. Raises:
     UnknownNameError, with the nearest name suggested, or for a paper that has no readings.
     """
     known_paper = _known_paper(paper)
@@ -186,12 +186,12 @@ def select_readings(paper: str, names: Sequence[str] | None) -> list[ReadingLike
 
 
 def most_verdicts(paper: str) -> int:
-    """The number of verdicts that a paper's error is split over in advance."""
+    """Return the number of verdicts that a paper's error is split over in advance."""
     return (_known_paper(paper) or Paper).most_verdicts
 
 
 def _known_paper(name: str) -> Paper | None:
-    """An installed paper, or the `PAPER` of a file that declares claims on it."""
+    """Return an installed paper, or the `PAPER` of a file that declares claims on it."""
     if name in paper_names():
         return find_paper(name)
     homes = (sys.modules.get(claim.module) for claim in registered().values() if claim.paper == name)

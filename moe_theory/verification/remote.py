@@ -1,4 +1,4 @@
-"""Chunks that workers elsewhere compute, those of a cluster or of an executor: they import claims by their names."""
+"""Chunks that the workers of a cluster or an executor compute. The workers import claims by their names."""
 
 import functools
 import platform
@@ -42,8 +42,8 @@ class ChunkTask(NamedTuple):
 
 
 def compute_there(task: ChunkTask) -> tuple[Outcome, float]:
-    """What a worker does. Raises: InvalidValueError where its numbers would be others, or it lacks the claim; else as
-    `run_cells`.
+    """Compute a chunk on a worker. Raises: InvalidValueError if its numbers would differ, or it lacks the claim; else
+    as `run_cells`.
     """
     with jax.enable_x64(task.is_x64):
         experiment, reading, (claim,) = _study_of(task.claim, task.reading, task.settings)
@@ -62,9 +62,9 @@ def compute_there(task: ChunkTask) -> tuple[Outcome, float]:
 def remote_pool(
     studies: Sequence[Study], executor: Executor | None = None, dask: str | None = None
 ) -> WorkerPool | None:
-    """The workers of an executor or a Dask cluster, for runs of these studies; None for this process's own.
+    """Return the workers of an executor or a Dask cluster for these studies, or None for this process's own workers.
 
-    Raises: InvalidValueError for both, for an address that is none, or for what workers could not import.
+    Raises: InvalidValueError for both, for an invalid address, or for code that workers could not import.
     """
     if executor is None and dask is None:
         return None
@@ -93,7 +93,7 @@ class RemoteBatch(CellBatch):
         self._structures: dict[str, Any] = {}  # of outcomes, by cell
 
     def take(self, result: Result) -> None:
-        """Keep a computed chunk. Raises: as `CellBatch.take`."""
+        """Store a computed chunk. Raises: as `CellBatch.take`."""
         super().take(result)
         place = result.task.place
         # Each unpickled chunk has a class of records of its own: those of a cell get the first one's.
@@ -109,7 +109,7 @@ class RemoteBatch(CellBatch):
 
 @functools.cache
 def _keys() -> tuple[Keys, threading.Lock]:
-    """Keys of this process, which read much code once."""
+    """Return the keys of this process, which read much code once."""
     return Keys(), threading.Lock()
 
 
@@ -124,7 +124,7 @@ def _key_of(claim: Claim, reading: ReadingLike, seed: int) -> str:
 
 @functools.lru_cache(256)
 def _study_of(id: str, reading: str, settings: tuple[tuple[str, Any], ...]) -> Group:
-    """Return the claim of this id, with its experiment and reading. Raises: InvalidValueError where it is not there."""
+    """Return the claim of this id, with its experiment and reading. Raises: InvalidValueError if it is missing."""
     try:
         claims = registry.select_claims([id])
         (paper_reading,) = registry.select_readings(claims[0].paper, [reading])

@@ -1,7 +1,7 @@
-"""Requests: what is to be judged, resolved once into studies that can be run without asking anything else.
+"""Requests for verdicts, resolved once into studies that can be run without further input.
 
-A study is one experiment under one reading, with the claims that its runs decide: cells with their parameters, seed,
-replicates at every interim analysis, and for each claim the verdict before anything is known.
+A study is one experiment under one reading, with the claims that its runs decide. It has cells with their parameters,
+seed, replicates at every interim analysis, and for each claim a blank verdict.
 """
 
 import dataclasses
@@ -54,7 +54,7 @@ class Study:
 
 @dataclasses.dataclass(frozen=True)
 class Request:
-    """Studies to judge, and the time that they may take."""
+    """Studies to run, and the time that they may take."""
 
     studies: tuple[Study, ...]
     claims: tuple[str, ...]  # ids in the order of the report
@@ -83,7 +83,7 @@ def check_request(
     settings: Mapping[str, Any] | None = None,
     system: str | Parts | None = None,
 ) -> Request:
-    """Return the studies of a request, before anything runs; arguments and errors as of `verify`."""
+    """Return the studies of a request, before anything runs. Arguments and errors are as in `verify`."""
     if replicates is not None and (not isinstance(replicates, (int, np.integer)) or replicates < MIN_REPLICATES):
         raise InvalidValueError(
             f"replicates={replicates} must be a whole number of at least {MIN_REPLICATES}: with fewer, an interval "
@@ -135,7 +135,7 @@ def _grouped(claims: Sequence[Claim], readings: Sequence[str] | None) -> list[Gr
 def _on_own(
     groups: Sequence[Group], variant: Variant, seed: int, module: str | None
 ) -> tuple[list[Group], list[Verdict]]:
-    """Put the user's algorithm in place of the papers', and return the verdicts on claims that do not apply to it."""
+    """Replace the papers' algorithm by the user's, and return the verdicts on claims that do not apply to it."""
     experiments: dict[int, Experiment] = {}  # readings share its runs
     remaining: list[Group] = []
     verdicts: list[Verdict] = []
@@ -157,7 +157,7 @@ def _on_own(
 
 
 def _recorded_competitor(claim: Claim, printed: str, reading: str) -> Verdict | None:
-    """Return the recorded verdict on a competitor: it lacks what the statement credits, whatever the algorithm is."""
+    """Return the recorded verdict on a competitor, which does not depend on the user's algorithm."""
     statements = [statement for statement in bearing([claim.id]) if statement.roles[claim.id] is Role.COMPETITOR]
     for verdict in recorded_verdicts(statements) if statements else ():
         if verdict.claim == claim.id and printed in (verdict.reading, *verdict.also):
@@ -167,7 +167,7 @@ def _recorded_competitor(claim: Claim, printed: str, reading: str) -> Verdict | 
 
 
 def require_one(pattern: str, claims: Sequence[Claim]) -> Claim:
-    """Return the claim that a pattern names. Raises: InvalidValueError where it names several."""
+    """Return the claim that a pattern names. Raises: InvalidValueError if it names several."""
     if len(claims) > 1:
         ids = ", ".join(claim.id for claim in claims[:MOST_NAMED]) + (", ..." if len(claims) > MOST_NAMED else "")
         raise InvalidValueError(f"{pattern!r} names {len(claims)} claims, and this is of one. Name one of {ids}.")
@@ -183,9 +183,9 @@ def resolve(
     module: str | None = None,
     order: Sequence[str] | None = None,
 ) -> Request:
-    """Return the request to judge these groups of claims, whose ids the report has in this order.
+    """Return the request to test these groups of claims, whose ids the report has in this order.
 
-    Where two readings give an experiment the same parameters its claims are judged once, and count once.
+    If two readings give an experiment the same parameters its claims are tested once, and count once.
     """
     cells = [experiment.cells_under(reading) for experiment, reading, _ in groups]
     questions = _judged_once(groups, cells)
@@ -224,10 +224,10 @@ def resolve(
 
 
 def _shares(papers: Sequence[str], error: float | None) -> dict[str, float]:
-    """Return the error that one verdict may use, by paper; `papers` has the paper of each verdict.
+    """Return the error that one verdict may use, by paper. `papers` has the paper of each verdict.
 
-    An error that is given is split evenly. Otherwise a verdict has 1 / `Paper.most_verdicts` of the whole, alone or
-    with others. Where the parts exceed the whole together, all shrink alike.
+    A given error is split evenly. Otherwise a verdict has 1 / `Paper.most_verdicts` of the whole, alone or with
+    others. If the parts together exceed the whole, all shrink alike.
     """
     counts = Counter(papers)
     if error is not None:
@@ -270,10 +270,10 @@ def blank_verdict(
     options: str | None = None,
     also: Sequence[str] = (),
 ) -> Verdict:
-    """Return a verdict before anything is known, at this error.
+    """Return a verdict without results, at this error.
 
     Args:
-        options: of a command, which name the reading; unless given they have its name.
+        options: options of a command that give the reading, by default its name.
         also: further readings with the same parameters.
     """
     options = options or f"--reading {reading}"

@@ -1,7 +1,7 @@
-"""Verification: a request's studies, look by look, until every claim is decided or the budget spent.
+"""Verification: a request's studies, look by look, until every claim is decided or the budget is spent.
 
-The claims of one experiment share its runs. Only the samples that claims take from a run are kept, so that memory grows
-with the claims' components and not with the states, and samples can be kept on disk to resume from.
+The claims of one experiment share its runs. Only the samples that claims take from a run are stored, so that memory
+grows with the claims' components and not with the states. Samples can be saved on disk to resume from.
 """
 
 import contextlib
@@ -55,35 +55,35 @@ def verify(
     progress: Progress = automatic,
     on_verdict: OnVerdict = lambda verdict: None,
 ) -> Verdicts:
-    """Judge claims, by ids or globs, under readings.
+    """Test claims, by ids or globs, under readings.
 
     Replicates double until a claim is decided, beginning with a part of its experiment's number.
 
     Args:
         patterns: ids, globs or papers' names.
-        readings: names, `all` or `quick`; None takes each paper's defaults.
-        replicates: limit for every experiment; None takes each experiment's own number, or with a budget no limit.
-        error: probability that any of the verdicts is false, split evenly over them and spent over the looks; None
-            for 0.01, of which each has the part that its paper declares, 1 / `Paper.most_verdicts`, whatever else is
-            judged with it. A claim is judged once for readings that give its experiment the same parameters.
-        budget: seconds after which nothing more is begun, and simulations are left; claims that are not decided by then
+        readings: names, `all` or `quick`. None takes each paper's defaults.
+        replicates: limit for every experiment. None takes each experiment's own number, or with a budget no limit.
+        error: probability that any of the verdicts is false, split evenly over them and spent over the looks. None
+            is 0.01, of which each verdict has its paper's part, 1 / `Paper.most_verdicts`, in any request. A claim is
+            tested once for readings that give its experiment the same parameters.
+        budget: seconds after which no run begins, and simulations are abandoned. Claims that are not decided by then
             stay INCONCLUSIVE.
-        settings: parameters by name, set beside every reading's own choices.
-        system: an algorithm of one's own in place of the paper's: parts by the names that the paper's `system` has for
-            them, such as {"router": mine}, or "FILE:NAME" of such a mapping. Its verdicts name it in their reading and
-            enter no record; a claim that does not apply to it is INAPPLICABLE, with the reason.
-        folder: where samples are kept, which a later call, or `moe-theory verify --out FOLDER`, resumes from.
-        executor: any `concurrent.futures.Executor` whose workers can import this package and the papers; it is left
-            open. Runs that are measured stay in this process.
-        dask: or a Dask cluster: the address of its scheduler, or "local:N" for N processes. Whoever controls the
+        settings: parameters by name, set in addition to every reading's own choices.
+        system: your own algorithm in place of the paper's: parts by their names in the paper's `system`, such as
+            {"router": mine}, or "FILE:NAME" of such a mapping. Its verdicts name it in their reading and enter no
+            record. A claim that does not apply to it is INAPPLICABLE, with the reason.
+        folder: of saved samples, which a later call, or `moe-theory verify --out FOLDER`, resumes from.
+        executor: any `concurrent.futures.Executor` whose workers can import this package and the papers. It is left
+            open. Measured runs stay in this process.
+        dask: or a Dask cluster: the address of its scheduler, or "local:N" for N processes. Anyone who controls the
             scheduler can run any code here and on its workers.
-        progress: where to tell; unless given a line in a notebook, else standard error.
+        progress: listener of the progress, by default a line in a notebook, else standard error.
         on_verdict: called with each verdict as soon as its claim is decided.
     Returns: the verdicts, in the order of the claims and their readings: a list with `to_frame` and `report`.
     Raises: UnknownNameError for a claim, a reading or a part that does not exist; InvalidValueError for an argument
         that decides nothing or that the claims cannot take, or workers that would take other samples; WorkersError
-        for workers that cannot be reached, or are lost; DeclarationError for a file of parts that cannot be run, or a
-        statement whose proof fails; DamagedError for a paper's record that is damaged; OutputError for a folder that
+        for unreachable or lost workers; DeclarationError for a file of parts that cannot be run, or a
+        statement whose proof fails; DamagedError for a paper's damaged record; OutputError for a folder that
         cannot be written.
 
     Examples:
@@ -109,11 +109,11 @@ def carry_out(
     on_verdict: OnVerdict = lambda verdict: None,
     command: str = "",
 ) -> Report:
-    """Judge what is asked for: the first look of all studies, then the second of those undecided, and so on.
+    """Test a request's claims: the first look of all studies, then the second look of undecided ones, and so on.
 
     Args:
-        pool: workers elsewhere, which is closed. This process's own threads unless given.
-    Raises: DeclarationError for a statement whose proof fails, before anything is run; with a pool as `verify`.
+        pool: workers elsewhere, which are closed at the end. By default this process's own threads.
+    Raises: DeclarationError for a statement whose proof fails, before anything runs; with a pool as `verify`.
     """
     statements = bearing(request.claims)
     require_proofs(statements)
@@ -147,11 +147,10 @@ def take_looks(
 ) -> None:
     """Look at studies until all their tests have ended, or until a time of the monotonic clock.
 
-    What still runs at the deadline is left to itself.
+    Tasks that still run at the deadline are left to themselves.
 
-    Several are under way at once, and one is looked at while the runs of others are made. Earlier looks come first.
-    Which of them is done first changes no number. Runs that are measured, some of them by clocks, have the machine
-    alone.
+    Several studies are under way at once, and each is looked at while the runs of others are made. Earlier looks come
+    first. The order of the studies changes no number. Measured runs, some of them by clocks, have the machine alone.
     """
     with Runner(monitors[0].pool if monitors else None, progress) as runner:
         _Looks(monitors, runner, on_verdict, deadline).take()
@@ -187,7 +186,7 @@ class _Looks:
         self._leave()
 
     def _has_room(self) -> bool:
-        """Whether the next study can be under way beside the others."""
+        """Return whether the next study can be under way together with the others."""
         monitors = [self._monitors[self._waiting[0][-1]], *self._under_way.values()]
         if len(monitors) == 1:
             return True
@@ -211,7 +210,7 @@ class _Looks:
                 self._try(place, functools.partial(monitor.take, result))
 
     def _try(self, place: int, step: Callable[[], T]) -> T | None:
-        """Take a step of a study. What its own code raises ends it as an ERROR of its claims alone."""
+        """Take a step of a study. An error of its own code ends it as an ERROR of its claims alone."""
         try:
             return step()
         except OWN_CODE as failure:
@@ -230,7 +229,7 @@ class _Looks:
             heapq.heappush(self._waiting, (*monitor.rank, place))
 
     def _leave(self) -> None:
-        """At the deadline, save the samples of the runs under way and stop all studies that are not decided."""
+        """Save the samples of the runs under way at the deadline, and stop all undecided studies."""
         for monitor in self._under_way.values():
             monitor.save_part()
         if self._under_way:
@@ -241,7 +240,7 @@ class _Looks:
 
 
 def judge(claim: Claim, reading: str, runs: Mapping[str, Run], seed: int, error: float) -> Verdict:
-    """The verdict on one claim from a single look at its experiment's runs, with the whole error."""
+    """Return the verdict on one claim from a single look at its experiment's runs, with the whole error."""
     num_replicates = len(next(iter(runs.values())).replicates)
     test = SequentialTest(claim, blank_verdict(claim, reading, seed, error), num_replicates, is_single_look=True)
     test.extend(runs, find_nan_runs(runs))
@@ -301,18 +300,18 @@ class StudyMonitor:
 
     @property
     def rank(self) -> tuple[int, int]:
-        """Priority: the lowest rank is judged first. Workers elsewhere do not wait for what this process measures."""
+        """Priority: the lowest rank comes first. Workers elsewhere do not wait for this process's measurements."""
         looks = self._num_looks
         alone = int(self.is_alone)
         return (looks, alone) if self.pool is None else (alone, looks)
 
     @property
     def is_ready(self) -> bool:
-        """Whether there are the runs that the next look needs."""
+        """True if the runs that the next look needs are there."""
         return self.batch is None or self.batch.is_finished
 
     def load(self) -> None:
-        """Read the samples that are saved, the first time that it is called."""
+        """Read the saved samples on the first call."""
         if self.archive is None or self._is_loaded:
             return
         self._is_loaded = True
@@ -322,7 +321,7 @@ class StudyMonitor:
                 test.samples, test.labels = saved
 
     def begin(self, runner: Runner, rank: tuple[int, ...]) -> None:
-        """Begin the runs that the next look needs, if any: give results to `take` until it `is_ready`."""
+        """Begin the runs that the next look needs, if any. Pass results to `take` until it `is_ready`."""
         study = self.study
         first = self._known
         last = self._part_end
@@ -345,19 +344,19 @@ class StudyMonitor:
         runner.add(self, self.batch.tasks(), replicate_rounds(cells, last - first), words, rank)
 
     def take(self, result: Result) -> None:
-        """Keep what a task of its runs has computed. Raises: what the task raised."""
+        """Store the result of a task of its runs. Raises: the error of the task."""
         assert self.batch is not None  # it has begun
         assert not isinstance(self.batch, MeasuredRuns)
         self.batch.take(result)
 
     def save_part(self) -> None:
-        """Save the samples of the replicates that are complete, of runs that will not end."""
+        """Save the samples of the complete replicates of runs that will not end."""
         runs = None if self.batch is None else self.batch.runs_so_far()
         if runs is not None:
             self._sample(self.undecided, runs)
 
     def look(self) -> list[SequentialTest]:
-        """Take the next look, once there are all samples for it; the tests that it ends."""
+        """Take the next look, once all its samples are there, and return the tests that it ends."""
         start_time = time.monotonic()
         undecided = self.undecided
         first = self._known
@@ -383,7 +382,7 @@ class StudyMonitor:
         return [test for test in undecided if test.has_ended]
 
     def fail(self, failure: BaseException) -> list[SequentialTest]:
-        """End all tests for what the making of the runs has raised."""
+        """End all tests with the error that was raised while the runs were made."""
         self.batch = None
         undecided = self.undecided
         for test in undecided:
@@ -408,7 +407,7 @@ class StudyMonitor:
 
     @property
     def _part_end(self) -> int:
-        """Up to which replicate the next runs go: to the next look's, or to as many of them as fit."""
+        """End of the next runs' replicates: the next look's, or as many of them as fit."""
         if not self._bytes_each:
             return self._target
         first = self.study.looks[0]

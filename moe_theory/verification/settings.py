@@ -1,4 +1,4 @@
-"""Settings beside a reading: parameters that a user sets, and values of what statements leave free."""
+"""Settings in addition to a reading: parameters that a user sets, and values of statements' free parameters."""
 
 import contextlib
 import dataclasses
@@ -25,10 +25,10 @@ class Group(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class AdjustedReading:
-    """A reading with some parameters set, and with values of what statements leave free.
+    """A reading with some parameters set, and with values of statements' free parameters.
 
-    A cell's own overrides go before `settings`, and `free` goes before both. What an experiment is built with is only
-    named, and so is an algorithm of the user's own.
+    A cell's own overrides go before `settings`, and `free` goes before both. Values that an experiment is built with
+    are only named, and so is a user's own algorithm.
     """
 
     base: ReadingLike
@@ -49,7 +49,7 @@ class AdjustedReading:
 
     @property
     def options(self) -> str:
-        """The options of a command that give this reading."""
+        """Options of a command that give this reading."""
         words = [f"--reading {self.base.name}"]
         words += [f"--set {shlex.quote(assignment)}" for assignment in self._assignments]
         if self.own is not None:
@@ -75,7 +75,7 @@ class AdjustedReading:
 
 
 def adjusted(reading: ReadingLike) -> AdjustedReading:
-    """Return the reading as one that settings can be added to."""
+    """Return the reading as a reading that settings can be added to."""
     return reading if isinstance(reading, AdjustedReading) else AdjustedReading(reading, {})
 
 
@@ -85,7 +85,7 @@ def options_of(reading: ReadingLike) -> str:
 
 
 def asked_of(reading: ReadingLike) -> tuple[str, dict[str, Any]]:
-    """Return the name of a paper's reading and the settings beside it, from which `set_to` makes this one."""
+    """Return the name of a paper's reading and the settings from which `set_to` makes this reading."""
     if not isinstance(reading, AdjustedReading):
         return reading.name, {}
     name, settings = asked_of(reading.base)
@@ -94,7 +94,7 @@ def asked_of(reading: ReadingLike) -> tuple[str, dict[str, Any]]:
 
 
 def set_to(group: Group, settings: Mapping[str, Any]) -> list[Group]:
-    """Return the group with settings, numbers or their texts, in parts where its claims' statements differ.
+    """Return the group with settings, numbers or their texts, in parts if its claims' statements differ.
 
     Raises: InvalidValueError for a parameter that does not exist or that the experiment decides itself, and for a value
         that its system, or the statement's region, refuses.
@@ -136,14 +136,14 @@ def at_setting(group: Group, setting: Setting) -> Group:
 
 
 def check_cells(experiment: Experiment, reading: ReadingLike) -> None:
-    """Let the systems of an experiment refuse the parameters of its cells, in the precision that these run in."""
+    """Check the parameters of an experiment's cells with its systems, in the precision of the runs."""
     for cell in experiment.cells_under(reading):
         with contextlib.suppress(DeclarationError), cell.precision():
             check_system(cell.system, cell.params)
 
 
 def with_settings(reading: ReadingLike, settings: Mapping[str, Any]) -> ReadingLike:
-    """Return the reading with `settings`, numbers or their texts; itself where there are none.
+    """Return the reading with `settings`, if any, which are numbers or their texts.
 
     Raises: InvalidValueError for a parameter that does not exist, or for a value that it cannot have.
     """
@@ -156,7 +156,7 @@ def with_settings(reading: ReadingLike, settings: Mapping[str, Any]) -> ReadingL
 
 
 def parsed(texts: Sequence[str], option: str = "--set") -> dict[str, str]:
-    """Return the values of texts such as "signal_scale=5", by parameter. Raises: InvalidValueError for any other."""
+    """Return the values of texts such as "signal_scale=5", by parameter. Raises: InvalidValueError for others."""
     settings = {}
     for text in texts:
         name, equals, value = (part.strip() for part in text.partition("="))
@@ -172,7 +172,7 @@ def require_free(name: str, reading: ReadingLike, experiment: Experiment, free: 
     """Raise InvalidValueError for a parameter that does not exist, or that the experiment's runs have decided.
 
     Args:
-        free: names of what else can be set.
+        free: names of free parameters, which can also be set.
     """
     fields = reading.params()._fields
     if name not in fields:

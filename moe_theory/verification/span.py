@@ -13,7 +13,7 @@ Number = bool | int | float
 
 @dataclasses.dataclass(frozen=True)
 class Span:
-    """Numbers from `low` to `high`: whole ones if these are, and logarithmic if they are positive and far apart."""
+    """Numbers from `low` to `high`: whole numbers if both are, and logarithmic if they are positive and far apart."""
 
     low: Number
     high: Number
@@ -37,12 +37,12 @@ class Span:
         return np.exp(values) if self.is_log else values
 
     def between(self, lower: Number, upper: Number) -> Number | None:
-        """The value halfway between two; None where there is none."""
+        """Return the value halfway between two, or None if there is none."""
         middle = math.sqrt(lower * upper) if self.is_log else (lower + upper) / 2
         middle = round(middle) if isinstance(lower, int) else tidy(middle)
         return middle if lower < middle < upper else None
 
 
 def tidy(value: float) -> float:
-    """A number to six digits, as commands have it."""
+    """Return a number rounded to six digits, as commands print it."""
     return float(f"{value:.6g}")

@@ -1,13 +1,13 @@
-"""Statements: what people ask about. Each is declared in one file of its paper, with the claims that test it.
+"""Statements of papers. Each is declared in one file of its paper, with the claims that test it.
 
-    LEMMA_8 = statement("lemma-8", module=__name__)  # texts: lemma_08.toml beside this module
+    LEMMA_8 = statement("lemma-8", module=__name__)  # texts: lemma_08.toml next to this module
 
     @LEMMA_8.charitable("lemma-8.experts", GRID.over("num_experts"), rate(at_most=-1))
     def largest_gap(run):
         return share_gaps(run).max(axis=0)
 
-A statement's status is derived from the verdicts on its claims by their roles (`verification.status`), and nobody types
-it.
+A statement's status is derived from the verdicts on its claims by their roles (`verification.status`), and never
+typed.
 """
 
 import dataclasses
@@ -54,7 +54,7 @@ Holds = Callable[[Any, Run], Any]  # (dims, run) -> bool, or one a replicate
 
 @dataclasses.dataclass(frozen=True)
 class Hypothesis:
-    """Hypothesis of a statement on the runs that test it."""
+    """A statement's hypothesis on the runs that test it."""
 
     text: str  # "signals are orthogonal"
     holds: "Holds"
@@ -79,7 +79,7 @@ class Declared(Statement):
 
     @property
     def plain(self) -> Statement:
-        """The same without what its claims are checked by."""
+        """The statement as plain data, without the tests of its hypotheses."""
         statement = Statement(**{field.name: getattr(self, field.name) for field in dataclasses.fields(Statement)})
         if not (axes := free_of(statement)):
             return statement
@@ -128,23 +128,23 @@ class Declared(Statement):
         instead: str | None = None,
         exact: bool = False,
     ) -> Callable[[F], F]:
-        """Return a decorator of the function that measures what a claim is about, which registers the claim.
+        """Return a decorator of a claim's measuring function, which registers the claim.
 
-        The function gets one run of a selection at a time, or all runs by name where `runs` is an experiment, and
-        gives one number a replicate (B,), or components (V, B): replicates come last, as in states and records. Each
+        The function gets one run of a selection at a time, or all runs by name if `runs` is an experiment. It returns
+        one number a replicate (B,), or components (V, B), with replicates last, as in states and records. Each
         role has a method of its name: `LEMMA.charitable("lemma-8.experts", ...)`.
 
         Args:
-            id: "lemma-8.experts", which a paper's name then goes before; whole where no paper's folder declares it.
+            id: "lemma-8.experts", which a paper's name is put before, or the whole id if no paper's folder declares it.
             runs: an experiment, or a selection of its cells (`Experiment.over`, `Experiment.together`).
-            criterion: of `equality`, `bound` and the like.
-            says: what is claimed, in one sentence, where no file has the texts.
-            formula: of the claim, in LaTeX, where no file has the texts and it is not the statement's.
-            where: of the claim, where no file has the texts and it is not the statement's.
-            labels: names of the components, where the selection gives none.
-            hypotheses: beside the statement's own, by id where `paper.toml` has their sentences.
-            instead: id of the claim that holds where this one does not.
-            exact: whether nothing random enters: algebra, enumeration, a constructed instance.
+            criterion: from `equality`, `bound` or a similar function.
+            says: the claim in one sentence, if no file has the texts.
+            formula: of the claim, in LaTeX, if no file has the texts and it is not the statement's.
+            where: place of the claim, if no file has the texts and it is not the statement's.
+            labels: names of the components, if the selection gives none.
+            hypotheses: in addition to the statement's own, by id if `paper.toml` has their sentences.
+            instead: id of the claim that holds if this claim does not.
+            exact: whether the claim has no randomness: algebra, enumeration, a constructed instance.
         Raises: DeclarationError for another role, or a claim without a sentence; on decoration, for an incomplete
             declaration, or an id that is taken.
         """
@@ -207,7 +207,7 @@ class Declared(Statement):
         return self.texts.claims[id]
 
     def _free_of(self, selection: Selection, role: Role) -> tuple[FreeAxis, ...]:
-        """What the statement leaves free of a claim's runs. Raises: DeclarationError for runs that cannot vary it."""
+        """Return the free parameters of a claim's runs. Raises: DeclarationError for runs that cannot vary them."""
         if role not in VARIED:
             return ()
         for axis in self.axes:
@@ -218,7 +218,7 @@ class Declared(Statement):
         return (*self.axes, *(axis for axis in self.shared_axes if varies(axis, *runs)))
 
     def also(self, *ids: str, role: str) -> None:
-        """Counts claims of other statements among its own, in this role."""
+        """Count claims of other statements among its own, in this role."""
         self.roles.update(dict.fromkeys(map(self._whole, ids), Role(role)))
 
     def _whole(self, id: str) -> str:
@@ -240,17 +240,17 @@ def statement(
     shared_free: Iterable[FreeAxis] = (),
     **texts: Any,
 ) -> Declared:
-    """Declare a statement of a paper, with its texts in the TOML file beside `module`, or given here as arguments.
+    """Declare a statement of a paper, with its texts in the TOML file next to `module`, or given here as arguments.
 
     Args:
         id: unique in its paper: "lemma-8".
-        module: that declares it, `__name__`. Without `claim` the texts are read from the file beside it.
-        hypotheses: beside those of the file. A claim is INAPPLICABLE under a reading that breaks one.
-        holds: tests of hypotheses by id: `(dims, run)` to a Boolean, or to one a replicate.
-        free: what the hypotheses leave open, with its region, as axes of `verification.region`, which `challenge`
+        module: the declaring module, `__name__`. Without `claim` the texts are read from the file in its folder.
+        hypotheses: in addition to the file's. A claim is INAPPLICABLE under a reading that breaks a hypothesis.
+        holds: tests of hypotheses by id: `(dims, run)` to a Boolean, or to a Boolean for each replicate.
+        free: free parameters with their region, as axes of `verification.region`, which `challenge`
             searches.
-        shared_free: in place of `free` where that is not given, as far as the runs of a claim can vary it.
-        texts: what the file would have, such as `where`, `claim` and `paper`: the fields of
+        shared_free: used if `free` is not given, as far as the runs of a claim can vary it.
+        texts: entries that the file would have, such as `where`, `claim` and `paper`: the fields of
             `verification.texts.StatementTexts`, and of `Deciding`.
 
     Raises: DeclarationError for an incomplete declaration, or an id that is taken.
@@ -313,8 +313,8 @@ def _hypothesis(asked: str | Hypothesis, module: str, holds: Mapping[str, Holds]
 
 
 def free_of(of: Statement) -> tuple[FreeAxis, ...]:
-    """What a statement leaves free that every claim that decides it can vary; none where only literal claims decide,
-    whose constants are ours. The papers that test it are imported.
+    """Return the free parameters that all claims that decide a statement can vary. There are none if only literal
+    claims decide, whose constants are ours. The papers that test it are imported.
     """
     for paper in {id.partition(".")[0] for id in of.roles}.intersection(paper_names()):
         find_paper(paper).import_claims()
@@ -323,18 +323,18 @@ def free_of(of: Statement) -> tuple[FreeAxis, ...]:
 
 
 def declared() -> list[Declared]:
-    """The statements declared so far, in order of declaration."""
+    """Return the statements declared so far, in order of declaration."""
     return list(_DECLARED.values())
 
 
 def bearing(claims: Iterable[str]) -> list[Statement]:
-    """The statements declared so far that any of these claims, by id, is of."""
+    """Return the statements declared so far that have any of these claims, by id."""
     ids = set(claims)
     return [declaration.plain for declaration in declared() if ids & declaration.roles.keys()]
 
 
 def alike(run: Run, numbers: Any) -> np.ndarray:
-    """The same number, or components (V,), for every replicate of a run: (B,) or (V, B)."""
+    """Return the same number, or components (V,), for every replicate of a run: (B,) or (V, B)."""
     numbers = np.asarray(numbers, np.float64)
     return np.broadcast_to(numbers[..., None], (*numbers.shape, len(run.replicates)))
 
@@ -346,7 +346,7 @@ def _names(selection: Selection, labels: Any) -> Callable[[Runs], Sequence[str]]
 
 
 def _checked(hypotheses: Sequence[Hypothesis], selection: Selection) -> Callable[[Any, Runs], list[tuple[str, bool]]]:
-    """Whether each holds on every run of the selection; where on some only, the text names those on which it fails."""
+    """Return a check of each hypothesis on all runs of the selection, whose text names the runs where it fails."""
 
     def check(dims: Any, runs: Runs) -> list[tuple[str, bool]]:
         names = selection.cells or tuple(runs)

@@ -2,35 +2,35 @@
 
 Under one reading, from the verdicts of the claims that decide, `charitable` and `figure`:
 
-1. false, where one is REFUTED;
-2. not judged, where one has no verdict or its code failed;
-3. open, where one is undecided;
-4. vacuous, where all that apply are VACUOUS, or where all `competitor` claims are met: by something that lacks what
-   the statement credits;
-5. holds amended, where they hold and a `literal` claim is REFUTED: a slip, or a hypothesis that is left out;
-6. holds, where they hold, one of them not vacuously.
+1. false, if any is REFUTED,
+2. not judged, if any has no verdict or its code failed,
+3. open, if any is undecided,
+4. vacuous, if all applicable claims are VACUOUS, or if all `competitor` claims are met, by a system without the
+   property that the statement credits,
+5. holds amended, if they hold and a `literal` claim is REFUTED: a slip, or a missing hypothesis,
+6. holds, if they hold, at least one of them not vacuously.
 
-A statement of which only `literal` claims can decide holds where they hold, and is open where they do not: a constant
-of ours does not refute an O(). Claims of the other roles decide nothing. A counterexample that does not refute shows
-nothing and is passed over. Under a reading that breaks the hypotheses of all deciding claims there is no status.
-Readings that agree give the statement its one status; where they differ it has each of theirs. A statement that no
+A statement that only `literal` claims can decide holds if they hold, and is open if they do not. A constant of ours
+does not refute an O(). Claims of the other roles decide nothing. A counterexample that does not refute shows nothing
+and is passed over. Under a reading that breaks the hypotheses of all deciding claims there is no status.
+If all readings agree, the statement has their status, and otherwise a status for each reading. A statement that no
 claim can decide, with the reason declared, is not testable.
 
-A statement with a `disproof` is violated as printed: where its claims hold it is amended if it declares the clause
-that restores it, and false if there is none, also under a reading that no claim is tested under. Where they do not
-decide, it stays open which of the two it is.
+A statement with a `disproof` is violated as printed. If its claims hold, it is amended if it declares the clause that
+restores it, and false otherwise, also under a reading that no claim is tested under. If its claims do not decide, the
+status stays open between these two.
 
-Where the region that a statement leaves free was searched, its status is of the region. One that holds where it is
-recorded and breaks elsewhere is amended if the search has found the clause under which it does not, or the statement
-declares it, and false if there is none. One that is false where it is recorded is amended if the search has rescued it
-and found such a clause, unless a disproof stands against it whose clause it does not declare.
+If the statement's free region was searched, its status describes the region. A statement that holds at the recorded
+setting and breaks elsewhere is amended if the search has found a clause without breaks, or the statement declares it,
+and false otherwise. A statement that is false at the recorded setting is amended if the search has rescued it and found
+such a clause, except if it has a disproof and does not declare its clause.
 
-What is known is proved where a proof says the same as the claims: the disproof of a false statement, the proof of one
-that holds, holds amended or is vacuous; with a caveat where the proof supposes what the paper does not. It is exact
-where nothing random enters the deciding claims, and where a single instance refutes; all else is simulated.
+A status is proved if a proof agrees with the claims: the disproof of a false statement, or the proof of a statement
+that holds, holds amended or is vacuous. It has a caveat if the proof makes assumptions that the paper does not. It is
+exact if the deciding claims have no randomness, or if a single instance refutes. All other statuses are simulated.
 
-The cause of a false statement is isolated where every `intervention`, which takes the cause away, brings the statement
-back, and no `suspect`, which takes another one away instead, does; or where a disproof exhibits the line that fails. An
+The cause of a false statement is isolated if every `intervention`, which takes the cause away, restores the statement,
+and no `suspect`, which takes another cause away, does. A disproof that shows the failing line isolates it too. An
 intervention that is REFUTED shows that the named cause is not the cause.
 """
 
@@ -99,18 +99,18 @@ class Judged:
 
     @property
     def fails(self) -> bool:
-        """Whether it is false or vacuous, under every reading."""
+        """True if it is false or vacuous, under every reading."""
         return self.finding is not None and self.finding.status in {StatementStatus.FALSE, StatementStatus.VACUOUS}
 
     @property
     def missing(self) -> list[str]:
-        """The claims that decide and that were not judged under any reading."""
+        """Deciding claims that were not tested under any reading."""
         judged = {id for finding in self.by_reading.values() for id in finding.judged}
         return [id for id in deciding(self.statement) if id not in judged]
 
     @property
     def finding(self) -> Finding | None:
-        """The one finding of all readings; None where they differ, or where all of them break its hypotheses."""
+        """The common finding of all readings, or None if they differ, or if all of them break its hypotheses."""
         findings = list(self.by_reading.values())
         if not findings:
             if self.statement.untestable:
@@ -124,7 +124,7 @@ class Judged:
 
     @property
     def cause(self) -> Cause | None:
-        """Evidence on its cause where it is false, under the reading with the strongest."""
+        """Evidence on its cause if it is false, under the reading with the strongest evidence."""
         causes = {finding.cause for finding in self.by_reading.values()}
         return next((cause for cause in Cause if cause in causes), None)
 
@@ -157,7 +157,7 @@ def judged(statement: Statement, verdicts: Iterable[Verdict], search: Challenge 
 def deciding(statement: Statement) -> list[str]:
     """Return the ids of the claims that decide a statement.
 
-    These are its charitable ones and sentences about figures, else literal ones.
+    These are its charitable claims and sentences about figures, else its literal claims.
     """
     ids = [id for id, role in statement.roles.items() if role in DECIDING]
     return ids or [id for id, role in statement.roles.items() if role is Role.LITERAL]
@@ -168,7 +168,7 @@ def find(
 ) -> Finding | None:
     """Return the status under one reading, from its verdicts by claim and from a search under it.
 
-    None where the hypotheses fail.
+    None if the hypotheses fail.
     """
     finding = _find(statement, verdicts)
     if finding is not None and search is not None and search.flips_under(reading):
@@ -196,7 +196,7 @@ def _over_region(finding: Finding, search: Challenge, is_restored: bool, is_amen
 
 
 def _broken(statement: Statement, finding: Finding | None) -> Finding | None:
-    """Return the finding where a disproof breaks the print: false, or amended where a clause restores it."""
+    """Return the finding if a disproof refutes the printed statement: false, or amended if a clause restores it."""
     if not statement.disproof or (finding is not None and finding.status not in _TRUE):
         return finding
     if not statement.amendment:
@@ -206,7 +206,7 @@ def _broken(statement: Statement, finding: Finding | None) -> Finding | None:
 
 
 def _find(statement: Statement, verdicts: Mapping[str, Verdict]) -> Finding | None:
-    """Return the status by the rules 1 to 6 above; None where the hypotheses of all deciding claims fail."""
+    """Return the status by the rules 1 to 6 above, or None if the hypotheses of all deciding claims fail."""
     ids = deciding(statement)
     if statement.untestable or not ids:
         return Finding(StatementStatus.NOT_TESTABLE if statement.untestable else StatementStatus.NOT_JUDGED)
@@ -264,5 +264,5 @@ def _finding(status: StatementStatus, verdicts: Sequence[Verdict], quantifier: C
 
 
 def listed(words: Sequence[str]) -> str:
-    """ "a, b and c"."""
+    """Return items in words: "a, b and c"."""
     return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)

@@ -1,9 +1,9 @@
-"""Texts of statements: what a reader reads, in TOML files beside the modules that declare the statements.
+"""Texts of statements for readers, in TOML files in the folders of the modules that declare the statements.
 
-`lemma_08.toml` stands beside `lemma_08.py`, and `statements.toml` beside an `__init__.py`. Each statement has a table
+`lemma_08.toml` is next to `lemma_08.py`, and `statements.toml` next to an `__init__.py`. Each statement has a table
 under its id, which holds a table `decides` with the entries that decide its status, and a table for each claim under
-the claim's full id. `paper.toml` beside them says what the statements of a paper share. Strings are Markdown with
-LaTeX; a string that ends in `formula` is LaTeX alone.
+the claim's full id. `paper.toml` in the same folder has texts that its statements share. Strings are Markdown with
+LaTeX. A string whose key ends in `formula` is LaTeX alone.
 """
 
 import functools
@@ -25,7 +25,7 @@ T = TypeVar("T", bound="TextTable")
 
 
 class TextTable(pydantic.BaseModel):
-    """A table of a text file: an entry that is not listed is refused."""
+    """A table of a text file, where unknown entries are errors."""
 
     model_config = pydantic.ConfigDict(extra="forbid", frozen=True, strict=True, str_strip_whitespace=True)
 
@@ -40,7 +40,7 @@ class ClaimTexts(TextTable):
 
 
 class Deciding(TextTable):
-    """What decides a statement's status: files beside the module, and two texts."""
+    """Entries that decide a statement's status: files in the module's folder, and two texts."""
 
     proof: str = ""  # file in `proofs`: it holds, or it is vacuous
     disproof: str = ""  # likewise: the sentence as printed is violated by an example
@@ -69,14 +69,14 @@ class StatementTexts(TextTable):
 
 
 class ConflictTexts(TextTable):
-    """Statements that cannot all be true where the hypotheses of all are met: ids against other ids."""
+    """Statements that cannot all be true if the hypotheses of all are met: ids against other ids."""
 
     one: list[str]
     other: list[str]
 
 
 class PaperTexts(TextTable):
-    """What the statements of a paper share, in `paper.toml`."""
+    """Texts that a paper's statements share, in `paper.toml`."""
 
     order: list[str] = []  # modules, in the order of their claims in reports
     all: list[str] = []  # ids of the hypotheses of every statement
@@ -105,15 +105,15 @@ def statement_texts(module: str, id: str) -> StatementTexts:
 
 
 def given_texts(id: str, texts: Mapping[str, Any]) -> StatementTexts:
-    """Return the texts of a statement that are given in Python, those that decide its status among the others."""
+    """Return the texts of a statement that are given in Python, including texts that decide its status."""
     decides = {name: text for name, text in texts.items() if name in Deciding.model_fields}
     others = {name: text for name, text in texts.items() if name not in decides}
     return _checked(StatementTexts, {"where": "", **others, "decides": decides}, f"statement {id}")
 
 
 def paper_texts(module: str) -> PaperTexts:
-    """Return what `paper.toml` beside a module says; nothing where there is none. Raises: DeclarationError, with
-    the file and the key.
+    """Return the texts of `paper.toml` in a module's folder, which are empty without a file. Raises: DeclarationError,
+    with the file and the key.
     """
     home = _home(module)
     path = None if home is None else home.with_name("paper.toml")
@@ -121,7 +121,7 @@ def paper_texts(module: str) -> PaperTexts:
 
 
 def sentence_of(module: str, hypothesis: str) -> str:
-    """Return the sentence of a hypothesis in `paper.toml` beside a module. Raises: DeclarationError for none."""
+    """Return the sentence of a hypothesis in `paper.toml` in a module's folder. Raises: DeclarationError for none."""
     sentences = paper_texts(module).hypotheses
     if hypothesis not in sentences:
         raise DeclarationError(f"paper.toml beside {module}: {unknown_name('hypothesis', hypothesis, sentences)}")
@@ -176,7 +176,7 @@ def import_statements(package: str) -> None:
 
 
 def folder_of(module: str) -> str:
-    """Return the package that a module is in, or is itself; empty for a module alone. It need not be imported."""
+    """Return the package that a module is in, or is, or an empty text. The module need not be imported."""
     home = _home(module)
     is_package = hasattr(sys.modules[module], "__path__") if module in sys.modules else True  # a file may run by itself
     if home is not None and home.stem == "__init__" and is_package:
@@ -185,7 +185,7 @@ def folder_of(module: str) -> str:
 
 
 def _home(module: str) -> Path | None:
-    """Return the file of a module, which need not be imported yet; None where it has none."""
+    """Return the file of a module, which need not be imported yet, or None if it has none."""
     loaded = sys.modules.get(module)
     if loaded is not None:
         file = getattr(loaded, "__file__", None)

@@ -1,6 +1,6 @@
-"""An algorithm of one's own in place of a paper's: the same claims, on the same runs, with some of its parts others.
+"""A user's own algorithm in place of a paper's: the same claims on the same runs, with some parts replaced.
 
-What the paper's own runs begin at, measure or take away is not of the algorithm, so claims on such runs do not apply.
+Claims do not apply if their runs begin at states of the paper's algorithm, are measured, or take a part of it away.
 """
 
 import dataclasses
@@ -22,7 +22,7 @@ WAY_OUT = "Write it as FILE:NAME, where NAME = dict(router=...) in the file, or 
 
 
 class Variant(NamedTuple):
-    """Parts of an algorithm of one's own, and where they are."""
+    """Parts of a user's own algorithm, and their place."""
 
     place: str  # "FILE:NAME"
     name: str  # as reports have it
@@ -30,7 +30,7 @@ class Variant(NamedTuple):
 
 
 def variant_of(system: str | Parts) -> Variant:
-    """The parts that "FILE:NAME" names, or that are given, which commands then call FILE:NAME.
+    """Return the parts that "FILE:NAME" names, or the given parts, which commands then call FILE:NAME.
 
     Raises: InvalidValueError for a text that names no parts; DeclarationError for a file that cannot be read or run.
     """
@@ -56,7 +56,7 @@ def _checked(source: str, parts: Any) -> Parts:
 
 
 def require_parts(variant: Variant, experiments: Iterable[Experiment]) -> None:
-    """Raise UnknownNameError for a part that no algorithm has which these experiments run, InvalidValueError for one
+    """Raise UnknownNameError for a part that no algorithm of these experiments has, and InvalidValueError for a part
     of another kind than the paper's own.
     """
     every = [parts_of(experiment.system_of(cell)) for experiment in experiments for cell in experiment.cells]
@@ -75,7 +75,7 @@ def require_parts(variant: Variant, experiments: Iterable[Experiment]) -> None:
 
 
 def of_own(claim: Claim, variant: Variant) -> Experiment:
-    """The claim's experiment with parts of one's own. Raises: DeclarationError that says why it does not apply."""
+    """Return the claim's experiment with a user's parts. Raises: DeclarationError if it does not apply."""
     experiment = claim.experiment
     roles = {role for declaration in declared() for id, role in declaration.roles.items() if id == claim.id}
     if roles and roles <= TAKES_AWAY:
@@ -91,7 +91,7 @@ def of_own(claim: Claim, variant: Variant) -> Experiment:
 
 
 def as_asked(of: Statement) -> Statement:
-    """The statement without what is said and proved of the printed algorithm."""
+    """Return the statement without texts and proofs about the printed algorithm."""
     texts = ("why", "instance", "corrected", "corrected_formula", "note", "witness", "amendment")
     proofs = ("disproof", "proof", "derivation")
     return dataclasses.replace(of, **dict.fromkeys(texts, ""), **dict.fromkeys(proofs), free=[])

@@ -34,7 +34,7 @@ LIMITS = ("limit_probability", "limit_rate")  # kinds of claims
 
 
 def is_id(text: str) -> bool:
-    """Whether a claim may have this id."""
+    """Return whether a claim may have this id."""
     return len(text) <= LONGEST_ID and re.fullmatch(r"[a-z0-9]+(?:[.-][a-z0-9]+)*", text) is not None
 
 
@@ -72,7 +72,7 @@ class Role(enum.StrEnum):
 
 
 class Stop(enum.StrEnum):
-    """Why no more replicates were taken."""
+    """Reason why no more replicates were taken."""
 
     DECIDED = "decided"
     REPLICATES = "replicates"  # the replicate limit was reached
@@ -107,8 +107,8 @@ class Look(JsonRecord):
 
 @dataclasses.dataclass(frozen=True)
 class Trend(JsonRecord):
-    """A number before the end of a limit, with its interval: the frequency of failures two decades before it, or how
-    the slope changes from the decade before to the last one.
+    """A number before the end of a limit, with its interval: the frequency of failures two decades before it, or the
+    change of the slope from the decade before to the last one.
     """
 
     at: str  # the component; empty for a change
@@ -119,12 +119,12 @@ class Trend(JsonRecord):
 
 @dataclasses.dataclass(frozen=True, repr=False)
 class Verdict(Shown, JsonRecord):
-    """The answer to one claim under one reading, or several that cannot change it, with all that is needed to check and
-    repeat it.
+    """Verdict on one claim under one reading, or several with the same parameters, with all data to check and repeat
+    it.
 
-    The numbers are those of the component `at`, the one that decides or comes nearest to deciding otherwise. The
-    interval is of observed - predicted, simultaneous over components, at the error of the last look. `error` is that of
-    the verdict, spent over all looks there could have been.
+    The numbers belong to the component `at`, which decides or is nearest to the opposite decision. The interval is of
+    observed - predicted, simultaneous over components, at the error of the last look. `error` is the error of the
+    verdict, spent over all possible looks.
     """
 
     claim: str
@@ -166,8 +166,8 @@ class Verdict(Shown, JsonRecord):
 
     @property
     def unseen(self) -> float:
-        """The frequency up to which an event may have been missed by all replicates, at the error of this verdict,
-        whatever it would have carried. NaN where the interval takes that into account, or nothing random enters.
+        """Largest frequency of an event that all replicates may have missed, at the error of this verdict and for any
+        values of the event. NaN if the interval takes it into account, or there is no randomness.
         """
         if self.is_exact or self.is_computed or not self.replicates:
             return math.nan
@@ -175,13 +175,13 @@ class Verdict(Shown, JsonRecord):
 
     @property
     def own_system(self) -> str:
-        """The name of the algorithm of one's own that it is on; empty for a paper's."""
+        """Name of the user's own algorithm that was tested, empty for a paper's algorithm."""
         return self.reading.partition(f", {OWN_SYSTEM}")[2]
 
     @property
     def violation(self) -> float:
-        """How far beyond its margin the claim is, in margins: negative where it is within, NaN without numbers. Where
-        the margin is 0 the unit is a probability, or the standard deviation of a replicate.
+        """Excess of the claim over its margin, in margins: negative within the margin, NaN without numbers. If the
+        margin is 0 the unit is a probability, or the standard deviation of a replicate.
         """
         difference = self.observed - self.predicted
         margin = self.margin
@@ -198,7 +198,7 @@ class Verdict(Shown, JsonRecord):
 
     @property
     def settings(self) -> list[str]:
-        """Settings that it holds for, as reports say it: its readings, each with its data set if there is one."""
+        """Settings that it holds for, as in reports: its readings, each with its data set if there is one."""
         return [f"{reading} on {self.data}" if self.data else reading for reading in (self.reading, *self.also)]
 
     @property
@@ -208,12 +208,12 @@ class Verdict(Shown, JsonRecord):
 
     @property
     def record(self) -> dict[str, Any]:
-        """What a record keeps of it."""
+        """The fields that a record has."""
         fields = self.to_json()
         return {name: fields[name] for name in FIELDS if name not in self.LATER or fields[name]}
 
     def held_for(self, settings: Container[str]) -> "Verdict":
-        """The same for those alone of its readings whose settings are among these."""
+        """Return the verdict for only the readings whose settings are among these."""
         readings = [
             reading
             for reading, setting in zip((self.reading, *self.also), self.settings, strict=True)
@@ -223,7 +223,7 @@ class Verdict(Shown, JsonRecord):
         return dataclasses.replace(self, reading=readings[0], also=readings[1:], command=command)
 
     def row(self) -> dict[str, Any]:
-        """Its facts by name, as `Verdicts.to_frame` has them; the difference is observed - predicted."""
+        """Return the verdict as a row of `Verdicts.to_frame`. The difference is observed - predicted."""
         names = ("claim", "status", "observed", "predicted", "margin", "replicates", "kind", "at", "where")
         facts: dict[str, Any] = {name: getattr(self, name) for name in names}
         for end, difference in zip(("low", "high"), self.interval, strict=True):
@@ -235,31 +235,31 @@ class Verdict(Shown, JsonRecord):
         return f"<Verdict {self.claim} under {self.setting}: {self.status}, {shortest(words)}>"
 
     def plot(self) -> "Figure":
-        """Its picture, as the report has it: observed against predicted over the components.
+        """Return the figure of the report: observed against predicted over the components.
 
         Raises: InvalidValueError for a verdict without numbers, such as an ERROR.
         """
         return pages().plot(self)
 
     def to_json(self) -> dict[str, Any]:
-        """A dictionary for JSON, where numbers that do not exist are null."""
+        """Return a dictionary for JSON, with null for missing numbers."""
         return plain(dataclasses.asdict(self) | {"unseen": self.unseen})
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> "Verdict":
-        """The verdict that `to_json` wrote. Raises: DamagedError for anything else, with the field."""
+        """Return the verdict that `to_json` wrote. Raises: DamagedError for other data, with the field."""
         return read_record(cls, document)
 
 
 def verdict_of(declared: Any, **known: Any) -> Verdict:
-    """A verdict with what its claim says, a `Claim`'s or a catalog's, and these fields."""
+    """Return a verdict with the texts of its claim, a `Claim` or a catalog's facts, and these fields."""
     names = ("paper", "where", "statement", "formula", "kind", "side", "replaced_by", "is_computed")
     said: dict[str, Any] = {name: getattr(declared, name) for name in names}
     return Verdict(**said, **known)
 
 
 def whole_verdict(claim: Any, known: Mapping[str, Any]) -> Verdict:
-    """A verdict of a record, with what its claim says: a `Claim`, or the facts that a catalog has of it."""
+    """Return a verdict of a record, with the texts of its claim: a `Claim`, or a catalog's facts."""
     fields = {name: known[name] for name in FIELDS if name not in Verdict.LATER or name in known}
     fields |= {name: nan_for_null(fields[name]) for name in NUMBERS}
     low, high = fields["interval"]
@@ -274,7 +274,7 @@ def whole_verdict(claim: Any, known: Mapping[str, Any]) -> Verdict:
 
 @dataclasses.dataclass(frozen=True)
 class Proof(JsonRecord):
-    """A few lines that an author checks by hand, and the program of exact arithmetic that they open."""
+    """A proof in a few lines, checkable by hand, and its program of exact arithmetic."""
 
     path: str  # "package:proofs/NAME.py"
     title: str
@@ -285,8 +285,8 @@ class Proof(JsonRecord):
 
     @classmethod
     def of(cls, path: str) -> "Proof":
-        """The proof in a file: title, paragraphs, and those that begin with "Robust:", "Objection:" and "Caveat:", as
-        its docstring has them.
+        """Return the proof in a file's docstring: title, paragraphs, and the paragraphs that begin with "Robust:",
+        "Objection:" and "Caveat:".
         """
         _, *opened = source_of(path).split('"""', 2)
         if len(opened) < 2:
@@ -309,7 +309,7 @@ _MARK = re.compile(r"[A-Z][a-z]+: ")
 
 
 def source_of(path: str) -> str:
-    """The text of "package:folder/NAME.py"; the package is not imported. Raises: DeclarationError for none."""
+    """Return the text of "package:folder/NAME.py" without importing the package. Raises: DeclarationError for none."""
     package, _, place = path.partition(":")
     if not package:
         raise DeclarationError(
@@ -331,7 +331,7 @@ def source_of(path: str) -> str:
 
 @dataclasses.dataclass(frozen=True)
 class FreeQuantity(JsonRecord):
-    """A quantity that a statement leaves free."""
+    """A free parameter of a statement."""
 
     name: str  # as `--set` has it
     region: str  # from where to where, in words
@@ -366,16 +366,16 @@ class Statement(Shown, JsonRecord):
     roles: dict[str, Role] = dataclasses.field(default_factory=dict)  # of its claims, by id
 
     def row(self) -> dict[str, Any]:
-        """Its facts by name, as a table of many has them."""
+        """Return the statement as a row of a table, by column name."""
         return {"statement": self.name, "where": self.where, "says": self.says, "claims": len(self.roles)}
 
     @property
     def name(self) -> str:
-        """As commands have it: "continual.lemma-8"."""
+        """Name in commands: "continual.lemma-8"."""
         return f"{self.paper}.{self.id}"
 
     def script(self, kind: str = "witness") -> str:
-        """The source of its "witness", "disproof", "proof" or "derivation". Raises: DeclarationError for none."""
+        """Return the source of its "witness", "disproof", "proof" or "derivation". Raises: DeclarationError."""
         if kind not in self.scripts:
             noun = "script" if kind == "witness" else kind
             others = ", ".join(self.scripts) or "none"
@@ -384,20 +384,20 @@ class Statement(Shown, JsonRecord):
 
     @property
     def scripts(self) -> dict[str, str]:
-        """The programs that it has, by kind."""
+        """Its programs, by kind."""
         witness = {"witness": self.witness} if self.witness else {}
         return witness | {kind: proof.path for kind, proof in self.proofs.items()}
 
     @property
     def proofs(self) -> dict[str, Proof]:
-        """Its proofs by what each shows: "disproof", "proof" and "derivation", of those that it has."""
+        """Its proofs by kind: "disproof", "proof" and "derivation", as far as it has them."""
         every = {"disproof": self.disproof, "proof": self.proof, "derivation": self.derivation}
         return {name: proof for name, proof in every.items() if proof is not None}
 
 
 @dataclasses.dataclass(frozen=True)
 class Report(JsonRecord):
-    """Verdicts that share one error budget, and how they came about."""
+    """Verdicts that share one error budget, and their origin."""
 
     verdicts: list[Verdict]
     command: str
@@ -413,7 +413,7 @@ class Report(JsonRecord):
 
     @property
     def own_system(self) -> str:
-        """The name of the algorithm of one's own that it is on; empty for a paper's."""
+        """Name of the user's own algorithm that was tested, empty for a paper's algorithm."""
         return next((verdict.own_system for verdict in self.verdicts), "")
 
     def to_json(self) -> dict[str, Any]:
@@ -421,7 +421,7 @@ class Report(JsonRecord):
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> "Report":
-        """The report that `to_json` wrote. Raises: DamagedError for anything else, with the field."""
+        """Return the report that `to_json` wrote. Raises: DamagedError for other data, with the field."""
         return read_record(cls, document)
 
 
@@ -440,5 +440,5 @@ class Verdicts(Listing[Verdict]):
         self.source = source  # what the verdicts share
 
     def report(self, path: str | os.PathLike[str]) -> list[Path]:
-        """Write what `moe-theory verify` writes into a folder; the paths. Raises: OutputError."""
+        """Write the files of `moe-theory verify` into a folder, and return their paths. Raises: OutputError."""
         return pages().report(self.source, path)
