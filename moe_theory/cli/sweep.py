@@ -155,10 +155,7 @@ def _set_cpu_devices(number: int | None) -> None:
     "statistics."
 )
 def show(folder: Path, to: Path | None, picture: Path | None) -> None:
-    """Summarize a sweep: table and plot.
-
-    Also while the sweep is running.
-    """
+    """Summarize a sweep: table and plot. Also while the sweep is running."""
     from moe_theory.plot.markdown import code
     from moe_theory.report import sweeps
     from moe_theory.sweep.results import Results

@@ -443,10 +443,7 @@ _BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
 
 
 def typed(name: str, value: Any, defaults: Any) -> bool | int | float:
-    """Return a number, or its text, in the parameter's type.
-
-    Raises: InvalidValueError if it is no such number.
-    """
+    """Return a number, or its text, in the parameter's type. Raises: InvalidValueError if it is no such number."""
     kind = np.asarray(getattr(defaults, name)).dtype.kind
     text = str(value).strip()
     if kind == "b":

@@ -16,18 +16,12 @@ from moe_theory.core.numerics import Scalar
 
 
 def gate_outputs(gates: Float[Array, "M d"], gate_input: Float[Array, " d"]) -> Float[Array, " M"]:
-    """Return h = Theta' sum_i X_i, for the gate input sum_i X_i.
-
-    Source: Section 3.2 of `continual`.
-    """
+    """Return h = Theta' sum_i X_i, for the gate input sum_i X_i. Source: Section 3.2 of `continual`."""
     return jnp.sum(gates * gate_input[None, :], axis=1)
 
 
 def gate_probabilities(outputs: Float[Array, " M"], available: Bool[Array, " M"]) -> Float[Array, " M"]:
-    """Return the softmax over the available experts, and exactly 0 elsewhere.
-
-    Source: Eq. (2) of `continual`.
-    """
+    """Return the softmax over the available experts, and exactly 0 elsewhere. Source: Eq. (2) of `continual`."""
     masked = jnp.where(available, outputs, -jnp.inf)
     weights = jnp.exp(masked - jnp.max(masked))
     return weights / jnp.sum(weights)
@@ -58,10 +52,7 @@ def best_ranked(
 
 
 def scored(scores: Float[Array, " M"], outputs: Float[Array, " M"]) -> Float[Array, " M"]:
-    """Return a router's scores.
-
-    Raises: InvalidValueError if their shape is not that of the gate outputs.
-    """
+    """Return a router's scores. Raises: InvalidValueError if their shape is not that of the gate outputs."""
     if jnp.shape(scores) != outputs.shape:
         raise InvalidValueError(
             f"the router gave scores of shape {jnp.shape(scores)}, not one an expert: {outputs.shape}. Fix the router."

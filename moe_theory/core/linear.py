@@ -253,10 +253,7 @@ def targets_of(arrival: Any) -> Float[Array, " s"]:
 
 
 def fitted(fit: Fit, models: Float[Array, "k d"], arrival: Any, params: Any) -> Float[Array, "k d"]:
-    """Return the changes of the models by a fit.
-
-    Raises: InvalidValueError if their shape is not that of `models`.
-    """
+    """Return the changes of the models by a fit. Raises: InvalidValueError if their shape is not that of `models`."""
     change = jnp.asarray(fit(models, arrival, params))
     if change.shape != models.shape:
         raise InvalidValueError(

@@ -74,10 +74,7 @@ def parts_of(system: System) -> Mapping[str, Any]:
 
 
 def rebuilt(system: System, parts: Mapping[str, Any]) -> System:
-    """Return the system built of other parts.
-
-    Raises: DeclarationError with the reason, if that is impossible.
-    """
+    """Return the system built of other parts. Raises: DeclarationError with the reason, if that is impossible."""
     origin = _origin(system)
     if origin is None:
         raise DeclarationError("its system is not the paper's algorithm alone")

@@ -172,10 +172,7 @@ def nan_unless(is_valid: Bool[Array, ""], numbers: PyTree) -> PyTree:
 
 
 def streamed(given: Any, *names: str) -> tuple[Any, ...]:
-    """Return a stream's output after checks.
-
-    Raises: InvalidValueError unless it is a tuple of these.
-    """
+    """Return a stream's output after checks. Raises: InvalidValueError unless it is a tuple of these."""
     if isinstance(given, Arrival) or not isinstance(given, tuple) or len(given) != len(names):
         raise InvalidValueError(f"the stream must give ({', '.join(names)}), a tuple of {len(names)}. Fix the stream.")
     return given

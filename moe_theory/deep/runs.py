@@ -62,10 +62,7 @@ _STATE = "state."  # of a state's
 
 @dataclasses.dataclass(frozen=True)
 class Plan:
-    """A request to run a preset, as `deep.plan` makes it.
-
-    Raises: InvalidValueError for one that cannot be run.
-    """
+    """A request to run a preset, as `deep.plan` makes it. Raises: InvalidValueError for one that cannot be run."""
 
     preset: Preset
     data: DataSet

@@ -356,10 +356,7 @@ FIRST_TASKS = HISTORY.at(cell_name(HISTORY_EXPERTS))
 
 
 def explored_record(run: Run) -> int:
-    """Return the index of the first recorded round from T1 on.
-
-    Raises: InvalidValueError if the run ends before.
-    """
+    """Return the index of the first recorded round from T1 on. Raises: InvalidValueError if the run ends before."""
     rounds = exploration_rounds(run.params)
     index = int(np.searchsorted(run.rounds, rounds))
     if index == len(run.rounds):

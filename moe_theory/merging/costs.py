@@ -188,10 +188,7 @@ def _pin(cores: set[int]) -> None:
 
 
 class MethodCosts(NamedTuple):
-    """Costs of one method in each repetition.
-
-    Ratios are relative to one merged expert in the same repetition.
-    """
+    """Costs of one method in each repetition. Ratios are relative to one merged expert in the same repetition."""
 
     serving: Float[np.ndarray, "1 B"]  # seconds a batch
     merging: Float[np.ndarray, "1 B"]  # seconds a slot; 0 for what does not merge slot by slot
@@ -215,10 +212,7 @@ class ChoiceCosts(NamedTuple):
 
 
 def latencies(methods: Sequence[str], setting: Recipe) -> Measure:
-    """Measure the costs of a batch with each of these methods.
-
-    The model is untrained and has the setting's sizes.
-    """
+    """Measure the costs of a batch with each of these methods. The model is untrained and has the setting's sizes."""
     timed = tuple(dict.fromkeys([MERGED, *methods]))
 
     def measure(cells: Sequence[Cell], first: int, count: int, seed: int) -> Runs:

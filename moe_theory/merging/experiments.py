@@ -165,10 +165,7 @@ def _best_leaf(family: Reward, state: State, info: Info, tree: Tree) -> tuple[Fl
 
 
 def surface(name: str, reward: str, mix: Mapping[str, Any]) -> Experiment:
-    """Return the experiment with Tanbr and every rival on one family of rewards.
-
-    The task mix is fixed or drifts.
-    """
+    """Return the experiment with Tanbr and every rival on one family of rewards. The task mix is fixed or drifts."""
     built = {policy: system(DIMS, reward, policy) for policy in (policies.TANBR, *RIVALS)}
     settings: dict[str, Mapping[str, Any]] = {policies.TANBR: {**mix}}
     return Experiment(

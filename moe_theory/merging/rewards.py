@@ -258,10 +258,7 @@ def flat_best(world: World, mix: Float[Array, " V"], params: Params) -> Float[Ar
 
 
 def shares_value(world: World, weights: Float[Array, " K"]) -> Float[Array, " V"]:
-    """Return f*_v(x) = x_v^(1/2).
-
-    Task v is served by expert v alone, with diminishing returns.
-    """
+    """Return f*_v(x) = x_v^(1/2). Task v is served by expert v alone, with diminishing returns."""
     return jnp.sqrt(weights[: world.tasks.phases.shape[0]])
 
 

@@ -69,10 +69,7 @@ def named(name: str, dims: Dims) -> Uncertainty:
 
 
 class NormCache(NamedTuple):
-    """Norm of each candidate when it was last computed, at the gradient g_0.
-
-    At first g_0 is 0, and so is its norm.
-    """
+    """Norm of each candidate when it was last computed, at the gradient g_0. At first g_0 is 0, and so is its norm."""
 
     factors: Factors  # of g_0 (C, ...)
     squared_norms: Float[Array, " C"]
@@ -205,10 +202,7 @@ def _unseen(form: Uncertainty, memory: Memory, factors: Factors, params: Params)
 
 
 class Dual(NamedTuple):
-    """State of the dual form.
-
-    It has the slots seen, and the inverse of the Cholesky factor of lambda I + kappa_t.
-    """
+    """State of the dual form. It has the slots seen, and the inverse of the Cholesky factor of lambda I + kappa_t."""
 
     seen: Factors  # of each slot's gradient (T, ...), 0 for slots to come
     inverse: Float[Array, "N b b"]  # L^-1 in tiles, row by row up to the diagonal
@@ -353,10 +347,7 @@ class Diagonal(NamedTuple):
 
 
 def diagonal(dims: Dims) -> Uncertainty:
-    """Return Z by its diagonal alone, as in NeuralUCB's experiments.
-
-    Squares of factors are factors of squares.
-    """
+    """Return Z by its diagonal alone, as in NeuralUCB's experiments. Squares of factors are factors of squares."""
 
     def begin(params: Params) -> Diagonal:
         dtype = jnp.result_type(float)

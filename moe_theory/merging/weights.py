@@ -91,20 +91,14 @@ def equal_weights(exists: Bool[Array, " K"]) -> Float[Array, " K"]:
 
 
 def uniform_weights(key: Key[Array, ""], exists: Bool[Array, " K"]) -> Float[Array, " K"]:
-    """Draw weights uniformly on the simplex, as normalized independent exponentials.
-
-    Padding changes no draw.
-    """
+    """Draw weights uniformly on the simplex, as normalized independent exponentials. Padding changes no draw."""
     draws = jax.random.exponential(key, exists.shape, jnp.result_type(float))
     kept = jnp.where(exists, draws, 0)
     return kept / jnp.sum(kept)
 
 
 def like_tasks(shares: Float[Array, " V"], max_experts: int) -> Float[Array, " K"]:
-    """Return the share of task v for expert v.
-
-    The shares are padded with 0 or cut to the number of experts.
-    """
+    """Return the share of task v for expert v. The shares are padded with 0 or cut to the number of experts."""
     return jnp.pad(shares[:max_experts], (0, max(0, max_experts - shares.shape[0])))
 
 

@@ -38,6 +38,12 @@ def write_report(report: Report, folder: Path, numbers: str = REPORT_JSON) -> li
     return write_together(folder, {"report.html": to_html(report), numbers: to_json(report)})
 
 
+def remove_pages(folder: Path) -> None:
+    """Remove the pages that an earlier report left in `folder`, with their numbers."""
+    for name in OWN_NAMES:
+        (folder / name).unlink(missing_ok=True)
+
+
 def write_numbers(report: Report, folder: Path) -> list[Path]:
     """Write the file of verdicts alone, from which `moe-theory report` makes pages. Raises: OutputError."""
     return write_together(folder, {NUMBERS: to_json(report)})

@@ -5,11 +5,13 @@ import io
 import json
 import re
 import sys
+from pathlib import Path
 
 import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
+from moe_theory.cli.options import LAST_RUN
 from moe_theory.plot.markdown import terminal
 from moe_theory.report import cards, pages, wording
 from moe_theory.report.standing import Standing
@@ -142,10 +144,24 @@ def test_a_number_without_its_paper_is_that_of_every_paper_that_has_it(ran):
     assert not [line for line in printed.splitlines() if line.endswith(" ")]  # as in all that is piped
 
 
-def test_an_open_statement_says_why_it_is_open(ran):
-    for known in recorded.judged_statements():
-        if wording.statement_status(known) == "open":
-            assert known.statement.why or known.statement.note or wording.unsaid(known), known.statement.name
+def test_a_card_says_why_a_statement_is_undecided_and_when_a_false_one_is_true():
+    undecided = [known for known in recorded.judged_statements() if wording.statement_status(known) == "open"]
+    assert undecided
+    for known in undecided:
+        assert cards.reasons(known), known.statement.name
+    amended = [known for known in recorded.judged_statements() if wording.statement_status(known) == "holds amended"]
+    assert amended
+    for known in amended:
+        assert cards.condition(known) != "True after a small correction.", known.statement.name
+
+
+def test_an_older_page_does_not_stay_beside_new_verdicts(ran, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    claim = ("verify", "continual.lemma-4", "--reading", "unit-signal", "--replicates", "64")
+    ran(*claim, "--out", LAST_RUN)
+    assert Path(LAST_RUN, "report.html").exists()
+    ran(*claim)
+    assert sorted(path.name for path in Path(LAST_RUN).glob("*.*")) == ["verdicts.json"]
 
 
 OWN = Statement("fair", "continual", "my notes", "Loads are fair.", roles={"mine.fair": Role.CHARITABLE})
@@ -217,5 +233,5 @@ def test_a_folder_of_one_s_own_holds_a_disproof_that_is_run(ran, refused, tmp_pa
 def test_what_is_not_there_is_one_line(refused):
     assert "Did you mean 'continual.lemma-4'" in refused("why", "continual.lemma-44")
     assert "Did you mean 'edge'" in refused("statements", "egde")
-    assert "no witness" in refused("why", "edge.lemma-1", "--script")
+    assert "no script. Its programs: disproof, proof." in refused("why", "edge.lemma-1", "--script")
     assert "does not exist" in refused("why", "continual.lemma-4", "--from", "runs/verify")

@@ -92,7 +92,7 @@ def test_every_statement_has_one_card_in_the_order_that_people_ask(report, page,
         of = known.statement
         words = " ".join(page.words[wording.statement_anchor(of)].split())
         decided = wording.decisive(known, report.verdicts)
-        asked = [of.where, cards.label(known), of.says, of.why, of.corrected]
+        asked = [of.where, cards.label(known), of.says, *cards.reasons(known), of.corrected]
         asked += [wording.sentence(decided)] if decided else []
         asked = [*map(shown, filter(None, asked)), *([decided.command] if decided else [])]
         places = [words.index(" ".join(each.split())) for each in asked]
