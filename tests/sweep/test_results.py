@@ -227,8 +227,8 @@ def test_cells_of_computed_axes_have_short_names(tmp_path):
         made(tmp_path, **{**SMALL, "axes": {"learning_rate": {"linspace": [0.1, 0.9], "num": 3}}})
     )
     assert results.names == ("learning_rate = 0.1", "learning_rate = 0.5", "learning_rate = 0.9")
-    near = mt.Results.open(made(tmp_path / "near", **{**SMALL, "axes": {"learning_rate": [0.1, 0.1 + 1e-9]}}))
-    assert near.names == ("learning_rate = 0.1", "learning_rate = 0.100000001")
+    near = mt.Results.open(made(tmp_path / "near", **{**SMALL, "axes": {"learning_rate": [0.1, 0.1000001]}}))
+    assert near.names == ("learning_rate = 0.1", "learning_rate = 0.1000001")
     none = mt.Results.open(made(tmp_path / "none", **SMALL))
     assert list(none.runs()) == ["continual"]
     assert none.to_xarray()["forgetting"].dims == ("round", "statistic")

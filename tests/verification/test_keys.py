@@ -23,7 +23,7 @@ json.dump(these.keys(), sys.stdout)
 WORDS = {  # docstrings and comments
     "core/engine.py": [
         ("How XLA compiles for a CPU", "How XLA must compile for a CPU"),
-        ('"""Final state', '"""A final state'),
+        ('"""Return the final state', '"""Yield the final state'),
     ],
     "edge/statements/lemma_5.py": [("1e-6  # of", "1e-6  # below those of")],
 }
