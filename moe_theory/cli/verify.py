@@ -191,9 +191,5 @@ def _judge(
             )
     except KeyboardInterrupt:
         stop("interrupted; the samples taken so far are saved: the same command resumes from them")
-    if has_page:
-        paths = pages.write_report(report, folder, pages.NUMBERS)
-    else:
-        paths = pages.write_numbers(report, folder)
-        pages.remove_pages(folder)  # an older page would show other verdicts
+    paths = pages.write_report(report, folder, pages.NUMBERS) if has_page else pages.write_numbers(report, folder)
     return report, paths, [*damaged_lines(archive.damaged), verdicts.samples_line(archive.written, archive.found)]

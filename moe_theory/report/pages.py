@@ -38,15 +38,12 @@ def write_report(report: Report, folder: Path, numbers: str = REPORT_JSON) -> li
     return write_together(folder, {"report.html": to_html(report), numbers: to_json(report)})
 
 
-def remove_pages(folder: Path) -> None:
-    """Remove the pages that an earlier report left in `folder`, with their numbers."""
+def write_numbers(report: Report, folder: Path) -> list[Path]:
+    """Write the verdicts alone, and remove older pages beside them, which show others. Raises: OutputError."""
+    paths = write_together(folder, {NUMBERS: to_json(report)})
     for name in OWN_NAMES:
         (folder / name).unlink(missing_ok=True)
-
-
-def write_numbers(report: Report, folder: Path) -> list[Path]:
-    """Write the file of verdicts alone, from which `moe-theory report` makes pages. Raises: OutputError."""
-    return write_together(folder, {NUMBERS: to_json(report)})
+    return paths
 
 
 def of_paper(name: str) -> Report:
