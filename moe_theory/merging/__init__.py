@@ -64,8 +64,8 @@ PAPER = Paper(
     systems={"merging": "moe_theory.merging.sweeps:SWEEPABLE"},
     commands={"merge": "moe_theory.merging.command:merge"},
     first_look={
-        "merging.figure-3.printed": "Tanbr saves 65 % of the time",
-        "merging.table-1.one-expert": "task routing saves 35 % of the time",
+        "merging.figure-3.printed": "65 % saved, by Table I as printed",
+        "merging.table-1.one-expert": "35 % saved, by its first column",
         "merging.lemma-1.candidates": "no more candidates than (5)",
         "merging.assumption-1.diameter": "leaves have diameters nu_1 rho^h",
         "merging.equation-3.parameters": "the number of parameters of (3)",
