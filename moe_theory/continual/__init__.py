@@ -58,8 +58,8 @@ PAPER = Paper(
         "continual.lemma-3": "a repeated task moves no expert",
         "continual.lemma-8.hoeffding": "shares obey Hoeffding's bound",
         "continual.lemma-11.product": "experts fill sets independently",
-        "continual.proposition-1.contraction": "corrected: repeats shrink errors",
-        "continual.proposition-3.inside-tasks-quiet": "small alpha: tasks keep to their set",
+        "continual.proposition-1.contraction": "corrected: repeats cut errors",
+        "continual.proposition-3.inside-tasks-quiet": "small α: tasks keep their set",
     },
     rank=0,
 )

@@ -58,10 +58,10 @@ PAPER = Paper(
     overview="moe_theory.edge.figures.figure_3:OVERVIEW",
     systems={"edge": "moe_theory.edge.sweeps:SWEEPABLE"},
     first_look={
-        "edge.lemma-1.least-change": "updates take least-norm solutions",
-        "edge.lemma-3.sum": "derivatives of probabilities sum to 0",
-        "edge.lemma-5.lower": "probabilities differ by pi |h - h'|",
-        "edge.proposition-1.normal-quantile": "(16) bounds arrivals of a task type",
+        "edge.lemma-1.least-change": "updates have least norm",
+        "edge.lemma-3.sum": "derivatives of π sum to zero",
+        "edge.lemma-5.lower": "|π − π′| is at least π′|h − h′|",
+        "edge.proposition-1.normal-quantile": "(16) bounds arrivals of a type",
     },
     rank=1,
 )

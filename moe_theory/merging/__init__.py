@@ -64,12 +64,12 @@ PAPER = Paper(
     systems={"merging": "moe_theory.merging.sweeps:SWEEPABLE"},
     commands={"merge": "moe_theory.merging.command:merge"},
     first_look={
-        "merging.figure-3.printed": "65 % saved, by Table I as printed",
+        "merging.figure-3.printed": "65 % saved, by printed Table I",
         "merging.table-1.one-expert": "35 % saved, by its first column",
         "merging.lemma-1.candidates": "no more candidates than (5)",
-        "merging.assumption-1.diameter": "leaves have diameters nu_1 rho^h",
+        "merging.assumption-1.diameter": "leaf diameters ≤ ν₁ ρʰ",
         "merging.equation-3.parameters": "the number of parameters of (3)",
-        "merging.remark.neural-part": "corrected: (6) is O(sqrt(T) log T)",
+        "merging.remark.neural-part": "corrected: (6) is O(√T log T)",
     },
     rank=3,
 )

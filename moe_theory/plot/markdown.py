@@ -3,7 +3,7 @@
 import html
 import re
 import shlex
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -76,6 +76,11 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[object]], numbers: Seq
     rules = ["---:" if name in numbers else "---" for name in columns]
     lines = [[words(name) for name in columns], rules, *([words(cell) for cell in row] for row in rows)]
     return Markup("\n".join(f"| {' | '.join(line)} |" for line in lines))
+
+
+def table_width(columns: Mapping[str, Sequence[str]]) -> int:
+    """Return the columns of a terminal that a table takes without breaking a line."""
+    return sum(max(map(len, (name, *column))) + 2 for name, column in columns.items())
 
 
 def words(value: object) -> Markup:

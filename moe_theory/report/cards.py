@@ -1,5 +1,7 @@
 """Words of a statement's card: its verdict, its certainty, the evidence, and commands to type."""
 
+import functools
+import re
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,8 +21,9 @@ from moe_theory.report.wording import (
     unsaid,
 )
 from moe_theory.verification.catalog import statements
+from moe_theory.verification.recorded import judged_statements
 from moe_theory.verification.status import CAVEATED, PROVED, Cause, Judged, StatementStatus, listed
-from moe_theory.verification.verdict import Role, Statement, Status, Verdict
+from moe_theory.verification.verdict import Proof, Role, Statement, Status, Verdict
 
 LABELS: dict[str, str] = {  # what a reader sees for a status; JSON keeps the status
     StatementStatus.HOLDS: "TRUE",
@@ -54,6 +57,7 @@ _OUTCOMES = {
     Status.INCONCLUSIVE: "is undecided",
     Status.VACUOUS: "holds, and could not fail",
 }
+_END_OF_SENTENCE = re.compile(r"(?<!App|Sec|Fig)(?<!Eq)\. (?=[A-Z])")
 _CAUSES = {
     Cause.REFUTED: "The named cause is not the cause.",
     Cause.NOT_ISOLATED: "No ablation isolates the cause.",
@@ -121,15 +125,27 @@ def reason_heading(judgement: Judged) -> str:
 def reasons(judgement: Judged) -> list[str]:
     """Return the paragraphs of the reason. Without a run these say what is missing, not why a statement fails."""
     status = statement_status(judgement)
-    if status == StatementStatus.NOT_JUDGED:
-        return [unsaid(judgement)]
     statement = judgement.statement
+    if status == StatementStatus.NOT_JUDGED:
+        labels = _recorded_labels(statement.paper)
+        if statement.name not in labels:
+            return [unsaid(judgement)]
+        return [unsaid(judgement), f"In the recorded results it is {labels[statement.name]}."]
     told = [statement.why, statement.untestable]
     if not any(told):
         told = [unsaid(judgement)]
     if status == StatementStatus.OPEN:
         told.append(statement.note)
     return [paragraph for paragraph in told if paragraph]
+
+
+@functools.cache
+def _recorded_labels(paper: str) -> dict[str, str]:
+    """Return the labels of a paper's statements in the recorded results, by name."""
+    if paper not in paper_names():
+        return {}
+    judgements = judged_statements(paper)
+    return {judgement.statement.name: label(judgement) for judgement in judgements if judgement.by_reading}
 
 
 def certainty(judgement: Judged, verdicts: Sequence[Verdict], folder: Path | None, failing: Sequence[str]) -> str:
@@ -199,6 +215,14 @@ def _in_role(judgement: Judged, role: Role, verdicts: Sequence[Verdict]) -> list
             outcome = f"{_OUTCOMES[verdict.status]} ({quantity}{measured(verdict)})"
             sentences.append(f"{tested(verdict).rstrip('.')}: {outcome}.")
     return sentences
+
+
+def brief_argument(proof: Proof) -> str:
+    """Return what an exact argument shows, with the first sentence of its caveat."""
+    if not proof.caveat:
+        return proof.title
+    caveat = _END_OF_SENTENCE.split(proof.caveat)[0].rstrip(".")
+    return f"{proof.title} Caveat: {caveat}."
 
 
 def commands(statement: Statement, shown: Verdict | None, *, is_short: bool) -> list[tuple[str, str]]:

@@ -12,7 +12,7 @@ from markupsafe import Markup
 from moe_theory.core.errors import InvalidValueError
 from moe_theory.plot import legend, ramp
 from moe_theory.plot.document import Document, Picture
-from moe_theory.plot.markdown import paragraphs, table, words
+from moe_theory.plot.markdown import paragraphs, table, table_width, words
 from moe_theory.report import numbers
 from moe_theory.sweep.estimate import SweepCost
 from moe_theory.sweep.grid import GridAxis
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 RESULTS = "results.nc"  # what a finished sweep's labelled results are called in its folder
 SCHEMA = "moe-theory/sweep-summary/2"
 MAX_ROWS = 40  # of a table
+FULL_WIDTH = 160  # columns of a terminal
 MAX_LINES = 8  # of a panel
 MAX_FAILURES = 10
 PANEL_HEIGHT = 1.65  # inches
@@ -33,17 +34,26 @@ FOOT_HEIGHT = 0.5
 MARKERS = "osD^vPX*"
 
 
-def cell_table(results: Results) -> str:
-    """Return the last round: a row for each cell (of the first forty), mean ± standard error of each scalar."""
+def cell_table(results: Results, width: int = FULL_WIDTH) -> str:
+    """Return the last round: a row for each cell (of the first forty), mean ± standard error of each scalar. A narrow
+    table leaves out standard errors, and all but the first name of a zip.
+    """
     cells = results.sweep.grid.cells
-    columns = [*cells[0].settings, *scalars(results)]
-    rows = []
-    for place, cell in enumerate(cells[:MAX_ROWS]):
-        settings = [numbers.setting(value) for value in cell.settings.values()]
-        means = _last_means(results, place).values()
-        rows.append([*settings, *(numbers.with_error(mean, error) for _, mean, error in means)])
-    parts = [f"round {results.rounds[-1]}, mean ± standard error", table(columns, rows, columns)]
-    num_left = len(cells) - len(rows)
+    means = [_last_means(results, place) for place in range(min(len(cells), MAX_ROWS))]
+    columns = {name: [numbers.setting(cell.settings[name]) for cell in cells[:MAX_ROWS]] for name in cells[0].settings}
+    for name in scalars(results):
+        columns[name] = [numbers.with_error(*row[name][1:]) for row in means]
+    title = "mean ± standard error"
+    if table_width(columns) > width:
+        title = "mean (a wider terminal shows standard errors)"
+        for name in scalars(results):
+            columns[name] = [text.partition(" ± ")[0] for text in columns[name]]
+        for axis in results.sweep.grid.axes:
+            for name in [*axis.columns][1:]:
+                del columns[name]
+    rows = zip(*columns.values(), strict=True)
+    parts = [f"round {results.rounds[-1]}, {title}", table(list(columns), rows, list(columns))]
+    num_left = len(cells) - len(means)
     if num_left:
         parts.append(f"{num_left} more cells: to_xarray has them all")
     return paragraphs(parts)
@@ -77,7 +87,9 @@ def can_be_drawn(results: Results) -> bool:
 
 def document(results: Results, lines: Sequence[str] = ()) -> Document:
     """Return the last round's statistics of every cell as JSON, with lines below the table."""
-    return Document(lambda: _body(results), lambda _: paragraphs([Markup(cell_table(results)), *lines]), SCHEMA)
+    return Document(
+        lambda: _body(results), lambda width: paragraphs([Markup(cell_table(results, width)), *lines]), SCHEMA
+    )
 
 
 def _body(results: Results) -> dict[str, Any]:

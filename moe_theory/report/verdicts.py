@@ -10,15 +10,17 @@ from markupsafe import Markup
 from rich.text import Text
 
 from moe_theory.plot.document import Document, read_written
-from moe_theory.plot.markdown import code, paragraphs, shell_path, table
+from moe_theory.plot.markdown import code, paragraphs, shell_path, table, table_width
 from moe_theory.plot.symbols import plain
 from moe_theory.report.cards import LABELS, label, label_counts
 from moe_theory.report.rendering import TERMINAL, WHOLE, Target, card, document_text
 from moe_theory.report.standing import Standing
 from moe_theory.report.wording import (
     claimed,
+    claimed_briefly,
     decisive,
     measured,
+    measured_briefly,
     sentence,
     statement_status,
     status_json,
@@ -35,31 +37,45 @@ if TYPE_CHECKING:
 
 MOST_SURPRISING = 4  # false statements named at the end
 _FRAME_COLUMNS = 6  # of a table of three columns: room beside and between them
-_LEAST_ROOM = 10  # columns of what a statement says
+_LEAST_ROOM = 28  # columns of what a statement says
 _FULL_WIDTH = 150  # columns of a terminal that takes the whole table
-_LEFT_OUT = ("at", "claimed", "reading", "measured ± s.e.")  # in this order, where there is no room
+_FIRST_LOOK_WIDTH = 100  # columns of a terminal that takes all columns of a first look
+_LEFT_OUT = ("claimed", "reading", "measured")  # in this order, where there is no room
 
 
 def verdict_table(verdicts: Sequence[Verdict], width: int) -> Markup:
-    """Return a table of verdicts. A narrow table drops the paper's name from ids, and then columns, so that no id is
-    broken.
+    """Return a table of verdicts. A narrow table leaves out the part that all ids share, margins and standard errors,
+    and then columns, so that no id is broken.
     """
-    papers = {verdict.paper for verdict in verdicts}
-    prefix = "" if width >= _FULL_WIDTH or len(papers) != 1 else f"{papers.pop()}."
+    ids = [verdict.claim for verdict in verdicts]
+    prefix = "" if width >= _FULL_WIDTH else _common_prefix(ids)
     columns: dict[str, list[str]] = {
-        f"claim ({prefix}*)" if prefix else "claim": [verdict.claim.removeprefix(prefix) for verdict in verdicts],
+        f"claim ({prefix}.*)" if prefix else "claim": [id.removeprefix(f"{prefix}.") for id in ids],
         "reading": [verdict.setting for verdict in verdicts],
         "claimed": [claimed(verdict) for verdict in verdicts],
-        "measured ± s.e.": [measured(verdict) for verdict in verdicts],
+        "measured": [measured(verdict) for verdict in verdicts],
         "verdict": [verdict.status for verdict in verdicts],
         "at": [verdict.at for verdict in verdicts],
     }
-    widths = {name: max(map(len, (name, *column))) + 2 for name, column in columns.items()}
+    if table_width(columns) > width:
+        columns["claimed"] = [claimed_briefly(verdict) for verdict in verdicts]
+        del columns["at"]
+    if table_width(columns) > width:
+        columns["measured"] = [measured_briefly(verdict) for verdict in verdicts]
     for name in _LEFT_OUT:
-        if sum(widths.values()) > width:
-            del widths[name]
-    rows = zip(*(columns[name] for name in widths), strict=True)
-    return table(list(widths), rows, ("claimed", "measured ± s.e."))
+        if table_width(columns) > width:
+            del columns[name]
+    return table(list(columns), zip(*columns.values(), strict=True), ("claimed", "measured"))
+
+
+def _common_prefix(ids: Sequence[str]) -> str:
+    """Return the dotted parts that all ids begin with, without their last parts."""
+    parts = []
+    for names in zip(*(id.split(".")[:-1] for id in ids), strict=False):
+        if len(set(names)) > 1:
+            break
+        parts.append(names[0])
+    return ".".join(parts)
 
 
 def verdicts_document(report: Report, paths: Sequence[Path], samples: Sequence[str]) -> Document:
@@ -111,21 +127,27 @@ def first_look_document(report: Report, paths: Sequence[Path], claims: Mapping[s
     for verdict in report.verdicts:
         statement = statements[verdict.claim]
         place = re.split(r",|(?<!Eq\.) \(| and | of | on ", statement.where)[0]
-        rows.append((f"{statement.paper}, {place}", claims[verdict.claim], measured(verdict), verdict.status))
+        words = claims[verdict.claim]
+        values = (claimed_briefly(verdict), measured_briefly(verdict))
+        rows.append((f"{statement.paper}, {place}", words, *values, verdict.status))
     refuted = [statements[verdict.claim].name for verdict in report.verdicts if verdict.status is Status.REFUTED]
-    page = paths[0] if len(paths) > 1 else None
-    return Document(
-        lambda: read_written(paths[-1]),
-        lambda _: document_text(
+
+    def text(width: int) -> str:
+        names = ["statement", "what it says", "claimed", "measured", "verdict"]
+        columns = dict(zip(names, zip(*rows, strict=True), strict=True))
+        if width < _FIRST_LOOK_WIDTH:
+            del columns["claimed"]
+        return document_text(
             "first_look.md",
-            verdicts=table(("statement", "what it says", "measured", "verdict"), rows),
+            verdicts=table(list(columns), zip(*columns.values(), strict=True)),
             report=report,
             published=recorded(),
-            page=page,
+            page=paths[0] if len(paths) > 1 else None,
             folder=shell_path(paths[-1].parent),
             example=refuted[0] if refuted else report.statements[0].name,
-        ),
-    )
+        )
+
+    return Document(lambda: read_written(paths[-1]), text)
 
 
 def claims_document(claims: "Sequence[Claim]") -> Document:
@@ -187,16 +209,23 @@ def facts(standing: Standing) -> dict[str, Any]:
 
 
 def statement_table(judgements: Sequence[Judged], width: int) -> Markup:
-    """Return a line for each statement: its status, its name and its sentence, cut where the line ends."""
+    """Return a line for each statement: its status, its name and its sentence, cut where the line ends. In a narrow
+    terminal the sentence gets a line of its own.
+    """
     statuses = [label(judgement) for judgement in judgements]
     names = [judgement.statement.name for judgement in judgements]
-    room = width - max(map(len, ["", *statuses])) - max(map(len, ["", *names])) - _FRAME_COLUMNS
+    room = width - max(map(len, ["", *statuses])) - _FRAME_COLUMNS
+    is_narrow = room - max(map(len, ["", *names])) < _LEAST_ROOM
     rows = []
     for status, name, judgement in zip(statuses, names, judgements, strict=True):
         says = Text(plain(" ".join(f"{_statuses_by_reading(judgement)}{judgement.statement.says}".split())))
-        says.truncate(max(room, _LEAST_ROOM), overflow="ellipsis")
-        rows.append((status, name, says))
-    return table(("status", "statement", "claim"), rows)
+        if is_narrow:
+            says.truncate(room, overflow="ellipsis")
+            rows += [(status, name), ("", says)]
+        else:
+            says.truncate(room - max(map(len, names)), overflow="ellipsis")
+            rows.append((status, name, says))
+    return table(("status", "statement") if is_narrow else ("status", "statement", "claim"), rows)
 
 
 def _statuses_by_reading(judgement: Judged) -> str:

@@ -110,24 +110,38 @@ def allowed_words(verdict: Verdict, margin: float) -> str:
     return f"between {number(-margin)} and {number(margin)}"
 
 
-def claimed(verdict: Verdict) -> str:
-    """Return the claimed value, with its relation and margin, such as "≤ 0.239 (+0.01)" or "slope ≤ 0.5 (+0.1)"."""
+def claimed_value(verdict: Verdict) -> str:
+    """Return the claimed value with its relation, such as "≤ 0.239", or a dash if it is not finite."""
     value = verdict.predicted
     if verdict.kind == "identity":
-        return f"= 0{_margin(verdict)}"
+        return "= 0"
     if not math.isfinite(value):
         return "–"
     if verdict.kind == "counterexample" and not value:
         return "never violated"
     if verdict.kind == "limit_probability":
-        return f"tends to {number(value)}{_margin(verdict, percentage)}"
+        return f"tends to {number(value)}"
     sign = _SIGNS[verdict.side or verdict.kind]
     if verdict.kind in {"probability", "counterexample"}:
-        return f"in {sign} {percentage(value)}{_margin(verdict, percentage)}"
-    words = f"{sign} {number(value)}{_margin(verdict)}"
-    if verdict.kind in {"rate", "limit_rate"}:
-        words = f"slope {words}"
-    return f"{words} in the limit" if verdict.kind == "limit_rate" else words
+        return f"in {sign} {percentage(value)}"
+    start = {"rate": "slope ", "limit_rate": "limit slope "}.get(verdict.kind, "")
+    return f"{start}{sign} {number(value)}"
+
+
+def claimed(verdict: Verdict) -> str:
+    """Return the claimed value, with its relation and margin, such as "≤ 0.239 (+0.01)" or "slope ≤ 0.5 (+0.1)"."""
+    value = claimed_value(verdict)
+    if value in {"–", "never violated"}:
+        return value
+    write = percentage if verdict.kind in {"probability", "counterexample", "limit_probability"} else number
+    return f"{value}{_margin(verdict, write)}"
+
+
+def claimed_briefly(verdict: Verdict) -> str:
+    """Return the claimed value without its margin. An identity's value is the largest error, which has a tolerance."""
+    if verdict.kind == "identity":
+        return f"error ≤ {number(verdict.margin)}" if verdict.margin > 0 else "error = 0"
+    return claimed_value(verdict).removeprefix("limit ")
 
 
 _SIGNS = {  # by side, or by kind where it has none
@@ -154,6 +168,11 @@ def measured(verdict: Verdict) -> str:
     if verdict.kind in {"probability", "counterexample", "limit_probability"} and math.isfinite(verdict.observed):
         return f"{round(verdict.observed * verdict.replicates):,} of {verdict.replicates:,}"
     return with_error(verdict.observed, verdict.standard_error)
+
+
+def measured_briefly(verdict: Verdict) -> str:
+    """Return the measured value without its standard error."""
+    return measured(verdict).partition(" ± ")[0]
 
 
 def tested(verdict: Verdict) -> str:
