@@ -33,7 +33,7 @@ _SENTENCES: dict[str, list[tuple[str, dict[str, str]]]] = {  # each with the sta
             {"proposition-4-forgetting": FALSE, "theorem-1-forgetting": FALSE, "theorem-2-forgetting": FALSE},
         ),
         (
-            "In the limit that the theorems study, where noise and ground truths shrink, the router does not learn to tell tasks apart.",
+            "In the limit that the theorems study, the router does not learn to tell tasks apart.",
             {"equation-35": FALSE, "lemma-15-more-experts": FALSE, "proposition-3-more-experts": FALSE},
         ),
     ],

@@ -54,5 +54,5 @@ def explore(claim: str, module: Path | None, out: Path, **asked: Any) -> None:
     folder = prepare_folder(out, exploration.names_of(plan.claim.id))
     keep_programs()
     with terminal_progress(open_console()) as progress:
-        found = carry_out_search(plan, progress=progress, command=command_line())
-    show_document(exploration.document(found, exploration.write_exploration(found, folder)))
+        search = carry_out_search(plan, progress=progress, command=command_line())
+    show_document(exploration.document(search, exploration.write_exploration(search, folder)))

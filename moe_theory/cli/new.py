@@ -35,10 +35,10 @@ def new(kind: str, name: str, out: Path | None) -> None:
     require_free(name)
     folder = Path(name) if out is None else out
     texts = template(name)
-    for each in texts:
-        if (folder / each).exists():
-            raise OutputError(f"{folder / each} is there already, and is not overwritten: name another --out.")
-    paths = [prepare_folder((folder / each).parent, (Path(each).name,)) / Path(each).name for each in texts]
+    for file in texts:
+        if (folder / file).exists():
+            raise OutputError(f"{folder / file} is there already, and is not overwritten: name another --out.")
+    paths = [prepare_folder((folder / file).parent, (Path(file).name,)) / Path(file).name for file in texts]
     for path, text in zip(paths, texts.values(), strict=True):
         write_whole(path, text)
     text = filled(Path(__file__).with_name("new.md"), name=name, folder=folder, files=texts)
@@ -51,7 +51,7 @@ def template(name: str) -> dict[str, str]:
     texts = {file.name: file.read_text(encoding="utf-8") for file in files if file.is_file()}
     texts[MODULE] = texts.pop(f"{TEMPLATE}.py")
     texts[f"{TEMPLATE}/statements.toml"] = texts.pop("statements.toml")
-    return {each.replace(TEMPLATE, name): text.replace(TEMPLATE, name) for each, text in texts.items()}
+    return {name_of_file.replace(TEMPLATE, name): text.replace(TEMPLATE, name) for name_of_file, text in texts.items()}
 
 
 def require_free(name: str) -> None:
@@ -69,5 +69,5 @@ def require_free(name: str) -> None:
     if name in paper_names():
         raise DeclarationError(f"name={name} is an installed paper's: {', '.join(paper_names())}. Choose another.")
     specs = [importlib.util.find_spec(module) for module in (f"moe_theory.{name}", name)]
-    if name in {*RESERVED, *dir(moe_theory)} or any(each is not None and each.origin for each in specs):
+    if name in {*RESERVED, *dir(moe_theory)} or any(spec is not None and spec.origin for spec in specs):
         raise DeclarationError(f"name={name} is a module's that is installed, or a word of moe_theory. Try my{name}.")

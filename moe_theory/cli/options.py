@@ -30,7 +30,7 @@ class Listed(click.Option):
         super().__init__(*names, **about | {"multiple": True})
 
     def type_cast_value(self, ctx: click.Context, value: Any) -> Any:
-        return super().type_cast_value(ctx, [part.strip() for each in value or () for part in str(each).split(",")])
+        return super().type_cast_value(ctx, [part.strip() for text in value or () for part in str(text).split(",")])
 
 
 class WholeNumber(click.ParamType):
@@ -85,24 +85,24 @@ system_option: Decorator = click.option(
 )
 
 
-def cluster_option(what: str) -> Decorator:
-    """Return --dask, the address of a cluster that does `what`. Certificates are from Dask's configuration."""
-    told = (
-        f"{what} on a Dask cluster: a scheduler's address such as tcp://host:8786, or local:N for N processes. "
+def cluster_option(action: str) -> Decorator:
+    """Return --dask, the address of a cluster that does `action`. Certificates are from Dask's configuration."""
+    words = (
+        f"{action} on a Dask cluster: a scheduler's address such as tcp://host:8786, or local:N for N processes. "
         "Whoever controls the scheduler can run any code here and on its workers."
     )
-    return click.option("--dask", metavar="ADDRESS", help=told)
+    return click.option("--dask", metavar="ADDRESS", help=words)
 
 
-def set_option(what: str) -> Decorator:
-    """Return --set NAME=VALUE, on top of `what`."""
-    told = f"Set a parameter on top of {what}. Repeatable, or separate by commas."
-    return click.option("--set", "settings", cls=Listed, metavar="NAME=VALUE", help=told)
+def set_option(target: str) -> Decorator:
+    """Return --set NAME=VALUE, on top of `target`."""
+    words = f"Set a parameter on top of {target}. Repeatable, or separate by commas."
+    return click.option("--set", "settings", cls=Listed, metavar="NAME=VALUE", help=words)
 
 
-def out_option(what: str, default: str | None = None, default_words: str | None = None) -> Decorator:
-    """Return --out, for `what`, at `default` or at the place that `default_words` describes."""
-    return click.option("--out", type=PATH, default=default, help=what, show_default=default_words or True)
+def out_option(content: str, default: str | None = None, default_words: str | None = None) -> Decorator:
+    """Return --out, for `content`, at `default` or at the place that `default_words` describes."""
+    return click.option("--out", type=PATH, default=default, help=content, show_default=default_words or True)
 
 
 def json_option(document: str) -> Decorator:

@@ -46,15 +46,15 @@ def command_of(paper: str, name: str, function: Callable[..., Any]) -> click.Com
 
     def run(**values: Any) -> None:
         context = click.get_current_context()
-        given = {key: value for key, value in values.items() if context.get_parameter_source(key) not in _UNSET}
+        chosen_values = {key: value for key, value in values.items() if context.get_parameter_source(key) not in _UNSET}
         console = open_console()
         terminal = Terminal(console, functools.partial(print_lines, console), command_line())
-        given |= dict.fromkeys(terminals, terminal)
-        positional = [given.pop(key) for key in arguments if key in given]
-        out = None if "out" in parameters else given.pop("out", None)
+        chosen_values |= dict.fromkeys(terminals, terminal)
+        positional = [chosen_values.pop(key) for key in arguments if key in chosen_values]
+        out = None if "out" in parameters else chosen_values.pop("out", None)
         with stoppable():
             try:
-                document = function(*positional, **given)
+                document = function(*positional, **chosen_values)
                 if not isinstance(document, Document):
                     raise DeclarationError(f"{place} returned {shortened(document)}. Return a Document.")
                 folder = document.folder if out is None else out
@@ -67,7 +67,9 @@ def command_of(paper: str, name: str, function: Callable[..., Any]) -> click.Com
                 print_lines(console, *(f"wrote {folder / file}" for file in document.files))
 
     text, _, lines = (inspect.getdoc(function) or "").partition("\n\nExamples:\n")
-    options = [_parameter(place, each, hints.get(key)) for key, each in parameters.items() if key not in terminals]
+    options = [
+        _parameter(place, declared, hints.get(key)) for key, declared in parameters.items() if key not in terminals
+    ]
     epilog = examples(*map(str.strip, lines.splitlines())) if lines else None
     command = click.Command(name, callback=run, params=options, help=text, epilog=epilog)
     if "out" not in parameters:
@@ -103,8 +105,8 @@ def _parameter(place: str, parameter: inspect.Parameter, hint: Any) -> click.Par
     is_required = parameter.default is parameter.empty
     if parameter.kind is parameter.POSITIONAL_ONLY:
         return click.Argument([parameter.name], type=_TYPES.get(kind), required=is_required, metavar=option.metavar)
-    made = Listed if kind in _ITEMS else click.Option
-    return made(
+    option_class = Listed if kind in _ITEMS else click.Option
+    return option_class(
         [*option.names_of(parameter.name), parameter.name],
         type=(_TYPES | _ITEMS).get(kind),
         is_flag=kind is bool,

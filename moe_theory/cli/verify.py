@@ -138,9 +138,9 @@ def request_of(
     from moe_theory.verification.request import check_request
     from moe_theory.verification.settings import parsed
 
-    own = [] if module is None else load_claims(module)
+    module_claims = [] if module is None else load_claims(module)
     return check_request(
-        patterns or tuple(own) or ("*",),
+        patterns or tuple(module_claims) or ("*",),
         readings or None,
         replicates,
         seed,

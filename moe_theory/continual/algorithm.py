@@ -440,15 +440,15 @@ def advance(
     probabilities = gating.gate_probabilities(outputs, exists)
     scores = gating.scored(router(outputs, perturbation, state, arrival, params), outputs)
     ranked, masks = gating.route(scores, exists, params.num_active, max_active)
-    chosen = jnp.any(masks, axis=0)
+    is_chosen = jnp.any(masks, axis=0)
     routing = Routing(outputs, probabilities, scores, ranked, masks)
     learned = experts(routing)
 
-    visits = state.visits + chosen
+    visits = state.visits + is_chosen
     printed = jnp.sum(jnp.where(masks, locality_cost(learned.squared_moves, params)[:, None], 0), axis=0)
     lengths = jnp.sum(jnp.where(masks, jnp.sqrt(learned.squared_moves)[:, None], 0), axis=0)
-    move_costs, memory = charged(locality, Move(lengths, printed, chosen), state.memory, arrival, params)
-    costs = jnp.where(chosen, move_costs + auxiliary(visits, time, params), 0)
+    move_costs, memory = charged(locality, Move(lengths, printed, is_chosen), state.memory, arrival, params)
+    costs = jnp.where(is_chosen, move_costs + auxiliary(visits, time, params), 0)
     gradient = gating.gate_gradient(probabilities, gate_input, costs)
 
     is_exploring = time <= exploration_rounds(params.num_experts, params.learning_rate)

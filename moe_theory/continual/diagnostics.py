@@ -200,15 +200,15 @@ def system_with_tally(dims: Dims, **parts: Any) -> System:
         drives = signal_outputs(before.state)
         sets = expert_sets(before.state)
         clusters = state.pool.clusters
-        begun = jnp.where(since <= 1, state.experts, before.begun)
-        drift = jnp.max(jnp.where(exists[:, None], jnp.abs(state.experts - begun), 0))
+        models_before = jnp.where(since <= 1, state.experts, before.begun)
+        drift = jnp.max(jnp.where(exists[:, None], jnp.abs(state.experts - models_before), 0))
         chosen_sets = jnp.where(since <= 1, sets, before.sets)
         members = exists & set_of_task(before.state, info.task)
         is_outside = jnp.any(members) & ~jnp.any(members & info.chosen)
         is_looked_at = before.state.terminated & (state.round <= before.rounds_open + WINDOW)
         after = Tally(
             state=state,
-            begun=begun,
+            begun=models_before,
             sets=chosen_sets,
             was_ordered=jnp.where(since == 1, is_ordered(drives, sets, exists, clusters), before.was_ordered),
             probability_gap=jnp.where(since == 1, probability_gap(drives, exists, clusters), before.probability_gap),
@@ -309,9 +309,9 @@ def system_with_expected_costs(dims: Dims) -> System:
         )(before.errors, before.projections)
         charged = before.state._replace(memory=jnp.sqrt(squared_moves))
         state, info = learn(charged, arrival, perturbation, params, locality=charging)
-        chosen = info.chosen[:, None]
+        is_chosen = info.chosen[:, None]
         after = Expecting(
-            state, jnp.where(chosen, errors, before.errors), jnp.where(chosen, projections, before.projections)
+            state, jnp.where(is_chosen, errors, before.errors), jnp.where(is_chosen, projections, before.projections)
         )
         return after, info
 
@@ -427,7 +427,7 @@ def _diagnose(
     num_samples = arrival.features.shape[1]
     expected = corrected.lemma_16(row(state.experts), truth, signal, pool.truths, num_samples)
     outputs = info.gate_outputs
-    chosen = info.chosen
+    is_chosen = info.chosen
     highest = jnp.max(jnp.where(members, outputs, -jnp.inf))
     locality_gradient, gradient_gap = _gradients(arrival, info, exists, costs)
     return Diagnostics(
@@ -438,9 +438,9 @@ def _diagnose(
         update_norm=info.update_norm,
         generalization_error=info.generalization_error,
         set_size=jnp.sum(members),
-        is_inside=jnp.any(members & chosen),
-        led=jnp.any(members & chosen & (outputs == highest)),
-        led_all=jnp.any(chosen & (outputs == jnp.max(jnp.where(exists, outputs, -jnp.inf)))),
+        is_inside=jnp.any(members & is_chosen),
+        led=jnp.any(members & is_chosen & (outputs == highest)),
+        led_all=jnp.any(is_chosen & (outputs == jnp.max(jnp.where(exists, outputs, -jnp.inf)))),
         own_gap=set_gap(outputs, members),
         locality_gradient=locality_gradient,
         gradient_gap=gradient_gap,

@@ -470,7 +470,7 @@ RETURN_MANY, RETURN_FEW = _limit("return-limit", T2_LIMIT_SCALES, changes=endles
 
 # The same for gates that step less, which eta = O(sigma_0^0.5) allows: eta = Theta(sigma_0^1.25). t_2 is then a million
 # rounds at the least sigma_0; signals are along the truths whatever the reading, so that it is run once.
-SLOW_SCALES = tuple(0.001 * 100 ** (each / 3) for each in range(4))
+SLOW_SCALES = tuple(0.001 * 100 ** (exponent / 3) for exponent in range(4))
 SLOW_RETURN_SCALES = (0.0015, 0.005, 0.015, 0.05)
 
 
@@ -492,7 +492,7 @@ MEMBERS = 6
 COVERED = f"{COVERAGE_SETS} sets"
 
 
-def _coverage(name: str, members: int, setting: Mapping[str, Any], of: Callable[..., Experiment]) -> Experiment:
+def _coverage(name: str, members: int, setting: Mapping[str, Any], build: Callable[..., Experiment]) -> Experiment:
     """Return exploration runs with a setting's number of tasks and sigma_0, or as recorded, `members` a cluster."""
     tasks = setting.get("num_tasks", members * COVERAGE_SETS)
     scale = setting.get("sigma_0", COVERAGE_SCALE)
@@ -509,7 +509,7 @@ def _coverage(name: str, members: int, setting: Mapping[str, Any], of: Callable[
         record_every=2,
         observe=observe_sets,
         replicates=1024,
-        of=of,
+        of=build,
         length_of=stage_rounds,
     )
 

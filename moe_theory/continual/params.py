@@ -179,12 +179,12 @@ def gate_drive(params: Params, num_features: int, num_tasks: int | None = None) 
     deviation = math.sqrt(params.truth_scale) if params.scale_is_variance else float(params.truth_scale)
     has_clusters = num_tasks is None or params.num_clusters < num_tasks
     spread = float(params.cluster_spread) if has_clusters else 0.0
-    entry = math.hypot(deviation, spread)
-    signal_entry = params.signal_scale * (entry if params.signal_law == PROPORTIONAL else deviation)
+    signal_deviation = math.hypot(deviation, spread)
+    signal_entry = params.signal_scale * (signal_deviation if params.signal_law == PROPORTIONAL else deviation)
     strength_squared = mean_square_strength(float(params.min_strength), float(params.max_strength))
     return float(
         params.learning_rate
-        * mean_norm(entry, num_features)
+        * mean_norm(signal_deviation, num_features)
         * num_features
         * signal_entry**2
         * strength_squared

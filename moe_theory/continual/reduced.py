@@ -121,11 +121,11 @@ def learn(state: State, arrival: Arrival, perturbation: Float[Array, " M"], para
     is_task = jnp.arange(state.pool.truths.shape[0]) == arrival.task
 
     def experts(routing: Routing) -> Learned:
-        chosen = routing.masks[0]
+        is_chosen = routing.masks[0]
         errors, projections, squared_move = taught_to(
-            chosen, state.pool, arrival.task, state.errors, state.projections, contraction
+            is_chosen, state.pool, arrival.task, state.errors, state.projections, contraction
         )
-        arrivals = state.arrivals + (chosen[:, None] & is_task[None, :])
+        arrivals = state.arrivals + (is_chosen[:, None] & is_task[None, :])
         return Learned(state._replace(errors=errors, projections=projections, arrivals=arrivals), squared_move[None])
 
     gate_input = jnp.sum(arrival.features, axis=1)

@@ -185,11 +185,11 @@ def theorem_2(
     has_exploited = xp.sum(exploited_loads, axis=-1, keepdims=True) > 0
     lag = 1 * has_exploited if form == "appendix" else 0
     overwritten = power_complement(ratio, exploited_loads - lag)
-    kept = power(ratio, exploited_loads) * power_complement(ratio, explored_loads)
+    share = power(ratio, exploited_loads) * power_complement(ratio, explored_loads)
     errors = (
         xp.sum(loads * power(ratio, loads), axis=-1) * pool_gaps.truth_norm
-        + xp.sum(explored_loads * kept, axis=-1) * pool_gaps.task_gap
-        + xp.sum(explored_loads * overwritten + exploited_loads * kept, axis=-1) * pool_gaps.across_gap
+        + xp.sum(explored_loads * share, axis=-1) * pool_gaps.task_gap
+        + xp.sum(explored_loads * overwritten + exploited_loads * share, axis=-1) * pool_gaps.across_gap
         + xp.sum(exploited_loads * overwritten, axis=-1) * pool_gaps.within_gap
     )
     return Bound(forgetting=forgotten / xp.maximum(round - 1, 1), generalization_error=errors / round)

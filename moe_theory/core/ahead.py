@@ -150,9 +150,9 @@ def place_of_round(state: Any) -> Any:
     return place if isinstance(place, int) else None
 
 
-def _stages(equations: list[Any], known: Variables, changing: Variables) -> _Stages:
+def _stages(equations: list[Any], variables: Variables, changing: Variables) -> _Stages:
     act = _reached(equations, changing)
-    random = _reached(_without(equations, act), known)
+    random = _reached(_without(equations, act), variables)
     plain = _without(equations, act + random)
     costly = _needed(random, set(_outputs([equation for equation in random if _is_costly(equation)])))
     # Parts of what was drawn are stored in the place of the whole.
@@ -165,7 +165,7 @@ def _stages(equations: list[Any], known: Variables, changing: Variables) -> _Sta
             drawn_variables |= set(equation.outvars)
     prepare = _without(random, draw)
     # What is larger than what it comes from is made again rather than stored.
-    available = known | set(_outputs(random))
+    available = variables | set(_outputs(random))
     origins = {}
     for equation in prepare:
         sources = {
@@ -199,7 +199,7 @@ def _added(closed: Any, first: int, count: int) -> list[int | None]:
         for place, variable in enumerate(inputs)
     ]
     after = _offsets(closed, given_offsets, closed.jaxpr.outvars[:count])
-    return [each.number if each is not None and each.leaf == leaf else None for leaf, each in enumerate(after)]
+    return [offset.number if offset is not None and offset.leaf == leaf else None for leaf, offset in enumerate(after)]
 
 
 def _offsets(closed: Any, inputs: list[_Offset | None], outputs: list[Any] | None = None) -> list[_Offset | None]:
@@ -224,7 +224,10 @@ def _offsets(closed: Any, inputs: list[_Offset | None], outputs: list[Any] | Non
             results = _offsets(inner, operands)
         elif name == "cond":
             branches = [_offsets(branch, operands[1:]) for branch in equation.params["branches"]]
-            results = [each[0] if len(set(each)) == 1 else None for each in zip(*branches, strict=True)]
+            results = [
+                offsets_of_leaf[0] if len(set(offsets_of_leaf)) == 1 else None
+                for offsets_of_leaf in zip(*branches, strict=True)
+            ]
         elif name == "select_n" and len(set(operands[1:])) == 1:
             results = operands[1:2]
         elif name in ("add", "sub") and None not in operands and _is_integer(result):
@@ -257,11 +260,11 @@ def _is_integer(aval: Any) -> bool:
 
 def _reached(equations: Iterable[Any], sources: Variables) -> list[Any]:
     """The equations that depend on `sources`, or on one that does more than compute, such as to print."""
-    known = set(sources)
+    available = set(sources)
     reached = []
     for equation in equations:
-        if known & _inputs([equation]) or equation.effects:
-            known.update(equation.outvars)
+        if available & _inputs([equation]) or equation.effects:
+            available.update(equation.outvars)
             reached.append(equation)
     return reached
 
@@ -277,8 +280,8 @@ def _needed(equations: list[Any], outputs: Variables) -> list[Any]:
     return needed[::-1]
 
 
-def _without(equations: list[Any], others: list[Any]) -> list[Any]:
-    left_out = set(map(id, others))
+def _without(equations: list[Any], excluded: list[Any]) -> list[Any]:
+    left_out = set(map(id, excluded))
     return [equation for equation in equations if id(equation) not in left_out]
 
 

@@ -149,8 +149,8 @@ def _apply(equation: Any, operands: list[_Value], context: _Context) -> list[_Va
         return _results(equation, _bind(equation, arrays, **changes), True)
     if size == 1:  # its branches and loops stay what they are
         single = [lax.squeeze(array, (array.ndim - 1,)) if batched else array for array, batched in operands]
-        found = _results(equation, _bind(equation, single), True)
-        return [value._replace(array=lax.expand_dims(value.array, (value.array.ndim,))) for value in found]
+        results = _results(equation, _bind(equation, single), True)
+        return [value._replace(array=lax.expand_dims(value.array, (value.array.ndim,))) for value in results]
     axes = tuple(-1 if operand.is_batched else None for operand in operands)
     mapped = jax.vmap(lambda *arrays: _bind(equation, list(arrays)), in_axes=axes, out_axes=-1, axis_size=size)
     return _results(equation, mapped(*(operand.array for operand in operands)), True)

@@ -332,12 +332,12 @@ def stated(kind: type) -> dict[str, tuple[Any, ...]]:
 @functools.cache
 def _constraints(kind: type) -> dict[str, tuple[Any, ...]]:
     kinds = (Within, Whole, OneOf, Squared, PaddedTo, AtMost, IndexOf, Undefined)
-    found = {}
+    constraints = {}
     for name, hint in hints_of(kind).items():
         members = [hint, *(member for member in get_args(hint) if get_args(member))]  # of a union too
         stated = itertools.chain.from_iterable(getattr(member, "__metadata__", ()) for member in members)
-        found[name] = tuple(part for part in stated if isinstance(part, kinds))
-    return found
+        constraints[name] = tuple(part for part in stated if isinstance(part, kinds))
+    return constraints
 
 
 def _admitted(kind: Any, values: Mapping[str, Any]) -> dict[str, Any]:
@@ -356,11 +356,11 @@ def _admitted(kind: Any, values: Mapping[str, Any]) -> dict[str, Any]:
             admitted[name] = _admitted_value(name, value, hint, constraints, isinstance(kind, type))
     if isinstance(kind, type):  # a closed form needs few of the parameters, and relates none
         return admitted
-    known = {name: value for name, value in admitted.items() if is_known(value)}
+    known_values = {name: value for name, value in admitted.items() if is_known(value)}
     for name, constraints in _constraints(kind).items():
         for constraint in constraints:
             if isinstance(constraint, AtMost):
-                require_ordered(known, name, constraint.other, constraint.why)
+                require_ordered(known_values, name, constraint.other, constraint.why)
     return admitted
 
 
@@ -426,10 +426,10 @@ def _require(constraints: tuple[Any, ...], name: str, value: Any) -> None:
             _require_allowed(constraint, name, number, number)
 
 
-def _scalar(name: str, given: Any) -> np.ndarray:
-    value = np.asarray(given)
+def _scalar(name: str, number: Any) -> np.ndarray:
+    value = np.asarray(number)
     if value.dtype.kind not in "biuf":  # an object, where a whole number is too large
-        raise InvalidValueError(f"{name}={shortened(given)} must be a real number. Change {name}.", argument=name)
+        raise InvalidValueError(f"{name}={shortened(number)} must be a real number. Change {name}.", argument=name)
     if value.ndim != 0:
         raise InvalidValueError(
             f"{name} has shape {value.shape}, but a run has one setting: call once per cell, the program is reused."

@@ -102,12 +102,12 @@ def critical_drive(
         )
     from scipy import optimize  # which takes longer to import than the paper
 
-    asked = perturbation or 0.0
-    if asked == 0 and num_experts <= 3 and contraction == 0:
+    scale = perturbation or 0.0
+    if scale == 0 and num_experts <= 3 and contraction == 0:
         return 0.0
 
     def excess(drive: float) -> float:
-        return lead_after_turns(num_experts, drive, contraction) - asked
+        return lead_after_turns(num_experts, drive, contraction) - scale
 
     low, high = DRIVES
     if excess(low) >= 0 or excess(high) <= 0:

@@ -102,26 +102,32 @@ def _asserting(system: Any) -> Any:
 
 
 def _assert_values(**trees: Any) -> None:
-    seen = SimpleNamespace(**trees)
-    for path, leaf, stated_of_it in _leaves(seen):
-        if jnp.issubdtype(leaf.dtype, jnp.inexact) and not any(isinstance(each, Undefined) for each in stated_of_it):
-            _assert_all(jnp.isfinite(leaf), seen, leaf, path, "where it must be finite")
-        for each in stated_of_it:
-            if isinstance(each, IndexOf):
-                size = each.size(seen)
+    namespace = SimpleNamespace(**trees)
+    for path, leaf, stated_of_it in _leaves(namespace):
+        if jnp.issubdtype(leaf.dtype, jnp.inexact) and not any(
+            isinstance(constraint, Undefined) for constraint in stated_of_it
+        ):
+            _assert_all(jnp.isfinite(leaf), namespace, leaf, path, "where it must be finite")
+        for constraint in stated_of_it:
+            if isinstance(constraint, IndexOf):
+                size = constraint.size(namespace)
                 if size is not None:
                     _assert_all(
-                        (leaf >= each.least) & (leaf < size), seen, leaf, path, f"outside [{each.least}, {size})"
+                        (leaf >= constraint.least) & (leaf < size),
+                        namespace,
+                        leaf,
+                        path,
+                        f"outside [{constraint.least}, {size})",
                     )
-            elif isinstance(each, Within):
+            elif isinstance(constraint, Within):
                 room = _ROOM if jnp.issubdtype(leaf.dtype, jnp.inexact) else 0
-                low = each.low - room * max(1, abs(each.low))
-                high = each.high + room * max(1, abs(each.high))
+                low = constraint.low - room * max(1, abs(constraint.low))
+                high = constraint.high + room * max(1, abs(constraint.high))
                 is_inside = ~((leaf < low) | (leaf > high))  # NaN is the first assertion's
-                _assert_all(is_inside, seen, leaf, path, f"outside [{each.low:g}, {each.high:g}]")
+                _assert_all(is_inside, namespace, leaf, path, f"outside [{constraint.low:g}, {constraint.high:g}]")
 
 
-def _assert_all(are_right: Any, seen: Any, leaf: Any, path: str, what: str) -> None:
+def _assert_all(are_right: Any, namespace: Any, leaf: Any, path: str, words: str) -> None:
     """Assert all truth values, and name the first number that breaks it."""
     first = jnp.argmin(are_right.ravel())
     places = jnp.unravel_index(first, leaf.shape) if leaf.ndim else ()
@@ -129,8 +135,8 @@ def _assert_all(are_right: Any, seen: Any, leaf: Any, path: str, what: str) -> N
     chex.assert_trees_all_equal(
         jnp.all(are_right),
         jnp.array(True),
-        custom_message=f"round {{}}: {name} is {{}}, {what}",
-        custom_message_format_vars=[seen.state.round, *places, leaf.ravel()[first]],
+        custom_message=f"round {{}}: {name} is {{}}, {words}",
+        custom_message_format_vars=[namespace.state.round, *places, leaf.ravel()[first]],
     )
 
 

@@ -291,9 +291,12 @@ def _run(traits: _RunTraits, *arguments: Any) -> tuple[Any, Any]:
     if blocks.fixed is None:
         return run_records(machine, start_state, blocks, *lengths)
     num_rounds, record_every = blocks.fixed
-    count, rest = divmod(num_rounds, record_every)
+    count, num_left = divmod(num_rounds, record_every)
     pieces = []
-    for rounds_before, rounds, stride in ((0, count * record_every, record_every), (num_rounds - rest, rest, rest)):
+    for rounds_before, rounds, stride in (
+        (0, count * record_every, record_every),
+        (num_rounds - num_left, num_left, num_left),
+    ):
         if rounds:
             start_state, records = run_records(
                 machine, start_state, whole_blocks(rounds, stride), rounds, stride, rounds_before
@@ -353,9 +356,9 @@ def _machine(traits, system, keys, state, first, params, observe, reduce, is_bat
 
     if traits.is_split:
 
-        def draw(done: Any) -> Any:
-            earlier = split.count(state, done)
-            draws = draw_round(key_round(keys, first + done), earlier, params)
+        def draw(num_done: Any) -> Any:
+            earlier = split.count(state, num_done)
+            draws = draw_round(key_round(keys, first + num_done), earlier, params)
             # Numbers that are not stored first would be drawn again for every operation that prepares.
             return prepare_round(stored(draws), earlier, params) if stores else draws
 
@@ -364,8 +367,8 @@ def _machine(traits, system, keys, state, first, params, observe, reduce, is_bat
 
     else:
 
-        def draw(done: Any) -> Any:
-            return done
+        def draw(num_done: Any) -> Any:
+            return num_done
 
         def advance(draws: Any, state: Any) -> Any:
             return step_round(key_round(keys, first + draws), state, params)

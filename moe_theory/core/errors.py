@@ -93,9 +93,9 @@ def unknown_name(kind: str, name: str, known: Iterable[str], of: type | None = N
     return UnknownNameError(f"{unknown} {nearest}{listed}", kind)
 
 
-def _of_symbol(symbol: str, known: list[str], kind: str, of: type) -> str:
-    """What a symbol of the paper is called here; empty for one that no field of `of` is, or is spoken of by."""
-    fields = named_by(symbol, of)
+def _of_symbol(symbol: str, known: list[str], kind: str, owner: type) -> str:
+    """What a symbol of the paper is called here; empty for one that no field of `owner` is, or is spoken of by."""
+    fields = named_by(symbol, owner)
     if not fields:
         return "The number of rounds is `rounds` of a sweep or of a figure." if symbol == "T" else ""
     candidates = [field for field in fields if field.name in known]

@@ -69,8 +69,8 @@ def taught(
     is_task = jnp.arange(len(errors)) == task
     gaps = jnp.sum((truth[None, :] - pool.truths) ** 2, axis=1)  # D_nk
     along = jnp.sum(pool.truths * unit[None, :], axis=1)  # w_k.u_n
-    before, own_error, own = (jnp.sum(jnp.where(is_task, values, 0)) for values in (projections, errors, along))
-    residual = before - own  # x
+    before, own_error, projection = (jnp.sum(jnp.where(is_task, values, 0)) for values in (projections, errors, along))
+    residual = before - projection  # x
     shown_squared = residual**2
     remaining = own_error - residual**2
     strayed = jnp.zeros_like(own_error)
@@ -81,7 +81,7 @@ def taught(
         remaining = remaining + (num_features - 1) * variance
         strayed = (num_features - contraction * (num_features - 1)) * variance
     squared_move = shown_squared + (1 - contraction) * jnp.maximum(remaining, 0)
-    hidden = errors - (before - along) ** 2 - gaps + (own - along) ** 2
+    hidden = errors - (before - along) ** 2 - gaps + (projection - along) ** 2
     learned = jnp.sum(truth[None, :] * units, axis=1) - projections  # w_n.u_k - a_k
     turned = jnp.sum(unit[None, :] * units, axis=1)  # u_n.u_k
     return (

@@ -59,11 +59,11 @@ def named_by(symbol: str, cls: type) -> list[Field]:
         >>> [field.name for field in named_by("σ₀", continual.Params)]
         ['truth_scale']
     """
-    fields, wanted = fields_beside(cls), _letters(symbol)
+    fields, letters = fields_beside(cls), _letters(symbol)
     if found := [field for field in fields if begins_with(symbol, field)]:
         return found[:1]
     said = ((field, map(_letters, _MENTIONED.findall(field.comment))) for field in fields)
-    return [field for field, symbols in said if wanted in symbols]
+    return [field for field, symbols in said if letters in symbols]
 
 
 def begins_with(symbol: str, field: Field) -> bool:

@@ -146,9 +146,9 @@ def pairs_of(outputs: Float[np.ndarray, "M N B"], sets: Int[np.ndarray, "N B"] |
     """
     # (M, B)
     runs = np.arange(outputs.shape[2])
-    own = outputs.argmax(axis=1)
+    leaders = outputs.argmax(axis=1)
     sets = np.broadcast_to(np.arange(outputs.shape[1])[:, None], outputs.shape[1:]) if sets is None else sets
-    of_sets = sets[own, runs]
-    highest = np.take_along_axis(outputs, own[:, None], axis=1)[:, 0]
-    others = outputs[np.arange(len(outputs))[None, :, None], own[:, None], runs]  # of m' for the signal of m
-    return Pairs(of_sets[:, None] != of_sets[None, :], highest[:, None] <= others)
+    of_sets = sets[leaders, runs]
+    highest = np.take_along_axis(outputs, leaders[:, None], axis=1)[:, 0]
+    rival_outputs = outputs[np.arange(len(outputs))[None, :, None], leaders[:, None], runs]  # of m' for the signal of m
+    return Pairs(of_sets[:, None] != of_sets[None, :], highest[:, None] <= rival_outputs)

@@ -34,8 +34,8 @@ def require_same(state: Any, digest: bytes | None) -> None:
     """Raise InvalidValueError for a state that came from another key or other replicates."""
     if state is None or digest is None:
         return
-    begun = _BEGUN.get(id(state.round))
-    if begun is not None and begun[0]() is state.round and begun[1] != digest:
+    key = _BEGUN.get(id(state.round))
+    if key is not None and key[0]() is state.round and key[1] != digest:
         raise InvalidValueError(
             "the state was begun with another key or other replicates, whose draws it would not go on with. Pass those "
             "that it came from, or branch off on purpose with jax.tree.map(jax.numpy.copy, state)."

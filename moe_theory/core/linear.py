@@ -194,8 +194,8 @@ def minimum_norm_change(features: Float[Array, "d s"], residuals: Float[Array, "
         return jnp.matmul(parts, rows, precision=jax.lax.Precision.HIGHEST)
     # Vectors in a list, not columns of one array: slices of an array that shrinks would each be copied.
     riders = [residuals[row] for row in range(residuals.shape[0])]
-    _, _, left = _eliminate(features, riders)
-    return residuals - jnp.stack(left)
+    _, _, remainders = _eliminate(features, riders)
+    return residuals - jnp.stack(remainders)
 
 
 def minimum_norm(models: Float[Array, "k d"], arrival: Any, params: Any) -> Float[Array, "k d"]:
@@ -224,8 +224,8 @@ def minimum_norm(models: Float[Array, "k d"], arrival: Any, params: Any) -> Floa
     for sample, row in enumerate(orthonormal_rows(features)):
         column = features[:, sample]
         length = jnp.sum(row * column)
-        left = missing[:, sample] - jnp.sum(change * column, axis=1)
-        change = change + jnp.where(length > 0, left / jnp.where(length > 0, length, 1), 0)[:, None] * row
+        remainder = missing[:, sample] - jnp.sum(change * column, axis=1)
+        change = change + jnp.where(length > 0, remainder / jnp.where(length > 0, length, 1), 0)[:, None] * row
     return change
 
 

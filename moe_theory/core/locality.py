@@ -92,10 +92,10 @@ def charged(
     Raises: InvalidValueError unless there is one cost for each expert and the memory is like the one before. Also for a
         known cost that is NaN.
     """
-    given: Any = locality.cost(move, memory, arrival, params)
-    if not isinstance(given, tuple) or len(given) != 2:
+    cost: Any = locality.cost(move, memory, arrival, params)
+    if not isinstance(cost, tuple) or len(cost) != 2:
         raise InvalidValueError("the locality loss must give (costs, memory), a tuple of 2. Fix its cost.")
-    costs, after = given
+    costs, after = cost
     if jnp.shape(costs) != move.costs.shape:
         raise InvalidValueError(
             f"the locality loss gave costs of shape {jnp.shape(costs)}, not one an expert: {move.costs.shape}. Fix its "

@@ -30,8 +30,8 @@ class Shown:
 
     def __repr__(self) -> str:
         row = {name: " ".join(str(value).split()) for name, value in self.row().items() if value not in ("", None)}
-        first, *rest = row.items()
-        facts = [first[1], *(f"{name}: {words}" for name, words in rest)]
+        first, *values = row.items()
+        facts = [first[1], *(f"{name}: {words}" for name, words in values)]
         return f"<{type(self).__name__} {shortest(', '.join(facts))}>"
 
     def _repr_html_(self) -> str:
@@ -45,8 +45,8 @@ class Listing(list[Item]):
     """A list of objects with a `row`: an interpreter shows one line an item, and a notebook a table."""
 
     def __getitem__(self, key: Any) -> Any:
-        found = super().__getitem__(key)
-        return Listing(found) if isinstance(key, slice) else found
+        selection = super().__getitem__(key)
+        return Listing(selection) if isinstance(key, slice) else selection
 
     def to_frame(self) -> "pd.DataFrame":
         """Return a pandas DataFrame with one row an item.
@@ -59,7 +59,7 @@ class Listing(list[Item]):
         import pandas as pd
 
         items: list[Any] = [*self]
-        return pd.DataFrame([item.row() for item in items])
+        return pd.DataFrame([row.row() for row in items])
 
     def __repr__(self) -> str:
         lines = [f"{type(self).__name__} of {len(self)}", *map(repr, self[:MOST_LINES])]

@@ -285,8 +285,8 @@ def find_spec(module: str) -> importlib.machinery.ModuleSpec | None:
     return spec
 
 
-def undeclared(kind: str, name: str, known: Iterable[str], full: str = "") -> UnknownNameError:
-    """Return the error for a figure, statement or claim that is not among the `known` names.
+def undeclared(kind: str, name: str, names: Iterable[str], full: str = "") -> UnknownNameError:
+    """Return the error for a figure, statement or claim that is not among the `names`.
 
     It suggests the most similar name, or the file of that name that is not imported.
 
@@ -303,7 +303,7 @@ def undeclared(kind: str, name: str, known: Iterable[str], full: str = "") -> Un
             listed = "__init__.py" if kind == "figure" else "paper.toml, at its place in `order`"
             there = f"{folder}/{file}.py exists, and is not imported: name it in {folder}/{listed}."
             return UnknownNameError(f"unknown {kind} {shortened(name)}. {there}", kind)
-    return unknown_name(kind, name, known)
+    return unknown_name(kind, name, names)
 
 
 def find_paper(name: str) -> Paper:

@@ -138,13 +138,13 @@ def draws(
     dtype = jnp.result_type(float) if dtype is None else jnp.dtype(dtype)
     if dtype not in (jnp.float32, jnp.float64):
         raise TypeError(f"numbers of type {jnp.dtype(dtype)} are not drawn: ask for float32 or float64.")
-    each = jnp.dtype(dtype).itemsize // 4  # words a number
-    rows = [-(-each * count // 4) for count in (num_uniforms, num_normals + num_normals % 2)]
+    num_words = jnp.dtype(dtype).itemsize // 4  # words a number
+    rows = [-(-num_words * count // 4) for count in (num_uniforms, num_normals + num_normals % 2)]
     places = np.concatenate([*map(np.arange, rows)])
     words = threefry.stored_pairs(block(key, places, np.repeat([UNIFORMS, NORMALS], rows)))
     of_uniforms, of_normals = (
-        [[word[own] for word in words[start : start + each]] for start in range(0, 4, each)]
-        for own in (slice(rows[0]), slice(rows[0], None))
+        [[word[rows_of_part] for word in words[start : start + num_words]] for start in range(0, 4, num_words)]
+        for rows_of_part in (slice(rows[0]), slice(rows[0], None))
     )
     numbers = []
     for radial, angular in zip(of_normals[::2], of_normals[1::2], strict=True):

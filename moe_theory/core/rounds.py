@@ -59,7 +59,10 @@ def _block_length(number: int, longest: int = ROUNDS_AHEAD) -> int:
     """
     lengths = range(min(longest, number), longest // 2, -1) or (min(longest, number),)
     spare = {length: -(-number // length) * length - number for length in lengths}
-    return next((each for each in lengths if spare[each] <= MOST_SPARE * number), min(spare, key=spare.__getitem__))
+    return next(
+        (candidate for candidate in lengths if spare[candidate] <= MOST_SPARE * number),
+        min(spare, key=spare.__getitem__),
+    )
 
 
 def without_room(records: Any, blocks: Blocks, count: int, platform: str | None) -> Any:
@@ -108,8 +111,10 @@ def run_records(
 
     def play(carry: Any, draws: Any, start: Any, length: Any) -> Any:
         def one_round(number: Any, carry: Any) -> Any:
-            own = jax.tree.map(lambda leaf: jax.lax.dynamic_index_in_dim(leaf, start + number, keepdims=False), draws)
-            return machine.act(own, carry[0])
+            round_draws = jax.tree.map(
+                lambda leaf: jax.lax.dynamic_index_in_dim(leaf, start + number, keepdims=False), draws
+            )
+            return machine.act(round_draws, carry[0])
 
         return _repeat(length, one_round, carry)
 
@@ -165,8 +170,8 @@ def run_records(
             state, info = after_short_stride(draws, number, place, carry[0])
             return state, kept(carry[1], number * blocks.shared + place, state, info)
 
-        left = count - number * blocks.shared
-        return _repeat(1 if blocks.shared == 1 else jnp.minimum(blocks.shared, left), one_record, carry)
+        num_left = count - number * blocks.shared
+        return _repeat(1 if blocks.shared == 1 else jnp.minimum(blocks.shared, num_left), one_record, carry)
 
     shapes = jax.eval_shape(machine.record, state, machine.blank)
     records = jax.tree.map(lambda leaf: jnp.zeros((blocks.room, *leaf.shape), leaf.dtype), shapes)
@@ -179,8 +184,8 @@ def _stacked(times: int, body: Callable[[Any, Any], Any], state: Any) -> tuple[A
     """The state after `body` of 0, ..., times - 1, and what it gives beside, stacked."""
     if times > 1:
         return jax.lax.scan(body, state, jnp.arange(times))
-    state, given = body(state, 0)
-    return state, jax.tree.map(lambda leaf: leaf[None], given)
+    state, record = body(state, 0)
+    return state, jax.tree.map(lambda leaf: leaf[None], record)
 
 
 def _repeat(times: Any, body: Callable[[Any, Any], Any], carry: Any) -> Any:

@@ -362,7 +362,7 @@ def _projection_moments(num_features, num_samples):
     return rank / dimension, own_moment, rank * (dimension - rank) / denominator
 
 
-def _mean_sandwich(arrivals, matrix, own, spread):
+def _mean_sandwich(arrivals, matrix, own_weights, spread):
     """E[S A S] for a symmetric A."""
     identity = np.eye(len(matrix))
     trace = np.trace(matrix)
@@ -377,7 +377,7 @@ def _mean_sandwich(arrivals, matrix, own, spread):
     rotated = 2 * (product + product.T + free * matrix) + trace * mixed
     fourth = (axes.T * weights) @ axes + isotropic * identity + rotated  # E[(u'Au) u u']
     projected = matrix - along - along.T + fourth
-    return own * projected + spread * (projected_trace * identity - trace * arrivals.signal_outer + fourth)
+    return own_weights * projected + spread * (projected_trace * identity - trace * arrivals.signal_outer + fourth)
 
 
 def _coupling(units, vectors):

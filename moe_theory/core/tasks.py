@@ -171,11 +171,11 @@ def nan_unless(is_valid: Bool[Array, ""], numbers: PyTree) -> PyTree:
     return jax.tree.map(leaf_of, numbers)
 
 
-def streamed(given: Any, *names: str) -> tuple[Any, ...]:
+def streamed(stream: Any, *names: str) -> tuple[Any, ...]:
     """Return a stream's output after checks. Raises: InvalidValueError unless it is a tuple of these."""
-    if isinstance(given, Arrival) or not isinstance(given, tuple) or len(given) != len(names):
+    if isinstance(stream, Arrival) or not isinstance(stream, tuple) or len(stream) != len(names):
         raise InvalidValueError(f"the stream must give ({', '.join(names)}), a tuple of {len(names)}. Fix the stream.")
-    return given
+    return stream
 
 
 def make_arrival(units: Float[Array, "3"], normals: Float[Array, "d s-1"], pool: Pool, params: Any) -> Arrival:

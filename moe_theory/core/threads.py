@@ -22,7 +22,7 @@ def on_all_cores(function: Callable[[Any], Any], arguments: Iterable[Any]) -> li
     arguments = list(arguments)
     if len(arguments) < 2 or not _are_ours():
         return [function(argument) for argument in arguments]
-    futures = [_threads().submit(_done, function, each) for each in arguments]
+    futures = [_threads().submit(_done, function, value) for value in arguments]
     try:
         return [future.result() for future in futures]
     finally:

@@ -20,6 +20,6 @@ def _weighed(move: Move, memory: Baseline, arrival: Any, params: Params) -> tupl
 AGAINST_BASELINE = Locality(_weighed, repaired.init)  # as far as `Params.baseline_weight` has it
 
 
-def locality_of(dims: Dims, own: Locality | None, printed: Any) -> Any:
+def locality_of(dims: Dims, locality: Locality | None, printed: Any) -> Any:
     """The locality loss of a system: one of a user's own, or the printed one, with a baseline where there is room."""
-    return own or (AGAINST_BASELINE if dims.compares else printed)
+    return locality or (AGAINST_BASELINE if dims.compares else printed)

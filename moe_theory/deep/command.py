@@ -107,11 +107,11 @@ def deep(
                 )
         return report.presets() if data is None else report.folder_document(data)
 
-    chosen = judging.preset_for(preset, data)
-    folder = out or Path("runs/deep") / chosen.name
+    selected = judging.preset_for(preset, data)
+    folder = out or Path("runs/deep") / selected.name
     keep_programs()
     plan = judging.plan(
-        chosen,
+        selected,
         data,
         **sizes,
         reading=READING if reading is None else reading,

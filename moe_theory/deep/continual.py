@@ -216,13 +216,13 @@ def learn(
         scores = router(*given)
         return jnp.where(jnp.isnan(scores), -jnp.inf, scores)
 
-    about = {"router": ranked, "locality": baselines.locality_of(dims, locality, distance_moved), **parts}
-    after, routing, learned = advance(state, gate_input, arrival.perturbation, arrival, params, experts, **about)
+    keywords = {"router": ranked, "locality": baselines.locality_of(dims, locality, distance_moved), **parts}
+    after, routing, learned = advance(state, gate_input, arrival.perturbation, arrival, params, experts, **keywords)
     moved = jnp.sqrt(learned.squared_moves[0])
 
-    def rank(outputs: Float[Array, " M"], shown: Any) -> Float[Array, " M"]:
-        given: Any = params
-        return router(outputs, shown.perturbation, after, shown, given)
+    def rank(outputs: Float[Array, " M"], arrival: Any) -> Float[Array, " M"]:
+        options: Any = params
+        return router(outputs, arrival.perturbation, after, arrival, options)
 
     scores = evaluation.scores(after.past, after.tables, time)
     tested = evaluation.tested(after.tests, after.past, after.tables, after.gates, moments, time, arrival, params, rank)

@@ -268,12 +268,12 @@ def learn(
     flushed = _select(after.pending_server != FREE, after.pending_rows, after.tables)
     flushed = evaluation.scores(after.past, flushed, time)
 
-    def rank(outputs: Float[Array, " M"], shown: Arrival) -> Float[Array, " M"]:
-        return chosen(outputs, after, shown, params)
+    def rank(outputs: Float[Array, " M"], arrival: Arrival) -> Float[Array, " M"]:
+        return chosen(outputs, after, arrival, params)
 
     tested = evaluation.tested(after.tests, after.past, after.tables, after.gates, moments, time, arrival, params, rank)
-    found = scores, flushed, tested
-    scores, flushed, tested = jax.tree.map(lambda score: jnp.where(task.is_blind, jnp.nan, score), found)
+    results = scores, flushed, tested
+    scores, flushed, tested = jax.tree.map(lambda score: jnp.where(task.is_blind, jnp.nan, score), results)
     info = Info(
         task=arrival.task,
         expert=task.server,
@@ -305,9 +305,9 @@ def _check_policies(policies: tuple[Policy, ...], params: Params) -> None:
         )
 
 
-def _select(chosen: Bool[Array, " M"], rows: Tables, others: Tables) -> Tables:
-    """Leaves (M, K, n), from `rows` for the chosen servers and from `others` for all others."""
-    return Tables(*(jnp.where(chosen[:, None, None], new, old) for new, old in zip(rows, others, strict=True)))
+def _select(is_chosen: Bool[Array, " M"], rows: Tables, alternatives: Tables) -> Tables:
+    """Leaves (M, K, n), from `rows` for the chosen servers and from `alternatives` for all others."""
+    return Tables(*(jnp.where(is_chosen[:, None, None], new, old) for new, old in zip(rows, alternatives, strict=True)))
 
 
 def sent(

@@ -177,8 +177,8 @@ def tested(
 
     def picked(image: Float[Array, " p"], task: Int[Array, ""], rows: Int[Array, " n"]) -> Int[Array, ""]:
         outputs = gating.gate_outputs(gates, gate.gate_input(moments, image, params))
-        shown = arrival._replace(task=task, tests=rows, perturbation=jnp.zeros_like(arrival.perturbation))
-        expert, _, is_blind = gating.best_ranked(gating.scored(rank(outputs, shown), outputs), exists)
+        test_arrival = arrival._replace(task=task, tests=rows, perturbation=jnp.zeros_like(arrival.perturbation))
+        expert, _, is_blind = gating.best_ranked(gating.scored(rank(outputs, test_arrival), outputs), exists)
         return jnp.where(is_blind, NO_EXPERT, expert)
 
     def of_tasks(experts: Int[Array, " K"]) -> Float[Array, " K"]:
@@ -196,13 +196,13 @@ def tested(
         jnp.where(experts == NO_EXPERT, jnp.nan, _by_task(table, experts, past.tasks, past.tests)) for table in tables
     )
     count = jnp.sum(has_arrived)
-    found = Tested(
+    results = Tested(
         generalization_error_routed=_mean(errors, has_arrived, count),
         accuracy_routed=_mean(rates, has_arrived, count),
         task_accuracies=of_tasks(served),
         task_accuracies_routed=of_tasks(jax.vmap(picked)(tests.images, tasks, tests.rows)),
     )
-    return jax.tree.map(lambda score: jnp.where(time <= past.max_rounds, score, jnp.nan), found)
+    return jax.tree.map(lambda score: jnp.where(time <= past.max_rounds, score, jnp.nan), results)
 
 
 def _means(values: Float[Array, " T"], of_class: Bool[Array, "K T"]) -> Float[Array, " K"]:
@@ -217,8 +217,8 @@ def _by_task(
     return jnp.mean(jnp.take_along_axis(rows, tests, axis=1), axis=1)
 
 
-def _mean(values: Float[Array, " T"], chosen: Bool[Array, " T"], count: Int[Array, ""]) -> Float[Array, ""]:
-    return jnp.sum(jnp.where(chosen, values, 0)) / jnp.maximum(count, 1)
+def _mean(values: Float[Array, " T"], is_chosen: Bool[Array, " T"], count: Int[Array, ""]) -> Float[Array, ""]:
+    return jnp.sum(jnp.where(is_chosen, values, 0)) / jnp.maximum(count, 1)
 
 
 def with_rows(tables: Tables, expert: Int[Array, ""], rows: Tables) -> Tables:

@@ -34,20 +34,20 @@ REPLICATES = {"mlp": 256, "five-layer-small": 64, "resnet18-small": 64}
 
 
 def _on_digits(name: str) -> Experiment:
-    of = preset(name + SMALL)
+    small = preset(name + SMALL)
     return Experiment(
-        name=of.name,
-        dims=of.dims,
-        system=of.system(load_digits),
-        cells=of.cells(),
-        num_rounds=of.num_rounds,
+        name=small.name,
+        dims=small.dims,
+        system=small.system(load_digits),
+        cells=small.cells(),
+        num_rounds=small.num_rounds,
         record_every=1,
         observe=observe_info,
-        replicates=REPLICATES[of.dims.network],
+        replicates=REPLICATES[small.dims.network],
         tier="digits",
         keeps_state=False,
         data="digits",
-        width=None if of.dims.network == "mlp" else 1,  # convolutions gain nothing from batching
+        width=None if small.dims.network == "mlp" else 1,  # convolutions gain nothing from batching
     )
 
 
@@ -65,9 +65,9 @@ def claims_for(of: Preset, data: str) -> list[Claim]:
     """The claims about a preset's figure, to be judged on runs of the preset on a data set; none for other numbers of
     experts than the figure's, or other scales of the gate's input."""
     small = next((each.name for each in SMALL_PRESETS if figure_of(each) == figure_of(of)), None)
-    own = {"name": of.name, "dims": of.dims, "cells": of.cells(), "num_rounds": of.num_rounds, "data": data}
+    arguments = {"name": of.name, "dims": of.dims, "cells": of.cells(), "num_rounds": of.num_rounds, "data": data}
     return [
-        dataclasses.replace(claim, experiment=dataclasses.replace(claim.experiment, **own))
+        dataclasses.replace(claim, experiment=dataclasses.replace(claim.experiment, **arguments))
         for claim in select_claims(["deep"])
         if claim.experiment.name == small
     ]
@@ -89,7 +89,10 @@ def run_preset(preset: Preset, settings: Mapping[str, Mapping[str, Any]], setup:
             argument="num_rounds",
         )
     system = preset.system(load(preset.data))
-    cells = [Cell(name, system, setup.params(**own), length, 1, keeps_state=False) for name, own in settings.items()]
+    cells = [
+        Cell(name, system, setup.params(**overrides), length, 1, keeps_state=False)
+        for name, overrides in settings.items()
+    ]
     return run_cells(cells, setup.replicates, seed=setup.seed, width=1, progress=setup.progress, what=setup.name)
 
 

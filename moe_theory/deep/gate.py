@@ -38,10 +38,10 @@ Embed = Callable[[Num[Array, "s h w c"]], Float[Array, " p"]]  # a task's images
 def num_features(embed: Embed, pool: Pool, num_samples: int) -> int:
     """p, of what the gate reads. Raises: DeclarationError unless that is a vector of real numbers."""
     images = jax.ShapeDtypeStruct((num_samples, *pool.train.pixels.shape[1:]), pool.train.pixels.dtype)
-    found = jax.eval_shape(embed, images)
-    if getattr(found, "ndim", None) != 1 or not jnp.issubdtype(found.dtype, jnp.floating):
-        raise DeclarationError(f"embed gives {found}, not one vector of real numbers for a task's images. Change it.")
-    return found.shape[0]
+    shape = jax.eval_shape(embed, images)
+    if getattr(shape, "ndim", None) != 1 or not jnp.issubdtype(shape.dtype, jnp.floating):
+        raise DeclarationError(f"embed gives {shape}, not one vector of real numbers for a task's images. Change it.")
+    return shape.shape[0]
 
 
 def updated(before: ImageMoments, image: Float[Array, " p"], time: Int[Array, ""]) -> ImageMoments:

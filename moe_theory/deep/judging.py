@@ -182,11 +182,11 @@ def judge(
     return Judgement(plan, records, summarize(plan, records), Verdicts(report))
 
 
-def _numbers(name: str, given: Sequence[int] | None) -> tuple[int, ...] | None:
+def _numbers(name: str, numbers: Sequence[int] | None) -> tuple[int, ...] | None:
     try:
-        return None if given is None else tuple(given)
+        return None if numbers is None else tuple(numbers)
     except TypeError:
-        complaint = f"{name}={shortened(given)} must be a sequence of whole numbers, such as (1, 4)"
+        complaint = f"{name}={shortened(numbers)} must be a sequence of whole numbers, such as (1, 4)"
         raise InvalidValueError(f"{complaint}. Put it in brackets.") from None
 
 
@@ -202,11 +202,11 @@ def _tests(plan: Plan) -> list[SequentialTest]:
     ]
 
 
-def _has_decided(tests: list[SequentialTest], made: Runs) -> bool:
+def _has_decided(tests: list[SequentialTest], runs: Runs) -> bool:
     """Whether a look at these runs leaves no claim open; without claims nothing decides."""
     undecided = [test for test in tests if not test.has_ended]
     for test in undecided:
-        test.extend(made, {})
+        test.extend(runs, {})
         if not test.has_ended:
             test.look(test.count)
     return bool(tests) and all(test.has_ended for test in tests)

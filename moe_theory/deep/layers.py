@@ -59,8 +59,8 @@ def max_pool(images: Float[Array, "n h w c"], side: int = 2) -> Float[Array, "n 
             f"images of {height} x {width} pixels must be at least {side} x {side} for max pooling. Use "
             "larger images, or another network."
         )
-    whole = images[:, : rows * side, : columns * side]
-    return jnp.max(whole.reshape(n, rows, side, columns, side, channels), axis=(2, 4))
+    tiled = images[:, : rows * side, : columns * side]
+    return jnp.max(tiled.reshape(n, rows, side, columns, side, channels), axis=(2, 4))
 
 
 def _by_patches(images: Array, kernel: Array, stride: int, padding: tuple[int, int]) -> Array:

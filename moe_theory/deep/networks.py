@@ -130,16 +130,19 @@ def check(network: Network, shape: tuple[int, int, int], num_outputs: int) -> No
     images = jax.ShapeDtypeStruct((2, *shape), jnp.result_type(float))
     try:
         weights = jax.eval_shape(lambda: network.init(jax.random.key(0), shape, num_outputs))
-        found = jax.eval_shape(lambda weights, images: network.apply(weights, images, True)[0], weights, images).shape
+        output_shape = jax.eval_shape(
+            lambda weights, images: network.apply(weights, images, True)[0], weights, images
+        ).shape
     except InvalidValueError:
         raise  # which says what does not fit
     except Exception as failure:  # whatever a user's network raises
         raise DeclarationError(
             f"network {network.name} fails on images of shape {shape}: {described(failure)}. Change it."
         ) from failure
-    if found != (2, num_outputs):
+    if output_shape != (2, num_outputs):
         raise DeclarationError(
-            f"network {network.name} gives outputs of shape {found} of 2 images, not (2, {num_outputs}). Change it."
+            f"network {network.name} gives outputs of shape {output_shape} of 2 images, not (2, {num_outputs}). "
+            "Change it."
         )
 
 
@@ -227,9 +230,9 @@ def five_layer(name: str, channels: tuple[int, int], widths: tuple[int, int], wa
                 f"images of {height} x {width} pixels must be at least {_POOL_SIDE} x {_POOL_SIDE}: {name!r} pools "
                 "them. Use larger images, or another network."
             )
-        left = (height // _POOL_SIDE) * (width // _POOL_SIDE) * channels[1]
+        num_places = (height // _POOL_SIDE) * (width // _POOL_SIDE) * channels[1]
         kernels = [(_KERNEL_SIDE, _KERNEL_SIDE, num_channels, channels[0]), (_KERNEL_SIDE, _KERNEL_SIDE, *channels)]
-        return _drawn(key, [*kernels, *_dense_shapes(left, (*widths, num_outputs))])
+        return _drawn(key, [*kernels, *_dense_shapes(num_places, (*widths, num_outputs))])
 
     def apply(weights: Weights, images: Float[Array, "n h w c"], is_training: bool) -> tuple[Array, tuple[()]]:
         first, second, *dense = weights.params
@@ -305,8 +308,10 @@ def resnet(
         layers = [
             _Normed(kernel, Affine(jnp.ones(kernel.shape[-1]), jnp.zeros(kernel.shape[-1]))) for kernel in convolved
         ]
-        rest = iter(layers[1:])
-        blocks = tuple(_Block(next(rest), next(rest), next(rest) if stride != 1 else None) for stride in strides)
+        remaining = iter(layers[1:])
+        blocks = tuple(
+            _Block(next(remaining), next(remaining), next(remaining) if stride != 1 else None) for stride in strides
+        )
         statistics = tuple(normalization.begin(layer.kernel.shape[-1]) for layer in layers)
         params = _Params(layers[0], blocks, _Layer(last, jnp.zeros(num_outputs)))
         return Weights(params, statistics if jax.tree.leaves(statistics) else ())

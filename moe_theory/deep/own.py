@@ -55,11 +55,11 @@ def network_named(name: str | None) -> str | None:
     module, _, attribute = name.partition(":")
     sys.path.insert(0, os.getcwd())  # as `python -m` does
     try:
-        found = getattr(importlib.import_module(module), attribute)
+        network = getattr(importlib.import_module(module), attribute)
     except Exception as failure:  # whatever the user's module raises is reported in one line
         raise InvalidValueError(f"--network {name} cannot be imported: {described(failure)}") from failure
     finally:
         sys.path.pop(0)
-    if not isinstance(found, Network):
-        raise InvalidValueError(f"--network {name} is {described_type(found)}, no moe_theory.deep.networks.Network.")
-    return register(found).name
+    if not isinstance(network, Network):
+        raise InvalidValueError(f"--network {name} is {described_type(network)}, no moe_theory.deep.networks.Network.")
+    return register(network).name

@@ -103,15 +103,15 @@ def preset(name: str) -> Preset:
     return PRESETS[name]
 
 
-def on_data(name: str | None, found: Sequence[str] | None) -> Preset:
+def on_data(name: str | None, names: Sequence[str] | None) -> Preset:
     """The preset called `name`, on a data set that is found; without a name the first preset on one of these.
 
     Args:
-        found: names of data sets, the likeliest first; None or none at all leaves the preset's own.
+        names: names of data sets, the likeliest first; None or none at all leaves the preset's own.
     Raises: UnknownNameError for an unknown name; InvalidValueError where neither names a preset.
     """
     if name is None:
-        alike = [ALIKE.get(data, data) for data in found or ()]
+        alike = [ALIKE.get(data, data) for data in names or ()]
         name = next((one.name for one in _ALL if one.data in alike), None)
         if name is None:
             raise InvalidValueError(
@@ -119,10 +119,10 @@ def on_data(name: str | None, found: Sequence[str] | None) -> Preset:
                 "(--classes) the numbers of the classes that are tasks, such as 0,1, beside what you have typed."
             )
     named = preset(name)
-    if found is None:
+    if names is None:
         return named
     original = PRESETS.get(name.removesuffix(SMALL), named).data
-    return dataclasses.replace(named, data=original if original in found or not found else found[0])
+    return dataclasses.replace(named, data=original if original in names or not names else names[0])
 
 
 # Data sets that take the place of a paper's.

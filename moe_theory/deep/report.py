@@ -125,12 +125,12 @@ def tables(summary: Summary) -> list[Markup]:
         _differences(summary),
         [_measures(cell, is_routed=True) for cell in summary.cells],
     )
-    made = []
+    rows_of_tables = []
     for block in blocks:
         rows = [[cell.name, *row.values()] for cell, row in zip(summary.cells, block, strict=True)]
         titles = list(block[0])
-        made.append(table(("cell", *titles), rows, titles))
-    return made
+        rows_of_tables.append(table(("cell", *titles), rows, titles))
+    return rows_of_tables
 
 
 def _measures(cell: CellSummary, is_routed: bool) -> dict[str, str]:

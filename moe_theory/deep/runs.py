@@ -304,11 +304,11 @@ class _Shared:
         return state._replace(pool=self.pool), jax.device_get(records)
 
 
-def _require_finite(piece: Any, done: int, cell: str, replicate: int, params: Params) -> None:
+def _require_finite(piece: Any, num_rounds: int, cell: str, replicate: int, params: Params) -> None:
     """Stop a run whose experts diverge at the first round that shows it."""
     if not np.all(finite := np.isfinite(piece.locality)):
         raise InvalidValueError(
-            f"{cell}, seed {replicate}: experts diverge in round {done + int(np.argmin(finite)) + 1}, at "
+            f"{cell}, seed {replicate}: experts diverge in round {num_rounds + int(np.argmin(finite)) + 1}, at "
             f"expert_rate={float(params.expert_rate):g}. Set a smaller one, such as --set "
             f"expert_rate={float(params.expert_rate) / 2:g} --set final_rate={float(params.final_rate) / 2:g}."
         )

@@ -95,11 +95,11 @@ def has_router(preset: Preset, params: Params) -> bool:
 
 
 def baseline_of(preset: Preset, cell: str) -> str | None:
-    own = preset.cells()[cell]
+    params = preset.cells()[cell]
     if preset.paper == EDGE:
-        name = server_cell(own["num_experts"])
+        name = server_cell(params["num_experts"])
     else:
-        name = expert_cell(preset.experts[0], gate_scale=own["gate_scale"] if preset.scales else None)
+        name = expert_cell(preset.experts[0], gate_scale=params["gate_scale"] if preset.scales else None)
     return None if name == cell else name
 
 
@@ -141,5 +141,5 @@ def _mean(values: np.ndarray) -> Float[np.ndarray, " B"]:
 
 
 def _estimate(values: np.ndarray) -> Estimate:
-    found = across_replicates(values.astype(float)[None])
-    return Estimate(float(found["mean"][0]), float(found["error"][0]))
+    estimate = across_replicates(values.astype(float)[None])
+    return Estimate(float(estimate["mean"][0]), float(estimate["error"][0]))

@@ -411,8 +411,8 @@ def _check_round(
     shapes |= dict.fromkeys(("transfer_delay", "distance", "perturbation", "uniform"), (max_experts,))
     for name, shape in shapes.items():
         if np.shape(getattr(arrival, name)) != shape:
-            found = np.shape(getattr(arrival, name))
-            raise InvalidValueError(f"{name} of shape {found} must be {shape}. Change the arrival's {name}.")
+            actual = np.shape(getattr(arrival, name))
+            raise InvalidValueError(f"{name} of shape {actual} must be {shape}. Change the arrival's {name}.")
     has_own_parts = fit is not minimum_norm or locality is not None or arrival.targets is not None
     if state.refit is not None and has_own_parts:
         raise InvalidValueError(

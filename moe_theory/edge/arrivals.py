@@ -95,12 +95,12 @@ def draw_pool(key: Key[Array, ""], dims: Dims, params: Params) -> Pool:
     """
     dtype = jnp.result_type(float)
     shape = (2, dims.num_tasks, dims.num_features)
-    centres, others = random.normals(key, math.prod(shape), dtype).reshape(shape)
+    centres, offsets = random.normals(key, math.prod(shape), dtype).reshape(shape)
     scale = jnp.asarray(params.truth_scale, dtype)
     truths = jnp.where(jnp.asarray(params.scale_is_variance, bool), jnp.sqrt(scale), scale) * centres
-    bounded = others / jnp.max(jnp.abs(others), axis=1, keepdims=True)
+    bounded = offsets / jnp.max(jnp.abs(offsets), axis=1, keepdims=True)
     law = jnp.asarray(params.signal_law)
-    directions = jnp.where(law == ORTHOGONAL, orthonormal(others), jnp.where(law == INDEPENDENT, bounded, truths))
+    directions = jnp.where(law == ORTHOGONAL, orthonormal(offsets), jnp.where(law == INDEPENDENT, bounded, truths))
     return Pool(truths=truths, signals=params.signal_scale * directions, clusters=jnp.arange(dims.num_tasks))
 
 

@@ -112,8 +112,8 @@ def by_loads(
         )
     xp = array_namespace(errors, loads)
     indices = loads.astype(int)
-    known = xp.asarray(errors)[xp.minimum(indices, len(errors) - 1)]
-    means = xp.where(indices < len(errors), known, xp.nan)
+    padded = xp.asarray(errors)[xp.minimum(indices, len(errors) - 1)]
+    means = xp.where(indices < len(errors), padded, xp.nan)
     return xp.sum(loads * means, axis=-1) / xp.maximum(xp.sum(loads, axis=-1), 1)
 
 

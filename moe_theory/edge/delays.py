@@ -69,9 +69,9 @@ def by_distance(trip: Trip, params: Params) -> Int[Array, " M"]:
     An uplink's duration is its distance times an exponential variable of mean 1: the channel fades.
     """
     is_nearest = jnp.arange(trip.positions.shape[0]) == trip.nearest
-    entry = jnp.sum(jnp.where(is_nearest[:, None], trip.positions, 0), axis=0)
+    position = jnp.sum(jnp.where(is_nearest[:, None], trip.positions, 0), axis=0)
     to_nearest = jnp.sum(jnp.where(is_nearest, trip.distance, 0))
-    onwards = jnp.sqrt(jnp.sum(jnp.square(trip.positions - entry[None, :]), axis=1))
+    onwards = jnp.sqrt(jnp.sum(jnp.square(trip.positions - position[None, :]), axis=1))
     rounds = params.uplink_delay * to_nearest * trip.uplink + params.fibre_delay * onwards
     return jnp.clip(jnp.rint(jnp.minimum(rounds, 2.0**30)).astype(jnp.int32), trip.least, trip.most)
 

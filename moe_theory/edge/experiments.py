@@ -249,10 +249,10 @@ def quiet_limit(setting: Mapping[str, Any]) -> Experiment:
     return _over_scales("limit-quiet", QUIET_SCALES, setting, quiet_limit, noise_scale=QUIET, min_strength=1.0)
 
 
-def _over_scales(name, scales, setting, of, **changes) -> Experiment:
+def _over_scales(name, scales, setting, build, **changes) -> Experiment:
     number = setting.get("servers") or SMALL_EXPERTS
     cells = {f"sigma_0 = {scale:.2g}": _small(number, scale, scale**0.5) | changes for scale in scales}
-    return _with_servers(_limit(name, small_dims(number, 10, 7), cells, observe_limit), number, of)
+    return _with_servers(_limit(name, small_dims(number, 10, 7), cells, observe_limit), number, build)
 
 
 def rate_limit(setting: Mapping[str, Any]) -> Experiment:
@@ -262,14 +262,14 @@ def rate_limit(setting: Mapping[str, Any]) -> Experiment:
     return _with_servers(_limit("limit-rate", small_dims(number, 10, 7), cells, observe_steps), number, rate_limit)
 
 
-def _with_servers(made: Experiment, number: int, of: Callable[..., Experiment]) -> Experiment:
+def _with_servers(experiment: Experiment, number: int, build: Callable[..., Experiment]) -> Experiment:
     """Return an experiment with its equal servers, or with another number of servers, of which the first is slow."""
-    made = dataclasses.replace(made, of=of)
+    experiment = dataclasses.replace(experiment, of=build)
     if number == SMALL_EXPERTS:
-        return made
-    wide = dataclasses.replace(made.dims, max_delay=SMALL_DELAY - 1 + SLOWEST)
-    slow = {name: {**overrides, "max_execution_delay": SLOWEST} for name, overrides in made.cells.items()}
-    return dataclasses.replace(made, dims=wide, system=system(wide, execution=one_slow), cells=slow)
+        return experiment
+    wide = dataclasses.replace(experiment.dims, max_delay=SMALL_DELAY - 1 + SLOWEST)
+    slow = {name: {**overrides, "max_execution_delay": SLOWEST} for name, overrides in experiment.cells.items()}
+    return dataclasses.replace(experiment, dims=wide, system=system(wide, execution=one_slow), cells=slow)
 
 
 LIMIT = limit({})

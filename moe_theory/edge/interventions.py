@@ -59,7 +59,7 @@ def variant(
     selection: Selection, name: str, changes: Callable[[float], Mapping[str, Any]] = lambda scale: {}, **about: Any
 ) -> Selection:
     """Return a selection of a limit's runs with parameters changed by sigma_0, and with other fields."""
-    cells = {cell: {**own, **changes(own["truth_scale"])} for cell, own in selection.experiment.cells.items()}
+    cells = {cell: {**params, **changes(params["truth_scale"])} for cell, params in selection.experiment.cells.items()}
     changed = dataclasses.replace(selection.experiment, name=name, cells=cells, tier=TIER, **about)
     return dataclasses.replace(selection, experiment=changed)
 

@@ -210,15 +210,15 @@ def gate_drive(params: Params, num_features: int) -> float:
         1.0
     """
     deviation = math.sqrt(params.truth_scale) if params.scale_is_variance else float(params.truth_scale)
-    entry = math.hypot(deviation, float(params.cluster_spread))
+    signal_deviation = math.hypot(deviation, float(params.cluster_spread))
     square_norms = {
-        PROPORTIONAL: lambda: num_features * entry**2,
+        PROPORTIONAL: lambda: num_features * signal_deviation**2,
         ORTHOGONAL: lambda: 1.0,
         INDEPENDENT: lambda: _mean_square_bounded(num_features),
     }
     square_signal = float(params.signal_scale) ** 2 * square_norms[int(params.signal_law)]()
     strength_squared = mean_square_strength(float(params.min_strength), float(params.max_strength))
-    drive = params.learning_rate * mean_norm(entry, num_features) * square_signal * strength_squared
+    drive = params.learning_rate * mean_norm(signal_deviation, num_features) * square_signal * strength_squared
     return float(drive / params.num_experts)
 
 

@@ -92,21 +92,21 @@ def due(state: Any, params: Any, servers: Servers) -> tuple[Any, Bool[Array, " S
     Source: Eqs. (9)-(13), (24)-(26) of `edge`.
     """
     time = state.round + 1
-    done = (state.pending_server != FREE) & (state.pending_until <= time)
-    completed, change_norms = servers.complete(state, done)
+    is_due = (state.pending_server != FREE) & (state.pending_until <= time)
+    completed, change_norms = servers.complete(state, is_due)
     costs = change_norms
     if servers.locality is not None:
-        costs, completed = _charged(servers.locality, completed, done, change_norms, params)
+        costs, completed = _charged(servers.locality, completed, is_due, change_norms, params)
     gradient = servers.gradient(costs[:, None] * state.pending_slopes, state.pending_input)
     is_immediate = jnp.asarray(params.gate_lag) == 0
     step = state.gate_step + jnp.where(is_immediate, gradient, 0)
     ready = completed._replace(
         gates=state.gates - params.learning_rate * step,
         gate_step=jnp.where(is_immediate, 0, gradient),
-        pending_server=jnp.where(done, FREE, state.pending_server),
+        pending_server=jnp.where(is_due, FREE, state.pending_server),
         round=time,
     )
-    return ready, done, change_norms
+    return ready, is_due, change_norms
 
 
 def _charged(

@@ -230,9 +230,9 @@ def theorem_1(
     """
     xp = array_namespace(*pool_gaps, ratio, loads, explored_loads, round)
     round = one_expert_a_round(loads, round)
-    kept = power(ratio, loads - explored_loads) * power_complement(ratio, explored_loads)
+    share = power(ratio, loads - explored_loads) * power_complement(ratio, explored_loads)
     unlearned = xp.sum(loads * power(ratio, loads), axis=-1) * pool_gaps.truth_norm
-    return (unlearned + xp.sum(loads * kept, axis=-1) * pool_gaps.task_gap) / round + floor
+    return (unlearned + xp.sum(loads * share, axis=-1) * pool_gaps.task_gap) / round + floor
 
 
 def _binomial_tail(counts, num_rounds, num_tasks):

@@ -370,11 +370,11 @@ def _check_numbers(setting: Setting) -> None:
 def _check_classes(setting: Setting) -> None:
     if setting.router not in ROUTERS:
         raise unknown_name("router", setting.router, ROUTERS)
-    known = [name for name in ("expert_widths", "rademacher") if getattr(setting, name)]
-    known += ["router"] if setting.router != LINEAR else []
-    if setting.num_weights is not None and known:
+    names = [name for name in ("expert_widths", "rademacher") if getattr(setting, name)]
+    names += ["router"] if setting.router != LINEAR else []
+    if setting.num_weights is not None and names:
         raise InvalidValueError(
-            f"num_weights is for a classifier of which nothing else is known, not even {known[0]}. Drop one of both."
+            f"num_weights is for a classifier of which nothing else is known, not even {names[0]}. Drop one of both."
         )
     if setting.rademacher is not None and setting.expert_widths:
         raise InvalidValueError("rademacher stands in for what follows from expert_widths. Drop one of both.")

@@ -102,12 +102,14 @@ def bound(
         "num_weights": num_weights,
         "bits": bits,
     }
-    given = {name: value for name, value in fields.items() if value is not None}
+    arguments = {name: value for name, value in fields.items() if value is not None}
     with _options_in_messages(option_names(bound)):
-        stored, file_notes = from_files.fields(checkpoint, num_errors, given)
-        setting = calculator.setting_of(**(given | stored))
+        stored, file_notes = from_files.fields(checkpoint, num_errors, arguments)
+        setting = calculator.setting_of(**(arguments | stored))
         bounds = calculator.calculate(setting)
-    notes = [] if "num_samples" in given else [f"m = {calculator.Setting.num_samples:,} is the default of --samples."]
+    notes = (
+        [] if "num_samples" in arguments else [f"m = {calculator.Setting.num_samples:,} is the default of --samples."]
+    )
     if setting.num_weights is not None and "num_experts" not in stored:
         notes.append("T, k and d play no part in bounds on weights of which nothing else is known.")
     notes += file_notes

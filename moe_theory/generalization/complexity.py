@@ -95,14 +95,14 @@ def natarajan(
         raise unknown_name("router", router, ROUTERS)
     if reading not in READINGS:
         raise unknown_name("reading", reading, READINGS)
-    whole = reading == "router-dimension"
+    is_of_outputs = reading == "router-dimension"
     require_active(num_experts, num_active)
     require(Count, num_features=num_features)
-    has_one_label = num_experts == 1 or (num_active == num_experts and not whole)
+    has_one_label = num_experts == 1 or (num_active == num_experts and not is_of_outputs)
     if router == "fixed" or has_one_label:
         return 0.0
     if router == "free":
-        labels, way_out = ("gates", "") if whole else ("masks", ", or num_active = num_experts")
+        labels, way_out = ("gates", "") if is_of_outputs else ("masks", ", or num_active = num_experts")
         raise InvalidValueError(
             f"reading={reading!r} gives router='free' no finite d_N: it can give any {labels} to any number of inputs. "
             f"Choose a smaller class of routers{way_out}.",

@@ -362,8 +362,8 @@ def covering(
     if largest == 0:
         return float(_spread(0.0, num_samples, delta))
     bounds = tuple(np.log(EPSILONS))
-    found = scipy.optimize.minimize_scalar(value, bounds=bounds, method="bounded", options={"xatol": 1e-6})
-    return float(min(found.fun, value(bounds[0]), value(bounds[1])))  # a bound at every eps
+    minimum = scipy.optimize.minimize_scalar(value, bounds=bounds, method="bounded", options={"xatol": 1e-6})
+    return float(min(minimum.fun, value(bounds[0]), value(bounds[1])))  # a bound at every eps
 
 
 class LinearBounds(NamedTuple):

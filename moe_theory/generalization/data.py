@@ -63,9 +63,9 @@ def draw_sample(
         flip = jnp.asarray(0.5, dtype)
     else:
         inputs = population(dims, data)
-        chosen = jax.random.randint(feature_key, (size,), 0, inputs.shape[0], jnp.int32)
-        features = jnp.asarray(inputs, dtype)[chosen]
-        clean = teacher_labels(teacher, features) if data == TEACHER else jnp.asarray(_digits()[1], dtype)[chosen]
+        indices = jax.random.randint(feature_key, (size,), 0, inputs.shape[0], jnp.int32)
+        features = jnp.asarray(inputs, dtype)[indices]
+        clean = teacher_labels(teacher, features) if data == TEACHER else jnp.asarray(_digits()[1], dtype)[indices]
         flip = jnp.asarray(params.label_noise, dtype)
     labels = jnp.where(jax.random.uniform(label_key, (size,), dtype) < flip, -clean, clean)
     is_drawn = jnp.arange(size, dtype=jnp.int32) < params.num_samples
@@ -79,8 +79,8 @@ def population(dims: Dims, data: str) -> np.ndarray:
 
 def draw_teacher(key: Key[Array, ""], dims: Dims) -> ClassifierWeights:
     """A sparse MoE of `TEACHER_EXPERTS` linear experts, one of them active, whose sign labels inputs."""
-    own = Dims(TEACHER_EXPERTS, dims.num_features, 1)
-    return model.draw_weights(key, own, Params(TEACHER_EXPERTS, 1, 1, router_norm=TEACHER_NORM))
+    teacher_dims = Dims(TEACHER_EXPERTS, dims.num_features, 1)
+    return model.draw_weights(key, teacher_dims, Params(TEACHER_EXPERTS, 1, 1, router_norm=TEACHER_NORM))
 
 
 def teacher_labels(teacher: ClassifierWeights | None, features: Float[Array, "m d"]) -> Float[Array, " m"]:

@@ -293,7 +293,7 @@ def learned_gap(num_experts: int, num_samples: float, share: float = 1.0) -> flo
 
 
 def best_gaps(
-    settings: Mapping[str, tuple[Dims, Any]], num_steps: int, replicates: int, seed: int, progress: Progress, what: str
+    settings: Mapping[str, tuple[Dims, Any]], num_steps: int, replicates: int, seed: int, progress: Progress, words: str
 ) -> dict[str, Float[np.ndarray, " B"]]:
     """Lower estimates of the largest gap of a class: the best of its fits to random labels, which cannot be learned.
 
@@ -317,7 +317,7 @@ def best_gaps(
         for name, (dims, params) in settings.items()
     ]
     width = max(1, min(8, replicates))  # chunks are padded, and replicates few
-    runs = run_cells(parts, replicates, seed=seed, width=width, progress=progress, what=what)
+    runs = run_cells(parts, replicates, seed=seed, width=width, progress=progress, what=words)
     return {name: run.records.astype(np.float64).max(axis=0) for name, run in runs.items()}
 
 

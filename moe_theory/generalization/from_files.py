@@ -73,8 +73,8 @@ def fields(
 
 def _sizes(num_weights: int, num_bits: int) -> dict[str, Any]:
     """Return fields for weights of as many bits each, or on average."""
-    bits, rest = divmod(num_bits, num_weights)
-    if rest or not bits:
+    bits, remainder = divmod(num_bits, num_weights)
+    if remainder or not bits:
         return {"num_weights": num_weights, "num_bits": num_bits}
     return {"num_weights": num_weights, "bits": bits}
 
@@ -96,11 +96,11 @@ def _trained(
             raise InvalidValueError(f"--errors {num_errors} must be from 0 to --samples {num_samples}. Change one.")
         training_error = num_errors / max(num_samples, 1)
     model = certificate.code_of(checkpoint)
-    given = {"code_bits": model.num_bits, "training_error": training_error}
+    fields = {"code_bits": model.num_bits, "training_error": training_error}
     if not values.keys() - {"num_samples", "delta", "bits", "training_error"}:
         num_bits = values["bits"] * model.num_weights if "bits" in values else model.stored_bits
-        given |= _sizes(model.num_weights, num_bits)
-    return given, [
+        fields |= _sizes(model.num_weights, num_bits)
+    return fields, [
         f"{checkpoint}: {model.num_weights:,} weights, {model.stored_bits:,} bits as stored and {model.num_bits:,} as "
         f"coded; training error {training_error:.4g} of {num_samples:,} samples."
     ]

@@ -330,10 +330,10 @@ def function_classes(dims: Dims) -> System:
         every = jnp.stack([values, ghosts, values - ghosts, losses])
         scores = jnp.einsum("sm,ctkm->cstk", signs.astype(values.dtype), every) / samples
         scores = jnp.max(jnp.where(exists, scores, -jnp.inf), axis=3)  # (classes, signs, masks)
-        own, ghost, swapped, composed = jnp.mean(jnp.max(scores, axis=2), axis=1)
+        plain, ghost, swapped, composed = jnp.mean(jnp.max(scores, axis=2), axis=1)
         mixtures, vertex = _mixtures(weights, signs, values, exists)
         return Complexities(
-            complexity=own,
+            complexity=plain,
             ghost_complexity=ghost,
             swapped=swapped,
             composed=composed,
@@ -536,8 +536,8 @@ def _mixtures(
     weights = weights / jnp.sum(weights, axis=1, keepdims=True)
     best = jnp.argmax(jnp.where(exists, table @ functions.T, -jnp.inf), axis=1)
     vertices = (best[:, None] == jnp.arange(len(functions))).astype(values.dtype)
-    drawn = jnp.max(table @ (weights @ functions).T, axis=1)
-    return jnp.mean(drawn), jnp.mean(jnp.sum(table * (vertices @ functions), axis=1))
+    suprema = jnp.max(table @ (weights @ functions).T, axis=1)
+    return jnp.mean(suprema), jnp.mean(jnp.sum(table * (vertices @ functions), axis=1))
 
 
 def _mask_labels(outputs: Float[Array, "n L"], params: Params) -> Int[Array, " n"]:

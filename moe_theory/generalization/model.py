@@ -205,8 +205,8 @@ def masks(logits: Float[Array, "m M"], num_active: Int[Scalar, ""], num_experts:
     ranked = jnp.where(exists, logits, -jnp.inf)
     rank = jnp.zeros(logits.shape, jnp.int32)
     for rival in range(logits.shape[1]):
-        other = ranked[:, rival : rival + 1]
-        precedes = (other > ranked) | ((other == ranked) & (rival < indices))
+        rival_index = ranked[:, rival : rival + 1]
+        precedes = (rival_index > ranked) | ((rival_index == ranked) & (rival < indices))
         rank = rank + precedes.astype(jnp.int32)
     return stored((rank < num_active) & exists)
 

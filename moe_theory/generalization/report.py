@@ -174,14 +174,14 @@ def _body(setting: Setting, bounds: Sequence[EvaluatedBound], notes: Sequence[st
         for bound in bounds
     ]
     is_any = setting.experts == calculator.ANY
-    known = {
+    facts = {
         "experts": setting.experts,
         "router": setting.router_kind,
         "rademacher": None if is_any else calculator.rademacher(setting, setting.num_samples),
         "stored_weights": setting.stored_weights,
         "stored_bits": setting.stored_bits,
     }
-    return {"setting": dataclasses.asdict(setting), "known": known, "notes": notes, "bounds": rows}
+    return {"setting": dataclasses.asdict(setting), "known": facts, "notes": notes, "bounds": rows}
 
 
 def status(bound: EvaluatedBound) -> str:

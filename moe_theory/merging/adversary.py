@@ -114,5 +114,5 @@ def _slot(key: Key[Array, ""], state: State, params: Params) -> tuple[State, Inf
         cumulative_discretization=total,
         left_out=tree.left_out,
     )
-    rest = (total - state.discretization) - term
-    return state._replace(tree=tree, discretization=total, rest=rest, round=state.round + 1), info
+    remainder = (total - state.discretization) - term
+    return state._replace(tree=tree, discretization=total, rest=remainder, round=state.round + 1), info

@@ -137,10 +137,10 @@ class Timer:
         )
 
 
-def _compiled(made: dict[int, Any], function: Callable[..., Any], arguments: tuple[Any, ...]) -> Program:
-    if id(function) not in made:
-        made[id(function)] = jax.jit(function).lower(*arguments).compile(faults.avoiding())
-    return Program(made[id(function)], arguments)
+def _compiled(programs: dict[int, Any], function: Callable[..., Any], arguments: tuple[Any, ...]) -> Program:
+    if id(function) not in programs:
+        programs[id(function)] = jax.jit(function).lower(*arguments).compile(faults.avoiding())
+    return Program(programs[id(function)], arguments)
 
 
 def interleaved(
@@ -216,14 +216,14 @@ def latencies(methods: Sequence[str], setting: Recipe) -> Measure:
     timed = tuple(dict.fromkeys([MERGED, *methods]))
 
     def measure(cells: Sequence[Cell], first: int, count: int, seed: int) -> Runs:
-        found = {}
+        rows = {}
         for cell in cells:
             timer = _timer(timed, setting, int(cell.params.slot_size))
             with on_one_core():
                 table = timer.measure(count, _order(seed, first), time.process_time)
             records = {name: _costs_of(table.sel(approach=name)) for name in timed}
-            found[cell.name] = _run(cell, first, count, records)
-        return found
+            rows[cell.name] = _run(cell, first, count, records)
+        return rows
 
     return measure
 
@@ -238,7 +238,7 @@ def step_times(methods: Sequence[str], setting: Recipe) -> Measure:
     timed = tuple(methods)
 
     def measure(cells: Sequence[Cell], first: int, count: int, seed: int) -> Runs:
-        found = {}
+        rows = {}
         for cell in cells:
             programs = _step_programs(timed, setting, int(cell.params.slot_size))
             with on_one_core():
@@ -247,8 +247,8 @@ def step_times(methods: Sequence[str], setting: Recipe) -> Measure:
                 name: StepCosts(seconds[None, :, place], np.full((1, count), float(programs[place].peak_bytes)))
                 for place, name in enumerate(timed)
             }
-            found[cell.name] = _run(cell, first, count, records)
-        return found
+            rows[cell.name] = _run(cell, first, count, records)
+        return rows
 
     return measure
 

@@ -354,7 +354,7 @@ def _check(dims: Dims, params: Params, num_experts: int, num_tasks: int, max_slo
 
 
 def slot_accuracies(
-    dims: Dims, chosen: Mapping[str, tuple[str, str]], slot_size: int, num_last: int, setting: Recipe
+    dims: Dims, methods_of: Mapping[str, tuple[str, str]], slot_size: int, num_last: int, setting: Recipe
 ) -> Measure:
     """Return slots of the trained model as an experiment on accuracies.
 
@@ -363,21 +363,21 @@ def slot_accuracies(
     mixes. Records are `SlotAccuracy`, of all slots for policies and of the last `num_last` slots for methods.
 
     Args:
-        chosen: cell -> policy and monitor; other cells are named after methods.
+        methods_of: cell -> policy and monitor; other cells are named after methods.
     """
 
     def measure(cells: Sequence[Cell], first: int, count: int, seed: int) -> Runs:
         reward = _reward(setting, slot_size)
         by_policy = [
-            dataclasses.replace(cell, system=system(dims, reward, *chosen[cell.name]))
+            dataclasses.replace(cell, system=system(dims, reward, *methods_of[cell.name]))
             for cell in cells
-            if cell.name in chosen
+            if cell.name in methods_of
         ]
         any_policy = by_policy or [dataclasses.replace(cells[0], system=system(dims, reward, "average"))]
         runs = dict(run_cells(any_policy, count, first=first, seed=seed))
         mixes = np.moveaxis(np.asarray(next(iter(runs.values())).records.mix), -1, 0)[:, -num_last:]  # (B, num_last, V)
         for cell in cells:
-            if cell.name not in chosen:
+            if cell.name not in methods_of:
                 runs[cell.name] = _serve_cell(cell, mixes, setting, slot_size, first, count, seed)
         return {cell.name: runs[cell.name] for cell in cells}
 

@@ -433,13 +433,13 @@ def final_accuracy(run: Run) -> Float[np.ndarray, " B"]:
     return recorded(run, "accuracy")[-LAST_SLOTS:].mean(axis=0)
 
 
-def is_faster(run: Run, method: str, rival: str, share: float, what: str = "serving") -> Bool[np.ndarray, " B"]:
+def is_faster(run: Run, method: str, rival: str, share: float, field: str = "serving") -> Bool[np.ndarray, " B"]:
     """Return whether a method takes at most `share` of a rival's time, by repetition.
 
-    The time is that of serving a batch, unless `what` names another cost.
+    The time is that of serving a batch, unless `field` names another cost.
     """
-    mine, other = (np.asarray(getattr(run.records[name], what)[0], np.float64) for name in (method, rival))
-    return mine <= share * other
+    mine, rival_times = (np.asarray(getattr(run.records[name], field)[0], np.float64) for name in (method, rival))
+    return mine <= share * rival_times
 
 
 def exponent_over_log(values: Float[np.ndarray, "V B"], slots: Sequence[int]) -> Float[np.ndarray, " B"]:
@@ -458,7 +458,7 @@ def increases(values: Sequence[np.ndarray]) -> Bool[np.ndarray, "V B"]:
     A claim that this holds in most replicates is a sign test. Regrets and accuracies of 64 replicates are too skewed
     for an interval of their mean at the error level of a report.
     """
-    return np.stack([one < other for one, other in itertools.pairwise(values)])
+    return np.stack([one < following for one, following in itertools.pairwise(values)])
 
 
 # What statements suppose.

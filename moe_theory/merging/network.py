@@ -76,18 +76,18 @@ def factors(
     weights: NetworkWeights, points: Float[Array, "C K"], mix: Float[Array, " V"]
 ) -> tuple[Float[Array, " C"], Factors]:
     """Return psi' f(x, theta), and its gradient g(x, theta) in factors."""
-    given, values = _forward(weights, points)
+    inputs, values = _forward(weights, points)
     passed = math.sqrt(weights.layers[-1].shape[1]) * jnp.broadcast_to(mix, values.shape).astype(values.dtype)
     outer = [passed]
-    for layer, activations in zip(reversed(weights.layers[1:]), reversed(given[1:]), strict=True):
+    for layer, activations in zip(reversed(weights.layers[1:]), reversed(inputs[1:]), strict=True):
         passed = jnp.where(activations > 0, jnp.matmul(passed, layer, precision="highest"), 0)
         outer.append(passed)
-    return jnp.sum(values * mix, axis=-1), Factors(tuple(reversed(outer)), tuple(given))
+    return jnp.sum(values * mix, axis=-1), Factors(tuple(reversed(outer)), tuple(inputs))
 
 
-def gradient(of: Factors) -> Float[Array, "C p"]:
+def gradient(factors: Factors) -> Float[Array, "C p"]:
     """Return the gradients as vectors, layer by layer in row-major order."""
-    parts = (outer[..., :, None] * inner[..., None, :] for outer, inner in zip(*of, strict=True))
+    parts = (outer[..., :, None] * inner[..., None, :] for outer, inner in zip(*factors, strict=True))
     return jnp.concatenate([part.reshape(*part.shape[:-2], -1) for part in parts], axis=-1)
 
 
@@ -117,22 +117,22 @@ def kernel(one: Factors, other: Factors) -> Float[Array, "N C"]:
     return sum(terms[1:], terms[0])
 
 
-def squared_length(of: Factors) -> Float[Array, " C"]:
+def squared_length(factors: Factors) -> Float[Array, " C"]:
     """Return |g|^2 of each gradient, the diagonal of `kernel`."""
     terms = [
         jnp.sum(jnp.square(outer), axis=-1) * jnp.sum(jnp.square(inner), axis=-1)
-        for outer, inner in zip(*of, strict=True)
+        for outer, inner in zip(*factors, strict=True)
     ]
     return sum(terms[1:], terms[0])
 
 
 def _forward(weights: NetworkWeights, points: Float[Array, "C K"]) -> tuple[list[Array], Float[Array, "C V"]]:
     """The input of each layer, and f."""
-    given = [points]
+    inputs = [points]
     for layer in weights.layers[:-1]:
-        given.append(jax.nn.relu(jnp.matmul(given[-1], layer.T, precision="highest")))
+        inputs.append(jax.nn.relu(jnp.matmul(inputs[-1], layer.T, precision="highest")))
     last = weights.layers[-1]
-    return given, math.sqrt(last.shape[1]) * jnp.matmul(given[-1], last.T, precision="highest")
+    return inputs, math.sqrt(last.shape[1]) * jnp.matmul(inputs[-1], last.T, precision="highest")
 
 
 ARMS_A_BLOCK = 128  # gradients are summed over the blocks of arms seen so far
@@ -246,14 +246,14 @@ def _squares_gradient(
     weights: NetworkWeights, points: Float[Array, "A K"], counts: Int[Array, "A V"], means: Float[Array, "A V"]
 ) -> NetworkWeights:
     """Gradient of half the sum over slots of squared errors. With arms last, which all products but one want."""
-    given = [points.T]
+    inputs = [points.T]
     for layer in weights.layers[:-1]:
-        given.append(jax.nn.relu(jnp.matmul(layer, given[-1], precision="highest")))
+        inputs.append(jax.nn.relu(jnp.matmul(layer, inputs[-1], precision="highest")))
     root = math.sqrt(weights.layers[-1].shape[1])
-    errors = root * jnp.matmul(weights.layers[-1], given[-1], precision="highest") - means.T
+    errors = root * jnp.matmul(weights.layers[-1], inputs[-1], precision="highest") - means.T
     passed = root * counts.T.astype(errors.dtype) * errors
     slopes = []
-    for layer, activations in zip(reversed(weights.layers[1:]), reversed(given[1:]), strict=True):
+    for layer, activations in zip(reversed(weights.layers[1:]), reversed(inputs[1:]), strict=True):
         slopes.append(jnp.matmul(passed, activations.T, precision="highest"))
         passed = jnp.where(activations > 0, jnp.matmul(stored(layer.T), passed, precision="highest"), 0)
     slopes.append(jnp.matmul(passed, points, precision="highest"))

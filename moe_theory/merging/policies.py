@@ -190,7 +190,7 @@ def tanbr(dims: Dims, uncertainty: str = EXACT) -> Policy:
         predictions, factors = _predict(memory.learner, points, mix, time, dims)
         sizes = jnp.append(tree.leaf_terms(leaves.depth, params).astype(predictions.dtype), 0)
         is_first = is_warm & (time <= WARM_SLOTS) & (jnp.arange(len(points)) == dims.max_leaves)
-        candidate, norm, found = uncertainties.best(
+        candidate, norm, work = uncertainties.best(
             form,
             memory.learner.certainty,
             memory.judged,
@@ -208,7 +208,7 @@ def tanbr(dims: Dims, uncertainty: str = EXACT) -> Policy:
             bonus=_bonus(norm, time, dims, params),
             prediction=predictions[candidate],
             left_out=leaves.left_out,
-            found=found,
+            found=work,
         )
 
     def learn(
@@ -216,8 +216,8 @@ def tanbr(dims: Dims, uncertainty: str = EXACT) -> Policy:
     ) -> TanbrMemory:
         is_leaf = pick.candidate < dims.max_leaves
         leaf = jnp.where(is_leaf, pick.candidate, 0)
-        known = jnp.where(is_leaf, memory.arms[leaf], -1)
-        arm = jnp.where(known >= 0, known, memory.learner.history.num_arms)
+        earlier = jnp.where(is_leaf, memory.arms[leaf], -1)
+        arm = jnp.where(earlier >= 0, earlier, memory.learner.history.num_arms)
         judged, norm = (memory.judged, None) if pick.found is None else pick.found
         learner = _update(form, memory.learner, arm, pick.weights, norm, mix, feedback, dims, params)
         leaves, split = tree.split_leaf(key, memory.tree, leaf, jnp.asarray(time, jnp.int32), params)
@@ -449,9 +449,9 @@ def single_expert(scale: float = 1.0) -> Policy:
     def choose(key: PRNGKey, memory: _ExpertRewards, mix: Mix, time: Slot, params: Params) -> Pick:
         del key, mix, params
         tries = memory.counts.astype(memory.sums.dtype)
-        known = jnp.maximum(tries, 1)
-        bonus = scale * jnp.sqrt(2 * jnp.log(time.astype(tries.dtype)) / known)
-        scores = jnp.where(tries > 0, memory.sums / known + bonus, jnp.inf)
+        num_tries = jnp.maximum(tries, 1)
+        bonus = scale * jnp.sqrt(2 * jnp.log(time.astype(tries.dtype)) / num_tries)
+        scores = jnp.where(tries > 0, memory.sums / num_tries + bonus, jnp.inf)
         index, is_best = best_expert(scores, memory.exists)
         return plain_pick(is_best.astype(tries.dtype), index, jnp.sum(memory.exists, dtype=jnp.int32))
 

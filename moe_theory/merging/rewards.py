@@ -123,12 +123,12 @@ def check_reward(reward: Reward, world: Environment, dims: Dims, params: Params)
         _require_shape("serve", value, "task", mix.shape, f" {field} of")
 
 
-def _require_shape(name: str, found: Any, of: str, wanted: tuple[int, ...], what: str = "") -> None:
-    shape = getattr(found, "shape", f"of a {type(found).__name__}")
-    if shape != wanted:
-        article = "an" if of == "expert" else "a"
+def _require_shape(name: str, value: Any, owner: str, expected: tuple[int, ...], words: str = "") -> None:
+    shape = getattr(value, "shape", f"of a {type(value).__name__}")
+    if shape != expected:
+        article = "an" if owner == "expert" else "a"
         raise InvalidValueError(
-            f"Reward.{name} gave{what} shape {shape}, not one number {article} {of}: {wanted}. Fix {name}."
+            f"Reward.{name} gave{words} shape {shape}, not one number {article} {owner}: {expected}. Fix {name}."
         )
 
 
@@ -370,8 +370,8 @@ def observed(key: Key[Array, ""], values: Float[Array, " V"], mix: Float[Array, 
     return Feedback(jnp.where(counts > 0, values + noise, 0), counts)
 
 
-def check_experts(what: str, dims: Dims, params: Params) -> None:
-    """Require one expert per task, because `what` gives each task its own expert.
+def check_experts(words: str, dims: Dims, params: Params) -> None:
+    """Require one expert per task, because `words` gives each task its own expert.
 
     Raises: InvalidValueError where there is no room for them, else InvalidValueError.
 
@@ -384,12 +384,12 @@ def check_experts(what: str, dims: Dims, params: Params) -> None:
     """
     if dims.max_experts < dims.num_tasks:
         raise InvalidValueError(
-            f"{what} needs an expert for each task: max_experts={dims.max_experts} must be at least "
+            f"{words} needs an expert for each task: max_experts={dims.max_experts} must be at least "
             f"num_tasks={dims.num_tasks}. Raise max_experts."
         )
     if is_known(params.num_experts) and params.num_experts != dims.num_tasks:
         raise InvalidValueError(
-            f"{what} needs an expert for each task: num_experts={params.num_experts} must be num_tasks="
+            f"{words} needs an expert for each task: num_experts={params.num_experts} must be num_tasks="
             f"{dims.num_tasks}. Change num_experts, or choose another."
         )
 

@@ -75,7 +75,7 @@ def system(
         ([0.25, 0.25, 0.25, 0.25], True)
     """
     served = families.named(reward) if isinstance(reward, str) else reward
-    chosen = policies.named(policy, dims, uncertainty) if isinstance(policy, str) else policy
+    chooser = policies.named(policy, dims, uncertainty) if isinstance(policy, str) else policy
     if monitor not in monitors.MONITORS:
         raise unknown_name("monitor", monitor, monitors.MONITORS)
     watch = monitors.MONITORS[monitor]
@@ -90,7 +90,7 @@ def system(
             families.check_reward(served, world, dims, params)
         return State(
             world=world,
-            memory=chosen.begin(memory_key, dims, params),
+            memory=chooser.begin(memory_key, dims, params),
             monitor=watch.begin(dims, params),
             regret=zero,
             reward=zero,
@@ -102,7 +102,7 @@ def system(
         time = state.round + 1
         mix = served.mix(state.world, time, params)
         estimate = watch.estimate(state.monitor, mix)
-        pick = chosen.choose(choose_key, state.memory, estimate, time, params)
+        pick = chooser.choose(choose_key, state.memory, estimate, time, params)
         feedback = served.serve(serve_key, state.world, pick.weights, mix, params)
         # Weights picked by a network that has diverged are no policy's: nothing is said of what they earn or lose.
         is_blind = ~jnp.isfinite(pick.prediction + pick.bonus)
@@ -110,7 +110,7 @@ def system(
         lost = _regret(served, state.world, mix, value, params)
         state = State(
             world=state.world,
-            memory=chosen.learn(learn_key, state.memory, pick, estimate, feedback, time, params),
+            memory=chooser.learn(learn_key, state.memory, pick, estimate, feedback, time, params),
             monitor=watch.watch(state.monitor, feedback, params),
             regret=state.regret if served.best is None else state.regret + lost,
             reward=state.reward + value,

@@ -93,8 +93,8 @@ def equal_weights(exists: Bool[Array, " K"]) -> Float[Array, " K"]:
 def uniform_weights(key: Key[Array, ""], exists: Bool[Array, " K"]) -> Float[Array, " K"]:
     """Draw weights uniformly on the simplex, as normalized independent exponentials. Padding changes no draw."""
     draws = jax.random.exponential(key, exists.shape, jnp.result_type(float))
-    kept = jnp.where(exists, draws, 0)
-    return kept / jnp.sum(kept)
+    weights = jnp.where(exists, draws, 0)
+    return weights / jnp.sum(weights)
 
 
 def like_tasks(shares: Float[Array, " V"], max_experts: int) -> Float[Array, " K"]:
@@ -121,10 +121,10 @@ def log_gammas(key: Key[Array, ""], count: int, concentration: Float[Scalar, ""]
     cubes = (1 + deviates / (3 * jnp.sqrt(scale))) ** 3
     logs = jnp.log(jnp.maximum(cubes, jnp.finfo(dtype).tiny))
     is_accepted = (cubes > 0) & (jnp.log(units[:, 1:]) < deviates**2 / 2 + scale * (1 - cubes + logs))
-    chosen = logs[:, -1]
+    accepted = logs[:, -1]
     for proposal in reversed(range(PROPOSALS - 1)):
-        chosen = jnp.where(is_accepted[:, proposal], logs[:, proposal], chosen)
-    return jnp.log(scale) + chosen + jnp.log(units[:, 0]) / shape
+        accepted = jnp.where(is_accepted[:, proposal], logs[:, proposal], accepted)
+    return jnp.log(scale) + accepted + jnp.log(units[:, 0]) / shape
 
 
 def largest(values: Float[Array, " K"], exists: Bool[Array, " K"], max_active: Int[Scalar, ""]) -> Bool[Array, " K"]:

@@ -55,12 +55,12 @@ def fit(figure: Figure) -> None:
     for axes in figure.axes:
         axes.xaxis.set_minor_formatter(NullFormatter())
         axes.yaxis.set_minor_formatter(NullFormatter())
-        left = axes.get_title("left")
+        title = axes.get_title("left")
         right = axes.get_title("right")
-        if left and right:
+        if title and right:
             axes.set_title("", loc="right")
-            left = f"{left}\n{right}"
-        axes.set_title(left, loc="left", wrap=True)
+            title = f"{title}\n{right}"
+        axes.set_title(title, loc="left", wrap=True)
         axes.title.set_wrap(True)
         axes.xaxis.label.set_wrap(True)
 
@@ -74,7 +74,7 @@ def _fit_legend(figure: Figure, legend: Legend) -> None:
     size = float(texts[0].get_fontsize()) if texts else 0.0
     while legend.get_window_extent().width > figure.bbox.width - 2 * GAP and (columns > 1 or size > LEAST_FONT):
         columns, size = (columns - 1, size) if columns > 1 else (1, 0.9 * size)
-        made = figure.legend(
+        fitted = figure.legend(
             handles=legend.legend_handles,
             labels=[text.get_text() for text in texts],
             loc="outside upper center",
@@ -85,6 +85,6 @@ def _fit_legend(figure: Figure, legend: Legend) -> None:
             handlelength=legend.handlelength,
         )
         legend.remove()
-        legend = made
+        legend = fitted
     grown = (legend.get_window_extent().height - before) / figure.dpi
     figure.set_figheight(figure.get_figheight() + max(grown, 0.0))

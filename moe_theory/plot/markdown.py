@@ -43,7 +43,7 @@ def environment(**options: Any) -> "jinja2.Environment":
     """Return an environment of templates. With `finalize=words` they are of Markdown."""
     import jinja2
 
-    made = jinja2.Environment(
+    templates = jinja2.Environment(
         autoescape=True,
         keep_trailing_newline=True,
         trim_blocks=True,
@@ -51,9 +51,9 @@ def environment(**options: Any) -> "jinja2.Environment":
         undefined=jinja2.StrictUndefined,
         **options,
     )
-    made.filters.update(code=code, plain=symbols.plain, quoted=shlex.quote)
-    made.globals.update(table=table)
-    return made
+    templates.filters.update(code=code, plain=symbols.plain, quoted=shlex.quote)
+    templates.globals.update(table=table)
+    return templates
 
 
 def filled(template: Path, **values: Any) -> str:
@@ -189,18 +189,18 @@ def _grid_of(rows: Iterable[tuple[str, str]]) -> Table:
 
 def _ruled(node: SyntaxTreeNode) -> Table:
     """Return a table with a rule below its header and no other lines. Its first column is never broken."""
-    made = Table(header_style="bold", box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
+    rich_table = Table(header_style="bold", box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
     head, *body = [row for part in node.children for row in part.children]
     for place, cell in enumerate(head.children):
-        made.add_column(
+        rich_table.add_column(
             Text(_words_of(cell)),
             justify="right" if "right" in str(cell.attrs.get("style")) else "left",
             no_wrap=place == 0,
             overflow="fold",
         )
     for row in body:
-        made.add_row(*map(_cell_of, row.children))
-    return made
+        rich_table.add_row(*map(_cell_of, row.children))
+    return rich_table
 
 
 def _cell_of(node: SyntaxTreeNode) -> Text:

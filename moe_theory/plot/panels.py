@@ -39,17 +39,17 @@ def row(
     rows = -(-count // columns)
     root.set_figheight(root.get_figheight() * rows)
     is_split = rows > 1
-    made = canvas.subplots(rows, columns, squeeze=False, sharex=sharex and not is_split, sharey=sharey).ravel()
-    for spare in made[count:]:
+    panels = canvas.subplots(rows, columns, squeeze=False, sharex=sharex and not is_split, sharey=sharey).ravel()
+    for spare in panels[count:]:
         spare.remove()
-    for panel, title in zip(made, titles, strict=False):
+    for panel, title in zip(panels, titles, strict=False):
         panel.set_title(title, loc="left")
         panel.set(**each)
         if is_split:
             panel.tick_params(labelleft=True)  # that a shared axis hides inside a row
-    for panel in made[:count:columns]:
+    for panel in panels[:count:columns]:
         panel.set_ylabel(ylabel)
-    return list(made[:count])
+    return list(panels[:count])
 
 
 def curve(panel: "Axes", x: Any, data: xr.Dataset, label: str = "", band: str = "", **role: Any) -> None:
@@ -87,8 +87,8 @@ def name_values(
     axis: "Axis", values: Iterable[Any], places: Iterable[Any] | None = None, *, minor: bool = False
 ) -> None:
     """Set ticks at these values, or at their `places`, with full numbers, and none between them unless `minor`."""
-    shown = list(values)
-    axis.set_ticks(shown if places is None else list(places), labels=[f"{value:g}" for value in shown])
+    ticks = list(values)
+    axis.set_ticks(ticks if places is None else list(places), labels=[f"{value:g}" for value in ticks])
     if not minor:
         axis.minorticks_off()
 
@@ -97,11 +97,11 @@ def legend(canvas: "FigureBase", ncols: int, **layout: Any) -> None:
     """Draw one legend above the panels, with each label once, in the order of drawing, areas last."""
     from matplotlib.lines import Line2D
 
-    found: dict[str, Any] = {}
+    handle_of_label: dict[str, Any] = {}
     parts: Any = canvas  # a figure, or a part of one
     for panel in parts.axes:
         for artist, label in zip(*panel.get_legend_handles_labels(), strict=True):
-            found.setdefault(label, artist)
-    labels = sorted(found, key=lambda label: not isinstance(found[label], Line2D))
-    handles = [found[label] for label in labels]
+            handle_of_label.setdefault(label, artist)
+    labels = sorted(handle_of_label, key=lambda label: not isinstance(handle_of_label[label], Line2D))
+    handles = [handle_of_label[label] for label in labels]
     canvas.legend(handles, labels, loc="outside upper center", ncols=ncols, **layout)

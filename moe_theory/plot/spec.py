@@ -102,8 +102,8 @@ class FigureSpec:
         setup = self.setup(reading, replicates, seed, progress, **asked)
         data = self.data(setup)
         setup.require_settings_used()
-        about = provenance(self.paper, self.name, reading, replicates, seed, setup.rounds or 0, **asked)
-        data.attrs = about | data.attrs
+        facts = provenance(self.paper, self.name, reading, replicates, seed, setup.rounds or 0, **asked)
+        data.attrs = facts | data.attrs
         return data
 
     def setup(

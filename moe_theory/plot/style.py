@@ -77,7 +77,7 @@ def saved(figure: "Figure", form: Form, title: str, caption: str) -> bytes:
             axes.set_position(tuple(np.round(axes.get_position(original=True).bounds, 6)))
     title = plain(title)
     caption = plain(caption)
-    about: dict[str, dict[str, str | None]] = {
+    metadata: dict[str, dict[str, str | None]] = {
         "svg": {"Title": title, "Description": caption or title, "Date": None, "Creator": "moe_theory"},
         "pdf": {"Title": title, "Subject": caption or title, "CreationDate": None, "Creator": "moe_theory"},
         "png": {"Title": title, "Description": caption or title, "Software": "moe_theory"},
@@ -85,9 +85,9 @@ def saved(figure: "Figure", form: Form, title: str, caption: str) -> bytes:
     if form == "svg":
         from moe_theory.plot import svg  # which imports matplotlib
 
-        return svg.written(figure, about["svg"]).encode()
+        return svg.written(figure, metadata["svg"]).encode()
     document = io.BytesIO()
-    figure.savefig(document, format=form, dpi=PIXELS_PER_INCH if form == "png" else "figure", metadata=about[form])
+    figure.savefig(document, format=form, dpi=PIXELS_PER_INCH if form == "png" else "figure", metadata=metadata[form])
     return document.getvalue()
 
 

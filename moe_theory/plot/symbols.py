@@ -106,17 +106,17 @@ def _formulas(words: str, scripts: Scripts, escape: Callable[[str], str]) -> str
 
 
 def _scripted(words: str, scripts: Scripts, escape: Callable[[str], str]) -> str:
-    made = []
+    parts = []
     end = 0
-    for found in _SCRIPT.finditer(words):
-        inner = found["script"]
+    for match in _SCRIPT.finditer(words):
+        inner = match["script"]
         inner = inner[1:-1] if inner[0] in "{(" else inner
         inner = re.sub(r"^([A-Za-z])(\d)$", r"\1_\2", inner)
         inner = _scripted(re.sub(r"^-|(?<=[\w)])-", "−", inner), scripts, escape)
-        raised = scripts.below if found["base"] else scripts.above
-        made += [escape(words[end : found.start()]), found["base"] or "", raised(inner)]
-        end = found.end()
-    return "".join([*made, escape(words[end:])])
+        raised = scripts.below if match["base"] else scripts.above
+        parts += [escape(words[end : match.start()]), match["base"] or "", raised(inner)]
+        end = match.end()
+    return "".join([*parts, escape(words[end:])])
 
 
 def linear(latex: str) -> str:
@@ -124,12 +124,12 @@ def linear(latex: str) -> str:
     from latex2mathml.converter import convert_to_element
 
     try:
-        made = convert_to_element(re.sub(r"\\binom\{(\w)\}\{(\w)\}", r"\\operatorname{binom}(\1, \2)", latex))
+        element = convert_to_element(re.sub(r"\\binom\{(\w)\}\{(\w)\}", r"\\operatorname{binom}(\1, \2)", latex))
     except Exception:  # the converter fails with whatever it stumbles over
         return latex
-    if made.find(".//mtable") is not None:
+    if element.find(".//mtable") is not None:
         return latex
-    return re.sub(r"\s+(?=[)\],}])|(?<=[(\[{])\s+", "", " ".join(_line(made).split()))
+    return re.sub(r"\s+(?=[)\],}])|(?<=[(\[{])\s+", "", " ".join(_line(element).split()))
 
 
 _ACCENTS = {"~": "\u0303", "˜": "\u0303", "¯": "\u0304", "‾": "\u0304", "―": "\u0304", "^": "\u0302", "ˆ": "\u0302"}

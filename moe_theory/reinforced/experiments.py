@@ -92,8 +92,8 @@ def system_with_settling(dims: Dims, locality: Locality) -> System:
 
     def init(key: Key[Array, ""], params: Params) -> Settling:
         zero = jnp.zeros((), jnp.result_type(float))
-        whole = jnp.zeros((), jnp.int32)
-        return Settling(plain.init(key, params), jnp.full(dims.max_experts, -1), whole, zero, zero, zero)
+        start = jnp.zeros((), jnp.int32)
+        return Settling(plain.init(key, params), jnp.full(dims.max_experts, -1), start, zero, zero, zero)
 
     def step(key: Key[Array, ""], before: Settling, params: Params) -> tuple[Settling, Info]:
         state, info = plain.step(key, before.state, params)
@@ -154,13 +154,15 @@ def settling(
     most = max(num_experts for _, num_experts, _ in sizes.values())
     dims = {cell: Dims(most, size[2], num_features, NUM_SAMPLES) for cell, size in sizes.items()}
     cells = {cell: without_noise(*size, num_features) for cell, size in sizes.items()}
-    lengths = {cell: math.ceil(horizon(Params()._replace(**own), dims[cell].num_tasks)) for cell, own in cells.items()}
+    lengths = {
+        cell: math.ceil(horizon(Params()._replace(**params), dims[cell].num_tasks)) for cell, params in cells.items()
+    }
     first = next(iter(sizes))
     return Experiment(
         name=name,
         dims=dims[first],
         system=system_with_settling(dims[first], locality),
-        systems={cell: system_with_settling(each, locality) for cell, each in dims.items()},
+        systems={cell: system_with_settling(dims_of_cell, locality) for cell, dims_of_cell in dims.items()},
         cells=cells,
         num_rounds=max(lengths.values()),
         lengths=lengths,

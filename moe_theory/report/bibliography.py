@@ -76,12 +76,12 @@ def _parsed(text: str) -> Entry:
 
 def title_of(paper: str) -> str:
     """Return the paper's authors, title and year, as far as they are known."""
-    entry = entry_of(paper)
-    if entry is None:
+    work = entry_of(paper)
+    if work is None:
         return f"{paper}: a paper of your own; its BibTeX is yours to add"
-    names = [author.partition(",")[0] for author in entry.authors]
-    year = f" ({entry.fields['year']})" if "year" in entry.fields else ""
-    return f"{', '.join(names)}{year}: {entry.title}"
+    names = [author.partition(",")[0] for author in work.authors]
+    year = f" ({work.fields['year']})" if "year" in work.fields else ""
+    return f"{', '.join(names)}{year}: {work.title}"
 
 
 def document(report: Report) -> Document:

@@ -106,13 +106,13 @@ def condition(judgement: Judged) -> str:
 
 def given(statement: Statement, *, is_short: bool) -> str:
     """Return a statement's hypotheses, each as a sentence. A short card leaves out hypotheses of most of its paper."""
-    shown = list(statement.hypotheses)
+    hypotheses = list(statement.hypotheses)
     if is_short and statement.paper in paper_names():
-        own = statements(statement.paper)
-        number = Counter(text for other in own for text in other.hypotheses)
-        shown = [text for text in shown if 2 * number[text] < len(own)]
-    sentences = [f"{text[:1].upper()}{text[1:].rstrip('.')}." for text in shown]
-    if len(shown) < len(statement.hypotheses):
+        statements_of_paper = statements(statement.paper)
+        number = Counter(text for statement_of_paper in statements_of_paper for text in statement_of_paper.hypotheses)
+        hypotheses = [text for text in hypotheses if 2 * number[text] < len(statements_of_paper)]
+    sentences = [f"{text[:1].upper()}{text[1:].rstrip('.')}." for text in hypotheses]
+    if len(hypotheses) < len(statement.hypotheses):
         sentences.append("The paper's general assumptions.")
     return " ".join(sentences)
 
@@ -131,12 +131,12 @@ def reasons(judgement: Judged) -> list[str]:
         if statement.name not in labels:
             return [unsaid(judgement)]
         return [unsaid(judgement), f"In the recorded results it is {labels[statement.name]}."]
-    told = [statement.why, statement.untestable]
-    if not any(told):
-        told = [unsaid(judgement)]
+    paragraphs = [statement.why, statement.untestable]
+    if not any(paragraphs):
+        paragraphs = [unsaid(judgement)]
     if status == StatementStatus.OPEN:
-        told.append(statement.note)
-    return [paragraph for paragraph in told if paragraph]
+        paragraphs.append(statement.note)
+    return [paragraph for paragraph in paragraphs if paragraph]
 
 
 @functools.cache
@@ -168,32 +168,32 @@ def certainty(judgement: Judged, verdicts: Sequence[Verdict], folder: Path | Non
 
 def _known_by(judgement: Judged, verdicts: Sequence[Verdict]) -> list[str]:
     statement = judgement.statement
-    known = {finding.known for finding in judgement.by_reading.values()}
+    ways = {finding.known for finding in judgement.by_reading.values()}
     status = statement_status(judgement)
     sentences = []
     if status == StatementStatus.AMENDED and statement.disproof:
         sentences.append("False as printed by an exact counterexample.")
-    if known & {PROVED, CAVEATED}:
+    if ways & {PROVED, CAVEATED}:
         noun = "exact counterexample" if status == StatementStatus.FALSE else "exact proof"
-        caveat = ", under an extra assumption" if CAVEATED in known else ""
+        caveat = ", under an extra assumption" if CAVEATED in ways else ""
         sentences.append(f"Known by an {noun}{caveat}.")
-    elif "exact" in known:
+    elif "exact" in ways:
         sentences.append("Known by exact computation.")
-    shown = decisive(judgement, verdicts)
-    if shown and not shown.is_computed and shown.status in (Status.SUPPORTED, Status.REFUTED):
-        runs = f"{shown.replicates:,} runs"
-        sentences.append(f"Simulated in {runs} (error probability {shown.error:.2g}, ± is one standard error).")
+    verdict = decisive(judgement, verdicts)
+    if verdict and not verdict.is_computed and verdict.status in (Status.SUPPORTED, Status.REFUTED):
+        runs = f"{verdict.replicates:,} runs"
+        sentences.append(f"Simulated in {runs} (error probability {verdict.error:.2g}, ± is one standard error).")
     return sentences
 
 
 def evidence(judgement: Judged, verdicts: Sequence[Verdict]) -> list[Evidence]:
     """Return the test that decides, the ablations and the baselines."""
-    shown = decisive(judgement, verdicts)
+    verdict = decisive(judgement, verdicts)
     paragraphs = []
-    if shown:
-        heading = "Exact computation" if shown.is_computed else "Simulation"
-        place = f"[{shown.claim}, reading {shown.setting}]"
-        paragraphs.append(Evidence(heading, f"{tested(shown)} {sentence(shown)} {place}"))
+    if verdict:
+        heading = "Exact computation" if verdict.is_computed else "Simulation"
+        place = f"[{verdict.claim}, reading {verdict.setting}]"
+        paragraphs.append(Evidence(heading, f"{tested(verdict)} {sentence(verdict)} {place}"))
     removals = [*_in_role(judgement, Role.INTERVENTION, verdicts), *_in_role(judgement, Role.SUSPECT, verdicts)]
     cause = judgement.cause
     if cause is not None and cause in _CAUSES and (removals or cause is not Cause.EXHIBITED):
@@ -225,16 +225,18 @@ def brief_argument(proof: Proof) -> str:
     return f"{proof.title} Caveat: {caveat}."
 
 
-def commands(statement: Statement, shown: Verdict | None, *, is_short: bool) -> list[tuple[str, str]]:
+def commands(statement: Statement, verdict: Verdict | None, *, is_short: bool) -> list[tuple[str, str]]:
     """Return commands that show more of a statement, each with its purpose."""
     options = script_options(statement)
     rows = [(f"moe-theory why {statement.name} {option}", _PROGRAMS[kind]) for kind, option in options.items()]
     if is_short and len(rows) > 1:
         command, purpose = rows[0]
         rows = [(command, f"{purpose} (more programs by {' and '.join([*options.values()][1:])})")]
-    if shown is not None:
+    if verdict is not None:
         repeat = (
-            f"moe-theory verify {shown.claim} --reading {shown.settings[0]} --seed 1" if is_short else shown.command
+            f"moe-theory verify {verdict.claim} --reading {verdict.settings[0]} --seed 1"
+            if is_short
+            else verdict.command
         )
         rows.append((repeat, "Repeat the test"))
     if is_short:

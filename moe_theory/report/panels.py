@@ -190,9 +190,9 @@ def tick_labels(curve: Curve) -> TickLabels:
     words = " ".join(labels).replace(" = ", HELD).split(" ")
     fitting = max(int(width / (max(map(len, words)) + 1)), 1)  # of the longest words side by side
     step = math.ceil(len(labels) / min(MAX_LABELS, fitting))
-    shown = labels[::step]
+    texts = labels[::step]
     room = max(int(width / min(len(labels), MAX_LABELS)) - 1, 1)
-    return TickLabels(step, [_wrapped(label, room) for label in shown], shared)
+    return TickLabels(step, [_wrapped(label, room) for label in texts], shared)
 
 
 def _wrapped(label: str, room: int) -> str:

@@ -291,11 +291,11 @@ def compute_chunk(chunk: Chunk, seed: int) -> Outcome:
         state, records = engine.run(
             cell.system, keys, state, cell.params, cell.num_rounds, cell.record_every, cell.observe, None, True
         )
-        kept = slice(None) if cell.keep is None else list(cell.keep)
+        places = slice(None) if cell.keep is None else list(cell.keep)
         state = state if cell.keeps_state else None
         return (
             jax.tree.map(lambda leaf: np.asarray(leaf)[..., : chunk.num_kept], state),
-            jax.tree.map(lambda leaf: np.asarray(leaf)[kept][..., : chunk.num_kept], records),
+            jax.tree.map(lambda leaf: np.asarray(leaf)[places][..., : chunk.num_kept], records),
         )
 
 

@@ -34,18 +34,18 @@ def keep_programs(folder: str | os.PathLike[str] | None = None) -> Path | None:
     # Machines of different kinds may share a home folder.
     facts = [platform.machine(), platform.processor(), *map(processor_fact, ("model name", "flags"))]
     processor = hashlib.sha256("\n".join(facts).encode()).hexdigest()[:12]
-    wanted = user_cache() / f"programs-{processor}" if folder is None else Path(folder)
+    path = user_cache() / f"programs-{processor}" if folder is None else Path(folder)
     with contextlib.suppress(OSError, ValueError):
-        wanted.mkdir(parents=True, exist_ok=True)
-    if not os.access(wanted, os.W_OK):
+        path.mkdir(parents=True, exist_ok=True)
+    if not os.access(path, os.W_OK):
         if folder is None:
             return None
-        raise OutputError(f"{wanted} cannot be written, so that no program would be kept: name another folder.")
-    os.environ |= THRESHOLDS | {VARIABLE: str(wanted)}
+        raise OutputError(f"{path} cannot be written, so that no program would be kept: name another folder.")
+    os.environ |= THRESHOLDS | {VARIABLE: str(path)}
     import jax
 
     # JAX may have read its environment already.
-    jax.config.update("jax_compilation_cache_dir", str(wanted))
+    jax.config.update("jax_compilation_cache_dir", str(path))
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
     jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
-    return wanted
+    return path

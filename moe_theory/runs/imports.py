@@ -103,15 +103,15 @@ class Modules:
         is_own = module.partition(".")[0] == PACKAGE
         imports = [(name, _absolute(module, bool(source.folders), place)) for name, place in source.facts.imports]
         if attributes:
-            first, *rest = attributes
-            bound = [(*place, *rest) for name, place in imports if name == first and place[:2] != (module, first)]
+            first, *parts = attributes
+            bound = [(*place, *parts) for name, place in imports if name == first and place[:2] != (module, first)]
             if bound and is_own:
                 return bound
             if self.source(f"{module}.{first}"):
                 # Packages of this project only gather names. Other packages may do anything when they are imported.
-                return [(f"{module}.{first}", *rest), *([] if is_own else [(module,)])]
+                return [(f"{module}.{first}", *parts), *([] if is_own else [(module,)])]
             if module == PACKAGE and first in paper_names():
-                return [(paper_package(first), *rest)]
+                return [(paper_package(first), *parts)]
             if is_own and source.has_stub:  # the file itself defines it
                 return []
         places = [place for _, place in imports]

@@ -13,8 +13,8 @@ def pool_of(executor: Executor | None = None, dask: str | None = None, devices: 
     Raises: InvalidValueError for several selections or an invalid one; WorkersError for a cluster that does not
         answer.
     """
-    asked = {"executor": executor, "dask": dask, "devices": devices}
-    names = [name for name, value in asked.items() if value is not None]
+    engines = {"executor": executor, "dask": dask, "devices": devices}
+    names = [name for name, value in engines.items() if value is not None]
     if len(names) > 1:
         raise InvalidValueError(f"{' and '.join(names)} exclude one another: give one of them.")
     if executor is not None:

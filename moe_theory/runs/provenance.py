@@ -37,10 +37,10 @@ INSTRUCTION_CAP = "--xla_cpu_max_isa="  # the flag by which different processors
 
 def fingerprint(code: str = "") -> dict[str, str]:
     """Return a fingerprint of machine and code (digest of `runs.key`), which with the inputs decides all numbers."""
-    known = versions()
+    parts = versions()
     options = jax.config.values
     return {
-        **{name: known[name] for name in ("moe-theory", "jax", "jaxlib", "optax")},
+        **{name: parts[name] for name in ("moe-theory", "jax", "jaxlib", "optax")},
         "code": code[:16],
         "backend": backend(),
         "processor": _processor(),
@@ -53,9 +53,9 @@ def fingerprint(code: str = "") -> dict[str, str]:
 def difference(own: Mapping[str, str], meant: Mapping[str, str], names: Sequence[str] | None = None) -> str:
     """Return the difference of two fingerprints, "jax 0.10.1 and not 0.10.2", or an empty text if they are equal."""
 
-    def rest(entry: str | None, other: str | None) -> str:
-        parts, others = ((text or "").split(", ") for text in (entry, other))
-        return ", ".join(part for part in parts if part not in others) or "none"
+    def rest(first: str | None, second: str | None) -> str:
+        parts, strangers = ((text or "").split(", ") for text in (first, second))
+        return ", ".join(part for part in parts if part not in strangers) or "none"
 
     names = list(meant) if names is None else names
     pairs = {name: (own.get(name), meant.get(name)) for name in names}
@@ -73,8 +73,8 @@ def require_same(own: Mapping[str, str], meant: Mapping[str, str], what: str) ->
 
 
 def versions() -> dict[str, str]:
-    own = {"moe-theory": moe_theory.__version__, "python": platform.python_version()}
-    return own | {name: _version(name) for name in LIBRARIES}
+    numbers = {"moe-theory": moe_theory.__version__, "python": platform.python_version()}
+    return numbers | {name: _version(name) for name in LIBRARIES}
 
 
 _version = functools.cache(metadata.version)

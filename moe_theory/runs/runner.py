@@ -117,9 +117,9 @@ class Runner:
         Raises: WorkersError if the workers are lost.
         """
         self._submit()
-        done = wait(self._pending, seconds, FIRST_COMPLETED).done
+        futures = wait(self._pending, seconds, FIRST_COMPLETED).done
         results = []
-        for future in [future for future in self._pending if future in done]:  # in the order of their tasks
+        for future in [future for future in self._pending if future in futures]:  # in the order of their tasks
             queue, task = self._pending.pop(future)
             self._require_workers(future)
             self._compiling.discard(task.program)

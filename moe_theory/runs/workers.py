@@ -39,9 +39,9 @@ class WorkerPool:
 
         Raises: InvalidValueError if workers have other code than this process.
         """
-        here = ask()
+        local = ask()
         if self.are_threads:
-            return here
+            return local
         future = self.executor.submit(ask)
         if not isinstance(future, Future):
             raise InvalidValueError(
@@ -56,7 +56,7 @@ class WorkerPool:
             )
             _LOG.warning(message, self.description, SILENCE)
         there = future.result()
-        if different := difference(there, here, CODE):
+        if different := difference(there, local, CODE):
             raise InvalidValueError(
                 f"the workers of {self.description} have {different}: install what this process has where they run."
             )

@@ -68,10 +68,10 @@ def build_grid(
     """
     for axis in axes:
         _require_distinct(axis, vocabulary.precision, keys)
-    known = vocabulary.known
-    dims = {**known.default_dims, **fixed["dims"]}
+    kind = vocabulary.known
+    dims = {**kind.default_dims, **fixed["dims"]}
     names = {*fixed["dims"], *(name for axis in axes for name in axis.columns)}
-    if PADDED in known.sizes and "num_experts" in known.parameters and PADDED not in names:
+    if PADDED in kind.sizes and "num_experts" in kind.parameters and PADDED not in names:
         experts = (draft.params["num_experts"] for draft in _drafts(axes, {**fixed, "dims": dims}, vocabulary))
         dims[PADDED] = min(max(1, *experts), LARGEST_SIZE)
     sizes: dict[tuple, Any] = {}
@@ -81,9 +81,9 @@ def build_grid(
             key = tuple(draft.dims.items())
             try:
                 if key not in sizes:
-                    sizes[key] = known.dims(**draft.dims)
-                params = known.params(**draft.params)
-                known.check(sizes[key], params)
+                    sizes[key] = kind.dims(**draft.dims)
+                params = kind.params(**draft.params)
+                kind.check(sizes[key], params)
             except MoeTheoryError as error:
                 raise _in_cell(error, draft.settings, keys) from None
             cells.append(draft._replace(dims=sizes[key], params=params))
@@ -110,9 +110,11 @@ def _drafts(
     axes: Sequence[GridAxis], fixed: Mapping[str, Mapping[str, Any]], vocabulary: Vocabulary
 ) -> Iterator[SweepCell]:
     """Yield the cells with dictionaries for sizes and parameters. Some sizes follow from the whole grid."""
-    known = vocabulary.known
-    choices = {**{kind: next(iter(names)) for kind, names in known.choices.items()}, **fixed["choices"]}
-    readings = {name: {**reading.params()._asdict(), **fixed["params"]} for name, reading in known.readings.items()}
+    system_kind = vocabulary.known
+    choices = {**{kind: next(iter(names)) for kind, names in system_kind.choices.items()}, **fixed["choices"]}
+    readings = {
+        name: {**reading.params()._asdict(), **fixed["params"]} for name, reading in system_kind.readings.items()
+    }
     homes = {name: vocabulary.home(name) for axis in axes for name in axis.columns}
     for index in itertools.product(*(range(axis.num_values) for axis in axes)):
         settings: dict[str, Value] = {}

@@ -142,9 +142,9 @@ class Results(Shown):
     @property
     def coverage(self) -> Coverage:
         """The completed part. A damaged chunk counts as missing once it has been read."""
-        kept = sum(chunk.num_kept for chunks in self._present for chunk in chunks)
+        num_kept = sum(chunk.num_kept for chunks in self._present for chunk in chunks)
         of_replicates = self.sweep.replicates * len(self.sweep.grid)
-        return Coverage(sum(map(len, self._present)), len(self.plan.chunks), kept, of_replicates)
+        return Coverage(sum(map(len, self._present)), len(self.plan.chunks), num_kept, of_replicates)
 
     @property
     def kind(self) -> Sweepable:
@@ -290,11 +290,11 @@ class Results(Shown):
                 pieces.append((chunk, arrays))
         return pieces
 
-    def _incomplete(self, what: str = "") -> MissingError:
+    def _incomplete(self, words: str = "") -> MissingError:
         coverage = self.coverage
         return MissingError(
             f"{self.folder}: {coverage.chunks} of {coverage.of_chunks} chunks are there"
-            f"{f' ({what})' if what else ''}. The same `moe-theory sweep` command computes the others; "
+            f"{f' ({words})' if words else ''}. The same `moe-theory sweep` command computes the others; "
             "partial=True takes the statistics of what is there."
         )
 

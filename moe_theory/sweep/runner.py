@@ -138,8 +138,8 @@ def _tasks(missing: Sequence[PlannedChunk]) -> Iterator[Task]:
     firsts: dict[Hashable, PlannedChunk] = {}
     for chunk in missing:
         firsts.setdefault(chunk.task.program, chunk)
-    others = [chunk for chunk in missing if firsts[chunk.task.program] is not chunk]
-    for chunk in [*firsts.values(), *others]:
+    later = [chunk for chunk in missing if firsts[chunk.task.program] is not chunk]
+    for chunk in [*firsts.values(), *later]:
         call = functools.partial(planning.compute, chunk)
         yield Task(call, chunk.replicate_rounds, chunk.task.program, chunk)
 

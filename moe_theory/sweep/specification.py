@@ -127,8 +127,8 @@ class Specification(Shown):
         """Return the specification that `to_json` wrote. Raises: MoeTheoryError for other data."""
         tables: dict[str, dict[str, Any]] = {}
         try:
-            for table, entry in (("axes", "values"), ("zips", "columns")):
-                tables[table] = {axis["name"]: axis[entry] for axis in data[table]}
+            for table, field in (("axes", "values"), ("zips", "columns")):
+                tables[table] = {axis["name"]: axis[field] for axis in data[table]}
             return cls._of({**data, **tables})
         except (LookupError, TypeError):
             raise DeclarationError(f"the specification {shortened(data)} is damaged. Run the sweep again.") from None
@@ -182,7 +182,7 @@ class Specification(Shown):
 
         Raises: MoeTheoryError, whose `key` says which entry is wrong.
         """
-        known = self._vocabulary.known
+        system_kind = self._vocabulary.known
         fields: dict[str, Any] = {table: {} for table in (*TABLES, "axes")}
         fields["zips"] = {name: {} for name in self.zips}
         tables: dict[str, str] = {}  # where each name is set
@@ -217,21 +217,21 @@ class Specification(Shown):
                     f"record_every={shortened(fields['record_every'])} must be from {least} to {self.rounds}, the "
                     f"number of rounds, of which at most {MAX_RECORDS} are recorded. Change it."
                 )
-        kind = TypeAdapter(tuple[Annotated[Text, vocabulary.one_of("observable", known.observables)], ...])
-        observables = tuple(self.observables or known.default_observables)
+        kind = TypeAdapter(tuple[Annotated[Text, vocabulary.one_of("observable", system_kind.observables)], ...])
+        observables = tuple(self.observables or system_kind.default_observables)
         fields["observables"] = checked(kind, observables, "observables")
-        fields[READING] = self.reading if READING in tables else known.default_reading
+        fields[READING] = self.reading if READING in tables else system_kind.default_reading
         return fields
 
     def _check_zip(self, name: str, columns: Mapping[str, Sequence[Any]]) -> None:
-        known = self._vocabulary.known
-        dims = {dim for observable in known.observables.values() for dim in observable.axes}
+        kind = self._vocabulary.known
+        dims = {dim for observable in kind.observables.values() for dim in observable.axes}
         if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]{0,49}", name):
             raise DeclarationError(
                 f"the zip {shortened(name)} labels an axis of the results: name it by a letter and up to 49 letters, "
                 "digits and underscores."
             )
-        if name in {*self._vocabulary.columns, *RESERVED, *known.observables, *dims}:
+        if name in {*self._vocabulary.columns, *RESERVED, *kind.observables, *dims}:
             raise DeclarationError(f"the zip {name} has the name of something else in the results. Rename it.")
         if not columns:
             raise DeclarationError(f"the zip {name} has no names. Put in lists of equal length, or drop it.")

@@ -144,24 +144,24 @@ class Vocabulary(NamedTuple):
 @functools.cache
 def vocabulary_of(system: str, precision: str) -> Vocabulary:
     """Return the vocabulary of a system. Raises: UnknownNameError for a system that is not registered."""
-    known = sweepable(system)
-    hints = get_type_hints(known.dims)
-    defaults = known.readings[known.default_reading].defaults._asdict()
+    system_kind = sweepable(system)
+    hints = get_type_hints(system_kind.dims)
+    defaults = system_kind.readings[system_kind.default_reading].defaults._asdict()
     size = Annotated[Whole, Field(ge=0, le=LARGEST_SIZE)]
     types: dict[str, dict[str, Any]] = {
         "params": {name: _parameter(name, default, precision) for name, default in defaults.items()},
-        "dims": {name: Text if hints[name] is str else size for name in known.sizes},
-        "choices": {name: Annotated[Text, one_of(name, names)] for name, names in known.choices.items()},
-        READING: {READING: Annotated[Text, one_of(READING, known.readings)]},
+        "dims": {name: Text if hints[name] is str else size for name in system_kind.sizes},
+        "choices": {name: Annotated[Text, one_of(name, names)] for name, names in system_kind.choices.items()},
+        READING: {READING: Annotated[Text, one_of(READING, system_kind.readings)]},
     }
     fixed = {table: {name: TypeAdapter(kind) for name, kind in kinds.items()} for table, kinds in types.items()}
     columns = {}
     for name, kind in {**types["params"], **types["dims"], **types["choices"], **types[READING]}.items():
-        read = functools.partial(_column, name in known.sizes or type(defaults.get(name)) is int)
+        read = functools.partial(_column, name in system_kind.sizes or type(defaults.get(name)) is int)
         length = Field(min_length=1, max_length=MOST_VALUES)
         column: Any = Annotated[list[kind], Strict(), length, BeforeValidator(read), AfterValidator(tuple)]
         columns[name] = TypeAdapter(column)
-    return Vocabulary(known, precision, fixed, columns)
+    return Vocabulary(system_kind, precision, fixed, columns)
 
 
 def _column(is_whole: bool, values: Any) -> Any:

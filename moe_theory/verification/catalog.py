@@ -96,10 +96,10 @@ def matching(pattern: str, every: Sequence[Statement]) -> list[Statement]:
 
 def answered(paper: str) -> list[Statement]:
     """Return a paper's statements in its order, or the other papers' statements that its claims answer for."""
-    others = answers_for(paper)
-    if not others:
+    answers = answers_for(paper)
+    if not answers:
         return statements(paper)
-    every = [statement for name in others for statement in statements(name)]
+    every = [statement for name in answers for statement in statements(name)]
     return [statement for statement in every if any(id.startswith(f"{paper}.") for id in statement.roles)]
 
 
@@ -248,13 +248,17 @@ def _of_users(paper: str) -> list[Statement]:
 
 
 def _matching(pattern: str, every: Sequence[Statement]) -> list[Statement]:
-    matches = [of for of in every if fnmatch.fnmatchcase(of.name, pattern) or pattern in of.roles]
-    matches = matches or [of for of in every if of.name.startswith(f"{pattern}-")]  # the cases of one number
+    matches = [
+        statement for statement in every if fnmatch.fnmatchcase(statement.name, pattern) or pattern in statement.roles
+    ]
+    matches = matches or [
+        statement for statement in every if statement.name.startswith(f"{pattern}-")
+    ]  # the cases of one number
     if matches:
         return matches
-    for of in every:
+    for statement in every:
         # A part of `where` begins with these words, as "Lemma 8, Eq. (32)" does with "lemma 8" and "Eq. (32)".
-        printed = re.escape(pattern.removeprefix(f"{of.paper}."))
-        if re.search(rf"(?:^|, )(?=\w){printed}(?!\w)", of.where, re.IGNORECASE):
-            matches.append(of)
+        printed = re.escape(pattern.removeprefix(f"{statement.paper}."))
+        if re.search(rf"(?:^|, )(?=\w){printed}(?!\w)", statement.where, re.IGNORECASE):
+            matches.append(statement)
     return matches

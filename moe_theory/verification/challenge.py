@@ -135,13 +135,13 @@ def challenge(
     )
 
 
-def axes_of(of: Statement) -> tuple[FreeAxis, ...]:
+def axes_of(statement: Statement) -> tuple[FreeAxis, ...]:
     """Return a statement's free parameters. Raises: InvalidValueError if there are none."""
-    if axes := free_of(of):
+    if axes := free_of(statement):
         return axes
     raise InvalidValueError(
-        f"{of.name} declares nothing that it leaves free for all claims that decide it. Name it in the statement: "
-        "free=(Order(...), Scale(...))."
+        f"{statement.name} declares nothing that it leaves free for all claims that decide it. Name it in the "
+        "statement: free=(Order(...), Scale(...))."
     )
 
 
@@ -191,8 +191,8 @@ class RegionSearch:
     def nearest(self, flips: Sequence[Flip]) -> Looked:
         """Return the setting that came closest to a flip without one, or the recorded setting if there is no other."""
         flipped = [flip.setting for flip in flips]
-        others = [self.looked[point] for point in self.ranked() if point and _values(point) not in flipped]
-        return others[0] if others else self.looked[()]
+        candidates = [self.looked[point] for point in self.ranked() if point and _values(point) not in flipped]
+        return candidates[0] if candidates else self.looked[()]
 
     def begin(self, readings: Sequence[ReadingLike], name: str) -> None:
         """Look at the recorded setting under all readings, and select the first reading that the hypotheses allow.
@@ -225,8 +225,8 @@ class RegionSearch:
         for axis in sorted(self.axes, key=lambda axis: not self._is_built(axis)):
             ends = [point for end in axis.ends if (point := self._point({axis: end}))]
             self.look(ends, FEW, ENDS)
-            seen = [self.looked[end].violation for end in ends if end in self.looked]
-            if seen and max(abs(violation - self._first_violation) for violation in seen) < 1e-9:
+            violations = [self.looked[end].violation for end in ends if end in self.looked]
+            if violations and max(abs(violation - self._first_violation) for violation in violations) < 1e-9:
                 self.idle.add(axis)
         self.look(self._filling(START, self.seed), FEW, FILLING)
         random = np.random.default_rng(self.seed)
@@ -423,11 +423,11 @@ class RegionSearch:
     def _within(self, bounds: Bounds, seed: int) -> list[Point]:
         """Return settings that the bounds allow, half of them at an edge."""
         filling: list[Point] = []
-        for number, drawn in enumerate(self._filling(PROBES * 8, seed)):
-            values = dict(drawn)
+        for number, candidate in enumerate(self._filling(PROBES * 8, seed)):
+            values = dict(candidate)
             for place, (axis, bound) in enumerate(bounds):
                 is_at_edge = (number + place) % 2 == 0
-                if is_at_edge or not bound.allows(self._value(drawn, axis)):
+                if is_at_edge or not bound.allows(self._value(candidate, axis)):
                     values[axis] = bound.value
             point = self._affordable(values, number)
             if self._allows(bounds, point):

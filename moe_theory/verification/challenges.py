@@ -93,9 +93,9 @@ def _parsed(row: bytes) -> Challenge:
         raise DamagedError(f"a saved search is of other code ({failure}). Search again.") from None
 
 
-def _key(keys: Keys, of: Statement, settings: object) -> str:
+def _key(keys: Keys, statement: Statement, settings: object) -> str:
     """Return a digest of the code of a statement's claims, its free parameters and the arguments of the search."""
-    claims = [registered()[id] for id in deciding(of)]
+    claims = [registered()[id] for id in deciding(statement)]
     readings = registry.select_readings(claims[0].paper, None)
     parts = [keys.of(claim, reading, 0) for claim in claims for reading in readings]
-    return hashlib.sha256(repr((SCHEMA, of.name, parts, of.free, settings)).encode()).hexdigest()
+    return hashlib.sha256(repr((SCHEMA, statement.name, parts, statement.free, settings)).encode()).hexdigest()

@@ -89,7 +89,8 @@ class Experiment(Shown):
         fields = ("record_every", "observe", "start", "keeps_state", "is_double", "dims")
         shared = {field: getattr(self, field) for field in fields}
         return [
-            Cell(name, self.system_of(name), own, self._length_at(name, own), **shared) for name, own in params.items()
+            Cell(name, self.system_of(name), values, self._length_at(name, values), **shared)
+            for name, values in params.items()
         ]
 
     def _length_at(self, cell: str, params: Any) -> int:
@@ -134,8 +135,8 @@ class Experiment(Shown):
             )
         wanted_values = values or tuple(named.values())
         cells = tuple(name for value in wanted_values for name, cell_value in named.items() if cell_value == value)
-        others = [{k: v for k, v in self.cells[name].items() if k != axis} for name in cells]
-        is_alike = all(other == others[0] for other in others)
+        remaining = [{k: v for k, v in self.cells[name].items() if k != axis} for name in cells]
+        is_alike = all(other == remaining[0] for other in remaining)
         if len(cells) != len(wanted_values) or len(set(cells)) < len(cells) or not is_alike:
             example = ", ".join(f"{name!r}: {shown(value)}" for name, value in list(named.items())[:2])
             also = "" if is_alike else " and differ in more than that"
@@ -155,8 +156,8 @@ class Experiment(Shown):
 
 
 @functools.lru_cache(maxsize=256)  # a system that is built again is compiled again
-def _built(of: Any, chosen: tuple[tuple[str, Any], ...]) -> Experiment:
-    return of(dict(chosen))
+def _built(build: Any, settings: tuple[tuple[str, Any], ...]) -> Experiment:
+    return build(dict(settings))
 
 
 @dataclasses.dataclass(frozen=True)

@@ -177,8 +177,8 @@ class Criterion:
             trivial = np.full_like(observed, self.side != "at_least")
         if prior.is_computed and any(varies(part).any() for part in (observed, predicted, allowed)):
             raise DeclarationError("it is declared exact, and its replicates differ: something random enters")
-        known = self._known(prior, observed, predicted, allowed)._replace(error=error)
-        return Compared(observed, predicted, allowed, trivial, known, prior.is_computed)
+        prior_bounds = self._known(prior, observed, predicted, allowed)._replace(error=error)
+        return Compared(observed, predicted, allowed, trivial, prior_bounds, prior.is_computed)
 
     def _allowed(self, samples: Samples, predicted: Values) -> Values:
         """Return the margin in the difference's own unit."""
@@ -403,8 +403,8 @@ class Rate(Criterion):
         slopes = contrast_samples(samples.observed, weights)
         exponents = np.broadcast_to(self._exponents(samples), slopes.shape)
         allowed = np.broadcast_to(samples.allowed, slopes.shape)
-        known = _known_of_logs(slopes, weights, exponents, samples, around)
-        decision = self._judge(slopes, exponents, allowed, error, self.side or "equal", known)
+        prior = _known_of_logs(slopes, weights, exponents, samples, around)
+        decision = self._judge(slopes, exponents, allowed, error, self.side or "equal", prior)
         method = decision.method.replace("Student's t", "delta method, Student's t")
         decision = decision._replace(method=method, error=None)
         measured = slopes.mean(axis=0)

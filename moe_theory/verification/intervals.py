@@ -233,8 +233,8 @@ def is_dependent(values: Float[np.ndarray, " B"]) -> bool:
 def slope_weights(abscissa: Float[np.ndarray, " V"], places: Any = slice(None)) -> Float[np.ndarray, " V"]:
     """Return weights a_v of log means in the least-squares slope over log x at these places of a grid, 0 elsewhere."""
     weights = np.zeros(len(abscissa))
-    own = np.log(abscissa[places])
-    weights[places] = (own - own.mean()) / np.sum((own - own.mean()) ** 2)
+    logs = np.log(abscissa[places])
+    weights[places] = (logs - logs.mean()) / np.sum((logs - logs.mean()) ** 2)
     return weights
 
 
@@ -343,8 +343,8 @@ def _largest_t(samples: np.ndarray, error: float) -> float:
         tail = scipy.stats.t.sf(critical, freedom)
         beyond = np.interp(np.log(uniforms * tail), log_tails, quantiles)
         spread = np.sqrt((freedom + beyond**2) / chi_squares)
-        drawn = correlation[rows] * beyond[:, None] + spread[:, None] * remaining
-        weights = 1 / np.maximum(np.sum(np.abs(drawn) > critical, axis=1), 1)
+        deviations = correlation[rows] * beyond[:, None] + spread[:, None] * remaining
+        weights = 1 / np.maximum(np.sum(np.abs(deviations) > critical, axis=1), 1)
         probability = weights.mean() + 3 * weights.std() / math.sqrt(BOOTSTRAP_DRAWS)
         return math.log(2 * num_components * tail * probability / error)
 

@@ -16,7 +16,7 @@ def require_proofs(statements: Iterable[Statement]) -> None:
 
     Raises: DeclarationError, as `require_proof`.
     """
-    names = {(proof.path, kind): of.name for of in statements for kind, proof in of.proofs.items()}
+    names = {(proof.path, kind): statement.name for statement in statements for kind, proof in statement.proofs.items()}
     for (path, kind), name in names.items():
         if not path.startswith(OWN):
             require_proof(path, kind, name)

@@ -114,8 +114,10 @@ def parsed(text: str, where: str) -> Recorded:
 
 def recorded_searches(of: Iterable[Statement]) -> dict[str, Challenge]:
     """Return the recorded searches of these statements' papers, by names of statements. Raises: DamagedError."""
-    papers = dict.fromkeys(each.paper for each in of)
-    return {each.statement: each for name in papers if name in paper_names() for each in searches_of(name)}
+    papers = dict.fromkeys(statement.paper for statement in of)
+    return {
+        statement.statement: statement for name in papers if name in paper_names() for statement in searches_of(name)
+    }
 
 
 @functools.cache

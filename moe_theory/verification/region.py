@@ -168,8 +168,8 @@ class Size(_Ranged):
         return params._replace(**{self.parameter: value})
 
     def recorded_at(self, params: Any, dims: Any) -> int:
-        own = params if self.parameter in params._fields else dims
-        return int(getattr(own, self.parameter)) if self.recorded is None else self.recorded
+        owner = params if self.parameter in params._fields else dims
+        return int(getattr(owner, self.parameter)) if self.recorded is None else self.recorded
 
 
 @dataclasses.dataclass(frozen=True)

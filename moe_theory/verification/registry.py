@@ -163,10 +163,10 @@ def readings_by_paper(papers: Sequence[str], names: Sequence[str] | None) -> dic
     if names is None:
         return {paper: select_readings(paper, None) for paper in papers}
     names_of = {paper: {*readings_of(paper), *SPECIAL_NAMES} for paper in papers}
-    known = set[str]().union(*names_of.values())
+    all_names = set[str]().union(*names_of.values())
     for name in names:
-        if name not in known:
-            raise unknown_name("reading", name, known)
+        if name not in all_names:
+            raise unknown_name("reading", name, all_names)
     return {paper: select_readings(paper, [name for name in names if name in names_of[paper]]) for paper in papers}
 
 

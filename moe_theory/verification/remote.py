@@ -69,13 +69,14 @@ def remote_pool(
     if executor is None and dask is None:
         return None
     for study in studies:
-        own = [f"claim {claim.id}" for claim in study.claims if not registry.is_of_a_paper(claim)]
+        module_claims = [f"claim {claim.id}" for claim in study.claims if not registry.is_of_a_paper(claim)]
         if isinstance(study.reading, AdjustedReading) and study.reading.own:
-            own.append("an algorithm of your own (--system)")
-        if own and study.experiment.measured is None:
+            module_claims.append("an algorithm of your own (--system)")
+        if module_claims and study.experiment.measured is None:
             raise InvalidValueError(
-                f"{own[0]} is of a file of your own, and workers elsewhere import installed papers alone. Leave out "
-                "--dask (executor), or install the file as a paper, by an entry point of the group moe_theory.papers."
+                f"{module_claims[0]} is of a file of your own, and workers elsewhere import installed papers alone. "
+                "Leave out --dask (executor), or install the file as a paper, by an entry point of the group "
+                "moe_theory.papers."
             )
     return pool_of(executor, dask)
 
@@ -88,8 +89,8 @@ class RemoteBatch(CellBatch):
         claim = study.claims[0]
         reading, settings = asked_of(study.reading)
         key = _key_of(claim, study.reading, study.seed)
-        asked = (claim.id, key, reading, tuple(settings.items()), study.seed, is_x64())
-        self._chunk_task = functools.partial(ChunkTask, *asked)
+        key_parts = (claim.id, key, reading, tuple(settings.items()), study.seed, is_x64())
+        self._chunk_task = functools.partial(ChunkTask, *key_parts)
         self._structures: dict[str, Any] = {}  # of outcomes, by cell
 
     def take(self, result: Result) -> None:

@@ -200,8 +200,8 @@ def resolve(
         claims = tuple(claim for claim, _ in group_questions)
         options = options_of(reading)
         blanks = [
-            blank_verdict(claim, reading.name, seed, shares[claim.paper], module, options, others)
-            for claim, others in group_questions
+            blank_verdict(claim, reading.name, seed, shares[claim.paper], module, options, same_group)
+            for claim, same_group in group_questions
         ]
         studies.append(
             Study(
@@ -233,24 +233,24 @@ def _shares(papers: Sequence[str], error: float | None) -> dict[str, float]:
     if error is not None:
         return dict.fromkeys(counts, error / max(counts.total(), 1))
     parts = {paper: 1 / registry.most_verdicts(paper) for paper in counts}
-    whole = max(1.0, sum(parts[paper] * count for paper, count in counts.items()))
-    return {paper: FAMILY_ERROR * part / whole for paper, part in parts.items()}
+    total = max(1.0, sum(parts[paper] * count for paper, count in counts.items()))
+    return {paper: FAMILY_ERROR * part / total for paper, part in parts.items()}
 
 
 def _judged_once(groups: Sequence[Group], cells: Sequence[Sequence[Cell]]) -> list[list[tuple[Claim, list[str]]]]:
     """Return the claims that each group's runs decide, with the further readings that have the same parameters."""
     questions: list[list[tuple[Claim, list[str]]]] = []
-    others: dict[Any, list[str]] = {}
+    readings: dict[Any, list[str]] = {}
     for (experiment, reading, claims), group_cells in zip(groups, cells, strict=True):
         params = tuple(map(_values, group_cells))
         questions.append([])
         for claim in claims:
             key = (id(experiment), claim.id, params)
-            if key in others:
-                others[key].append(reading.name)
+            if key in readings:
+                readings[key].append(reading.name)
             else:
-                others[key] = []
-                questions[-1].append((claim, others[key]))
+                readings[key] = []
+                questions[-1].append((claim, readings[key]))
     return questions
 
 

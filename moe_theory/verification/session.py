@@ -95,9 +95,9 @@ def verify(
     request = check_request(patterns, readings, replicates, seed, error, budget, settings=settings, system=system)
     pool = remote_pool(request.studies, executor, dask)
     archive = None if folder is None else Archive(Path(folder) / SAMPLES)
-    about: Any = {"pool": pool, "command": f"moe_theory.verify({patterns!r})"}
+    options: Any = {"pool": pool, "command": f"moe_theory.verify({patterns!r})"}
     with shown(progress) as listener:
-        return Verdicts(carry_out(request, archive=archive, progress=listener, on_verdict=on_verdict, **about))
+        return Verdicts(carry_out(request, archive=archive, progress=listener, on_verdict=on_verdict, **options))
 
 
 def carry_out(
@@ -118,7 +118,7 @@ def carry_out(
     statements = bearing(request.claims)
     require_proofs(statements)
     if request.own is not None:
-        statements = [as_asked(each) for each in statements]
+        statements = [as_asked(statement) for statement in statements]
     deadline = math.inf if request.budget is None else time.monotonic() + request.budget - request.reserve
     with contextlib.nullcontext() if pool is None else contextlib.closing(pool):
         if pool is not None:
@@ -333,8 +333,8 @@ class StudyMonitor:
         if measured is not None:
             runner.progress.running(words)
             start_time = time.monotonic()
-            made = measured.make(cells, first, last - first, study.seed)
-            self.batch = MeasuredRuns(made, time.monotonic() - start_time)
+            runs = measured.make(cells, first, last - first, study.seed)
+            self.batch = MeasuredRuns(runs, time.monotonic() - start_time)
             return
         if self.pool is None:
             width = study.experiment.width

@@ -58,8 +58,8 @@ class AdjustedReading:
 
     @property
     def _words(self) -> list[str]:
-        own = [] if self.own is None else [f"{OWN_SYSTEM}{self.own.name}"]
-        return [*self._assignments, *own]
+        system_words = [] if self.own is None else [f"{OWN_SYSTEM}{self.own.name}"]
+        return [*self._assignments, *system_words]
 
     @property
     def _assignments(self) -> list[str]:

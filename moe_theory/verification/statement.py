@@ -304,21 +304,21 @@ def statement(
     )._registered()
 
 
-def _hypothesis(asked: str | Hypothesis, module: str, holds: Mapping[str, Holds]) -> Hypothesis:
-    if isinstance(asked, Hypothesis):
-        return asked
-    if asked not in holds:
-        raise DeclarationError(f"holds=...: {unknown_name('hypothesis', asked, holds)}")
-    return Hypothesis(sentence_of(module, asked), holds[asked])
+def _hypothesis(hypothesis: str | Hypothesis, module: str, holds: Mapping[str, Holds]) -> Hypothesis:
+    if isinstance(hypothesis, Hypothesis):
+        return hypothesis
+    if hypothesis not in holds:
+        raise DeclarationError(f"holds=...: {unknown_name('hypothesis', hypothesis, holds)}")
+    return Hypothesis(sentence_of(module, hypothesis), holds[hypothesis])
 
 
-def free_of(of: Statement) -> tuple[FreeAxis, ...]:
+def free_of(statement: Statement) -> tuple[FreeAxis, ...]:
     """Return the free parameters that all claims that decide a statement can vary. There are none if only literal
     claims decide, whose constants are ours. The papers that test it are imported.
     """
-    for paper in {id.partition(".")[0] for id in of.roles}.intersection(paper_names()):
+    for paper in {id.partition(".")[0] for id in statement.roles}.intersection(paper_names()):
         find_paper(paper).import_claims()
-    claims = [registered()[id] for id in deciding(of) if id in registered() and of.roles[id] in DECIDING]
+    claims = [registered()[id] for id in deciding(statement) if id in registered() and statement.roles[id] in DECIDING]
     return tuple(axis for axis in (claims[0].free if claims else ()) if all(axis in claim.free for claim in claims))
 
 

@@ -107,8 +107,8 @@ def statement_texts(module: str, id: str) -> StatementTexts:
 def given_texts(id: str, texts: Mapping[str, Any]) -> StatementTexts:
     """Return the texts of a statement that are given in Python, including texts that decide its status."""
     decides = {name: text for name, text in texts.items() if name in Deciding.model_fields}
-    others = {name: text for name, text in texts.items() if name not in decides}
-    return _checked(StatementTexts, {"where": "", **others, "decides": decides}, f"statement {id}")
+    editable = {name: text for name, text in texts.items() if name not in decides}
+    return _checked(StatementTexts, {"where": "", **editable, "decides": decides}, f"statement {id}")
 
 
 def paper_texts(module: str) -> PaperTexts:

@@ -42,11 +42,11 @@ def variant_of(system: str | Parts) -> Variant:
     home = module_name(Path(path))
     if all(claim.module != home for claim in registered().values()):  # else it has been run, by --module
         run_file(Path(path), "--system")
-    known = vars(sys.modules[home])
-    if name not in known:
-        mappings = [key for key, value in known.items() if isinstance(value, Mapping) and key[0] != "_"]
+    names = vars(sys.modules[home])
+    if name not in names:
+        mappings = [key for key, value in names.items() if isinstance(value, Mapping) and key[0] != "_"]
         raise InvalidValueError(f"--system {system}: {unknown_name('name of parts', name, mappings)} {WAY_OUT}")
-    return Variant(system, name, _checked(f"--system {system}", known[name]))
+    return Variant(system, name, _checked(f"--system {system}", names[name]))
 
 
 def _checked(source: str, parts: Any) -> Parts:
@@ -90,8 +90,8 @@ def of_own(claim: Claim, variant: Variant) -> Experiment:
     return dataclasses.replace(experiment, system=rebuilt(experiment.system, variant.parts), systems=systems)
 
 
-def as_asked(of: Statement) -> Statement:
+def as_asked(statement: Statement) -> Statement:
     """Return the statement without texts and proofs about the printed algorithm."""
     texts = ("why", "instance", "corrected", "corrected_formula", "note", "witness", "amendment")
     proofs = ("disproof", "proof", "derivation")
-    return dataclasses.replace(of, **dict.fromkeys(texts, ""), **dict.fromkeys(proofs), free=[])
+    return dataclasses.replace(statement, **dict.fromkeys(texts, ""), **dict.fromkeys(proofs), free=[])

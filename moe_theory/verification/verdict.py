@@ -254,8 +254,8 @@ class Verdict(Shown, JsonRecord):
 def verdict_of(declared: Any, **known: Any) -> Verdict:
     """Return a verdict with the texts of its claim, a `Claim` or a catalog's facts, and these fields."""
     names = ("paper", "where", "statement", "formula", "kind", "side", "replaced_by", "is_computed")
-    said: dict[str, Any] = {name: getattr(declared, name) for name in names}
-    return Verdict(**said, **known)
+    fields: dict[str, Any] = {name: getattr(declared, name) for name in names}
+    return Verdict(**fields, **known)
 
 
 def whole_verdict(claim: Any, known: Mapping[str, Any]) -> Verdict:
@@ -291,17 +291,17 @@ class Proof(JsonRecord):
         _, *opened = source_of(path).split('"""', 2)
         if len(opened) < 2:
             raise DeclarationError(f"{path} has no docstring: begin it with the proof's title and text.")
-        title, *parts = (" ".join(each.split()) for each in inspect.cleandoc(opened[0]).split("\n\n"))
+        title, *parts = (" ".join(paragraph.split()) for paragraph in inspect.cleandoc(opened[0]).split("\n\n"))
         marked = {"Robust": "", "Objection": "", "Caveat": ""}
         text = list(itertools.takewhile(lambda part: not _MARK.match(part), parts))
         for part in parts[len(text) :]:
-            mark, _, rest = part.partition(": ")
+            mark, _, words = part.partition(": ")
             if marked.get(mark, "given"):
                 raise DeclarationError(
                     f"{path}: {shortened(part)} must begin with one of {', '.join(marked)} and a colon, each of which "
                     "opens one paragraph at the docstring's end."
                 )
-            marked[mark] = rest
+            marked[mark] = words
         return cls(path, title, text, marked["Robust"], marked["Objection"], marked["Caveat"])
 
 
@@ -378,8 +378,8 @@ class Statement(Shown, JsonRecord):
         """Return the source of its "witness", "disproof", "proof" or "derivation". Raises: DeclarationError."""
         if kind not in self.scripts:
             noun = "script" if kind == "witness" else kind
-            others = ", ".join(self.scripts) or "none"
-            raise DeclarationError(f"statement {self.name} has no {noun}. Its programs: {others}.")
+            kinds = ", ".join(self.scripts) or "none"
+            raise DeclarationError(f"statement {self.name} has no {noun}. Its programs: {kinds}.")
         return source_of(self.scripts[kind])
 
     @property

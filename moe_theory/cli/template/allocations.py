@@ -38,9 +38,9 @@ def system(dims):
         return State(jnp.zeros(dims.max_experts), jnp.int32(0))
 
     def step(key, state, params):
-        drawn = jax.random.randint(key, (2,), 0, params.num_experts)
-        loads = jnp.where(jnp.arange(2) < params.num_choices, state.loads[drawn], jnp.inf)
-        return State(state.loads.at[drawn[loads.argmin()]].add(1), state.round + 1), ()
+        candidates = jax.random.randint(key, (2,), 0, params.num_experts)
+        loads = jnp.where(jnp.arange(2) < params.num_choices, state.loads[candidates], jnp.inf)
+        return State(state.loads.at[candidates[loads.argmin()]].add(1), state.round + 1), ()
 
     return mt.System(init, step)
 

@@ -189,25 +189,25 @@ def picture(data: xr.Dataset, canvas: plot.Canvas) -> None:
     plot.legend(canvas, 4)
 
 
-def _draw_panel(panel: plot.Axes, here: xr.Dataset, top: float) -> None:
-    rounds = here["round"].values
-    number = int(here.experts)
-    num_tasks = here.attrs["num_tasks"]
+def _draw_panel(panel: plot.Axes, selection: xr.Dataset, top: float) -> None:
+    rounds = selection["round"].values
+    number = int(selection.experts)
+    num_tasks = selection.attrs["num_tasks"]
     panel.axhline(0, **roles.ZERO)
-    plot.curve(panel, rounds, here, "mean over replicates", "10–90 % of replicates", **roles.MEASURED)
-    if np.isfinite(here.printed).any():
-        panel.plot(rounds, here.printed, **roles.PRINTED, label="closed form as printed")
-        last = float(here.printed[-1])
-        is_below_mean = 0 < float(here["mean"][-1]) - last < 0.25 * top
-        name = EQUATIONS[str(statement_of(number, num_tasks))][str(here.metric.values)]
+    plot.curve(panel, rounds, selection, "mean over replicates", "10–90 % of replicates", **roles.MEASURED)
+    if np.isfinite(selection.printed).any():
+        panel.plot(rounds, selection.printed, **roles.PRINTED, label="closed form as printed")
+        last = float(selection.printed[-1])
+        is_below_mean = 0 < float(selection["mean"][-1]) - last < 0.25 * top
+        name = EQUATIONS[str(statement_of(number, num_tasks))][str(selection.metric.values)]
         plot.note(panel, name, (rounds[-1], last), (0, -3 if is_below_mean else 3), color="C1", ha="right")
-    elif number == num_tasks and here.termination == "with":
+    elif number == num_tasks and selection.termination == "with":
         words = {"transform": panel.transAxes, "color": "C1", "ha": "right", "va": "bottom", "in_layout": False}
         panel.text(0.97, 0.2, "none for\n$M = N$", **words)
-    if np.isfinite(here.exact).any():
-        panel.plot(rounds, here.exact, **roles.RIGHT, label="exact, along the routes")
-    panel.axvline(int(here.explored), **roles.REFERENCE, label="end of exploration $T_1$")
-    half = rounds[here.terminated.values >= 0.5]
+    if np.isfinite(selection.exact).any():
+        panel.plot(rounds, selection.exact, **roles.RIGHT, label="exact, along the routes")
+    panel.axvline(int(selection.explored), **roles.REFERENCE, label="end of exploration $T_1$")
+    half = rounds[selection.terminated.values >= 0.5]
     if len(half) > 0 and number > 1:
         height = 0.97 * panel.get_ylim()[1]
         panel.plot(half[:1], height, **roles.HALF_ENDED, label="half of the runs terminated")

@@ -53,14 +53,14 @@ def compute(setup: plot.Setup) -> xr.Dataset:
     return data.assign_coords(replicate=replicate).assign_attrs(attributes)
 
 
-def termination_round(here: xr.Dataset) -> int | None:
-    return int(here["round"].values[np.argmax(here.terminated.values)]) if bool(here.terminated.any()) else None
+def termination_round(run: xr.Dataset) -> int | None:
+    return int(run["round"].values[np.argmax(run.terminated.values)]) if bool(run.terminated.any()) else None
 
 
-def load_shares(here: xr.Dataset) -> Float[np.ndarray, "M K"]:
-    begin = termination_round(here) or explored_rounds(here)
-    after = here.where(here["round"] > begin, drop=True)
-    counts = np.zeros((DIMS.max_experts, int(here.cluster.max())))
+def load_shares(run: xr.Dataset) -> Float[np.ndarray, "M K"]:
+    begin = termination_round(run) or explored_rounds(run)
+    after = run.where(run["round"] > begin, drop=True)
+    counts = np.zeros((DIMS.max_experts, int(run.cluster.max())))
     np.add.at(counts, (after.expert.values.astype(int) - 1, after.cluster.values.astype(int) - 1), 1)
     return counts / max(counts.sum(), 1)
 
@@ -112,30 +112,32 @@ def picture(data: xr.Dataset, canvas: plot.Canvas) -> None:
         ended = termination_round(curves)
         fixed = f"gates fixed from round {ended}" if ended else "gates never fixed"
         moved = elsewhere.sizes["round"]
-        apart = f"; {moved} {'arrival' if moved == 1 else 'arrivals'} elsewhere than in (a)" if letter != "a" else ""
-        routes.set_title(fixed + apart, loc="right")
+        difference = (
+            f"; {moved} {'arrival' if moved == 1 else 'arrivals'} elsewhere than in (a)" if letter != "a" else ""
+        )
+        routes.set_title(fixed + difference, loc="right")
         routes.set_ylabel("expert $m$")
     axes[-1, 0].set_xlabel("round $t$")
     axes[-1, 1].set_xlabel("share of later\narrivals")
     plot.legend(canvas, 6, columnspacing=1, handlelength=1.8)
 
 
-def _draw_routes(panel: plot.Axes, here: xr.Dataset, elsewhere: xr.Dataset) -> None:
-    rounds = here["round"].values
-    num_clusters = int(here.cluster.max())
+def _draw_routes(panel: plot.Axes, run: xr.Dataset, elsewhere: xr.Dataset) -> None:
+    rounds = run["round"].values
+    num_clusters = int(run.cluster.max())
     for task in sorted(range(1, DIMS.num_tasks + 1), key=lambda task: (task - 1) % num_clusters):
         cluster = (task - 1) % num_clusters
         is_first = task <= num_clusters
-        is_drawn = (here.task.values == task) & (rounds <= ROUNDS_DRAWN)
-        lanes = here.expert.values[is_drawn] + LANE * (cluster - 1)
+        is_drawn = (run.task.values == task) & (rounds <= ROUNDS_DRAWN)
+        lanes = run.expert.values[is_drawn] + LANE * (cluster - 1)
         marker = MARKERS[cluster % 3]
         colour = COLOURS[cluster % 3]
         look = MARK(marker=marker, markeredgecolor=colour, markerfacecolor=colour if is_first else "white")
         panel.plot(rounds[is_drawn], lanes, **look, label=f"task {task}")
     for expert in range(1, DIMS.max_experts):
         panel.axhline(expert + 0.5, **roles.GROUND)
-    panel.axvline(explored_rounds(here) + 0.5, **roles.REFERENCE, label="$T_1$")
-    ended = termination_round(here)
+    panel.axvline(explored_rounds(run) + 0.5, **roles.REFERENCE, label="$T_1$")
+    ended = termination_round(run)
     if ended:
         panel.axvline(ended - 0.5, **roles.ENDED, label="termination")
     places = elsewhere["round"].values

@@ -71,9 +71,9 @@ def picture(data: xr.Dataset, canvas: plot.Canvas) -> None:
     """
     axes = canvas.subplots(2, len(SYMBOLS), sharex=True, squeeze=False)
     for letter, (metric, symbol), (levels, differences) in zip("abc", SYMBOLS.items(), axes.T, strict=True):
-        here = data.sel(metric=metric)
-        _draw_levels(levels, here)
-        _draw_differences(differences, here)
+        selection = data.sel(metric=metric)
+        _draw_levels(levels, selection)
+        _draw_differences(differences, selection)
         levels.set_title(f"({letter}) {symbol}", loc="left")
         differences.set_xlabel("round $t$")
     axes[0, 2].set_ylim(1, DIMS.max_experts)
@@ -88,26 +88,28 @@ def _colours() -> list[str]:
     return plot.ramp(len(WIDTHS))[::-1]
 
 
-def _draw_levels(panel: plot.Axes, here: xr.Dataset) -> None:
-    rounds = here["round"].values
+def _draw_levels(panel: plot.Axes, selection: xr.Dataset) -> None:
+    rounds = selection["round"].values
     panel.set_xscale("log")
-    panel.set_xlim(rounds[0], 1.3 * here.attrs["num_rounds"])  # room for the last marks
-    if str(here.metric.values) in theory.Bound._fields:
+    panel.set_xlim(rounds[0], 1.3 * selection.attrs["num_rounds"])  # room for the last marks
+    if str(selection.metric.values) in theory.Bound._fields:
         panel.axhline(0, **roles.ZERO)
-    looks = zip(here.threshold_power.values, here["mean"], WIDTHS, _colours(), ("none", *MARKERS), strict=True)
+    looks = zip(
+        selection.threshold_power.values, selection["mean"], WIDTHS, _colours(), ("none", *MARKERS), strict=True
+    )
     for power, mean, width, colour, marker in looks:
         label = rf"$\Gamma = \sigma_0^{{{power:g}}}$ = {SIGMA_0**power:.2f}"
         panel.plot(rounds, mean, color=colour, linewidth=width)
         panel.plot([], [], color=colour, linewidth=width, marker=marker, **MARK, label=label)
-    panel.plot(rounds, here.printed[2], **roles.PRINTED, label="Theorem 2 as printed")
-    panel.fill_between(rounds, here.low[0], here.high[0], **roles.BAND, label="10–90 % of replicates")
+    panel.plot(rounds, selection.printed[2], **roles.PRINTED, label="Theorem 2 as printed")
+    panel.fill_between(rounds, selection.low[0], selection.high[0], **roles.BAND, label="10–90 % of replicates")
 
 
-def _draw_differences(panel: plot.Axes, here: xr.Dataset) -> None:
+def _draw_differences(panel: plot.Axes, selection: xr.Dataset) -> None:
     panel.axhline(0, **roles.ZERO)
-    rounds = here["round"].values
-    shown = np.unique(np.searchsorted(rounds, [time for time in ROUNDS_COMPARED if time <= rounds[-1]]))
+    rounds = selection["round"].values
+    places = np.unique(np.searchsorted(rounds, [time for time in ROUNDS_COMPARED if time <= rounds[-1]]))
     for index, marker in enumerate(MARKERS, start=1):
-        at = here.isel(threshold_power=index, round=shown)
+        at = selection.isel(threshold_power=index, round=places)
         look: dict[str, Any] = {"color": _colours()[index], "linestyle": "none", "marker": marker, **MARK}
         plot.intervals(panel, at["round"] * 1.13 ** (index - 2), at.difference, at.difference_error, **look)

@@ -22,8 +22,8 @@ LIMIT = (SIGMA_0, min(LIMIT_SCALES))  # sigma_0 at the ends of the paper's own p
 def at_drive(params: Params, drive: float, ratio: float, dims: Dims) -> Params:
     """These parameters at a drive and a ratio of it to lambda; noise over signal and Gamma over lambda stay."""
     noise, threshold = (
-        float(part) / float(whole)
-        for part, whole in (
+        float(part) / float(total)
+        for part, total in (
             (params.noise_scale, params.signal_scale),
             (params.termination_threshold, params.perturbation_scale),
         )
@@ -77,8 +77,8 @@ def _draw_limit(panel: plot.Axes, data: xr.Dataset) -> None:
     edges = panel.axis()
     (drive, next_drive), (ratio, next_ratio) = (data.attrs[name] for name in ("limit_drives", "limit_ratios"))
     slope = math.log(ratio / next_ratio) / math.log(drive / next_drive)
-    left = edges[0] * 1.1
-    end = ratio * (left / drive) ** slope
-    panel.annotate("", (left, end), (drive, ratio), arrowprops={"arrowstyle": "->", **drives.LINE})
-    plot.note(panel, r"$\sigma_0 \to 0$", (left, end), (8, 9), color="white")
+    edge = edges[0] * 1.1
+    end = ratio * (edge / drive) ** slope
+    panel.annotate("", (edge, end), (drive, ratio), arrowprops={"arrowstyle": "->", **drives.LINE})
+    plot.note(panel, r"$\sigma_0 \to 0$", (edge, end), (8, 9), color="white")
     panel.axis(edges)

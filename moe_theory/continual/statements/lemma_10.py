@@ -45,8 +45,8 @@ APART.charitable("lemma-10.far-bounded", set_apart(*BOUNDED_GAPS), rate(at_most=
 
 @APART.literal("lemma-10.far", set_apart(*LARGE_GAPS), identity(within=TOLERANCE), instead="lemma-10.exact")
 def short_of_proportion(run) -> np.ndarray:
-    found = difference(*LARGE_GAPS)(run)
-    return np.maximum(np.asarray(LARGE_GAPS)[:, None] / LARGE_GAPS[0] * found[:1] - found, 0)
+    differences = difference(*LARGE_GAPS)(run)
+    return np.maximum(np.asarray(LARGE_GAPS)[:, None] / LARGE_GAPS[0] * differences[:1] - differences, 0)
 
 
 @APART.step("lemma-10.smaller", set_apart(*GAPS), identity(within=TOLERANCE))

@@ -19,8 +19,8 @@ BY_SIZES = [f"N = {num_sets}, M = {num_experts}" for num_sets, num_experts in CO
 
 
 def _covered(sets: str, experiment: Experiment) -> Selection:
-    (own,) = experiment.cells.values()
-    label = f"{sets} = {own['num_clusters']}, M = {own['num_experts']}"
+    (params,) = experiment.cells.values()
+    label = f"{sets} = {params['num_clusters']}, M = {params['num_experts']}"
     return Selection(experiment, (experiments.COVERED,), (label,))
 
 

@@ -27,9 +27,9 @@ TASKS.also("proposition-1.contraction", role="corrected")
     "lemma-12.tasks-at-once", interventions.LEARNED_AT_ONCE.over(experiments.MANY_SMALLEST), identity(within=UNCHANGED)
 )
 def largest_correct_gradient(run) -> np.ndarray:
-    seen = run.records
+    records = run.records
     late = experiments.past_exploration(run)
-    largest = np.max(np.where(seen.is_inside[late], seen.locality_gradient[late], 0), axis=0)
+    largest = np.max(np.where(records.is_inside[late], records.locality_gradient[late], 0), axis=0)
     return largest / experiments.truth_length(run)
 
 

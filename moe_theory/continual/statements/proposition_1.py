@@ -53,8 +53,8 @@ def claim_competitors(
     their claims, say of Algorithm 1.
     """
     for name, runs in rivals.items():
-        for (id, case), own in zip(cases.items(), runs, strict=True):
-            case.competitor(f"{id}-{name}", own, criterion)(measure)
+        for (id, case), runs_of_case in zip(cases.items(), runs, strict=True):
+            case.competitor(f"{id}-{name}", runs_of_case, criterion)(measure)
 
 
 claim_competitors(

@@ -96,14 +96,14 @@ def found_in(folder: Path | str) -> list[str]:
         for name, loader in DATASETS.items()
         if loader.files and all(matching(place, pattern) for pattern in loader.files)
     }
-    known = [name for name in present if name not in OWN]
-    if len(known) < 2:
-        return known or [*present]
+    names = [name for name in present if name not in OWN]
+    if len(names) < 2:
+        return names or [*present]
     num_changed = {
         name: len(changed_files([matching(place, pattern)[0] for pattern in present[name].files], present[name].md5))
-        for name in known
+        for name in names
     }
-    return [name for name in known if num_changed[name] == min(num_changed.values())]
+    return [name for name in names if num_changed[name] == min(num_changed.values())]
 
 
 def missing(folder: Path | str) -> MissingError:

@@ -29,8 +29,8 @@ def load_folders(paths: list[Path]) -> DataSet:
     files, labels = class_images([train / name for name in names])
     if is_split:
         test_files, test_labels = _test_images(root / "test", names)
-        others = sorted({*inside} - {"train", "test"})
-        notes = [f"not read: {', '.join(others)}"] if others else []
+        strangers = sorted({*inside} - {"train", "test"})
+        notes = [f"not read: {', '.join(strangers)}"] if strangers else []
     else:
         is_test = every_fifth(labels)
         test_files = list(itertools.compress(files, is_test))

@@ -85,8 +85,8 @@ def load_arrays(paths: list[Path]) -> DataSet:
         raise MissingError(
             f"{path.parent} has {len(files)} data sets: {', '.join(files[:5])}. Put one in a folder of its own."
         )
-    arrays, others = _read(path)
-    notes = [f"not read: {', '.join(map(shortened, others))}"] if others else []
+    arrays, strangers = _read(path)
+    notes = [f"not read: {', '.join(map(shortened, strangers))}"] if strangers else []
     values, labels, *test = arrays
     try:
         if not test:

@@ -21,13 +21,13 @@ _WAY_OUT = "Unpack the archive again."
 
 def load_tiny_imagenet(paths: list[Path]) -> DataSet:
     """Return all images, decoded, 64 x 64 pixels in colour."""
-    train, val, listed = paths
+    train, validation, listed = paths
     names = sorted(read_lines(listed))
     if not names or [path.name for path in matching(train, "*/")] != names:
         raise DataError(train, f"its folders are not the {len(names)} classes of {listed.name}", _WAY_OUT)
     training = class_images([train / name / "images" for name in names])
-    test = list_images(val / "images")
-    split = read_split(*training, test, _validation_labels(val / "val_annotations.txt", test, names))
+    test = list_images(validation / "images")
+    split = read_split(*training, test, _validation_labels(validation / "val_annotations.txt", test, names))
     _, height, width, _ = split.train.pixels.shape
     if (height, width) != (_SIDE, _SIDE):
         raise DataError(train, f"its images have {height} x {width} pixels, not {_SIDE} x {_SIDE}", _WAY_OUT)

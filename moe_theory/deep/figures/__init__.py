@@ -18,8 +18,10 @@ def draw_runs(preset: Preset, title: str, runs: Runs, canvas: plot.Canvas) -> No
     parts = canvas.subfigures(len(scales), squeeze=False).flat if preset.scales else [canvas]
     for part, scale in zip(parts, scales, strict=True):
         begins = expert_cell(1, gate_scale=scale).removesuffix(expert_cell(1))
-        own = {cell.removeprefix(begins): run for cell, run in runs.items() if cell.startswith(begins)}
-        figures_3_to_7.draw(figures_3_to_7.summarize(preset, own, tuple(figures_3_to_7.SYMBOLS), preset.experts), part)
+        figure_runs = {cell.removeprefix(begins): run for cell, run in runs.items() if cell.startswith(begins)}
+        figures_3_to_7.draw(
+            figures_3_to_7.summarize(preset, figure_runs, tuple(figures_3_to_7.SYMBOLS), preset.experts), part
+        )
         part.legends[0].set_title(title if scale is None else f"{title}, gate_scale {scale:g}")
         for place, metric in enumerate(figures_3_to_7.SYMBOLS):
             panel = part.axes[2 * place]  # with termination, which a single network has no need of

@@ -26,8 +26,10 @@ FREEZING = roles.ArtistStyle(color="C3", alpha=0.3, linewidth=0, zorder=0)
 
 def compute(setup: plot.Setup) -> xr.Dataset:
     single = expert_cell(1)
-    own = {part: SMALL.cells()[expert_cell(NUM_EXPERTS, part == "with")] for part in TERMINATIONS}
-    settings = {_name(part, scale): own[part] | {"gate_scale": scale} for part in TERMINATIONS for scale in SCALES}
+    params_of = {part: SMALL.cells()[expert_cell(NUM_EXPERTS, part == "with")] for part in TERMINATIONS}
+    settings = {
+        _name(part, scale): params_of[part] | {"gate_scale": scale} for part in TERMINATIONS for scale in SCALES
+    }
     runs = run_preset(SMALL, settings | {single: SMALL.cells()[single]}, setup)
     last = {name: run.records.generalization_error[-1].astype(np.float64) for name, run in runs.items()}
 
@@ -79,9 +81,9 @@ def picture(data: xr.Dataset, canvas: plot.Canvas) -> None:
     errors, saved = plot.row(canvas, titles, sharex=True, xscale="log", xlabel=label)
     band = BAND.format(replicates=data.attrs["replicates"])
     for part in data.termination.values:
-        here = data.sel(termination=part)
+        selection = data.sel(termination=part)
         words = f"$M$ = {NUM_EXPERTS}, {part} termination"
-        plot.curve(errors, drives, here, words, band, **LOOKS[part])
+        plot.curve(errors, drives, selection, words, band, **LOOKS[part])
     errors.axhline(float(data.single_mean), **SINGLE, label="one expert ($M$ = 1)")
     errors.axhspan(float(data.single_low), float(data.single_high), **roles.BAND(color=SINGLE["color"]))
     errors.set_ylabel("generalization error $G_T$")

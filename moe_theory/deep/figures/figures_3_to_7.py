@@ -76,16 +76,16 @@ def style_of(data: xr.Dataset, num_experts: int) -> roles.ArtistStyle:
     return SEVERAL[[size for size in data.experts.values if size > 1].index(num_experts) % len(SEVERAL)]
 
 
-def _draw_panel(panel: plot.Axes, here: xr.Dataset) -> None:
-    rounds = here["round"].values
-    band = BAND.format(replicates=here.attrs.get("replicates", "the"))
-    for size in here.experts.values:
+def _draw_panel(panel: plot.Axes, selection: xr.Dataset) -> None:
+    rounds = selection["round"].values
+    band = BAND.format(replicates=selection.attrs.get("replicates", "the"))
+    for size in selection.experts.values:
         label = f"$M$ = {size}" if size > 1 else "one expert ($M$ = 1)"
-        plot.curve(panel, rounds, here.sel(experts=size), label, band, **style_of(here, size))
-    for place, size in enumerate(here.experts.values):
-        half = np.flatnonzero(here.terminated.sel(experts=size).values >= 0.5)
+        plot.curve(panel, rounds, selection.sel(experts=size), label, band, **style_of(selection, size))
+    for place, size in enumerate(selection.experts.values):
+        half = np.flatnonzero(selection.terminated.sel(experts=size).values >= 0.5)
         if len(half) > 0 and size > 1:
-            mark = roles.HALF_ENDED(color=style_of(here, size)["color"], transform=panel.get_xaxis_transform())
+            mark = roles.HALF_ENDED(color=style_of(selection, size)["color"], transform=panel.get_xaxis_transform())
             panel.plot(rounds[half[:1]], [0.03 + 0.05 * place], **mark, label="half of the runs terminated")
     panel.set_xlim(0, rounds[-1] + 0.5)
 

@@ -115,45 +115,53 @@ def picture(data: xr.Dataset, canvas: plot.Canvas) -> None:
     heights = [float(size) + 2.5 for size in data.experts]
     grid = canvas.add_gridspec(data.sizes["panel"], 2, width_ratios=[1, 0.15], height_ratios=heights)
     for row, (letter, name) in enumerate(zip("abcdefgh", data.panel.values, strict=False)):
-        here = data.sel(panel=name)
+        selection = data.sel(panel=name)
         panel = canvas.add_subplot(grid[row, 0])
         matrix = canvas.add_subplot(grid[row, 1], sharey=panel)
-        _draw_map(panel, here, kinds)
-        _draw_loads(matrix, here, kinds)
+        _draw_map(panel, selection, kinds)
+        _draw_loads(matrix, selection, kinds)
         panel.set_title(f"({letter}) {MAPS[str(name)].title}", loc="left")
-        own = share_of_own_class(_loads_of(here, kinds))
-        mean = f"over replicates {float(here.own_class):.0%}"
-        panel.set_title(f"{own:.0%} of the tasks at an expert of their class ({mean})", loc="right")
-        panel.set_ylabel("expert" if here.explored > 0 else "server")
+        share = share_of_own_class(_loads_of(selection, kinds))
+        mean = f"over replicates {float(selection.own_class):.0%}"
+        panel.set_title(f"{share:.0%} of the tasks at an expert of their class ({mean})", loc="right")
+        panel.set_ylabel("expert" if selection.explored > 0 else "server")
         if row == data.sizes["panel"] - 1:
             panel.set_xlabel("round $t$")
             matrix.set_xlabel("class")
     plot.legend(canvas, 5, handlelength=1.6)
 
 
-def _draw_map(panel: plot.Axes, here: xr.Dataset, kinds: Sequence[int]) -> None:
-    rounds = here["round"].values[here.shown_class.values != NO_ROUND]
-    size = int(here.experts)
+def _draw_map(panel: plot.Axes, selection: xr.Dataset, kinds: Sequence[int]) -> None:
+    rounds = selection["round"].values[selection.shown_class.values != NO_ROUND]
+    size = int(selection.experts)
     for row in range(1, size + 1):
         panel.axhline(row, **roles.GROUND)
     for kind, colour in zip(kinds, COLOURS, strict=False):
-        chosen = here.isel(round=(here.shown_class.values == kind) & (here.expert.values != NO_EXPERT))
-        places = chosen["round"].values
+        arrivals = selection.isel(round=(selection.shown_class.values == kind) & (selection.expert.values != NO_EXPERT))
+        places = arrivals["round"].values
         panel.bar(
-            places, HEIGHT, 1.0, chosen.expert.values - HEIGHT / 2, color=colour, linewidth=0, label=f"recognise {kind}"
+            places,
+            HEIGHT,
+            1.0,
+            arrivals.expert.values - HEIGHT / 2,
+            color=colour,
+            linewidth=0,
+            label=f"recognise {kind}",
         )
-    lost = here["round"].values[(here.shown_class.values != NO_ROUND) & (here.expert.values == NO_EXPERT)]
+    lost = selection["round"].values[
+        (selection.shown_class.values != NO_ROUND) & (selection.expert.values == NO_EXPERT)
+    ]
     panel.plot(lost, np.full(len(lost), 0.3), **roles.LOST, label="dropped" if len(lost) else "")
-    if 0 < int(here.explored) < rounds[-1]:
-        panel.axvline(int(here.explored) + 0.5, **roles.REFERENCE(zorder=2), label="end of exploration $T_1$")
-    ended = np.flatnonzero(here.terminated.values)
+    if 0 < int(selection.explored) < rounds[-1]:
+        panel.axvline(int(selection.explored) + 0.5, **roles.REFERENCE(zorder=2), label="end of exploration $T_1$")
+    ended = np.flatnonzero(selection.terminated.values)
     if len(ended) > 0:
-        panel.axvline(float(here["round"][ended[0]]) + 0.5, **roles.ENDED, label="gates terminated")
+        panel.axvline(float(selection["round"][ended[0]]) + 0.5, **roles.ENDED, label="gates terminated")
     panel.set(xlim=(0.5, rounds[-1] + 0.5), ylim=(size + 0.6, 0.4), yticks=range(1, size + 1))
 
 
-def _draw_loads(panel: plot.Axes, here: xr.Dataset, kinds: Sequence[int]) -> None:
-    counts = _loads_of(here, kinds)
+def _draw_loads(panel: plot.Axes, selection: xr.Dataset, kinds: Sequence[int]) -> None:
+    counts = _loads_of(selection, kinds)
     for place, colour in enumerate(COLOURS[: len(kinds)]):
         for row, number in enumerate(counts[:, place], start=1):
             share = number / max(counts[row - 1].sum(), 1)
@@ -167,5 +175,5 @@ def _draw_loads(panel: plot.Axes, here: xr.Dataset, kinds: Sequence[int]) -> Non
         panel.spines[side].set_visible(False)
 
 
-def _loads_of(here: xr.Dataset, kinds: Sequence[int]) -> Int[np.ndarray, "M K"]:
-    return loads(here.shown_class.values, here.expert.values, int(here.experts), kinds)
+def _loads_of(selection: xr.Dataset, kinds: Sequence[int]) -> Int[np.ndarray, "M K"]:
+    return loads(selection.shown_class.values, selection.expert.values, int(selection.experts), kinds)

@@ -18,8 +18,8 @@ NETWORKS = statement("networks", module=__name__)
     experiments.MOSTLY,
     labels=["printed", "without its end", "one expert"],
 )
-def is_below_all(own, *others) -> np.ndarray:
-    return np.stack([final_error(own) < final_error(other) for other in others])
+def is_below_all(reinforced, *others) -> np.ndarray:
+    return np.stack([final_error(reinforced) < final_error(other) for other in others])
 
 
 SERVERS = statement("networks-servers", module=__name__)
@@ -31,5 +31,5 @@ SERVERS = statement("networks-servers", module=__name__)
     experiments.MOSTLY,
     labels=["printed"],
 )
-def is_below_printed(own, printed) -> np.ndarray:
-    return np.stack([final_error(own) < final_error(printed)])
+def is_below_printed(reinforced, printed) -> np.ndarray:
+    return np.stack([final_error(reinforced) < final_error(printed)])

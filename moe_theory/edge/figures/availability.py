@@ -104,8 +104,8 @@ def picture(data: xr.Dataset, canvas: plot.Canvas) -> None:
     experts = data.experts.values
     titles = [TITLES[name] for name in data.delays.values]
     ends = (0.93 * experts[0], 1.08 * experts[-1])
-    each: dict[str, Any] = {"xlabel": "servers $M$", "ylabel": "probability at an arrival", "sharey": True}
-    axes = plot.row(canvas, titles, xscale="log", yscale="log", xlim=ends, ylim=(FLOOR, 1.2), **each)
+    labels: dict[str, Any] = {"xlabel": "servers $M$", "ylabel": "probability at an arrival", "sharey": True}
+    axes = plot.row(canvas, titles, xscale="log", yscale="log", xlim=ends, ylim=(FLOOR, 1.2), **labels)
     for panel, delays in zip(axes, data.delays.values, strict=True):
         plot.name_values(panel.xaxis, experts)
         _draw_levels(panel)
@@ -128,11 +128,11 @@ def _draw_levels(panel: plot.Axes) -> None:
         plot.note(panel, f"{number}", (number, 1), (shift, 0), **at_top)
 
 
-def _draw_share(panel: plot.Axes, here: xr.Dataset, name: str, role: roles.ArtistStyle, label: str) -> None:
-    experts = here.experts.values
-    share = here[name].values
-    seen = np.where(share > 0, share, np.nan)
-    plot.intervals(panel, experts, seen, here[f"{name}_error"].values, label, log=True, **role)
+def _draw_share(panel: plot.Axes, selection: xr.Dataset, name: str, role: roles.ArtistStyle, label: str) -> None:
+    experts = selection.experts.values
+    share = selection[name].values
+    positive = np.where(share > 0, share, np.nan)
+    plot.intervals(panel, experts, positive, selection[f"{name}_error"].values, label, log=True, **role)
     unseen = experts[share == 0]
     if len(unseen) > 0:  # an empty line without clipping would spoil the layout
         panel.plot(unseen, np.full(len(unseen), FLOOR), **UNSEEN(color=role["color"]), label="not seen once")

@@ -78,11 +78,11 @@ def critical_drive(num_experts: int) -> float:
 
 def servers_by_line() -> list[tuple[str, float]]:
     """The numbers of servers that Proposition 1 speaks of, with their names, in order."""
-    asked = MAX_DELAY, DIMS.num_tasks, FAILURE
-    lines = [("$N M_{th}$", DIMS.num_tasks * theory.specialists_needed(*asked))]
+    arguments = MAX_DELAY, DIMS.num_tasks, FAILURE
+    lines = [("$N M_{th}$", DIMS.num_tasks * theory.specialists_needed(*arguments))]
     for rule, words in RULES.items():
         for quantile in theory.QUANTILES:
-            lines.append((f"{words}, {quantile}", float(theory.experts_needed(*asked, quantile, rule))))
+            lines.append((f"{words}, {quantile}", float(theory.experts_needed(*arguments, quantile, rule))))
     return sorted(lines, key=lambda line: line[1])
 
 

@@ -32,10 +32,10 @@ def compute(setup: plot.Setup) -> xr.Dataset:
     runs = setup.run(Cell(name, system(DIMS, POLICIES[name]), params, length, 1, observe) for name in SHOWN)
     rounds = np.arange(1, length + 1)
     # Tasks pending in the last window began at most a delay before it.
-    shown = (rounds <= WINDOW) | (rounds > length - WINDOW - MAX_DELAY)
+    is_shown = (rounds <= WINDOW) | (rounds > length - WINDOW - MAX_DELAY)
 
     def arrivals(policy: str) -> dict[str, Any]:
-        tasks, experts, delays = (part[shown, 0] for part in runs[policy].records)
+        tasks, experts, delays = (part[is_shown, 0] for part in runs[policy].records)
         commonest = _commonest(runs[policy], 0)
         rows = np.argsort(np.argsort(commonest, kind="stable")) + 1
 
@@ -51,7 +51,7 @@ def compute(setup: plot.Setup) -> xr.Dataset:
             "own_kind": share_of_own_kind(runs[policy]),
         }
 
-    return plot.over(arrivals, {"round": rounds[shown]}, policy=SHOWN).assign_coords(replicate=0)
+    return plot.over(arrivals, {"round": rounds[is_shown]}, policy=SHOWN).assign_coords(replicate=0)
 
 
 def _commonest(run: Run, replicate: int) -> Int[np.ndarray, " M"]:
@@ -98,46 +98,48 @@ def picture(data: xr.Dataset, canvas: plot.Canvas) -> None:
     for kind, colour in enumerate(COLOURS, start=1):
         axes[0, 0].bar([0], [0], 0, color=colour, label=f"{kind}")
     for letter, policy, row in zip("ab", data.policy.values, axes, strict=True):
-        here = data.sel(policy=policy)
+        selection = data.sel(policy=policy)
         for panel, (first, end) in zip(row, windows, strict=True):
-            _draw_tasks(panel, here, first, end)
-        _draw_kinds(row[1], here)
+            _draw_tasks(panel, selection, first, end)
+        _draw_kinds(row[1], selection)
         row[0].set_title(f"({letter}) {policy}: the first rounds", loc="left")
         row[1].set_title("the last rounds", loc="left")
-        row[1].set_title(f"{float(here.own_kind):.0%} of tasks at a server of their kind", loc="right")
+        row[1].set_title(f"{float(selection.own_kind):.0%} of tasks at a server of their kind", loc="right")
         row[0].set_ylabel("servers, ordered by kind")
     for panel in axes[-1]:
         panel.set_xlabel("round $t$")
     plot.legend(canvas, 11, title="kind of the task", handlelength=1.2, columnspacing=1)
 
 
-def _draw_tasks(panel: plot.Axes, here: xr.Dataset, first: int, end: int) -> None:
+def _draw_tasks(panel: plot.Axes, selection: xr.Dataset, first: int, end: int) -> None:
     for row in range(1, DIMS.max_experts + 1):
         panel.axhline(row, **roles.GROUND)
-    chosen = here.isel(round=(here["round"].values + here.delay.values > first) & (here["round"].values <= end))
+    tasks = selection.isel(
+        round=(selection["round"].values + selection.delay.values > first) & (selection["round"].values <= end)
+    )
     for kind, colour in enumerate(COLOURS, start=1):
-        of_kind = chosen.isel(round=(chosen.kind.values == kind) & (chosen.row.values > 0))
+        of_kind = tasks.isel(round=(tasks.kind.values == kind) & (tasks.row.values > 0))
         bars = zip(of_kind["round"].values, of_kind.delay.values, of_kind.row.values, strict=True)
         for start, delay, row in bars:
             panel.broken_barh(
                 [(start, delay)], (row - HEIGHT / 2, HEIGHT), facecolor=colour, edgecolor="white", linewidth=0.5
             )
-            left = max(start, first)
+            begin = max(start, first)
             right = min(start + delay, end + 1)
-            if right - left >= LEAST_NUMBERED:
+            if right - begin >= LEAST_NUMBERED:
                 tone = "white" if kind - 1 in DARK else "black"
-                middle = (left + right) / 2
+                middle = (begin + right) / 2
                 panel.text(middle, row, str(kind), size=5.5, color=tone, ha="center", va="center_baseline")
-    lost = chosen["round"].values[chosen.row.values == 0]
+    lost = tasks["round"].values[tasks.row.values == 0]
     if len(lost) > 0:
         panel.plot(lost + 0.5, np.full(len(lost), 0.25), **roles.LOST, clip_on=False, label="dropped")
     panel.set(xlim=(first, end + 1), ylim=(DIMS.max_experts + 0.6, 0.0), yticks=[])
     panel.spines["left"].set_visible(False)
 
 
-def _draw_kinds(panel: plot.Axes, here: xr.Dataset) -> None:
+def _draw_kinds(panel: plot.Axes, selection: xr.Dataset) -> None:
     """The commonest kind of each server that is seen at all, beside its row."""
-    for row, kind in {*zip(here.row.values.tolist(), here.server_kind.values.tolist(), strict=True)}:
+    for row, kind in {*zip(selection.row.values.tolist(), selection.server_kind.values.tolist(), strict=True)}:
         if row > 0:
             at_edge: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "va": "center_baseline"}
             plot.note(panel, str(kind), (1, row), (4, 0), size=5.5, **at_edge)

@@ -51,14 +51,14 @@ def departure(run) -> np.ndarray:
     return np.array([_worst(jax.tree.map(lambda leaf, i=i: leaf[..., i], run.records)) for i in range(count)]) / SIGMA_0
 
 
-def _worst(shown: Updates) -> float:
+def _worst(updates: Updates) -> float:
     """The largest departure of the models from those of a solver of (8) that takes the tasks one by one."""
-    models = np.zeros_like(shown.experts[0])
+    models = np.zeros_like(updates.experts[0])
     worst = 0.0
     for time in range(NUM_ROUNDS):
-        for routed in np.flatnonzero((np.arange(NUM_ROUNDS) + shown.delay == time) & (shown.expert >= 0)):
-            samples = shown.features[routed].T
-            model = models[shown.expert[routed]]
-            model += np.linalg.lstsq(samples, samples @ (shown.truth[routed] - model), rcond=None)[0]
-        worst = max(worst, float(np.abs(shown.experts[time] - models).max()))
+        for routed in np.flatnonzero((np.arange(NUM_ROUNDS) + updates.delay == time) & (updates.expert >= 0)):
+            samples = updates.features[routed].T
+            model = models[updates.expert[routed]]
+            model += np.linalg.lstsq(samples, samples @ (updates.truth[routed] - model), rcond=None)[0]
+        worst = max(worst, float(np.abs(updates.experts[time] - models).max()))
     return worst

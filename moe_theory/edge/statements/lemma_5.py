@@ -46,12 +46,12 @@ def bounded_shortfall(run) -> np.ndarray:
 
 @LEMMA_5_APART.literal("lemma-5.lower", PAIRS, identity(within=TOLERANCE), instead="lemma-5.lower-of-the-smaller")
 def printed_shortfall(run) -> np.ndarray:
-    gap, difference, other = gaps_of_pairs(run)
-    return np.maximum(other * gap - difference, 0).max(axis=(0, 1))
+    gap, difference, smaller = gaps_of_pairs(run)
+    return np.maximum(smaller * gap - difference, 0).max(axis=(0, 1))
 
 
 @LEMMA_5_APART.replacement("lemma-5.lower-of-the-smaller", PAIRS, identity(within=TOLERANCE))
 def smaller_shortfall(run) -> np.ndarray:
-    gap, difference, other = gaps_of_pairs(run)
-    smaller = np.minimum(other, other.transpose(1, 0, 2))
+    gap, difference, larger = gaps_of_pairs(run)
+    smaller = np.minimum(larger, larger.transpose(1, 0, 2))
     return np.maximum(smaller * gap - difference, 0).max(axis=(0, 1))

@@ -43,7 +43,9 @@ def excess(quantile: str, round_up: bool = False) -> Callable[[Run], np.ndarray]
 
     def of(run: Run) -> np.ndarray:
         needed = [theory.specialists_needed(MAX_DELAY, NUM_TASKS, delta, quantile) for delta in DELTAS]
-        tails = [theory.tail(MAX_DELAY, NUM_TASKS, np.ceil(each) if round_up else each) for each in needed]
+        tails = [
+            theory.tail(MAX_DELAY, NUM_TASKS, np.ceil(threshold) if round_up else threshold) for threshold in needed
+        ]
         return alike(run, np.maximum(np.array(tails) / DELTAS - 1, 0))
 
     return of

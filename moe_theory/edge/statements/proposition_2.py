@@ -26,9 +26,9 @@ SAME_SET = statement("proposition-2-same-set", module=__name__, free=(*experimen
 )
 @SAME_SET.charitable("proposition-2.same-set", experiments.BY_SCALE, limit_rate(at_least=1, margin=experiments.MARGIN))
 def same_gaps(run) -> np.ndarray:
-    probabilities, own = probabilities_of(run)
-    highest = np.max(np.where(own, probabilities, -np.inf), axis=0)
-    lowest = np.min(np.where(own, probabilities, np.inf), axis=0)
+    probabilities, is_own = probabilities_of(run)
+    highest = np.max(np.where(is_own, probabilities, -np.inf), axis=0)
+    lowest = np.min(np.where(is_own, probabilities, np.inf), axis=0)
     return np.maximum(highest - lowest, 0).max(axis=0)  # -inf where there is none
 
 
@@ -43,9 +43,9 @@ SETS_APART = limit_rate(at_most=0.5, margin=experiments.MARGIN)
 @OTHER_SET.suspect("proposition-2.other-set-no-noise", interventions.WITHOUT_NOISE, SETS_APART)
 @OTHER_SET.charitable("proposition-2.other-set", experiments.BY_SCALE, SETS_APART, instead="equation-33.all-pairs")
 def other_gaps(run) -> np.ndarray:
-    probabilities, own = probabilities_of(run)
+    probabilities, is_own = probabilities_of(run)
     highest, lowest = (
-        [extreme(np.where(side, probabilities, none), axis=0) for side in (own, ~own)]
+        [extreme(np.where(side, probabilities, none), axis=0) for side in (is_own, ~is_own)]
         for extreme, none in ((np.max, -np.inf), (np.min, np.inf))
     )
     return np.maximum(np.maximum(highest[0] - lowest[1], highest[1] - lowest[0]), 0).max(axis=0)

@@ -95,9 +95,11 @@ def picture(data: xr.Dataset, canvas: plot.Canvas) -> None:
         plot.name_values(panel.xaxis, data.active.values)
         panel.axhline(1, **roles.REFERENCE)
         for norm, colour, marker in zip(data.norm.values, plot.ramp(len(MARKERS)), MARKERS, strict=False):
-            here = data.sel(norm=norm)
+            selection = data.sel(norm=norm)
             look = {"color": colour, "marker": marker, "markersize": 3.5, "linewidth": 1.5}
-            plot.intervals(panel, here.active, here[name], here[f"{name}_error"], f"$W$ = {norm:g}", **look)
+            plot.intervals(
+                panel, selection.active, selection[name], selection[f"{name}_error"], f"$W$ = {norm:g}", **look
+            )
         paper = data[f"{name}_paper"]
         panel.plot(data.active, paper, **roles.PRINTED, label=r"$\propto\sqrt{k(1+\log(T/k))}$, the paper")
         panel.set_ylim(0, 1.05 * float(paper.max()))

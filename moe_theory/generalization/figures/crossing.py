@@ -176,26 +176,26 @@ def picture(data: xr.Dataset, canvas: plot.Canvas) -> None:
     m from which on Theorem 1 is below the mean gap.
     """
     titles = [case.title for case in CASES.values()]
-    each: dict[str, Any] = {"xlabel": "samples $m$", "ylabel": "generalization error", "sharey": True}
-    axes = plot.row(canvas, titles, xscale="log", yscale="log", **each)
+    labels: dict[str, Any] = {"xlabel": "samples $m$", "ylabel": "generalization error", "sharey": True}
+    axes = plot.row(canvas, titles, xscale="log", yscale="log", **labels)
     for panel, (name, case) in zip(axes, CASES.items(), strict=True):
-        here = data.sel(case=name).isel(place=slice(len(case.samples)))
+        selection = data.sel(case=name).isel(place=slice(len(case.samples)))
         panel.set_xlim(case.samples[0], case.samples[-1])
         panel.axhline(1, **roles.REFERENCE)
         marked = roles.MEASURED(marker="o", markersize=3, clip_on=False)
-        plot.curve(panel, here.samples, here, "measured gap", "10–90 % of replicates", **marked)
+        plot.curve(panel, selection.samples, selection, "measured gap", "10–90 % of replicates", **marked)
         for bound, (role, label) in BOUNDS.items():
-            if bool(here[bound].notnull().any()):
-                panel.plot(here.samples, here[bound], **role, label=label)
-        _draw_crossings(panel, here)
+            if bool(selection[bound].notnull().any()):
+                panel.plot(selection.samples, selection[bound], **role, label=label)
+        _draw_crossings(panel, selection)
     plot.legend(canvas, 3)
 
 
-def _draw_crossings(panel: plot.Axes, here: xr.Dataset) -> None:
-    samples = here.samples.values
-    means = here["mean"].values
+def _draw_crossings(panel: plot.Axes, selection: xr.Dataset) -> None:
+    samples = selection.samples.values
+    means = selection["mean"].values
     for bound, shift in (("printed", (-5, -6)), ("granted", (5, 6))):
-        place = float(here[f"{bound}_crossing"])
+        place = float(selection[f"{bound}_crossing"])
         if np.isnan(place):
             continue
         gap = float(np.exp(np.interp(np.log(place), np.log(samples), np.log(means))))
@@ -205,9 +205,16 @@ def _draw_crossings(panel: plot.Axes, here: xr.Dataset) -> None:
 
 def overview_curves(setup: plot.Setup) -> plot.Curves:
     """The gap of a fixed router with ten experts a sample, with (23) and the corrected bound."""
-    own = picture.setup(setup.reading, setup.replicates, setup.seed, setup.progress)
-    here = compute(own, ["growing"]).sel(case="growing").dropna("place", subset=["samples"])
-    columns = (here.samples, here["mean"], here.low, here.high, here.printed, here.repaired)
+    overview_setup = picture.setup(setup.reading, setup.replicates, setup.seed, setup.progress)
+    selection = compute(overview_setup, ["growing"]).sel(case="growing").dropna("place", subset=["samples"])
+    columns = (
+        selection.samples,
+        selection["mean"],
+        selection.low,
+        selection.high,
+        selection.printed,
+        selection.repaired,
+    )
     return plot.Curves(*(column.values for column in columns))
 
 

@@ -35,7 +35,7 @@ OWN = {  # with the dimension that the class has at this k
 
 def compute(setup: plot.Setup) -> xr.Dataset:
     """Bounds by number of experts and of active ones, NaN where k > T; nothing is drawn, whatever the replicates."""
-    own = {
+    complexities = {
         number: [natarajan("linear", number, k, NUM_FEATURES, setup.reading.name) for k in range(1, number + 1)]
         for number in EXPERTS
     }
@@ -43,7 +43,7 @@ def compute(setup: plot.Setup) -> xr.Dataset:
     def bounds_of(num_experts: int, active: int) -> dict[str, float]:
         if active > num_experts:
             return {}
-        dimensions = own[num_experts]
+        dimensions = complexities[num_experts]
         return _bounds_of(setup, num_experts, active, max(dimensions), dimensions[active - 1])
 
     data = plot.over(bounds_of, experts=EXPERTS, active=np.arange(1, max(EXPERTS) + 1))
@@ -51,7 +51,9 @@ def compute(setup: plot.Setup) -> xr.Dataset:
     return data.assign_attrs(num_rounds=0, router_norm=float(params.router_norm), delta=float(params.delta))
 
 
-def _bounds_of(setup: plot.Setup, num_experts: int, num_active: int, fixed: float, own: float) -> dict[str, float]:
+def _bounds_of(
+    setup: plot.Setup, num_experts: int, num_active: int, fixed: float, complexity: float
+) -> dict[str, float]:
     params = setup.params(num_experts=num_experts, num_active=num_active, num_samples=NUM_SAMPLES)
     norm, delta = float(params.expert_norm), float(params.delta)
 
@@ -61,7 +63,7 @@ def _bounds_of(setup: plot.Setup, num_experts: int, num_active: int, fixed: floa
 
     curves = {form: printed(form, fixed) for form in theory.FORMS}
     curves["repaired"] = corrected_bounds_at(params, NUM_FEATURES).best
-    return curves | {f"{form}_own": printed(form, own) for form in theory.FORMS} | {"natarajan": own}
+    return curves | {f"{form}_own": printed(form, complexity) for form in theory.FORMS} | {"natarajan": complexity}
 
 
 def caption_words(data: xr.Dataset) -> dict[str, str]:
@@ -96,11 +98,11 @@ def picture(data: xr.Dataset, canvas: plot.Canvas) -> None:
     titles = [f"$T$ = {number}" for number in data.experts.values]
     axes = plot.row(canvas, titles, xlabel="active experts $k$", ylabel="bound on the generalization error")
     for panel, num_experts in zip(axes, data.experts.values, strict=True):
-        here = data.sel(experts=num_experts, active=slice(1, int(num_experts)))
-        panel.set_ylim(0, 1.06 * float(here[list(CURVES)].to_array().max()))
+        selection = data.sel(experts=num_experts, active=slice(1, int(num_experts)))
+        panel.set_ylim(0, 1.06 * float(selection[list(CURVES)].to_array().max()))
         panel.set_xticks([1, *(num_experts * share // 4 for share in (1, 2, 3, 4))])
-        is_smaller = here.natarajan.values < float(here.natarajan.max())
-        for shown, looks in ((here, CURVES), (here.isel(active=is_smaller), OWN)):
+        is_smaller = selection.natarajan.values < float(selection.natarajan.max())
+        for part, looks in ((selection, CURVES), (selection.isel(active=is_smaller), OWN)):
             for name, (role, label) in looks.items():
-                panel.plot(shown.active, shown[name], clip_on=False, **role, label=label)
+                panel.plot(part.active, part[name], clip_on=False, **role, label=label)
     plot.legend(canvas, 5)

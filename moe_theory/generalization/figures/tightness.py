@@ -34,11 +34,15 @@ def compute(setup: plot.Setup) -> xr.Dataset:
     def values_of(num_experts: int, active: int) -> dict[str, Any]:
         if active > num_experts:
             return {}
-        found = gaps[cell_name(T=num_experts, k=active)]
-        across = plot.across_replicates(found)
+        gaps_of_cell = gaps[cell_name(T=num_experts, k=active)]
+        across = plot.across_replicates(gaps_of_cell)
         values = {"gap": across["mean"], "error": across["error"]}
         for name, bound in bounds_of(setup, num_experts, active).items():
-            values |= {name: bound, f"{name}_ratio": bound / found.mean(), f"{name}_exceeded": np.mean(found > bound)}
+            values |= {
+                name: bound,
+                f"{name}_ratio": bound / gaps_of_cell.mean(),
+                f"{name}_exceeded": np.mean(gaps_of_cell > bound),
+            }
         return values
 
     data = plot.over(values_of, experts=EXPERTS, active=ACTIVE)

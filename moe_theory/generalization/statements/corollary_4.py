@@ -35,14 +35,14 @@ def ratio_to_bound(run) -> np.ndarray:
         radius = (samples / experts) ** 0.5
         norms = {"feature_norm": 1.0, "operator_norms": [radius], "row_norms": [radius]}
         parameters = experts * experiments.LEARNED_FEATURES
-        about = {**norms, "num_parameters": parameters, "lipschitz": LIPSCHITZ, "delta": delta_of(run)}
-        ratios.append(learned_gap(experts, samples) / theory.corollary_4(experts, 1, samples, **about))
+        arguments = {**norms, "num_parameters": parameters, "lipschitz": LIPSCHITZ, "delta": delta_of(run)}
+        ratios.append(learned_gap(experts, samples) / theory.corollary_4(experts, 1, samples, **arguments))
     return alike(run, ratios)
 
 
 def corrected_bounds(run) -> np.ndarray:
     """`corrected.uniform` for experts of one layer and of two, behind a router of one layer (V, B)."""
-    found = []
+    bounds = []
     for layers, share in SHARES.items():
         for experts in FEW_EXPERTS:
             samples = float(experts) ** 5
@@ -50,8 +50,8 @@ def corrected_bounds(run) -> np.ndarray:
             norms = [radius] if layers == 1 else [(2 * radius) ** 0.5] * 2
             rho = corrected.network_complexity(experts, 1, samples, norms)
             patterns = corrected.log_network_patterns(experts, 1, int(samples), experiments.LEARNED_FEATURES, ())
-            found.append(corrected.uniform(rho, patterns, samples, LIPSCHITZ, delta_of(run)))
-    return alike(run, found)
+            bounds.append(corrected.uniform(rho, patterns, samples, LIPSCHITZ, delta_of(run)))
+    return alike(run, bounds)
 
 
 @COROLLARY_4.replacement(

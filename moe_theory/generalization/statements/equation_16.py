@@ -55,9 +55,9 @@ def cover_excess(run) -> np.ndarray:
 )
 def excess_over_signs(*runs) -> np.ndarray:
     points = np.arange(1, LABELINGS.dims.max_samples + 1)
-    found = []
+    excesses = []
     for run in runs:
         experts, active, _ = experiments.sizes_of(run.params)
         bound = np.asarray(corrected.log_mask_patterns(experts, active, points, LABELINGS.dims.num_features))
-        found.append(excess(shown(run, "masks", "log_growth"), bound[:, None]).max(axis=0))
-    return np.stack([*found, alike(runs[0], cover_excesses()[1])])
+        excesses.append(excess(shown(run, "masks", "log_growth"), bound[:, None]).max(axis=0))
+    return np.stack([*excesses, alike(runs[0], cover_excesses()[1])])

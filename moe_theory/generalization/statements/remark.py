@@ -91,8 +91,8 @@ def gap_of_two_samples(num_active: int) -> float:
     Experts are any of +1 and -1, so that k = 1 leaves constants, as all coordinates have one sign, and k = 2 adds
     tanh(v x / 2); supremum over `WEIGHTS`, a lower bound.
     """
-    apart = 0.0 if num_active == 1 else float(np.max(np.tanh(WEIGHTS * FAR / 2) - np.tanh(WEIGHTS * NEAR / 2)))
-    return (1 / 2) * (1 / 2) + (1 / 2) * (1 / 2) * apart / 4  # labels alike; labels and coordinates both different
+    distance = 0.0 if num_active == 1 else float(np.max(np.tanh(WEIGHTS * FAR / 2) - np.tanh(WEIGHTS * NEAR / 2)))
+    return (1 / 2) * (1 / 2) + (1 / 2) * (1 / 2) * distance / 4  # labels alike; labels and coordinates both different
 
 
 @FEWER_ACTIVE.charitable(

@@ -55,9 +55,9 @@ def compute(setup: plot.Setup) -> xr.Dataset:
 
     def most(case: str, rule: str) -> dict[str, Int[np.ndarray, " R"]]:
         system = adversary.one_rule(DIMS, rule)
-        shown = simulate_batch(system, root, setup.replicates, params[case], length, observe=observe)[1]
+        record = simulate_batch(system, root, setup.replicates, params[case], length, observe=observe)[1]
         progress.advance(length)
-        return {name: np.max(np.asarray(part)[places], axis=1).astype(int) for name, part in shown._asdict().items()}
+        return {name: np.max(np.asarray(part)[places], axis=1).astype(int) for name, part in record._asdict().items()}
 
     inner = {"time": times}
     data = plot.over(most, inner, case=list(CASES), rule=list(RULES))
@@ -101,26 +101,26 @@ def picture(data: xr.Dataset, canvas: plot.Canvas) -> None:
     """
     axes = canvas.subplots(2, data.sizes["case"], sharex=True, squeeze=False)
     for letter, (name, case), (top, bottom) in zip("abc", CASES.items(), axes.T, strict=True):
-        here = data.sel(case=name)
+        selection = data.sel(case=name)
         title = f"({letter}) $\\rho$ = {case.smoothness_ratio:g}, $C$ = {case.split_constant:g}"
         top.set_title(title, loc="left")
         top.set(xscale="log", yscale="log", xlim=(float(data.time[0]), float(data.time[-1])))
         for panel, measure in ((top, "leaves"), (bottom, "depth")):
             for rule, (role, label) in RULES.items():
-                panel.plot(here.time, here[measure].sel(rule=rule), **role, label=label)
+                panel.plot(selection.time, selection[measure].sel(rule=rule), **role, label=label)
             for bound, (role, label) in BOUNDS.items():
-                if f"{bound}_{measure}" in here:
-                    panel.plot(here.time, here[f"{bound}_{measure}"], **role, label=label)
-        _fit(top, bottom, here)
+                if f"{bound}_{measure}" in selection:
+                    panel.plot(selection.time, selection[f"{bound}_{measure}"], **role, label=label)
+        _fit(top, bottom, selection)
         bottom.set_xlabel("slot $t$")
     axes[0, 0].set_ylabel("leaves $N_t$")
     axes[1, 0].set_ylabel("depth $H(t)$")
     plot.legend(canvas, 3)
 
 
-def _fit(top: plot.Axes, bottom: plot.Axes, here: xr.Dataset) -> None:
+def _fit(top: plot.Axes, bottom: plot.Axes, selection: xr.Dataset) -> None:
     """Room for what is measured and for what is crossed; where (5) is far off, it leaves the picture."""
-    most = float(here.repaired_leaves.max())
-    top.set_ylim(0.3 if float(here.printed_leaves.min()) < 1 else 0.8, most * 8)
-    lowest = min(0.0, float(here.printed_depth.min()))
-    bottom.set_ylim(max(lowest, -6.0) - 0.3, float(here.repaired_depth.max()) * 1.9 + 1)
+    most = float(selection.repaired_leaves.max())
+    top.set_ylim(0.3 if float(selection.printed_leaves.min()) < 1 else 0.8, most * 8)
+    lowest = min(0.0, float(selection.printed_depth.min()))
+    bottom.set_ylim(max(lowest, -6.0) - 0.3, float(selection.repaired_depth.max()) * 1.9 + 1)

@@ -60,12 +60,14 @@ def picture(data: xr.Dataset, canvas: plot.Canvas) -> None:
     one compiled choice among these leaves (w = 64, V = 8, diagonal Z), processor time on one core, {num_rounds}
     interleaved repetitions. Lines: medians; bands: 10 to 90 % quantiles.
     """
-    left, right = plot.row(canvas, ("", ""), xlabel="experts $K$", ylabel=f"slots until {NUM_LEAVES} feasible leaves")
+    experts_panel, right = plot.row(
+        canvas, ("", ""), xlabel="experts $K$", ylabel=f"slots until {NUM_LEAVES} feasible leaves"
+    )
     right.set_ylabel("milliseconds to choose weights")
-    for panel, name in ((left, "slots"), (right, "milliseconds")):
+    for panel, name in ((experts_panel, "slots"), (right, "milliseconds")):
         low, middle, high = (data[name].sel(quantile=quantile, drop=True) for quantile in BAND)
-        here = xr.Dataset({"low": low, "mean": middle, "high": high})
-        plot.curve(panel, data.experts, here, **roles.MEASURED, marker="o", markersize=3.5)
+        selection = xr.Dataset({"low": low, "mean": middle, "high": high})
+        plot.curve(panel, data.experts, selection, **roles.MEASURED, marker="o", markersize=3.5)
         panel.set_xscale("log", base=2)
         plot.name_values(panel.xaxis, data.experts.values)
         panel.set_ylim(0, 1.15 * float(max(high.max(), 1e3 * CLAIMED if panel is right else 0)))

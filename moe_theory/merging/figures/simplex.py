@@ -64,15 +64,15 @@ def polygon(lower: Float[np.ndarray, " 3"], upper: Float[np.ndarray, " 3"]) -> F
 
 def _cut(corners: Float[np.ndarray, "c 3"], room: Float[np.ndarray, " c"]) -> Float[np.ndarray, "d 3"]:
     """Part of a convex polygon where `room`, linear in it, is at least 0."""
-    kept: list[np.ndarray] = []
-    for here in range(len(corners)):
-        before = here - 1
-        if (room[here] >= 0) != (room[before] >= 0):
-            share = room[before] / (room[before] - room[here])
-            kept.append(corners[before] + share * (corners[here] - corners[before]))
-        if room[here] >= 0:
-            kept.append(corners[here])
-    return np.array(kept).reshape(-1, 3)
+    points: list[np.ndarray] = []
+    for index in range(len(corners)):
+        before = index - 1
+        if (room[index] >= 0) != (room[before] >= 0):
+            share = room[before] / (room[before] - room[index])
+            points.append(corners[before] + share * (corners[index] - corners[before]))
+        if room[index] >= 0:
+            points.append(corners[index])
+    return np.array(points).reshape(-1, 3)
 
 
 def area(corners: Float[np.ndarray, "c 3"]) -> float:
@@ -118,18 +118,18 @@ def picture(data: xr.Dataset, canvas: plot.Canvas) -> None:
     bar.set_label("depth $h$ of the leaf")
 
 
-def _draw_leaves(panel: plot.Axes, here: xr.Dataset, is_leaf: Bool[np.ndarray, " C"], colours: Any) -> None:
+def _draw_leaves(panel: plot.Axes, selection: xr.Dataset, is_leaf: Bool[np.ndarray, " C"], colours: Any) -> None:
     from matplotlib.collections import PolyCollection
 
-    lower = here.lower.values[is_leaf]
-    upper = here.upper.values[is_leaf]
-    depth = here.depth.values[is_leaf]
+    lower = selection.lower.values[is_leaf]
+    upper = selection.upper.values[is_leaf]
+    depth = selection.depth.values[is_leaf]
     shapes = [polygon(*box) for box in zip(lower, upper, strict=True)]
     is_shown = [len(shape) > 2 and area(shape) > LEAST_AREA for shape in shapes]
-    drawn: Sequence[Any] = [shape @ CORNERS for shape, shown in zip(shapes, is_shown, strict=True) if shown]
+    polygons: Sequence[Any] = [shape @ CORNERS for shape, is_drawn in zip(shapes, is_shown, strict=True) if is_drawn]
     faces = colours.to_rgba(depth[is_shown])
-    panel.add_collection(PolyCollection(drawn, facecolors=faces, edgecolors="0.35", linewidths=0.35))
-    points = here.point.values[is_leaf][is_shown] @ CORNERS
+    panel.add_collection(PolyCollection(polygons, facecolors=faces, edgecolors="0.35", linewidths=0.35))
+    points = selection.point.values[is_leaf][is_shown] @ CORNERS
     size = 9 if len(points) < 40 else 2.5
     panel.scatter(points[:, 0], points[:, 1], s=size, color="C1", linewidths=0, zorder=3)
 

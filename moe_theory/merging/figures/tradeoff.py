@@ -73,10 +73,10 @@ def picture(data: xr.Dataset, canvas: plot.Canvas) -> None:
     sorted by expert; SMEAR by linearity or materialised. Dashed: the best weights that a search on the validation split
     itself finds.
     """
-    here = data.isel(model=0)
+    selection = data.isel(model=0)
     axes = canvas.subplots(data.sizes["mix"], 1, sharex=True, squeeze=False)[:, 0]
-    for panel, mix in zip(axes, here.mix.values, strict=True):
-        _draw_panel(panel, here.sel(mix=mix))
+    for panel, mix in zip(axes, selection.mix.values, strict=True):
+        _draw_panel(panel, selection.sel(mix=mix))
         panel.set_title(f"{mix} mix of tasks")
         panel.set_ylabel("accuracy")
     axes[-1].set_xlabel("seconds a batch, merging included / those of one merged expert")
@@ -88,23 +88,23 @@ def picture(data: xr.Dataset, canvas: plot.Canvas) -> None:
     plot.legend(canvas, 3)
 
 
-def _draw_panel(panel: plot.Axes, here: xr.Dataset) -> None:
-    names = [str(name) for name in here.approach.values if name != BEST]
-    values = {name: here.sel(approach=name) for name in names}
+def _draw_panel(panel: plot.Axes, selection: xr.Dataset) -> None:
+    names = [str(name) for name in selection.approach.values if name != BEST]
+    values = {name: selection.sel(approach=name) for name in names}
     for name, value in values.items():
         panel.errorbar(
             float(value.ratio),
             float(value.accuracy),
             yerr=np.nan_to_num(float(value.accuracy_error)),
-            markersize=_diameter(float(value.loaded_bytes), here),
+            markersize=_diameter(float(value.loaded_bytes), selection),
             alpha=0.9,
             linewidth=0.8,
             **FAMILIES[family(name)][1],
         )
-    best = float(here.accuracy.sel(approach=BEST))
-    ratios = here.ratio.sel(approach=names)
+    best = float(selection.accuracy.sel(approach=BEST))
+    ratios = selection.ratio.sel(approach=names)
     low, high = float(ratios.min()), float(ratios.max())
-    panel.set(xscale="log", xlim=(low / 4, high * 3.2), ylim=(max(0.0, float(here.accuracy.min()) - 0.2), 1.03))
+    panel.set(xscale="log", xlim=(low / 4, high * 3.2), ylim=(max(0.0, float(selection.accuracy.min()) - 0.2), 1.03))
     panel.plot([low / 1.2, high * 1.2], [best, best], **roles.BASELINE(zorder=0))
     panel.text(high * 1.2, best + 0.01, "best merge found", fontsize=6.5, color="0.3", va="bottom", ha="right")
     plot.name_values(panel.xaxis, (tick for tick in (0.5, 1, 2, 5, 10, 20, 50) if low / 1.3 <= tick <= high * 1.3))
@@ -122,11 +122,11 @@ def _draw_panel(panel: plot.Axes, here: xr.Dataset) -> None:
 
 def _by_router(names: Sequence[str]) -> dict[str, list[str]]:
     """Builds by what they build."""
-    found: dict[str, list[str]] = {}
+    methods: dict[str, list[str]] = {}
     for name in names:
         if name in METHODS and (router := METHODS[name].router) is not None:
-            found.setdefault(router, []).append(name)
-    return found
+            methods.setdefault(router, []).append(name)
+    return methods
 
 
 def _label(panel: plot.Axes, values: Mapping[str, xr.Dataset], words: Mapping[str, str], at: float, side: str) -> None:
@@ -147,6 +147,6 @@ def spread(heights: Sequence[float], gap: float, low: float, high: float) -> lis
     return list(np.clip(level, low, max(low, high - steps[-1])) + steps)
 
 
-def _diameter(loaded: float, here: xr.Dataset) -> float:
+def _diameter(loaded: float, selection: xr.Dataset) -> float:
     """A marker's, whose area is in proportion to the bytes."""
-    return 7.5 * float(np.sqrt(loaded / float(here.loaded_bytes.max())))
+    return 7.5 * float(np.sqrt(loaded / float(selection.loaded_bytes.max())))

@@ -47,16 +47,20 @@ def fisher(model: Model, calibration: Examples) -> Model:
     """
     information = fisher_information(model, own_inputs(calibration, num_experts_of(model)))
     return transformer.replace_experts(
-        model, [fisher_average(expert, known) for expert, known in zip(experts_of(model), information, strict=True)]
+        model,
+        [
+            fisher_average(expert, information_of)
+            for expert, information_of in zip(experts_of(model), information, strict=True)
+        ],
     )
 
 
 def fisher_average(experts: Experts, information: Experts) -> Experts:
     """sum_e F_e W_e / sum_e F_e, entry by entry (E = 1)."""
 
-    def mean(part: Float[Array, "E *i"], known: Float[Array, "E *i"]) -> Float[Array, "1 *i"]:
-        known = known + FISHER_FLOOR
-        return jnp.sum(known * part, axis=0, keepdims=True) / jnp.sum(known, axis=0, keepdims=True)
+    def mean(part: Float[Array, "E *i"], weights: Float[Array, "E *i"]) -> Float[Array, "1 *i"]:
+        weights = weights + FISHER_FLOOR
+        return jnp.sum(weights * part, axis=0, keepdims=True) / jnp.sum(weights, axis=0, keepdims=True)
 
     return Experts(*map(mean, experts, information))
 
@@ -66,8 +70,8 @@ def fisher_information(model: Model, inputs: Float[Array, "E m s p"]) -> list[Ex
     """Diagonal of each expert's Fisher information on its own inputs, shaped as the experts of each layer."""
 
     def of_expert(arguments: tuple[list[Experts], Float[Array, "m s p"]]) -> list[Experts]:
-        expert, own = arguments
-        squares = jax.lax.map(functools.partial(_expected_squares, model, expert), own)
+        expert, params = arguments
+        squares = jax.lax.map(functools.partial(_expected_squares, model, expert), params)
         return jax.tree.map(lambda leaf: jnp.mean(leaf, axis=0), squares)
 
     return jax.lax.map(of_expert, (experts_of(model), inputs))
@@ -120,17 +124,17 @@ def gram_matrices(
     """X'X of the inputs of both linear maps of each expert, with a constant 1 for the bias."""
 
     def of_expert(arguments: tuple[list[Experts], Float[Array, "m s p"]]) -> list[tuple[Array, Array]]:
-        expert, own = arguments
+        expert, params = arguments
         alone = transformer.replace_experts(model, [jax.tree.map(lambda leaf: leaf[None], part) for part in expert])
-        seen: list[tuple[Array, Array]] = []
+        inputs: list[tuple[Array, Array]] = []
 
         def moe(experts: Experts, tokens: Float[Array, "n t d"], layer: int) -> Float[Array, "n t d"]:
             flat = tokens.reshape(-1, tokens.shape[-1])
-            seen.append((_gram(flat), _gram(jax.nn.relu(flat @ experts.w_in[0] + experts.b_in[0]))))
+            inputs.append((_gram(flat), _gram(jax.nn.relu(flat @ experts.w_in[0] + experts.b_in[0]))))
             return single(experts, tokens, layer)
 
-        transformer.forward(alone, own, moe)
-        return seen
+        transformer.forward(alone, params, moe)
+        return inputs
 
     return jax.lax.map(of_expert, (experts_of(model), inputs))
 

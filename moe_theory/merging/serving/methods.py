@@ -98,7 +98,7 @@ def _sparse(router: str) -> list[ServingMethod]:
 
 
 def _all() -> dict[str, ServingMethod]:
-    made = [
+    methods = [
         ServingMethod("average", lambda given: merge.average(given.model), _serve_one),
         ServingMethod("fisher", lambda given: merge.fisher(given.model, given.calibration), _serve_one),
         ServingMethod("regmean", lambda given: merge.regmean(given.model, given.calibration), _serve_one),
@@ -107,14 +107,14 @@ def _all() -> dict[str, ServingMethod]:
     for name in ("smear-example", "smear-token"):
         for build, run in routing.SOFT_BUILDS.items():
             same = f"{name}-linear" if build == "materialised" else None
-            made.append(_routed(f"{name}-{build}", name, functools.partial(routing.soft, build=run), same))
+            methods.append(_routed(f"{name}-{build}", name, functools.partial(routing.soft, build=run), same))
     for router in ("token-top-1", "token-top-2", "token-top-3", "rl"):
-        made += _sparse(router)
+        methods += _sparse(router)
     for router in ("task-top-1", "task-top-2", "task-top-3"):
-        made += _sparse(router)
+        methods += _sparse(router)
         # This build takes batches of a single task.
-        made.append(_routed(f"{router}-one-task", router, routing.of_one_task, f"{router}-dense"))
-    return {method.name: method for method in made}
+        methods.append(_routed(f"{router}-one-task", router, routing.of_one_task, f"{router}-dense"))
+    return {method.name: method for method in methods}
 
 
 METHODS = _all()

@@ -117,8 +117,8 @@ def straight_through(kind: Kind, scores: Float[Array, "n g K"]) -> Float[Array, 
 
     So a router learns about experts that it does not choose; at k = 1 the chosen gate alone has no gradient.
     """
-    chosen, gates = routing.choose(kind, scores)
-    hard = jnp.einsum("ngj,ngjk->ngk", gates, jax.nn.one_hot(chosen, scores.shape[-1], dtype=scores.dtype))
+    experts, gates = routing.choose(kind, scores)
+    hard = jnp.einsum("ngj,ngjk->ngk", gates, jax.nn.one_hot(experts, scores.shape[-1], dtype=scores.dtype))
     likely = jax.nn.softmax(scores)
     return likely + jax.lax.stop_gradient(hard - likely)
 
@@ -151,11 +151,11 @@ def _reinforced_loss(
         """Every token to one expert that is drawn, with gate 1."""
         tokens = jax.lax.stop_gradient(tokens)
         scores = routing.logits(routers[layer], kind, tokens, None)
-        drawn = jax.random.categorical(jax.random.fold_in(key, layer), jax.lax.stop_gradient(scores))[..., None]
-        surprise.append(-jnp.sum(jnp.take_along_axis(jax.nn.log_softmax(scores), drawn, axis=-1), axis=(1, 2)))
-        chosen = drawn.astype(jnp.int32).reshape(-1, 1)
+        sampled = jax.random.categorical(jax.random.fold_in(key, layer), jax.lax.stop_gradient(scores))[..., None]
+        surprise.append(-jnp.sum(jnp.take_along_axis(jax.nn.log_softmax(scores), sampled, axis=-1), axis=(1, 2)))
+        indices = sampled.astype(jnp.int32).reshape(-1, 1)
         flat = tokens.reshape(-1, tokens.shape[-1])
-        return routing.dense(experts, flat, chosen, jnp.ones(chosen.shape, tokens.dtype)).reshape(tokens.shape)
+        return routing.dense(experts, flat, indices, jnp.ones(indices.shape, tokens.dtype)).reshape(tokens.shape)
 
     answers = jnp.argmax(transformer.forward(model, inputs, moe), axis=-1)
     rewards = (answers == labels).astype(jnp.float32).reshape(-1, NUM_SAMPLES)
@@ -193,9 +193,11 @@ def _trained(store: Store, setting: Recipe, kind: str, model: Model, data: Examp
     )
 
 
-def _arrays(made: Routers) -> dict[str, np.ndarray]:
+def _arrays(routers: Routers) -> dict[str, np.ndarray]:
     return {
-        f"{layer}.{name}": np.asarray(part) for layer, own in enumerate(made) for name, part in own._asdict().items()
+        f"{layer}.{name}": np.asarray(part)
+        for layer, router in enumerate(routers)
+        for name, part in router._asdict().items()
     }
 
 

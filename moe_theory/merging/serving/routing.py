@@ -212,9 +212,9 @@ def sparse(routers: Routers, kind: Kind, dispatch: Dispatch, tags: Int[Array, " 
     """Every token to the k experts that its own router, or its example's tag, chooses."""
 
     def moe(experts: Experts, tokens: Float[Array, "n t d"], layer: int) -> Float[Array, "n t d"]:
-        chosen, gates = choose(kind, logits(routers[layer], kind, tokens, tags))
+        indices, gates = choose(kind, logits(routers[layer], kind, tokens, tags))
         shape = (*tokens.shape[:2], kind.num_active)
-        rows = [jnp.broadcast_to(part, shape).reshape(-1, kind.num_active) for part in (chosen, gates)]
+        rows = [jnp.broadcast_to(part, shape).reshape(-1, kind.num_active) for part in (indices, gates)]
         return dispatch(experts, tokens.reshape(-1, tokens.shape[-1]), rows[0], rows[1]).reshape(tokens.shape)
 
     return moe
@@ -235,8 +235,8 @@ def of_one_task(routers: Routers, kind: Kind, tags: Int[Array, " n"]) -> MoE:
     """All tokens to the k experts of the first example's task, for batches of a single task."""
 
     def moe(experts: Experts, tokens: Float[Array, "n t d"], layer: int) -> Float[Array, "n t d"]:
-        chosen, gates = choose(kind, logits(routers[layer], kind, tokens[:1], tags[:1])[0, 0])
-        active_experts = Experts(*(part[chosen] for part in experts))
+        indices, gates = choose(kind, logits(routers[layer], kind, tokens[:1], tags[:1])[0, 0])
+        active_experts = Experts(*(part[indices] for part in experts))
         flat = tokens.reshape(-1, tokens.shape[-1])
         hidden = jax.nn.relu(flat @ active_experts.w_in + active_experts.b_in[:, None])
         outputs = hidden @ active_experts.w_out + active_experts.b_out[:, None]

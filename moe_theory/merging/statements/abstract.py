@@ -53,9 +53,9 @@ def grows_like_root(run) -> np.ndarray:
     return exponent_over_log(regret, SLOTS) <= 0.5 + TOLERANCE
 
 
-def claim_saving(of: Declared, id: str, rival: str, saving: float, role: str = "literal") -> None:
+def claim_saving(statement: Declared, id: str, rival: str, saving: float, role: str = "literal") -> None:
     """That one merged expert serves a batch in so much less time than a rival."""
-    of.claim(f"{id}-{rival}", SERVING, MOSTLY, role=role)(lambda run: is_faster(run, MERGED, rival, 1 - saving))
+    statement.claim(f"{id}-{rival}", SERVING, MOSTLY, role=role)(lambda run: is_faster(run, MERGED, rival, 1 - saving))
 
 
 SAVING = 0.45

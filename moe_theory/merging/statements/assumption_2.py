@@ -18,12 +18,12 @@ ASSUMPTION_2 = statement("assumption-2", module=__name__)
 )
 def num_zeros(run) -> np.ndarray:
     leaves = run.state.tree
-    found = []
+    counts = []
     for place in range(len(run.replicates)):
         points = np.asarray(leaves.point[:, :, place], np.float64)[leaves.active[:, place]]
         rows = np.unique(points / np.linalg.norm(points, axis=1, keepdims=True), axis=0)
-        found.append(len(rows) - np.linalg.matrix_rank(theory.neural_tangent_kernel(rows), hermitian=True))
-    return np.array(found, np.float64)
+        counts.append(len(rows) - np.linalg.matrix_rank(theory.neural_tangent_kernel(rows), hermitian=True))
+    return np.array(counts, np.float64)
 
 
 @ASSUMPTION_2.literal("assumption-2.unit-norm", by_ratio("uniform"), identity(within=1e-3))
@@ -37,7 +37,7 @@ def norm_error(run) -> np.ndarray:
 )
 def is_singular(run) -> np.ndarray:
     leaves = run.state.tree
-    found = []
+    flags = []
     for place in range(len(run.replicates)):
         points = np.asarray(leaves.point[:, :, place], np.float64)[leaves.active[:, place]]
         split_last = run.records.num_leaves[-1, place] != run.records.num_leaves[-2, place]
@@ -45,5 +45,5 @@ def is_singular(run) -> np.ndarray:
         new = [int(run.records.row[-1, place]), len(points) - 1]
         stayed = np.delete(points, new, axis=0) if split_last else points
         rows = np.concatenate([points, stayed])
-        found.append(np.linalg.matrix_rank(theory.neural_tangent_kernel(rows), hermitian=True) < len(rows))
-    return np.array(found)
+        flags.append(np.linalg.matrix_rank(theory.neural_tangent_kernel(rows), hermitian=True) < len(rows))
+    return np.array(flags)

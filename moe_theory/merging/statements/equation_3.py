@@ -17,9 +17,9 @@ EQUATION_3 = statement("equation-3", module=__name__)
 
 @EQUATION_3.charitable("equation-3.hidden-layers", computed("1 hidden layer", "2 hidden layers"), identity(within=0))
 def difference_of_drawn(run) -> np.ndarray:
-    drawn = [network.draw(root_key(0), dataclasses.replace(DIMS, num_hidden=number)) for number in (1, 2)]
+    networks = [network.draw(root_key(0), dataclasses.replace(DIMS, num_hidden=number)) for number in (1, 2)]
     ends = DIMS.width * (DIMS.max_experts + DIMS.num_tasks)
-    sizes = [sum(layer.size for layer in each.layers) for each in drawn]
+    sizes = [sum(layer.size for layer in drawn_network.layers) for drawn_network in networks]
     return alike(run, [abs(size - ends - DIMS.width**2 * place) for place, size in enumerate(sizes)])
 
 

@@ -41,8 +41,8 @@ def power_error(run) -> np.ndarray:
 
 @EQUATION_8.replacement("equation-8.right-power", computed(*BY_RATIO), identity(within=1e-9))
 def right_power_error(run) -> np.ndarray:
-    said = X ** (RATES * np.log(2))
-    return alike(run, np.abs(POWER - said) / np.maximum(POWER, said))
+    printed = X ** (RATES * np.log(2))
+    return alike(run, np.abs(POWER - printed) / np.maximum(POWER, printed))
 
 
 EQUATION_8.also("lemma-1.leaves", role="corrected")

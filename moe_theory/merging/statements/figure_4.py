@@ -28,26 +28,26 @@ IN_THE_PAPER = (*FIXED_MERGES, policies.NUCB)
 @functools.cache
 def ahead_by(gain: float) -> Callable[..., np.ndarray]:
     """Whether a run ends so much more accurate than each of some others (V, B)."""
-    return lambda first, *others: np.stack([lead(first, other) >= gain for other in others])
+    return lambda first, *others: np.stack([lead(first, rival) >= gain for rival in others])
 
 
 def claim_gain(
-    of: Declared, id: str, mix: str, rivals: Sequence[str], gain: float, role: str, policy: str = policies.TANBR
+    statement: Declared, id: str, mix: str, rivals: Sequence[str], gain: float, role: str, policy: str = policies.TANBR
 ) -> None:
     """That a policy ends so much more accurate than each rival, on most streams."""
     runs = TESTBEDS[mix].together(policy, *rivals)
-    of.claim(id, runs, MOSTLY, role=role, labels=rivals)(ahead_by(gain))
+    statement.claim(id, runs, MOSTLY, role=role, labels=rivals)(ahead_by(gain))
 
 
-def claim_competitors(of: Declared, id: str, mix: str) -> None:
+def claim_competitors(statement: Declared, id: str, mix: str) -> None:
     """That policies which learn nothing are ahead as Tanbr is."""
     for policy in LEARN_NOTHING:
-        claim_gain(of, f"{id}.{policy}", mix, IN_THE_PAPER, 0, "competitor", policy)
+        claim_gain(statement, f"{id}.{policy}", mix, IN_THE_PAPER, 0, "competitor", policy)
 
 
-def claim_monitored(of: Declared, id: str, mix: str) -> None:
+def claim_monitored(statement: Declared, id: str, mix: str) -> None:
     """That Tanbr is ahead with the paper's monitor too."""
-    claim_gain(of, f"{id}.monitored", mix, FIXED_MERGES, 0, "charitable", MONITORED)
+    claim_gain(statement, f"{id}.monitored", mix, FIXED_MERGES, 0, "charitable", MONITORED)
 
 
 FIGURE_4 = statement("figure-4", module=__name__)

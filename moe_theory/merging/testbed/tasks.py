@@ -30,8 +30,8 @@ NUM_FEATURES = PATCH**2
 def digits_task(change: int, is_validation: bool) -> tuple[np.ndarray, np.ndarray]:
     """Images under one of the `CHANGES` as patches of pixels in [-1, 1], and the digits they show."""
     pixels, digits, is_held_out = handwritten_digits()
-    chosen = is_held_out == is_validation
-    return _patches(changed(pixels[chosen] / 8 - 1, change)), digits[chosen]
+    is_selected = is_held_out == is_validation
+    return _patches(changed(pixels[is_selected] / 8 - 1, change)), digits[is_selected]
 
 
 def changed(images: np.ndarray, change: int) -> np.ndarray:
@@ -145,8 +145,8 @@ def draw_slot(key: Key[Array, ""], examples: Examples, mix: Float[Array, " V"], 
     draws = jax.random.uniform(task_key, (size, 1), mix.dtype) * reached[-1]
     tasks = jnp.sum(draws >= reached[:-1], axis=1, dtype=jnp.int32)
     places = jax.random.randint(input_key, (size,), 0, per_task, jnp.int32)
-    chosen = tasks * per_task + places
-    return Examples(jnp.asarray(examples.inputs)[chosen], jnp.asarray(examples.labels)[chosen], tasks)
+    indices = tasks * per_task + places
+    return Examples(jnp.asarray(examples.inputs)[indices], jnp.asarray(examples.labels)[indices], tasks)
 
 
 def accuracies(

@@ -120,8 +120,8 @@ def draw_batch(key: Key[Array, ""], data: Examples, num_tasks: int, num_groups: 
     turns = jax.random.randint(task_key, (size,), 0, tasks_in_group, jnp.int32)
     per_task = data.labels.shape[0] // num_tasks
     places = jax.random.randint(input_key, (size,), 0, per_task, jnp.int32)
-    chosen = (groups + turns * num_groups) * per_task + places
-    return jax.tree.map(lambda leaf: leaf[chosen], data)
+    indices = (groups + turns * num_groups) * per_task + places
+    return jax.tree.map(lambda leaf: leaf[indices], data)
 
 
 def _phase(

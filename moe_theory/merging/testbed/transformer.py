@@ -96,7 +96,7 @@ def merge_experts(experts: Experts, weights: Float[Array, " K"]) -> Experts:
 def replace_experts(model: Model, experts: Sequence[Experts]) -> Model:
     """The model with other experts, one entry a layer."""
     pairs = zip(model.layers, experts, strict=True)
-    return model._replace(layers=tuple(layer._replace(experts=own) for layer, own in pairs))
+    return model._replace(layers=tuple(layer._replace(experts=experts_of_layer) for layer, experts_of_layer in pairs))
 
 
 def attend(attention: Attention, tokens: Float[Array, "n s d"]) -> Float[Array, "n s d"]:
