@@ -220,7 +220,8 @@ def _offsets(closed: Any, inputs: list[_Offset | None], outputs: list[Any] | Non
         results: list[_Offset | None] = [None] * len(equation.outvars)
         name = equation.primitive.name
         result: Any = next((variable.aval for variable in equation.outvars), None)
-        if (inner := called(equation)) is not None:
+        inner = called(equation)
+        if inner is not None:
             results = _offsets(inner, operands)
         elif name == "cond":
             branches = [_offsets(branch, operands[1:]) for branch in equation.params["branches"]]

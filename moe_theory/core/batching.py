@@ -125,7 +125,8 @@ def _replay(closed: Any, inputs: list[_Value], context: _Context) -> list[_Value
 def _apply(equation: Any, operands: list[_Value], context: _Context) -> list[_Value]:
     name = equation.primitive.name
     size = context.size
-    if (inner := rewriting.called(equation)) is not None:
+    inner = rewriting.called(equation)
+    if inner is not None:
         return _replay(inner, operands, context._replace(calls=(equation, *context.calls)))
     if context.passes and name == "optimization_barrier":
         return operands

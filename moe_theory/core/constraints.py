@@ -198,7 +198,8 @@ def check(params: Any, dims: Any = None) -> Values:
 
 
 def _require_allowed(constraint: Any, name: str, value: Any, number: Any) -> None:
-    if problem := constraint.complaint(name, number):
+    problem = constraint.complaint(name, number)
+    if problem:
         raise InvalidValueError(f"{name}={value} {problem}", argument=name)
 
 

@@ -60,7 +60,8 @@ def named_by(symbol: str, cls: type) -> list[Field]:
         ['truth_scale']
     """
     fields, letters = fields_beside(cls), _letters(symbol)
-    if found := [field for field in fields if begins_with(symbol, field)]:
+    found = [field for field in fields if begins_with(symbol, field)]
+    if found:
         return found[:1]
     said = ((field, map(_letters, _MENTIONED.findall(field.comment))) for field in fields)
     return [field for field, symbols in said if letters in symbols]

@@ -101,9 +101,11 @@ def charged(
             f"the locality loss gave costs of shape {jnp.shape(costs)}, not one an expert: {move.costs.shape}. Fix its "
             "cost."
         )
-    if (found := _described(after)) != (begun := _described(memory)):
+    described_after = _described(after)
+    described_before = _described(memory)
+    if described_after != described_before:
         raise InvalidValueError(
-            f"the locality loss gave a memory {found} for one of {begun}. Let its cost give what its init began, in "
+            f"the locality loss gave a memory {described_after} for one of {described_before}. Let its cost give what its init began, in "
             "shape and type."
         )
     if is_known(costs, move.learned) and np.any(np.isnan(np.asarray(costs)) & np.asarray(move.learned)):

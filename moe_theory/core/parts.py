@@ -78,7 +78,8 @@ def rebuilt(system: System, parts: Mapping[str, Any]) -> System:
     origin = _origin(system)
     if origin is None:
         raise DeclarationError("its system is not the paper's algorithm alone")
-    if replaced := [name for name, part in origin.given.items() if part is not origin.parts[name]]:
+    replaced = [name for name, part in origin.given.items() if part is not origin.parts[name]]
+    if replaced:
         raise DeclarationError(f"its system has a {' and a '.join(replaced)} of its own")
     for name in parts:
         if name not in origin.parts:

@@ -174,7 +174,9 @@ def _unit(words: list[UInt32[Array, " rows"]], dtype: Any, *, is_fine: bool = Fa
     """Midpoints of equal parts of (0, 1), whose number `dtype` holds. The fine ones of float32 are of 2^31 parts, of
     which those nearest to 1 are rounded, to 1 too.
     """
-    bits = (31 if is_fine else 23) if len(words) == 1 else 26
+    bits = 26
+    if len(words) == 1:
+        bits = 31 if is_fine else 23
     parts = [(word >> np.uint32(32 - bits)).astype(jnp.int32).astype(dtype) for word in words]
     number = functools.reduce(lambda high, low: high * 2.0**bits + low, parts)
     return (number + 0.5) * 2.0 ** -(bits * len(words))

@@ -142,12 +142,14 @@ def draw_weights(key: Key[Array, ""], dims: Dims, params: Params) -> ClassifierW
     def existing(layer: Array) -> Array:
         return jnp.where(exists.reshape(count, *[1] * (layer.ndim - 1)), layer, 0)
 
-    if (width := dims.expert_width) == 0:
+    width = dims.expert_width
+    if width == 0:
         experts = (existing(draw(keys[0], (count, features), params.expert_norm, features)),)
     else:
         inner = draw(keys[0], (count, width, features), params.expert_norm, width * features)
         experts = (existing(inner), existing(draw(keys[1], (count, width), params.expert_norm, width)))
-    if (width := dims.router_width) == 0:
+    width = dims.router_width
+    if width == 0:
         router = (existing(draw(keys[2], (count, features), params.router_norm, features)),)
     else:
         inner = draw(keys[2], (width, features), params.router_norm, width * features)

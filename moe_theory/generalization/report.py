@@ -186,12 +186,16 @@ def _body(setting: Setting, bounds: Sequence[EvaluatedBound], notes: Sequence[st
 
 def status(bound: EvaluatedBound) -> str:
     """Whether the statement holds, and whether this is the best bound that does."""
-    return bound.form.status + (", best" if bound.is_best else f" {TRUE_HERE}" if _is_true_here(bound) else "")
+    if bound.is_best:
+        return f"{bound.form.status}, best"
+    if _is_true_here(bound):
+        return f"{bound.form.status} {TRUE_HERE}"
+    return bound.form.status
 
 
 def count(value: float) -> str:
     """A count in full, or to three digits where it is large or not whole."""
-    is_short = value == int(value) and abs(value) < 10**MOST_DIGITS if math.isfinite(value) else False
+    is_short = math.isfinite(value) and value == int(value) and abs(value) < 10**MOST_DIGITS
     return f"{int(value):,}" if is_short else f"{value:.3g}"
 
 

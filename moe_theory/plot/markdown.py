@@ -172,7 +172,11 @@ def _line_of(node: SyntaxTreeNode) -> Text:
         depth += above.type == "list_item"
         above = above.parent
     words = _words_of(node).rstrip()
-    style = "bold" if node.type == "heading" else "yellow" if words.startswith("WARNING") else ""
+    style = ""
+    if node.type == "heading":
+        style = "bold"
+    elif words.startswith("WARNING"):
+        style = "yellow"
     has_code = any(part.type in ("code_inline", "fence") for part in node.walk())
     return Text("  " * depth + words, style, no_wrap=has_code)
 

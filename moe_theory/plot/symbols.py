@@ -146,7 +146,9 @@ def _line(element: "Element") -> str:
     match element.tag:
         case "mo":
             sign = "−" if text == "-" else text
-            return f"{sign} " if sign in {",", ";"} else f" {sign} " if sign in _SPACED else sign
+            if sign in {",", ";"}:
+                return f"{sign} "
+            return f" {sign} " if sign in _SPACED else sign
         case "mi":
             return text if len(text) == 1 else f" {text} "
         case "mspace":

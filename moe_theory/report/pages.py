@@ -183,7 +183,8 @@ def _read(path: Path) -> Report:
     except (OSError, ValueError) as failure:
         reason = " ".join(str(getattr(failure, "strerror", None) or failure).split())
         raise DamagedError(f"{path} cannot be read as JSON ({reason}). Run `moe-theory verify` again.") from None
-    if (schema := document.get("schema")) != SCHEMA:
+    schema = document.get("schema")
+    if schema != SCHEMA:
         raise DamagedError(
             f"{path} has schema {shortened(schema)} and not {SCHEMA!r}: it is no report, or another version's. Run the "
             "command that wrote it again."

@@ -151,7 +151,8 @@ def own(*folders: Path) -> PaperRecord:
     combined = report
     if before is not None and _missing(report, paper):
         combined = merged([as_report(before), report], [f"the record of {paper}", folder])
-    if missing := _missing(combined, paper):
+    missing = _missing(combined, paper)
+    if missing:
         claim, reading = missing[0]
         raise DamagedError(
             f"{folder} has no verdict on {claim} under {reading}, nor has the record; {len(missing) - 1} more "
@@ -188,7 +189,8 @@ def of_other_data(folders: Sequence[Path]) -> PaperRecord:
         remaining = [verdict for verdict in before.verdicts if verdict.claim not in claims]
         if remaining:
             report = merged([dataclasses.replace(before, verdicts=remaining), report], [str(path), "the new runs"])
-    if missing := {claim.id for claim in select_claims([paper])} - {verdict.claim for verdict in report.verdicts}:
+    missing = {claim.id for claim in select_claims([paper])} - {verdict.claim for verdict in report.verdicts}
+    if missing:
         raise DamagedError(f"there is no verdict on {min(missing)}, and {len(missing) - 1} more are missing.")
     return _paper_record(report, paper, report.error, None, name)
 

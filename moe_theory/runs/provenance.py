@@ -64,7 +64,8 @@ def difference(own: Mapping[str, str], meant: Mapping[str, str], names: Sequence
 
 def require_same(own: Mapping[str, str], meant: Mapping[str, str], what: str) -> None:
     """Raise InvalidValueError for a worker that would compute another `what`."""
-    if different := difference(own, meant):
+    different = difference(own, meant)
+    if different:
         raise InvalidValueError(
             f"the worker on {platform.node()} has {different}: its {what} would be others. Use the same versions and "
             "settings on all machines; processors of different kinds compute alike with the same "

@@ -56,7 +56,8 @@ class WorkerPool:
             )
             _LOG.warning(message, self.description, SILENCE)
         there = future.result()
-        if different := difference(there, local, CODE):
+        different = difference(there, local, CODE)
+        if different:
             raise InvalidValueError(
                 f"the workers of {self.description} have {different}: install what this process has where they run."
             )

@@ -137,7 +137,8 @@ def challenge(
 
 def axes_of(statement: Statement) -> tuple[FreeAxis, ...]:
     """Return a statement's free parameters. Raises: InvalidValueError if there are none."""
-    if axes := free_of(statement):
+    axes = free_of(statement)
+    if axes:
         return axes
     raise InvalidValueError(
         f"{statement.name} declares nothing that it leaves free for all claims that decide it. Name it in the "

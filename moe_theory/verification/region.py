@@ -66,7 +66,8 @@ class _Ranged:
             raise InvalidValueError(f"{self.name}={text} must be a number. Change {self.name}.") from None
         low, high = self.ends
         constraint: Any = Whole if isinstance(low, int) else Within
-        if problem := constraint(low, high, why=WHY).complaint(self.name, value):
+        problem = constraint(low, high, why=WHY).complaint(self.name, value)
+        if problem:
             raise InvalidValueError(f"{self.name}={shown(value)} {problem}")
         return type(low)(value)
 

@@ -81,7 +81,8 @@ class Declared(Statement):
     def plain(self) -> Statement:
         """The statement as plain data, without the tests of its hypotheses."""
         statement = Statement(**{field.name: getattr(self, field.name) for field in dataclasses.fields(Statement)})
-        if not (axes := free_of(statement)):
+        axes = free_of(statement)
+        if not axes:
             return statement
         claims = [registered()[id] for id in deciding(self) if id in registered()]
         readings = find_paper(self.judged_under).readings if self.judged_under in paper_names() else {}

@@ -196,13 +196,18 @@ def _over_region(finding: Finding, search: Challenge, is_restored: bool, is_amen
 
 
 def _broken(statement: Statement, finding: Finding | None) -> Finding | None:
-    """Return the finding if a disproof refutes the printed statement: false, or amended if a clause restores it."""
-    if not statement.disproof or (finding is not None and finding.status not in _TRUE):
+    """Return the finding if a disproof refutes the printed statement: false, or amended if a clause restores it.
+
+    A disproof outranks simulations that do not decide. So does a proof of the statement with the clause.
+    """
+    if not statement.disproof or (finding is not None and finding.status not in {*_TRUE, StatementStatus.OPEN}):
         return finding
     if not statement.amendment:
         finding = finding or Finding(StatementStatus.FALSE)
         return dataclasses.replace(finding, status=StatementStatus.FALSE)
-    return finding and dataclasses.replace(finding, status=StatementStatus.AMENDED)
+    if finding is None or (finding.status is StatementStatus.OPEN and not statement.proof):
+        return finding
+    return dataclasses.replace(finding, status=StatementStatus.AMENDED)
 
 
 def _find(statement: Statement, verdicts: Mapping[str, Verdict]) -> Finding | None:
@@ -219,7 +224,8 @@ def _find(statement: Statement, verdicts: Mapping[str, Verdict]) -> Finding | No
         if verdict.status is not Status.INAPPLICABLE and not shows_nothing:
             telling.append(verdict)
     refuted = [verdict for verdict in telling if verdict.status is Status.REFUTED]
-    if refuted and statement.roles[ids[0]] in DECIDING:
+    is_all_refuted = bool(refuted) and not missing and len(refuted) == len(telling)
+    if is_all_refuted or (refuted and statement.roles[ids[0]] in DECIDING):
         return _finding(StatementStatus.FALSE, refuted, any)
     if missing or any(verdict.status is Status.ERROR for verdict in telling):
         return Finding(StatementStatus.NOT_JUDGED)

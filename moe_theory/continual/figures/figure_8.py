@@ -19,6 +19,7 @@ PERTURBATION = SIGMA_0**PERTURBATION_POWER
 ROUNDS_DRAWN = 100
 COLOURS = ("C0", "C3", "C2")  # of the clusters
 MARKERS = "os^"  # of the clusters
+RELATIONS = {-1: ">", 0: "=", 1: "<"}  # of threshold and perturbation, by the sign of the difference of their powers
 LANE = 0.27  # vertical distance between the lanes of an expert's clusters
 MARK = roles.ArtistStyle(linestyle="none", markersize=3.4, markeredgewidth=0.8)
 ELSEWHERE = roles.ArtistStyle(color="0.86", linewidth=0, zorder=0)
@@ -106,7 +107,7 @@ def picture(data: xr.Dataset, canvas: plot.Canvas) -> None:
         elsewhere = curves.isel(round=is_elsewhere)
         _draw_routes(routes, curves, elsewhere)
         _draw_shares(shares, load_shares(curves))
-        relation = ">" if power < PERTURBATION_POWER else "=" if power == PERTURBATION_POWER else "<"
+        relation = RELATIONS[int(np.sign(power - PERTURBATION_POWER))]
         words = rf"$\Gamma = \sigma_0^{{{power:g}}}$ = {SIGMA_0**power:.3f} {relation} $\lambda$"
         routes.set_title(f"({letter}) threshold {words}", loc="left")
         ended = termination_round(curves)

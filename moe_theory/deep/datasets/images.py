@@ -73,7 +73,8 @@ def _decode(path: Path) -> tuple[UInt8[np.ndarray, "h w 3"], bool]:
     data = read_whole(path)
     try:
         with Image.open(io.BytesIO(data), formats=FORMATS) as image:
-            if fault := _fault(image):
+            fault = _fault(image)
+            if fault:
                 raise InvalidValueError(f"{path} {fault}")
             return np.asarray(image.convert("RGB")), image.mode == "L"
     except MoeTheoryError:

@@ -145,7 +145,8 @@ def _read(path: Path) -> tuple[list[np.ndarray], list[str]]:
         reason = f"it cannot be read as arrays ({shortened(str(failure) or type(failure).__name__)})"
         raise DataError(path, reason, f"Write {', '.join(_NAMES)} as numbers by np.savez.") from None
     needed = _NAMES if arrays.keys() & {*_NAMES[2:]} else _NAMES[:2]
-    if missing := [name for name in needed if name not in arrays]:
+    missing = [name for name in needed if name not in arrays]
+    if missing:
         reason = f"it has no {missing[0]}, only {', '.join(map(shortened, present[:6])) or 'nothing'}"
         raise DataError(path, reason, f"Write {', '.join(needed)} by np.savez.")
     return [arrays[name] for name in needed], [name for name in present if name not in needed]

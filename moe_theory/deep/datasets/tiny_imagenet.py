@@ -45,7 +45,8 @@ def load_tiny_imagenet(paths: list[Path]) -> DataSet:
 def _validation_labels(listed: Path, paths: list[Path], names: list[str]) -> Int32[np.ndarray, " n"]:
     """Return the classes of images by their list, of which a line has the file's name, the class and a box."""
     classes = dict(line.split("\t")[:2] for line in read_lines(listed) if "\t" in line)
-    if differing := sorted({path.name for path in paths} ^ classes.keys()):
+    differing = sorted({path.name for path in paths} ^ classes.keys())
+    if differing:
         raise DataError(listed, f"{differing[0]!r} is not in both it and images", _WAY_OUT)
     if set(classes.values()) != set(names):
         raise DataError(listed, f"its classes are not the {len(names)} of train", _WAY_OUT)

@@ -10,7 +10,7 @@ E exp(s (X - p)) <= s^2/8 for X in [0, 1] with mean p. By convexity a coin with 
 p + p e^s) - p s has g(0) = g'(0) = 0 and g'' = q (1 - q) <= 1/4. Without [0, 1] it fails, for one loss of 1,000 with
 probability .01, m = 1, eps = 9.99.
 
-Caveat: with the true risk in (34) the loss is in [0, 1]. Theorem 1 assumes this, but the lemma does not.
+Objection: (10) uses the lemma with the true risk. Theorem 1 has the loss in [0, 1], so this version holds there too.
 """
 
 import sys
