@@ -105,8 +105,8 @@ def charged(
     described_before = _described(memory)
     if described_after != described_before:
         raise InvalidValueError(
-            f"the locality loss gave a memory {described_after} for one of {described_before}. Let its cost give what its init began, in "
-            "shape and type."
+            f"the locality loss gave a memory {described_after} for one of {described_before}. Let its cost give what "
+            "its init began, in shape and type."
         )
     if is_known(costs, move.learned) and np.any(np.isnan(np.asarray(costs)) & np.asarray(move.learned)):
         expert = int(np.argmax(np.isnan(np.asarray(costs)) & np.asarray(move.learned)))

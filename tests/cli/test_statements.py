@@ -42,10 +42,11 @@ def test_a_line_fits_into_the_terminal():
         console = Console(width=width, file=io.StringIO())
         console.print(*terminal(statement_table(known, width)))
         lines = console.file.getvalue().splitlines()[3:-1]
-        for line, each in zip(lines, known, strict=True):
+        assert max(map(cell_len, lines)) <= width
+        lines_of_statement = 2 if width == 80 else 1
+        for line, each in zip(lines[::lines_of_statement], known, strict=True):
             assert line.startswith(f" {cards.label(each)}  ")
-            assert f"  {each.statement.name}  " in line
-            assert cell_len(line) <= width
+            assert f"  {each.statement.name}  " in f"{line}  "
 
 
 def test_json_has_the_whole_statement(ran):

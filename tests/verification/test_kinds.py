@@ -609,7 +609,7 @@ def test_limits_say_what_was_seen_and_claimed():
     assert "The claim is at least 1 (margin 0.2). From the decade before, the exponent changes by " in sentence(slope)
     wide = judged("limit_rate", observe=lambda runs: values, predict=lambda runs: 1.5, margin=0.01, side="equal")
     assert sentence(wide).startswith("400 runs do not decide it: at the small end the exponent is 1.")
-    assert claimed_words(slope) == "slope ≥ 1 (−0.2) in the limit"
+    assert claimed_words(slope) == "limit slope ≥ 1 (−0.2)"
     for verdict in (slope, wide):
         assert verdict.reason == ""
         assert sentence(verdict)[0] in "A4"
@@ -626,7 +626,7 @@ def test_limits_say_what_was_seen_and_claimed():
         ("ordering", None, "< 2 (+0.1)"),
         ("rate", "at_most", "slope ≤ 2 (+0.1)"),
         ("rate", "equal", "slope = 2 ± 0.1"),
-        ("limit_rate", "at_least", "slope ≥ 2 (−0.1) in the limit"),
+        ("limit_rate", "at_least", "limit slope ≥ 2 (−0.1)"),
     ],
 )
 def test_a_relation_is_shown_with_its_margin(kind, side, words):
