@@ -38,10 +38,7 @@ _JSON = (
     "does_not_apply) and files."
 )
 
-
-@click.command(epilog=examples("moe-theory verify continual.lemma-4 --reading unit-signal"))
-@click.argument("patterns", nargs=-1, metavar="[CLAIM]...")
-@click.option(
+_reading_option = click.option(
     "--reading",
     "--readings",
     "readings",
@@ -50,19 +47,26 @@ _JSON = (
     help="A reading of the paper, 'all', or 'quick' for one of each paper. Repeatable, or separate by commas.",
     show_default="each paper's defaults",
 )
-@set_option("every reading's own choices, such as signal_scale=5")
-@click.option(
+_replicates_option = click.option(
     "--replicates",
     type=int,
     help="Replicate limit of every experiment.",
     show_default="each experiment's own; none with --budget",
 )
-@click.option(
+_budget_option = click.option(
     "--budget",
     callback=lambda context, option, text: None if text is None else seconds_of(text),
     metavar="TIME",
     help="Time to spend, such as 90s, 10m or 1h. Claims that are undecided by then stay INCONCLUSIVE.",
 )
+
+
+@click.command(epilog=examples("moe-theory verify continual.lemma-4 --reading unit-signal"))
+@click.argument("patterns", nargs=-1, metavar="[CLAIM]...")
+@_reading_option
+@set_option("every reading's own choices, such as signal_scale=5")
+@_replicates_option
+@_budget_option
 @seed_option
 @click.option(
     "--error",

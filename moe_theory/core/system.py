@@ -186,8 +186,7 @@ def simulate_batch(
 ) -> tuple[State, Any]:
     """Run B replicates at once. Leaves of state and records end in a replicate axis.
 
-    A replicate is named by an integer and draws the same numbers in any batch. Results may differ in the last bits
-    only.
+    A replicate is named by an integer and draws the same numbers in any batch. Only last bits may differ.
 
     Args:
         replicates: the integers, or a count B for 0, ..., B - 1.
@@ -197,13 +196,10 @@ def simulate_batch(
         state: a batch from an earlier call with the same key and replicates, all at the same round, to continue. Inside
             a caller's own jit, where this is not checked, each replicate continues from its own round.
         plain, debug: as for `simulate`.
-    Returns: the final states (..., B), and the records (records, ..., B), or the result of `reduce`. A batch beyond the
-        width that suits its state and the device (`engine.width_for`, mostly 64 on a CPU) runs in blocks of that width.
-        There a replicate is the same to the last bit for any B, and in a sweep. Batches that are reduced or part of
-        another program have no blocks. Without blocks, and alone in `simulate`, last bits may differ, because XLA
-        computes some functions, such as `sin`, differently for several numbers at once.
-    Raises: as `simulate`. InvalidValueError also for more replicates than fit into memory, and for a batch whose
-        replicates are at different rounds.
+    Returns: the final states (..., B), and the records (records, ..., B), or the result of `reduce`. A large batch runs
+        in blocks of `engine.width_for` replicates, mostly 64 on a CPU. In blocks a replicate is the same to the last
+        bit for any B. Reduced batches, and batches inside another program, have no blocks.
+    Raises: as `simulate`. InvalidValueError also for replicates at different rounds, or more than fit into memory.
 
     Examples:
         >>> import moe_theory as mt

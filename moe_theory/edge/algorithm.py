@@ -172,6 +172,17 @@ def _drawn(dims: Dims, execution: Law, locality: Locality | None) -> Callable[..
     return init
 
 
+def _positions_of(num_servers: int, positions: Float[Numbers, "M 2"] | None) -> Float[Numbers, "M 2"]:
+    """Return the servers' positions, on an even map unless given. Raises: InvalidValueError for another shape."""
+    if positions is None:
+        return delays.even_map(num_servers)
+    if np.shape(positions) != (num_servers, 2):
+        raise InvalidValueError(
+            f"positions of shape {np.shape(positions)} must be ({num_servers}, 2). Change positions."
+        )
+    return positions
+
+
 def begin(
     dims: Dims,
     params: Params,
@@ -183,12 +194,11 @@ def begin(
     """Return the state before round 1: experts and gates are zero, all servers are idle.
 
     Args:
-        execution_delay: d^ex of each server, in whole rounds. Servers beyond `num_experts` are not used.
+        execution_delay: d^ex of each server, from 0 to `Dims.max_delay` whole rounds.
         positions: of the servers on the unit square, `delays.even_map` unless given.
-        locality: as for `system`. It begins the state's memory.
+        locality: as for `system`.
     Source: Algorithm 1 of `edge`, line 2.
-    Raises: InvalidValueError for shapes that do not fit `dims`; InvalidValueError for `params` outside their range,
-        or execution delays that are negative, fractional or above `Dims.max_delay`.
+    Raises: InvalidValueError for shapes that do not fit `dims`, parameters out of range, or impossible delays.
 
     Examples:
         >>> import numpy as np
@@ -205,9 +215,7 @@ def begin(
     dtype = jnp.result_type(float)
     experts = dims.max_experts
     slots = dims.num_slots
-    positions = delays.even_map(experts) if positions is None else positions
-    if np.shape(positions) != (experts, 2):
-        raise InvalidValueError(f"positions of shape {np.shape(positions)} must be ({experts}, 2). Change positions.")
+    positions = _positions_of(experts, positions)
     zeros = jnp.zeros((experts, dims.num_features), dtype)
     count = jnp.zeros((), jnp.int32)
     vectors = jnp.zeros((slots, dims.num_features), dtype)

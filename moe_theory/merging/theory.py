@@ -170,9 +170,8 @@ def theorem_1(
 ) -> RegretBound:
     """Return the parts of Theorem 1's bound on the regret, in units of reward.
 
-    (6) can never fail for rewards in [0, 1], because its remainder T + 1 exceeds any possible regret. It does not imply
-    sublinear regret either, although the remark after it says so. T comes from 2 T Gamma-bar + sum_t nu_1 rho^(h_t) in
-    (10), whose last sum can grow as T^a (`corrected.regret_exponent`).
+    (6) never fails for rewards in [0, 1], because its remainder T + 1 exceeds any regret. It does not imply sublinear
+    regret. In (10) the remainder is 2 T Gamma-bar + sum_t nu_1 rho^(h_t) (`corrected.regret_exponent`).
 
     Args:
         dimension: the effective dimension. num_candidates: N of Lemma 1.

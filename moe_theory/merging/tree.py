@@ -85,11 +85,9 @@ def begin(key: Key[Array, ""], dims: Dims, params: Params) -> Tree:
 def split_leaf(
     key: Key[Array, ""], tree: Tree, leaf: Int[Array, ""], time: Int[Array, ""], params: Params
 ) -> tuple[Tree, Split]:
-    """Count a pull of the active row `leaf` in slot `time`, and split the leaf if it is due.
+    """Count a pull of the active row `leaf` in slot `time`, and split the leaf if P_{h,i} >= tau_h(t).
 
-    It is due if P_{h,i} >= tau_h(t). Each child starts with count 0 and its own candidate.
-
-    Source: Alg. 1, lines 9 to 12, and Eq. (2).
+    Each child starts with count 0 and its own candidate. Source: Alg. 1, lines 9 to 12, and Eq. (2).
 
     Examples:
         The root of a tree with delta = 1 is split at its first pull, into two boxes that both meet the simplex:

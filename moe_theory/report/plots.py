@@ -53,15 +53,13 @@ def figure(
         name: "PAPER.FIGURE", as in `moe-theory figures --list`. "overview.overview" is the figure of all papers.
         reading: a name. None takes the paper's first default.
         replicates: None takes the figure's own number.
-        seed: of all random numbers.
         rounds: of the runs (for some figures slots, steps or repetitions). None takes the figure's own number.
         experts: the numbers M of experts that are drawn.
         dims: static sizes by name, such as {"num_features": 20}. Other sizes stay as in the paper.
         settings: parameters by name on top of the reading's choices, such as {"truth_scale": 0.2}.
         width: inches, or a text such as "8cm". The height follows. None takes the figure's own size.
         style: a Matplotlib style sheet on top of ours. All words follow its `font.size`.
-    Returns: the numbers behind the figure, with the command that computes them in their attributes, and the figure,
-        which a notebook shows and `savefig` writes.
+    Returns: the numbers behind the figure, with the command that computes them in their attributes, and the figure.
     Raises: UnknownNameError, InvalidValueError for what cannot be drawn.
 
     Examples:

@@ -2,7 +2,7 @@
 
 import itertools
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import jax
@@ -12,7 +12,7 @@ from jaxtyping import PyTree, Shaped
 from moe_theory.core.errors import InvalidValueError, unknown_name
 from moe_theory.core.fields import Field, fields_of
 from moe_theory.core.system import Observe, Params, System, check_replicates, observe_info, recorded_rounds
-from moe_theory.runs.cells import Cell, run_cells
+from moe_theory.runs.cells import Cell, Run, run_cells
 from moe_theory.runs.progress import Progress, automatic, shown
 from moe_theory.sweep.dataset import long_name
 
@@ -44,12 +44,10 @@ def vary(
         params: the parameters that all settings share.
         replicates: B, of each setting.
         observe: the record of a round of one replicate: a NamedTuple, a dictionary or an array.
-        progress: where it is reported, standard error unless given.
         axes: values by the names of parameters, such as num_experts=range(2, 21).
     Returns: a variable for each recorded array, called `value` if `observe` returns an array. Its dimensions are the
-        axes in the order given, round, its own and replicate. Its `long_name` is the comment beside its field.
-    Raises: UnknownNameError for an axis that is no parameter; InvalidValueError
-        or DeclarationError for settings that cannot be run, before any run.
+        axes in the order given, round, its own and replicate.
+    Raises: UnknownNameError for an axis that is no parameter; InvalidValueError for settings that cannot be run.
 
     Examples:
         >>> import moe_theory as mt
@@ -62,8 +60,6 @@ def vary(
         >>> float(data.generalization_error.sel(num_experts=1).mean("replicate")[-1]) > 0
         True
     """
-    import xarray as xr
-
     values = {name: _values(name, column, params) for name, column in axes.items()}
     count = len(check_replicates(replicates))
     cells = []
@@ -74,8 +70,17 @@ def vary(
         cells.append(cell)
     with shown(progress) as listener:
         runs = run_cells(cells, count, seed=seed, progress=listener, what=", ".join(values) or "run")
-    records = [_arrays(runs[cell.name].records) for cell in cells]
-    fields = {field.name: field for field in fields_of(type(runs[cells[0].name].records))}
+    data = _dataset([runs[cell.name] for cell in cells], values, type(params))
+    numbers = {ROUND: recorded_rounds(num_rounds, record_every), REPLICATE: np.arange(count, dtype=np.uint32)}
+    return data.assign_coords(numbers).assign_attrs(seed=seed, num_rounds=num_rounds)
+
+
+def _dataset(runs: Sequence[Run], values: Mapping[str, Sequence[Any]], params_type: type) -> "xr.Dataset":
+    """Return the records of runs, one for each combination of the values, with the values as coordinates."""
+    import xarray as xr
+
+    records = [_arrays(run.records) for run in runs]
+    fields = {field.name: field for field in fields_of(type(runs[0].records))}
     sizes = dict.fromkeys((*values, ROUND, REPLICATE), 0)  # of dimensions
     variables = {}
     for name, first in records[0].items():
@@ -85,12 +90,8 @@ def vary(
         own_dims = _own_dims(name, field.annotation, first.shape[1:-1], sizes)
         attributes = {"long_name": field.comment} if field.comment else {}
         variables[name] = ((*values, ROUND, *own_dims, REPLICATE), array, attributes)
-    coordinates: dict[str, Any] = {
-        name: (name, column, {"long_name": long_name(name, type(params))}) for name, column in values.items()
-    }
-    coordinates[ROUND] = recorded_rounds(num_rounds, record_every)
-    coordinates[REPLICATE] = np.arange(count, dtype=np.uint32)
-    return xr.Dataset(variables, coordinates, {"seed": seed, "num_rounds": num_rounds})
+    coordinates = {name: (name, column, {"long_name": long_name(name, params_type)}) for name, column in values.items()}
+    return xr.Dataset(variables, coordinates)
 
 
 def _values(name: str, column: Sequence[Any], params: Params) -> list[Any]:
