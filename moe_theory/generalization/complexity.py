@@ -8,6 +8,31 @@ Points are shattered by a class if it has two functions f_0, f_1 that differ at 
 Under the reading "mask-dimension" labels are the masks of the active experts, under "router-dimension" the gates a(x).
 
 Everything is float64 on the host.
+
+Natarajan dimensions d_N of top-k routers:
+
+"linear", masks: D = (T - 1) d.
+1. Adding one vector to all rows v_j changes neither mask nor gates, so v_T = 0 loses no router: D parameters.
+2. A mask is the set J of k experts with the largest sum_{j in J} v_j.x, ties to the set that low indices favour.
+3. Let f_0, f_1 shatter n points, and name the two masks at each point so that a tie goes to f_0's. Which of them a
+   router gives there is the sign, {>= 0} or {< 0}, of a linear form in the parameters, and all 2^n combinations of
+   signs occur. But n linear forms in D parameters show at most sum_{i<=D} binom(n, i) of them (Sauer, Shelah), so
+   that n <= D (Shalev-Shwartz & Ben-David, Theorem 29.7). At T = 2 these are all halfspaces through 0: d_N = d.
+"linear", whole router, k = T >= 2: d exactly.
+1. d independent points: any logits at each are V x_i for some V, so that each can have any gates.
+2. n > d points: sum_i alpha_i x_i = 0 with, say, alpha_1 not 0. Log ratios of gates log(a_j/a_T) = (v_j - v_T).x
+   are linear in x, so that those at x_1 follow from those at the others. But a shattering class holds two routers
+   that agree at all points but x_1.
+"linear", whole router, k < T: D = (T - 1) d again, though gates may differ where masks do not.
+1. Of n shattered points let f_0, f_1 have the same mask at n_2. At each of these the log ratio of some two active
+   experts, a linear form in the parameters, differs between f_0 and f_1. The n_2 forms are independent: else one of
+   them would follow from the rest, and two routers that agree at all the points but one would agree there too.
+2. Keep f_0 at these n_2: an affine space of D - n_2 parameters is left, whose routers still show all 2^{n_1}
+   choices at the other n_1 points. Signs {>= 0, < 0} of n_1 affine forms in r parameters number at most
+   sum_{i<=r} binom(n_1, i), the cells that n_1 hyperplanes cut, so that n_1 <= D - n_2.
+For d >= 2 and 2 <= k <= T routers shatter (T - k + 1) d points, so that at k = 2 this, too, is exact: let k - 1
+experts be active in a half-space and each of the others, there, in a cone; d independent points in each cone give
+log ratios of its expert to those k - 1 that small changes of its row set freely, and no other gate changes.
 """
 
 import math
@@ -53,36 +78,14 @@ def natarajan(
 
     A class with one function, or one mask, shatters nothing: 0 for "fixed", and under "mask-dimension" for k = T.
 
-    "linear", masks: D = (T - 1) d.
-    1. Adding one vector to all rows v_j changes neither mask nor gates, so v_T = 0 loses no router: D parameters.
-    2. A mask is the set J of k experts with the largest sum_{j in J} v_j.x, ties to the set that low indices favour.
-    3. Let f_0, f_1 shatter n points, and name the two masks at each point so that a tie goes to f_0's. Which of them a
-       router gives there is the sign, {>= 0} or {< 0}, of a linear form in the parameters, and all 2^n combinations of
-       signs occur. But n linear forms in D parameters show at most sum_{i<=D} binom(n, i) of them (Sauer, Shelah), so
-       that n <= D (Shalev-Shwartz & Ben-David, Theorem 29.7). At T = 2 these are all halfspaces through 0: d_N = d.
-    "linear", whole router, k = T >= 2: d exactly.
-    1. d independent points: any logits at each are V x_i for some V, so that each can have any gates.
-    2. n > d points: sum_i alpha_i x_i = 0 with, say, alpha_1 not 0. Log ratios of gates log(a_j/a_T) = (v_j - v_T).x
-       are linear in x, so that those at x_1 follow from those at the others. But a shattering class holds two routers
-       that agree at all points but x_1.
-    "linear", whole router, k < T: D = (T - 1) d again, though gates may differ where masks do not.
-    1. Of n shattered points let f_0, f_1 have the same mask at n_2. At each of these the log ratio of some two active
-       experts, a linear form in the parameters, differs between f_0 and f_1. The n_2 forms are independent: else one of
-       them would follow from the rest, and two routers that agree at all the points but one would agree there too.
-    2. Keep f_0 at these n_2: an affine space of D - n_2 parameters is left, whose routers still show all 2^{n_1}
-       choices at the other n_1 points. Signs {>= 0, < 0} of n_1 affine forms in r parameters number at most
-       sum_{i<=r} binom(n_1, i), the cells that n_1 hyperplanes cut, so that n_1 <= D - n_2.
-    For d >= 2 and 2 <= k <= T routers shatter (T - k + 1) d points, so that at k = 2 this, too, is exact: let k - 1
-    experts be active in a half-space and each of the others, there, in a cone; d independent points in each cone give
-    log ratios of its expert to those k - 1 that small changes of its row set freely, and no other gate changes.
-    "network": Lemma 2 with the constant 1 in its O().
-    "free": any function of x. It has no finite d_N once two labels are possible.
+    The proofs for "linear" stand at the head of this module. "network" is Lemma 2 with the constant 1 in its O().
+    "free" is any function of x, without a finite d_N once two labels are possible.
 
     Args:
         router: "fixed", "linear", "network" or "free".
         reading: "mask-dimension" (Definition 4) or "router-dimension" (Theorem 1).
         num_parameters: p of Lemma 2; for "network" alone.
-    Source: d_N of Theorem 1 and Definition 4; the derivation above.
+    Source: d_N of Theorem 1 and Definition 4; the proofs at the head of this module.
     Raises: InvalidValueError for sizes out of range, or a class without a finite d_N under this reading;
         UnknownNameError for another router or reading.
 
