@@ -64,10 +64,29 @@ def pytest_collection_finish() -> None:
 
 
 @pytest.hookimpl(trylast=True)
-def pytest_runtest_teardown() -> None:
+def pytest_runtest_teardown(item: pytest.Item) -> None:
     """Free what was compiled once it is much: programs that are needed again are read from disk."""
+    peaks.add(item.nodeid)
     if "jax" in sys.modules and STATM.exists() and held() > MUCH_MEMORY:
         free(WORTHWHILE)
+
+
+class Peaks:
+    """The most memory that this process or one of its children has held, and the test in which it did."""
+
+    def __init__(self) -> None:
+        self.most = 0.0
+        self.test = ""
+
+    def add(self, test: str) -> None:
+        """Note a test after which the most memory has risen by a tenth."""
+        most = spent()[1]
+        if most > 1.1 * self.most:
+            self.most = most
+            self.test = test
+
+
+peaks = Peaks()
 
 
 def free(worthwhile: float) -> None:
@@ -100,15 +119,24 @@ def spent() -> tuple[float, float]:
     return sum(each.ru_utime + each.ru_stime for each in used), unit * max(each.ru_maxrss for each in used)
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """Take over what a worker of xdist has noted."""
+    noted = getattr(node, "workeroutput", {}).get("peak", (0.0, ""))
+    peaks.most, peaks.test = max((peaks.most, peaks.test), tuple(noted))
+
+
 @pytest.hookimpl(trylast=True)  # when the workers of xdist have ended
 def pytest_sessionfinish(session: pytest.Session) -> None:
+    if hasattr(session.config, "workeroutput"):
+        session.config.workeroutput["peak"] = (peaks.most, peaks.test)
     if spent()[1] > MOST_MEMORY and session.exitstatus == pytest.ExitCode.OK:
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     seconds, most = spent()
-    said = f"processor time {seconds / 60:.1f} min, most memory of a process {most / 1e9:.2f} GB"
+    said = f"processor time {seconds / 60:.1f} min, most memory of a process {most / 1e9:.2f} GB in {peaks.test}"
     terminalreporter.write_line(said, yellow=most > MOST_MEMORY)
     if most > MOST_MEMORY:
         terminalreporter.write_line(f"FAILED: a process held more than {MOST_MEMORY / 1e9} GB", red=True)
