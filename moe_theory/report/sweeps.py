@@ -202,4 +202,7 @@ def closing_line(counts: ChunkCounts) -> str:
     facts = [f"{counts.computed:,} computed", f"{counts.present:,} reused"]
     if counts.failed:
         facts.append(f"{len(counts.failed):,} failed")
-    return f"{counts.num_chunks:,} chunks: {', '.join(facts)}"
+    line = f"{counts.num_chunks:,} chunks: {', '.join(facts)}"
+    if not counts.unused:
+        return line
+    return f"{line}. {counts.unused:,} saved chunks have other settings, sizes (such as max_experts) or code"
