@@ -240,5 +240,5 @@ def commands(statement: Statement, verdict: Verdict | None, *, is_short: bool) -
         )
         rows.append((repeat, "Repeat the test"))
     if is_short:
-        rows.append((f"moe-theory why {statement.name} --all", "Full proofs, notes and free parameters"))
+        rows.append((f"moe-theory why {statement.name} --all", "Full proofs, all tests, notes and free parameters"))
     return rows

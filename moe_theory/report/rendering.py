@@ -47,6 +47,8 @@ ATTRIBUTES = frozenset(
 )
 CSS_INCH = 96  # pixels
 MOST_OPEN = 5  # statements that are unfolded at first
+MOST_WORDS = 260  # of a short card
+OMITTED = ("Baseline", "Ablation", "Example")  # what a short card leaves out, in this order, until it is short
 FACETS = ("status", "paper", "reading", "kind")  # what the page's verdicts are filtered by
 
 
@@ -123,16 +125,21 @@ def card(
     proofs = [("Exact argument", statement.disproof), ("Exact argument", statement.proof)]
     if not target.is_short:
         proofs.append(("On the correction", statement.derivation))
-    text = document_text(
-        "card.md",
-        known=judgement,
-        of=statement,
-        verdicts=verdicts,
-        shown=wording.decisive(judgement, verdicts),
-        certainty=cards.certainty(judgement, verdicts, folder, failing),
-        proofs=[(heading, proof) for heading, proof in proofs if proof],
-        **target._asdict(),
-    )
+    text = ""
+    for number in range(len(OMITTED) + 1):
+        text = document_text(
+            "card.md",
+            known=judgement,
+            of=statement,
+            verdicts=verdicts,
+            omitted=OMITTED[:number],
+            shown=wording.decisive(judgement, verdicts),
+            certainty=cards.certainty(judgement, verdicts, folder, failing),
+            proofs=[(heading, proof) for heading, proof in proofs if proof],
+            **target._asdict(),
+        )
+        if not target.is_short or len(text.split()) <= MOST_WORDS:
+            break
     return re.sub(r"\n{3,}", "\n\n", text).strip() + "\n"
 
 
