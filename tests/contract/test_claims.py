@@ -37,8 +37,14 @@ def shortened(cell: Cell) -> Cell:
     return dataclasses.replace(cell, num_rounds=2, record_every=2)
 
 
-@pytest.mark.parametrize("is_shared", [True, pytest.param(False, marks=pytest.mark.thorough)])
-@pytest.mark.parametrize("paper", SHARED)
+@pytest.mark.parametrize(
+    ("paper", "is_shared"),
+    [
+        pytest.param(paper, flag, marks=[pytest.mark.thorough] * (not flag or paper == "continual"))
+        for paper in SHARED
+        for flag in (True, False)
+    ],
+)
 def test_claims_are_judged_and_written_down(paper, is_shared):
     reading = find_paper(paper).reading_names("quick")[0]
     studies = check_request(paper, reading).studies

@@ -52,6 +52,7 @@ def test_it_is_one_module_of_few_lines(name):
     assert len(module.read_text(encoding="utf-8").splitlines()) < LINES
 
 
+@pytest.mark.thorough
 def test_our_own_texts_do_not_change_where_others_papers_are_installed(stranger):
     """Would catch a README that counts a stranger's statements among those of the four papers."""
     stranger(PAPERS[0], str(ROOT / "docs" / "readme.py"), "--check")

@@ -195,6 +195,7 @@ print(json.dumps(said))
 """
 
 
+@pytest.mark.thorough
 def test_a_new_paper_has_everything(tmp_path):
     """A package from `moe-theory new paper`, as pip would install it, with the page's false statement and its disproof:
     modules, entry points, proofs, a record, and a test that a statement which fails does not fail.
@@ -322,6 +323,7 @@ def test_commands_are_declared_as_they_are(paper):
         assert isinstance(cli.command(name), click.Command)
 
 
+@pytest.mark.thorough
 def test_a_claim_is_added_to_the_statement_of_the_page(forgotten, tmp_path, monkeypatch):
     """Of the two files that the page names, each with its new end."""
     for name, text in BLOCKS:

@@ -310,7 +310,15 @@ for _each in DEFINITIONS:
     GROUPS.setdefault(_each.name if _is_module else _owner.rpartition(".")[0], []).append(_each)
 
 
-@pytest.mark.parametrize("group", GROUPS)
+# Their examples take seconds each.
+LONG = """moe_theory merging merging.rewards merging.tree merging.policies edge edge.reduced deep deep.continual deep.edge
+deep.networks continual.reduced generalization generalization.model generalization.counterexamples""".split()
+LONG = {name if name == "moe_theory" else f"moe_theory.{name}" for name in LONG}
+
+
+@pytest.mark.parametrize(
+    "group", [pytest.param(name, marks=[pytest.mark.thorough] * (name in LONG)) for name in GROUPS]
+)
 def test_examples_run_and_show_every_public_name(group, tmp_path, monkeypatch):
     """Each function is called, and of each class there is an instance, in an example of its module's names."""
     monkeypatch.chdir(tmp_path)

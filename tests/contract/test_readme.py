@@ -53,20 +53,23 @@ def networks():
         table.update(entries)
 
 
-@pytest.mark.parametrize("page", [name for name, text in TEXTS.items() if blocks(text)])
+WITH_CODE = [name for name, text in TEXTS.items() if blocks(text)]
+
+
+@pytest.mark.parametrize(
+    "page", [pytest.param(name, marks=[pytest.mark.thorough] * (name != "README")) for name in WITH_CODE]
+)
 def test_every_block_runs_as_printed(page, capsys, tmp_path, monkeypatch, networks):
     monkeypatch.chdir(tmp_path)
     for code in blocks(TEXTS[page]):
-        assert code_lines(code) <= BLOCK_LINES
         if OWN_CLAIMS not in code:
             run(code, page)
             assert capsys.readouterr().out, f"nothing is printed by\n{code}"
 
 
-def test_there_is_code_to_run():
-    assert {"README", "own", "steps", "sweeps", "networks", "merge"} <= {
-        name for name, text in TEXTS.items() if blocks(text)
-    }
+def test_code_is_short_and_on_these_pages():
+    assert {"README", "own", "steps", "sweeps", "networks", "merge"} <= {*WITH_CODE}
+    assert not [code for page in WITH_CODE for code in blocks(TEXTS[page]) if code_lines(code) > BLOCK_LINES]
 
 
 def test_it_is_short_and_begins_with_two_commands_of_make():
@@ -103,7 +106,7 @@ def test_a_sentence_is_printed_only_while_its_statements_have_the_statuses_that_
 @pytest.mark.parametrize(
     ("paper", "reading", "statuses"),
     [
-        ("continual", "unit-signal", {"unit-signal": Status.SUPPORTED}),
+        pytest.param("continual", "unit-signal", {"unit-signal": Status.SUPPORTED}, marks=pytest.mark.thorough),
         ("choices", None, {"best-of-1": Status.REFUTED, "best-of-2": Status.SUPPORTED}),
     ],
 )

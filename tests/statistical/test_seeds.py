@@ -24,7 +24,7 @@ DECIDED = {str(status) for status in (Status.SUPPORTED, Status.REFUTED, Status.V
 @pytest.mark.parametrize(
     ("asked", "reading"),
     [
-        ("continual.lemma-7.sign", "unit-signal"),
+        pytest.param("continual.lemma-7.sign", "unit-signal", marks=pytest.mark.thorough),
         ("generalization.equation-1[56].* generalization.equation-2* generalization.lemma-[689].*", "mask-dimension"),
     ],
 )
@@ -76,7 +76,9 @@ def observe(state: Any, info: Any) -> dict[str, Any]:
     return {"task": info.task, "error": info.generalization_error}
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.thorough] * (name == "edge-10")) for name in CASES]
+)
 def test_the_engine_s_replicates_are_those_of_a_plain_scan(name: str) -> None:
     """Would catch a round that is done twice, late or with another's draws, and sums that lose terms."""
     system, params = CASES[name]
