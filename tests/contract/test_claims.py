@@ -40,7 +40,7 @@ def shortened(cell: Cell) -> Cell:
 @pytest.mark.parametrize(
     ("paper", "is_shared"),
     [
-        pytest.param(paper, flag, marks=[pytest.mark.thorough] * (not flag or paper == "continual"))
+        pytest.param(paper, flag, marks=[pytest.mark.thorough] * (not flag or paper != "generalization"))
         for paper in SHARED
         for flag in (True, False)
     ],
@@ -89,14 +89,15 @@ def test_a_recorded_verdict_is_found_again(paper):
         np.testing.assert_allclose(again.observed, known.observed, rtol=1e-4, atol=rounding, err_msg=known.claim)
 
 
+@pytest.mark.thorough
 def test_eight_cells_under_every_reading_are_traced_once():
     system = System(FIGURE_2.system.init, chex.assert_max_traces(FIGURE_2.system.step, n=1))
-    experiment = dataclasses.replace(FIGURE_2, system=system, num_rounds=30, record_every=10)
+    experiment = dataclasses.replace(FIGURE_2, system=system, num_rounds=12, record_every=6)
     ends = set()
     for reading in READINGS.values():
         cells = experiment.cells_under(reading)
         assert len(cells) == 8
-        for run in run_cells(cells, 5, width=5).values():
+        for run in run_cells(cells, 3, width=3).values():
             ends.add(float(np.mean(run.records.generalization_error[-1])))
     # The cells do differ: of 48, those of M = 1 coincide where only the gates' setting changes.
     assert len(ends) > 12

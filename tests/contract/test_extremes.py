@@ -56,7 +56,12 @@ def shown_rounds(case: Case) -> Callable[[Any, Any, Any], Any]:
 
 @pytest.mark.parametrize(
     "case",
-    [pytest.param(case, id=case.name, marks=[pytest.mark.thorough] * (True not in case.batched)) for case in CASES],
+    [
+        pytest.param(
+            case, id=case.name, marks=[pytest.mark.thorough] * (case.name not in ("continual", "generalization"))
+        )
+        for case in CASES
+    ],
 )
 def test_a_state_that_is_no_number_gives_no_number(case):
     """Would catch a NaN gate that sends every task nowhere, or to the first expert, under an error that looks sound."""
@@ -149,6 +154,7 @@ def are_close(one: dict[str, np.ndarray], other: dict[str, np.ndarray]) -> np.nd
     return np.all(near, axis=(0, 2))
 
 
+@pytest.mark.thorough
 @papers_own
 def test_a_parameter_at_its_extremes_is_right_or_refused(case: Case) -> None:
     """Would catch squares that underflow to a noise of 0, steps that swallow what they are added to, and rewards that

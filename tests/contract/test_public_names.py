@@ -311,9 +311,13 @@ for _each in DEFINITIONS:
 
 
 # Their examples take seconds each.
-LONG = """moe_theory merging merging.rewards merging.tree merging.policies edge edge.reduced deep deep.continual deep.edge
-deep.networks continual.reduced generalization generalization.model generalization.counterexamples""".split()
-LONG = {name if name == "moe_theory" else f"moe_theory.{name}" for name in LONG}
+LONG = {"moe_theory"} | {
+    f"moe_theory.{name}"
+    for name in (
+        "continual continual.reduced deep deep.continual deep.edge deep.networks edge edge.reduced generalization "
+        "generalization.counterexamples generalization.model merging merging.policies merging.rewards merging.tree"
+    ).split()
+}
 
 
 @pytest.mark.parametrize(
