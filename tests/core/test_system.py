@@ -5,6 +5,7 @@ ends with names exactly the keys it was given and their order.
 """
 
 import functools
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import chex
@@ -157,7 +158,7 @@ def test_a_state_goes_on_with_nothing_but_what_it_came_from(is_batch) -> None:
     others += [functools.partial(batch, ROOT, names) for names in ([8, 3], [3, 9], 2)] if is_batch else []
     for other in others:
         for begun in (state, state._replace(mixture=state.mixture + 1)):
-            with pytest.raises(InvalidValueError, match="begun with another key"):
+            with pytest.raises(InvalidValueError):
                 other(state=begun)
         other(state=jax.tree.map(jnp.copy, state))
     later, _ = start(mt.root_key(ROOT_SEED), state=state)
@@ -220,45 +221,37 @@ def test_replicates_may_be_a_count_a_list_or_an_array() -> None:
     np.testing.assert_array_equal(jax.random.key_data(keys[1]), jax.random.key_data(key))
 
 
-@pytest.mark.parametrize(
-    ("num_rounds", "record_every", "said"),
-    [
-        *(
-            (value, 1, f"num_rounds={value} must be a whole number of at least 1.*Raise num_rounds")
-            for value in (0, -1)
-        ),
-        *((5, value, f"record_every={value} must be a whole number of at least 1") for value in (0, -7)),
-        *((value, 1, f"num_rounds={value} must be a whole number") for value in (2.5, 4.0)),
-        *((4, value, f"record_every={value} must be a whole number") for value in (1.5, 2.0)),
-    ],
-)
-def test_rounds_and_strides_that_are_no_counts_are_refused(num_rounds: Any, record_every: Any, said: str) -> None:
+def test_rounds_and_strides_that_are_no_counts_are_refused() -> None:
     """Would catch an empty run taken for a result, a division by zero, or an error from deep inside a loop."""
-    for run in (
-        lambda: mt.simulate(toy, ROOT, ToyParams(), num_rounds, record_every),
-        lambda: mt.simulate_batch(toy, ROOT, 2, ToyParams(), num_rounds, record_every),
-        lambda: mt.recorded_rounds(num_rounds, record_every),
-    ):
-        with pytest.raises(InvalidValueError, match=said):
-            run()
+    rounds = {"num_rounds": [(value, 1) for value in (0, -1, 2.5, 4.0)]}
+    for argument, pairs in (rounds | {"record_every": [(5, value) for value in (0, -7, 1.5, 2.0)]}).items():
+        for pair in pairs:
+            for run in (
+                functools.partial(mt.simulate, toy, ROOT, ToyParams()),
+                functools.partial(mt.simulate_batch, toy, ROOT, 2, ToyParams()),
+                mt.recorded_rounds,
+            ):
+                with pytest.raises(InvalidValueError) as caught:
+                    pytest.fail(f"{pair} are run: {run(*pair)}")
+                assert caught.value.argument == argument
 
 
 COUNTS = [0, -3, 2.7, 2.0, np.float32(3), float("nan"), None, "ab"]
 NAMES = [[], [1.0], [0.5, 2], [[1, 2]], np.zeros((2, 2), int), np.arange(0), [True], [-1, 2], [0, 2**32]]
 
 
-@pytest.mark.parametrize("replicates", [*COUNTS, *NAMES], ids=repr)
-def test_replicates_that_are_no_names_are_refused(replicates: Any) -> None:
+def test_replicates_that_are_no_names_are_refused() -> None:
     """Would catch names that wrap around, are rounded, or flattened into others; and 2.7 replicates run as 2."""
-    said = f"replicates={replicates} " if type(replicates) is int else "replicates"
-    with pytest.raises(InvalidValueError, match=said):
-        mt.simulate_batch(toy, ROOT, replicates, ToyParams(), 2)
+    for replicates in (*COUNTS, *NAMES):
+        with pytest.raises(InvalidValueError) as caught:
+            pytest.fail(f"{replicates} are run: {mt.simulate_batch(toy, ROOT, replicates, ToyParams(), 2)}")
+        assert str(caught.value).startswith("replicates"), replicates
 
 
 def test_a_checkpoint_of_other_replicates_is_refused() -> None:
     """Would catch a checkpoint of 3 replicates continued as 4, or as one."""
     state, _ = mt.simulate_batch(toy, ROOT, 3, ToyParams(), 4)
-    with pytest.raises(InvalidValueError, match="state"):
+    with pytest.raises(InvalidValueError):
         mt.simulate_batch(toy, ROOT, 4, ToyParams(), 4, state=state)
 
 
@@ -287,24 +280,31 @@ STEPS = {
 }
 
 
-@pytest.mark.parametrize("run", [mt.simulate, functools.partial(mt.simulate_batch, replicates=4)], ids=["one", "four"])
+def broken_systems() -> Iterator[tuple[str, mt.System, str]]:
+    """Systems whose state cannot be carried, each with its name and what is said."""
+    for name, (state, message) in STARTS.items():
+        yield name, mt.System(lambda key, params, own=state: own, lambda key, state, params: (state, ())), message
+    for name, (change, message) in STEPS.items():
+        step = functools.partial(lambda change, key, state, params: change(state), change)
+        yield name, mt.System(lambda key, params: Walk(PLACE, COUNT), step), message
+
+
 @pytest.mark.parametrize("plain", [False, True])
-@pytest.mark.parametrize(("case", "what"), [*((STARTS, each) for each in STARTS), *((STEPS, each) for each in STEPS)])
-def test_a_state_that_cannot_be_carried_is_told_in_a_line(run, plain, case, what) -> None:
+@pytest.mark.parametrize("run", [mt.simulate, functools.partial(mt.simulate_batch, replicates=4)], ids=["one", "four"])
+def test_a_state_that_cannot_be_carried_is_told_in_a_line(run, plain) -> None:
     """Would catch an error from inside `lax.scan`, which names neither the field nor the way out."""
-    given, message = case[what]
-    init = (lambda key, params: given) if case is STARTS else (lambda key, params: Walk(PLACE, COUNT))
-    step = (lambda key, state, params: given(state)) if case is STEPS else (lambda key, state, params: (state, ()))
-    with pytest.raises(DeclarationError, match=message) as failure:
-        run(mt.System(init, step), ROOT, params=(), num_rounds=3, plain=plain)
-    assert "\n" not in str(failure.value)
+    for name, system, message in broken_systems():
+        with pytest.raises(DeclarationError, match=message) as caught:
+            pytest.fail(f"{name} is run: {run(system, ROOT, params=(), num_rounds=3, plain=plain)}")
+        assert "\n" not in str(caught.value), name
 
 
 @pytest.mark.parametrize("seed", [-1, 2**32, 2**70])
 def test_seeds_that_would_alias_are_refused(seed: int) -> None:
     """Would catch two seeds that silently give one experiment."""
-    with pytest.raises(InvalidValueError, match=rf"seed={seed} must be a whole number in \[0, 2\*\*32\)"):
+    with pytest.raises(InvalidValueError) as caught:
         mt.root_key(seed)
+    assert caught.value.argument == "seed"
 
 
 def test_seeds_give_different_experiments() -> None:
