@@ -279,8 +279,8 @@ def run_of(name: str, setting: Setting):
     return require(name, setting.system).module.prepare(setting)()
 
 
-# The plainest, the quickest, and one by JAX; others are compiled for seconds.
-QUICK_PAIRS = {("batched NumPy", "continual"), ("C++ limit", "continual"), ("textbook vmap(scan)", "continual")}
+# The others are compiled for seconds.
+QUICK_PAIRS = {("batched NumPy", "continual"), ("C++ limit", "continual")}
 PAIRS = [(name, system) for name in PEERS for system in PEERS[name].systems]
 
 

@@ -57,9 +57,7 @@ def shown_rounds(case: Case) -> Callable[[Any, Any, Any], Any]:
 @pytest.mark.parametrize(
     "case",
     [
-        pytest.param(
-            case, id=case.name, marks=[pytest.mark.thorough] * (case.name not in ("continual", "generalization"))
-        )
+        pytest.param(case, id=case.name, marks=[pytest.mark.thorough] * (case.name != "generalization"))
         for case in CASES
     ],
 )

@@ -28,14 +28,17 @@ VACUOUS = {
 }
 
 
-LONG = {  # a third of a second and more
+LONG = {  # a fifth of a second and more
     "moe_theory.continual.statements:proofs/equation_13.py",
+    "moe_theory.continual.statements:proofs/equation_35.py",
     "moe_theory.continual.statements:proofs/gaussian_samples.py",
     "moe_theory.continual.statements:proofs/lemma_01.py",
     "moe_theory.continual.statements:proofs/lemma_10.py",
     "moe_theory.continual.statements:proofs/opposite_tasks_spread.py",
     "moe_theory.continual.statements:proofs/orthogonal_tasks_order.py",
     "moe_theory.continual.statements:proofs/orthogonal_tasks_same_set.py",
+    "moe_theory.continual.statements:proofs/orthonormal_decay.py",
+    "moe_theory.continual.statements:proofs/single_expert_error.py",
     "moe_theory.reinforced.statements:proofs/absorption.py",
     "moe_theory.reinforced.statements:proofs/conservation.py",
     "moe_theory.reinforced.statements:proofs/experts_needed.py",

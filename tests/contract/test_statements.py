@@ -119,14 +119,17 @@ def test_every_claim_is_of_a_statement():
 
 DECLARED = [each for each in declarations.declared() if each.paper in (*PAPERS, *OURS)]
 WITNESSES = [each for each in EVERY if each.witness]
-# Witnesses of a second and more: these, and the texts that have their numbers, are left to `make thorough`.
+# Witnesses of half a second and more: these, and the texts that have their numbers, are left to `make thorough`.
 LONG = [
     f"moe_theory.{paper}.statements:counterexamples/{name}.py"
     for paper, names in {
-        "continual": "lemma_08 lemma_11 lemma_15 proposition_1 proposition_2 proposition_2_same_set",
-        "edge": "figure_3 limit",
+        "continual": [
+            *("lemma_08", "lemma_11", "lemma_15", "proposition_1", "proposition_2", "proposition_2_same_set"),
+            *("theorem_1", "theorem_2"),
+        ],
+        "edge": ("figure_3", "limit"),
     }.items()
-    for name in names.split()
+    for name in names
 ]
 by_length = pytest.mark.parametrize("is_long", [False, pytest.param(True, marks=pytest.mark.thorough)])
 

@@ -86,15 +86,6 @@ def test_the_engine_agrees_with_replicates_alone(case: Case, x64: bool) -> None:
             chex.assert_trees_all_close(own, alone, rtol=tolerance, atol=tolerance)
 
 
-@pytest.mark.thorough
-@every_system
-def test_a_plain_batch_is_the_engine_s(case: Case) -> None:
-    """Would catch a `plain` run that is another one."""
-    ours, plain = (mt.simulate_batch(case.build(), KEY, 3, case.params, 2, plain=plain) for plain in (False, True))
-    chex.assert_trees_all_equal_shapes_and_dtypes(ours, plain)
-    chex.assert_trees_all_close(ours, plain, rtol=1e-5, atol=1e-5)
-
-
 @every_system
 def test_a_round_is_traced_alike_every_time(case: Case) -> None:
     """Would catch a random number, a clock or a counter that is not in the key, the state or the parameters."""

@@ -52,34 +52,6 @@ def frequency(words):
     return 33 * special.erfc(np.abs(scores) / np.sqrt(2)).min()
 
 
-def block_frequency(words, size=128):
-    """As many in every block."""
-    shares = bits_of(words).reshape(-1, size).mean(axis=1)
-    return stats.chi2.sf(4 * size * np.sum((shares - 0.5) ** 2), len(shares))
-
-
-def runs(words):
-    """As many changes from bit to bit as stays."""
-    bits = bits_of(words)
-    share, count = bits.mean(), len(bits)
-    changes = 1 + np.count_nonzero(np.diff(bits))
-    expected = 2 * count * share * (1 - share)
-    return special.erfc(abs(changes - expected) / (2 * np.sqrt(2 * count) * share * (1 - share)))
-
-
-def cumulative_sums(words):
-    """A walk of the bits that stays within what chance allows; the tail alone, by the reflection principle."""
-    walk = np.cumsum(2 * bits_of(words) - 1, dtype=np.int32)
-    return min(1.0, 4 * stats.norm.sf(max(walk.max(), -walk.min()) / np.sqrt(len(walk))))
-
-
-def spectral(words, size=2**20):
-    """No period: as many peaks of the transform of bits above the 95 % line as chance gives."""
-    peaks = np.abs(np.fft.rfft(2.0 * bits_of(words)[:size] - 1))[: size // 2]
-    found = np.count_nonzero(peaks < np.sqrt(size * np.log(20)))
-    return special.erfc(abs(found - 0.95 * size / 2) / np.sqrt(0.95 * 0.05 * size / 4) / np.sqrt(2))
-
-
 def rank(words):
     """Ranks of 32 x 32 matrices of bits over the field of two elements."""
     matrices = words.reshape(-1, 32)[: 2**13].copy()
@@ -120,7 +92,7 @@ def birthday_spacings(words, birthdays=2**9, bits=24):
     return stats.chisquare(found, expected).pvalue
 
 
-BATTERY = (frequency, block_frequency, runs, cumulative_sums, spectral, rank, serial, birthday_spacings)
+BATTERY = (frequency, rank, serial, birthday_spacings)
 ORDERS = ("numbers of a round", "rounds of a replicate", "replicates")
 
 
