@@ -11,7 +11,7 @@ from .strangers import install, printed
 ROOT = Path(__file__).parents[2]
 PAPERS = sorted(path.name for path in (ROOT / "examples").iterdir() if (path / "pyproject.toml").exists())
 LINES = 300
-QUICK = {"cyclic": "cyclic.two-tasks cyclic.alike-tasks"}
+QUICK = {"cyclic": "cyclic.two-tasks"}
 
 
 @pytest.fixture

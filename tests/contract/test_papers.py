@@ -84,7 +84,7 @@ def test_a_place_that_cannot_be_imported_is_told():
         if place != "moe_theory.continual:system":
             calls |= {
                 "overview=": paper.import_overview,
-                "systems['mine']=": lambda own=paper: own.import_system("mine"),
+                "systems['mine']=": lambda paper=paper: paper.import_system("mine"),
             }
         for field, call in calls.items():
             with pytest.raises(DeclarationError, match=f"'continual': {re.escape(field)}"):

@@ -59,7 +59,7 @@ def assert_parts_are(runs: list[tuple[Callable[[Any, Any, Any], Any], StepParts,
     @quickly
     def both(states):
         pairs = zip(runs, states, strict=True)
-        return [(in_parts(run[1], KEY, *own, PARAMS), run[0](KEY, own[1], PARAMS)) for run, own in pairs]
+        return [(in_parts(run[1], KEY, *pair, PARAMS), run[0](KEY, pair[1], PARAMS)) for run, pair in pairs]
 
     for parts, whole in both([run[2:] for run in runs]):
         assert_equal(parts, whole)

@@ -425,7 +425,8 @@ def test_a_batch_of_another_size_keeps_every_shape() -> None:
     failures = []
     for case in MOVING:
         arguments = case.arguments(SIZES[1])
-        shapes = jax.eval_shape(lambda *given, own=case: pairs_of(own.function, own.flags, given, (False,)), *arguments)
+        run = functools.partial(pairs_of, case.function, case.flags, modes=(False,))
+        shapes = jax.eval_shape(lambda *arrays, run=run: run(arrays), *arguments)
         actual, expected = (shaped(tree) for tree in shapes[0])
         if actual != expected:
             failures.append(f"{case.name}: {actual}, not {expected}")

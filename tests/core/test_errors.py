@@ -109,7 +109,7 @@ def test_loads_of_other_routing_are_refused():
 def test_what_is_traced_is_no_number_instead():
     assert len(OF_LOADS) >= 7
     for name, function in OF_LOADS.items():
-        traced = jax.jit(lambda loads, own=function: value(own, loads, 3))
+        traced = jax.jit(lambda loads, function=function: value(function, loads, 3))
         assert all(np.isnan(leaf) for leaf in jax.tree.leaves(traced(np.array([3, 3])))), name
         expected = jax.tree.leaves(value(function, np.array([2.0, 1.0]), 3))
         np.testing.assert_allclose(jax.tree.leaves(traced(np.array([2, 1]))), expected, rtol=1e-5, err_msg=name)

@@ -105,8 +105,8 @@ def test_a_round_that_rises_by_one_in_any_way_is_run() -> None:
     """Would catch a contract that refuses what keeps it."""
     for after in GOOD.values():
         for run in (functools.partial(mt.simulate, plain=True), functools.partial(mt.simulate_batch, replicates=3)):
-            own = functools.partial(run, system_of(after), ROOT, params=1, num_rounds=3)
-            assert jax.eval_shape(own)[0].round.dtype == jnp.int32
+            simulated = functools.partial(run, system_of(after), ROOT, params=1, num_rounds=3)
+            assert jax.eval_shape(simulated)[0].round.dtype == jnp.int32
 
 
 @pytest.mark.parametrize("name", ["a call of calls", pytest.param("either branch", marks=pytest.mark.thorough)])
@@ -281,20 +281,6 @@ def test_values_that_the_precision_cannot_tell_apart_are_refused() -> None:
 
     system = system_of(GOOD["plus one"])
     refusal(InvalidValueError, lambda: mt.vary(system, Params(), 3, 2, rate=[1.0, 1.0 + 1e-9]))
-
-
-@pytest.mark.thorough
-@pytest.mark.usefixtures("compiled_for_users")
-def test_a_replicate_alone_is_the_one_of_a_batch() -> None:
-    """Would catch operations that are computed otherwise, to other last bits, in a batch of one."""
-
-    def step(key, state, params):
-        place = state.place / 2 + jax.random.normal(key, (3,))
-        return Place(place, state.round + 1), place
-
-    system = mt.System(lambda key, params: Place(jax.random.normal(key, (3,)), jnp.int32(0)), step)
-    one, three = (np.asarray(mt.simulate_batch(system, ROOT, count, 1, 20)[1]) for count in (1, 3))
-    np.testing.assert_array_equal(one[..., 0], three[..., 0])
 
 
 def walking(rate=None) -> mt.System:

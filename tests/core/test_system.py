@@ -18,7 +18,6 @@ import moe_theory as mt
 from moe_theory import continual
 from moe_theory.core.errors import DeclarationError, InvalidValueError
 from moe_theory.core.random import replicate_keys
-from moe_theory.sweep import moments
 
 ROOT_SEED = 20
 ROOT = mt.root_key(ROOT_SEED)
@@ -26,7 +25,6 @@ ROOT = mt.root_key(ROOT_SEED)
 # of several blocks each with a rest; batches add a record a block, with a rest.
 RUNS = [(1, 7), (40, 4), (97, 50)]
 DIMS = continual.Dims(max_experts=3, num_tasks=3, num_features=4, num_samples=2)
-PARAMS = continual.Params(num_experts=3, learning_rate=0.3)
 
 
 class ToyParams(NamedTuple):
@@ -119,23 +117,6 @@ def test_a_batch_is_the_loop_of_each_replicate(num_rounds: int, record_every: in
         assert_shown(one, replicate, num_rounds, rounds_to_record(num_rounds, record_every))
 
 
-def observe_all(state: Any, info: Any) -> Any:
-    return state, info
-
-
-@pytest.mark.thorough
-@pytest.mark.usefixtures("compiled_to_run")
-def test_a_resumed_and_strided_batch_is_the_undisturbed_one() -> None:
-    """Would catch a field missing from the checkpoint, and recording that changes what happens, to the last bit."""
-    run = functools.partial(mt.simulate_batch, continual.system(DIMS), ROOT, 4, PARAMS, observe=observe_all)
-    state, every_record = run(40)
-    start = jax.tree.map(lambda leaf: np.asarray(leaf)[15], every_record[0])  # after round 16
-    end, records = run(24, 8, state=start)
-    chex.assert_trees_all_equal(end, state)
-    chex.assert_trees_all_equal(records, jax.tree.map(lambda leaf: np.asarray(leaf)[[23, 31, 39]], every_record))
-    np.testing.assert_array_equal(np.asarray(records[0].round).reshape(3, -1)[:, 0], [24, 32, 40])
-
-
 def test_a_resumed_run_is_the_undisturbed_one() -> None:
     """Would catch a single run that starts anew, or from another round."""
     run = functools.partial(mt.simulate, toy, jax.random.fold_in(ROOT, 2), ToyParams())
@@ -164,17 +145,6 @@ def test_a_state_goes_on_with_nothing_but_what_it_came_from(is_batch) -> None:
     later, _ = start(mt.root_key(ROOT_SEED), state=state)
     del state
     assert np.max(later.round) == 4
-
-
-@pytest.mark.thorough
-def test_reduced_records_are_the_moments_of_the_records() -> None:
-    """Would catch a reduction over the wrong axis, or of another round's records."""
-    run = functools.partial(mt.simulate_batch, toy, ROOT, 7, ToyParams(), 12, 3)
-    state, records = run()
-    reduced_state, reduced = run(reduce=moments.over_replicates)
-    chex.assert_trees_all_equal(reduced_state, state)
-    assert records.doubled.shape == (4, 7)
-    chex.assert_trees_all_close(reduced.doubled, moments.over_replicates(records.doubled), rtol=1e-5)
 
 
 def test_one_program_goes_on_from_every_checkpoint() -> None:
@@ -283,7 +253,7 @@ STEPS = {
 def broken_systems() -> Iterator[tuple[str, mt.System, str]]:
     """Systems whose state cannot be carried, each with its name and what is said."""
     for name, (state, message) in STARTS.items():
-        yield name, mt.System(lambda key, params, own=state: own, lambda key, state, params: (state, ())), message
+        yield name, mt.System(lambda key, params, start=state: start, lambda key, state, params: (state, ())), message
     for name, (change, message) in STEPS.items():
         step = functools.partial(lambda change, key, state, params: change(state), change)
         yield name, mt.System(lambda key, params: Walk(PLACE, COUNT), step), message
