@@ -192,9 +192,9 @@ def written() -> list[Case]:
     cases = []
     for flags in ((True, True), (True, False), (False, True)):
         for name, place in {"inside": 3, "outside": 9, "negative": -9}.items() if all(flags) else [("outside", 9)]:
-            for function in (take_row, take_number, take_column, add_row, set_row, set_number, drop_row, update_row):
-                own = functools.partial(function, scale=place)
-                cases.append(Case(f"{function.__name__}-{name}-{flags}", own, ((4, 2), ()), flags))
+            for kind, change in AT_INDEX.items():
+                function = functools.partial(at_index, change, place)
+                cases.append(Case(f"{kind}-{name}-{flags}", function, ((4, 2), ()), flags))
         cases += [
             Case(f"matrix-vector-{flags}", lambda x, y: (x @ y, y @ x.T, 2 * y @ y), ((3, 2), (2,)), flags),
             Case(f"tensor-dot-{flags}", lambda x, y: jnp.tensordot(x, y, ((0, 2), (1, 0))), ((3, 4, 2), (2, 3)), flags),
@@ -219,40 +219,20 @@ def written() -> list[Case]:
     ]
 
 
-def index_of(number: jax.Array, scale: int) -> jax.Array:
-    return (scale * number).astype(np.int32)
+def at_index(change: Callable[..., jax.Array], scale: int, x: jax.Array, y: jax.Array) -> jax.Array:
+    return change(x, y, (scale * y).astype(np.int32))
 
 
-def take_row(x: jax.Array, y: jax.Array, scale: int) -> jax.Array:
-    return 2 * x[index_of(y, scale)]
-
-
-def take_number(x: jax.Array, y: jax.Array, scale: int) -> jax.Array:
-    return x[index_of(y, scale), 1] + x[1, index_of(y, scale)]
-
-
-def take_column(x: jax.Array, y: jax.Array, scale: int) -> jax.Array:
-    return x[:, index_of(y, scale)]
-
-
-def add_row(x: jax.Array, y: jax.Array, scale: int) -> jax.Array:
-    return x.at[index_of(y, scale)].add(y * jnp.arange(2.0))
-
-
-def set_row(x: jax.Array, y: jax.Array, scale: int) -> jax.Array:
-    return x.at[index_of(y, scale)].set(jnp.arange(2.0), mode="clip")
-
-
-def set_number(x: jax.Array, y: jax.Array, scale: int) -> jax.Array:
-    return x.at[index_of(y, scale), 1].set(y).at[0, index_of(y, scale)].add(1.0)
-
-
-def drop_row(x: jax.Array, y: jax.Array, scale: int) -> jax.Array:
-    return x.at[index_of(y, scale)].set(7.0, mode="drop")
-
-
-def update_row(x: jax.Array, y: jax.Array, scale: int) -> jax.Array:
-    return lax.dynamic_update_slice(x, y * jnp.ones((1, 2)), (index_of(y, scale), 0))
+AT_INDEX = {  # of an array, a number and an index
+    "take_row": lambda x, y, i: 2 * x[i],
+    "take_number": lambda x, y, i: x[i, 1] + x[1, i],
+    "take_column": lambda x, y, i: x[:, i],
+    "add_row": lambda x, y, i: x.at[i].add(y * jnp.arange(2.0)),
+    "set_row": lambda x, y, i: x.at[i].set(jnp.arange(2.0), mode="clip"),
+    "set_number": lambda x, y, i: x.at[i, 1].set(y).at[0, i].add(1.0),
+    "drop_row": lambda x, y, i: x.at[i].set(7.0, mode="drop"),
+    "update_row": lambda x, y, i: lax.dynamic_update_slice(x, y * jnp.ones((1, 2)), (i, 0)),
+}
 
 
 def fallbacks() -> list[Case]:
