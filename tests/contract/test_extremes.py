@@ -224,7 +224,7 @@ SMALLEST = {
     "continual": {"max_experts": 1, "num_tasks": 1, "num_features": 2, "num_samples": 1},
     "edge": {"max_experts": 1, "num_tasks": 1, "num_features": 2, "num_samples": 1},
     "generalization": {"max_experts": 1, "num_features": 1, "max_samples": 1},
-    "merging": {"max_experts": 2, "num_tasks": 1, "max_rounds": 1, "max_leaves": 1, "width": 1, "num_steps": 1},
+    "merging": {"max_experts": 2, "num_tasks": 1, "max_rounds": 1, "max_leaves": 1, "width": 2, "num_steps": 1},
 }
 
 

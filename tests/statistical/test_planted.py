@@ -16,7 +16,7 @@ from moe_theory.verification import Claim, Experiment, Status, session
 from moe_theory.verification.criteria import Equality
 from moe_theory.verification.judgement import judge_means
 
-pytestmark = [pytest.mark.usefixtures("compiled_to_run"), pytest.mark.thorough]
+pytestmark = pytest.mark.usefixtures("compiled_to_run")
 
 DIMS = continual.Dims(max_experts=1, num_tasks=4, num_features=10, num_samples=6)
 ERROR = 1e-6
