@@ -431,7 +431,7 @@ UNKNOWN_BYTES = 2**33
 STATE_COPIES = 20
 
 
-def width_for(state: Any, platform: str = "cpu", count: int | None = None) -> int:
+def width_for(state: Any, platform: str = "cpu", count: int | None = None, memory: int | None = None) -> int:
     """Return the number of replicates of this state (arrays or their shapes) to run together, a power of two.
 
     On a CPU it is what fits a core's cache, 1 to 64. Elsewhere it is what fills the device and fits into its memory. It
@@ -443,7 +443,7 @@ def width_for(state: Any, platform: str = "cpu", count: int | None = None) -> in
         room = BLOCK_BYTES // max(state_bytes, 1)
     else:
         most = FILLING_WIDTH
-        room = _memory_of(platform) // (STATE_COPIES * max(state_bytes, 1))
+        room = (memory or _memory_of(platform)) // (STATE_COPIES * max(state_bytes, 1))
     width = min(most, 1 << max(room, 1).bit_length() - 1)
     return width if count is None else min(width, 1 << (count - 1).bit_length())
 

@@ -177,7 +177,9 @@ def ceil_to_rounds(quotient: Float[ArrayLike, "*batch"]) -> Int[Numbers, "*batch
     return xp.where(is_whole, nearest, xp.ceil(bounded)).astype(int)
 
 
-def minimum_norm_change(features: Float[Array, "d s"], residuals: Float[Array, "k d"]) -> Float[Array, "k d"]:
+def minimum_norm_change(
+    features: Float[Array, "d s"], residuals: Float[Array, "k d"], most_samples: int = MOST_SAMPLES
+) -> Float[Array, "k d"]:
     """Return the change P (w_n - w) of k experts that fits the samples exactly and moves each expert least.
 
     P projects onto the span of the s samples. So w + P (w_n - w) = w + X (X'X)^-1 (y - X'w) with y = X'w_n. Modified
@@ -188,8 +190,8 @@ def minimum_norm_change(features: Float[Array, "d s"], residuals: Float[Array, "
     Source: Eqs. (4), (5) of `continual`. Shapes: `residuals` contains w_n - w, one expert a row, and so does the
         result.
     """
-    if features.shape[1] > MOST_SAMPLES:
-        rows = orthonormal_rows(features)
+    if features.shape[1] > most_samples:
+        rows = orthonormal_rows(features, most_samples)
         parts = jnp.matmul(residuals, rows.T, precision=jax.lax.Precision.HIGHEST)
         return jnp.matmul(parts, rows, precision=jax.lax.Precision.HIGHEST)
     # Vectors in a list, not columns of one array: slices of an array that shrinks would each be copied.
@@ -262,12 +264,12 @@ def fitted(fit: Fit, models: Float[Array, "k d"], arrival: Any, params: Any) -> 
     return change
 
 
-def orthonormal_rows(features: Float[Array, "d s"]) -> Float[Array, "s d"]:
+def orthonormal_rows(features: Float[Array, "d s"], most_samples: int = MOST_SAMPLES) -> Float[Array, "s d"]:
     """Return orthonormal rows that span the samples, with a zero row where a sample depends on earlier ones.
 
     With them P = rows' rows, for a change that is needed before its initial model is known.
     """
-    if features.shape[1] > MOST_SAMPLES:
+    if features.shape[1] > most_samples:
         return orthonormal_in_loop(features.T, _floor(features))
     pivots, inverses, _ = _eliminate(features, [])
     return jnp.stack([pivot * jnp.sqrt(inverse) for pivot, inverse in zip(pivots, inverses, strict=True)])

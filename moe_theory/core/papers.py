@@ -296,14 +296,22 @@ def undeclared(kind: str, name: str, names: Iterable[str], full: str = "") -> Un
     paper, _, id_in_paper = (full or name).partition(".")
     field = "figures" if kind == "figure" else "statements"
     place = declaration_of(paper).get(field) if paper in paper_names() else ""
-    if isinstance(place, str) and place.partition(":")[0] in sys.modules:
-        module = f"{place.partition(':')[0]}.{id_in_paper.partition('.')[0].replace('-', '_')}"
-        if module not in sys.modules and (spec := find_spec(module)) is not None and spec.has_location:
-            folder, file = module.split(".")[-2:]
-            listed = "__init__.py" if kind == "figure" else "paper.toml, at its place in `order`"
-            there = f"{folder}/{file}.py exists, and is not imported: name it in {folder}/{listed}."
-            return UnknownNameError(f"unknown {kind} {shortened(name)}. {there}", kind)
+    there = unimported(kind, place or "", id_in_paper) if isinstance(place, str) else ""
+    if there:
+        return UnknownNameError(f"unknown {kind} {shortened(name)}. {there}", kind)
     return unknown_name(kind, name, names)
+
+
+def unimported(kind: str, place: str, id_in_paper: str) -> str:
+    """Return a sentence on the file of a figure, statement or claim that the module at `place` does not import."""
+    module = f"{place.partition(':')[0]}.{id_in_paper.partition('.')[0].replace('-', '_')}"
+    if place.partition(":")[0] not in sys.modules or module in sys.modules:
+        return ""
+    spec = find_spec(module)
+    folder, file = module.split(".")[-2:]
+    listed = "__init__.py" if kind == "figure" else "paper.toml, at its place in `order`"
+    is_there = spec is not None and spec.has_location
+    return f"{folder}/{file}.py exists, and is not imported: name it in {folder}/{listed}." if is_there else ""
 
 
 def find_paper(name: str) -> Paper:
@@ -336,7 +344,11 @@ def all_papers() -> dict[str, Paper]:
 def _imported(name: str) -> Paper:
     if name not in _entry_points():
         raise DeclarationError(NONE_INSTALLED)
-    point = _entry_points()[name]
+    return loaded(name, _entry_points()[name])
+
+
+def loaded(name: str, point: metadata.EntryPoint) -> Paper:
+    """Return the paper of an entry point. Raises: DeclarationError for one that cannot be imported, or is another."""
     try:
         paper = point.load()
     except OWN_CODE as failure:

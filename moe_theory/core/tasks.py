@@ -90,9 +90,9 @@ def draw_pool(key: Key[Array, ""], num_tasks: int, num_features: int, params: An
     return Pool(truths, params.signal_scale * jnp.where(law == PROPORTIONAL, truths, spread_of_task), clusters)
 
 
-def orthonormal(vectors: Float[Array, "N p"]) -> Float[Array, "N p"]:
+def orthonormal(vectors: Float[Array, "N p"], most_signals: int = MOST_SIGNALS) -> Float[Array, "N p"]:
     """Return the rows after Gram-Schmidt on the first p. Further rows have no direction left and are zero."""
-    if vectors.shape[0] > MOST_SIGNALS:
+    if vectors.shape[0] > most_signals:
         most = vectors.shape[1]
         basis = orthonormal_in_loop(vectors[:most], jnp.zeros(most, vectors.dtype))
         return jnp.zeros_like(vectors).at[:most].set(basis)

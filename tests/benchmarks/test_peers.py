@@ -158,12 +158,17 @@ CASES = {
     "narrow": (7, 20, 0.01, True, "none"),
     "endless": (7, 5, 4.0, False, "none"),
 }
+SWITCHED_OFF = ("batched NumPy", "endless")
 
 
 @pytest.mark.parametrize(
-    "case", [pytest.param(case, marks=[pytest.mark.thorough] * (case in ("default", "narrow"))) for case in CASES]
+    ("name", "case"),
+    [
+        pytest.param(name, case, marks=[pytest.mark.thorough] * (case != "mixed" and (name, case) != SWITCHED_OFF))
+        for name in PLAYERS
+        for case in CASES
+    ],
 )
-@pytest.mark.parametrize("name", PLAYERS)
 def test_rounds_agree_with_the_package(name, case):
     """Would catch a slip in routing, the update, costs, flags, the last gate step, or either streamed metric."""
     with jax.enable_x64(True):
@@ -219,7 +224,8 @@ def edge_by_package(params: edge.Params, servers: Servers) -> tuple[edge.State, 
     return jax.tree.map(np.asarray, jax.vmap(play, (0, 1), (0, 1))(*jax.tree.map(jnp.asarray, servers)))
 
 
-@pytest.mark.parametrize(("num_experts", "drops"), [(5, True), pytest.param(10, False, marks=pytest.mark.thorough)])
+@pytest.mark.thorough
+@pytest.mark.parametrize(("num_experts", "drops"), [(5, True), (10, False)])
 def test_edge_rounds_agree_with_the_package(num_experts, drops):
     """Would catch a slip in delays, completions, stale gate steps and their lag, drops, the counters, or G_t."""
     params = edge.reading("orthogonal-signal").params(num_experts=num_experts)
@@ -273,11 +279,14 @@ def run_of(name: str, setting: Setting):
     return require(name, setting.system).module.prepare(setting)()
 
 
+# The others are compiled for seconds.
+QUICK_PAIRS = {("batched NumPy", "continual"), ("C++ limit", "continual")}
 PAIRS = [(name, system) for name in PEERS for system in PEERS[name].systems]
 
 
 every_pair = pytest.mark.parametrize(
-    ("name", "system"), [pytest.param(*pair, marks=[pytest.mark.thorough] * (pair[1] == "edge")) for pair in PAIRS]
+    ("name", "system"),
+    [pytest.param(*pair, marks=[pytest.mark.thorough] * (pair not in QUICK_PAIRS)) for pair in PAIRS],
 )
 
 

@@ -1,21 +1,16 @@
 """Registered claims from end to end: catches one that raises, is not written down, compiles twice or is not found.
 
 With few replicates, in `make test` those on the runs that many claims share, in `make thorough` all others; see also
-tests/statistical/test_seeds.py. The command that a card prints gives the verdict that the card shows. Fig. 2's eight
-cells are one program.
+tests/statistical/test_seeds.py. The command that a card prints gives the verdict that the card shows.
 """
 
 import dataclasses
 
-import chex
 import numpy as np
 import pytest
 from samples import check_written_down
 
 import moe_theory as mt
-from moe_theory import System
-from moe_theory.continual import READINGS
-from moe_theory.continual.experiments import FIGURE_2
 from moe_theory.core.papers import find_paper
 from moe_theory.runs import Cell, run_cells
 from moe_theory.verification import recorded
@@ -37,8 +32,14 @@ def shortened(cell: Cell) -> Cell:
     return dataclasses.replace(cell, num_rounds=2, record_every=2)
 
 
-@pytest.mark.parametrize("is_shared", [True, pytest.param(False, marks=pytest.mark.thorough)])
-@pytest.mark.parametrize("paper", SHARED)
+@pytest.mark.parametrize(
+    ("paper", "is_shared"),
+    [
+        pytest.param(paper, flag, marks=[pytest.mark.thorough] * (not flag or paper != "generalization"))
+        for paper in SHARED
+        for flag in (True, False)
+    ],
+)
 def test_claims_are_judged_and_written_down(paper, is_shared):
     reading = find_paper(paper).reading_names("quick")[0]
     studies = check_request(paper, reading).studies
@@ -81,16 +82,3 @@ def test_a_recorded_verdict_is_found_again(paper):
         assert again.status is known.status, (known.claim, known.reason, again.reason)
         rounding = 1e-9 + np.nan_to_num(known.standard_error)  # of long runs in float32, whose routes may part
         np.testing.assert_allclose(again.observed, known.observed, rtol=1e-4, atol=rounding, err_msg=known.claim)
-
-
-def test_eight_cells_under_every_reading_are_traced_once():
-    system = System(FIGURE_2.system.init, chex.assert_max_traces(FIGURE_2.system.step, n=1))
-    experiment = dataclasses.replace(FIGURE_2, system=system, num_rounds=30, record_every=10)
-    ends = set()
-    for reading in READINGS.values():
-        cells = experiment.cells_under(reading)
-        assert len(cells) == 8
-        for run in run_cells(cells, 5, width=5).values():
-            ends.add(float(np.mean(run.records.generalization_error[-1])))
-    # The cells do differ: of 48, those of M = 1 coincide where only the gates' setting changes.
-    assert len(ends) > 12

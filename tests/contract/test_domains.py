@@ -141,80 +141,78 @@ def filled(values: dict[str, Any], name: str, value: Any) -> Any:
 
 
 def refused(path: str, values: dict[str, Any], field: str) -> None:
-    with pytest.raises(InvalidValueError) as failure:
-        FORMS[path](**values)
-    assert failure.value.argument == field, failure.value
+    with pytest.raises(InvalidValueError) as caught:
+        pytest.fail(f"{path} takes {field} of {values}: {FORMS[path](**values)}")
+    assert caught.value.argument == field, (path, caught.value)
 
 
 PLACES = [(path, *place) for path in FORMS for place in places(path)]
-every_place = pytest.mark.parametrize(("path", "field", "constraint", "name"), PLACES)
 
 
-@pytest.mark.parametrize("path", FORMS)
-def test_every_argument_has_a_domain(path):
-    for name in inspect.signature(FORMS[path]).parameters:
-        hint = hints_of(FORMS[path])[name]
-        is_tuple = isinstance(hint, type) and issubclass(hint, tuple)
-        is_function = get_origin(hint) is collections.abc.Callable
-        assert stated(FORMS[path])[name] or is_tuple or is_function or hint is str, name
+def test_every_argument_has_a_domain():
+    without = []
+    for path, form in FORMS.items():
+        for name in inspect.signature(form).parameters:
+            hint = hints_of(form)[name]
+            is_tuple = isinstance(hint, type) and issubclass(hint, tuple)
+            is_function = get_origin(hint) is collections.abc.Callable
+            without += [] if stated(form)[name] or is_tuple or is_function or hint is str else [f"{path}: {name}"]
+    assert not without
 
 
-@every_place
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # an infinite bound is an answer
-def test_edges_are_admissible(path, field, constraint, name):
-    values = arguments(path)
-    for value in edges(field, constraint):
+def test_edges_are_admissible():
+    wrong = []
+    for path, field, constraint, name in PLACES:
         if name in ("loads", "explored_loads", "round"):
             continue  # loads add up to the rounds
-        edge = filled(values, name, value) if name == field else value
-        for leaf in jax.tree.leaves(FORMS[path](**changed(values, name, field, edge))):
-            assert not np.any(np.isnan(leaf)), value
+        values = arguments(path)
+        for value in edges(field, constraint):
+            edge = filled(values, name, value) if name == field else value
+            leaves = jax.tree.leaves(FORMS[path](**changed(values, name, field, edge)))
+            wrong += [(path, field, value)] if any(np.any(np.isnan(leaf)) for leaf in leaves) else []
+    assert not wrong
 
 
-@every_place
-def test_what_is_just_outside_is_refused(path, field, constraint, name):
-    values = arguments(path)
-    for value in [*outside(constraint), math.nan, math.inf, -math.inf]:
-        edge = filled(values, name, value) if name == field else value
-        refused(path, changed(values, name, field, edge), field)
-        if name == field and not np.ndim(edge):
-            refused(path, values | {name: [values[name], value]}, name)
+def test_what_is_just_outside_is_refused():
+    for path, field, constraint, name in PLACES:
+        values = arguments(path)
+        for value in [*outside(constraint), math.nan, math.inf, -math.inf]:
+            edge = filled(values, name, value) if name == field else value
+            refused(path, changed(values, name, field, edge), field)
+            if name == field and not np.ndim(edge):
+                refused(path, values | {name: [values[name], value]}, name)
 
 
-@every_place
-def test_what_is_no_number_is_refused(path, field, constraint, name):
-    for value in ("0.5", "one", ["1", "2"], 1j, object(), [[1], [1, 2]], 10**400):
-        refused(path, changed(arguments(path), name, field, value), field)
+def test_what_is_no_number_is_refused():
+    for path, field, _, name in PLACES:
+        for value in ("0.5", "one", ["1", "2"], 1j, object(), [[1], [1, 2]], 10**400):
+            refused(path, changed(arguments(path), name, field, value), field)
 
 
-@pytest.mark.parametrize("path", FORMS)
-def test_what_is_no_choice_is_refused(path):
-    for name, constraints in stated(FORMS[path]).items():
-        if any(isinstance(constraint, OneOf) for constraint in constraints):
-            refused(path, arguments(path) | {name: "neither"}, name)
+def test_what_is_no_choice_or_above_another_argument_is_refused():
+    for path, form in FORMS.items():
+        values = arguments(path)
+        for name, constraints in stated(form).items():
+            for constraint in constraints:
+                if isinstance(constraint, OneOf):
+                    refused(path, values | {name: "neither"}, name)
+                if isinstance(constraint, AtMost):
+                    refused(path, values | {name: values[constraint.other] + 1}, name)
 
 
-@pytest.mark.parametrize("path", FORMS)
-def test_what_another_argument_bounds_is_refused_above(path):
-    values = arguments(path)
-    for name, constraints in stated(FORMS[path]).items():
-        for constraint in constraints:
-            if isinstance(constraint, AtMost):
-                refused(path, values | {name: values[constraint.other] + 1}, name)
-
-
-@pytest.mark.parametrize("path", FORMS)
-def test_lists_are_as_arrays(path):
-    values, lists = arguments(path), {}
-    for name, constraints in stated(FORMS[path]).items():
-        if constraints and np.ndim(values[name]):
-            lists[name] = np.asarray(values[name]).tolist()
-        elif constraints and name != "form" and axes_of(hints_of(FORMS[path])[name]) != []:
-            values[name] = np.full(1, values[name])
-            lists[name] = values[name].tolist()
-    computed, expected = FORMS[path](**values | lists), FORMS[path](**values)
-    for one, other in zip(jax.tree.leaves(computed), jax.tree.leaves(expected), strict=True):
-        np.testing.assert_array_equal(one, other)
+def test_lists_are_as_arrays():
+    for path, form in FORMS.items():
+        values, lists = arguments(path), {}
+        for name, constraints in stated(form).items():
+            if constraints and np.ndim(values[name]):
+                lists[name] = np.asarray(values[name]).tolist()
+            elif constraints and name != "form" and axes_of(hints_of(form)[name]) != []:
+                values[name] = np.full(1, values[name])
+                lists[name] = values[name].tolist()
+        computed, expected = form(**values | lists), form(**values)
+        for one, other in zip(jax.tree.leaves(computed), jax.tree.leaves(expected), strict=True):
+            np.testing.assert_array_equal(one, other, err_msg=path)
 
 
 def test_traced_values_are_passed_over():

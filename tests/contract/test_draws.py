@@ -80,16 +80,17 @@ def at(place: int, batch: Any) -> Any:
     return jax.tree.map(lambda leaf: leaf[..., place], batch)
 
 
-@pytest.mark.parametrize("dims", [DIMS, EDGE_DIMS], ids=["continual", "edge"])
+@pytest.mark.parametrize(
+    "dims", [pytest.param(DIMS, id="continual"), pytest.param(EDGE_DIMS, id="edge", marks=pytest.mark.thorough)]
+)
 def test_a_replicate_draws_the_same_alone_and_in_a_batch(dims: Any) -> None:
     """Would catch draws that hang on the batch or on how it was compiled; to the bit."""
     assert_same(at(int(np.flatnonzero(names(dims) == REPLICATE)[0]), many(dims)), alone(dims))
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("compiled_for_users")
-@pytest.mark.parametrize(
-    "dims", [pytest.param(DIMS, id="continual"), pytest.param(EDGE_DIMS, id="edge", marks=pytest.mark.thorough)]
-)
+@pytest.mark.parametrize("dims", [DIMS, EDGE_DIMS], ids=["continual", "edge"])
 def test_draws_are_the_same_however_users_programs_round(dims: Any) -> None:
     """Would catch draws that hang on the place in a batch, and sums that XLA joins in one batch and not in another,
     when it optimises in full; to the bit."""
@@ -100,6 +101,7 @@ def test_draws_are_the_same_however_users_programs_round(dims: Any) -> None:
         assert_same(at(place, shown(run)), expected)
 
 
+@pytest.mark.thorough
 def test_padding_to_more_experts_changes_no_draw() -> None:
     """Would catch a sweep over M that compares different tasks: common random numbers are the point of padding."""
     pool, _, (arrivals, perturbation) = alone(continual.Dims(20, 6, 10, 6))
@@ -139,6 +141,7 @@ def test_equal_ends_give_a_constant_strength_and_no_noise_means_none(low: float)
     assert np.count_nonzero(arrival.features) == (50 if low else 0)
 
 
+@pytest.mark.thorough
 def test_padding_a_network_changes_no_draw() -> None:
     """Would catch a sweep over M that compares different tasks, or other delays of the servers that stay."""
     pool, execution_delay, padded = alone(edge.Dims(20, 6, 5, 3))
@@ -148,6 +151,7 @@ def test_padding_a_network_changes_no_draw() -> None:
     assert_same((pool, execution_delay[:, :10], cut), alone(EDGE_DIMS))
 
 
+@pytest.mark.thorough
 def test_networks_and_rounds_draw_apart() -> None:
     """Would catch a key used twice: in two rounds or replicates, or for the executions and the pool."""
     pool, executions, (arrivals, *_) = many(EDGE_DIMS)
@@ -165,12 +169,8 @@ def newest(state: edge.State, info: edge.Info) -> Any:
     return info.task, info.expert, info.delay, gate_input
 
 
-@pytest.mark.parametrize(
-    "policies",
-    [("adaptive",), pytest.param(tuple(edge.policies.POLICIES), marks=pytest.mark.thorough)],
-    ids=["one", "all"],
-)
-def test_every_policy_meets_the_same_arrivals(policies: tuple[str, ...]) -> None:
+@pytest.mark.thorough
+def test_every_policy_meets_the_same_arrivals() -> None:
     """Would catch a comparison of policies on different tasks, delays or servers."""
     pool, (execution, _), (arrivals, *_) = alone(EDGE_DIMS)
     first = {  # at gates of zero
@@ -180,7 +180,7 @@ def test_every_policy_meets_the_same_arrivals(policies: tuple[str, ...]) -> None
         "uniform": arrivals.uniform[0],
     }
     key, went = jax.random.fold_in(ROOT, REPLICATE), []
-    for policy in policies:
+    for policy in edge.policies.POLICIES:
         system = edge.system(EDGE_DIMS, edge.policies.POLICIES[policy])
         state, seen = jax.device_get(mt.simulate(system, key, EDGE_PARAMS, NUM_ROUNDS, observe=newest))
         task, expert, delay, gate_input = seen

@@ -7,9 +7,8 @@ import functools
 import graphlib
 import re
 from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
-
-import pytest
 
 import moe_theory
 
@@ -46,10 +45,17 @@ def layer(path: Path) -> str:
 
 
 @functools.cache
+def nodes(path: Path) -> list[ast.AST]:
+    """Those of imports, strings and classes, of a module's whole tree."""
+    kinds = (ast.Import, ast.ImportFrom, ast.Constant, ast.ClassDef)
+    return [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, kinds)]
+
+
+@functools.cache
 def imported_names(path: Path) -> set[str]:
     """The modules, or names in modules, of this package that a module imports, also for types alone."""
     names = set()
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in nodes(path):
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
@@ -60,38 +66,39 @@ def imported_names(path: Path) -> set[str]:
 
 
 def spelled(source: str) -> set[str]:
+    return layers_named(ast.walk(ast.parse(source)))
+
+
+def layers_named(tree: Iterable[ast.AST]) -> set[str]:
     """The layers that strings name, as `import_module` and "module:attribute" take them, also begun as f-strings."""
-    strings = (node.value for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Constant))
+    strings = (node.value for node in tree if isinstance(node, ast.Constant))
     found = (re.fullmatch(r"moe_theory\.(\w+)(\.\w+)*\.?(:\w+)?", each) for each in strings if isinstance(each, str))
     return {match[1] for match in found if match} & RANK.keys()
 
 
 @functools.cache
 def imported(path: Path) -> set[str]:
-    strings = spelled(path.read_text())
+    strings = layers_named(nodes(path))
     return {name.split(".")[1] for name in imported_names(path)} & RANK.keys() | strings
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_imports_point_down(path):
+def test_imports_point_down():
     """Also inside functions. Would catch a paper that needs the command line, or how it is shown."""
-    own = layer(path)
-    assert own in RANK, f"{own} is in no layer: add it to the list, or move it"
-    upward = {name for name in imported(path) if name != own and RANK[name] <= RANK[own]}
-    assert not upward, f"{path} imports {upward} from above or beside it"
+    upward = {}
+    for path in FILES:
+        above = {name for name in imported(path) if name != layer(path) and RANK[name] <= RANK[layer(path)]}
+        upward |= {str(path.relative_to(ROOT)): above} if above else {}
+    assert not upward, "imported from above or beside"
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
+def test_an_import_by_a_string_is_an_import():
+    """Would catch a layer that reaches above itself by name."""
+    for line in (
         'import_module("moe_theory.report.notebook")',
         '"moe_theory.report:html"',
         'import_module(f"moe_theory.report.{name}")',
-    ],
-)
-def test_an_import_by_a_string_is_an_import(line):
-    """Would catch a layer that reaches above itself by name."""
-    assert spelled(line) == {"report"}
+    ):
+        assert spelled(line) == {"report"}
     assert not spelled("'as moe_theory.report.notebook has it'")
 
 
@@ -113,8 +120,7 @@ EVERY_PAPERS = {"Arrival", "Dims", "Info", "Params", "Pool", "State"}  # what ea
 
 def test_a_class_name_is_defined_once():
     """Would catch a search for a class that finds another one, and a docstring that means either."""
-    trees = [ast.parse(path.read_text()) for path in FILES]
-    defined = Counter(node.name for tree in trees for node in ast.walk(tree) if isinstance(node, ast.ClassDef))
+    defined = Counter(node.name for path in FILES for node in nodes(path) if isinstance(node, ast.ClassDef))
     assert not {name for name, count in defined.items() if count > 1} - EVERY_PAPERS
 
 

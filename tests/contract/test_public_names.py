@@ -27,7 +27,6 @@ import moe_theory as mt
 from moe_theory.core.errors import MoeTheoryError
 from moe_theory.core.papers import all_papers
 from moe_theory.plot.spec import resized
-from moe_theory.verification import claim, registry, statement
 from moe_theory.verification.settings import with_settings
 
 NAMES = public_names()
@@ -310,12 +309,22 @@ for _each in DEFINITIONS:
     GROUPS.setdefault(_each.name if _is_module else _owner.rpartition(".")[0], []).append(_each)
 
 
-@pytest.mark.parametrize("group", GROUPS)
-def test_examples_run_and_show_every_public_name(group, tmp_path, monkeypatch):
+# Their examples take seconds each.
+LONG = {"moe_theory"} | {
+    f"moe_theory.{name}"
+    for name in (
+        "continual continual.reduced deep deep.continual deep.edge deep.networks edge edge.reduced generalization "
+        "generalization.counterexamples generalization.model merging merging.policies merging.rewards merging.tree"
+    ).split()
+}
+
+
+@pytest.mark.parametrize(
+    "group", [pytest.param(name, marks=[pytest.mark.thorough] * (name in LONG)) for name in GROUPS]
+)
+def test_examples_run_and_show_every_public_name(group, tmp_path, monkeypatch, forgotten):
     """Each function is called, and of each class there is an instance, in an example of its module's names."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(claim, "_REGISTERED", registry.all_claims())  # claims of examples last as long as this test
-    monkeypatch.setattr(statement, "_DECLARED", dict(statement._DECLARED))
     shown: set[int] = set()
     runner = doctest.DocTestRunner(verbose=False, optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
     failures: list[str] = []
@@ -380,11 +389,6 @@ NOTATION = {
 COUNTING = mt.System(
     lambda key, params: Counted(jnp.int32(0)), lambda key, state, params: (Counted(state.round + 1),) * 2
 )
-OWN = [name for name, paper in all_papers().items() if paper.citation]
-
-
-def test_every_paper_s_notation_is_here():
-    assert set(OWN) == NOTATION.keys()
 
 
 def refusal(call, *arguments, **named) -> str:
@@ -394,24 +398,26 @@ def refusal(call, *arguments, **named) -> str:
     return str(failure.value)
 
 
-@pytest.mark.parametrize(("paper", "symbol", "field"), [(p, *each) for p in NOTATION for each in NOTATION[p].items()])
-def test_a_symbol_is_named_wherever_a_parameter_is(paper, symbol, field):
-    reading = next(iter(all_papers()[paper].readings.values()))
-    if symbol == field:
-        return
-    said = [
-        refusal(reading.params, **{symbol: 1}),
-        refusal(with_settings, reading, {symbol: "1"}),
-        refusal(mt.Sweep, system=paper, rounds=2, replicates=2, axes={symbol: [1, 2]}),
-        refusal(mt.Sweep, system=paper, rounds=2, replicates=2, params={symbol: 1}),
-        refusal(mt.vary, COUNTING, reading.params(), 1, 1, **{symbol: [1]}),
-    ]
-    assert [message for message in said if field not in message or "Did you mean" in message] == []
+def test_a_symbol_is_named_wherever_a_parameter_is():
+    assert {name for name, paper in all_papers().items() if paper.citation} == NOTATION.keys()
+    pairs = [(paper, *pair) for paper, symbols in NOTATION.items() for pair in symbols.items() if len(set(pair)) == 2]
+    wrong = []
+    for paper, symbol, field in pairs:
+        reading = next(iter(all_papers()[paper].readings.values()))
+        messages = [
+            refusal(reading.params, **{symbol: 1}),
+            refusal(with_settings, reading, {symbol: "1"}),
+            refusal(mt.Sweep, system=paper, rounds=2, replicates=2, axes={symbol: [1, 2]}),
+            refusal(mt.Sweep, system=paper, rounds=2, replicates=2, params={symbol: 1}),
+            refusal(mt.vary, COUNTING, reading.params(), 1, 1, **{symbol: [1]}),
+        ]
+        wrong += [message for message in messages if field not in message or "Did you mean" in message]
+    assert not wrong
 
 
-@pytest.mark.parametrize("written", ["σ₀", "σ_0", "\\sigma_0", r"\sigma_{0}", "sigma0"])
-def test_a_symbol_may_be_written_in_any_way(written):
-    assert "truth_scale" in refusal(mt.continual.reading("unit-signal").params, **{written: 1})
+def test_a_symbol_may_be_written_in_any_way():
+    for symbol in ("σ₀", "σ_0", "\\sigma_0", r"\sigma_{0}", "sigma0"):
+        assert "truth_scale" in refusal(mt.continual.reading("unit-signal").params, **{symbol: 1})
     assert "termination_threshold" in refusal(mt.continual.reading("unit-signal").params, Γ=1)
 
 

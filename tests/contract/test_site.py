@@ -58,6 +58,7 @@ class Site:
     pages: dict[str, Seen]
 
 
+@pytest.mark.thorough
 def test_the_site(tmp_path):
     """One test, so that the site is built once however the tests are shared out among processes."""
     folder, said = tmp_path / "site", io.StringIO()

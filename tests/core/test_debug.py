@@ -1,5 +1,6 @@
 """`debug=True`: a fault of a run by round and field, and the same numbers where there is none."""
 
+import functools
 from typing import Annotated, Any, NamedTuple
 
 import chex
@@ -74,6 +75,9 @@ FAULTS = {
 }
 
 
+WAYS = ({"debug": True}, {"plain": True})
+
+
 @pytest.mark.parametrize("name", FAULTS)
 def test_a_fault_is_named_by_round_and_field(name: str) -> None:
     """Would catch a fault that is passed over, or called by another round."""
@@ -82,18 +86,20 @@ def test_a_fault_is_named_by_round_and_field(name: str) -> None:
         mt.simulate_batch(system, ROOT, [3, 8, 5], params, 20, 10, debug=True)
 
 
-def test_a_run_without_faults_is_the_plain_one() -> None:
+@pytest.mark.parametrize(
+    "run",
+    [
+        functools.partial(mt.simulate_batch, replicates=3, reduce=jnp.mean),
+        pytest.param(functools.partial(mt.simulate_batch, replicates=3), marks=pytest.mark.thorough),
+        pytest.param(mt.simulate, marks=pytest.mark.thorough),
+    ],
+    ids=["reduced", "batch", "one"],
+)
+def test_a_run_without_faults_is_the_plain_one(run) -> None:
     """Would catch a run that assertions change, or another form of records, reduced or not."""
-    system, params = WALK, Params(False)
-    for reduce in (None, jnp.mean):
-        runs = [
-            mt.simulate_batch(system, ROOT, 3, params, 7, 3, reduce=reduce, **how)
-            for how in ({"debug": True}, {"plain": True})
-        ]
-        chex.assert_trees_all_close(*runs, rtol=1e-6)
-    alone = [mt.simulate(system, ROOT, params, 7, 3, **how) for how in ({"debug": True}, {"plain": True})]
-    chex.assert_trees_all_equal_shapes_and_dtypes(*alone)
-    chex.assert_trees_all_close(*alone, rtol=1e-6)
+    runs = [run(WALK, ROOT, params=Params(False), num_rounds=7, record_every=3, **how) for how in WAYS]
+    chex.assert_trees_all_equal_shapes_and_dtypes(*runs)
+    chex.assert_trees_all_close(*runs, rtol=1e-6)
 
 
 def test_what_is_no_fault_of_a_number_keeps_its_error() -> None:
@@ -113,7 +119,5 @@ def test_nothing_is_wrong_with_the_systems_that_there_are(case: Case) -> None:
     """Would catch an index that JAX clips, a NaN that nobody says may be, and a range that is not kept."""
     system, params = case.build(), case.params
     num_rounds = 2 if case.name.startswith("deep") else 4
-    runs = [
-        mt.simulate_batch(system, ROOT, 3, params, num_rounds, 2, **how) for how in ({"debug": True}, {"plain": True})
-    ]
+    runs = [mt.simulate_batch(system, ROOT, 3, params, num_rounds, 2, **how) for how in WAYS]
     chex.assert_trees_all_close(*runs, rtol=1e-4, atol=1e-5)

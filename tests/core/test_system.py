@@ -5,6 +5,7 @@ ends with names exactly the keys it was given and their order.
 """
 
 import functools
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import chex
@@ -17,15 +18,13 @@ import moe_theory as mt
 from moe_theory import continual
 from moe_theory.core.errors import DeclarationError, InvalidValueError
 from moe_theory.core.random import replicate_keys
-from moe_theory.sweep import moments
 
 ROOT_SEED = 20
 ROOT = mt.root_key(ROOT_SEED)
 # Lengths and strides: nothing but a rest, records that share a block of draws, of one round each and of several, and
 # of several blocks each with a rest; batches add a record a block, with a rest.
-RUNS = [(1, 7), (13, 1), (40, 4), (97, 50)]
+RUNS = [(1, 7), (40, 4), (97, 50)]
 DIMS = continual.Dims(max_experts=3, num_tasks=3, num_features=4, num_samples=2)
-PARAMS = continual.Params(num_experts=3, learning_rate=0.3)
 
 
 class ToyParams(NamedTuple):
@@ -118,22 +117,6 @@ def test_a_batch_is_the_loop_of_each_replicate(num_rounds: int, record_every: in
         assert_shown(one, replicate, num_rounds, rounds_to_record(num_rounds, record_every))
 
 
-def observe_all(state: Any, info: Any) -> Any:
-    return state, info
-
-
-@pytest.mark.usefixtures("compiled_to_run")
-def test_a_resumed_and_strided_batch_is_the_undisturbed_one() -> None:
-    """Would catch a field missing from the checkpoint, and recording that changes what happens, to the last bit."""
-    run = functools.partial(mt.simulate_batch, continual.system(DIMS), ROOT, 4, PARAMS, observe=observe_all)
-    state, every_record = run(40)
-    start = jax.tree.map(lambda leaf: np.asarray(leaf)[15], every_record[0])  # after round 16
-    end, records = run(24, 8, state=start)
-    chex.assert_trees_all_equal(end, state)
-    chex.assert_trees_all_equal(records, jax.tree.map(lambda leaf: np.asarray(leaf)[[23, 31, 39]], every_record))
-    np.testing.assert_array_equal(np.asarray(records[0].round).reshape(3, -1)[:, 0], [24, 32, 40])
-
-
 def test_a_resumed_run_is_the_undisturbed_one() -> None:
     """Would catch a single run that starts anew, or from another round."""
     run = functools.partial(mt.simulate, toy, jax.random.fold_in(ROOT, 2), ToyParams())
@@ -156,22 +139,12 @@ def test_a_state_goes_on_with_nothing_but_what_it_came_from(is_batch) -> None:
     others += [functools.partial(batch, ROOT, names) for names in ([8, 3], [3, 9], 2)] if is_batch else []
     for other in others:
         for begun in (state, state._replace(mixture=state.mixture + 1)):
-            with pytest.raises(InvalidValueError, match="begun with another key"):
+            with pytest.raises(InvalidValueError):
                 other(state=begun)
         other(state=jax.tree.map(jnp.copy, state))
     later, _ = start(mt.root_key(ROOT_SEED), state=state)
     del state
     assert np.max(later.round) == 4
-
-
-def test_reduced_records_are_the_moments_of_the_records() -> None:
-    """Would catch a reduction over the wrong axis, or of another round's records."""
-    run = functools.partial(mt.simulate_batch, toy, ROOT, 7, ToyParams(), 12, 3)
-    state, records = run()
-    reduced_state, reduced = run(reduce=moments.over_replicates)
-    chex.assert_trees_all_equal(reduced_state, state)
-    assert records.doubled.shape == (4, 7)
-    chex.assert_trees_all_close(reduced.doubled, moments.over_replicates(records.doubled), rtol=1e-5)
 
 
 def test_one_program_goes_on_from_every_checkpoint() -> None:
@@ -218,45 +191,37 @@ def test_replicates_may_be_a_count_a_list_or_an_array() -> None:
     np.testing.assert_array_equal(jax.random.key_data(keys[1]), jax.random.key_data(key))
 
 
-@pytest.mark.parametrize(
-    ("num_rounds", "record_every", "said"),
-    [
-        *(
-            (value, 1, f"num_rounds={value} must be a whole number of at least 1.*Raise num_rounds")
-            for value in (0, -1)
-        ),
-        *((5, value, f"record_every={value} must be a whole number of at least 1") for value in (0, -7)),
-        *((value, 1, f"num_rounds={value} must be a whole number") for value in (2.5, 4.0)),
-        *((4, value, f"record_every={value} must be a whole number") for value in (1.5, 2.0)),
-    ],
-)
-def test_rounds_and_strides_that_are_no_counts_are_refused(num_rounds: Any, record_every: Any, said: str) -> None:
+def test_rounds_and_strides_that_are_no_counts_are_refused() -> None:
     """Would catch an empty run taken for a result, a division by zero, or an error from deep inside a loop."""
-    for run in (
-        lambda: mt.simulate(toy, ROOT, ToyParams(), num_rounds, record_every),
-        lambda: mt.simulate_batch(toy, ROOT, 2, ToyParams(), num_rounds, record_every),
-        lambda: mt.recorded_rounds(num_rounds, record_every),
-    ):
-        with pytest.raises(InvalidValueError, match=said):
-            run()
+    rounds = {"num_rounds": [(value, 1) for value in (0, -1, 2.5, 4.0)]}
+    for argument, pairs in (rounds | {"record_every": [(5, value) for value in (0, -7, 1.5, 2.0)]}).items():
+        for pair in pairs:
+            for run in (
+                functools.partial(mt.simulate, toy, ROOT, ToyParams()),
+                functools.partial(mt.simulate_batch, toy, ROOT, 2, ToyParams()),
+                mt.recorded_rounds,
+            ):
+                with pytest.raises(InvalidValueError) as caught:
+                    pytest.fail(f"{pair} are run: {run(*pair)}")
+                assert caught.value.argument == argument
 
 
 COUNTS = [0, -3, 2.7, 2.0, np.float32(3), float("nan"), None, "ab"]
 NAMES = [[], [1.0], [0.5, 2], [[1, 2]], np.zeros((2, 2), int), np.arange(0), [True], [-1, 2], [0, 2**32]]
 
 
-@pytest.mark.parametrize("replicates", [*COUNTS, *NAMES], ids=repr)
-def test_replicates_that_are_no_names_are_refused(replicates: Any) -> None:
+def test_replicates_that_are_no_names_are_refused() -> None:
     """Would catch names that wrap around, are rounded, or flattened into others; and 2.7 replicates run as 2."""
-    said = f"replicates={replicates} " if type(replicates) is int else "replicates"
-    with pytest.raises(InvalidValueError, match=said):
-        mt.simulate_batch(toy, ROOT, replicates, ToyParams(), 2)
+    for replicates in (*COUNTS, *NAMES):
+        with pytest.raises(InvalidValueError) as caught:
+            pytest.fail(f"{replicates} are run: {mt.simulate_batch(toy, ROOT, replicates, ToyParams(), 2)}")
+        assert str(caught.value).startswith("replicates"), replicates
 
 
 def test_a_checkpoint_of_other_replicates_is_refused() -> None:
     """Would catch a checkpoint of 3 replicates continued as 4, or as one."""
     state, _ = mt.simulate_batch(toy, ROOT, 3, ToyParams(), 4)
-    with pytest.raises(InvalidValueError, match="state"):
+    with pytest.raises(InvalidValueError):
         mt.simulate_batch(toy, ROOT, 4, ToyParams(), 4, state=state)
 
 
@@ -285,24 +250,31 @@ STEPS = {
 }
 
 
-@pytest.mark.parametrize("run", [mt.simulate, functools.partial(mt.simulate_batch, replicates=4)], ids=["one", "four"])
+def broken_systems() -> Iterator[tuple[str, mt.System, str]]:
+    """Systems whose state cannot be carried, each with its name and what is said."""
+    for name, (state, message) in STARTS.items():
+        yield name, mt.System(lambda key, params, start=state: start, lambda key, state, params: (state, ())), message
+    for name, (change, message) in STEPS.items():
+        step = functools.partial(lambda change, key, state, params: change(state), change)
+        yield name, mt.System(lambda key, params: Walk(PLACE, COUNT), step), message
+
+
 @pytest.mark.parametrize("plain", [False, True])
-@pytest.mark.parametrize(("case", "what"), [*((STARTS, each) for each in STARTS), *((STEPS, each) for each in STEPS)])
-def test_a_state_that_cannot_be_carried_is_told_in_a_line(run, plain, case, what) -> None:
+@pytest.mark.parametrize("run", [mt.simulate, functools.partial(mt.simulate_batch, replicates=4)], ids=["one", "four"])
+def test_a_state_that_cannot_be_carried_is_told_in_a_line(run, plain) -> None:
     """Would catch an error from inside `lax.scan`, which names neither the field nor the way out."""
-    given, message = case[what]
-    init = (lambda key, params: given) if case is STARTS else (lambda key, params: Walk(PLACE, COUNT))
-    step = (lambda key, state, params: given(state)) if case is STEPS else (lambda key, state, params: (state, ()))
-    with pytest.raises(DeclarationError, match=message) as failure:
-        run(mt.System(init, step), ROOT, params=(), num_rounds=3, plain=plain)
-    assert "\n" not in str(failure.value)
+    for name, system, message in broken_systems():
+        with pytest.raises(DeclarationError, match=message) as caught:
+            pytest.fail(f"{name} is run: {run(system, ROOT, params=(), num_rounds=3, plain=plain)}")
+        assert "\n" not in str(caught.value), name
 
 
 @pytest.mark.parametrize("seed", [-1, 2**32, 2**70])
 def test_seeds_that_would_alias_are_refused(seed: int) -> None:
     """Would catch two seeds that silently give one experiment."""
-    with pytest.raises(InvalidValueError, match=rf"seed={seed} must be a whole number in \[0, 2\*\*32\)"):
+    with pytest.raises(InvalidValueError) as caught:
         mt.root_key(seed)
+    assert caught.value.argument == "seed"
 
 
 def test_seeds_give_different_experiments() -> None:

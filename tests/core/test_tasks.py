@@ -1,6 +1,7 @@
 """Pools and arrivals: their structure here, their laws in tests/statistical/test_laws.py."""
 
 import functools
+import itertools
 
 import jax
 import jax.numpy as jnp
@@ -25,7 +26,7 @@ def pools(num_tasks=8, num_features=5, **changes):
     return jax.device_get(draw_pools(num_tasks, num_features, PARAMS._replace(**changes)))
 
 
-@pytest.mark.parametrize("num_clusters", [1, 3, 7, 8, 50])
+@pytest.mark.parametrize("num_clusters", [1, 3, 8, 50])
 def test_task_n_belongs_to_cluster_n_mod_k(num_clusters):
     """Would catch a traced K that is ignored, or clusters in blocks; K >= N has a cluster for each task."""
     np.testing.assert_array_equal(pools(num_clusters=num_clusters).clusters[0], np.arange(8) % num_clusters)
@@ -39,7 +40,7 @@ def test_without_spread_members_are_equal():
     assert np.all(truths[:, 0] != truths[:, 1])
 
 
-@pytest.mark.parametrize("num_clusters", [8, 9, 1000])
+@pytest.mark.parametrize("num_clusters", [8, 1000])
 def test_tasks_without_clusters_have_no_spread(num_clusters):
     """Would catch a spread added to clusters of one."""
     plain = pools(num_clusters=num_clusters, cluster_spread=25.0)
@@ -54,14 +55,13 @@ def test_signals_follow_the_truths_or_stand_apart():
     np.testing.assert_array_equal(apart.truths, pools(scale_is_variance=True).truths)
 
 
-@pytest.mark.parametrize("shape", [(5, 8), (8, 8), (8, 5)])
-def test_signals_are_made_orthogonal_alike_in_a_loop(shape, monkeypatch):
+@pytest.mark.parametrize("shape", [(3, 4), (4, 3)])
+def test_signals_are_made_orthogonal_alike_in_a_loop(shape):
     """Would catch a loop over many signals that orders, scales or leaves out others than a program written out does."""
     vectors = np.random.default_rng(3).normal(size=shape)
     with jax.enable_x64(True):
         written = tasks.orthonormal(jnp.asarray(vectors))
-        monkeypatch.setattr(tasks, "MOST_SIGNALS", 0)
-        rows = np.asarray(tasks.orthonormal(jnp.asarray(vectors)))
+        rows = np.asarray(tasks.orthonormal(jnp.asarray(vectors), most_signals=0))
     np.testing.assert_allclose(rows, written, atol=1e-13)
     np.testing.assert_allclose(rows @ rows.T, np.diag(np.arange(shape[0]) < shape[1]), atol=1e-13)
 
@@ -86,15 +86,19 @@ make_arrival = jax.jit(tasks.make_arrival)
 STRENGTHS = PARAMS._replace(noise_scale=2.0, min_strength=0.5, max_strength=1.5)
 
 
-@pytest.mark.parametrize(("unit", "task"), [(0.0, 0), (0.249, 0), (0.251, 1), (0.74, 2), (0.76, 3), (1.0, 3)])
-@pytest.mark.parametrize(("slot_unit", "slot"), [(0.0, 0), (0.33, 0), (0.34, 1), (0.66, 1), (0.67, 2), (1.0, 2)])
-def test_an_arrival_is_made_of_its_units(unit, task, slot_unit, slot):
+def test_an_arrival_is_made_of_its_units():
     """Would catch an index beyond the end, a column that is not the signal's, or noise that is lost or comes twice."""
     noise = np.array([[0.3, -1.0], [0.0, 2.0], [-0.7, 0.1]])
-    arrival = make_arrival(np.float32([unit, slot_unit, 0.25]), np.float32(noise), POOL, STRENGTHS)
-    assert arrival.task == task
-    expected = np.insert(2 * noise, slot, (1.5 - 0.25) * np.asarray(POOL.signals)[task], axis=1)
-    assert np.abs(arrival.features - expected).max() < 1e-5
+    tasks_of = {0.0: 0, 0.249: 0, 0.251: 1, 0.74: 2, 0.76: 3, 1.0: 3}
+    slots_of = {0.0: 0, 0.33: 0, 0.34: 1, 0.66: 1, 0.67: 2, 1.0: 2}
+    wrong = []
+    for unit, slot_unit in itertools.product(tasks_of, slots_of):
+        arrival = make_arrival(np.float32([unit, slot_unit, 0.25]), np.float32(noise), POOL, STRENGTHS)
+        signal = (1.5 - 0.25) * np.asarray(POOL.signals)[tasks_of[unit]]
+        expected = np.insert(2 * noise, slots_of[slot_unit], signal, axis=1)
+        is_right = arrival.task == tasks_of[unit] and np.abs(arrival.features - expected).max() < 1e-5
+        wrong += [] if is_right else [(unit, slot_unit)]
+    assert not wrong
 
 
 def test_a_single_sample_is_the_signal():
@@ -111,8 +115,8 @@ def test_selected_rows_are_indexed_rows():
     np.testing.assert_array_equal(tasks.select_row(jnp.arange(6).reshape(3, 2), 2), [4, 5])
 
 
-@pytest.mark.parametrize("count", [5, 20])
-def test_a_nan_stays_one_however_many_are_made_orthogonal(count):
+@pytest.mark.parametrize("most_signals", [0, 5])
+def test_a_nan_stays_one_however_many_are_made_orthogonal(most_signals):
     """Would catch a loop that takes a NaN for a row of which nothing is left."""
-    rows = jnp.eye(count, 24).at[1, 1].set(jnp.nan)
-    assert bool(jnp.isnan(tasks.orthonormal(rows)[1:]).any())
+    rows = jnp.eye(3, 4).at[1, 1].set(jnp.nan)
+    assert bool(jnp.isnan(tasks.orthonormal(rows, most_signals)[1:]).any())

@@ -27,13 +27,11 @@ import secrets
 import shutil
 import signal
 import socket
-import struct
 import subprocess
 import sys
 import tempfile
 import time
 import traceback
-import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -233,10 +231,7 @@ class Seeds:
         """Files with JSON in them, and the commands that read them."""
         report = [["report", "{here}/run", "--json"], ["report", "{here}/run"], ["report", "{here}/run", "--cite"]]
         show = [["sweep", "show", "{here}/run"], ["sweep", "show", "{here}/run", "--json"]]
-        return [
-            (self.folder / "verify" / "verdicts.json", report),
-            (self.folder / "sweep" / "sweep.json", show),
-        ]
+        return [(self.folder / "verify" / "verdicts.json", report), (self.folder / "sweep" / "sweep.json", show)]
 
 
 # ---------------------------------------------------------------- inputs by class
@@ -272,35 +267,11 @@ def expected(seeds: Seeds, run: Path, words: Sequence[str]) -> str:
     return seeds.printed[known]
 
 
-def npy(descr: str, shape: str, data: bytes = b"") -> bytes:
-    """A file of an array that declares a type and a shape."""
-    header = f"{{'descr': {descr}, 'fortran_order': False, 'shape': {shape}, }}".encode()
-    header += b" " * (63 - (10 + len(header)) % 64) + b"\n"
-    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header + data
-
-
-def archive(entries: Mapping[str, bytes], sizes: int = 0) -> bytes:
-    """A zip of stored entries, which may declare `sizes` bytes that they do not have."""
-    body = directory = b""
-    for name, data in entries.items():
-        size, number = sizes or len(data), zlib.crc32(data)
-        common = struct.pack("<HHHHHIIIHH", 20, 0, 0, 0, 33, number, size, size, len(name), 0)
-        directory += b"PK\x01\x02\x14\x00" + common + struct.pack("<HHHII", 0, 0, 0, 0, len(body)) + name.encode()
-        body += b"PK\x03\x04" + common + name.encode() + data
-    end = struct.pack("<HHHHIIH", 0, 0, len(entries), len(entries), len(directory), len(body), 0)
-    return body + directory + b"PK\x05\x06" + end
-
-
-SHAPES = "(10,)|(1000000000000,)|(4294967296, 4294967296)|(-1,)|()|(0,)|(24, 16, 4)|(1,) * 40|'x'".split("|")
-TYPES = ("'<f8'", "'<i8'", "'<u8'", "'|O'", "'<U9'", "[('a', '<f8')]", "'|V8'", "'<c16'", "'<M8[s]'", "'nope'", "'<f2'")
-
-
 def arrays(chance: random.Random, seeds: Seeds) -> Input:
-    """Chunks of a sweep that somebody has replaced who does not know their digest, by what declares other sizes."""
-    made = npy(chance.choice(TYPES), chance.choice(SHAPES), bytes(80))
+    """Chunks of a sweep that somebody has replaced who does not know their digest."""
     whole = rows(seeds.folder / "sweep")
-    key = chance.choice(sorted(whole))
-    lie = chance.choice((damaged(chance, whole[key]), made, archive({"forgetting.npy": made}), archive({}, 2**31)))
+    key, other = (chance.choice(sorted(whole)) for _ in range(2))
+    lie = chance.choice((damaged(chance, whole[key]), whole[other] + whole[key], bytes(2**20)))
 
     def prepare(here: Path) -> None:
         run_statement(here / "run", "UPDATE results SET data = ? WHERE key = ?", lie, key)
@@ -569,9 +540,7 @@ def special_files(chance: random.Random, seeds: Seeds) -> Input:
     }
     made = kinds[chance.choice(sorted(kinds))]
     words, name = chance.choice(SPECIAL)
-    files: dict[str, bytes | Path] = {
-        "grid.toml": GRID.encode(),
-    }
+    files: dict[str, bytes | Path] = {"grid.toml": GRID.encode()}
     for kind in ("verify", "sweep"):
         if f"{{here}}/{kind}" in words.split():
             files[kind] = seeds.folder / kind
@@ -666,8 +635,7 @@ def carried_out(given: Input) -> Outcome:
             _child(root, here, words, environment, given)
         code, is_stopped, used = _wait(child, root)
         after = contents(here)
-        changed = [name for name, data in before.items() if after.get(name) != data and code == 2]
-        replaced = changed
+        replaced = [name for name, data in before.items() if after.get(name) != data and code == 2]
         written = (root / "written").read_text(errors="replace").splitlines() if (root / "written").exists() else []
         said = [(root / name).read_bytes() if (root / name).exists() else b"" for name in ("out", "err")]
         out, err = (text.decode(errors="replace").replace(str(here), "{here}") for text in said)

@@ -81,7 +81,7 @@ def optimizer_state() -> Any:
     return continual.begin(dims, continual.Params(num_experts=1), pool).optimizer_state
 
 
-few = settings(max_examples=120, deadline=None, derandomize=True, database=None)
+few = settings(max_examples=60, deadline=None, derandomize=True, database=None)
 
 
 def close(actual, expected, scale=1.0, tolerance=1e-11):

@@ -12,8 +12,7 @@ from moe_theory.sweep.results import Sweep
 from moe_theory.sweep.systems import sweepable, system_names
 
 always = settings(derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-fixed = settings(always, max_examples=100)
-fewer = settings(always, max_examples=30)
+fixed = settings(always, max_examples=25)
 
 TRICKS = [
     "../../x",

@@ -22,6 +22,7 @@ from moe_theory.edge import corrected, theory
 
 SHAPES = [(10, 6, 6), (5, 2, 3), (8, 7, 4), (6, 1, 3)]  # (num_features, num_samples, num_tasks)
 SPREADS = {(6, 4, 3): 0.5, (5, 2, 2): 1.0, (8, 1, 3): 0.2, (15, 10, 10): 0.36}  # of own truths, by shape
+DEAR = [(15, 10, 10), (10, 6, 6)]
 NUM_REPLICATES = 4000
 THRESHOLD = 5.84
 BUDGET = 2e-6
@@ -131,7 +132,7 @@ def furthest(replicates, expected):
 @pytest.mark.parametrize(
     "case",
     [
-        pytest.param(case, id=str(case), marks=[pytest.mark.thorough] * (case.shape == (15, 10, 10)))
+        pytest.param(case, id=str(case), marks=[pytest.mark.thorough] * (case.shape in DEAR))
         for case in CASES + GAUSSIAN_CASES + OWN_CASES
     ],
 )
@@ -146,7 +147,7 @@ def test_the_budget_covers_every_comparison():
     assert comparisons * 2 * stats.norm.sf(THRESHOLD) < BUDGET
 
 
-@pytest.mark.parametrize("case", [case for case in CASES if case.shape[1] > 1], ids=str)
+@pytest.mark.parametrize("case", [case for case in CASES if case.shape[1] > 1 and case.shape not in DEAR], ids=str)
 def test_one_sample_more_or_less_is_refuted(case):
     num_features, num_samples, num_tasks = case.shape
     for wrong in {num_samples - 1, num_samples + 1} & set(range(1, num_features)):
@@ -154,7 +155,7 @@ def test_one_sample_more_or_less_is_refuted(case):
         assert furthest(simulate(case), expected) > THRESHOLD
 
 
-@pytest.mark.parametrize("case", [case for case in CASES if case.shape[1] > 1 and case.kind == "proportional"], ids=str)
+@pytest.mark.parametrize("case", [Case((5, 2, 3), "proportional")], ids=str)
 def test_signals_along_the_truths_refute_every_formula_that_ignores_them(case):
     _, num_samples, _ = case.shape
     elsewhere = case.pool._replace(signals=case._replace(kind="independent").pool.signals)

@@ -52,34 +52,6 @@ def frequency(words):
     return 33 * special.erfc(np.abs(scores) / np.sqrt(2)).min()
 
 
-def block_frequency(words, size=128):
-    """As many in every block."""
-    shares = bits_of(words).reshape(-1, size).mean(axis=1)
-    return stats.chi2.sf(4 * size * np.sum((shares - 0.5) ** 2), len(shares))
-
-
-def runs(words):
-    """As many changes from bit to bit as stays."""
-    bits = bits_of(words)
-    share, count = bits.mean(), len(bits)
-    changes = 1 + np.count_nonzero(np.diff(bits))
-    expected = 2 * count * share * (1 - share)
-    return special.erfc(abs(changes - expected) / (2 * np.sqrt(2 * count) * share * (1 - share)))
-
-
-def cumulative_sums(words):
-    """A walk of the bits that stays within what chance allows; the tail alone, by the reflection principle."""
-    walk = np.cumsum(2 * bits_of(words) - 1, dtype=np.int32)
-    return min(1.0, 4 * stats.norm.sf(max(walk.max(), -walk.min()) / np.sqrt(len(walk))))
-
-
-def spectral(words, size=2**20):
-    """No period: as many peaks of the transform of bits above the 95 % line as chance gives."""
-    peaks = np.abs(np.fft.rfft(2.0 * bits_of(words)[:size] - 1))[: size // 2]
-    found = np.count_nonzero(peaks < np.sqrt(size * np.log(20)))
-    return special.erfc(abs(found - 0.95 * size / 2) / np.sqrt(0.95 * 0.05 * size / 4) / np.sqrt(2))
-
-
 def rank(words):
     """Ranks of 32 x 32 matrices of bits over the field of two elements."""
     matrices = words.reshape(-1, 32)[: 2**13].copy()
@@ -120,15 +92,16 @@ def birthday_spacings(words, birthdays=2**9, bits=24):
     return stats.chisquare(found, expected).pvalue
 
 
-BATTERY = (frequency, block_frequency, runs, cumulative_sums, spectral, rank, serial, birthday_spacings)
+BATTERY = (frequency, rank, serial, birthday_spacings)
 ORDERS = ("numbers of a round", "rounds of a replicate", "replicates")
 
 
-@pytest.mark.parametrize("test", BATTERY, ids=lambda test: test.__name__)
 @pytest.mark.parametrize("order", ORDERS)
-def test_words_pass(order, test):
+def test_words_pass(order):
     """Would catch a generator that is not one, or keys and counters that lie too near one another for it."""
-    assert test(words_of(order)) > LEVEL
+    words = words_of(order)
+    values = {test.__name__: test(words) for test in BATTERY}
+    assert not {name: value for name, value in values.items() if value <= LEVEL}
 
 
 def weak_words(name):
@@ -143,7 +116,10 @@ def weak_words(name):
     return (state >> np.uint64(8)).astype(np.uint32).reshape(-1, 4)  # a lattice
 
 
-@pytest.mark.parametrize("name", ["few rounds", "one word again", "a biased bit", "a lattice"])
-def test_weak_words_do_not(name):
-    """Would catch a battery that nothing fails."""
-    assert min(test(weak_words(name)) for test in BATTERY) < LEVEL
+@pytest.mark.parametrize(
+    ("name", "test"),
+    [("few rounds", frequency), ("one word again", serial), ("a biased bit", frequency), ("a lattice", rank)],
+)
+def test_weak_words_do_not(name, test):
+    """Would catch a test that nothing fails."""
+    assert test(weak_words(name)) < LEVEL
