@@ -104,6 +104,7 @@ def test_other_mistakes_are_one_line(refused, specification, tmp_path):
     assert "cannot be written" in refused("sweep", specification, "--out", tmp_path / "file")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("sent", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.thorough)])
 def test_an_interrupt_says_how_to_resume(specification, tmp_path, sent):
     specification.write_text(SPECIFICATION.replace("replicates = 24", "replicates = 8000"))
@@ -151,6 +152,7 @@ max_experts = [2, 3]
 """
 
 
+@pytest.mark.thorough
 def test_keep_going_computes_other_cells_and_exits_with_1(tmp_path):
     """Of somebody's paper whose observable fails for two experts when it is computed."""
     template = Path(cli.__file__).parent / "template"

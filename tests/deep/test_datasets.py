@@ -99,6 +99,7 @@ def test_files_that_are_not_as_published_are_named(tmp_path, monkeypatch):
     assert published.load_mnist(as_here, paths).notes
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(not FASHION.is_dir(), reason="needs Debian's package dataset-fashion-mnist")
 def test_a_small_experiment_on_clothes():
     """Would catch images that experts cannot learn from: upside down labels, pixels that are not standardised."""

@@ -195,6 +195,7 @@ def test_a_policy_without_a_score_for_every_server_is_refused():
         jax.eval_shape(system.step, ROOT, state, PARAMS)
 
 
+@pytest.mark.thorough
 def test_servers_are_charged_as_a_locality_loss_of_ones_own_says():
     """Would catch a loss that is charged at routing, twice or to another server, or changes the printed run."""
     dims = dataclasses.replace(DIMS, max_rounds=12)

@@ -82,6 +82,7 @@ def test_a_small_preset_reads_the_papers_data_where_a_folder_is_named(tmp_path, 
     assert "which has nothing. It may have" in refused("deep", "--data", tmp_path)
 
 
+@pytest.mark.thorough
 def test_sizes_of_ones_own(tmp_path, ran, monkeypatch):
     monkeypatch.setattr(pages.Picture, "rendered", lambda picture: b"")  # drawing is what costs
     sizes = ("--network", "mlp", "--epochs", 1, "--samples", 10, "--rounds", 12, "--experts", "1,3")

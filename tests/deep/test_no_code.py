@@ -88,12 +88,10 @@ def test_no_format_starts_a_program():
     assert not {"EPS", "PDF", "WMF", "EMF"} & {*FORMATS}
 
 
-COMMANDS = (
-    "--help",
-    "statements --claims --json",
+LISTS = ("--help", "statements --claims --json", "figures --list --json")
+OTHERS = (
     "statements --json",
     "why edge.theorem-1",
-    "figures --list --json",
     "verify continual.lemma-4 --reading quick --replicates 64 --out run",
     "report run --out report",
     "report --paper edge --out paper",
@@ -120,17 +118,27 @@ print(json.dumps(said))
 """
 
 
-def test_everything_else_works_without_it(tmp_path):
+def run_without_it(commands, folder):
+    """What each command prints."""
     done = subprocess.run(
-        [sys.executable, "-c", WITHOUT, *COMMANDS], cwd=tmp_path, capture_output=True, text=True, check=False
+        [sys.executable, "-c", WITHOUT, *commands], cwd=folder, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
-    said = json.loads(done.stdout)
+    return json.loads(done.stdout)
+
+
+def test_lists_leave_it_out_where_it_is_not_installed(tmp_path):
+    said = run_without_it(LISTS, tmp_path)
     listed = re.findall(r"^  (\w+) ", said["--help"], re.MULTILINE)
     assert "bound" in listed
     assert "deep" not in listed
     papers = {each["paper"] for each in json.loads(said["statements --claims --json"])}
     assert papers == {"continual", "edge", "generalization", "merging", "reinforced"}
     assert "deep" not in json.loads(said["figures --list --json"])
+
+
+@pytest.mark.thorough
+def test_everything_else_works_without_it(tmp_path):
+    run_without_it(OTHERS, tmp_path)
     assert (tmp_path / "report" / "report.html").is_file()
     assert (tmp_path / "paper" / "report.html").is_file()

@@ -1,6 +1,7 @@
 """What users bring: catches data that are read wrongly or refused without a way out, and names that are not known."""
 
 import dataclasses
+import functools
 import os
 import re
 
@@ -34,12 +35,19 @@ def registered():
         table.update(entries)
 
 
+@functools.cache
 def features():
     return datasets.from_arrays("features", FEATURES, LABELS, FEATURES[:15], LABELS[:15])
 
 
-def run_of(source, **changes):
-    system = deep.continual.system(DIMS, source, (0, 1, 2), **changes)
+@functools.cache
+def learner():
+    """The printed algorithm on these features, whose program several tests run."""
+    return deep.continual.system(DIMS, features(), (0, 1, 2))
+
+
+def run_of(**parts):
+    system = deep.continual.system(DIMS, features(), (0, 1, 2), **parts)
     return mt.simulate(system, mt.root_key(0), PARAMS, 6)
 
 
@@ -48,7 +56,7 @@ def test_features_are_standardised_one_by_one_and_learned():
     inputs = np.asarray(tasks.inputs_of(tasks.on_device(pool), jnp.asarray(pool.train.pixels)))
     np.testing.assert_allclose(inputs.mean(axis=0), 0, atol=1e-5)
     np.testing.assert_allclose(inputs.std(axis=0), 1, rtol=1e-5)
-    state, info = run_of(features())
+    state, info = mt.simulate(learner(), mt.root_key(0), PARAMS, 6)
     assert state.gates.shape == (2, 5)
     assert np.isfinite(info.generalization_error).all()
 
@@ -120,8 +128,9 @@ def test_what_is_registered_is_known_by_name(registered, tmp_path):
         )
     )
     plan = runs.Plan(preset, datasets.load("features"), deep.reading("balanced"), replicates=1, folder=tmp_path)
-    made = runs.run_plan(plan)
-    assert list(made) == list(preset.cells())
+    assert list(plan.params()) == list(preset.cells())
+    weights = jax.eval_shape(preset.system(plan.data).init, mt.root_key(0), plan.params()["M = 7"]).experts
+    assert [leaf.shape for leaf in jax.tree.leaves(weights)] == [(7, 5, 3)]  # of an expert each, features and classes
     from moe_theory.deep.experiments import claims_for
 
     assert len(claims_for(preset, "features")) == 4  # those of the figure that it changes
@@ -143,12 +152,17 @@ def test_a_network_of_a_module_is_imported(registered, tmp_path, monkeypatch):
             own.network_named(name)
 
 
-def test_the_gate_may_read_something_else_of_the_images():
-    state, _ = run_of(features(), embed=lambda images: images[:, 0, 0, :2].mean(axis=0))
+def test_what_the_gate_reads_of_the_images_and_a_locality_loss_with_its_memory_are_taken():
+    state, info = run_of(embed=lambda images: images[:, 0, 0, :2].mean(axis=0), locality=baseline.last_move)
     assert state.gates.shape == (2, 2)
     assert np.any(state.gates != 0)
+    last = np.zeros(2)
+    for expert, length in zip(info.expert, info.locality, strict=True):
+        last[expert] = length
+    np.testing.assert_allclose(state.memory.last, last, rtol=1e-6)
+    assert int(state.memory.num_moves) == len(info.expert)
     with pytest.raises(DeclarationError, match="one vector"):
-        run_of(features(), embed=lambda images: images.mean())
+        run_of(embed=lambda images: images.mean())
 
 
 def of_the_first_class(key, dims, state, params):
@@ -163,7 +177,6 @@ def to_the_last(outputs, perturbation, state, arrival, params):
 def test_networks_take_the_parts_of_algorithm_1():
     """Would catch a copy of the algorithm that a stream, router, loss or optimizer of one's own does not reach."""
     state, info = run_of(
-        features(),
         stream=of_the_first_class,
         router=to_the_last,
         auxiliary=lambda visits, time, params: 1e3 * visits,
@@ -175,15 +188,7 @@ def test_networks_take_the_parts_of_algorithm_1():
     assert jax.tree.leaves(state.optimizer_state)[0].shape == state.gates.shape
 
 
-def test_networks_take_a_locality_loss_and_its_memory():
-    state, info = run_of(features(), locality=baseline.last_move)
-    last = np.zeros(2)
-    for expert, length in zip(info.expert, info.locality, strict=True):
-        last[expert] = length
-    np.testing.assert_allclose(state.memory.last, last, rtol=1e-6)
-    assert int(state.memory.num_moves) == len(info.expert)
-
-
+@pytest.mark.thorough
 def test_servers_with_networks_take_a_stream():
     system = deep.edge.system(DIMS, features(), (0, 1, 2), (edge.policies.fastest,), stream=of_the_first_class)
     _, info = mt.simulate(system, mt.root_key(0), PARAMS._replace(max_transfer_delay=3), 6)
@@ -192,9 +197,8 @@ def test_servers_with_networks_take_a_stream():
 
 
 def test_classes_may_arrive_one_after_the_other():
-    system = deep.continual.system(DIMS, features(), (0, 1, 2))
     params = deep.reading("class-incremental").params(num_experts=2, gate_scale=3.0, num_rounds=6)
-    _, info = mt.simulate(system, mt.root_key(0), params, 6)
+    _, info = mt.simulate(learner(), mt.root_key(0), params, 6)
     assert info.task.tolist() == [0, 0, 1, 1, 2, 2]
 
 

@@ -201,6 +201,7 @@ def test_the_rounds_are_those_of_the_system(undisturbed):
         np.testing.assert_allclose(ours, leaf, rtol=1e-4, atol=1e-5, err_msg=name)
 
 
+@pytest.mark.thorough
 def test_servers_go_on_too(tmp_path):
     """Of `edge`, whose state has more in it: what is under way."""
     plan = plan_of(preset=SERVERS, replicates=1, every=3)

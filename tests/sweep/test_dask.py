@@ -34,8 +34,9 @@ pytestmark = pytest.mark.filterwarnings(
 LIMIT = 60.0  # seconds that anything may take on a busy machine
 
 
-@pytest.fixture(autouse=True)
-def _workers_that_compile_once(tmp_path_factory, monkeypatch):
+@pytest.fixture
+def compiles_once(tmp_path_factory, monkeypatch):
+    """Workers keep their programs in one place."""
     programs = tmp_path_factory.getbasetemp() / "programs"
     for name, value in (compilation.THRESHOLDS | {compilation.VARIABLE: str(programs)}).items():
         monkeypatch.setenv(name, value)
@@ -71,7 +72,7 @@ class Cluster:
 
 
 @pytest.fixture
-def cluster():
+def cluster(compiles_once):
     made = Cluster()
     yield made
     made.end()
@@ -96,8 +97,9 @@ def free_port():
     raise AssertionError("no port is free")
 
 
-def test_processes_of_this_machine_give_the_same_bytes_and_end(undisturbed, tmp_path):
-    counts = runner.run(SWEEP, tmp_path, pool=dask_pool("local:2")).counts
+@pytest.mark.parametrize("num_workers", [1, pytest.param(2, marks=pytest.mark.thorough)])
+def test_processes_of_this_machine_give_the_same_bytes_and_end(undisturbed, tmp_path, compiles_once, num_workers):
+    counts = runner.run(SWEEP, tmp_path, pool=dask_pool(f"local:{num_workers}")).counts
     assert counts.computed == 18
     assert rows(tmp_path) == undisturbed
     deadline = time.monotonic() + LIMIT
@@ -106,6 +108,7 @@ def test_processes_of_this_machine_give_the_same_bytes_and_end(undisturbed, tmp_
         time.sleep(0.1)
 
 
+@pytest.mark.thorough
 def test_the_tasks_of_a_killed_worker_are_run_again(undisturbed, tmp_path, cluster):
     cluster.start(2)
     pool = dask_pool(cluster.address)
@@ -113,6 +116,7 @@ def test_the_tasks_of_a_killed_worker_are_run_again(undisturbed, tmp_path, clust
     assert rows(tmp_path) == undisturbed
 
 
+@pytest.mark.thorough
 def test_a_killed_scheduler_ends_the_run_and_the_same_call_resumes(undisturbed, tmp_path, cluster):
     scheduler = cluster.start(1)
     with pytest.raises(WorkersError) as told:
@@ -128,7 +132,7 @@ def test_a_killed_scheduler_ends_the_run_and_the_same_call_resumes(undisturbed, 
 
 
 @pytest.mark.thorough
-def test_a_sweep_runs_where_an_event_loop_does(tmp_path):
+def test_a_sweep_runs_where_an_event_loop_does(tmp_path, compiles_once):
     """As every notebook has one. Would catch `asyncio.run` in the caller's thread."""
     sweep = Sweep(system="continual", rounds=4, replicates=16)
 

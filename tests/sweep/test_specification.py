@@ -231,8 +231,7 @@ def test_files_are_read(tmp_path):
 @pytest.mark.parametrize(
     "changes",
     [
-        {"axes": {"truth_scale": range(10**12)}},
-        {"axes": {"truth_scale": range(10**30)}},
+        pytest.param({"axes": {"truth_scale": range(10**30)}}, marks=pytest.mark.thorough),  # five seconds
         {"axes": {"truth_scale": {"linspace": [0, 1], "num": 10**12}}},
         {"axes": {name: range(1, 1000) for name in ("truth_scale", "noise_scale", "learning_rate")}},
         {"zips": {"a": {"truth_scale": range(10**5)}}, "axes": {"noise_scale": range(11)}},

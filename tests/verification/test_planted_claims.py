@@ -1,7 +1,7 @@
 """Planted claims, at fewer claims a condition: catches an engine that errs more often than it says, and a blind test.
 
-Seeds are fixed. With 200 claims a condition, or 60 where one takes long, and powers held to 20 points, a right engine
-fails with a probability below 1e-6. Each planted defect is one that a change could bring in, and makes the count
+Seeds are fixed. With 100 claims a condition, or 30 where one takes long, and powers held to 25 points, a right engine
+fails with a probability below 1e-5. Each planted defect is one that a change could bring in, and makes the count
 fail. Searches of planted regions: catches a search that misses a flip, or finds one where there is none.
 """
 
@@ -31,7 +31,7 @@ def chosen(kind, *conditions, num_components=1, law="normal", side=None, error=p
 
 # Kinds that take ten times as long as a mean, and the one condition that is judged of each, by as few claims.
 SLOW = {"rate": "edge", "limit_rate": "false by 1"}
-FEW = 60
+MANY, FEW = 100, 30
 
 
 def is_quick(planted):
@@ -39,8 +39,8 @@ def is_quick(planted):
     return planted.law == "normal" and (planted.kind not in SLOW or is_chosen)
 
 
-def outcome_of(*conditions, most_claims=200):
-    return planted_counts.count_decisions(conditions, seed=4, most_claims=most_claims, tolerance=0.2)
+def outcome_of(*conditions, most_claims=200, tolerance=0.2):
+    return planted_counts.count_decisions(conditions, seed=4, most_claims=most_claims, tolerance=tolerance)
 
 
 MAIN = [
@@ -54,8 +54,8 @@ MAIN = [
 def reduced():
     """The whole, but for conditions that take long or are like others."""
     quick = [each for each in MAIN if is_quick(each)]
-    many = outcome_of(*(each for each in quick if each.kind not in SLOW))
-    few = outcome_of(*(each for each in quick if each.kind in SLOW), most_claims=FEW)
+    many = outcome_of(*(each for each in quick if each.kind not in SLOW), most_claims=MANY, tolerance=0.25)
+    few = outcome_of(*(each for each in quick if each.kind in SLOW), most_claims=FEW, tolerance=0.25)
     return dataclasses.replace(many, rows=many.rows + few.rows)
 
 
@@ -75,7 +75,7 @@ def test_the_engine_passes_under_other_laws_and_in_what_takes_long():
 def test_the_engine_passes(reduced):
     assert reduced.passed, [row for row in reduced.rows if not row.is_ok]
     assert {row.kind for row in reduced.rows} == set(KINDS)
-    assert all(row.num_claims >= (FEW if row.kind in SLOW else 200) for row in reduced.rows)
+    assert all(row.num_claims >= (FEW if row.kind in SLOW else MANY) for row in reduced.rows)
     assert {row.measure for row in reduced.rows} == {"size", "power"}
 
 
@@ -160,7 +160,14 @@ def defects():
     yield "a bet won too soon", judgement, "betting_intervals", late, small("in [0, 1]: uniform"), 200
 
 
-@pytest.mark.parametrize("defect", defects(), ids=lambda defect: defect[0].replace(" ", "-"))
+LONG = {"every look spends all", "critical value too small", "components as if alone", "bending ignored"}
+DEFECTS = [
+    pytest.param(defect, id=defect[0].replace(" ", "-"), marks=[pytest.mark.thorough] if defect[0] in LONG else [])
+    for defect in defects()
+]
+
+
+@pytest.mark.parametrize("defect", DEFECTS)
 def test_a_planted_defect_is_found(defect, monkeypatch):
     _, module, name, replacement, conditions, most_claims = defect
     monkeypatch.setattr(module, name, replacement)
@@ -192,6 +199,7 @@ def test_a_predicted_power_is_that_of_the_t_test():
     assert planted_counts.expected_shares(condition).refuted == pytest.approx(1, abs=1 - power + 0.005)
 
 
+@pytest.mark.thorough
 def test_what_has_to_be_found_is_found_and_nothing_else():
     rows = {row.region: row for row in planted_regions.search_planted(1, seed=40)}
     assert all(row.is_ok for row in rows.values())

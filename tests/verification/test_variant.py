@@ -191,6 +191,7 @@ def test_a_competitor_stays_as_recorded(no_work):
     assert request.error > 0.01
 
 
+@pytest.mark.thorough
 def test_its_command_repeats_a_verdict(own, tmp_path, capsys):
     (verdict,) = mt.verify("continual.lemma-4", **QUICK, system=f"{own}:worse")
     words = shlex.split(verdict.command)
