@@ -88,11 +88,7 @@ def test_help_is_of_the_function(capsys):
 
 
 @pytest.mark.parametrize(
-    ("words", "error"),
-    [
-        (("--rounds", "2.5"), InvalidValueError),
-        (("--sizes", "2,x"), InvalidValueError),
-    ],
+    ("words", "error"), [(("--rounds", "2.5"), InvalidValueError), (("--sizes", "2,x"), InvalidValueError)]
 )
 def test_a_mistake_is_told(words, error):
     with pytest.raises(error, match=words[0]):

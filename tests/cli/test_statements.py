@@ -174,8 +174,7 @@ def run_of(status: Status) -> str:
 
 
 @pytest.mark.parametrize(
-    ("status", "words"),
-    [(Status.SUPPORTED, "TRUE"), (Status.INCONCLUSIVE, "UNDECIDED"), (Status.ERROR, "NOT RUN")],
+    ("status", "words"), [(Status.SUPPORTED, "TRUE"), (Status.INCONCLUSIVE, "UNDECIDED"), (Status.ERROR, "NOT RUN")]
 )
 def test_a_statement_of_one_s_own_stands_as_its_run_found(ran, tmp_path, monkeypatch, status, words):
     monkeypatch.chdir(tmp_path)

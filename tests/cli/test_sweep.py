@@ -85,8 +85,7 @@ def test_json_is_one_document(ran, finished):
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
-    [("rounds = 20", "grid.toml, rounds"), ("num_experts = [2, 3]", "grid.toml, axes.num_experts")],
+    ("change", "said"), [("rounds = 20", "grid.toml, rounds"), ("num_experts = [2, 3]", "grid.toml, axes.num_experts")]
 )
 def test_mistakes_are_one_line_with_the_place(refused, specification, change, said):
     name = change.partition(" ")[0]

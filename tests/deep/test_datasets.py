@@ -265,11 +265,7 @@ LISTED = "val/val_annotations.txt"
 @pytest.mark.parametrize(
     ("where", "change", "said"),  # no change: files are removed, or a folder is made
     [
-        (
-            PICTURE,
-            lambda data: data[:-50],
-            "n01443537_4.JPEG is damaged: it cannot be decoded (",
-        ),
+        (PICTURE, lambda data: data[:-50], "n01443537_4.JPEG is damaged: it cannot be decoded ("),
         (
             PICTURE,
             lambda data: files.jpeg(9, side=63),

@@ -231,11 +231,7 @@ def test_labels(undisturbed):
 
 
 def test_requests_are_refused_before_anything_runs(tmp_path):
-    for changes, named in (
-        ({"replicates": 0}, "replicates=0"),
-        ({"every": 0}, "every=0"),
-        ({"seed": -1}, "seed=-1"),
-    ):
+    for changes, named in (({"replicates": 0}, "replicates=0"), ({"every": 0}, "every=0"), ({"seed": -1}, "seed=-1")):
         with pytest.raises(InvalidValueError, match=named):
             plan_of(**changes)
     for settings, named in (

@@ -17,11 +17,7 @@ from matplotlib.figure import Figure
 
 import moe_theory as mt
 from moe_theory import continual, plot
-from moe_theory.core.errors import (
-    InvalidValueError,
-    OutputError,
-    UnknownNameError,
-)
+from moe_theory.core.errors import InvalidValueError, OutputError, UnknownNameError
 from moe_theory.plot import drives, style
 from moe_theory.report import plots
 from moe_theory.verification.catalog import all_figure_titles

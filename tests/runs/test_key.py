@@ -142,10 +142,7 @@ def reported(tmp_path_factory):
     folder = tmp_path_factory.mktemp("copy")
     shutil.copytree(PACKAGE, folder / "moe_theory", ignore=shutil.ignore_patterns("__pycache__"))
     roots = os.pathsep.join([str(folder), str(Path(__file__).parents[2])])
-    environment = os.environ | {
-        "PYTHONPATH": roots,
-        "PYTHONDONTWRITEBYTECODE": "1",
-    }
+    environment = os.environ | {"PYTHONPATH": roots, "PYTHONDONTWRITEBYTECODE": "1"}
     child = subprocess.run(
         [sys.executable, "-c", CHILD, str(folder)], env=environment, capture_output=True, text=True, cwd=folder
     )

@@ -303,12 +303,7 @@ class Client:
 
 
 @pytest.mark.parametrize(
-    ("executor", "way_out"),
-    [
-        ("tcp://host:8786", "dask="),
-        (Client(), "dask="),
-        (queue.Queue(), "ProcessPoolExecutor"),
-    ],
+    ("executor", "way_out"), [("tcp://host:8786", "dask="), (Client(), "dask="), (queue.Queue(), "ProcessPoolExecutor")]
 )
 def test_what_is_no_executor_is_refused_at_once(executor, way_out, tmp_path):
     with pytest.raises(InvalidValueError, match=f"executor={type(executor).__name__} .*{way_out}"):

@@ -139,11 +139,7 @@ ERRORS = [
     ("[axes]\nnoise_scale = {logspace = [0, 1], num = 3}", "axes.noise_scale.logspace", "greater than 0"),
     ("[axes]\nterminate = {linspace = [0, 1], num = 2}", "axes.terminate", "should be a valid boolean"),
     ("[axes]\nnoise_scale = [1]\n[params]\nnoise_scale = 1", "axes.noise_scale", "twice, here and in params"),
-    (
-        "reading = 'weak-signal'\n[axes]\nreading = ['weak-signal']",
-        "axes.reading",
-        "twice, here and in the top level",
-    ),
+    ("reading = 'weak-signal'\n[axes]\nreading = ['weak-signal']", "axes.reading", "twice, here and in the top level"),
     ("[params]\nreading = 'weak-signal'", "params.reading", "Move it to the top level"),
     ("[params]\nnum_experts = 1e60", "params.num_experts", "1 to 2147483647 in size"),
     ("[params]\nlearning_rate = 1e-60", "params.learning_rate", "float32"),

@@ -372,10 +372,7 @@ def test_a_map_of_a_choice_is_of_its_labels(declare):
     exploration.picture(found).draw(figure)
     assert [tick.get_text() for tick in figure.axes[0].get_xticklabels()] == ["slow", "plain"]
     line = explore("planted.small", "law=plain,slow", progress=quiet)
-    assert line.summary() == [
-        "SUPPORTED at 1 of 2 points: law = plain",
-        "REFUTED at 1 of 2 points: law = slow",
-    ]
+    assert line.summary() == ["SUPPORTED at 1 of 2 points: law = plain", "REFUTED at 1 of 2 points: law = slow"]
     assert b"slow" in exploration.picture(line).rendered()
 
 

@@ -262,10 +262,7 @@ def test_the_command_of_an_identity_cut_short_asks_for_all_its_replicates(ran, m
     clock = itertools.count(0, 2)
     monkeypatch.setattr(session.time, "monotonic", lambda: float(next(clock)))
     holds = dataclasses.replace(
-        TRUE,
-        id="test.holds",
-        criterion=Identity(margin=0.1),
-        observe=lambda runs: 0 * NOISE[runs["M=1"].replicates],
+        TRUE, id="test.holds", criterion=Identity(margin=0.1), observe=lambda runs: 0 * NOISE[runs["M=1"].replicates]
     )
     (verdict,) = session.carry_out(request_for(holds, budget=12.0)).verdicts
     assert (verdict.status, verdict.stopped) == (Status.INCONCLUSIVE, Stop.BUDGET)

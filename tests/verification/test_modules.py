@@ -120,10 +120,7 @@ def test_a_paper_of_ones_own_brings_its_readings(tmp_path):
         (OWN.replace("where=", "were="), r"statement moves: were: Extra inputs are not permitted"),
         (OWN.replace("charitable", "generous"), "role='generous' must be one of charitable, literal"),
         (OWN.replace("M = 5", "M = 6"), r"unknown cell 'M = 6'\. Did you mean 'M = 5'\? Known: M = 1, M = 5\."),
-        (
-            OWN.replace('paper="continual", ', ""),
-            r"DeclarationError: statement 'moves': name its paper, as paper=",
-        ),
+        (OWN.replace('paper="continual", ', ""), r"DeclarationError: statement 'moves': name its paper, as paper="),
         (OWN.replace('"moves", paper="continual"', '"lemma-4", paper="edge"'), "lemma-4 of edge is declared already"),
     ],
 )

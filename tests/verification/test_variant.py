@@ -11,12 +11,7 @@ import pytest
 import moe_theory as mt
 from moe_theory import cli, continual, edge
 from moe_theory.continual import interventions
-from moe_theory.core.errors import (
-    DamagedError,
-    DeclarationError,
-    InvalidValueError,
-    UnknownNameError,
-)
+from moe_theory.core.errors import DamagedError, DeclarationError, InvalidValueError, UnknownNameError
 from moe_theory.core.parts import rebuilt
 from moe_theory.core.system import fields
 from moe_theory.report import comparison, pages, record
