@@ -10,6 +10,7 @@ import sys
 
 import numpy as np
 import pytest
+from refusals import refusal
 
 from moe_theory.core.errors import MoeTheoryError
 from moe_theory.deep import datasets
@@ -48,8 +49,7 @@ def test_pickles_of_cifar_are_not_loaded(name, payload, tmp_path):
     for file in (*files.CIFAR10_FILES, "train", "test", "meta", "batches.meta"):  # of the Python version
         (folder / file).write_bytes(data)
     for read in (load_first, lambda place: datasets.load(name, place)):
-        with pytest.raises(MoeTheoryError, match=r"no data set in|\.bin"):
-            read(folder)
+        refusal(MoeTheoryError, read, folder)
     assert not sentinel.exists()
 
 
@@ -61,8 +61,7 @@ def test_objects_in_an_archive_are_not_loaded(array, payload, tmp_path):
     (tmp_path / "held").mkdir()
     np.savez(tmp_path / "held" / "mine.npz", **arrays)
     sentinel.unlink(missing_ok=True)
-    with pytest.raises(MoeTheoryError, match="cannot be read as arrays"):
-        load_first(tmp_path / "held")
+    refusal(MoeTheoryError, load_first, tmp_path / "held")
     assert not sentinel.exists()
 
 

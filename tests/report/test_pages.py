@@ -12,6 +12,7 @@ import re
 import pytest
 import samples
 from markdown_it import MarkdownIt
+from refusals import refusal
 from samples import Page
 
 from moe_theory import cli
@@ -291,8 +292,8 @@ def test_a_verdict_for_several_readings_belongs_to_each_and_counts_once(report, 
     rest, later = sorted(pages.read_reports([one, two]).verdicts, key=lambda verdict: verdict.reading)
     assert (rest.reading, rest.also, rest.command) == ("sibling", [], "verify --reading sibling --seed 0")
     assert (later.reading, later.reason) == ("unit-signal", "later")
-    with pytest.raises(DamagedError, match="two verdicts under 'sibling'"):
-        pages.read_reports([folder_of(tmp_path / "3", report, both, samples.verdict(reading="sibling"))])
+    twice = folder_of(tmp_path / "3", report, both, samples.verdict(reading="sibling"))
+    refusal(DamagedError, pages.read_reports, [twice])
 
 
 def test_a_made_report_is_not_merged_again(report, tmp_path):
@@ -397,18 +398,16 @@ def test_what_cannot_be_merged_is_refused(report, tmp_path):
     one = folder_of(tmp_path / "1", report, samples.verdict())
     for change in ({"seed": 1}, {"is_x64": True}):
         two = folder_of(tmp_path / "2", report, samples.verdict(), **change)
-        with pytest.raises(DamagedError, match="no known error"):
-            pages.read_reports([one, two])
-    with pytest.raises(DamagedError, match="does not exist"):
-        pages.read_reports([tmp_path / "none"])
+        refusal(DamagedError, pages.read_reports, [one, two])
+    refusal(DamagedError, pages.read_reports, [tmp_path / "none"])
     ragged = dataclasses.replace(samples.verdict().curve, low=[0.0])
-    with pytest.raises(DamagedError, match="different lengths"):
-        pages.read_reports([folder_of(tmp_path / "3", report, samples.verdict(curve=ragged))])
-    for name in ("claim", "replaced_by"):
-        with pytest.raises(DamagedError, match=rf"verdicts\[0\]\.{name}='../../../x/own' must be of lower-case"):
-            pages.read_reports([folder_of(tmp_path / "5", report, samples.verdict(**{name: "../../../x/own"}))])
-    with pytest.raises(DamagedError, match="two verdicts"):
-        pages.read_reports([folder_of(tmp_path / "4", report, samples.verdict(), samples.verdict())])
+    for verdicts in (
+        [samples.verdict(curve=ragged)],
+        [samples.verdict(claim="../../../x/own")],
+        [samples.verdict(replaced_by="../../../x/own")],
+        [samples.verdict(), samples.verdict()],
+    ):
+        refusal(DamagedError, pages.read_reports, [folder_of(tmp_path / "3", report, *verdicts)])
 
 
 def test_command_line(report, tmp_path, capsys):

@@ -14,6 +14,7 @@ import sys
 import time
 
 import pytest
+from refusals import refusal
 from stored import rows
 
 from moe_theory.core.errors import InvalidValueError, WorkersError
@@ -202,16 +203,12 @@ def test_a_port_that_says_nothing_is_one_line():
     assert "\n" not in str(told.value)
 
 
-@pytest.mark.parametrize(
-    "address",
-    ["", "cluster", "local", "local:0", "local:-1", "host:8786", "tcp://", "tcp://host", "http://host:80", object()],
-)
-def test_a_malformed_address_is_refused_at_once(address):
-    with pytest.raises(InvalidValueError, match=r"^dask="):
-        dask_pool(address)
+def test_a_malformed_address_is_refused_at_once():
+    words = ("", "cluster", "local", "local:0", "local:-1", "host:8786", "tcp://", "tcp://host", "http://host:80")
+    for address in (*words, object()):
+        assert refusal(InvalidValueError, dask_pool, address).argument == "dask"
 
 
 def test_without_dask_the_way_out_is_named(monkeypatch):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(InvalidValueError, match=r"pip install 'moe-theory\[dask\]'"):
-        dask_pool("local:2")
+    assert "pip install 'moe-theory[dask]'" in str(refusal(InvalidValueError, dask_pool, "local:2"))

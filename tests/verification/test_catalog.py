@@ -61,7 +61,12 @@ def test_an_edited_paper_is_imported():
 
 @pytest.mark.parametrize(
     "words",
-    [["why", "continual.lemma-8"], ["statements"], ["why", "continual.lemma-88"], ["statements", "edge", "--json"]],
+    [
+        ["why", "continual.lemma-8"],
+        pytest.param(["why", "continual.lemma-88"], marks=pytest.mark.thorough),
+        pytest.param(["statements"], marks=pytest.mark.thorough),
+        ["statements", "edge", "--json"],
+    ],
     ids=" ".join,
 )
 def test_what_prints_text_imports_nothing_slow(words, tmp_path):
@@ -86,12 +91,6 @@ def test_texts_and_an_index_that_differ_are_an_error(change, names):
     change(index)
     with pytest.raises(DeclarationError, match=names):
         catalog._read("edge", index)
-
-
-def test_an_index_that_lacks_a_part_is_none(tmp_path, monkeypatch):
-    (tmp_path / catalog.NAME).write_text(json.dumps({"schema": catalog.SCHEMA, "digest": "a"}))
-    monkeypatch.setattr(catalog, "paper_folder", lambda paper: tmp_path)
-    assert catalog._index_of("edge", "a") is None
 
 
 STATEMENT = """

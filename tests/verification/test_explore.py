@@ -4,11 +4,11 @@ import dataclasses
 import inspect
 import itertools
 import json
-import re
 import shlex
 
 import numpy as np
 import pytest
+from refusals import refusal
 
 from moe_theory import verify
 from moe_theory.cli import verify as command
@@ -73,31 +73,24 @@ def test_an_axis_is_read(text, values, is_log):
         (["scale=0..2000"], ["scale=1500.0 must be at most 1000"]),
     ],
 )
-def test_an_axis_that_means_nothing_is_refused_before_anything_runs(over, parts, monkeypatch):
-    monkeypatch.setattr(engine, "run", lambda *arguments, **options: pytest.fail("ran"))
-    with pytest.raises(MoeTheoryError) as refusal:
-        explore(ID, over)
-    assert len(str(refusal.value).splitlines()) == 1
-    for part in parts:
-        assert part in str(refusal.value)
+def test_an_axis_that_means_nothing_is_refused_before_anything_runs(over, parts):
+    refused = str(refusal(MoeTheoryError, plan_search, ID, over))
+    assert [part for part in parts if part not in refused] == []
 
 
-@pytest.mark.parametrize(
-    ("changes", "error", "part"),
-    [
-        ({"points": 1}, InvalidValueError, "points=1"),
-        ({"points": 200, "over": SQUARE}, InvalidValueError, "40000 points"),
-        ({"replicates": 3}, InvalidValueError, "replicates=3"),
-        ({"error": 1.0}, InvalidValueError, "error=1"),
-        ({"reading": "plian"}, UnknownNameError, "Did you mean 'plain'"),
-        ({"reading": "all"}, UnknownNameError, "unknown reading 'all'"),
-        ({"pattern": "planted.regoin"}, UnknownNameError, "Did you mean 'planted.region'"),
-        ({"pattern": "continual.lemma-3*"}, InvalidValueError, "continual.lemma-3, continual.lemma-3.contraction"),
-    ],
-)
-def test_a_search_that_cannot_be_made_is_refused(changes, error, part):
-    with pytest.raises(error, match=re.escape(part)):
-        plan_search(**{"pattern": ID, "over": "scale=0..4", **changes})
+def test_a_search_that_cannot_be_made_is_refused():
+    for changes, error, argument in (
+        ({"points": 1}, InvalidValueError, "points"),
+        ({"points": 200, "over": SQUARE}, InvalidValueError, ""),
+        ({"replicates": 3}, InvalidValueError, "replicates"),
+        ({"error": 1.0}, InvalidValueError, "error"),
+        ({"reading": "plian"}, UnknownNameError, "reading"),
+        ({"reading": "all"}, UnknownNameError, "reading"),
+        ({"pattern": "planted.regoin"}, UnknownNameError, "claim"),
+        ({"pattern": "continual.lemma-3*"}, InvalidValueError, ""),
+    ):
+        refused = refusal(error, plan_search, **{"pattern": ID, "over": "scale=0..4", **changes})
+        assert refused.argument == argument, changes
 
 
 def statuses(found) -> dict:
@@ -152,8 +145,7 @@ def test_listed_values_are_all_there_are_and_whole_numbers_stay_whole():
 
 
 def test_settings_reach_the_cells_but_not_over_their_own():
-    with pytest.raises(InvalidValueError, match="fixed cannot be set"):
-        verify(ID, readings="plain", settings={"fixed": 2})
+    refusal(InvalidValueError, verify, ID, readings="plain", settings={"fixed": 2})
     (near,) = verify(ID, readings="plain", settings={"scale": "2.5"})
     assert near.status is Status.SUPPORTED
     assert near.observed == pytest.approx(2.5, abs=0.05)

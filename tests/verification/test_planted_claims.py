@@ -2,10 +2,11 @@
 
 Seeds are fixed. With 100 claims a condition, or 30 where one takes long, and powers held to 25 points, a right engine
 fails with a probability below 1e-5. Each planted defect is one that a change could bring in, and makes the count
-fail. Searches of planted regions: catches a search that misses a flip, or finds one where there is none.
+fail.
 """
 
 import dataclasses
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from scipy import stats
 
 from moe_theory.verification import KINDS, criteria, interim, intervals, judgement
 
-from . import planted_counts, planted_regions
+from . import planted_counts
 from .planted import EXPERIMENT, REPLICATES
 
 CONDITIONS = list(planted_counts.planted_conditions())
@@ -100,79 +101,66 @@ def test_claims_of_a_seed_are_the_same():
     assert planted_counts.count_decisions(claims, seed=2, most_claims=60).rows != both.rows
 
 
-def defects():
-    """Name, what it replaces, by what, and the conditions that it shows in, of so many claims each at most."""
-    scheme, exact = judgement.scheme_for, judgement.clopper_pearson
-    slopes = judgement.judge_slopes
-
-    def shrunk(samples, error):
-        made = scheme(samples, error)
-        return made._replace(critical=0.5 * made.critical)
-
-    def wald(successes, count, error):
-        share = np.asarray(successes) / count
-        reach = stats.norm.isf(error / 2) * np.sqrt(share * (1 - share) / count)
-        return share - reach, share + reach
-
-    def alone(samples, error):
-        return float(stats.t.isf(error / 2, len(samples) - 1))
-
-    def small(law):
-        return [each for each in chosen("upper_bound", "edge", law=law) if each.replicates == REPLICATES]
-
-    bet, edge = judgement.betting_intervals, chosen("upper_bound", "edge")
-    several = chosen("upper_bound", "false by 1", num_components=8)
-    events = chosen("probability", "true", num_components=4, side="at_least")
-    yield "every look spends all", interim, "alpha_spent", lambda error, number: error, edge, 1000
-    yield "critical value too small", judgement, "scheme_for", shrunk, edge, 400
-    yield "components as if alone", intervals, "_largest_t", alone, several, 200
-    yield "Wald's interval", judgement, "clopper_pearson", wald, chosen("probability", "edge", side="at_most"), 800
-    yield (
-        "events as if alone",
-        judgement,
-        "clopper_pearson",
-        lambda successes, count, error: exact(successes, count, error * len(successes)),
-        events,
-        200,
-    )
-    yield "discrepancy at half the power", judgement, "POWER", 0.5, chosen("lower_bound", planted_counts.SMALLEST), 200
-    yield (
-        "bending ignored",
-        criteria.LimitRate,
-        "_judge",
-        staticmethod(slopes),
-        chosen("limit_rate", "bends to true", side="at_most"),
-        60,
-    )
-    yield (
-        "a slow fall for none",
-        judgement,
-        "SLOWEST_FALL",
-        0.2,
-        chosen("limit_probability", "falls slowly", side="at_least"),
-        200,
-    )
-    trusted = lambda samples, critical: (np.zeros(samples.shape[1]), [""] * samples.shape[1])  # noqa: E731
-    for law in ("Pareto 2.1", "1 in 100", "zero but 1 in 20"):
-        yield f"t always trusted, {law}", intervals, "_trust_in_t", trusted, small(law), 200
-    yield "copies taken for replicates", interim, "is_dependent", lambda column: False, small("64 share a part"), 100
-    late = lambda samples, low, high, error: bet(samples, low, high, 200 * error)  # noqa: E731
-    yield "a bet won too soon", judgement, "betting_intervals", late, small("in [0, 1]: uniform"), 200
+def shrunk_scheme(samples, error):
+    made = intervals.scheme_for(samples, error)
+    return made._replace(critical=0.5 * made.critical)
 
 
-LONG = {"every look spends all", "critical value too small", "components as if alone", "bending ignored"}
-DEFECTS = [
-    pytest.param(defect, id=defect[0].replace(" ", "-"), marks=[pytest.mark.thorough] if defect[0] in LONG else [])
-    for defect in defects()
-]
+def wald(successes, count, error):
+    share = np.asarray(successes) / count
+    reach = stats.norm.isf(error / 2) * np.sqrt(share * (1 - share) / count)
+    return share - reach, share + reach
 
 
-@pytest.mark.parametrize("defect", DEFECTS)
-def test_a_planted_defect_is_found(defect, monkeypatch):
-    _, module, name, replacement, conditions, most_claims = defect
-    monkeypatch.setattr(module, name, replacement)
+def alone(samples, error):
+    return float(stats.t.isf(error / 2, len(samples) - 1))
+
+
+def trusted(samples, critical):
+    return np.zeros(samples.shape[1]), [""] * samples.shape[1]
+
+
+def won_too_soon(samples, low, high, error):
+    return intervals.betting_intervals(samples, low, high, 200 * error)
+
+
+def small(law):
+    return [each for each in chosen("upper_bound", "edge", law=law) if each.replicates == REPLICATES]
+
+
+EDGE = chosen("upper_bound", "edge")
+SEVERAL = chosen("upper_bound", "false by 1", num_components=8)
+SMALLEST = chosen("lower_bound", planted_counts.SMALLEST)
+SLOW_FALL = chosen("limit_probability", "falls slowly", side="at_least")
+BENT = chosen("limit_rate", "bends to true", side="at_most")
+SHARES = chosen("probability", "edge", side="at_most")
+# What it replaces, by what, the conditions that it shows in, and of how many claims each at most.
+DEFECTS = {
+    "discrepancy at half the power": (judgement, "POWER", 0.5, SMALLEST, 200),
+    "a slow fall for none": (judgement, "SLOWEST_FALL", 0.2, SLOW_FALL, 200),
+    "t always trusted": (intervals, "_trust_in_t", trusted, small("1 in 100"), 200),
+    "copies taken for replicates": (interim, "is_dependent", lambda column: False, small("64 share a part"), 100),
+    "a bet won too soon": (judgement, "betting_intervals", won_too_soon, small("in [0, 1]: uniform"), 200),
+    "Wald's interval": (judgement, "clopper_pearson", wald, SHARES, 800),
+}
+LONG_DEFECTS = {
+    "every look spends all": (interim, "alpha_spent", lambda error, number: error, EDGE, 1000),
+    "critical value too small": (judgement, "scheme_for", shrunk_scheme, EDGE, 400),
+    "components as if alone": (intervals, "_largest_t", alone, SEVERAL, 200),
+    "bending ignored": (criteria.LimitRate, "_judge", staticmethod(judgement.judge_slopes), BENT, 60),
+}
+
+
+@pytest.mark.parametrize(
+    "defect",
+    [*DEFECTS.items(), *(pytest.param(each, marks=pytest.mark.thorough) for each in LONG_DEFECTS.items())],
+    ids=lambda defect: defect[0],
+)
+def test_a_planted_defect_is_found(defect):
+    _, (module, name, replacement, conditions, most_claims) = defect
     assert conditions
-    assert not planted_counts.count_decisions(conditions, seed=4, most_claims=most_claims).passed
+    with mock.patch.object(module, name, replacement):
+        assert not planted_counts.count_decisions(conditions, seed=4, most_claims=most_claims).passed
 
 
 def test_samples_do_not_depend_on_looks_and_have_the_declared_law():
@@ -197,25 +185,3 @@ def test_a_predicted_power_is_that_of_the_t_test():
     critical = stats.t.isf(errors[place] / 2, looks[place] - 1)
     power = stats.nct.sf(critical, looks[place] - 1, 4 * condition.margin * np.sqrt(looks[place]))
     assert planted_counts.expected_shares(condition).refuted == pytest.approx(1, abs=1 - power + 0.005)
-
-
-@pytest.mark.thorough
-def test_what_has_to_be_found_is_found_and_nothing_else():
-    rows = {row.region: row for row in planted_regions.search_planted(1, seed=40)}
-    assert all(row.is_ok for row in rows.values())
-    assert rows["false in a corner"].flipped == rows["true at one point"].flipped == 1
-    assert rows["fading in the limit"].flipped == rows["true everywhere"].flipped == 0
-
-
-@pytest.mark.thorough
-def test_every_region_is_searched_twenty_times():
-    rows = planted_regions.search_planted()
-    assert [row for row in rows if not row.is_ok] == []
-
-
-@pytest.mark.thorough
-def test_a_search_that_takes_its_looks_for_verdicts_is_seen(monkeypatch):
-    monkeypatch.setattr(planted_regions.RegionSearch, "_is_flip", lambda self, verdicts: True)
-    (row,) = [row for row in planted_regions.search_planted(8) if row.region == "at its margin everywhere"]
-    assert row.false > 0
-    assert not row.is_ok
