@@ -116,13 +116,6 @@ def test_options_may_be_repeated():
 ENDS = (EOFError(), click.Abort())  # of a question that standard input does not answer
 
 
-def test_a_question_that_nobody_answers_is_one_line(refused, monkeypatch):
-    """Would catch the traceback, and the empty line before it, that Click makes of the end of standard input."""
-    monkeypatch.setattr(sys, "stdin", io.StringIO())
-    monkeypatch.setattr(cli.command("statements"), "invoke", lambda context: click.confirm("Sure?", prompt_suffix=""))
-    assert "ended, as its input did" in refused("statements", code=1, may_print=True)
-
-
 def test_python_without_docstrings_is_told_so():
     """Would catch `python -OO` that prints help without words."""
     told = "Python leaves them out. Run it without -OO."
@@ -132,20 +125,27 @@ def test_python_without_docstrings_is_told_so():
     assert re.fullmatch(f"moe-theory: .*{told}\n", done.stderr)
 
 
-@pytest.mark.parametrize(
-    ("raised", "code", "said"),
-    [
-        (InvalidValueError("no [such] run"), output.BAD_INPUT, "moe-theory: no [such] run"),
-        (KeyboardInterrupt(), output.INTERRUPTED, "moe-theory: interrupted; unfinished output is not written"),
-        *((end, 1, "moe-theory: ended, as its input did: what it asks for was not answered") for end in ENDS),
-    ],
-)
-def test_an_end_is_one_line(raised, code, said, refused, monkeypatch):
-    def fail(context):
-        raise raised
+@pytest.fixture
+def failing(monkeypatch):
+    """A command that ends with an error."""
 
-    monkeypatch.setattr(cli.command("statements"), "invoke", fail)
-    assert refused("statements", code=code) == said
+    def fail_with(error):
+        def fail(context):
+            raise error
+
+        monkeypatch.setattr(cli.command("statements"), "invoke", fail)
+
+    return fail_with
+
+
+def test_an_end_is_one_line(failing, refused):
+    for raised, code, said in (
+        (InvalidValueError("no [such] run"), output.BAD_INPUT, "no [such] run"),
+        (KeyboardInterrupt(), output.INTERRUPTED, "interrupted; unfinished output is not written"),
+        *((end, 1, "ended, as its input did: what it asks for was not answered") for end in ENDS),
+    ):
+        failing(raised)
+        assert refused("statements", code=code) == f"moe-theory: {said}"
 
 
 @pytest.mark.parametrize(
@@ -224,13 +224,9 @@ def test_what_is_not_seen_is_shown_and_what_is_read_stays():
             assert output.harmless(letter).isascii()
 
 
-def test_a_refusal_is_one_short_line(refused, capsys, monkeypatch):
+def test_a_refusal_is_one_short_line(failing, refused, capsys):
     """Would catch a megabyte that a user's own file raises."""
-
-    def fail(context):
-        raise InvalidValueError("long\n" * 10**6)
-
-    monkeypatch.setattr(cli.command("statements"), "invoke", fail)
+    failing(InvalidValueError("long\n" * 10**6))
     assert len(refused("statements")) < 2 * output.LONGEST_LINE
     with pytest.raises(SystemExit):
         cli.main(["verify", "--seed", "9" * 10**5])

@@ -4,6 +4,7 @@ and a statement that cannot be recorded without its whole paper.
 
 import dataclasses
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from unittest import mock
 
@@ -37,12 +38,14 @@ def folder_of(tmp_path: Path, *verdicts: Verdict, name: str = "run", **about) ->
 
 
 @pytest.fixture(autouse=True)
-def records(tmp_path, monkeypatch) -> Path:
+def records(tmp_path, monkeypatch) -> Iterator[Path]:
     """Where papers have their records, in place of the package. There are none yet."""
     for paper in ("deep", "edge"):
         (tmp_path / "records" / paper).mkdir(parents=True)
     monkeypatch.setattr(recorded, "paper_folder", lambda paper: tmp_path / "records" / paper)
-    return tmp_path / "records"
+    recorded.searches_of.cache_clear()
+    yield tmp_path / "records"
+    recorded.searches_of.cache_clear()
 
 
 @pytest.fixture
@@ -167,6 +170,7 @@ def kept_search(folder: Path, statement: str, settings: int) -> Challenge:
 def test_searches_replace_those_of_the_same_statements_and_the_others_stay(tmp_path, records):
     before = [kept_search(tmp_path / "old", f"edge.lemma-{number}", 50) for number in (6, 7)]
     record.write(*record.of_searches([tmp_path / "old"]))
+    recorded.searches_of.cache_clear()
     own = kept_search(tmp_path / "new", "edge.lemma-7", 90)
     (found,) = record.of_searches([tmp_path / "new"])
     assert found.paper == "edge"

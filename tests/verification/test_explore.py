@@ -164,10 +164,13 @@ def test_the_picture_and_its_document_are_written(over, tmp_path):
     assert read["points"][0]["at"] == {axis.name: axis.values[0] for axis in found.search.axes}
 
 
-def test_a_failing_claim_is_mapped_and_drawn_as_an_error(monkeypatch):
-    broken = dataclasses.replace(CLAIM, observe=lambda runs: 1 / 0)
-    monkeypatch.setitem(claim_module._REGISTERED, ID, broken)
-    found = explore(ID, "scale=0..4")
+def mapped(over, **changes):
+    """The map of the planted claim with these changes."""
+    return carry_out_search(dataclasses.replace(plan_search(ID, over), claim=dataclasses.replace(CLAIM, **changes)))
+
+
+def test_a_failing_claim_is_mapped_and_drawn_as_an_error():
+    found = mapped("scale=0..4", observe=lambda runs: 1 / 0)
     (failure,) = found.failures()
     assert failure.startswith("ERROR: ZeroDivisionError: division by zero (test_explore.py, line ")
     assert found.summary() == ["ERROR at 5 of 5 points: scale = 0, 1, 2, 3, 4"]
@@ -176,7 +179,7 @@ def test_a_failing_claim_is_mapped_and_drawn_as_an_error(monkeypatch):
 
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("over", ["scale=0,100", "scale=90,100"], ids=["in part", "everywhere"])
-def test_numbers_that_overflow_are_left_undecided_and_the_map_is_drawn(over, monkeypatch):
+def test_numbers_that_overflow_are_left_undecided_and_the_map_is_drawn(over):
     """Would catch a map that is lost because an interval at one of its points is infinite."""
 
     def enormous(runs):
@@ -184,15 +187,13 @@ def test_numbers_that_overflow_are_left_undecided_and_the_map_is_drawn(over, mon
         spread = np.exp(7.0 * runs["only"].params.scale) * np.linspace(-1, 1, len(values))
         return np.stack([values + spread, values + 0.7 * np.roll(spread, 9), 0 * values], axis=1)
 
-    monkeypatch.setitem(claim_module._REGISTERED, ID, dataclasses.replace(CLAIM, observe=enormous))
-    found = explore(ID, over)
+    found = mapped(over, observe=enormous)
     assert found.points[-1].verdict.status is Status.INCONCLUSIVE
     assert pictures.picture(found).rendered()
 
 
 def test_cells_that_keep_their_own_value_are_named():
     cells = {"only": {}, "still": {"scale": 1.0}}
-    shared = dataclasses.replace(CLAIM, experiment=dataclasses.replace(CLAIM.experiment, cells=cells))
-    found = carry_out_search(dataclasses.replace(plan_search(ID, "scale=0..4"), claim=shared))
+    found = mapped("scale=0..4", experiment=dataclasses.replace(CLAIM.experiment, cells=cells))
     assert found.search.kept == {"scale": ["still"]}
     assert "Cells that set scale themselves keep their value: still." in pictures.caption(found)
