@@ -271,6 +271,7 @@ def test_an_output_that_nobody_reads_ends_it_quietly(command, reads):
     assert process.returncode == 141 or (reads and process.returncode == 0)
 
 
+@pytest.mark.thorough
 def test_a_terminal_that_knows_fewer_letters_gets_escapes():
     """Would catch a traceback at an ellipsis or a plus-minus sign, where the locale is C or standard output closed."""
     code = "import sys; from moe_theory.cli import main; main(['why', 'generalization.theorem-1'])"
@@ -338,6 +339,7 @@ def test_a_relative_cache_folder_is_ignored(printed, monkeypatch):
     assert "XDG_CACHE_HOME" not in os.environ
 
 
+@pytest.mark.thorough
 def test_a_platform_without_devices_is_one_line():
     command = [sys.executable, "-m", "moe_theory", "verify", "continual.lemma-4"]
     ended = subprocess.run(command, env=os.environ | {"JAX_PLATFORMS": "cuda"}, capture_output=True, text=True)

@@ -46,6 +46,7 @@ def test_slots_are_shown_and_written(tmp_path, ran):
     assert ElementTree.parse(tmp_path / "out" / "merge.svg").getroot().tag.endswith("svg")
 
 
+@pytest.mark.thorough
 def test_json_says_the_same(tmp_path, ran):
     few = ("--slots", 3, "--slot-size", 8, "--policy", "average", "--out", tmp_path / "out")
     document = json.loads(ran("merge", *few, "--json").out)
@@ -54,6 +55,7 @@ def test_json_says_the_same(tmp_path, ran):
     assert document["equal_weights"] == pytest.approx(document["mean_reward"])  # what `average` is
 
 
+@pytest.mark.thorough
 def test_every_policy_serves_the_same_slots(tmp_path, ran):
     few = ("--slots", 3, "--slot-size", 8, "--policy", "all", "--out", tmp_path / "out")
     document = json.loads(ran("merge", *few, "--json").out)

@@ -146,6 +146,7 @@ def test_a_card_says_why_a_statement_is_undecided_and_when_a_false_one_is_true()
         assert cards.condition(known) != "True after a small correction.", known.statement.name
 
 
+@pytest.mark.thorough
 def test_an_older_page_does_not_stay_beside_new_verdicts(ran, inside):
     claim = ("verify", "continual.lemma-4", "--reading", "unit-signal", "--replicates", "64")
     ran(*claim, "--out", LAST_RUN)

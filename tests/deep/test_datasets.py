@@ -112,6 +112,7 @@ def test_a_small_experiment_on_clothes():
         assert np.all(run.records.accuracy[-1] > 0.55)
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(not FASHION.is_dir(), reason="needs Debian's package dataset-fashion-mnist")
 def test_fashion_mnist_is_as_published():
     data = load("fashion-mnist", FASHION)

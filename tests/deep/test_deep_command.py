@@ -33,6 +33,7 @@ def tiny(monkeypatch):
     monkeypatch.setitem(presets.PRESETS, NAME, dataclasses.replace(presets.preset(NAME), dims=dims))
 
 
+@pytest.mark.thorough
 def test_a_preset_is_run_shown_written_and_resumed(tiny, tmp_path, ran):
     out = tmp_path / "out"
     options = (NAME, "--replicates", 2, "--out", out)

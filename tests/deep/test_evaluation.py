@@ -106,6 +106,7 @@ def judged():
     )
 
 
+@pytest.mark.thorough
 def test_one_expert_is_the_one_that_served_and_the_routed_one(judged):
     """The two settings are of the same images, so that they differ by the expert alone; four experts differ."""
     made = judged.to_xarray()

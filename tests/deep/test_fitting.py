@@ -96,6 +96,7 @@ def test_many_seeds_are_looked_at_in_halves():
     assert plan_of(replicates=40).looks == (40,)
 
 
+@pytest.mark.thorough
 def test_a_run_whose_experts_diverge_stops():
     plan = plan_of(settings={"expert_rate": 1e30, "final_rate": 1e30})
     with pytest.raises(InvalidValueError, match=r"seed \d: experts diverge in round \d+, at expert_rate=1e\+30"):

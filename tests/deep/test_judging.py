@@ -35,6 +35,7 @@ def bumps():
     return datasets.from_arrays("bumps", features[:80], labels[:80], features[80:], labels[80:])
 
 
+@pytest.mark.thorough
 def test_networks_are_judged_on_data_of_one_s_own(bumps, tmp_path):
     options = dict(TINY, classes=(0, 1, 2), replicates=2, folder=tmp_path, settings={"gate_scale": 5})
     plan = deep.plan("continual-mnist-small", bumps, **options)

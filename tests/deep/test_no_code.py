@@ -126,6 +126,7 @@ def run_without_it(commands, folder):
     return json.loads(done.stdout)
 
 
+@pytest.mark.thorough
 def test_lists_leave_it_out_where_it_is_not_installed(tmp_path):
     said = run_without_it(LISTS, tmp_path)
     listed = re.findall(r"^  (\w+) ", said["--help"], re.MULTILINE)

@@ -144,6 +144,7 @@ def test_a_network_of_a_module_is_imported(registered, tmp_path, monkeypatch):
         refusal(InvalidValueError, own.network_named, name)
 
 
+@pytest.mark.thorough
 def test_what_the_gate_reads_of_the_images_and_a_locality_loss_with_its_memory_are_taken():
     state, info = run_of(embed=lambda images: images[:, 0, 0, :2].mean(axis=0), locality=baseline.last_move)
     assert state.gates.shape == (2, 2)

@@ -12,7 +12,7 @@ import xarray as xr
 from refusals import refusal
 
 from moe_theory.core import engine
-from moe_theory.core.errors import InvalidValueError, OutputError
+from moe_theory.core.errors import InvalidValueError
 from moe_theory.core.random import replicate_keys, root_key
 from moe_theory.core.system import simulate
 from moe_theory.deep import datasets, reading, runs
@@ -176,6 +176,7 @@ def test_a_folder_of_version_0_1_is_refused_in_one_line(tmp_path):
     assert "written by version 0.1" in str(refusal(InvalidValueError, plan_of, tmp_path / "runs"))
 
 
+@pytest.mark.thorough
 def test_the_rounds_are_those_of_the_system(undisturbed):
     """In one go from the system's own start, which parts, threads and files do not enter."""
     params = plan_of().params()["M = 4"]
@@ -215,12 +216,10 @@ def test_labels(undisturbed):
     assert made.attrs["data"] == "digits"
 
 
-def test_requests_are_refused_before_anything_runs(tmp_path):
+def test_requests_are_refused_before_anything_runs():
     for changes in ({"replicates": 0}, {"every": 0}, {"seed": -1}):
         assert refusal(InvalidValueError, plan_of, **changes).argument in changes
     for settings in ({"num_experts": 2}, {"num_rounds": 2}, {"policy": 1}, {"nu": 1}):
         refusal(InvalidValueError, plan_of, settings=settings)
     for value in ("wide", -1):
         assert refusal(InvalidValueError, plan_of, settings={"gate_scale": value}).argument == "gate_scale"
-    (tmp_path / "file").write_text("")
-    refusal(OutputError, runs.run_plan, plan_of(tmp_path / "file"))

@@ -80,6 +80,7 @@ def test_panels_show_what_their_figures_have(measured):
     np.testing.assert_array_equal(shown.printed, rows.printed)
 
 
+@pytest.mark.thorough
 def test_both_orders_go_through_the_first_point(measured):
     shown = measured.sel(panel="merging").dropna("place", subset=["x"])
     np.testing.assert_array_equal(shown.x, [64, 128, 256])

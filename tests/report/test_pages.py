@@ -424,6 +424,7 @@ def test_command_line(report, tmp_path, capsys):
         pages.write_report(with_verdicts(report), tmp_path / "file")
 
 
+@pytest.mark.thorough
 def test_a_paper_s_recorded_verdicts_are_a_page(tmp_path, monkeypatch, capsys):
     """Guards `report --paper`: every statement of the paper, in its order and with the status that is recorded."""
     monkeypatch.chdir(tmp_path)

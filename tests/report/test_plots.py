@@ -62,6 +62,7 @@ def description_of(svg):
     return ElementTree.fromstring(svg).findtext(".//{http://purl.org/dc/elements/1.1/}description")
 
 
+@pytest.mark.thorough
 def test_writes_a_picture_and_its_numbers_the_same_again(shortened, tmp_path):
     """The CSV, read again, holds the numbers of the dataset that is drawn, and says where they come from."""
     paths = plots.make_figures("continual", ["figure-8"], replicates=3, seed=5, out=tmp_path)
@@ -191,6 +192,7 @@ def test_a_caption_is_the_docstring_of_what_draws():
     ]
 
 
+@pytest.mark.thorough
 def test_the_figure_of_the_page_is_drawn():
     """As a newcomer types it: catches a name or a keyword that has changed."""
     page = (Path(mt.__file__).parents[1] / "docs" / "pages" / "figures.md").read_text(encoding="utf-8")

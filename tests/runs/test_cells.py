@@ -9,6 +9,7 @@ import sys
 from concurrent.futures import Future
 
 import numpy as np
+import pytest
 from refusals import refusal
 
 from moe_theory import continual, root_key, simulate_batch
@@ -153,6 +154,7 @@ def test_programs_are_kept_in_the_user_s_cache(tmp_path):
     assert os.listdir(folder)
 
 
+@pytest.mark.thorough
 def test_a_user_s_own_folder_stays(tmp_path):
     assert kept_in(tmp_path, JAX_COMPILATION_CACHE_DIR=str(tmp_path / "own"))[0] == str(tmp_path / "own")
     assert not (tmp_path / "cache").exists()

@@ -139,8 +139,8 @@ def report(folder, *names):
 
 @pytest.fixture(scope="module")
 def reported(tmp_path_factory):
-    """What another process reports of a copy of the package, of the systems of two papers."""
-    return reported_by_another(tmp_path_factory.mktemp("copy"), "continual", "generalization")
+    """What another process reports of a copy of the package, of one paper's system."""
+    return reported_by_another(tmp_path_factory.mktemp("copy"), "continual")
 
 
 def reported_by_another(folder, *names):

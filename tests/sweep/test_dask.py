@@ -18,7 +18,7 @@ from refusals import refusal
 from stored import rows
 
 from moe_theory.core.errors import InvalidValueError, WorkersError
-from moe_theory.runs import Progress, compilation
+from moe_theory.runs import Progress
 from moe_theory.runs.dask import dask_pool
 from moe_theory.sweep import runner
 from moe_theory.sweep.results import Sweep
@@ -36,11 +36,8 @@ LIMIT = 60.0  # seconds that anything may take on a busy machine
 
 
 @pytest.fixture
-def compiles_once(tmp_path_factory, monkeypatch):
-    """Workers keep their programs in one place."""
-    programs = tmp_path_factory.getbasetemp() / "programs"
-    for name, value in (compilation.THRESHOLDS | {compilation.VARIABLE: str(programs)}).items():
-        monkeypatch.setenv(name, value)
+def collects():
+    """What distributed leaves is collected after a test."""
     yield
     gc.collect()
 
@@ -73,7 +70,7 @@ class Cluster:
 
 
 @pytest.fixture
-def cluster(compiles_once):
+def cluster(collects):
     made = Cluster()
     yield made
     made.end()
@@ -99,7 +96,7 @@ def free_port():
 
 
 @pytest.mark.parametrize("num_workers", [1, pytest.param(2, marks=pytest.mark.thorough)])
-def test_processes_of_this_machine_give_the_same_bytes_and_end(undisturbed, tmp_path, compiles_once, num_workers):
+def test_processes_of_this_machine_give_the_same_bytes_and_end(undisturbed, tmp_path, collects, num_workers):
     counts = runner.run(SWEEP, tmp_path, pool=dask_pool(f"local:{num_workers}")).counts
     assert counts.computed == 18
     assert rows(tmp_path) == undisturbed
@@ -133,7 +130,7 @@ def test_a_killed_scheduler_ends_the_run_and_the_same_call_resumes(undisturbed, 
 
 
 @pytest.mark.thorough
-def test_a_sweep_runs_where_an_event_loop_does(tmp_path, compiles_once):
+def test_a_sweep_runs_where_an_event_loop_does(tmp_path, collects):
     """As every notebook has one. Would catch `asyncio.run` in the caller's thread."""
     sweep = Sweep(system="continual", rounds=4, replicates=16)
 

@@ -113,9 +113,9 @@ LAWS = Choice("law", {PLAIN: PLAIN, "slow": "slow"})
 def test_a_break_is_found_shrunk_and_repeated_by_its_command(name, declare):
     truth, axes = REGIONS[name]
     declare(truth, (*FREE, LAWS))
-    found = [search(seed) for seed in range(3)]
-    assert [each.sought for each in found] == ["break"] * 3
-    assert sum(bool(each.flips) for each in found) == 3
+    found = [search(seed) for seed in range(2)]
+    assert [each.sought for each in found] == ["break"] * 2
+    assert sum(bool(each.flips) for each in found) == 2
     for each in found:
         assert set(each.flips[0].setting) == axes
         assert all(verdict.status is Status.REFUTED for verdict in each.flips[0].verdicts)
@@ -137,7 +137,7 @@ def test_a_break_is_found_shrunk_and_repeated_by_its_command(name, declare):
 @pytest.mark.parametrize("violation", [WITHIN, 0.0])  # 0 is the least favourable truth
 def test_what_is_true_everywhere_is_unbroken(violation, declare):
     declare(lambda params, law: violation)
-    for seed in range(3):
+    for seed in range(2):
         found = search(seed)
         assert not found.flips
         assert found.settings > 40
@@ -168,7 +168,7 @@ def test_what_is_false_but_in_a_corner_is_rescued_there(declare):
 
 def test_a_clause_is_found_under_which_it_holds(declare):
     declare(where(lambda p: p.tilt > 0.6 and sizes(p) <= 2))
-    for seed in range(3):
+    for seed in range(2):
         found = search(seed)
         clause = found.clause
         assert clause is not None

@@ -20,7 +20,7 @@ def correlated(num_components, correlation, count=COUNT):
     return np.sqrt(correlation) * shared + np.sqrt(1 - correlation) * own
 
 
-@pytest.mark.parametrize("correlation", [0.0, 0.5, 0.99])
+@pytest.mark.parametrize("correlation", [0.0, pytest.param(0.5, marks=pytest.mark.thorough), 0.99])
 @pytest.mark.parametrize("num_components", [2, 30])
 @pytest.mark.parametrize("error", [0.05, 0.002])
 def test_the_critical_value_is_the_multiplier_bootstraps(num_components, correlation, error):
@@ -125,7 +125,7 @@ def test_the_exact_interval_covers_at_all_looks_together():
     """Catches an interval that is valid at a number of replicates fixed beforehand only: the mean is left out once in
     a thousand looks for one run in a hundred at most.
     """
-    generator, error, count, runs = np.random.default_rng(8), 0.05, 256, 600
+    generator, error, count, runs = np.random.default_rng(8), 0.05, 256, 300
     for draw, mean in ((lambda: generator.random(count) < 0.02, 0.02), (lambda: generator.random(count) ** 4, 0.2)):
         missed = 0
         for _ in range(runs):

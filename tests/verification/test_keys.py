@@ -70,6 +70,7 @@ def unedited(tmp_path_factory):
     return in_a_new_process([ROOT], tmp_path_factory.mktemp("unedited"))
 
 
+@pytest.mark.thorough
 def test_code_loses_the_samples_that_it_decides_and_words_lose_none(tmp_path, unedited):
     """Would catch samples kept of other code, and samples lost of papers that do not import it, or for a word."""
     edits = {name: [*WORDS.get(name, []), *CODE.get(name, [])] for name in WORDS | CODE}

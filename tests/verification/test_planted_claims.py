@@ -1,7 +1,7 @@
 """Planted claims, at fewer claims a condition: catches an engine that errs more often than it says, and a blind test.
 
-Seeds are fixed. With 100 claims a condition, or 30 where one takes long, and powers held to 25 points, a right engine
-fails with a probability below 1e-5. Each planted defect is one that a change could bring in, and makes the count
+Seeds are fixed. With 60 claims a condition, or 20 where one takes long, and powers held to 30 points, a right engine
+fails with a probability below 1e-4. Each planted defect is one that a change could bring in, and makes the count
 fail.
 """
 
@@ -32,7 +32,7 @@ def chosen(kind, *conditions, num_components=1, law="normal", side=None, error=p
 
 # Kinds that take ten times as long as a mean, and the one condition that is judged of each, by as few claims.
 SLOW = {"rate": "edge", "limit_rate": "false by 1"}
-MANY, FEW = 100, 30
+MANY, FEW = 60, 20
 
 
 def is_quick(planted):
@@ -55,8 +55,8 @@ MAIN = [
 def reduced():
     """The whole, but for conditions that take long or are like others."""
     quick = [each for each in MAIN if is_quick(each)]
-    many = outcome_of(*(each for each in quick if each.kind not in SLOW), most_claims=MANY, tolerance=0.25)
-    few = outcome_of(*(each for each in quick if each.kind in SLOW), most_claims=FEW, tolerance=0.25)
+    many = outcome_of(*(each for each in quick if each.kind not in SLOW), most_claims=MANY, tolerance=0.3)
+    few = outcome_of(*(each for each in quick if each.kind in SLOW), most_claims=FEW, tolerance=0.3)
     return dataclasses.replace(many, rows=many.rows + few.rows)
 
 
@@ -85,7 +85,11 @@ HOSTILE = [
 ]
 
 
-@pytest.mark.parametrize("planted", HOSTILE, ids=lambda each: each.law)
+@pytest.mark.parametrize(
+    "planted",
+    [*HOSTILE[::2], *(pytest.param(each, marks=pytest.mark.thorough) for each in HOSTILE[1::2])],
+    ids=lambda each: each.law,
+)
 def test_no_law_makes_the_engine_err_more_often_than_it_says(planted):
     """Catches support from samples that have not shown what their law can do, whatever the law."""
     found = planted_counts.count_decisions([planted], seed=4, most_claims=40)
@@ -141,9 +145,9 @@ DEFECTS = {
     "t always trusted": (intervals, "_trust_in_t", trusted, small("1 in 100"), 200),
     "copies taken for replicates": (interim, "is_dependent", lambda column: False, small("64 share a part"), 100),
     "a bet won too soon": (judgement, "betting_intervals", won_too_soon, small("in [0, 1]: uniform"), 200),
-    "Wald's interval": (judgement, "clopper_pearson", wald, SHARES, 800),
 }
 LONG_DEFECTS = {
+    "Wald's interval": (judgement, "clopper_pearson", wald, SHARES, 800),
     "every look spends all": (interim, "alpha_spent", lambda error, number: error, EDGE, 1000),
     "critical value too small": (judgement, "scheme_for", shrunk_scheme, EDGE, 400),
     "components as if alone": (intervals, "_largest_t", alone, SEVERAL, 200),

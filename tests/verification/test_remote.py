@@ -55,7 +55,12 @@ class Changing(Executor):
 
 
 @pytest.mark.parametrize(
-    ("claims", "settings"), [((CLAIM, OTHER), {}), (CLAIM, {"signal_scale": "2"}), (OTHER, {"num_features": "2"})]
+    ("claims", "settings"),
+    [
+        pytest.param((CLAIM, OTHER), {}, marks=pytest.mark.thorough),
+        (CLAIM, {"signal_scale": "2"}),
+        (OTHER, {"num_features": "2"}),
+    ],
 )
 def test_samples_taken_elsewhere_are_the_same(claims, settings, tmp_path):
     """To the byte; also at settings of parameters, and of what an experiment is built with."""

@@ -87,6 +87,7 @@ def test_the_printed_algorithm_is_judged_alike_to_the_bit(parts):
     assert not any(each.own_system for each in printed)
 
 
+@pytest.mark.thorough
 def test_a_worse_algorithm_is_told_where(declared, own, monkeypatch):
     """Would catch a table that does not say which statement is lost, and numbers of the printed runs beside it."""
     del declared
