@@ -236,10 +236,6 @@ def test_inputs_have_mean_0_and_deviation_1_in_every_channel():
     assert np.allclose(inputs.std(axis=0), [1, 1, 0], atol=1e-5)
 
 
-def without(images: Images, keep) -> Images:
-    return Images(images.pixels[keep], images.labels[keep])
-
-
 def test_classes_that_there_are_not_are_refused():
     for classes in ((0, 5), (-1, 0), (1, 1)):
         refusal(InvalidValueError, pool_of, corners(), classes)

@@ -306,26 +306,18 @@ def test_a_made_report_is_not_merged_again(report, tmp_path):
         pages.write_report(made, tmp_path)
 
 
-@pytest.mark.parametrize(
-    ("content", "words"),
-    [
-        (None, "holds no verdicts.json"),
-        ("{", "cannot be read as JSON"),
-        ("[]", "it is no JSON object"),
-        ('{"schema": "moe-theory/verdicts/1", "verdicts": []}', "has schema 'moe-theory/verdicts/1'"),
-        ('{"schema": "moe-theory/verdicts/6", "verdicts": [{}]}', "(verdicts[0].claim is missing)"),
-        ('{"schema": "moe-theory/verdicts/6", "verdicts": 3}', "is not a whole report (verdicts=3 must be a list)"),
-    ],
-)
-def test_what_is_no_report_is_refused_in_one_line(tmp_path, content, words, capsys):
-    if content is not None:
-        (tmp_path / "verdicts.json").write_text(content)
-    with pytest.raises(SystemExit) as stop:
-        cli.main(["report", str(tmp_path)])
-    assert stop.value.code == 2
-    printed = capsys.readouterr().err
-    assert words in printed
-    assert printed.count("\n") == 1
+def test_what_is_no_report_is_refused_in_one_line(tmp_path):
+    current = '{"schema": "moe-theory/verdicts/6", "verdicts": '
+    refusal(DamagedError, pages.read_reports, [tmp_path])
+    for content in (
+        "{",
+        "[]",
+        '{"schema": "moe-theory/verdicts/1", "verdicts": []}',
+        f"{current}[{{}}]}}",
+        f"{current}3}}",
+    ):
+        (tmp_path / pages.NUMBERS).write_text(content)
+        refusal(DamagedError, pages.read_reports, [tmp_path])
 
 
 STRANGE = [  # JSON of values of every type, at the ends of their ranges and beyond, some of which is no JSON

@@ -10,7 +10,6 @@ import re
 
 import numpy as np
 import pytest
-from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
 from refusals import refusal
 from samples import panel_of
@@ -394,17 +393,6 @@ def test_sentences_say_what_was_claimed_and_seen(side):
     assert sentence(slope).startswith("The slope at the small end is 1.")
     assert sentence(slope).endswith(f" The claim is {words} 1.25.".replace("equal ", ""))
     assert json.loads(json.dumps(seen.to_json(), allow_nan=False))["side"] == side
-
-
-@SIDES
-def test_a_probabilitys_panel_shades_what_is_allowed(side):
-    """Catches shading on the wrong side of the claim, or none."""
-    panel = panel_of(probability(100, claimed=0.5, side=side))
-    (shade,) = (drawn for drawn in panel.collections if isinstance(drawn, PolyCollection))
-    extents = shade.get_paths()[0].get_extents()
-    bottom, top = panel.get_ylim()
-    expected = (bottom, 0.5) if side == "at_most" else (0.5, top)
-    np.testing.assert_allclose((extents.y0, extents.y1), expected)
 
 
 def test_an_event_that_never_happens_has_a_bar():

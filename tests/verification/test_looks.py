@@ -117,14 +117,6 @@ def test_only_new_replicates_of_the_cells_that_undecided_claims_look_at_are_run(
     assert [(first, last) for _, first, last in ran[1:]] == [(64 * 2**k, 128 * 2**k) for k in range(len(ran) - 1)]
 
 
-def test_the_command_of_a_verdict_repeats_it(ran):
-    near = session.carry_out(request_for(FAR, NEAR)).verdicts[1]
-    again = session.carry_out(request_for(NEAR, replicates=near.replicates, error=near.error)).verdicts[0]
-    assert again.interval == near.interval
-    assert again.status is near.status
-    assert again.looks == near.looks
-
-
 @pytest.mark.parametrize("cuts", [[0, 64, 128], [0, 10, 64, 100, 128], [0, 128]])
 def test_verdicts_do_not_depend_on_batches(cuts):
     parts, whole = one_test_of(NEAR), one_test_of(NEAR)
