@@ -23,23 +23,14 @@ from moe_theory.runs.key import Digests, code_digest
 from moe_theory.runs.provenance import fingerprint
 
 PACKAGE = Path(mt.__file__).parent
-USES = {  # a user's function, a file that it reaches through the names of a package, and one that it does not
-    "lazy name": ("from moe_theory.runs import Cell\ndef root(): return Cell", "runs/cells.py", "runs/store.py"),
-    "lazy attribute": (
-        "import moe_theory as mt\ndef root(): return mt.verify",
-        "verification/session.py",
-        "cli/verify.py",
-    ),
-    "paper": (
-        "from moe_theory import continual\ndef root(): return continual.system",
-        "continual/algorithm.py",
-        "continual/corrected.py",
-    ),
-    "name of a paper": (
-        "from moe_theory.continual import system\ndef root(): return system",
-        "continual/algorithm.py",
-        "continual/corrected.py",
-    ),
+ALGORITHM = ("continual/algorithm.py", "continual/corrected.py")
+CELLS_OF_RUNS, SESSION = ("runs/cells.py", "runs/store.py"), ("verification/session.py", "cli/verify.py")
+# A user's function, a file that it reaches through the names of a package, and one that it does not.
+USES = {
+    "lazy name": ("from moe_theory.runs import Cell\ndef root(): return Cell", *CELLS_OF_RUNS),
+    "lazy attribute": ("import moe_theory as mt\ndef root(): return mt.verify", *SESSION),
+    "paper": ("from moe_theory import continual\ndef root(): return continual.system", *ALGORITHM),
+    "name of a paper": ("from moe_theory.continual import system\ndef root(): return system", *ALGORITHM),
     "handed on": (
         "from moe_theory import continual\ndef root(): return vars(continual)",
         "continual/corrected.py",

@@ -171,8 +171,7 @@ def test_a_full_place_is_one_line_and_loses_nothing(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("kills", "num_writers"),
-    [(5, 2), *(pytest.param(50, number, marks=pytest.mark.thorough) for number in (1, 2))],
+    ("kills", "num_writers"), [(5, 2), *(pytest.param(50, number, marks=pytest.mark.thorough) for number in (1, 2))]
 )
 def test_no_saved_row_is_lost_by_a_kill(tmp_path, num_writers, kills):
     """Would catch a `put` that returns before its rows survive the process, and a writer that spoils another's."""

@@ -107,8 +107,7 @@ LAWS = Choice("law", {PLAIN: PLAIN, "slow": "slow"})
 
 
 @pytest.mark.parametrize(
-    "name",
-    ["one corner", "one law", *(pytest.param(name, marks=pytest.mark.thorough) for name in [*REGIONS][1:3])],
+    "name", ["one corner", "one law", *(pytest.param(name, marks=pytest.mark.thorough) for name in [*REGIONS][1:3])]
 )
 def test_a_break_is_found_shrunk_and_repeated_by_its_command(name, declare):
     truth, axes = REGIONS[name]
