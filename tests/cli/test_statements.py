@@ -67,6 +67,7 @@ def test_why_gives_the_verdict_the_reason_and_the_correction(ran):
     assert "generalization.theorem-1" in {f"{each['paper']}.{each['id']}" for each in of_a_claim}
 
 
+@pytest.mark.thorough
 def test_a_command_beside_a_verdict_repeats_it(ran, tmp_path):
     """Would catch a command at another error, or with more replicates, which may come to another verdict."""
     decided = wording.decisive(recorded.judged_statements("edge.lemma-1")[0], recorded.recorded_verdicts())

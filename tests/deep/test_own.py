@@ -188,6 +188,7 @@ def test_servers_with_networks_take_a_stream():
     assert info.delay[:2].tolist() == [4, 7]  # the second server is farther away
 
 
+@pytest.mark.thorough
 def test_classes_may_arrive_one_after_the_other():
     params = deep.reading("class-incremental").params(num_experts=2, gate_scale=3.0, num_rounds=6)
     _, info = mt.simulate(learner(), mt.root_key(0), params, 6)

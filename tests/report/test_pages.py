@@ -346,7 +346,7 @@ def test_one_strange_field_is_refused_or_shown(report, tmp_path):
     whole = json.dumps(document)
     chance, path, shown, refused = random.Random(0), tmp_path / "verdicts.json", {}, []
     for place in places_of(document):
-        for strange in (None, "further", *chance.sample(STRANGE, 2)):
+        for strange in (None, "further", chance.choice(STRANGE)):
             changed = json.loads(whole)
             *outer, name = place
             at = functools.reduce(operator.getitem, outer, changed)
@@ -363,9 +363,9 @@ def test_one_strange_field_is_refused_or_shown(report, tmp_path):
                 refused.append(str(failure))
             else:
                 shown |= {json.dumps(verdict.to_json()): verdict for verdict in found}
-    assert len(refused) > 300
+    assert len(refused) > 200
     assert all(len(line) < 800 and "\n" not in line for line in refused)
-    assert len(shown) > 40
+    assert len(shown) > 20
     drawn = [verdict.curve for verdict in verdicts]  # curves that are as they were are not drawn again
     made = with_verdicts(
         report,

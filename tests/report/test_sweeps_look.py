@@ -69,7 +69,11 @@ def without_chunks(results, *cells):
     return Results(results.plan, results.store, partial=True)
 
 
-@pytest.mark.parametrize("name", SWEEPS)
+QUICK = ("log axis", "truths", "many lines")
+OTHERS = [pytest.param(name, marks=pytest.mark.thorough) for name in SWEEPS if name not in QUICK]
+
+
+@pytest.mark.parametrize("name", [*QUICK, *OTHERS])
 def test_every_kind_of_sweep_is_drawn_the_same_twice(name, tmp_path):
     results = planted(tmp_path, **SWEEPS[name])
     first = sweeps.draw(results, tmp_path / "deep" / "one.svg").read_bytes()
@@ -82,7 +86,7 @@ def test_a_sweep_is_drawn_as_pixels_too(tmp_path):
     assert sweeps.draw(results, tmp_path / "look.png").read_bytes().startswith(b"\x89PNG")
 
 
-@pytest.mark.parametrize("name", ["log axis", "lines", "many lines", "truths"])
+@pytest.mark.parametrize("name", ["lines", "truths"])
 def test_what_is_missing_or_not_finite_does_not_stop_a_look(name, tmp_path):
     results = planted(tmp_path, **SWEEPS[name])
     empty = without_chunks(results, *range(len(results.sweep.grid)))

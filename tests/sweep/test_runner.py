@@ -202,6 +202,7 @@ def test_a_name_depends_on_everything_that_decides_numbers():
     assert len(plan.programs) == 1  # cells of one shape
 
 
+@pytest.mark.thorough
 def test_double_precision_is_the_specification_s_choice(tmp_path):
     run = Sweep(**{**ONE_CELL, "precision": "float64"}).run(tmp_path).run_of(0)
     assert run.records.forgetting.dtype == np.float64

@@ -163,6 +163,7 @@ def test_what_does_not_apply_is_said(parts, reasons):
         assert reason in apart[claim].reason
 
 
+@pytest.mark.thorough
 def test_every_study_runs_the_own_parts():
     """Would catch a system of a paper that is rebuilt without them."""
     request = check_request(["continual", "edge"], "quick", system={"fit": interventions.whole_truth})
@@ -207,6 +208,7 @@ def test_it_enters_no_record_and_no_status(own, tmp_path):
     refusal(DamagedError, pages.read_reports, [folder, tmp_path / "printed"])
 
 
+@pytest.mark.thorough
 def test_samples_are_kept_apart(own, tmp_path):
     """Would catch samples of one algorithm that another one goes on from, or replaces."""
     for system in (None, f"{own}:worse", f"{own}:printed"):
