@@ -1,5 +1,6 @@
 """Fixtures of the tests of commands."""
 
+import contextlib
 import re
 
 import pytest
@@ -12,6 +13,13 @@ ASKED_FOR = re.compile(
     r"(?:needs|[Gg]ive|[Nn]ame|[Aa]dd|[Ss]et) (?:it |them |a |the |also )*(?:(?!another|others)\w+ )?"
     r"(?:with |by |\()?(--[a-z-]+)"
 )
+
+
+@pytest.fixture
+def inside(tmp_path):
+    """An empty folder, in which a test runs."""
+    with contextlib.chdir(tmp_path):
+        yield tmp_path
 
 
 @pytest.fixture

@@ -48,6 +48,7 @@ def test_a_statement_of_ones_own_is_challenged(ran, module):
     assert any("settings and 1 shape of programs" in line for line in lines)
 
 
+@pytest.mark.thorough
 def test_json_is_one_document(ran, module):
     (document,) = json.loads(ran(*COMMAND, module, "--json").out)
     assert document["schema"] == "moe-theory/challenge/3"
@@ -90,6 +91,7 @@ def test_a_map_is_written_and_summed_up(ran, tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == FILES
 
 
+@pytest.mark.thorough
 def test_json_is_the_only_thing_on_standard_output(ran, tmp_path):
     printed = ran(*EXPLORE, "--out", tmp_path, "--json").out
     assert printed == (tmp_path / FILES[0]).read_text()

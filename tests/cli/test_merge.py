@@ -46,6 +46,7 @@ def test_slots_are_shown_and_written(tmp_path, ran):
     assert ElementTree.parse(tmp_path / "out" / "merge.svg").getroot().tag.endswith("svg")
 
 
+@pytest.mark.thorough
 def test_json_says_the_same(tmp_path, ran):
     few = ("--slots", 3, "--slot-size", 8, "--policy", "average", "--out", tmp_path / "out")
     document = json.loads(ran("merge", *few, "--json").out)
@@ -54,6 +55,7 @@ def test_json_says_the_same(tmp_path, ran):
     assert document["equal_weights"] == pytest.approx(document["mean_reward"])  # what `average` is
 
 
+@pytest.mark.thorough
 def test_every_policy_serves_the_same_slots(tmp_path, ran):
     few = ("--slots", 3, "--slot-size", 8, "--policy", "all", "--out", tmp_path / "out")
     document = json.loads(ran("merge", *few, "--json").out)
@@ -64,19 +66,14 @@ def test_every_policy_serves_the_same_slots(tmp_path, ran):
     assert ElementTree.parse(tmp_path / "out" / "merge.svg").getroot().tag.endswith("svg")
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["--policy", "tanber"], "Did you mean 'tanbr'"),
-        (["--slots", "0"], "slots=0"),
-        (["--max-active", "8", "--drift", "-2"], "mix_drift=-2"),
-        (["--max-active", "0"], "max_active=0"),
-        (["--reading", "random"], "Did you mean 'random-"),
-        (["--out", "text.txt"], "text.txt"),
-    ],
-)
-def test_mistakes_are_one_line(arguments, said, refused, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "text.txt").write_text("no Python")
-    few = ("--slots", 2, "--policy", "average")
-    assert said in refused("merge", *few, *arguments, may_print=True)
+def test_mistakes_are_one_line(refused, inside):
+    (inside / "text.txt").write_text("no Python")
+    for said, *arguments in (
+        ("Did you mean 'tanbr'", "--policy", "tanber"),
+        ("slots=0", "--slots", "0"),
+        ("mix_drift=-2", "--max-active", "8", "--drift", "-2"),
+        ("max_active=0", "--max-active", "0"),
+        ("Did you mean 'random-", "--reading", "random"),
+        ("text.txt", "--out", "text.txt"),
+    ):
+        assert said in refused("merge", "--slots", 2, "--policy", "average", *arguments, may_print=True)

@@ -21,33 +21,28 @@ def run(capsys, *arguments):
     return ended.value.code, capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        ("Queues", "a letter first, .* Try queues"),
+def test_a_name_that_is_no_paper_s_is_refused_in_a_line(inside, capsys):
+    for name, way_out in (
+        ("Queues", "Try queues"),
         ("my-paper", "Try mypaper"),
         ("3x", "Try x"),
         ("class", "Try myclass"),
         ("", "Try my"),
         ("continual", "is an installed paper's: continual, deep, "),
-        ("numpy", "is a module's that is installed, or a word of moe_theory. Try mynumpy"),
+        ("numpy", "Try mynumpy"),
         ("queue", "Try myqueue"),
         ("verify", "Try myverify"),
         ("runs", "Try myruns"),
         ("overview", "Try myoverview"),
-    ],
-)
-def test_a_name_that_is_no_paper_s_is_refused_in_a_line(name, message, tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    code, said = run(capsys, "paper", name)
-    assert code == 2
-    assert re.search(message, said)
-    assert said.count("\n") == 1
-    assert not list(tmp_path.iterdir())
+    ):
+        code, said = run(capsys, "paper", name)
+        assert code == 2
+        assert way_out in said
+        assert said.count("\n") == 1
+    assert not list(inside.iterdir())
 
 
-def test_nothing_is_overwritten(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
+def test_nothing_is_overwritten(tmp_path, inside, capsys):
     cli.main(["new", "paper", "queues"])
     printed = capsys.readouterr().out
     made = (tmp_path / "queues").rglob("*.*")

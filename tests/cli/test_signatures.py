@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import pytest
+from refusals import refusal
 
 from moe_theory import cli
 from moe_theory.cli.papers import command_of
@@ -87,16 +87,9 @@ def test_help_is_of_the_function(capsys):
     assert "terminal" not in page
 
 
-@pytest.mark.parametrize(
-    ("words", "error"),
-    [
-        (("--rounds", "2.5"), InvalidValueError),
-        (("--sizes", "2,x"), InvalidValueError),
-    ],
-)
-def test_a_mistake_is_told(words, error):
-    with pytest.raises(error, match=words[0]):
-        run("here", "--factor", "1", *words)
+def test_a_mistake_is_told():
+    for words in (("--rounds", "2.5"), ("--sizes", "2,x")):
+        refusal(InvalidValueError, run, "here", "--factor", "1", *words)
 
 
 def test_a_function_of_which_no_command_can_be_made():
@@ -107,10 +100,8 @@ def test_a_function_of_which_no_command_can_be_made():
     def nothing() -> None: ...
 
     for function in (untyped, mixed, missing, several):
-        with pytest.raises(DeclarationError, match="paper 'queues': the command 'measure'"):
-            command_of("queues", "measure", function)
-    with pytest.raises(DeclarationError, match=r"returned None\. Return a Document"):
-        command_of("queues", "measure", nothing).main([], standalone_mode=False)
+        refusal(DeclarationError, command_of, "queues", "measure", function)
+    refusal(DeclarationError, command_of("queues", "measure", nothing).main, [], standalone_mode=False)
 
 
 def test_names_of_options():

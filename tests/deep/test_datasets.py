@@ -99,6 +99,7 @@ def test_files_that_are_not_as_published_are_named(tmp_path, monkeypatch):
     assert published.load_mnist(as_here, paths).notes
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(not FASHION.is_dir(), reason="needs Debian's package dataset-fashion-mnist")
 def test_a_small_experiment_on_clothes():
     """Would catch images that experts cannot learn from: upside down labels, pixels that are not standardised."""
@@ -111,6 +112,7 @@ def test_a_small_experiment_on_clothes():
         assert np.all(run.records.accuracy[-1] > 0.55)
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(not FASHION.is_dir(), reason="needs Debian's package dataset-fashion-mnist")
 def test_fashion_mnist_is_as_published():
     data = load("fashion-mnist", FASHION)
@@ -193,11 +195,8 @@ IMAGES = files.idx(np.zeros((20, 28, 28)))
         ("images", b"", "its header is empty, not 00 00 08 03"),
         ("images", LABELS, "its header is 00 00 08 01 "),
         ("labels", IMAGES, "its header is 00 00 08 03 00 00 00 14, not 00 00 08 01"),
-        ("images", b"\0\0\x0d\x03" + IMAGES[4:], "its header is 00 00 0d 03 "),
         ("images", IMAGES[:10], "its header is 00 00 08 03 00 00 00 14 00 00, not 00 00 08 03, a count"),
         ("images", IMAGES[:-1], "promises 15,680 bytes after it; there are 15,679"),
-        ("images", IMAGES + b"\0", "promises 15,680 bytes after it; there are 15,681"),
-        ("images", files.idx(np.zeros((20, 32, 28))), "not 00 00 08 03, a count and the shape (28, 28) of its items"),
         ("images", files.idx(np.zeros((0, 28, 28))), "promises 0 bytes after it; there are 0"),
         (
             "images",
@@ -208,19 +207,13 @@ IMAGES = files.idx(np.zeros((20, 28, 28)))
         ("labels", files.idx(np.arange(19) % 10), "19 labels for the 20 images of train-images-idx3-ubyte"),
     ],
 )
-@pytest.mark.parametrize("compressed", [False, True], ids=["plain", "gz"])
-def test_damaged_mnist(tmp_path, kind, data, said, compressed):
+def test_damaged_mnist(tmp_path, kind, data, said):
     files.mnist(tmp_path)
     path = tmp_path / files.MNIST_FILES["train", kind].format("-")
-    if compressed:
-        path.unlink()
-        path = path.with_name(path.name + ".gz")
-        path.write_bytes(gzip.compress(data))
-    else:
-        path.write_bytes(data)
+    path.write_bytes(data)
     line = raised(DataError, "mnist", tmp_path)
     assert line.startswith(f"{path} is damaged: ")
-    assert said in line.replace(".gz", "")
+    assert said in line
     assert line.endswith("Get it again from where it was published.")
 
 
@@ -256,7 +249,6 @@ def test_damaged_binary_cifar(tmp_path, change, said):
     assert said in line
 
 
-whole = files.jpeg
 PICTURE = "train/n01443537/images/n01443537_4.JPEG"
 LISTED = "val/val_annotations.txt"
 
@@ -264,22 +256,18 @@ LISTED = "val/val_annotations.txt"
 @pytest.mark.parametrize(
     ("where", "change", "said"),  # no change: files are removed, or a folder is made
     [
-        (
-            PICTURE,
-            lambda data: data[:-50],
-            "n01443537_4.JPEG is damaged: it cannot be decoded (",
-        ),
+        (PICTURE, lambda data: data[:-50], "n01443537_4.JPEG is damaged: it cannot be decoded ("),
         (
             PICTURE,
             lambda data: files.jpeg(9, side=63),
             "have 2 sizes, and must have one: 11 of 64 x 64, 1 of 63 x 63 pixels",
         ),
-        ("val/images/val_0.JPEG", lambda data: b"text", "val_0.JPEG is damaged: it cannot be decoded"),
         (
             LISTED,
             lambda data: re.sub(rb"val_3\..*\n", b"", data),
             "val_annotations.txt is damaged: 'val_3.JPEG' is not in both it and images",
         ),
+        (LISTED, None, "val_annotations.txt is damaged: it cannot be read"),
         ("val/images/val_3.JPEG", None, "val_annotations.txt is damaged: 'val_3.JPEG' is not in both"),
         (
             LISTED,
@@ -289,11 +277,6 @@ LISTED = "val/val_annotations.txt"
         ("train/n99999999", None, "train is damaged: its folders are not the 3 classes of wnids.txt"),
         ("train/n02124075/images/*", None, "n02124075/images is damaged: there are no images in it"),
         ("wnids.txt", lambda data: data + b"n77777777\n", "its folders are not the 4 classes of wnids.txt"),
-        (
-            LISTED,
-            lambda data: data.replace(b"n04067472", b"n02124075"),
-            "val_annotations.txt is damaged: its classes are not the 3 of train",
-        ),
     ],
 )
 def test_damaged_tiny_imagenet(tmp_path, where, change, said):
@@ -304,26 +287,6 @@ def test_damaged_tiny_imagenet(tmp_path, where, change, said):
     if not paths:
         (tmp_path / where).mkdir()
     assert said in raised((DataError, InvalidValueError), "tiny-imagenet", tmp_path)
-
-
-def test_tiny_imagenet_of_another_size(tmp_path, monkeypatch):
-    monkeypatch.setattr(files, "jpeg", lambda value, mode: whole(value, mode, side=32))
-    files.tiny_imagenet(tmp_path, per_class=1)
-    assert "train is damaged: its images have 32 x 32 pixels, not 64 x 64" in raised(
-        DataError, "tiny-imagenet", tmp_path
-    )
-
-
-def test_tiny_imagenet_without_its_annotations(tmp_path):
-    files.tiny_imagenet(tmp_path, per_class=1)
-    (tmp_path / "val" / "val_annotations.txt").unlink()
-    assert "val_annotations.txt is damaged: it cannot be read" in raised(DataError, "tiny-imagenet", tmp_path)
-
-
-def test_the_published_names_are_all_there():
-    """Would catch a name that is lost or written twice."""
-    assert len(set(published.CIFAR10.class_names)) == 10
-    assert len(set(published.CIFAR100.class_names)) == 100
 
 
 def test_the_classes_of_cifar100_are_those_that_the_paper_names(tmp_path):

@@ -12,7 +12,6 @@ import xarray as xr
 
 from moe_theory.cli import output
 from moe_theory.deep import presets, runs
-from moe_theory.deep import report as pages
 from moe_theory.deep.params import Dims
 from moe_theory.report import bibliography
 from moe_theory.verification.registry import select_claims
@@ -34,7 +33,8 @@ def tiny(monkeypatch):
     monkeypatch.setitem(presets.PRESETS, NAME, dataclasses.replace(presets.preset(NAME), dims=dims))
 
 
-def test_a_preset_is_run_shown_written_and_resumed(tiny, tmp_path, ran, refused, monkeypatch):
+@pytest.mark.thorough
+def test_a_preset_is_run_shown_written_and_resumed(tiny, tmp_path, ran):
     out = tmp_path / "out"
     options = (NAME, "--replicates", 2, "--out", out)
     text = ran("deep", *options).out
@@ -45,7 +45,6 @@ def test_a_preset_is_run_shown_written_and_resumed(tiny, tmp_path, ran, refused,
     assert "WARNING: nothing can be terminated in M = 4 in 4 rounds" in text
     assert "WARNING: verdicts from 2 seeds" in text
     assert ElementTree.parse(out / "deep.svg").getroot().tag.endswith("svg")
-    monkeypatch.setattr(pages.Picture, "rendered", lambda picture: b"")  # drawing is what costs
 
     streams = ran("deep", *options, "--json")
     document = json.loads(streams.out)
@@ -82,14 +81,6 @@ def test_a_small_preset_reads_the_papers_data_where_a_folder_is_named(tmp_path, 
     assert "which has nothing. It may have" in refused("deep", "--data", tmp_path)
 
 
-def test_sizes_of_ones_own(tmp_path, ran, monkeypatch):
-    monkeypatch.setattr(pages.Picture, "rendered", lambda picture: b"")  # drawing is what costs
-    sizes = ("--network", "mlp", "--epochs", 1, "--samples", 10, "--rounds", 12, "--experts", "1,3")
-    text = ran("deep", NAME, *sizes, "--test-images", 50, "--replicates", 1, "--out", tmp_path).out
-    assert "M = 3, no termination" in text
-    assert "12 rounds" in text
-
-
 def test_an_interrupt_leaves_one_line(tiny, alone, tmp_path, refused, monkeypatch):
     def interrupted(*arguments):
         raise KeyboardInterrupt
@@ -108,17 +99,14 @@ def test_without_a_preset_they_are_listed(ran):
     assert all(row["is_embedded"] == name.endswith("-small") for name, row in rows.items())
 
 
-@pytest.mark.parametrize(
-    ("options", "name"),
-    [
-        (["--rounds", 3], "--rounds"),
-        (["--seed", 0, "--json"], "--seed"),
-        (["--data", ".", "--list", "--out", "out"], "--out"),
-    ],
-)
-def test_options_of_a_run_need_a_preset(options, name, refused):
+def test_options_of_a_run_need_a_preset(refused):
     """Would catch options that a list ignores."""
-    assert f"{name} is for a run of a preset. Name PRESET, which --list shows." in refused("deep", *options)
+    for name, *options in (
+        ("--rounds", "--rounds", 3),
+        ("--seed", "--seed", 0, "--json"),
+        ("--out", "--data", ".", "--list", "--out", "out"),
+    ):
+        assert f"{name} is for a run of a preset. Name PRESET, which --list shows." in refused("deep", *options)
 
 
 def test_data_that_are_not_there_are_one_line(tmp_path, refused):
@@ -129,23 +117,18 @@ def test_data_that_are_not_there_are_one_line(tmp_path, refused):
     assert "mnist needs a folder" in refused("deep", "continual-mnist")
 
 
-@pytest.mark.parametrize(
-    ("options", "named"),
-    [
-        (["continual-minst"], "Did you mean 'continual-mnist'?"),
-        ([NAME, "--reading", "balance"], "Did you mean 'balanced'?"),
-        ([NAME, "--set", "gate_scal=1"], "gate_scale"),
-        ([NAME, "--set", "terminate=false"], "terminate cannot be set"),
-        ([NAME, "--replicates", "0"], "replicates=0"),
-        ([NAME, "--out", "/proc/nowhere"], "cannot be written"),
-        ([NAME, "--experts", "4,x"], "--experts 'x' must be"),
-        ([NAME, "--network", "mpl"], "Did you mean 'mlp'?"),
-    ],
-    ids=lambda value: str(value)[:40],
-)
-def test_what_cannot_be_met_is_refused_before_anything_runs(options, named, refused, monkeypatch):
-    monkeypatch.setattr(runs, "run_plan", lambda *arguments: pytest.fail("work was done"))
-    assert named in refused("deep", *options)
+def test_what_cannot_be_met_is_refused(refused):
+    for named, *options in (
+        ("Did you mean 'continual-mnist'?", "continual-minst"),
+        ("Did you mean 'balanced'?", NAME, "--reading", "balance"),
+        ("gate_scale", NAME, "--set", "gate_scal=1"),
+        ("terminate cannot be set", NAME, "--set", "terminate=false"),
+        ("replicates=0", NAME, "--replicates", "0"),
+        ("cannot be written", NAME, "--out", "/proc/nowhere"),
+        ("--experts 'x' must be", NAME, "--experts", "4,x"),
+        ("Did you mean 'mlp'?", NAME, "--network", "mpl"),
+    ):
+        assert named in refused("deep", *options)
 
 
 def test_claims_are_cited_for_the_papers_of_their_figures():

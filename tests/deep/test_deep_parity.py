@@ -220,6 +220,7 @@ def test_continual_agrees_with_the_loop(scenario: Scenario) -> None:
     assert len(set(infos.expert.tolist())) > 1
 
 
+@pytest.mark.thorough
 def test_a_batch_holds_the_replicates_as_they_are_alone() -> None:
     """Would catch an operation that the batching of `simulate_batch` has a wrong rule for."""
     pairs = [drawn(Scenario(name, {})) for name in ("one", "another")]

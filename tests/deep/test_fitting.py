@@ -4,6 +4,7 @@ import dataclasses
 
 import numpy as np
 import pytest
+from refusals import refusal
 
 from moe_theory.core.errors import InvalidValueError, UnknownNameError
 from moe_theory.deep import datasets, fitting, presets, reading, runs
@@ -33,19 +34,15 @@ def test_sizes_take_the_place_of_the_presets():
     assert resized() == PUBLISHED
 
 
-@pytest.mark.parametrize(
-    ("sizes", "error", "said"),
-    [
-        ({"network": "mpl"}, UnknownNameError, "mlp"),
-        ({"num_epochs": 0}, InvalidValueError, "num_epochs=0"),
-        ({"num_samples": 50, "batch_size": 20}, InvalidValueError, "batch_size=20"),
+def test_sizes_that_cannot_be_are_refused():
+    for sizes, error, argument in (
+        ({"network": "mpl"}, UnknownNameError, "network"),
+        ({"num_epochs": 0}, InvalidValueError, "num_epochs"),
+        ({"num_samples": 50, "batch_size": 20}, InvalidValueError, "batch_size"),
         ({"experts": ()}, InvalidValueError, "experts"),
         ({"experts": (4, 4)}, InvalidValueError, "experts"),
-    ],
-)
-def test_sizes_that_cannot_be_are_refused(sizes, error, said):
-    with pytest.raises(error, match=said):
-        resized(**sizes)
+    ):
+        assert refusal(error, resized, **sizes).argument == argument, sizes
 
 
 def test_claims_are_about_the_numbers_of_experts_of_a_figure():
@@ -63,8 +60,7 @@ def test_test_images_are_thinned_evenly():
     assert few.train is data.train
     assert fitting.thinned(data, 10**6, None) is data is fitting.thinned(data, None, None)
     assert len(fitting.thinned(data, 20, None).test.labels) == 20
-    with pytest.raises(InvalidValueError, match="test_images=0"):
-        fitting.thinned(data, None, 0)
+    assert refusal(InvalidValueError, fitting.thinned, data, None, 0).argument == "test_images"
 
 
 def test_a_folder_tells_which_data_set_it_has(tmp_path):
@@ -90,8 +86,7 @@ def test_a_preset_is_run_on_the_data_that_are_there(name, found, chosen, data):
 
 
 def test_a_folder_without_data_names_no_preset():
-    with pytest.raises(InvalidValueError, match="Name PRESET"):
-        presets.on_data(None, [])
+    refusal(InvalidValueError, presets.on_data, None, [])
 
 
 def test_many_seeds_are_looked_at_in_halves():
@@ -101,6 +96,7 @@ def test_many_seeds_are_looked_at_in_halves():
     assert plan_of(replicates=40).looks == (40,)
 
 
+@pytest.mark.thorough
 def test_a_run_whose_experts_diverge_stops():
     plan = plan_of(settings={"expert_rate": 1e30, "final_rate": 1e30})
     with pytest.raises(InvalidValueError, match=r"seed \d: experts diverge in round \d+, at expert_rate=1e\+30"):

@@ -3,6 +3,7 @@ that do not resume, and requests that are refused only once something has run.""
 
 import numpy as np
 import pytest
+from refusals import refusal
 
 from moe_theory import deep
 from moe_theory.core.errors import InvalidValueError, MissingError, UnknownNameError
@@ -34,6 +35,7 @@ def bumps():
     return datasets.from_arrays("bumps", features[:80], labels[:80], features[80:], labels[80:])
 
 
+@pytest.mark.thorough
 def test_networks_are_judged_on_data_of_one_s_own(bumps, tmp_path):
     options = dict(TINY, classes=(0, 1, 2), replicates=2, folder=tmp_path, settings={"gate_scale": 5})
     plan = deep.plan("continual-mnist-small", bumps, **options)
@@ -79,19 +81,16 @@ def test_no_more_seeds_are_run_once_every_claim_is_decided(share, looks, monkeyp
     assert {verdict.status for verdict in found.verdicts} == {Status.SUPPORTED if looks == 1 else Status.INCONCLUSIVE}
 
 
-@pytest.mark.parametrize(
-    ("options", "error", "said"),
-    [
-        ({"preset": "continual-minst"}, UnknownNameError, "'continual-mnist'"),
-        ({"reading": "balance"}, UnknownNameError, "'balanced'"),
-        ({"data": (np.zeros((4, 2)), np.zeros(4))}, InvalidValueError, "data of type .tuple. is no data set"),
-        ({"data": "nowhere"}, MissingError, "nowhere"),
+def test_requests_that_cannot_be_met_are_refused():
+    for options, error, argument in (
+        ({"preset": "continual-minst"}, UnknownNameError, "preset"),
+        ({"reading": "balance"}, UnknownNameError, "reading"),
+        ({"data": (np.zeros((4, 2)), np.zeros(4))}, InvalidValueError, ""),
+        ({"data": "nowhere"}, MissingError, ""),
         ({"experts": (4, 4)}, InvalidValueError, "experts"),
-        ({"experts": 4}, InvalidValueError, "experts=4 must be a sequence"),
-        ({"classes": 1}, InvalidValueError, "classes=1 must be a sequence"),
-        ({"test_images": 10**6}, InvalidValueError, "test_images=1000000 must be in 1..3.., as many as digits"),
-    ],
-)
-def test_requests_that_cannot_be_met_are_refused(options, error, said):
-    with pytest.raises(error, match=said):
-        deep.plan(**({"preset": "continual-mnist-small"} | options))
+        ({"experts": 4}, InvalidValueError, ""),
+        ({"classes": 1}, InvalidValueError, ""),
+        ({"test_images": 10**6}, InvalidValueError, "test_images"),
+    ):
+        refused = refusal(error, deep.plan, **({"preset": "continual-mnist-small"} | options))
+        assert refused.argument == argument, options

@@ -5,13 +5,13 @@ often drawn, a share of positives that is only near, classes that are mixed up, 
 """
 
 import dataclasses
-import re
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 from PIL import Image
+from refusals import refusal
 from scipy import stats
 
 from moe_theory.core.errors import InvalidValueError, MoeTheoryError
@@ -71,8 +71,6 @@ HELD_OUT = ("every 5th image of a class is a test image, as there is no test spl
 READ = {
     "train, test": (tree, "folders", TWO, 2, SHAPE, ()),
     "flat": (lambda f: tree(f, "."), "folders", (8, 2), 2, SHAPE, HELD_OUT),
-    "system files": (lambda f: beside(f, "train/cat/Thumbs.db"), "folders", TWO, 2, SHAPE, ()),
-    "beside the folders": (lambda f: beside(f, "README.md"), "folders", TWO, 2, SHAPE, ()),
     "another folder": (
         lambda f: (tree(f), image(f / "val" / "0.png")), "folders", TWO, 2, SHAPE, ("not read: val",)
     ),
@@ -114,24 +112,16 @@ REFUSED = {
     "nothing": (lambda f: f.mkdir(), "which has nothing. It may have the published files of MNIST"),
     "not there": (lambda f: None, "which is not a folder"),
     "parquet": (lambda f: (f.mkdir(), (f / "a.parquet").write_bytes(b"PAR1")), "which has 1 .parquet. It may have"),
-    "images alone": (lambda f: [image(f / f"{k}.png") for k in range(3)], "which has 3 .png. It may have"),
     "train without classes": (
         lambda f: (image(f / "train" / "cat.0.png"), image(f / "test" / "0.png")), "train has 0 folders of classes"
     ),
-    "train alone": (lambda f: tree(f, "train"), "has no images to test on. Add some: train/CLASS and test/CLASS"),
     "classes before splits": (
         lambda f: [image(f / n / s / "0.png") for n in ("cat", "dog") for s in ("train", "test")],
         "cat/test is damaged: it is no image by its ending",
     ),
     "one class": (lambda f: tree(f, ".", names=("cat",)), "has 1 folders of classes, and must have two"),
-    "an empty class": (
-        lambda f: (tree(f), (f / "train/owl").mkdir()), "train/owl is damaged: there are no images in it. Put"
-    ),
     "a class of the test split alone": (
         lambda f: (tree(f), image(f / "test/owl/0.png")), "'owl' is not one of the 2 classes of train"
-    ),
-    "capitals of a class": (
-        lambda f: (tree(f, "train"), tree(f, "test", names=("Cat", "dog"))), "'Cat' is not one of the 2 classes"
     ),
     "subfolders of a class": (
         lambda f: (tree(f), image(f / "train/cat/indoors/9.png")), "indoors is damaged: it is no image by its ending"
@@ -144,7 +134,6 @@ REFUSED = {
         lambda f: (tree(f), image(f / "test/dog/0.png", size=(8, 16))),
         "test/dog/0.png. Resize them, as by PIL.Image.open(path).resize((16, 16))",
     ),
-    "text for an image": (lambda f: beside(f, "train/cat/9.png"), "9.png is damaged: it cannot be decoded"),
     "one image a class": (lambda f: tree(f, ".", count=1), "has no images to test on"),
     "half of MNIST": (
         lambda f: (files.mnist(f), (f / "t10k-labels-idx1-ubyte").unlink()), "which has 3 of no ending. It may have"
@@ -152,10 +141,6 @@ REFUSED = {
     "PyTorch's axes": (lambda f: archive(f / "a.npz", **TORCH), "Use np.moveaxis(images, 1, -1)"),
     "two archives": (
         lambda f: (archive(f / "a.npz", **ARRAYS), archive(f / "b.npz", **ARRAYS)), "2 data sets: a.npz, b.npz"
-    ),
-    "label 255": (
-        lambda f: archive(f / "a.npz", x_train=X, y_train=np.where(np.arange(10) == 9, 255, Y)),
-        "labels go up to 255, but only",
     ),
     "labels of one and none": (
         lambda f: archive(f / "a.npz", **(ARRAYS | {"y_train": np.eye(2, dtype=int)[Y]})), "with labels of shape (10, 2"
@@ -167,14 +152,7 @@ REFUSED = {
 def test_a_folder_is_refused_with_the_way_out(name, tmp_path):
     make, said = REFUSED[name]
     make(tmp_path / "it")
-    with pytest.raises(MoeTheoryError, match=re.escape(said)) as refused:
-        load_first(tmp_path / "it")
-    assert "\n" not in str(refused.value)
-
-
-def test_arrays_in_pytorch_s_order_are_refused():
-    with pytest.raises(InvalidValueError, match="moveaxis"):
-        datasets.from_arrays("a", TORCH["x_train"], Y, TORCH["x_test"], YT)
+    assert said in str(refusal(MoeTheoryError, load_first, tmp_path / "it"))
 
 
 @pytest.mark.parametrize("factor", [1 / 255, 255])
@@ -186,8 +164,7 @@ def test_splits_of_two_scales_are_refused(tmp_path, factor):
     np.savez(tmp_path / "mine.npz", **images, **labels)
     assert datasets.load("arrays", tmp_path).notes == ("float64 is converted to float32",)
     np.savez(tmp_path / "mine.npz", **{**images, "x_test": factor * images["x_test"]}, **labels)
-    with pytest.raises(InvalidValueError, match="two scales"):
-        datasets.load("arrays", tmp_path)
+    refusal(InvalidValueError, datasets.load, "arrays", tmp_path)
 
 
 CLASSES = (3, 0, 4)
@@ -259,31 +236,19 @@ def test_inputs_have_mean_0_and_deviation_1_in_every_channel():
     assert np.allclose(inputs.std(axis=0), [1, 1, 0], atol=1e-5)
 
 
-def without(images: Images, keep) -> Images:
-    return Images(images.pixels[keep], images.labels[keep])
+def test_classes_that_there_are_not_are_refused():
+    for classes in ((0, 5), (-1, 0), (1, 1)):
+        refusal(InvalidValueError, pool_of, corners(), classes)
 
 
-@pytest.mark.parametrize("classes", [(0, 5), (-1, 0), (1, 1)])
-def test_classes_that_there_are_not_are_refused(classes):
-    with pytest.raises(InvalidValueError, match=r"different classes of corners, 0\.\.4"):
-        pool_of(corners(), classes)
-
-
-@pytest.mark.parametrize("split", ["train", "test"])
-@pytest.mark.parametrize("is_missing", [True, False])
-def test_a_split_without_images_of_a_class_or_of_the_others_is_refused(split, is_missing):
+def test_data_that_no_task_can_be_made_of_are_refused():
     data = corners()
-    images = getattr(data, split)
-    data = dataclasses.replace(data, **{split: without(images, (images.labels == 3) != is_missing)})
-    with pytest.raises(InvalidValueError, match=f"needs {'training' if split == 'train' else split} images of class 3"):
-        pool_of(data, CLASSES)
-
-
-def test_pixels_that_are_no_bytes_or_of_two_shapes_are_refused():
-    data = corners()
+    for split in ("train", "test"):
+        images = getattr(data, split)
+        for rows in (images.labels != 3, images.labels == 3):
+            part = dataclasses.replace(data, **{split: Images(images.pixels[rows], images.labels[rows])})
+            assert "images of class 3" in str(refusal(InvalidValueError, pool_of, part, CLASSES))
     fractions = Images(data.train.pixels / 255, data.train.labels)
-    with pytest.raises(InvalidValueError, match="as uint8 or features as float32"):
-        pool_of(dataclasses.replace(data, train=fractions), CLASSES)
     smaller = Images(data.test.pixels[:, 1:], data.test.labels)
-    with pytest.raises(InvalidValueError, match="the same in both splits"):
-        pool_of(dataclasses.replace(data, test=smaller), CLASSES)
+    for changes in ({"train": fractions}, {"test": smaller}):
+        refusal(InvalidValueError, pool_of, dataclasses.replace(data, **changes), CLASSES)

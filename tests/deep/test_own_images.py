@@ -22,9 +22,8 @@ PAGE = Path(moe_theory.__file__).parents[1] / "docs" / "pages" / "networks.md"
 
 
 @pytest.fixture
-def photographs(tmp_path, monkeypatch):
+def photographs(inside):
     """Of three classes, each with a colour of its own."""
-    monkeypatch.chdir(tmp_path)
     for place, name in enumerate(("apples", "birds", "cars")):
         for number in range(10):
             path = Path("photographs", name, f"{number}.jpg")

@@ -21,7 +21,6 @@ from moe_theory.report import overview
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "pages" / "live.md"
 STYLE = PAGE.parent / "style"
-REGIMES = ROOT / "figures" / "continual" / "regimes.csv"
 WITNESS = ROOT / "moe_theory" / "continual" / "statements" / "counterexamples" / "lemma_11.py"
 DELTA, FEATURES, EXPERTS, SEED = 0.05, 10, 3, 7
 REPLICATES = {"theorem-1": 20, "equation-17": 200, "lemma-11": 400}

@@ -12,6 +12,7 @@ import re
 import pytest
 import samples
 from markdown_it import MarkdownIt
+from refusals import refusal
 from samples import Page
 
 from moe_theory import cli
@@ -291,8 +292,8 @@ def test_a_verdict_for_several_readings_belongs_to_each_and_counts_once(report, 
     rest, later = sorted(pages.read_reports([one, two]).verdicts, key=lambda verdict: verdict.reading)
     assert (rest.reading, rest.also, rest.command) == ("sibling", [], "verify --reading sibling --seed 0")
     assert (later.reading, later.reason) == ("unit-signal", "later")
-    with pytest.raises(DamagedError, match="two verdicts under 'sibling'"):
-        pages.read_reports([folder_of(tmp_path / "3", report, both, samples.verdict(reading="sibling"))])
+    twice = folder_of(tmp_path / "3", report, both, samples.verdict(reading="sibling"))
+    refusal(DamagedError, pages.read_reports, [twice])
 
 
 def test_a_made_report_is_not_merged_again(report, tmp_path):
@@ -305,26 +306,18 @@ def test_a_made_report_is_not_merged_again(report, tmp_path):
         pages.write_report(made, tmp_path)
 
 
-@pytest.mark.parametrize(
-    ("content", "words"),
-    [
-        (None, "holds no verdicts.json"),
-        ("{", "cannot be read as JSON"),
-        ("[]", "it is no JSON object"),
-        ('{"schema": "moe-theory/verdicts/1", "verdicts": []}', "has schema 'moe-theory/verdicts/1'"),
-        ('{"schema": "moe-theory/verdicts/6", "verdicts": [{}]}', "(verdicts[0].claim is missing)"),
-        ('{"schema": "moe-theory/verdicts/6", "verdicts": 3}', "is not a whole report (verdicts=3 must be a list)"),
-    ],
-)
-def test_what_is_no_report_is_refused_in_one_line(tmp_path, content, words, capsys):
-    if content is not None:
-        (tmp_path / "verdicts.json").write_text(content)
-    with pytest.raises(SystemExit) as stop:
-        cli.main(["report", str(tmp_path)])
-    assert stop.value.code == 2
-    printed = capsys.readouterr().err
-    assert words in printed
-    assert printed.count("\n") == 1
+def test_what_is_no_report_is_refused_in_one_line(tmp_path):
+    current = '{"schema": "moe-theory/verdicts/6", "verdicts": '
+    refusal(DamagedError, pages.read_reports, [tmp_path])
+    for content in (
+        "{",
+        "[]",
+        '{"schema": "moe-theory/verdicts/1", "verdicts": []}',
+        f"{current}[{{}}]}}",
+        f"{current}3}}",
+    ):
+        (tmp_path / pages.NUMBERS).write_text(content)
+        refusal(DamagedError, pages.read_reports, [tmp_path])
 
 
 STRANGE = [  # JSON of values of every type, at the ends of their ranges and beyond, some of which is no JSON
@@ -353,7 +346,7 @@ def test_one_strange_field_is_refused_or_shown(report, tmp_path):
     whole = json.dumps(document)
     chance, path, shown, refused = random.Random(0), tmp_path / "verdicts.json", {}, []
     for place in places_of(document):
-        for strange in (None, "further", *chance.sample(STRANGE, 2)):
+        for strange in (None, "further", chance.choice(STRANGE)):
             changed = json.loads(whole)
             *outer, name = place
             at = functools.reduce(operator.getitem, outer, changed)
@@ -370,9 +363,9 @@ def test_one_strange_field_is_refused_or_shown(report, tmp_path):
                 refused.append(str(failure))
             else:
                 shown |= {json.dumps(verdict.to_json()): verdict for verdict in found}
-    assert len(refused) > 300
+    assert len(refused) > 200
     assert all(len(line) < 800 and "\n" not in line for line in refused)
-    assert len(shown) > 40
+    assert len(shown) > 20
     drawn = [verdict.curve for verdict in verdicts]  # curves that are as they were are not drawn again
     made = with_verdicts(
         report,
@@ -397,18 +390,16 @@ def test_what_cannot_be_merged_is_refused(report, tmp_path):
     one = folder_of(tmp_path / "1", report, samples.verdict())
     for change in ({"seed": 1}, {"is_x64": True}):
         two = folder_of(tmp_path / "2", report, samples.verdict(), **change)
-        with pytest.raises(DamagedError, match="no known error"):
-            pages.read_reports([one, two])
-    with pytest.raises(DamagedError, match="does not exist"):
-        pages.read_reports([tmp_path / "none"])
+        refusal(DamagedError, pages.read_reports, [one, two])
+    refusal(DamagedError, pages.read_reports, [tmp_path / "none"])
     ragged = dataclasses.replace(samples.verdict().curve, low=[0.0])
-    with pytest.raises(DamagedError, match="different lengths"):
-        pages.read_reports([folder_of(tmp_path / "3", report, samples.verdict(curve=ragged))])
-    for name in ("claim", "replaced_by"):
-        with pytest.raises(DamagedError, match=rf"verdicts\[0\]\.{name}='../../../x/own' must be of lower-case"):
-            pages.read_reports([folder_of(tmp_path / "5", report, samples.verdict(**{name: "../../../x/own"}))])
-    with pytest.raises(DamagedError, match="two verdicts"):
-        pages.read_reports([folder_of(tmp_path / "4", report, samples.verdict(), samples.verdict())])
+    for verdicts in (
+        [samples.verdict(curve=ragged)],
+        [samples.verdict(claim="../../../x/own")],
+        [samples.verdict(replaced_by="../../../x/own")],
+        [samples.verdict(), samples.verdict()],
+    ):
+        refusal(DamagedError, pages.read_reports, [folder_of(tmp_path / "3", report, *verdicts)])
 
 
 def test_command_line(report, tmp_path, capsys):
@@ -425,6 +416,7 @@ def test_command_line(report, tmp_path, capsys):
         pages.write_report(with_verdicts(report), tmp_path / "file")
 
 
+@pytest.mark.thorough
 def test_a_paper_s_recorded_verdicts_are_a_page(tmp_path, monkeypatch, capsys):
     """Guards `report --paper`: every statement of the paper, in its order and with the status that is recorded."""
     monkeypatch.chdir(tmp_path)

@@ -4,9 +4,12 @@ and a statement that cannot be recorded without its whole paper.
 
 import dataclasses
 import json
+from collections.abc import Iterator
 from pathlib import Path
+from unittest import mock
 
 import pytest
+from refusals import refusal
 
 from moe_theory import cli
 from moe_theory.core import papers
@@ -34,23 +37,27 @@ def folder_of(tmp_path: Path, *verdicts: Verdict, name: str = "run", **about) ->
     return folder
 
 
-@pytest.fixture
-def empty(monkeypatch):
-    """No paper has a record."""
-    monkeypatch.setattr(recorded, "read", dict)
+@pytest.fixture(autouse=True)
+def records(tmp_path, monkeypatch) -> Iterator[Path]:
+    """Where papers have their records, in place of the package. There are none yet."""
+    for paper in ("deep", "edge"):
+        (tmp_path / "records" / paper).mkdir(parents=True)
+    monkeypatch.setattr(recorded, "paper_folder", lambda paper: tmp_path / "records" / paper)
+    recorded.searches_of.cache_clear()
+    yield tmp_path / "records"
+    recorded.searches_of.cache_clear()
 
 
 @pytest.fixture
-def whole(tmp_path, monkeypatch, empty) -> recorded.Recorded:
+def whole(tmp_path) -> recorded.Recorded:
     """The record of a paper, of a whole run."""
     kept = record.own(folder_of(tmp_path, *[verdict(each.id) for each in CLAIMS[::-1]], name="whole"))
-    monkeypatch.setattr(recorded, "read", lambda: {"deep": kept.run})
+    record.write(kept)
     return kept.run
 
 
-def test_a_run_with_holes_is_not_recorded(tmp_path, empty):
-    with pytest.raises(DamagedError, match="no verdict on"):
-        record.own(folder_of(tmp_path, verdict(CLAIMS[0].id)))
+def test_a_run_with_holes_is_not_recorded(tmp_path):
+    refusal(DamagedError, record.own, folder_of(tmp_path, verdict(CLAIMS[0].id)))
 
 
 def test_a_whole_run_is_recorded_as_it_was_but_for_its_place(whole):
@@ -61,43 +68,31 @@ def test_a_whole_run_is_recorded_as_it_was_but_for_its_place(whole):
     assert recorded.parsed(text, "here") == whole
 
 
-def test_runs_of_parts_of_a_paper_are_recorded_together(tmp_path, empty):
+def test_runs_of_parts_of_a_paper_are_recorded_together(tmp_path):
     first, *rest = [verdict(each.id) for each in CLAIMS]
     parts = [folder_of(tmp_path, first, name="first"), folder_of(tmp_path, *rest, name="rest")]
     (kept,) = record.of_papers(parts)
     assert [each["claim"] for each in kept.run.verdicts] == [each.id for each in CLAIMS]
 
 
-def test_a_statement_is_recorded_alone_and_no_other_number_moves(tmp_path, whole, monkeypatch):
+def test_a_statement_is_recorded_alone_and_no_other_number_moves(tmp_path, whole):
     """Guards a statement's life: adding or changing one re-runs it and nothing else."""
     changed = folder_of(tmp_path, verdict(CLAIMS[1].id, Status.REFUTED, replicates=16), finished="2027")
     kept = record.own(changed)
     assert kept.run.verdicts[1]["status"] == "REFUTED"
     assert [kept.run.verdicts[0], *kept.run.verdicts[2:]] == [whole.verdicts[0], *whole.verdicts[2:]]
     assert (kept.run.error, kept.run.finished) == (0.01, "2027")
-    file = tmp_path / recorded.NAME
-    file.write_text(recorded.written(whole))
-    monkeypatch.setattr(recorded, "file_of", lambda paper, name: file)
-    kept = record.own(changed)
     record.write(kept)
-    assert recorded.parsed(file.read_text(), "here") == kept.run
+    assert recorded.read()["deep"] == kept.run
+    assert record.own(changed).run == kept.run  # what is recorded already changes nothing
 
 
-def test_what_is_recorded_already_changes_nothing(tmp_path, whole, monkeypatch):
-    changed = folder_of(tmp_path, verdict(CLAIMS[1].id, Status.REFUTED))
-    kept = record.own(changed).run
-    assert kept != whole
-    monkeypatch.setattr(recorded, "read", lambda: {"deep": kept})
-    assert record.own(changed).run == kept
-
-
-def test_the_command_writes_what_it_says(tmp_path, whole, monkeypatch, capsys):
-    file = tmp_path / recorded.NAME
-    monkeypatch.setattr(recorded, "file_of", lambda paper, name=recorded.NAME: file.with_name(name))
+def test_the_command_writes_what_it_says(tmp_path, records, whole, capsys):
+    file = records / "deep" / recorded.NAME
     run = folder_of(tmp_path, verdict(CLAIMS[1].id, Status.REFUTED))
     cli.main(["record", str(run)])
     assert capsys.readouterr().out == f"{file}: {len(CLAIMS)} verdicts\n"
-    file.unlink()
+    assert recorded.kept_at(file).verdicts[1]["status"] == "REFUTED"
     cli.main(["record", str(run), "--json"])
     (told,) = json.loads(capsys.readouterr().out)
     assert (told["path"], told["paper"], told["verdicts"]) == (str(file), "deep", len(CLAIMS))
@@ -107,63 +102,57 @@ def test_the_error_of_a_record_is_at_least_that_of_its_verdicts(tmp_path, whole)
     assert record.own(folder_of(tmp_path, verdict(CLAIMS[1].id, error=0.5))).run.error > 0.5
 
 
-@pytest.mark.parametrize(
-    ("about", "changes", "message"),
-    [
-        ({}, {"seed": 2}, "seed=1 and .* has seed=2"),
-        ({"paper": "queues"}, {}, "queues, which is not installed"),
-        ({"claim": "mine.fairness"}, {}, "mine.fairness, which the installed deep does not declare"),
-        ({"reading": "skewed"}, {"readings": {"deep.skewed": "most"}}, "no verdict on .* under skewed"),
-    ],
-)
-def test_what_cannot_stand_beside_the_record_is_refused(tmp_path, whole, about, changes, message):
-    with pytest.raises(DamagedError, match=message):
-        record.own(folder_of(tmp_path, dataclasses.replace(verdict(CLAIMS[0].id), **about), **changes))
+def test_what_cannot_stand_beside_the_record_is_refused(tmp_path, whole):
+    for name, about, changes in (
+        ("another seed", {}, {"seed": 2}),
+        ("another paper", {"paper": "queues"}, {}),
+        ("no claim", {"claim": "mine.fairness"}, {}),
+        ("holes", {"reading": "skewed"}, {"readings": {"deep.skewed": "most"}}),
+    ):
+        run = folder_of(tmp_path, dataclasses.replace(verdict(CLAIMS[0].id), **about), name=name, **changes)
+        refusal(DamagedError, record.own, run)
 
 
 def test_a_file_of_another_paper_is_not_written_over(tmp_path, whole):
     """Would catch two papers whose modules are in one folder, and that have one record between them."""
     file = tmp_path / recorded.NAME
     file.write_text(recorded.written(dataclasses.replace(whole, paper="queues")))
-    with pytest.raises(DamagedError, match="is the record of queues, and no place for that of deep"):
-        record.write(record.PaperRecord(file, whole))
+    refusal(DamagedError, record.write, record.PaperRecord(file, whole))
 
 
-def test_a_proof_that_fails_is_not_recorded(tmp_path, empty, monkeypatch):
+def test_a_proof_that_fails_is_not_recorded(tmp_path, monkeypatch):
     proof = Proof("mine:proofs/x.py", "", [], "", "", "")
     monkeypatch.setattr(record, "answered", lambda paper: [Statement("x", paper, "", "", proof=proof)])
     run = folder_of(tmp_path, *[verdict(each.id) for each in CLAIMS])
     monkeypatch.setattr(proofs, "source_of", lambda path: "print(1)")
-    with pytest.raises(DeclarationError, match=r"deep\.x is not proved: its proof, mine:proofs/x\.py, fails a check"):
-        record.own(run)
+    refusal(DeclarationError, record.own, run)
 
 
-@pytest.mark.parametrize("file", ["queues_{}.py", "queues_{}/__init__.py", "queues_{}/paper.py"])
-def test_a_record_stays_where_it_is_when_a_module_becomes_a_folder(file, tmp_path, monkeypatch):
+def test_a_record_stays_where_it_is_when_a_module_becomes_a_folder(tmp_path, monkeypatch):
     """Would catch a paper whose record is silently lost by laying its modules out otherwise."""
-    name = f"queues_{len(file)}"  # which no other test has imported
-    path = tmp_path / file.format(len(file))
-    path.parent.mkdir(exist_ok=True)
-    path.write_text("")
     monkeypatch.syspath_prepend(tmp_path)
-    package = name if path.stem in (name, "__init__") else f"{name}.{path.stem}"
-    monkeypatch.setattr(papers, "paper_package", lambda name: package)
-    assert recorded.file_of("queues") == tmp_path / name / "recorded.json"
-    monkeypatch.undo()
-    folder = recorded.file_of("edge")
-    assert (folder.name, folder.parent.name) == ("recorded.json", "edge")
+    for name, file in (
+        ("queues_1", "queues_1.py"),
+        ("queues_2", "queues_2/__init__.py"),
+        ("queues_3", "queues_3/paper.py"),
+    ):
+        path = tmp_path / file
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("")
+        package = name if path.stem in (name, "__init__") else f"{name}.{path.stem}"
+        with mock.patch.object(papers, "paper_package", lambda name, package=package: package):
+            assert papers.paper_folder("queues") == tmp_path / name
+    assert papers.paper_folder("edge").name == "edge"
 
 
-def test_runs_on_other_data_are_kept_beside_the_record(tmp_path, monkeypatch):
+def test_runs_on_other_data_are_kept_beside_the_record(tmp_path):
     runs = [verdict(each.id, data="Fashion-MNIST") for each in CLAIMS]
     kept = record.of_other_data([folder_of(tmp_path, *runs)])
     assert kept.path.name == "recorded-fashion-mnist.json"
     assert len(kept.run.verdicts) == len(CLAIMS)
     part = folder_of(tmp_path, *runs[1:], name="part")
-    monkeypatch.setattr(recorded, "file_of", lambda paper, name=recorded.NAME: tmp_path / name)
-    with pytest.raises(DamagedError, match="no verdict on"):
-        record.of_other_data([part])
-    record.write(kept._replace(path=tmp_path / kept.path.name))
+    refusal(DamagedError, record.of_other_data, [part])
+    record.write(kept)
     assert [each["claim"] for each in record.of_other_data([part]).run.verdicts] == [each.id for each in CLAIMS]
 
 
@@ -178,21 +167,21 @@ def kept_search(folder: Path, statement: str, settings: int) -> Challenge:
     return search
 
 
-def test_searches_replace_those_of_the_same_statements_and_the_others_stay(tmp_path, monkeypatch):
-    before = [kept_search(tmp_path / "old", "edge.lemma-6", 5), kept_search(tmp_path / "old", "edge.lemma-7", 5)]
-    monkeypatch.setattr(recorded, "searches_of", lambda paper: before)
-    own = kept_search(tmp_path / "new", "edge.lemma-7", 9)
+def test_searches_replace_those_of_the_same_statements_and_the_others_stay(tmp_path, records):
+    before = [kept_search(tmp_path / "old", f"edge.lemma-{number}", 50) for number in (6, 7)]
+    record.write(*record.of_searches([tmp_path / "old"]))
+    recorded.searches_of.cache_clear()
+    own = kept_search(tmp_path / "new", "edge.lemma-7", 90)
     (found,) = record.of_searches([tmp_path / "new"])
     assert found.paper == "edge"
-    assert found.path.name == recorded.SEARCHES
+    assert found.path == records / "edge" / recorded.SEARCHES
     assert [each.to_json() for each in found.searches] == [before[0].to_json(), own.to_json()]
-    found = found._replace(path=tmp_path / "record.json")
     record.write(found)
     (first, second) = json.loads(found.path.read_text())
-    assert (first["settings"], second["settings"]) == (5, 9)
+    assert (first["settings"], second["settings"]) == (50, 90)
 
 
 def test_a_search_of_what_is_not_declared_free_is_not_recorded(tmp_path):
-    kept_search(tmp_path, "edge.figure-3-decreases", 9)
-    (found,) = record.of_searches([tmp_path])
+    kept_search(tmp_path / "new", "edge.figure-3-decreases", 9)
+    (found,) = record.of_searches([tmp_path / "new"])
     assert "edge.figure-3-decreases" not in [each.statement for each in found.searches]

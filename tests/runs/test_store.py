@@ -8,6 +8,7 @@ import time
 
 import numpy as np
 import pytest
+from refusals import refusal
 from stored import files, harm, rows
 
 from moe_theory.core.errors import OutputError
@@ -169,8 +170,9 @@ def test_a_full_place_is_one_line_and_loses_nothing(tmp_path):
     assert saved.items() <= rows(tmp_path).items()
 
 
-@pytest.mark.parametrize("num_writers", [1, 2])
-@pytest.mark.parametrize("kills", [5, pytest.param(50, marks=pytest.mark.thorough)])
+@pytest.mark.parametrize(
+    ("kills", "num_writers"), [(5, 2), *(pytest.param(50, number, marks=pytest.mark.thorough) for number in (1, 2))]
+)
 def test_no_saved_row_is_lost_by_a_kill(tmp_path, num_writers, kills):
     """Would catch a `put` that returns before its rows survive the process, and a writer that spoils another's."""
     chance = random.Random(kills)
@@ -194,5 +196,4 @@ def test_no_saved_row_is_lost_by_a_kill(tmp_path, num_writers, kills):
 
 def test_a_file_in_the_place_of_the_folder_is_one_line(tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(OutputError, match=r"results\.sqlite"):
-        Store(tmp_path / "file").put({"key": b"1"})
+    refusal(OutputError, Store(tmp_path / "file").put, {"key": b"1"})

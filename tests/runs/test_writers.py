@@ -1,9 +1,11 @@
 """Files are written whole and durably, by `runs.files`, under a temporary name: catches others, or an address."""
 
 import ast
+import contextlib
 from pathlib import Path
 
 import pytest
+from refusals import refusal
 
 import moe_theory
 from moe_theory.core.errors import OutputError
@@ -88,13 +90,12 @@ def test_a_writer_is_found(line):
     assert not writers(ast.parse(f"def mine():\n    with whole(path) as temporary:\n        {line}\n"))
 
 
-@pytest.mark.parametrize("address", ["s3://bucket/x", "gs://bucket", "abfs://x@y/z", "hdfs:/x"])
-@pytest.mark.parametrize("use", [Store, files.prepare_folder, files.local])
-def test_an_address_is_no_folder(address, use, tmp_path, monkeypatch):
+def test_an_address_is_no_folder(tmp_path):
     """Would catch results in a local folder that is called `s3:`, which its user looks for in vain."""
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(OutputError, match="address"):
-        use(address)
+    with contextlib.chdir(tmp_path):
+        for address in ("s3://bucket/x", "gs://bucket", "abfs://x@y/z", "hdfs:/x"):
+            for use in (Store, files.prepare_folder, files.local):
+                refusal(OutputError, use, address)
     assert list(tmp_path.iterdir()) == []
 
 

@@ -8,6 +8,7 @@ import pickle
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from refusals import refusal
 
 from moe_theory import continual, edge
 from moe_theory.core.errors import InvalidValueError, MoeTheoryError
@@ -65,12 +66,12 @@ SAME = {
 }
 
 
-@pytest.mark.parametrize("given", SAME.values(), ids=SAME)
-def test_the_same_is_equal_however_it_is_written(given):
+def test_the_same_is_equal_however_it_is_written():
     """Would catch chunks computed again because 1 was written for 1.0."""
-    specs = [sweep(**changes) for changes in given]
-    assert len({canonical(spec) for spec in specs}) == 1
-    assert len(set(specs)) == 1
+    for what, given in SAME.items():
+        specs = [sweep(**changes) for changes in given]
+        assert len({canonical(spec) for spec in specs}) == 1, what
+        assert len(set(specs)) == 1, what
 
 
 def test_the_order_of_axes_counts():
@@ -98,15 +99,15 @@ ROUND_TRIPS = [
 ]
 
 
-@pytest.mark.parametrize("changes", ROUND_TRIPS)
-def test_round_trips_are_exact(changes):
+def test_round_trips_are_exact():
     """Would catch a manifest or a file that is read back as another sweep."""
-    spec = sweep(**changes)
-    again = Sweep.from_json(json.loads(canonical(spec)))
-    assert again == spec
-    assert canonical(again) == canonical(spec)
-    assert pickle.loads(pickle.dumps(spec)) == spec
-    assert dataclasses.replace(spec, seed=5).seed == 5
+    for changes in ROUND_TRIPS:
+        spec = sweep(**changes)
+        again = Sweep.from_json(json.loads(canonical(spec)))
+        assert again == spec, changes
+        assert canonical(again) == canonical(spec), changes
+        assert pickle.loads(pickle.dumps(spec)) == spec, changes
+        assert dataclasses.replace(spec, seed=5).seed == 5
 
 
 ERRORS = [
@@ -139,11 +140,7 @@ ERRORS = [
     ("[axes]\nnoise_scale = {logspace = [0, 1], num = 3}", "axes.noise_scale.logspace", "greater than 0"),
     ("[axes]\nterminate = {linspace = [0, 1], num = 2}", "axes.terminate", "should be a valid boolean"),
     ("[axes]\nnoise_scale = [1]\n[params]\nnoise_scale = 1", "axes.noise_scale", "twice, here and in params"),
-    (
-        "reading = 'weak-signal'\n[axes]\nreading = ['weak-signal']",
-        "axes.reading",
-        "twice, here and in the top level",
-    ),
+    ("reading = 'weak-signal'\n[axes]\nreading = ['weak-signal']", "axes.reading", "twice, here and in the top level"),
     ("[params]\nreading = 'weak-signal'", "params.reading", "Move it to the top level"),
     ("[params]\nnum_experts = 1e60", "params.num_experts", "1 to 2147483647 in size"),
     ("[params]\nlearning_rate = 1e-60", "params.learning_rate", "float32"),
@@ -172,19 +169,17 @@ ERRORS = [
 ]
 
 
-@pytest.mark.parametrize(("document", "key", "words"), ERRORS, ids=[case[0] for case in ERRORS])
-def test_errors_name_the_file_and_the_key(document, key, words):
+def test_errors_name_the_file_and_the_key():
     """Would catch a wrong setting that is let through, or that the reader has to search for."""
-    with pytest.raises(MoeTheoryError) as failure:
-        Sweep.from_toml(SMALLEST + document, "sweep.toml")
-    assert str(failure.value).startswith(f"sweep.toml, {key}: ")
-    assert words in str(failure.value)
-    assert len(str(failure.value).splitlines()) == 1
+    for document, key, words in ERRORS:
+        told = str(refusal(MoeTheoryError, Sweep.from_toml, SMALLEST + document, "sweep.toml"))
+        assert told.startswith(f"sweep.toml, {key}: "), document
+        assert words in told, document
 
 
-@pytest.mark.parametrize(
-    ("document", "start"),
-    [
+def test_what_is_no_specification_is_told_from_where():
+    """Would catch a traceback for a slip of the pen."""
+    for document, start in (
         ("", "s, system: system is missing"),
         ("rounds = 3", "s, system: system is missing"),
         ("rounds = 3\nsystem = 'contnual'", "s, system: unknown system 'contnual'. Did you mean 'continual'"),
@@ -196,26 +191,17 @@ def test_errors_name_the_file_and_the_key(document, key, words):
         ("rounds = 3\nx = [1,\n2,\n", "s: this is no TOML: "),
         (f"\nrounds = {'9' * 5000}\nx = 1", "s: this is no TOML: "),
         (f"\n\nx = {'[' * 9000}{']' * 9000}\ny = 1", "s: this is no TOML: "),
-    ],
-)
-def test_what_is_no_specification_is_told_from_where(document, start):
-    """Would catch a traceback for a slip of the pen."""
-    with pytest.raises(MoeTheoryError) as failure:
-        Sweep.from_toml(document, "s")
-    assert str(failure.value).startswith(start)
-    assert len(str(failure.value).splitlines()) == 1
+    ):
+        assert str(refusal(MoeTheoryError, Sweep.from_toml, document, "s")).startswith(start), document
 
 
 def test_files_that_cannot_be_read(tmp_path):
     """Would catch a traceback for a wrong path."""
     (tmp_path / "latin.toml").write_bytes(b"system = '\xe9'")
     for name, words in {"latin.toml": "utf-8", "none.toml": "No such file"}.items():
-        with pytest.raises(MoeTheoryError, match=f"{name} .*{words}"):
-            Sweep.read(tmp_path / name)
+        assert words in str(refusal(MoeTheoryError, Sweep.read, tmp_path / name))
     for path in (tmp_path, str(tmp_path / "a\nb"), str(tmp_path / "a\0b"), str(tmp_path / ("x" * 5000))):
-        with pytest.raises(MoeTheoryError) as failure:
-            Sweep.read(path)
-        assert len(str(failure.value).splitlines()) == 1
+        refusal(MoeTheoryError, Sweep.read, path)
 
 
 def test_files_are_read(tmp_path):
@@ -224,15 +210,13 @@ def test_files_are_read(tmp_path):
     path.write_bytes(b"\xef\xbb\xbf" + example().encode())
     assert Sweep.read(path) == Sweep.from_toml(example())
     path.write_text(example().replace("rounds = 200", "rounds = 0"))
-    with pytest.raises(MoeTheoryError, match=f"^{path}, rounds: rounds=0 should be"):
-        Sweep.read(path)
+    assert str(refusal(MoeTheoryError, Sweep.read, path)).startswith(f"{path}, rounds: ")
 
 
 @pytest.mark.parametrize(
     "changes",
     [
-        {"axes": {"truth_scale": range(10**12)}},
-        {"axes": {"truth_scale": range(10**30)}},
+        pytest.param({"axes": {"truth_scale": range(10**30)}}, marks=pytest.mark.thorough),  # five seconds
         {"axes": {"truth_scale": {"linspace": [0, 1], "num": 10**12}}},
         {"axes": {name: range(1, 1000) for name in ("truth_scale", "noise_scale", "learning_rate")}},
         {"zips": {"a": {"truth_scale": range(10**5)}}, "axes": {"noise_scale": range(11)}},
@@ -241,15 +225,12 @@ def test_files_are_read(tmp_path):
 )
 def test_arguments_that_cannot_be_run(changes):
     """Would catch a sweep that fills the memory before it is refused; any other arguments are in tests/properties."""
-    with pytest.raises(MoeTheoryError) as failure:
-        sweep(**changes)
-    assert len(str(failure.value).splitlines()) == 1
-    assert len(str(failure.value)) < 500
+    assert len(str(refusal(MoeTheoryError, sweep, **changes))) < 500
 
 
-@pytest.mark.parametrize(
-    "data",
-    [
+def test_damaged_data_is_refused():
+    """Would catch a manifest that somebody edited, read as another sweep."""
+    for data in (
         None,
         [],
         {},
@@ -259,12 +240,8 @@ def test_arguments_that_cannot_be_run(changes):
         {"system": "edge", "rounds": 1, "axes": [{"name": "truth_scale", "values": [1]}] * 2},
         {"system": "edge", "rounds": 1, "axes": [{"name": ["x"], "values": [1]}]},
         {"system": "edge", "rounds": 1, "colour": "red"},
-    ],
-)
-def test_damaged_data_is_refused(data):
-    """Would catch a manifest that somebody edited, read as another sweep."""
-    with pytest.raises(MoeTheoryError):
-        Sweep.from_json(data)
+    ):
+        refusal(MoeTheoryError, Sweep.from_json, data)
 
 
 @pytest.mark.parametrize("system", system_names())
@@ -357,46 +334,25 @@ def test_sizes_and_choices_may_be_axes():
     assert {(cell.choices["transfer"], cell.choices["execution"]) for cell in grid.cells} == {("geometric", "uniform")}
 
 
-@pytest.mark.parametrize(
-    ("changes", "kind", "key", "words"),
-    [
-        ({"axes": {"num_experts": [3, 0]}}, InvalidValueError, ("axes", "num_experts"), "in the cell num_experts=0: "),
-        (
-            {"axes": {"truth_scale": [0.1, -1], "num_experts": [3]}},
-            InvalidValueError,
-            ("axes", "truth_scale"),
-            "in the cell truth_scale=-1, num_experts=3: ",
-        ),
-        (
-            {"zips": {"both": {"max_strength": [1, 2], "min_strength": [1, 3]}}},
-            InvalidValueError,
-            ("zips", "both", "min_strength"),
-            "in the cell max_strength=2, min_strength=3: ",
-        ),
-        (
-            {"axes": {"num_samples": [2, 40]}},
-            InvalidValueError,
-            ("axes", "num_samples"),
-            "in the cell num_samples=40: ",
-        ),
-        ({"dims": {"num_samples": 40}}, InvalidValueError, ("dims", "num_samples"), "num_samples=40 must be below"),
-        ({"params": {"noise_scale": -1}}, InvalidValueError, ("params", "noise_scale"), "noise_scale=-1.0 must not"),
-    ],
-)
-def test_a_refused_cell_is_named(changes, kind, key, words):
+def test_a_refused_cell_is_named():
     """Would catch a grid whose bad corner is found hours later, and an error without the setting to blame."""
-    with pytest.raises(MoeTheoryError) as failure:
-        Sweep(**({"system": "continual", "rounds": 10} | changes))
-    assert type(failure.value) is kind
-    assert failure.value.key == key
-    assert words in str(failure.value)
+    limits = {"max_strength": [1, 2], "min_strength": [1, 3]}
+    for changes, key, words in (
+        ({"axes": {"num_experts": [3, 0]}}, ("axes", "num_experts"), "num_experts=0: "),
+        ({"axes": {"truth_scale": [0.1, -1], "num_experts": [3]}}, ("axes", "truth_scale"), "truth_scale=-1, num_expe"),
+        ({"zips": {"both": limits}}, ("zips", "both", "min_strength"), "max_strength=2, min_strength=3: "),
+        ({"axes": {"num_samples": [2, 40]}}, ("axes", "num_samples"), "num_samples=40: "),
+        ({"dims": {"num_samples": 40}}, ("dims", "num_samples"), "num_samples=40 must be below"),
+        ({"params": {"noise_scale": -1}}, ("params", "noise_scale"), "noise_scale=-1.0 must not"),
+    ):
+        refused = refusal(InvalidValueError, Sweep, system="continual", rounds=10, **changes)
+        assert refused.key == key
+        assert ("in the cell " if "axes" in changes or "zips" in changes else "") + words in str(refused)
 
 
 @pytest.mark.parametrize("values", [[0.3, 0.1 + 0.2], [0.1, 0.1000000001]])
 def test_axis_values_equal_in_float32(values):
     """Would catch two cells with equal numbers under two labels."""
     spec = {"system": "continual", "rounds": 4, "replicates": 2, "params": {"num_experts": 2}}
-    with pytest.raises(MoeTheoryError) as error:
-        Sweep(**spec, axes={"noise_scale": values})
-    assert "equal in float32" in str(error.value)
+    assert refusal(MoeTheoryError, Sweep, **spec, axes={"noise_scale": values}).argument == "noise_scale"
     assert len(Sweep(**spec, precision="float64", axes={"noise_scale": values}).grid) == 2

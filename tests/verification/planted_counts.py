@@ -18,18 +18,7 @@ from moe_theory.verification.criteria import Side
 from moe_theory.verification.intervals import clopper_pearson
 from moe_theory.verification.verdict import LIMITS, Status
 
-from .planted import (
-    BOUNDED,
-    LAWS,
-    LEAST_REPLICATES,
-    NORMAL,
-    REPLICATES,
-    UNSEEN,
-    Law,
-    Planted,
-    Shares,
-    expected_shares,
-)
+from .planted import BOUNDED, LAWS, LEAST_REPLICATES, NORMAL, REPLICATES, UNSEEN, Law, Planted, Shares, expected_shares
 
 ERROR = 0.1  # of a planted verdict: large enough for its size to be seen
 REPORT_ERROR = 1e-5  # a verdict's share of a report's, unless its paper declares another

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
+from refusals import refusal
 
 import moe_theory as mt
 from moe_theory.cli import verify as command
@@ -105,13 +106,15 @@ REGIONS = {  # by what is planted: the truth and the axes that a flip has to mov
 LAWS = Choice("law", {PLAIN: PLAIN, "slow": "slow"})
 
 
-@pytest.mark.parametrize("name", REGIONS)
+@pytest.mark.parametrize(
+    "name", ["one corner", "one law", *(pytest.param(name, marks=pytest.mark.thorough) for name in [*REGIONS][1:3])]
+)
 def test_a_break_is_found_shrunk_and_repeated_by_its_command(name, declare):
     truth, axes = REGIONS[name]
     declare(truth, (*FREE, LAWS))
-    found = [search(seed) for seed in range(3)]
-    assert [each.sought for each in found] == ["break"] * 3
-    assert sum(bool(each.flips) for each in found) == 3
+    found = [search(seed) for seed in range(2)]
+    assert [each.sought for each in found] == ["break"] * 2
+    assert sum(bool(each.flips) for each in found) == 2
     for each in found:
         assert set(each.flips[0].setting) == axes
         assert all(verdict.status is Status.REFUTED for verdict in each.flips[0].verdicts)
@@ -133,7 +136,7 @@ def test_a_break_is_found_shrunk_and_repeated_by_its_command(name, declare):
 @pytest.mark.parametrize("violation", [WITHIN, 0.0])  # 0 is the least favourable truth
 def test_what_is_true_everywhere_is_unbroken(violation, declare):
     declare(lambda params, law: violation)
-    for seed in range(3):
+    for seed in range(2):
         found = search(seed)
         assert not found.flips
         assert found.settings > 40
@@ -145,6 +148,7 @@ def test_what_is_true_at_one_point_only_breaks_by_one_axis(declare):
     found = search()
     assert 1 <= len(found.flips) <= FINALISTS
     assert all(len(flip.setting) == 1 for flip in found.flips)
+    assert found.clause is None  # as what breaks is on all sides
 
 
 def test_what_is_false_but_in_a_corner_is_rescued_there(declare):
@@ -163,7 +167,7 @@ def test_what_is_false_but_in_a_corner_is_rescued_there(declare):
 
 def test_a_clause_is_found_under_which_it_holds(declare):
     declare(where(lambda p: p.tilt > 0.6 and sizes(p) <= 2))
-    for seed in range(3):
+    for seed in range(2):
         found = search(seed)
         clause = found.clause
         assert clause is not None
@@ -175,11 +179,6 @@ def test_a_clause_is_found_under_which_it_holds(declare):
             for tilt in values["tilt"]
             for count in values["count"]
         )
-
-
-def test_there_is_no_clause_where_what_breaks_is_on_all_sides(declare):
-    declare(where(lambda p: (float(p.scale), float(p.tilt), sizes(p)) != (1.0, 0.0, 3)))
-    assert search().clause is None
 
 
 def test_a_flip_is_judged_under_the_other_readings_as_well(declare):
@@ -212,27 +211,22 @@ def test_a_search_is_read_as_it_was_written(declare):
     (again,) = recorded.searches_parsed(recorded.searches_written([found]), "here", claims.registered())
     assert again.to_json() == found.to_json()
     assert again.flips_under("plain")[0].setting == found.flips[0].setting
-    with pytest.raises(DamagedError, match="here is damaged"):
-        recorded.searches_parsed('[{"schema": "other"}]', "here", claims.registered())
+    refusal(DamagedError, recorded.searches_parsed, '[{"schema": "other"}]', "here", claims.registered())
 
 
-def test_searches_are_kept_and_made_again_where_code_or_error_are_others(declare, tmp_path, monkeypatch):
+def test_searches_are_kept_and_made_again_where_code_or_error_are_others(declare, tmp_path):
     declare(where(lambda p: p.tilt > 0.6))
     about = {"reading": PLAIN, "folder": tmp_path, "progress": quiet}
     (first,) = challenges.search_each(["planted.region"], LONG, error=ERROR, **about)
-    made = []
-    monkeypatch.setattr(challenges, "challenge", lambda *args, **options: made.append(options["error"]) or first)
     (again,) = challenges.search_each(["planted.region"], LONG, error=ERROR, **about)
-    assert again.to_json() == first.to_json()
-    assert made == []
-    challenges.search_each(["planted.region"], LONG, error=2 * ERROR, **about)
-    assert made == [2 * ERROR]
+    assert again.to_json() == first.to_json()  # with the seconds that it took
+    (other,) = challenges.search_each(["planted.region"], LONG, error=2 * ERROR, **about)
+    assert other.error == 2 * ERROR
     assert [each.statement for each in challenges.kept(tmp_path)] == ["planted.region"]
     store = Store(tmp_path / challenges.FOLDER)
     assert len(store.keys()) == 1, "one search a statement"
     store.put({"of other code": b'{"schema": "earlier"}'})
-    with pytest.raises(DamagedError, match="other code"):
-        challenges.kept(tmp_path)
+    refusal(DamagedError, challenges.kept, tmp_path)
 
 
 def test_damaged_searches_are_named_and_made_again(declare, tmp_path, caplog):
@@ -250,13 +244,6 @@ def test_damaged_searches_are_named_and_made_again(declare, tmp_path, caplog):
     assert [each.to_json() for each in challenges.kept(tmp_path)] == [again.to_json()]
 
 
-def test_searches_of_version_0_1_are_refused_in_one_line(tmp_path):
-    (tmp_path / challenges.FOLDER).mkdir()
-    (tmp_path / challenges.FOLDER / "edge.lemma-6.json").write_text("{}")
-    with pytest.raises(InvalidValueError, match=r"written by version 0\.1.*another --out"):
-        challenges.kept(tmp_path)
-
-
 def test_settings_that_break_a_hypothesis_are_inadmissible_and_not_unbroken(declare):
     small = Hypothesis("scale is below 1.5", lambda dims, run: run.params.scale < 1.5)
     declare(where(lambda p: p.scale >= 1.5), hypotheses=[small])
@@ -267,8 +254,7 @@ def test_settings_that_break_a_hypothesis_are_inadmissible_and_not_unbroken(decl
 
 def test_a_parameter_that_there_is_not_is_refused_with_the_nearest_name(declare):
     declare(where(bool), (Scale("tild", 0.0, 1.0),))
-    with pytest.raises(DeclarationError, match=r"free tild: unknown parameter 'tild'. Did you mean 'tilt'"):
-        search()
+    assert "Did you mean 'tilt'" in str(refusal(DeclarationError, search))
 
 
 def test_what_is_beyond_its_margin_and_not_shown_to_break_is_not_called_unbroken_alone(declare):
@@ -287,24 +273,14 @@ def test_axes_that_change_nothing_are_named(declare):
 
 def test_nothing_to_search_is_refused_with_the_way_out(declare):
     declare(where(bool), ())
-    with pytest.raises(InvalidValueError, match=r"declares nothing that it leaves free.*free=\("):
-        search()
-    with pytest.raises(InvalidValueError, match="names 2 statements"):
-        challenge("continual.lemma-10*", progress=quiet)
+    assert "declares nothing that it leaves free" in str(refusal(InvalidValueError, search))
+    refusal(InvalidValueError, challenge, "continual.lemma-10*", progress=quiet)
 
 
-@pytest.mark.parametrize(
-    ("free", "message"),
-    [
-        (Scale("scale", 2, 1), "its lower end 2 must be below its upper end 1"),
-        (Choice("law", {"one": 1}), "at least two labels"),
-        (Choice("law", {"one": 1, "two, or so": 2}), "--set cannot name 'two, or so'"),
-        ("scale", "free='scale' must be an axis of"),
-    ],
-)
-def test_a_region_that_is_none_is_refused(free, message, declare):
-    with pytest.raises(DeclarationError, match=message):
-        declare(where(bool), (free,))
+def test_a_region_that_is_none_is_refused(declare):
+    labels = {"one": 1, "two, or so": 2}
+    for free in (Scale("scale", 2, 1), Choice("law", {"one": 1}), Choice("law", labels), "scale"):
+        refusal(DeclarationError, declare, where(bool), (free,))
 
 
 def test_what_an_experiment_cannot_vary_is_refused(declare):
@@ -332,10 +308,9 @@ def test_claims_whose_runs_cannot_be_had_at_a_setting_are_refused_there(declare)
     )
     (found,) = mt.verify("planted.small", readings=PLAIN, settings={"law": "slow"}, replicates=64, progress=quiet)
     assert found.reading == "plain, law=slow"
-    with pytest.raises(InvalidValueError, match=r"unknown parameter 'law'"):
-        mt.verify("planted.region", readings=PLAIN, settings={"law": "slow"}, progress=quiet)
-    with pytest.raises(InvalidValueError, match=r"unknown parameter 'lew'.*Did you mean 'law'"):
-        mt.verify("planted.small", readings=PLAIN, settings={"lew": "slow"}, progress=quiet)
+    asked = {"readings": PLAIN, "progress": quiet}
+    refusal(InvalidValueError, mt.verify, "planted.region", **asked, settings={"law": "slow"})
+    refusal(InvalidValueError, mt.verify, "planted.small", **asked, settings={"lew": "slow"})
 
 
 def test_what_cells_set_is_free_where_the_statement_says_so(declare):
@@ -343,19 +318,6 @@ def test_what_cells_set_is_free_where_the_statement_says_so(declare):
     found = search()
     assert found.flips[0].setting == {"fixed": 4.0}
     assert found.flips[0].borders["fixed"] == pytest.approx([2, 2], abs=0.2)
-
-
-def test_a_map_of_what_is_free_reaches_the_cells(declare):
-    declare(lambda params, law: float(params.fixed) - 2, (Scale("fixed", 0.0, 4.0), LAWS))
-    found = explore("planted.small", "fixed=0..4", points=3, replicates=64, progress=quiet)
-    assert [point.verdict.observed for point in found.points] == pytest.approx([-2, 0, 2], abs=0.1)
-    assert found.search.kept == {}
-    with pytest.raises(InvalidValueError, match="at least two different values"):
-        explore("planted.small", "law=plain,plain", progress=quiet)
-    with pytest.raises(InvalidValueError, match=r"unknown law 'plain\.\.slow'"):
-        explore("planted.small", "law=plain..slow", progress=quiet)
-    with pytest.raises(InvalidValueError, match=r"fixed=9 must be in \[0, 4\]"):
-        explore("planted.small", "fixed=0..9", progress=quiet)
 
 
 def test_a_map_of_a_choice_is_of_its_labels(declare):
@@ -372,10 +334,7 @@ def test_a_map_of_a_choice_is_of_its_labels(declare):
     exploration.picture(found).draw(figure)
     assert [tick.get_text() for tick in figure.axes[0].get_xticklabels()] == ["slow", "plain"]
     line = explore("planted.small", "law=plain,slow", progress=quiet)
-    assert line.summary() == [
-        "SUPPORTED at 1 of 2 points: law = plain",
-        "REFUTED at 1 of 2 points: law = slow",
-    ]
+    assert line.summary() == ["SUPPORTED at 1 of 2 points: law = plain", "REFUTED at 1 of 2 points: law = slow"]
     assert b"slow" in exploration.picture(line).rendered()
 
 
@@ -385,17 +344,15 @@ def test_an_order_keeps_the_grid_of_a_limit():
     assert [tilt.into(each, 1.5).tilt / each.scale**1.5 for each in params] == pytest.approx([2, 2])
 
 
-@pytest.mark.parametrize(
-    ("axis", "values"),
-    [
+def test_axes_are_filled_evenly():
+    for axis, values in (
         (Scale("a", 0.0, 8.0), [0, 4, 8]),
         (Scale("a", 0.01, 1.0), [0.01, 0.1, 1]),
         (Size("a", 1, 3), [1, 2, 3]),
-        (Choice("a", {"x": 0, "y": 1, "z": 2}), ["x", "y", "z"]),
-    ],
-)
-def test_axes_are_filled_evenly(axis, values):
-    assert [axis.at(place) for place in (0.0, 0.5, 1 - 1e-9)] == values or axis.at(0.5) == pytest.approx(values[1])
+    ):
+        assert [axis.at(place) for place in (0.0, 0.5, 1 - 1e-9)] == pytest.approx(values)
+    labels = Choice("a", {"x": 0, "y": 1, "z": 2})
+    assert [labels.at(place) for place in (0.0, 0.5, 1 - 1e-9)] == ["x", "y", "z"]
 
 
 def test_the_document_says_what_was_found_and_covered(declare):

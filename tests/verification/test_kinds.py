@@ -10,8 +10,8 @@ import re
 
 import numpy as np
 import pytest
-from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
+from refusals import refusal
 from samples import panel_of
 from scipy import stats
 
@@ -239,25 +239,13 @@ def test_limits_of_a_slope_from_its_means_cover_it():
         np.stack([intervals.slope_weights(GRID), intervals.slope_weights(GRID, [0, 1])]),
     )
     missed = 0
-    for _ in range(400):
+    for _ in range(150):
         values = power_law(1.5, generator.standard_normal((256, 4)))
         means = intervals.student_intervals(values, intervals.scheme_for(values, 0.2))
         low, high = intervals.contrast_limits(means, weights)
         assert np.all(low < high)
         missed += np.any((low > 1.5) | (high < 1.5))
-    assert missed <= 0.2 * 400
-
-
-@SIDES
-@pytest.mark.parametrize("true", [1.5, -0.5, 0.0])
-def test_planted_rates_are_told_from_wrong_ones(side, true):
-    """Catches a sign, a side or a base of the logarithm; at the grid's end the slope's error is 0.02."""
-    within, without = true + outward(side) * 0.3, true - outward(side) * 0.3
-    assert rate(true, within, side=side).status is Status.SUPPORTED
-    assert rate(true, without, side=side).status is Status.REFUTED
-    assert rate(true, without, side=side, margin=0.6).status is Status.SUPPORTED
-    assert rate(true, without, side=side, margin=0.3).status is Status.INCONCLUSIVE
-    assert rate(true, true, side=side).status is Status.INCONCLUSIVE
+    assert missed <= 0.2 * 150
 
 
 @SIDES
@@ -272,28 +260,6 @@ def test_the_end_of_a_grid_decides_what_the_rest_does_not_show(side):
     assert status(3.0) is high  # above both slopes: 1 at the small end, over 2 in all
     assert status(0.5) is low  # below both
     assert status(1.5) is (Status.INCONCLUSIVE if side == "at_most" else Status.REFUTED)
-
-
-def test_size_and_power_of_a_rate_are_as_declared():
-    """Catches an interval of a slope that is too short, too long or two-sided twice, and a power other than 0.9."""
-    generator, num_trials, error = np.random.default_rng(31), 1000, 0.1
-
-    def decide(slope):
-        samples = slope_samples(power_law(slope, generator.standard_normal((256, 4))))
-        return judgement.judge_means(samples - 1.5, 0 * samples, error, "upper_bound")
-
-    at_edge = [decide(1.5) for _ in range(num_trials)]
-    seen = np.mean([result.smallest_discrepancy for result in at_edge])
-    beyond = [decide(1.5 + seen) for _ in range(num_trials)]
-    for results, status, expected in (
-        (at_edge, Status.REFUTED, error / 2),
-        (at_edge, Status.SUPPORTED, error / 2),
-        (beyond, Status.REFUTED, judgement.POWER),
-    ):
-        number = sum(result.status is status for result in results)
-        # 0.01 for what is asymptotic: the delta method and the power's normal quantile.
-        assert stats.binom.isf(1 - 1e-8, num_trials, expected - 0.01) <= number
-        assert number <= stats.binom.isf(1e-8, num_trials, expected + 0.01)
 
 
 def test_a_rate_carries_the_numbers_of_its_slope():
@@ -363,41 +329,36 @@ def test_a_probability_bounded_below_what_always_holds_is_not_vacuous(side):
     assert probability(*successes, claimed=claims, side=side).status is Status.SUPPORTED
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"kind": "probability", "margin": 0.0}, "side=None does not go with kind probability"),
-        ({"kind": "rate", "abscissa": (1.0, 2.0)}, "side=None does not go with kind rate"),
-        ({"kind": "probability", "side": "atmost"}, "side='atmost' does not go with kind probability"),
-        ({"side": "at_most"}, "side='at_most' does not go with kind equality"),
-        ({"kind": "upper_bound", "side": "at_most"}, "side='at_most' does not go with kind upper_bound"),
-        ({"kind": "rate", "side": "at_least"}, "`abscissa` is what a rate"),
-        ({"kind": "probability", "side": "at_least", "abscissa": (1.0, 2.0)}, "`abscissa` is what a rate"),
-        ({"abscissa": (1.0, 2.0)}, "`abscissa` is what a rate"),
-        ({"kind": "rate", "side": "at_least", "abscissa": (1.0,)}, "at least two different positive numbers"),
-        ({"kind": "rate", "side": "at_least", "abscissa": (2.0, 2.0)}, "at least two different positive numbers"),
-        ({"kind": "rate", "side": "at_least", "abscissa": (0.0, 1.0)}, r"abscissa=\[0.0, 1.0\] must be"),
-        ({"kind": "rate", "side": "at_least", "abscissa": (1.0, np.nan)}, "at least two different positive numbers"),
-        ({"kind": "probability", "side": "at_most", "predict": None}, "needs a value"),
-        ({"kind": "limit_rate", "side": "equal"}, "`abscissa` is what a rate or a limit"),
-        (
-            {"kind": "limit_rate", "side": "equal", "abscissa": (1.0, 0.1, 0.01)},
-            "at least 4 different numbers over at least 2 dec",
-        ),
-        ({"kind": "limit_rate", "side": "equal", "abscissa": (1.0, 0.5, 0.1, 0.02)}, "Add points nearer to it"),
-        ({"kind": "limit_rate", "side": "equal", "abscissa": (1.0, 0.1, 0.1, 0.01, 0.001)}, "at least 4 different num"),
-        ({"kind": "limit_rate", "abscissa": LIMIT}, "side=None does not go with kind limit_rate"),
-        ({"kind": "limit_rate", "side": "at_most", "abscissa": LIMIT, "margin": 0.0}, "must be above 0"),
-        ({"kind": "limit_probability", "side": "equal", "abscissa": LIMIT, "predict": None}, "side='equal' does not"),
-        ({"kind": "limit_probability", "side": "at_most", "abscissa": LIMIT}, "leave out the value"),
-        ({"kind": "limit_probability", "side": "at_most", "abscissa": LIMIT, "predict": None, "margin": 0.0}, "betwe"),
-        ({"kind": "ordering", "trivial": len}, "only a bound, or a probability, can be trivial"),
-    ],
-)
-def test_a_declaration_with_a_part_missing_or_too_many_is_refused(changes, message):
+def test_a_declaration_with_a_part_missing_or_too_many_is_refused():
     """Catches claims whose side would be guessed, or whose slope does not exist, before anything runs."""
-    with pytest.raises(DeclarationError, match=message):
-        make(**changes)
+    event = {"kind": "limit_probability", "abscissa": LIMIT}
+    for changes in (
+        {"kind": "probability", "margin": 0.0},
+        {"kind": "probability", "side": "atmost"},
+        {"kind": "probability", "side": "at_least", "abscissa": (1.0, 2.0)},
+        {"kind": "probability", "side": "at_most", "predict": None},
+        {"kind": "rate", "abscissa": (1.0, 2.0)},
+        {"kind": "rate", "side": "at_least"},
+        *(
+            {"kind": "rate", "side": "at_least", "abscissa": abscissa}
+            for abscissa in ((1.0,), (2.0, 2.0), (0.0, 1.0), (1.0, np.nan))
+        ),
+        {"side": "at_most"},
+        {"abscissa": (1.0, 2.0)},
+        {"kind": "upper_bound", "side": "at_most"},
+        {"kind": "limit_rate", "side": "equal"},
+        *(
+            {"kind": "limit_rate", "side": "equal", "abscissa": abscissa}
+            for abscissa in ((1.0, 0.1, 0.01), (1.0, 0.5, 0.1, 0.02), (1.0, 0.1, 0.1, 0.01, 0.001))
+        ),
+        {"kind": "limit_rate", "abscissa": LIMIT},
+        {"kind": "limit_rate", "side": "at_most", "abscissa": LIMIT, "margin": 0.0},
+        {**event, "side": "equal", "predict": None},
+        {**event, "side": "at_most"},
+        {**event, "side": "at_most", "predict": None, "margin": 0.0},
+        {"kind": "ordering", "trivial": len},
+    ):
+        refusal(DeclarationError, make, **changes)
 
 
 @pytest.mark.parametrize(
@@ -432,17 +393,6 @@ def test_sentences_say_what_was_claimed_and_seen(side):
     assert sentence(slope).startswith("The slope at the small end is 1.")
     assert sentence(slope).endswith(f" The claim is {words} 1.25.".replace("equal ", ""))
     assert json.loads(json.dumps(seen.to_json(), allow_nan=False))["side"] == side
-
-
-@SIDES
-def test_a_probabilitys_panel_shades_what_is_allowed(side):
-    """Catches shading on the wrong side of the claim, or none."""
-    panel = panel_of(probability(100, claimed=0.5, side=side))
-    (shade,) = (drawn for drawn in panel.collections if isinstance(drawn, PolyCollection))
-    extents = shade.get_paths()[0].get_extents()
-    bottom, top = panel.get_ylim()
-    expected = (bottom, 0.5) if side == "at_most" else (0.5, top)
-    np.testing.assert_allclose((extents.y0, extents.y1), expected)
 
 
 def test_an_event_that_never_happens_has_a_bar():
@@ -493,12 +443,9 @@ def test_a_probability_of_what_cannot_happen_is_vacuous():
     ("law", "side", "claimed", "status"),
     [
         (lambda x: 7 * x, "at_least", 1.0, Status.SUPPORTED),
-        (lambda x: 7 * x, "equal", 1.0, Status.SUPPORTED),
         (lambda x: 7 * x, "at_most", 0.9, Status.REFUTED),
-        (lambda x: 7 * x, "equal", 1.1, Status.REFUTED),
         (lambda x: -x * np.log(x / 1e9), "at_least", 0.9, Status.SUPPORTED),
         (lambda x: x**2 + 1e-3 * x, "at_least", 1.5, Status.INCONCLUSIVE),  # 1.7 at the end, 1 in the limit
-        (lambda x: x + 100 * x**2, "at_most", 1.1, Status.INCONCLUSIVE),  # 1.3 at the end
         (lambda x: x + 100 * x**2, "equal", 1.0, Status.INCONCLUSIVE),
         (lambda x: x + 100 * (x / 1e3) ** 2, "equal", 1.0, Status.SUPPORTED),  # the same, nearer to the limit
     ],
@@ -635,10 +582,3 @@ def test_a_relation_is_shown_with_its_margin(kind, side, words):
     verdict = Verdict("a.b", "a", "", "", kind, "loud", Status.SUPPORTED, "", 64, "", **about)
     assert claimed_words(verdict) == words
     assert claimed_words(dataclasses.replace(verdict, margin=0.0)) == re.sub(r" ± 0\.1| \(.0\.1\)", "", words)
-
-
-@pytest.mark.parametrize(("side", "words"), [("at_most", "in ≤ 5 % (+1 %)"), ("at_least", "in ≥ 5 % (−1 %)")])
-def test_a_probability_is_shown_with_its_margin(side, words):
-    about = {"predicted": 0.05, "margin": 0.01, "side": side}
-    verdict = Verdict("a.b", "a", "", "", "probability", "loud", Status.SUPPORTED, "", 64, "", **about)
-    assert claimed_words(verdict) == words

@@ -4,12 +4,12 @@ import sys
 import textwrap
 
 import pytest
+from refusals import refusal
 
-from moe_theory.cli import new
 from moe_theory.continual.experiments import HISTORY
 from moe_theory.core.errors import DeclarationError
 from moe_theory.runs import Progress
-from moe_theory.verification import Status, archive, claim, registry, session, statement
+from moe_theory.verification import Status, archive, claim, session, statement
 from moe_theory.verification.registry import load_claims
 
 pytestmark = pytest.mark.usefixtures("forgotten")
@@ -90,8 +90,9 @@ def test_each_broken_claim_is_an_error_of_its_own(tmp_path):
 
 def test_a_paper_of_ones_own_brings_its_readings(tmp_path):
     own = OWN.replace('paper="continual"', 'paper="mine"')
-    with pytest.raises(DeclarationError, match=r"give the file PAPER = moe_theory\.Paper\('mine', \.\.\.\)\.$"):
-        load_claims(written(tmp_path, own))
+    assert "PAPER = moe_theory.Paper('mine', ...)" in str(
+        refusal(DeclarationError, load_claims, written(tmp_path, own))
+    )
     own += """
     from moe_theory import Paper, Reading, continual
 
@@ -120,10 +121,7 @@ def test_a_paper_of_ones_own_brings_its_readings(tmp_path):
         (OWN.replace("where=", "were="), r"statement moves: were: Extra inputs are not permitted"),
         (OWN.replace("charitable", "generous"), "role='generous' must be one of charitable, literal"),
         (OWN.replace("M = 5", "M = 6"), r"unknown cell 'M = 6'\. Did you mean 'M = 5'\? Known: M = 1, M = 5\."),
-        (
-            OWN.replace('paper="continual", ', ""),
-            r"DeclarationError: statement 'moves': name its paper, as paper=",
-        ),
+        (OWN.replace('paper="continual", ', ""), r"DeclarationError: statement 'moves': name its paper, as paper="),
         (OWN.replace('"moves", paper="continual"', '"lemma-4", paper="edge"'), "lemma-4 of edge is declared already"),
     ],
 )
@@ -216,36 +214,6 @@ def test_a_faulty_system_is_an_error_of_its_claims_alone(tmp_path):
     assert "the state's value as float32 (1,), where `init` began it as float32 (2,)" in told["mine.shape"]
     assert "`step` must give (state, info), a pair" in told["mine.alone"]
     assert not any("\n" in reason for reason in told.values())
-
-
-PAPER_KEEPING = {"a docstring": ("The algorithm, for arrays of these sizes.", "The algorithm.")}
-PAPER_LOSING = {
-    "the step": ("jnp.arange(2) < params.num_choices", "jnp.arange(2) <= params.num_choices"),
-    "the start": ("jnp.zeros(dims.max_experts)", "jnp.ones(dims.max_experts)"),
-    "a size": ("constraints.Size = 256", "constraints.Size = 512"),
-    "an observable": ("return state.loads.max()", "return state.loads.min()"),
-}
-
-
-@pytest.mark.parametrize("what", [*PAPER_KEEPING, *PAPER_LOSING])
-def test_an_edit_of_a_new_paper_loses_what_it_decides(what, tmp_path, monkeypatch):
-    """Of the paper that `moe-theory new paper` writes: names of kept samples, and of a sweep's chunks."""
-    monkeypatch.setattr(sys, "dont_write_bytecode", True)  # an edit of the same length in the same second is an edit
-    kept = []
-    for edit in (("", ""), (PAPER_KEEPING | PAPER_LOSING)[what]):
-        files = new.template("mine")
-        text = files["mine/__init__.py"]
-        assert edit[0] in text
-        (tmp_path / "my_claims.toml").write_text(files["mine/statements.toml"])
-        forget("theorem-1", "mine.theorem-1.peak", "mine.theorem-1.gain")
-        ids = load_claims(written(tmp_path, text.replace(*edit)))
-        store = archive.Archive(tmp_path / "samples")
-        (reading,) = registry.select_readings("mine", ["best-of-2"])
-        sweepable = sys.modules[claim.registered()[ids[0]].module].PAPER.import_system("mine")
-        kept.append(({store.keys.of(each, reading, 0) for each in map(claim.registered().get, ids)}, sweepable.code))
-    (samples, code), (others, other_code) = kept
-    assert (samples == others, code == other_code) == 2 * (what in PAPER_KEEPING,)
-    assert bool(samples & others) == (what in PAPER_KEEPING)
 
 
 def forget(statement_id, *ids):

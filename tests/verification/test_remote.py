@@ -7,12 +7,13 @@ import sys
 from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecutor
 
 import pytest
+from refusals import refusal
 
 import moe_theory as mt
 from moe_theory.core.errors import InvalidValueError, WorkersError
 from moe_theory.runs import quiet
 from moe_theory.runs.store import Store
-from moe_theory.verification import Status, remote, session
+from moe_theory.verification import Status
 
 CLAIM = "continual.lemma-4"  # an identity: it takes all its replicates, in several looks and blocks
 OTHER = "generalization.lemma-6.growth"  # whose statement leaves a size free
@@ -37,12 +38,6 @@ def executor():
         yield executor
 
 
-@pytest.fixture
-def nothing_here(monkeypatch):
-    """Fails a test that simulates in the manner of this process."""
-    monkeypatch.setattr(session, "CellBatch", lambda *given, **options: pytest.fail("simulated here"))
-
-
 class Changing(Executor):
     """Does at once what it is asked for, each task as `change` makes it."""
 
@@ -60,14 +55,21 @@ class Changing(Executor):
 
 
 @pytest.mark.parametrize(
-    ("claims", "settings"), [((CLAIM, OTHER), {}), (CLAIM, {"signal_scale": "2"}), (OTHER, {"num_features": "2"})]
+    ("claims", "settings"),
+    [
+        pytest.param((CLAIM, OTHER), {}, marks=pytest.mark.thorough),
+        (CLAIM, {"signal_scale": "2"}),
+        (OTHER, {"num_features": "2"}),
+    ],
 )
-def test_samples_taken_elsewhere_are_the_same(claims, settings, tmp_path, executor, monkeypatch):
+def test_samples_taken_elsewhere_are_the_same(claims, settings, tmp_path):
     """To the byte; also at settings of parameters, and of what an experiment is built with."""
-    here = judged(claims, tmp_path / "here", settings=settings)
-    monkeypatch.setattr(session, "CellBatch", lambda *given, **options: pytest.fail("simulated here"))
-    assert judged(claims, tmp_path / "there", settings=settings, executor=executor) == here
-    assert here[1]
+    expected = judged(claims, tmp_path / "here", settings=settings)
+    tasks = []
+    executor = Changing(lambda task: tasks.append(task) or task)
+    assert judged(claims, tmp_path / "there", settings=settings, executor=executor) == expected
+    assert expected[1]
+    assert {task.claim for task in tasks} == {verdict["claim"] for verdict in expected[0]}
 
 
 @pytest.mark.parametrize(
@@ -83,7 +85,7 @@ def test_a_worker_whose_samples_would_be_others_takes_none(change, said, tmp_pat
     assert not samples(tmp_path)
 
 
-def test_lost_workers_end_a_verification_that_then_resumes(tmp_path, nothing_here):
+def test_lost_workers_end_a_verification_that_then_resumes(tmp_path):
     """Would catch a loss that is taken for an error of a claim, and samples of looks before it that are thrown away."""
     asked = []
 
@@ -102,29 +104,23 @@ def test_lost_workers_end_a_verification_that_then_resumes(tmp_path, nothing_her
     assert again == judged(CLAIM, tmp_path / "whole", executor=Changing(lambda task: task))
 
 
-def test_what_fails_in_the_runs_of_one_study_ends_no_other(tmp_path, monkeypatch):
-    def fail(chunk, seed):
-        if chunk.cell.name in broken:
+def test_what_fails_in_the_runs_of_one_study_ends_no_other(tmp_path):
+    def fail(task):
+        if task.claim == OTHER:
             raise ZeroDivisionError("planted")
-        return compute(chunk, seed)
+        return task
 
-    compute, about = remote.compute_chunk, {"executor": Changing(lambda task: task)}
-    expected, _ = judged((CLAIM, OTHER), tmp_path / "whole", **about)
-    broken = mt.claims(OTHER)[0].experiment.cells
-    monkeypatch.setattr(remote, "compute_chunk", fail)
-    verdicts, _ = judged((CLAIM, OTHER), tmp_path / "part", **about)
+    expected, _ = judged((CLAIM, OTHER), tmp_path / "whole", executor=Changing(lambda task: task))
+    verdicts, _ = judged((CLAIM, OTHER), tmp_path / "part", executor=Changing(fail))
     assert verdicts[0]["status"] == expected[0]["status"]
     assert verdicts[1]["status"] == Status.ERROR
     assert "ZeroDivisionError: planted" in verdicts[1]["reason"]
 
 
-def test_what_workers_cannot_import_is_refused(executor, nothing_here):
-    with pytest.raises(InvalidValueError, match=r"an algorithm of your own .*Leave out --dask"):
-        mt.verify(
-            "continual.lemma-11-more-experts", system={"router": lambda *given: 0}, executor=executor, progress=quiet
-        )
-    with pytest.raises(InvalidValueError, match="executor and dask exclude one another"):
-        mt.verify(OTHER, executor=executor, dask="local:2")
+def test_what_workers_cannot_import_is_refused(executor):
+    own = {"system": {"router": lambda *given: 0}, "executor": executor, "progress": quiet}
+    refusal(InvalidValueError, mt.verify, "continual.lemma-11-more-experts", **own)
+    refusal(InvalidValueError, mt.verify, OTHER, executor=executor, dask="local:2")
 
 
 def test_workers_that_do_not_answer_are_named(monkeypatch, caplog, within_a_task):
@@ -135,10 +131,10 @@ def test_workers_that_do_not_answer_are_named(monkeypatch, caplog, within_a_task
     assert "no worker of ThreadPoolExecutor has answered in 0 s. See whether they have started" in caplog.text
 
 
-def test_workers_of_dask_take_the_same_samples(tmp_path, monkeypatch):
+@pytest.mark.thorough
+def test_workers_of_dask_take_the_same_samples(tmp_path):
     pytest.importorskip("distributed")
     here = judged(CLAIM, tmp_path / "here", replicates=128)
-    monkeypatch.setattr(session, "CellBatch", lambda *given, **options: pytest.fail("simulated here"))
     assert judged(CLAIM, tmp_path / "there", replicates=128, dask="local:2") == here
     assert here[1]
 

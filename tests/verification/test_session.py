@@ -5,12 +5,12 @@ import math
 
 import numpy as np
 import pytest
+from refusals import refusal
 
 from moe_theory import continual, verify
 from moe_theory.core.errors import InvalidValueError, UnknownNameError
 from moe_theory.core.papers import Reading
-from moe_theory.runs import Run
-from moe_theory.runs.cells import CellBatch
+from moe_theory.runs import Progress, Run
 from moe_theory.verification import Status, registry, session
 from moe_theory.verification.archive import Archive
 from moe_theory.verification.request import check_request, resolve
@@ -127,44 +127,26 @@ def test_a_claim_that_fails_is_an_error_of_its_own(changes, message):
     assert math.isnan(verdict.observed)
 
 
-@pytest.mark.parametrize(
-    ("changes", "error"),
-    [
-        ({"replicates": 5}, InvalidValueError),
-        ({"error": 0.0}, InvalidValueError),
-        ({"error": 1.0}, InvalidValueError),
-        ({"seed": -1}, InvalidValueError),
-        ({"budget": 0.0}, InvalidValueError),
-        ({"readings": "unit-sigal"}, UnknownNameError),
-        ({"patterns": "continual.lemma-99"}, UnknownNameError),
-    ],
-)
-def test_a_request_is_refused_before_anything_runs(changes, error, monkeypatch):
-    monkeypatch.setattr(session, "CellBatch", lambda *arguments, **options: pytest.fail("ran"))
-    with pytest.raises(error):
-        verify(**{"patterns": "continual.lemma-4", **changes})
+def test_a_request_is_refused_before_anything_runs():
+    for argument, changes, error in (
+        ("replicates", {"replicates": 5}, InvalidValueError),
+        ("error", {"error": 0.0}, InvalidValueError),
+        ("error", {"error": 1.0}, InvalidValueError),
+        ("seed", {"seed": -1}, InvalidValueError),
+        ("budget", {"budget": 0.0}, InvalidValueError),
+        ("reading", {"readings": "unit-sigal"}, UnknownNameError),
+        ("claim", {"patterns": "continual.lemma-99"}, UnknownNameError),
+    ):
+        assert refusal(error, check_request, **{"patterns": "continual.lemma-4", **changes}).argument == argument
 
 
-def test_the_error_is_split_over_verdicts_and_experiments_run_once_a_reading(monkeypatch):
-    calls = []
-
-    class Recorded(CellBatch):
-        is_finished = True
-
-        def tasks(self):
-            calls.append(self)
-            return iter(())
-
-        def runs(self):
-            return RUNS
-
-    monkeypatch.setattr(session, "CellBatch", Recorded)
+def test_the_error_is_split_over_verdicts_and_experiments_run_once_a_reading():
     claims, readings = ["lemma-3", "lemma-3.*", "lemma-12.tasks"], ["unit-signal", "independent-signal"]
-    verdicts = verify([f"continual.{id}" for id in claims], readings=readings, error=0.06)
-    assert len(verdicts) == 6  # three claims under two readings
-    assert len(calls) == 4  # two experiments under two readings; the claims fail on these runs, and so at once
-    assert all(verdict.error == pytest.approx(0.01) for verdict in verdicts)
-    assert [verdict.claim for verdict in verdicts[:2]] == ["continual.lemma-3"] * 2
+    request = check_request([f"continual.{id}" for id in claims], readings, error=0.06)
+    blanks = [blank for study in request.studies for blank in study.blanks]
+    assert len(blanks) == 6  # three claims under two readings
+    assert len(request.studies) == 4  # two experiments under two readings
+    assert all(blank.error == pytest.approx(0.01) for blank in blanks)
 
 
 @pytest.mark.parametrize("most_verdicts", [1_000, 40, 2])
@@ -209,21 +191,16 @@ def test_readings_that_give_the_same_parameters_are_judged_once():
     assert {**alone.to_json(), **names} == {**verdicts[0].to_json(), **names}
 
 
+CONTRACTION = {"patterns": "continual.lemma-3.contraction", "readings": "weak-signal", "replicates": 64}
+
+
 def test_the_same_seed_gives_the_same_verdict_twice_and_another_seed_other_numbers():
     def numbers(seed):
-        verdict = verify("continual.lemma-3.contraction", readings="weak-signal", replicates=64, seed=seed)[0]
+        verdict = verify(**CONTRACTION, seed=seed)[0]
         return verdict.observed, verdict.predicted, verdict.interval
 
     assert numbers(1) == numbers(1)
     assert numbers(1) != numbers(2)
-
-
-def test_skewed_differences_are_left_open():
-    heavy = np.exp(2 * NOISE)
-    marked = judged(kind="upper_bound", margin=0.0, observe=lambda runs: heavy, predict=lambda runs: 100.0)
-    assert marked.status is Status.INCONCLUSIVE
-    assert "too few for tails like these" in marked.doubt
-    assert judged(observe=lambda runs: 10 + NOISE, predict=lambda runs: 10.0).status is Status.SUPPORTED
 
 
 def test_runs_that_overflow_are_an_error_whatever_a_claim_looks_at():
@@ -237,14 +214,22 @@ def test_runs_that_overflow_are_an_error_whatever_a_claim_looks_at():
         assert ("3 of 400 replicates of 'lost' are NaN at the end" in verdict.reason) == (cell == "lost")
 
 
-def test_samples_that_a_folder_has_are_not_made_again(tmp_path, monkeypatch):
-    request = check_request("continual.lemma-4", readings="quick", replicates=64)
+def test_samples_that_a_folder_has_are_not_made_again(tmp_path):
+    request = check_request(**CONTRACTION)
     first, second = Archive(tmp_path), Archive(tmp_path)
     expected = session.carry_out(request, archive=first).verdicts
     assert first.written
     assert not first.found
-    monkeypatch.setattr(session, "CellBatch", lambda *given, **options: pytest.fail("ran again"))
-    verdicts = session.carry_out(request, archive=second).verdicts
+    done = Work()
+    verdicts = session.carry_out(request, archive=second, progress=done).verdicts
+    assert done.replicate_rounds == 0
     assert [verdict.to_json() for verdict in verdicts] == [verdict.to_json() for verdict in expected]
     assert second.found == first.written
     assert not second.written
+
+
+class Work(Progress):
+    replicate_rounds = 0
+
+    def advance(self, replicate_rounds):
+        self.replicate_rounds += replicate_rounds

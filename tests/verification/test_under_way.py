@@ -12,7 +12,7 @@ from moe_theory.core.papers import Reading
 from moe_theory.core.system import System
 from moe_theory.runs import cells
 from moe_theory.runs.workers import WorkerPool, device_pool
-from moe_theory.verification import Status, session
+from moe_theory.verification import session
 from moe_theory.verification.archive import Archive
 from moe_theory.verification.request import resolve
 from moe_theory.verification.settings import Group
@@ -112,36 +112,14 @@ def test_each_program_is_compiled_once_by_threads_that_share_it(monkeypatch):
     assert len(traced) == once, "what is compiled already, with parameters that are checked already, is not traced"
 
 
-def test_an_error_in_the_runs_of_one_study_ends_no_other(monkeypatch):
-    def compute(chunk, seed):
-        if chunk.cell.system is failing:
-            raise ZeroDivisionError("planted")
-        return compute_chunk(chunk, seed)
+def test_an_interrupt_keeps_the_samples_that_were_taken(tmp_path):
+    def stop(verdict):
+        raise KeyboardInterrupt
 
-    request, compute_chunk = studies(1, 2, 3), cells.compute_chunk
-    failing = request.studies[1].cells[0].system
-    monkeypatch.setattr(cells, "compute_chunk", compute)
-    one, broken, other = session.carry_out(request).verdicts
-    assert (broken.status, broken.replicates) == (Status.ERROR, 64)
-    assert "ZeroDivisionError: planted" in broken.reason
-    assert Status.ERROR not in (one.status, other.status)
-
-
-def test_an_interrupt_keeps_the_samples_that_were_taken(monkeypatch, tmp_path):
-    archive, request, looked = Archive(tmp_path), studies(1, 2, 3), []
-    take = session.StudyMonitor.look
-
-    def look(monitor):
-        looked.append(monitor)
-        if len(looked) == 4:
-            raise KeyboardInterrupt
-        return take(monitor)
-
-    monkeypatch.setattr(session.StudyMonitor, "look", look)
+    archive, request = Archive(tmp_path), studies(1, 2, 3)
     with pytest.raises(KeyboardInterrupt):
-        session.carry_out(request, archive=archive)
-    monkeypatch.undo()
-    for study in {monitor.study.name: monitor.study for monitor in looked[:3]}.values():
-        samples, _ = archive.load(study.claims[0], study.reading, study.seed)
-        assert samples.num_replicates >= 64
+        session.carry_out(request, archive=archive, on_verdict=stop)
+    found = [archive.load(study.claims[0], study.reading, study.seed) for study in request.studies]
+    assert any(found)
+    assert all(samples.num_replicates >= 64 for samples, _ in filter(None, found))
     assert numbers(session.carry_out(request, archive=archive)) == numbers(session.carry_out(request))
