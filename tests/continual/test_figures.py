@@ -23,12 +23,20 @@ REPLICATES, SEED, NUM_ROUNDS = 6, 3, 100  # past the dense records
 FIGURES["regimes"] = dataclasses.replace(FIGURES["regimes"], experts=(2, 12, 20))  # whose cells are many
 
 
+class Computed(dict):
+    """Data of figures by name, each computed when a test first asks for it."""
+
+    def __missing__(self, name):
+        self[name] = FIGURES[name].compute(READING, REPLICATES, SEED, rounds=NUM_ROUNDS)
+        return self[name]
+
+
 @pytest.fixture(scope="module")
 def data():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(drives, "DRIVES", drives.DRIVES[:7:6])
         patch.setattr(drives, "RATIOS", (0.03, 1.0, 10.0))
-        return {name: figure.compute(READING, REPLICATES, SEED, rounds=NUM_ROUNDS) for name, figure in FIGURES.items()}
+        yield Computed()
 
 
 def run_directly(num_experts, terminate):
@@ -38,6 +46,7 @@ def run_directly(num_experts, terminate):
     return run_cells([cell], REPLICATES, seed=SEED)["cell"]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("termination", ["with", "without"])
 def test_figure_2_of_one_termination_is_the_same(data, termination):
     """The overview asks for no more."""
@@ -156,6 +165,7 @@ def test_figure_8_draws_the_first_replicate_in_which_thresholds_part():
     assert alone.attrs["share_parting"] == float(parts)
 
 
+@pytest.mark.thorough
 def test_regimes_are_those_of_the_runs_at_their_gate_drive(data):
     """Would catch the drive set by the signals' scale instead of its square, and arrivals of another expert counted."""
     number, drive, ratio, dims = 12, drives.DRIVES[6], 1.0, FIGURE_2_DIMS
@@ -179,6 +189,7 @@ def test_regimes_are_those_of_the_runs_at_their_gate_drive(data):
     assert float(here.error) == pytest.approx(np.mean(ratios), rel=1e-5)
 
 
+@pytest.mark.thorough
 def test_regimes_draws_the_critical_drive_where_a_leader_that_has_paid_is_ahead_by_lambda(data):
     """At the largest ratio it is that without a perturbation, in units of E|w|; under a large lambda none."""
     here, dims = data["regimes"].sel(gates="without"), FIGURE_2_DIMS
@@ -199,6 +210,7 @@ def test_effective_experts_counts_even_loads():
     np.testing.assert_allclose(experiments.effective_experts(loads), [[3.0, 2.0]])
 
 
+@pytest.mark.thorough
 def test_figure_9_compares_with_its_first_threshold(data):
     shown = data["figure-9"]
     levels = shown["mean"] - shown["mean"].sel(threshold_power=0.75)
@@ -207,7 +219,12 @@ def test_figure_9_compares_with_its_first_threshold(data):
     assert not np.isfinite(shown.printed.sel(metric="effective_experts")).any()
 
 
-@pytest.mark.parametrize("name", FIGURES)
+SLOW = ("figure-9", "regimes")  # to compute
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.thorough] * (name in SLOW)) for name in FIGURES]
+)
 def test_drawing_and_caption(data, name, keeps_its_words):
     """Every axis that carries ticks' meaning is named in words; the caption names reading, replicates and seed."""
     figure = Figure(figsize=FIGURES[name].size)
@@ -229,6 +246,7 @@ def test_command_of_a_whole_run():
     assert provenance("continual", "figure-2", READING, 7, 3, 2000)["command"] == expected
 
 
+@pytest.mark.thorough
 def test_figure_2_at_sizes_of_ones_own():
     """Against the runs put together anew: catches forms that keep the paper's N, d or M, and settings that are lost."""
     dims, number = {"num_tasks": 3, "num_features": "8", "num_samples": 4}, 4

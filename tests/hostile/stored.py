@@ -34,6 +34,8 @@ def run_statement(folder: Path, statement: str, *values: object) -> list[tuple]:
     found = []
     for file in files(folder):
         with contextlib.closing(sqlite3.connect(file)) as database, database:
-            if ("results",) in database.execute("SELECT name FROM sqlite_master").fetchall():  # else a process begins it
+            if ("results",) in database.execute(
+                "SELECT name FROM sqlite_master"
+            ).fetchall():  # else a process begins it
                 found += database.execute(statement, values).fetchall()
     return found
