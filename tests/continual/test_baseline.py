@@ -92,7 +92,7 @@ def drawn_pool(scale=2.0):
     )
 
 
-@pytest.mark.parametrize("fit", [continual.minimum_norm, halfway])
+@pytest.mark.parametrize("fit", [pytest.param(continual.minimum_norm, marks=pytest.mark.thorough), halfway])
 def test_experts_trade_outputs_between_tasks_and_gain_none(fit):
     """Conservation: with orthogonal signals and small outputs an expert's charges telescope, whatever it learns."""
     dims, pool = continual.Dims(5, NUM_TASKS, NUM_FEATURES, NUM_SAMPLES), drawn_pool()
@@ -145,7 +145,13 @@ def settled_start(lasts, leads, last_moves):
     return dims, params, pool, jnp.asarray(leads * 1e-8 @ pool.signals), jnp.asarray(last_moves)
 
 
-@pytest.mark.parametrize("locality", [baseline.last_move, baseline.repaired], ids=["last-move", "repaired"])
+@pytest.mark.parametrize(
+    "locality",
+    [
+        pytest.param(baseline.last_move, id="last-move"),
+        pytest.param(baseline.repaired, id="repaired", marks=pytest.mark.thorough),
+    ],
+)
 def test_settled_experts_stay_settled(locality):
     """Absorption, without noise: where all within lambda of the largest output for a task had it last, no expert moves
     any more, the chosen one rises, all others fall alike. Would catch a baseline that charges a repeat.

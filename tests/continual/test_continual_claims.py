@@ -21,6 +21,7 @@ from moe_theory.runs import Cell, Run, run_cells
 from moe_theory.verification.request import check_request
 from moe_theory.verification.settings import at_setting
 
+QUICK = ["continual.lemma-5.exploration-quiet", "continual.lemma-5.routing-common"]
 LEMMAS = [f"continual.{name}" for name in ("corollary-1.*", "lemma-[125-79].*", "lemma-10.*")]
 LONG = ["continual.lemma-8.*"]  # 19,000 rounds
 
@@ -76,7 +77,11 @@ def test_probabilities_at_a_gap_are_those_of_its_log_odds():
 
 @pytest.mark.parametrize(
     ("asked", "reading"),
-    [(LEMMAS, "unit-signal"), pytest.param(LEMMAS + LONG, "independent-signal", marks=pytest.mark.thorough)],
+    [
+        (QUICK, "unit-signal"),
+        pytest.param(LEMMAS, "unit-signal", marks=pytest.mark.thorough),
+        pytest.param(LEMMAS + LONG, "independent-signal", marks=pytest.mark.thorough),
+    ],
 )
 def test_what_is_observed_of_a_replicate_does_not_depend_on_others(asked, reading):
     for study in check_request(asked, reading).studies:

@@ -57,7 +57,16 @@ def histories(info):
     return zip(info.task.T, info.expert.T, strict=True)
 
 
-@pytest.mark.parametrize(("free", "num_samples"), [("paper", 1), ("paper", 3), ("alpha", 2), ("beta", 3), ("Gamma", 1)])
+@pytest.mark.parametrize(
+    ("free", "num_samples"),
+    [
+        pytest.param("paper", 1, marks=pytest.mark.thorough),
+        ("paper", 3),
+        pytest.param("alpha", 2, marks=pytest.mark.thorough),
+        ("beta", 3),
+        pytest.param("Gamma", 1, marks=pytest.mark.thorough),
+    ],
+)
 def test_a_model_is_the_last_of_two_opposite_truths(free, num_samples):
     """Theorem 4: on every path, with noise as large as sigma_0."""
     instance, _, (state, info) = run("opposite-truths", free, num_samples)
@@ -93,6 +102,7 @@ def test_a_model_is_the_sum_of_the_orthonormal_truths_met(free):
     assert solvable.limit_error(instance) == pytest.approx(one, rel=1e-9)
 
 
+@pytest.mark.thorough
 def test_with_a_second_sample_no_model_is_a_sum():
     """s = 1 is a hypothesis of Theorem 6."""
     instance, _, (state, info) = run("orthonormal-one-sample", num_samples=2)
@@ -149,7 +159,9 @@ def test_a_small_auxiliary_loss_adds_to_the_remainder_and_a_large_one_ends_it():
     assert np.linalg.norm(gates - expected, axis=1).max() <= bound < math.inf
 
 
-@pytest.mark.parametrize("spoil", ["acute signals", "beta", "second sample"])
+@pytest.mark.parametrize(
+    "spoil", ["acute signals", *(pytest.param(name, marks=pytest.mark.thorough) for name in ("beta", "second sample"))]
+)
 def test_gates_do_not_telescope_without_a_hypothesis(spoil):
     """Theorem 2 for signals at acute angles, strengths that differ, and noise: far beyond the remainder."""
     angle = math.pi / 6
@@ -175,7 +187,7 @@ def test_an_expert_prefers_what_it_has_not_learned_last():
     assert differ > RUNS / 2
 
 
-@pytest.mark.parametrize("num_tasks", [2, 5])
+@pytest.mark.parametrize("num_tasks", [pytest.param(2, marks=pytest.mark.thorough), 5])
 def test_the_mean_move_on_a_simplex_never_falls(num_tasks):
     """Theorem 5: sigma_0, for every expert after 60 rounds; not so for orthonormal signals."""
     instance = solvable.simplex(num_tasks, SCALE, num_features=6)
@@ -203,7 +215,7 @@ def blind(gate_outputs, perturbation, state, arrival, params):
     return perturbation
 
 
-@pytest.mark.parametrize("name", ["opposite-truths", "unseen-part"])
+@pytest.mark.parametrize("name", [pytest.param("opposite-truths", marks=pytest.mark.thorough), "unseen-part"])
 def test_expected_errors_of_blind_routing(name):
     """Theorems 4, 6 and 8, by 1,024 runs with a router that looks at no output; M = 1 is the exact single expert."""
     instance = solvable.INSTANCES[name](scale=0.5)
@@ -338,6 +350,7 @@ def test_the_gates_see_the_expected_move():
     np.testing.assert_allclose(after.gates[1 - int(info.expert)], step, rtol=2e-5)
 
 
+@pytest.mark.thorough
 def test_routes_are_algorithm_1s_where_the_perturbation_decides_them():
     """The same pool, tasks and perturbations for the same key; a drawn number more or less would part them."""
     dims = continual.Dims(max_experts=6, num_tasks=N, num_features=D, num_samples=S)

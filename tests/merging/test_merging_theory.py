@@ -125,7 +125,7 @@ def runs():
     return {
         (params, name): mt.simulate(adversary.one_rule(DIMS, name), jax.random.key(3), params, NUM_ROUNDS)[1]
         for params in TREE_SETTINGS
-        for name in adversary.SELECTIONS
+        for name in ("shallowest", "deepest", "uniform")
     }
 
 
@@ -400,6 +400,7 @@ def test_clocks_are_experiments(deployment):
             )
 
 
+@pytest.mark.thorough
 def test_a_step_of_fine_tuning_is_of_norms_and_routers():
     """Would catch a step without a gradient through the experts, which would need no more than serving does."""
     cells = [Cell("of 4", system(Dims(2, 2)), Params(2, 2, slot_size=4), 1)]
@@ -436,6 +437,7 @@ def test_rewards_are_the_models_accuracy(deployment, data):
             reward.draw(ROOT, Dims(3, 2), wrong)
 
 
+@pytest.mark.thorough
 def test_the_evaluation_is_one_labelled_table(deployment, data, monkeypatch):
     """Would catch approaches that lose their names, costs in another row, and accuracies of another method's slots."""
     monkeypatch.setattr(evaluation, "best_accuracies", lambda model, data, mixes, key: np.ones(mixes.shape[:2]))
@@ -455,6 +457,7 @@ def test_the_evaluation_is_one_labelled_table(deployment, data, monkeypatch):
     assert read.accuracy_error.dims == ("mix", "approach")
 
 
+@pytest.mark.thorough
 def test_the_best_merge_is_at_least_as_good_as_any_expert(deployment, data, monkeypatch):
     """Would catch a search that ends where it began, or that is scored by the wrong mix."""
     monkeypatch.setattr(evaluation, "SEARCHED", 8)

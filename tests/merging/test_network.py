@@ -274,11 +274,10 @@ def test_bounds_of_a_network_that_has_diverged_end_the_search(name):
     """Would catch a search without end, or one that passes over what is no number."""
     dims = Dims(4, 3, 40, width=6)
     form, factors = uncertainty.named(name, dims), jax.tree.map(jnp.asarray, slots(dims, 1)[1])
+    search = quickly(functools.partial(uncertainty.best, form))
     arguments = form.begin(REGULARIZED), uncertainty.none_judged(form, dims, CANDIDATES, REGULARIZED), factors
     for values, expected in (([0, 1, np.nan, np.inf, 2], 2), ([-np.inf] * CANDIDATES, 0)):
-        found, _, _ = uncertainty.best(
-            form, *arguments, jnp.asarray(values), jnp.asarray([True] * CANDIDATES), REGULARIZED
-        )
+        found, _, _ = search(*arguments, jnp.asarray(values), jnp.asarray([True] * CANDIDATES), REGULARIZED)
         assert found == expected
 
 

@@ -203,6 +203,7 @@ def equal(first, second):
     return all(np.array_equal(*pair) for pair in zip(*map(jax.tree.leaves, (first, second)), strict=True))
 
 
+@pytest.mark.thorough
 def test_experts_become_good_at_their_own_tasks(fitted, lines):
     """Losses fall in both phases; experts are right on their own task and not on others; two on one expert share it."""
     assert [line.partition(",")[0] for line in lines[9::10]] == ["dense: 40 of 40 steps", "experts: 160 of 160 steps"]
@@ -230,13 +231,18 @@ def test_batches_are_in_order_of_experts():
     np.testing.assert_array_equal(batch.tasks, batch.labels // 3)
 
 
-def test_a_trained_model_is_kept_and_read_back_bit_for_bit(fitted, tmp_path, monkeypatch):
+@pytest.fixture(scope="module")
+def begun():
+    return jax.jit(initial, static_argnums=1)(jax.random.key(0), TRAINED)
+
+
+def test_a_trained_model_is_kept_and_read_back_bit_for_bit(begun, tmp_path, monkeypatch):
     """Would catch a cache that forgets the setting, takes damaged files for whole, or dies where it cannot write."""
     runs, told = [], []
 
     def train(setting, progress):
         runs.append(setting)
-        return fitted
+        return begun
 
     monkeypatch.setattr(training, "train", train)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "user"))
@@ -244,17 +250,17 @@ def test_a_trained_model_is_kept_and_read_back_bit_for_bit(fitted, tmp_path, mon
     def trained(setting=TRAINED, **options):
         return training.trained(setting, told.append, **options)
 
-    assert equal(trained(folder=tmp_path), fitted)
-    assert equal(trained(folder=tmp_path), fitted)
+    assert equal(trained(folder=tmp_path), begun)
+    assert equal(trained(folder=tmp_path), begun)
     assert len(runs) == 1
     file = tmp_path / "results.sqlite"
     with contextlib.closing(sqlite3.connect(file, isolation_level=None)) as database:
         database.execute("UPDATE results SET data = zeroblob(length(data))")
-    assert equal(trained(folder=tmp_path), fitted)
+    assert equal(trained(folder=tmp_path), begun)
     assert told[-1].startswith("training again: ")
-    assert equal(trained(folder=tmp_path), fitted)
+    assert equal(trained(folder=tmp_path), begun)
     file.write_bytes(b"something else")
-    assert equal(trained(folder=tmp_path), fitted)
+    assert equal(trained(folder=tmp_path), begun)
     assert told[-1].startswith("training again: ")
     assert len(runs) == 3
     trained(dataclasses.replace(TRAINED, seed=1), folder=tmp_path)
@@ -262,13 +268,13 @@ def test_a_trained_model_is_kept_and_read_back_bit_for_bit(fitted, tmp_path, mon
     trained()
     assert len(runs) == 5
     assert len(Store(tmp_path / "user" / "moe_theory" / "testbed").keys()) == 1
-    assert equal(trained(folder=file), fitted)  # a folder that cannot be made
+    assert equal(trained(folder=file), begun)  # a folder that cannot be made
     assert "not saved" in told[-1]
     assert len(runs) == 6
 
 
-def test_arrays_of_a_model_make_it_again(fitted):
-    arrays = training.arrays_of(fitted)
-    assert equal(training.model_of(arrays, TRAINED), fitted)
+def test_arrays_of_a_model_make_it_again(begun):
+    arrays = training.arrays_of(begun)
+    assert equal(training.model_of(arrays, TRAINED), begun)
     with pytest.raises(KeyError):
         training.model_of(dict(list(arrays.items())[1:]), TRAINED)
