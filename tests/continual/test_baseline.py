@@ -110,6 +110,7 @@ def test_experts_trade_outputs_between_tasks_and_gain_none(fit):
     assert np.abs(sums[1] - 1).max() > 0.1  # the mixture's do not telescope
 
 
+@pytest.mark.thorough
 def test_servers_trade_outputs_between_kinds_whatever_their_delays():
     dims = edge.Dims(5, NUM_TASKS, NUM_FEATURES, NUM_SAMPLES, max_delay=8)
     params = edge.Params(num_experts=5, learning_rate=1e-7, perturbation_scale=1e-6, gate_lag=0)
@@ -215,6 +216,7 @@ def test_what_absorption_supposes_beyond_small_outputs():
     assert (after[0] - after[1:] > alone[0] - alone[1:]).all()
 
 
+@pytest.mark.thorough
 def test_an_expert_that_is_near_and_had_another_task_unsettles():
     lasts = np.array([0, 1, 2, 2])
     leads = np.where(lasts[:, None] == np.arange(NUM_TASKS), 1.5, 0.0)

@@ -298,6 +298,7 @@ def test_a_tally_is_what_all_rounds_have_shown():
         assert 0 < np.mean(getattr(tally, name)) < 1, name
 
 
+@pytest.mark.thorough
 def test_an_endless_tally_is_what_the_rounds_up_to_t_1_have_shown():
     """Would catch a window at another round, gaps inside a set taken for those between sets, and rounds past t_1."""
     params = continual.reading("unit-signal").params(**experiments.limit_params(NUM_EXPERTS, 0.01), terminate=False)

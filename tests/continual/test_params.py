@@ -1,5 +1,6 @@
 """What the continual system refuses, in words that name the value and the way out; its readings; an own loss."""
 
+import functools
 import math
 
 import jax
@@ -205,11 +206,17 @@ def test_the_gate_drive_is_that_of_drawn_pools(name, num_clusters):
     """With K >= N a pool has no spread inside a cluster: the drive was 1.64 times too large there."""
     params = continual.reading(name).params(num_clusters=num_clusters)
     dims = continual.Dims(max_experts=10, num_tasks=6, num_features=10, num_samples=6)
-    pool = mt.simulate_batch(continual.system(dims), mt.root_key(1), 4096, params, num_rounds=1)[0].pool
+    pool = drawn_pools(dims)(jax.random.split(mt.root_key(1), 4096), params)
     truths, signals = (np.asarray(each, float) for each in (pool.truths, pool.signals))
-    means = np.mean(np.linalg.norm(truths, axis=1)) * np.mean(np.sum(signals**2, axis=1))
+    means = np.mean(np.linalg.norm(truths, axis=2)) * np.mean(np.sum(signals**2, axis=2))
     expected = params.learning_rate * means / params.num_experts
     assert continual.gate_drive(params, 10, num_tasks=6) == pytest.approx(expected, rel=0.02)
+
+
+@functools.cache
+def drawn_pools(dims):
+    system = continual.system(dims)
+    return jax.jit(jax.vmap(lambda key, params: system.init(key, params).pool, in_axes=(0, None)))
 
 
 def test_learn_and_begin_refuse_what_does_not_fit() -> None:

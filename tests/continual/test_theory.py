@@ -467,7 +467,7 @@ def test_a_step_leaves_what_is_expected_of_it():
     rng = np.random.default_rng(5)
     expert, truth, signal = rng.normal(size=(3, 6))
     others = np.concatenate([rng.normal(size=(2, 6)), truth[None]])
-    features = rng.normal(size=(20_000, 6, 3))
+    features = rng.normal(size=(8000, 6, 3))
     features[:, :, 0] = signal
     change = jax.vmap(minimum_norm_change, in_axes=(0, None))(jnp.asarray(features), jnp.asarray(truth - expert)[None])
     after = expert + np.asarray(change, float)[:, 0]

@@ -186,6 +186,7 @@ def test_late_errors_are_those_of_the_tasks_after_t1():
             assert errors[replicate] == pytest.approx(expected, rel=1e-4)
 
 
+@pytest.mark.thorough
 def test_a_limit_is_run_up_to_each_cell_s_own_t1():
     """Would catch a cell that ends before its T1, in float32, or whose signals along the truths shrink with them."""
     cells = experiments.RATE_LIMIT.cells_under(edge.reading("scaled-signal"))[:1]

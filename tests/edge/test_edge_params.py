@@ -1,6 +1,7 @@
 """What the edge-computing system refuses, in one line that names the value and the way out; its readings."""
 
 import functools
+import itertools
 import math
 import re
 from collections.abc import Callable
@@ -22,6 +23,7 @@ from moe_theory.edge.params import INDEPENDENT, ORTHOGONAL, PROPORTIONAL
 
 M, N, P, S = 3, 3, 4, 2
 DIMS = edge.Dims(M, N, P, S, max_capacity=2)
+ALONE = edge.Dims(M, N, P, S)
 PADDED = edge.Dims(M, N, P, S, max_delay=6)
 ROOT = mt.root_key(0)
 PARAMS = edge.Params(num_experts=M)
@@ -320,7 +322,7 @@ def test_a_state_that_needs_its_dims_says_so(dims: edge.Dims) -> None:
     message = "servers of this state hold several tasks: pass dims, those of begin"
     refused(InvalidValueError, message, lambda: edge.learn(state, arrival(), PARAMS))
     refused(InvalidValueError, message, lambda: edge.generalization_error_flushed(state))
-    edge.generalization_error_flushed(state, dims)
+    jax.eval_shape(lambda: edge.generalization_error_flushed(state, dims))
 
 
 def test_the_dims_of_a_round_are_those_of_its_start() -> None:
@@ -403,7 +405,7 @@ def test_a_policy_is_a_function_of_scores() -> None:
     tall = edge.system(DIMS, lambda outputs, *_: outputs[:, None])
     message = r"the router gave scores of shape \(3, 1\), not one an expert: \(3,\)"
     refused(InvalidValueError, message, lambda: mt.simulate(tall, ROOT, PARAMS, 2))
-    state, info = mt.simulate(edge.system(DIMS, lambda outputs, *_: outputs * np.nan), ROOT, PARAMS, 3)
+    state, info = mt.simulate(edge.system(ALONE, lambda outputs, *_: outputs * np.nan), ROOT, PARAMS, 3)
     assert int(state.dropped) == 0
     assert np.all(np.isnan(info.generalization_error))
 
@@ -411,7 +413,7 @@ def test_a_policy_is_a_function_of_scores() -> None:
 def test_a_law_of_delays_is_clipped_and_gives_whole_rounds() -> None:
     """Would catch a user's law whose delays outgrow the arrays, end before they begin, or are cut to whole numbers."""
     params = PARAMS._replace(max_transfer_delay=2, max_execution_delay=3)
-    network = edge.system(DIMS, transfer=lambda trip, params: jnp.where(trip.uniform < 0.5, -7, 90))
+    network = edge.system(ALONE, transfer=lambda trip, params: jnp.where(trip.uniform < 0.5, -7, 90))
     state, info = jax.device_get(mt.simulate(network, ROOT, params, 40))
     served = info.expert >= 0
     assert set(info.delay[served] - state.execution_delay[info.expert[served]]) == {0, 2}
@@ -470,19 +472,28 @@ def draws(dims: edge.Dims) -> Any:
     return jax.jit(jax.vmap(one, in_axes=(0, None)), compiler_options={"xla_backend_optimization_level": 1})
 
 
-@pytest.mark.parametrize("name", edge.READINGS)
+CHANGES = {
+    "default": {},
+    "strengths": {"min_strength": 0.25, "max_strength": 2.0, "learning_rate": 0.1},
+    "variance": {"scale_is_variance": True},
+}
+QUICK = [("sibling", "default"), ("orthogonal-signal", "variance"), ("independent-signal", "strengths")]
+
+
 @pytest.mark.parametrize(
-    "changes",
-    [{}, {"min_strength": 0.25, "max_strength": 2.0, "learning_rate": 0.1}, {"scale_is_variance": True}],
-    ids=["default", "strengths", "variance"],
+    ("name", "change"),
+    [
+        pytest.param(*pair, marks=[pytest.mark.thorough] * (pair not in QUICK))
+        for pair in itertools.product(edge.READINGS, CHANGES)
+    ],
 )
-def test_the_gate_drive_is_eta_times_the_means_over_the_draws(name: str, changes: dict) -> None:
+def test_the_gate_drive_is_eta_times_the_means_over_the_draws(name: str, change: str) -> None:
     """Would catch a wrong mean or power in kappa = eta E|w| E|v|^2 E[beta^2] / M, by drawing all three.
 
     Relative deviations are below .2, .4 and .9 a draw, so the product of the means of 20 000 draws is off by 6 %, eight
     standard errors, with a chance below 1e-14.
     """
-    params = edge.reading(name).params(**changes)
+    params = edge.reading(name).params(**CHANGES[change])
     length, square, strength = drawn_means(params, edge.Dims(3, 2, 15, 1), 20_000)
     drive = params.learning_rate * length * square * strength / params.num_experts
     assert abs(edge.gate_drive(params, 15) / drive - 1) < 0.06

@@ -47,7 +47,7 @@ def completed(info, place):
 @pytest.mark.parametrize(
     ("name", "num_samples", "models_of"),
     [
-        ("opposite-truths", 3, solvable.last_truths),
+        pytest.param("opposite-truths", 3, solvable.last_truths, marks=pytest.mark.thorough),
         ("orthonormal-one-sample", 1, solvable.truths_met),
         pytest.param("unseen-part", 1, solvable.truths_met, marks=pytest.mark.thorough),
     ],

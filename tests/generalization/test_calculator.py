@@ -365,7 +365,7 @@ HYPOTHESES = [np.array(values, np.float32) for values in itertools.product((-1, 
 LENGTHS = np.array([code_length({"a": weights}) for weights in HYPOTHESES])
 
 
-@pytest.mark.parametrize("is_binary", [True, False])
+@pytest.mark.parametrize("is_binary", [True, pytest.param(False, marks=pytest.mark.thorough)])
 def test_it_fails_as_rarely_as_it_says_when_the_samples_choose_the_model(is_binary):
     """Of 243 models of risk 1/2 the one with the smallest bound, which without paying for the choice mostly fails."""
     chance, fails = np.random.default_rng(1), np.zeros(2)

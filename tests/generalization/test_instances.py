@@ -122,7 +122,7 @@ def test_means_of_cells_are_rademacher_complexities() -> None:
         assert abs(values.mean() - mean) < limit * values.std()
 
 
-@pytest.mark.parametrize("system", [instances.cells, instances.learned_cells])
+@pytest.mark.parametrize("system", [instances.cells, pytest.param(instances.learned_cells, marks=pytest.mark.thorough)])
 def test_padding_and_batching_change_no_draw(system: Any) -> None:
     """Would catch draws that depend on `Dims`, and arrays beyond m or T that take part."""
     params = Params(num_experts=4, num_samples=40)
@@ -253,7 +253,9 @@ def hull_supremum(functions):
     return float(np.mean(suprema)) / count
 
 
-@pytest.mark.parametrize(("experts", "active", "samples"), [(3, 1, 4), (2, 2, 3)])
+@pytest.mark.parametrize(
+    ("experts", "active", "samples"), [pytest.param(3, 1, 4, marks=pytest.mark.thorough), (2, 2, 3)]
+)
 def test_complexities_are_those_of_all_functions_and_signs(experts, active, samples):
     dims = Dims(max_experts=3, num_features=1, max_samples=4)
     info = shown(instances.function_classes(dims), num_experts=experts, num_active=active, num_samples=samples)
@@ -283,6 +285,7 @@ def test_complexities_are_those_of_all_functions_and_signs(experts, active, samp
         assert info.mixtures[replicate] < info.complexity[replicate]
 
 
+@pytest.mark.thorough
 def test_a_smaller_constant_would_be_noticed():
     """The classes drawn are rich enough to contradict each lemma with half of its constant."""
     sizes = {"num_experts": 8, "num_active": 1, "num_samples": 8}

@@ -35,6 +35,7 @@ def fit(dims, name, params, rounds):
     return jax.vmap(one)(jax.random.split(ROOT, 8))
 
 
+@pytest.mark.thorough
 def test_one_program_fits_random_labels_at_every_sparsity():
     """Would catch k, T or m that recompiles; a fit that does not fit; a risk of 1/2 that is only estimated."""
     programs = []
@@ -55,6 +56,7 @@ def test_one_program_fits_random_labels_at_every_sparsity():
     assert len(set(programs)) == 1
 
 
+@pytest.mark.thorough
 def test_networks_learn_a_teacher():
     """Would catch layers of experts or of the router that get no step, at one active expert most of all."""
     dims = Dims(max_experts=3, num_features=3, max_samples=32, expert_width=4, router_width=5)
@@ -67,6 +69,7 @@ def test_networks_learn_a_teacher():
         assert np.all(np.abs(layer - first).reshape(8, -1).max(axis=1) > 0.01)
 
 
+@pytest.mark.thorough
 def test_a_sweep_observes_what_training_shows(tmp_path):
     """Would catch a system, or a choice of its data, that specifications cannot name."""
     sweep = mt.Sweep(

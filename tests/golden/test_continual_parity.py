@@ -96,7 +96,7 @@ def scenarios() -> Iterator[Scenario]:
 SCENARIOS = list(scenarios())
 # In `make test` at both precisions; of others with ten experts the single precision is left to `make thorough`, of
 # others with three experts both are.
-FIRST = ("unit-signal", "momentary-flags", "random-strength", "top-", "unpadded-top-3")
+FIRST = ("unit-signal-M", "momentary-flags-M", "random-strength", "top-2-M", "top-3-momentary")
 
 
 @pytest.fixture(params=TOLERANCES)

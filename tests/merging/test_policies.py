@@ -29,14 +29,20 @@ written = quickly(lambda weights, points, mix: network.gradient(network.factors(
 PARAMS = Params(num_experts=4, max_active=3, split_constant=0.3)
 
 
+@functools.cache
+def compiled(policy, dims=DIMS):
+    """Programs of a policy's parts: begin(key, params), choose and learn."""
+    begin = quickly(lambda key, params: policy.begin(key, dims, params))
+    return begin, quickly(policy.choose), quickly(policy.learn)
+
+
 def test_a_warm_start_picks_the_mix_first_and_then_where_its_bound_is_largest(monkeypatch):
     """Would catch a warm start that pulls a leaf, is played for ever or never again, or shares an arm."""
     monkeypatch.setattr(policies, "WARM_SLOTS", 4)
     dims = DIMS.__class__(4, 4, 16, max_leaves=8, width=8, num_steps=2)
-    policy = tanbr(dims)
-    choose, learn = quickly(policy.choose), quickly(policy.learn)
+    begin, choose, learn = compiled(tanbr(dims), dims)
     params = Params(num_experts=4, max_active=3, warm_start=True, smoothness=0.01)
-    memory = jax.device_get(quickly(lambda key: policy.begin(key, dims, params))(KEY))
+    memory = jax.device_get(begin(KEY, params))
     rng, mixes = np.random.default_rng(0), []
     for time in range(1, 17):
         mix = rng.dirichlet(np.ones(4)).astype(np.float32)
@@ -64,9 +70,8 @@ def test_a_warm_start_picks_the_mix_first_and_then_where_its_bound_is_largest(mo
 @pytest.mark.parametrize("form", ["dual", pytest.param("full", marks=pytest.mark.thorough)])
 def test_a_pick_may_be_learned_from_late(form):
     """Would catch what was found at choosing being used after other slots have changed Z."""
-    policy = tanbr(DIMS, form)
-    choose, learn = quickly(policy.choose), quickly(policy.learn)
-    memory, mix = quickly(lambda key: policy.begin(key, DIMS, PARAMS))(KEY), np.ones(3, np.float32) / 3
+    begin, choose, learn = compiled(tanbr(DIMS, form))
+    memory, mix = begin(KEY, PARAMS), np.ones(3, np.float32) / 3
     feedback = Feedback(np.float32([0.2, 0.5, 0.9]), np.ones(3, np.int32))
     early = choose(KEY, memory, mix, 1, PARAMS)
     for time in (2, 3):
@@ -77,12 +82,12 @@ def test_a_pick_may_be_learned_from_late(form):
 
 def test_slots_beyond_the_memory_and_bad_rewards_are_refused_or_shown():
     """Would catch a run that goes on without learning and looks as if it had, and a NaN that is learned from."""
-    policy = tanbr(DIMS)
-    memory = quickly(lambda key: policy.begin(key, DIMS, PARAMS))(KEY)
+    policy = tanbr(DIMS, "dual")
+    begin, choose, _ = compiled(policy)
+    memory = begin(KEY, PARAMS)
     mix = np.ones(3, np.float32) / 3
     with pytest.raises(InvalidValueError, match="slot 17 must be at most max_rounds=16"):
         policy.choose(KEY, memory, mix, 17, PARAMS)
-    choose = quickly(policy.choose)
     picks = [choose(KEY, memory, mix, time, PARAMS) for time in (16, 17)]
     for pick, is_known in zip(picks, (True, False), strict=True):
         assert np.isfinite(pick.bonus) == np.isfinite(pick.prediction) == is_known
@@ -104,9 +109,8 @@ def test_nucbs_candidates_are_the_same_whatever_the_padding():
 
 def test_nucb_picks_the_largest_bound_and_remembers_each_slot():
     """Would catch another candidate, a slot that shares an arm, and a mix that is not what bounds are computed for."""
-    policy = nucb(DIMS)
-    choose, learn = quickly(policy.choose), quickly(policy.learn)
-    memory = jax.device_get(quickly(lambda key: policy.begin(key, DIMS, PARAMS))(KEY))
+    begin, choose, learn = compiled(nucb(DIMS))
+    memory = jax.device_get(begin(KEY, PARAMS))
     rng, tried = np.random.default_rng(1), []
     for time in range(1, 6):
         key, mix = jax.random.fold_in(KEY, time), rng.dirichlet(np.ones(3)).astype(np.float32)
@@ -314,19 +318,24 @@ def test_a_policy_learns_from_what_is_served():
     assert np.mean([row.weights[1] for row in rows[30:]]) > 0.5
 
 
-def test_policies_are_compared_on_the_same_slots():
+@pytest.mark.parametrize(
+    "names", [[policies.AVERAGE, policies.BEST_EXPERT], pytest.param(None, marks=pytest.mark.thorough)]
+)
+def test_compare_on_the_same_slots(names):
     opened = []
 
     def open_stream():
         opened.append(Corner(5))
         return opened[-1]
 
-    found = merging.compare(open_stream, num_slots=4)
-    assert found.keys() == policies.POLICIES.keys() - {policies.MIX}  # three experts, two tasks
+    found = merging.compare(open_stream, names, num_slots=4)
+    assert found.keys() == set(names or policies.POLICIES.keys() - {policies.MIX})  # three experts, two tasks
     served = [stream.asked for stream in opened if stream.asked]
     assert [[slot for slot, _ in asked] for asked in served] == [[0, 1, 2, 3]] * len(found)
     for rows, asked in zip(found.values(), served, strict=True):
         np.testing.assert_allclose([row.weights for row in rows], [weights for _, weights in asked], atol=1e-6)
+    if names is not None:
+        return
     few = merging.compare(open_stream, [policies.TANBR], num_slots=4, max_active=1)
     assert {np.count_nonzero(row.weights) for row in few[policies.TANBR]} == {1}
     alone = list(merge_online(Corner(4), policies.TANBR, 4, online.params_for(policies.TANBR, 3)))
@@ -405,6 +414,7 @@ def test_a_policy_of_one_s_own_goes_by_its_name(monkeypatch):
     assert [row.reward for row in mine] == [row.reward for row in theirs]
 
 
+@pytest.mark.thorough
 def test_the_rewards_of_the_paper_s_families_are_a_stream_s_too():
     """A `Reward` served by hand: the loop in `tanbr`'s docstring, through a stream."""
 
@@ -421,16 +431,14 @@ def test_the_rewards_of_the_paper_s_families_are_a_stream_s_too():
 @pytest.mark.parametrize("name", ["tanbr", "nucb", "best-expert", "gradient"])
 def test_learn_empty_slot(name):
     """Would catch a policy that a slot or a task without requests ruins."""
-    dims = Dims(max_experts=3, num_tasks=2)
-    params = Params(num_experts=3, max_active=2)
-    policy = policies.named(name, dims)
-    choose, learn = quickly(policy.choose), quickly(policy.learn)
-    begun = quickly(lambda key: policy.begin(key, dims, params))(KEY)
-    mix = jnp.array([0.5, 0.5])
-    for empty in (([0.0, 0.0], [0, 0]), ([np.nan, 0.5], [0, 3])):
+    begin, choose, learn = compiled(policies.named(name, DIMS, "dual"))
+    begun, mix = begin(KEY, PARAMS), np.ones(3, np.float32) / 3
+    for rewards, counts in (([0.0, 0.0, 0.0], [0, 0, 0]), ([np.nan, 0.5, 0.5], [0, 3, 1])):
         memory = begun
         for slot in range(1, 7):
-            pick = choose(KEY, memory, mix, slot, params)
-            feedback = Feedback(*map(jnp.asarray, empty if slot == 3 else ([0.5, 0.5], [3, 3])))
-            memory = learn(KEY, memory, pick, mix, feedback, slot, params)
-        assert float(pick.weights.sum()) == pytest.approx(1, abs=1e-4), empty
+            pick = choose(KEY, memory, mix, slot, PARAMS)
+            feedback = Feedback(np.float32([0.5] * 3), np.ones(3, np.int32))
+            if slot == 3:
+                feedback = Feedback(np.float32(rewards), np.int32(counts))
+            memory = learn(KEY, memory, pick, mix, feedback, slot, PARAMS)
+        assert float(pick.weights.sum()) == pytest.approx(1, abs=1e-4), counts
