@@ -52,17 +52,20 @@ def rising_cost(visits, time, params):
     return params.balance_weight * visits / time
 
 
-@pytest.mark.parametrize("name", ["system_with_gate_steps", "system_with_diagnostics"])
+@pytest.mark.parametrize(
+    "name", [pytest.param("system_with_gate_steps", marks=pytest.mark.thorough), "system_with_diagnostics"]
+)
 def test_diagnostics_are_of_the_losses_that_are_run(name):
     """Would catch the printed losses' gradient beside an algorithm whose own are others, and costs below 0."""
     losses = {"locality": continual.baseline.repaired, "auxiliary": rising_cost}
     params = continual.Params(num_experts=4, terminate=False)
     key, time = jax.random.fold_in(root_key(9), 0), 12
     with jax.enable_x64(True):
-        before, _ = mt.simulate(system(STEPPED, **losses), key, params, time)
         shown = getattr(diagnostics, name)(STEPPED, **losses)
-        begun = before if name == "system_with_gate_steps" else diagnostics.TrackedState(before, before.experts)
-        after, found = jax.jit(shown.step)(step_key(key, time + 1), begun, params)
+        after, step = jax.jit(shown.init)(key, params), jax.jit(shown.step)
+        for number in range(1, time + 2):
+            before = after if name == "system_with_gate_steps" else after.state
+            after, found = step(step_key(key, number), after, params)
         arrival, _ = jax.jit(lambda key, pool: draw(key, STEPPED, pool, params))(step_key(key, time + 1), before.pool)
     gates = after.gates if name == "system_with_gate_steps" else after.state.gates
     gradient = (np.asarray(before.gates) - np.asarray(gates))[:4] / params.learning_rate
@@ -85,8 +88,10 @@ def test_a_gate_step_is_that_of_finite_differences_of_the_task_loss(locality_pow
     params = continual.Params(num_experts=4, locality_power=locality_power, terminate=False)
     key, time = jax.random.fold_in(root_key(9), 0), 12
     with jax.enable_x64(True):
-        before, _ = mt.simulate(system(STEPPED), key, params, time)
-        arrival, (after, info), stepped, steps = last_round(step_key(key, time + 1), before, params)
+        after = jax.jit(system(STEPPED).init)(key, params)
+        for number in range(1, time + 2):
+            before = after
+            arrival, (after, info), stepped, steps = last_round(step_key(key, number), before, params)
     chex.assert_trees_all_equal(after, stepped)
 
     chosen, gate_input = int(info.expert), np.asarray(arrival.features).sum(axis=1)
@@ -328,20 +333,31 @@ def test_the_probability_gap_is_between_clusters():
     assert float(found) == pytest.approx(0.8 - 0.25, rel=1e-6)  # 4/5 for the first signal, 1/4 for the third
 
 
+def played(system, key, params):
+    """Four replicates of 60 rounds by a plain loop, which compiles sooner than the engine's."""
+
+    @jax.jit
+    @jax.vmap
+    def run(key):
+        keys = jax.random.split(key, 61)
+        start = system.init(keys[0], params)
+        return jax.lax.scan(lambda state, key: system.step(key, state, params), start, keys[1:])
+
+    return run(jax.random.split(key, 4))
+
+
 def test_expected_costs_are_the_roots_of_expected_squared_moves():
     """With one sample the move is known, so that nothing changes; with more, costs are those of the reduced model."""
     plain = continual.Dims(max_experts=4, num_tasks=3, num_features=6, num_samples=1)
     params = continual.Params(num_experts=4, num_clusters=3, terminate=False)
     systems = system(plain), diagnostics.system_with_expected_costs(plain)
-    (state, full), (other, expected) = (
-        mt.simulate_batch(each, root_key(2), 4, params, num_rounds=60) for each in systems
-    )
+    (state, full), (other, expected) = (played(system, root_key(2), params) for system in systems)
     np.testing.assert_array_equal(full.expert, expected.expert)
     np.testing.assert_allclose(state.gates, other.state.gates, rtol=1e-3, atol=1e-5)
 
     blind = params._replace(perturbation_scale=1e4)  # by which routes are alike whatever moves cost
     systems = continual.reduced.system(STEPPED), diagnostics.system_with_expected_costs(STEPPED)
-    (small, _), (other, _) = (mt.simulate_batch(each, root_key(3), 4, blind, num_rounds=60) for each in systems)
+    (small, _), (other, _) = (played(system, root_key(3), blind) for system in systems)
     np.testing.assert_allclose(small.gates, other.state.gates, rtol=1e-4, atol=1e-6)
     np.testing.assert_allclose(small.errors, other.errors, rtol=1e-4, atol=1e-5)
 

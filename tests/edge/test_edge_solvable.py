@@ -136,6 +136,7 @@ def test_routes_are_algorithm_1s_where_gates_do_not_decide_them(policy):
     assert int(state.dropped.sum()) > 0
 
 
+@pytest.mark.thorough  # tests/golden has each round of reduced servers
 def test_the_gates_step_by_the_expected_move_and_in_algorithm_1s_round():
     """With all samples but one hidden (s = 1) and no spread the move is known: gates are Algorithm 1's to the digit."""
     dims = edge.Dims(max_experts=4, num_tasks=2, num_features=6, num_samples=1, max_delay=10)

@@ -347,7 +347,7 @@ def test_compare_on_the_same_slots(names):
     [
         (3, {"names": ["tanber"]}, "Did you mean 'tanbr'"),
         (3, {"max_active": 4}, "max_active=4 must be at most num_experts=3"),
-        (0, {}, "no slots"),
+        (0, {"names": ["average"]}, "no slots"),
     ],
 )
 def test_policies_that_cannot_be_compared_are_refused(slots, options, said):
@@ -433,12 +433,12 @@ def test_learn_empty_slot(name):
     """Would catch a policy that a slot or a task without requests ruins."""
     begin, choose, learn = compiled(policies.named(name, DIMS, "dual"))
     begun, mix = begin(KEY, PARAMS), np.ones(3, np.float32) / 3
-    for rewards, counts in (([0.0, 0.0, 0.0], [0, 0, 0]), ([np.nan, 0.5, 0.5], [0, 3, 1])):
+    for shown, counts in (([0.0, 0.0, 0.0], [0, 0, 0]), ([np.nan, 0.5, 0.5], [0, 3, 1])):
         memory = begun
         for slot in range(1, 7):
             pick = choose(KEY, memory, mix, slot, PARAMS)
             feedback = Feedback(np.float32([0.5] * 3), np.ones(3, np.int32))
             if slot == 3:
-                feedback = Feedback(np.float32(rewards), np.int32(counts))
+                feedback = Feedback(np.float32(shown), np.int32(counts))
             memory = learn(KEY, memory, pick, mix, feedback, slot, PARAMS)
         assert float(pick.weights.sum()) == pytest.approx(1, abs=1e-4), counts
