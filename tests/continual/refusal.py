@@ -2,13 +2,32 @@
 
 import pytest
 
-from moe_theory.core.errors import InvalidValueError
+from moe_theory.core.errors import InvalidValueError, MoeTheoryError
 
 
 def refuse(argument, call, *arguments, kind=InvalidValueError, **options):
-    """The call must raise an error of this kind about this argument, in one line."""
+    """The call must raise an error of this kind about this argument, in one line, which is returned."""
     with pytest.raises(kind) as caught:
         call(*arguments, **options)
     assert caught.value.argument == argument, str(caught.value)
     assert "\n" not in str(caught.value)
     return str(caught.value)
+
+
+def unrefused(cases, call, kind=InvalidValueError):
+    """Those of some pairs (argument, value) that the call does not refuse in one line about the argument."""
+    failures = []
+    for argument, value in cases:
+        try:
+            call(argument, value)
+            failures.append((argument, value, "no error"))
+        except MoeTheoryError as error:
+            is_meant = type(error) is kind and error.argument == argument
+            if not is_meant or "\n" in str(error):
+                failures.append((argument, value, repr(error), error.argument))
+    return failures
+
+
+def pairs(table):
+    """The pairs (argument, value) of a table of the values of each argument."""
+    return [(argument, value) for argument, values in table.items() for value in values]
