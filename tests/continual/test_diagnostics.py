@@ -151,7 +151,7 @@ def rounds():
     return seen
 
 
-def drives_by_loop(state) -> np.ndarray:
+def drives_by_loop(state):
     """<theta_m, v_n> of the existing experts, in float64."""
     return np.array(
         [
@@ -161,7 +161,7 @@ def drives_by_loop(state) -> np.ndarray:
     )
 
 
-def sets_by_loop(state) -> list[int]:
+def sets_by_loop(state):
     """Each existing expert's cluster."""
     return [int(state.pool.clusters[int(np.argmax(row))]) for row in drives_by_loop(state)]
 

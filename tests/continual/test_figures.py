@@ -17,6 +17,7 @@ from moe_theory.plot.numbers import STRIDE
 from moe_theory.plot.spec import chosen_experts, provenance, resized
 from moe_theory.runs import Cell, run_cells
 from moe_theory.verification.settings import with_settings
+from tests.continual.refusal import refuse
 
 READING = continual.reading("unit-signal")
 REPLICATES, SEED, NUM_ROUNDS = 6, 3, 100  # past the dense records
@@ -281,8 +282,7 @@ def test_figure_2_at_sizes_of_ones_own():
 
 @pytest.mark.parametrize("experts", [[0], [2, 2], [], [2.5], [True]])
 def test_numbers_of_experts_that_cannot_be(experts):
-    with pytest.raises(InvalidValueError, match="experts="):
-        chosen_experts(experts, (1, 2))
+    refuse("experts", chosen_experts, experts, (1, 2))
 
 
 @pytest.mark.parametrize(

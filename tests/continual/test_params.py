@@ -193,7 +193,7 @@ def drawn_pools(dims):
     return jax.jit(jax.vmap(lambda key, params: system.init(key, params).pool, in_axes=(0, None)))
 
 
-def test_learn_and_begin_refuse_what_does_not_fit() -> None:
+def test_learn_and_begin_refuse_what_does_not_fit():
     """Would catch an extension that silently trains fewer experts, and shapes that JAX would broadcast."""
     dims = continual.Dims(max_experts=3, num_tasks=2, num_features=4, num_samples=2)
     pool = continual.Pool(np.ones((2, 4)), np.ones((2, 4)), np.arange(2))

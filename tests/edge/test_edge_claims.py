@@ -104,7 +104,7 @@ class Pooled(NamedTuple):
     pool: edge.Pool
 
 
-def learned(gates: np.ndarray) -> Run:
+def learned(gates):
     """One replicate with these gates and signals along the axes; outputs are those for the first kind."""
     signals, outputs = np.eye(3), gates[:, 0]
     probabilities = np.exp(outputs) / np.exp(outputs).sum()

@@ -121,36 +121,6 @@ def test_a_task_with_a_truth_of_its_own_leaves_distances_as_expected():
     assert float(squared_move) == pytest.approx(np.mean(np.sum((after - model) ** 2, axis=1)), rel=2e-5)
 
 
-@pytest.mark.thorough
-@pytest.mark.parametrize("policy", ["adaptive", "nearest"])
-def test_routes_are_algorithm_1s_where_gates_do_not_decide_them(policy):
-    """The same servers, tasks, delays and drops for the same key; a drawn number more or less would part them."""
-    params = edge.Params(num_experts=NUM_SERVERS, perturbation_scale=1e4)
-    systems = (each.system(DIMS, edge.policies.POLICIES[policy]) for each in (edge, reduced))
-    (state, full), (other, small) = (
-        mt.simulate_batch(each, mt.root_key(0), 8, params, num_rounds=60) for each in systems
-    )
-    np.testing.assert_array_equal(full.task, small.task)
-    np.testing.assert_array_equal(full.expert, small.expert)
-    np.testing.assert_array_equal(state.busy_until, other.busy_until)
-    assert int(state.dropped.sum()) > 0
-
-
-@pytest.mark.thorough  # tests/golden has each round of reduced servers
-def test_the_gates_step_by_the_expected_move_and_in_algorithm_1s_round():
-    """With all samples but one hidden (s = 1) and no spread the move is known: gates are Algorithm 1's to the digit."""
-    dims = edge.Dims(max_experts=4, num_tasks=2, num_features=6, num_samples=1, max_delay=10)
-    params = edge.Params(num_experts=4, cluster_spread=0.0, signal_scale=2.0)
-    (state, full), (other, small) = (
-        mt.simulate_batch(each.system(dims), mt.root_key(1), 4, params, num_rounds=80) for each in (edge, reduced)
-    )
-    np.testing.assert_array_equal(full.expert, small.expert)
-    np.testing.assert_allclose(state.gates, other.gates, rtol=1e-3, atol=1e-5)
-    np.testing.assert_allclose(
-        full.generalization_error_flushed, small.generalization_error_flushed, rtol=1e-3, atol=1e-5
-    )
-
-
 @pytest.mark.parametrize("choices", [{"max_capacity": 2}, {"when_busy": "soonest", "max_waiting": 3}])
 def test_servers_that_hold_several_tasks_are_refused(choices):
     with pytest.raises(InvalidValueError, match="holds one task"):

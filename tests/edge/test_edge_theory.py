@@ -20,6 +20,7 @@ from moe_theory.core import single_expert
 from moe_theory.core.errors import InvalidValueError, UnknownNameError
 from moe_theory.core.tasks import Pool
 from moe_theory.edge import corrected, theory
+from tests.continual.refusal import refuse
 
 GAPS = theory.Gaps(*np.array([1.7, 2.9, 0.3, 2.9]))
 FORMULAS = (theory.proposition_4, corrected.proposition_4)
@@ -232,10 +233,8 @@ def test_padded_experts_leading_axes_and_traced_loads_change_nothing():
 
 def test_unknown_names_are_refused():
     """Catches unknown names that pass silently."""
-    with pytest.raises(UnknownNameError, match="binomial"):
-        theory.specialists_needed(10, 10, 0.05, "binomal")
-    with pytest.raises(UnknownNameError, match="chernoff"):
-        theory.experts_needed(10, 10, 0.05, rule="chernof")
+    refuse("quantile", theory.specialists_needed, 10, 10, 0.05, "binomal", kind=UnknownNameError)
+    refuse("rule", theory.experts_needed, 10, 10, 0.05, rule="chernof", kind=UnknownNameError)
 
 
 def cloud_pool(num_features, num_tasks, scale=1.0, seed=0):
@@ -349,10 +348,8 @@ def test_loads_weigh_the_errors_literally():
 def test_what_cannot_be_computed_is_refused():
     """Catches loads beyond g that silently take its last value, and settings that give nan."""
     pool = cloud_pool(5, 3)
-    with pytest.raises(InvalidValueError, match="max_load"):
-        corrected.by_loads(np.zeros(4), np.array([4, 0]))
-    with pytest.raises(InvalidValueError, match="num_samples"):
-        corrected.generalization_error(pool, 5, 5, 0.1, follows_truth=True)
+    refuse("loads", corrected.by_loads, np.zeros(4), np.array([4, 0]))
+    refuse("num_samples", corrected.generalization_error, pool, 5, 5, 0.1, follows_truth=True)
     zero = pool._replace(truths=0 * pool.truths, signals=0 * pool.signals)
     with pytest.raises(InvalidValueError, match=r"signals\[0\]"):
         corrected.generalization_error(zero, 2, 5, 0.1, follows_truth=False)

@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 from moe_theory import verify
-from moe_theory.core.errors import InvalidValueError, UnknownNameError
+from moe_theory.core.errors import UnknownNameError
 from moe_theory.generalization import corrected, model, theory
 from moe_theory.verification import Status
+from tests.continual.refusal import refuse
 
 from .formulas import theorem_1
 
@@ -234,7 +235,5 @@ def test_the_smallest_sample_is_the_smallest(threshold):
 
 
 def test_other_mistakes_are_one_line_too():
-    with pytest.raises(UnknownNameError, match="printed"):
-        theory.theorem_1(4, 2, 10, 0.1, 1.0, form="printde")
-    with pytest.raises(InvalidValueError, match="one of each per layer"):
-        theory.lemma_3(10, 1.0, [1.0], [1.0, 2.0])
+    refuse("form", theory.theorem_1, 4, 2, 10, 0.1, 1.0, form="printde", kind=UnknownNameError)
+    refuse("row_norms", theory.lemma_3, 10, 1.0, [1.0], [1.0, 2.0])

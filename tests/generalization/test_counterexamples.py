@@ -1,7 +1,5 @@
 """The three counterexamples: bounds by hand, and frequencies of gaps."""
 
-from typing import Any
-
 import numpy as np
 import pytest
 from scipy import stats
@@ -9,7 +7,6 @@ from scipy import stats
 import moe_theory as mt
 from moe_theory.core.errors import MoeTheoryError
 from moe_theory.generalization import counterexamples
-from moe_theory.generalization.counterexamples import Counterexample
 
 from .formulas import theorem_1
 
@@ -17,14 +14,14 @@ ROOT = mt.root_key(5)
 DELTA = 0.05
 
 
-def printed_bound(example: Counterexample, dimension: float) -> float:
+def printed_bound(example, dimension):
     """Eq. (23) with C = 1/2."""
     sizes = (example.num_experts, example.num_active, example.num_samples)
     return theorem_1(*sizes, example.rademacher, dimension, 0.5, example.delta)
 
 
 @pytest.fixture(scope="module")
-def examples() -> dict[str, Counterexample]:
+def examples():
     return {
         "fixed_router": counterexamples.fixed_router(ROOT),
         "learned_router": counterexamples.learned_router(ROOT, num_samples=128_000, num_draws=3),
@@ -36,7 +33,7 @@ EXAMPLES = pytest.mark.parametrize("name", ["fixed_router", "learned_router", "d
 
 
 @EXAMPLES
-def test_each_refutes_the_theorem(name: str, examples: dict[str, Counterexample]) -> None:
+def test_each_refutes_the_theorem(name, examples):
     """Would catch a gap that does not beat the bound, and a frequency or interval that is not of that event."""
     example = examples[name]
     exceeded = sum(gap > example.bound for gap in example.gap)
@@ -49,7 +46,7 @@ def test_each_refutes_the_theorem(name: str, examples: dict[str, Counterexample]
 
 
 @EXAMPLES
-def test_bounds_are_the_theorems_under_both_readings(name: str, examples: dict[str, Counterexample]) -> None:
+def test_bounds_are_the_theorems_under_both_readings(name, examples):
     """Would catch C = 1, a wrong d_N or R_m(H), and a finite bound for a class without a finite d_N."""
     example = examples[name]
     m = example.num_samples
@@ -68,7 +65,7 @@ def test_bounds_are_the_theorems_under_both_readings(name: str, examples: dict[s
     assert example.bound == example.bounds["mask-dimension"]
 
 
-def test_more_draws_begin_with_the_same_ones() -> None:
+def test_more_draws_begin_with_the_same_ones():
     """Would catch draws that depend on how many there are."""
     few, many = (counterexamples.fixed_router(ROOT, 4, 2, num_draws=count).gap for count in (70, 200))
     np.testing.assert_array_equal(few, many[:70])
@@ -87,7 +84,7 @@ def test_more_draws_begin_with_the_same_ones() -> None:
         ("dense_router", {"num_samples": -3}),
     ],
 )
-def test_sizes_out_of_range_are_named_in_a_line(name: str, sizes: dict[str, Any]) -> None:
+def test_sizes_out_of_range_are_named_in_a_line(name, sizes):
     """Would catch a function that runs, or fails inside JAX, on sizes that no sample or MoE has."""
     with pytest.raises(MoeTheoryError, match=f"^{next(iter(sizes))}=") as error:
         getattr(counterexamples, name)(ROOT, **sizes)

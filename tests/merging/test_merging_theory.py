@@ -22,6 +22,7 @@ from moe_theory.merging.system import system
 from moe_theory.merging.testbed import transformer
 from moe_theory.merging.testbed.tasks import VALIDATION, Recipe, examples
 from moe_theory.runs.cells import Cell
+from tests.continual.refusal import refuse
 
 SETTINGS = (
     Params(smoothness_ratio=0.9, split_constant=0.5),
@@ -193,8 +194,7 @@ def test_theorem_1_is_this_formula_and_is_never_below_what_is_trivial(form, conf
 
 
 def test_theorem_1_has_no_other_form():
-    with pytest.raises(UnknownNameError, match="appendix"):
-        theory.theorem_1(400, 3.0, 50.0, form="apendix")
+    refuse("form", theory.theorem_1, 400, 3.0, 50.0, form="apendix", kind=UnknownNameError)
 
 
 def test_the_least_width_is_this_formula():
@@ -306,8 +306,7 @@ def test_the_kernel_of_a_point_with_itself():
 
 
 def test_a_rule_that_there_is_not_is_named():
-    with pytest.raises(UnknownNameError, match="selection"):
-        adversary.one_rule(DIMS, "widest")
+    refuse("selection", adversary.one_rule, DIMS, "widest", kind=UnknownNameError)
 
 
 SETTING = Recipe(num_tasks=2, num_experts=2, width=4, hidden=4, num_layers=1, num_heads=1, batch_size=8)
@@ -359,8 +358,7 @@ def test_every_run_is_timed_once_a_repetition_in_new_orders():
     timed = np.array(calls[3 * costs.WARM_UP :]).reshape(20, 3)
     np.testing.assert_array_equal(np.sort(timed, axis=1), seconds)
     assert len(np.unique(timed, axis=0)) > 3
-    with pytest.raises(InvalidValueError, match="repeats=0"):
-        costs.interleaved(runs, 0, 0)
+    refuse("repeats", costs.interleaved, runs, 0, 0)
 
 
 def test_a_method_listed_twice_is_one_program(deployment, data):

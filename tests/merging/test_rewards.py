@@ -14,6 +14,7 @@ from moe_theory.core.errors import InvalidValueError, UnknownNameError
 from moe_theory.merging import monitor, rewards, weights
 from moe_theory.merging.params import Dims, Params
 from moe_theory.merging.rewards import Feedback
+from tests.continual.refusal import refuse
 
 KEY = mt.root_key(3)
 DIMS = Dims(max_experts=5, num_tasks=4)  # one expert is padding
@@ -125,8 +126,7 @@ def test_the_mix_drifts_as_the_formula_says():
 
 def test_what_a_family_cannot_be_is_refused():
     """One line each that says what is wrong."""
-    with pytest.raises(UnknownNameError, match="Did you mean 'shares'"):
-        rewards.named("share")
+    refuse("reward", rewards.named, "share", kind=UnknownNameError)
     for name in (rewards.SHARES,):
         with pytest.raises(InvalidValueError, match="num_experts=3 must be num_tasks=4"):
             rewards.named(name).draw(KEY, DIMS, PARAMS._replace(num_experts=3))

@@ -15,6 +15,7 @@ from moe_theory.merging.testbed import tasks, training, transformer
 from moe_theory.merging.testbed.tasks import Examples, Recipe, accuracies, examples
 from moe_theory.merging.testbed.training import initial
 from moe_theory.runs.store import Store
+from tests.continual.refusal import refuse
 
 
 def parts(setting, split="train"):
@@ -62,13 +63,11 @@ def test_a_fifth_of_every_digit_is_for_validation_and_no_image_is_in_both():
 
 
 def test_settings_that_cannot_be_trained_say_why():
-    with pytest.raises(UnknownNameError, match="validation"):
-        examples(Recipe(), "test")
+    refuse("split", examples, Recipe(), "test", kind=UnknownNameError)
     for wrong in ({"num_tasks": 41}, {"num_experts": 9}, {"num_heads": 5}, {"batch_size": 100}, {"hidden": 0}):
         with pytest.raises(InvalidValueError, match=next(iter(wrong))):
             Recipe(**wrong)
-    with pytest.raises(InvalidValueError, match="learning_rate"):
-        Recipe(learning_rate=0.0)
+    refuse("learning_rate", Recipe, learning_rate=0.0)
 
 
 SMALL = Recipe(num_tasks=3, num_experts=3, width=6, hidden=5, num_layers=2, num_heads=2, batch_size=3)
