@@ -17,6 +17,7 @@ from moe_theory.plot.numbers import STRIDE
 from moe_theory.plot.spec import chosen_experts, provenance, resized
 from moe_theory.runs import Cell, run_cells
 from moe_theory.verification.settings import with_settings
+from tests.continual.looped import looped
 from tests.continual.refusal import refuse
 
 READING = continual.reading("unit-signal")
@@ -280,12 +281,12 @@ def test_figure_2_at_sizes_of_ones_own():
     assert notes == {"(19)", "(20)", "(21)", "(22)", "none for\n$M = N$"}
 
 
-@pytest.mark.parametrize("experts", [[0], [2, 2], [], [2.5], [True]])
+@looped("experts", [[0], [2, 2], [], [2.5], [True]])
 def test_numbers_of_experts_that_cannot_be(experts):
     refuse("experts", chosen_experts, experts, (1, 2))
 
 
-@pytest.mark.parametrize(
+@looped(
     ("sizes", "words"),
     [
         ({"num_feature": 20}, "Did you mean 'num_features'"),

@@ -96,9 +96,8 @@ def test_every_server_meets_every_kind():
                 fresh[task, route] = False
 
 
-P, S, N, NUM_SERVERS = 4, 2, 3, 5
+P, S, N = 4, 2, 3
 FIGURES = Path(__file__).parents[2] / "figures"
-DIMS = edge.Dims(max_experts=6, num_tasks=N, num_features=P, num_samples=S, max_delay=10)
 
 
 def test_a_task_with_a_truth_of_its_own_leaves_distances_as_expected():

@@ -7,6 +7,7 @@ from scipy import stats
 import moe_theory as mt
 from moe_theory.core.errors import MoeTheoryError
 from moe_theory.generalization import counterexamples
+from tests.continual.looped import looped
 
 from .formulas import theorem_1
 
@@ -71,7 +72,7 @@ def test_more_draws_begin_with_the_same_ones():
     np.testing.assert_array_equal(few, many[:70])
 
 
-@pytest.mark.parametrize(
+@looped(
     ("name", "sizes"),
     [
         ("fixed_router", {"num_samples": 0}),

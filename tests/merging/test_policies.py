@@ -18,6 +18,7 @@ from moe_theory.merging.params import Dims, Params, check_params
 from moe_theory.merging.policies import _random_weights, nucb, tanbr
 from moe_theory.merging.rewards import Feedback
 from moe_theory.merging.system import system
+from tests.continual.looped import looped
 from tests.continual.refusal import refuse
 
 KEY = mt.root_key(8)
@@ -36,20 +37,20 @@ def compiled(policy, dims=DIMS):
     return begin, quickly(policy.choose), quickly(policy.learn)
 
 
-def test_a_warm_start_picks_the_mix_first_and_then_where_its_bound_is_largest(monkeypatch):
+def test_a_warm_start_picks_the_mix_first_and_then_where_its_bound_is_largest():
     """Would catch a warm start that pulls a leaf, is played for ever or never again, or shares an arm."""
-    monkeypatch.setattr(policies, "WARM_SLOTS", 4)
-    dims = DIMS.__class__(4, 4, 16, max_leaves=8, width=8, num_steps=2)
+    warm, last = policies.WARM_SLOTS, 24
+    dims = Dims(4, 4, last, max_leaves=8, width=8, num_steps=2)
     begin, choose, learn = compiled(tanbr(dims), dims)
     params = Params(num_experts=4, max_active=3, warm_start=True, smoothness=0.01)
     memory = jax.device_get(begin(KEY, params))
     rng, mixes = np.random.default_rng(0), []
-    for time in range(1, 17):
+    for time in range(1, last + 1):
         mix = rng.dirichlet(np.ones(4)).astype(np.float32)
         pick = jax.device_get(choose(KEY, memory, mix, time, params))
         leaves = int(np.sum(memory.tree.active))
         assert pick.num_candidates == leaves + 1
-        assert time > 4 or pick.candidate == dims.max_leaves
+        assert time > warm or pick.candidate == dims.max_leaves
         is_warm = int(pick.candidate) == dims.max_leaves
         if is_warm:
             kept = np.where(mix > mix.min(), mix, 0)
@@ -57,14 +58,14 @@ def test_a_warm_start_picks_the_mix_first_and_then_where_its_bound_is_largest(mo
             assert pick.depth == 0
             mixes.append(time)
         pulls, arms = np.sum(memory.tree.count), memory.learner.history.num_arms
-        # Weights like the mix pay in the first half only.
-        reward = np.float32(is_warm == (time <= 8))
+        # Weights like the mix pay in the first slots only.
+        reward = np.float32(is_warm == (time <= warm + 2))
         feedback = Feedback(np.full(4, reward), np.ones(4, np.int32))
         memory = jax.device_get(learn(KEY, memory, pick, mix, feedback, time, params))
         assert memory.learner.history.num_arms == arms + 1 if is_warm else True
         assert np.sum(memory.tree.count) == pulls if is_warm else True
-    assert {1, 2, 3, 4} <= set(mixes)
-    assert 4 < len(mixes) < 16
+    assert set(range(1, warm + 1)) <= set(mixes)
+    assert warm < len(mixes) < last
 
 
 @pytest.mark.parametrize("form", ["dual", pytest.param("full", marks=pytest.mark.thorough)])
@@ -237,7 +238,7 @@ def test_names_are_looked_up_once():
     refuse("monitor", system, FOUR, monitor="none", kind=UnknownNameError)
 
 
-@pytest.mark.parametrize(
+@looped(
     ("params", "message"),
     [
         (Params(num_experts=1), "num_experts=1 must be a whole number of at least 2"),
@@ -255,7 +256,7 @@ def test_a_policy_that_needs_an_expert_for_each_task_says_so():
         policies.named("mix", FOUR).begin(KEY, FOUR, Params(num_experts=4, max_active=4))
 
 
-@pytest.mark.parametrize(
+@looped(
     ("point", "message"),
     [
         ([0.5, 0.6], r"weights sum to 1.1, but must sum to 1 \(1a\)"),
@@ -339,7 +340,7 @@ def test_compare_on_the_same_slots(names):
     assert [row.reward for row in alone] == [row.reward for row in found[policies.TANBR]]
 
 
-@pytest.mark.parametrize(
+@looped(
     ("slots", "options", "said"),
     [
         (3, {"names": ["tanber"]}, "Did you mean 'tanbr'"),
@@ -352,7 +353,7 @@ def test_policies_that_cannot_be_compared_are_refused(slots, options, said):
         merging.compare(lambda: Corner(slots), **options)
 
 
-@pytest.mark.parametrize(
+@looped(
     ("served", "said"),
     [
         (([0.5, np.nan], [1, 1]), "reward of task 1 is NaN"),
@@ -372,7 +373,7 @@ def test_a_task_without_requests_may_have_any_reward():
     np.testing.assert_array_equal(checked(([np.nan, 0.25], [0, 4]), 2, 1).rewards, [0, 0.25])
 
 
-@pytest.mark.parametrize(
+@looped(
     ("arguments", "said"),
     [
         ({"policy": "tanber"}, "Did you mean 'tanbr'"),
@@ -386,9 +387,7 @@ def test_what_cannot_be_run_is_refused_before_the_first_slot(arguments, said):
     assert stream.asked == []
 
 
-@pytest.mark.parametrize(
-    ("parts", "weights"), [([], []), ([np.ones(2)], [0.5, 0.5]), ([np.ones(2), np.ones(3)], [0.5, 0.5])]
-)
+@looped(("parts", "weights"), [([], []), ([np.ones(2)], [0.5, 0.5]), ([np.ones(2), np.ones(3)], [0.5, 0.5])])
 def test_experts_of_several_shapes_have_no_sum(parts, weights):
     with pytest.raises(InvalidValueError):
         merging.weighted_sum(parts, weights)
@@ -425,7 +424,7 @@ def test_the_rewards_of_the_paper_s_families_are_a_stream_s_too():
     assert max(row.reward for row in rows) > rows[0].reward
 
 
-@pytest.mark.parametrize("name", ["tanbr", "nucb", "best-expert", "gradient"])
+@looped("name", ["tanbr", "nucb", "best-expert", "gradient"])
 def test_learn_empty_slot(name):
     """Would catch a policy that a slot or a task without requests ruins."""
     begin, choose, learn = compiled(policies.named(name, DIMS, "dual"))

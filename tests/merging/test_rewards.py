@@ -14,6 +14,7 @@ from moe_theory.core.errors import InvalidValueError, UnknownNameError
 from moe_theory.merging import monitor, rewards, weights
 from moe_theory.merging.params import Dims, Params
 from moe_theory.merging.rewards import Feedback
+from tests.continual.looped import looped
 from tests.continual.refusal import refuse
 
 KEY = mt.root_key(3)
@@ -166,7 +167,7 @@ def test_the_average_is_of_earlier_slots():
     np.testing.assert_allclose(played(monitor.AVERAGE)[0], expected, rtol=1e-5)
 
 
-@pytest.mark.parametrize(
+@looped(
     ("part", "wrong", "said"),
     [
         (

@@ -236,40 +236,38 @@ def begun():
 
 
 def test_a_trained_model_is_kept_and_read_back_bit_for_bit(begun, tmp_path, monkeypatch):
-    """Would catch a cache that forgets the setting, takes damaged files for whole, or dies where it cannot write."""
+    """Would catch a cache that takes damaged files for whole, or dies where it cannot write."""
     runs, told = [], []
 
-    def train(setting, progress):
-        runs.append(setting)
-        return begun
+    def trained(folder, key="a setting"):
+        """As `training.trained`, by a model that is not trained."""
 
-    monkeypatch.setattr(training, "train", train)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "user"))
+        def make():
+            runs.append(key)
+            return training.arrays_of(begun)
 
-    def trained(setting=TRAINED, **options):
-        return training.trained(setting, told.append, **options)
+        return training.model_of(training.cached(Store(folder), key, make, told.append), TRAINED)
 
-    assert equal(trained(folder=tmp_path), begun)
-    assert equal(trained(folder=tmp_path), begun)
-    assert len(runs) == 1
     file = tmp_path / "results.sqlite"
+    for _ in range(2):
+        assert equal(trained(tmp_path), begun)
+    assert len(runs) == 1
     with contextlib.closing(sqlite3.connect(file, isolation_level=None)) as database:
         database.execute("UPDATE results SET data = zeroblob(length(data))")
-    assert equal(trained(folder=tmp_path), begun)
-    assert told[-1].startswith("training again: ")
-    assert equal(trained(folder=tmp_path), begun)
+    for _ in range(2):
+        assert equal(trained(tmp_path), begun)
+    assert told.pop().startswith("training again: ")
     file.write_bytes(b"something else")
-    assert equal(trained(folder=tmp_path), begun)
-    assert told[-1].startswith("training again: ")
+    assert equal(trained(tmp_path), begun)
+    assert told.pop().startswith("training again: ")
     assert len(runs) == 3
-    trained(dataclasses.replace(TRAINED, seed=1), folder=tmp_path)
-    trained()
-    trained()
-    assert len(runs) == 5
-    assert len(Store(tmp_path / "user" / "moe_theory" / "testbed").keys()) == 1
-    assert equal(trained(folder=file), begun)  # a folder that cannot be made
+    assert equal(trained(tmp_path, "another"), begun)
+    assert equal(trained(file), begun)  # a folder that cannot be made
     assert "not saved" in told[-1]
-    assert len(runs) == 6
+    assert len(runs) == 5
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "user"))
+    assert training.cache_folder() == tmp_path / "user" / "moe_theory" / "testbed"
+    assert training._key(TRAINED) != training._key(dataclasses.replace(TRAINED, seed=1))
 
 
 def test_arrays_of_a_model_make_it_again(begun):
