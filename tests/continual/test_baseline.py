@@ -233,9 +233,9 @@ def test_once_settled_nothing_more_is_forgotten():
     """Corollary 2 of docs/pages/derivations/repaired.md: F_t falls like (T_s - 1)/(t - 1), G_t like T_s / t. With fewer
     experts than tasks there is no such round, Corollary 1.
     """
-    found = {}
+    found, dims, pool = {}, continual.Dims(6, NUM_TASKS, NUM_FEATURES, NUM_SAMPLES), drawn_pool(scale=1.0)
+    system = continual.on_pool(dims, pool, fit=whole_truth, locality=baseline.repaired)
     for num_experts in (6, 2):
-        dims, pool = continual.Dims(num_experts, NUM_TASKS, NUM_FEATURES, NUM_SAMPLES), drawn_pool(scale=1.0)
         params = continual.Params(
             num_experts=num_experts,
             learning_rate=1e-3,
@@ -245,7 +245,6 @@ def test_once_settled_nothing_more_is_forgotten():
             noise_scale=0.0,
         )
         with jax.enable_x64(True):
-            system = continual.on_pool(dims, pool, fit=whole_truth, locality=baseline.repaired)
             _, info = jax.device_get(mt.simulate(system, mt.root_key(5), params, 4000))
         found[num_experts] = info
     info, last = found[6], int(np.flatnonzero(found[6].update_norm)[-1]) + 1  # T_s, 1-based
@@ -278,24 +277,28 @@ def test_servers_have_the_losses_of_experts_and_the_printed_one_without_a_memory
     assert losses.keys() == LOCALITIES.keys()
 
 
-@pytest.mark.thorough  # test_parts has the sweep of experts
-def test_a_sweep_of_servers_names_locality_losses(tmp_path):
-    """Would catch a choice that does not reach the servers, and a printed loss that is another than by default."""
-    sizes = {"num_tasks": NUM_TASKS, "num_features": NUM_FEATURES, "num_samples": NUM_SAMPLES}
+@pytest.mark.thorough
+@pytest.mark.parametrize("module", [continual, edge])
+def test_a_sweep_names_locality_losses(module, tmp_path):
+    """Would catch a choice that does not reach the system, a printed loss that is another than by default, and
+    replicates that share a memory in chunks.
+    """
+    sizes = {"max_experts": 4, "num_tasks": NUM_TASKS, "num_features": NUM_FEATURES, "num_samples": NUM_SAMPLES}
+    sizes |= {"max_delay": 10} if module is edge else {}
     sweep = mt.Sweep(
-        system="edge",
+        system=module.__name__.rpartition(".")[2],
         rounds=40,
         axes={"locality": ["printed", "repaired"]},
         params={"num_experts": 4},
-        dims={"max_experts": 4, "max_delay": 10, **sizes},
-        replicates=32,
+        dims=sizes,
+        replicates=96,
+        chunk_width=64,
         observables=["generalization_error"],
         keep="replicates",
     )
-    found = sweep.run(tmp_path).to_xarray().generalization_error.isel(round=-1)
-    dims, params = edge.Dims(4, NUM_TASKS, NUM_FEATURES, NUM_SAMPLES, max_delay=10), edge.Params(num_experts=4)
-    for name, locality in (("printed", None), ("repaired", baseline.repaired)):
-        system = edge.system(dims, locality=locality)
-        _, info = mt.simulate_batch(system, mt.root_key(0), 32, params, 40)
-        np.testing.assert_allclose(found.sel(locality=name).values, info.generalization_error[-1], rtol=1e-4)
-    assert not np.allclose(found.sel(locality="printed"), found.sel(locality="repaired"))
+    swept = sweep.run(tmp_path).to_xarray().generalization_error.isel(round=-1)
+    for name in ("printed", "repaired"):
+        system = module.system(module.Dims(**sizes), locality=SWEEPABLE.choices["locality"][name])
+        _, info = mt.simulate_batch(system, mt.root_key(0), 96, module.Params(num_experts=4), 40)
+        np.testing.assert_allclose(swept.sel(locality=name).values, info.generalization_error[-1], rtol=1e-4)
+    assert not np.allclose(swept.sel(locality="printed"), swept.sel(locality="repaired"))

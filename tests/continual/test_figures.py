@@ -221,7 +221,7 @@ def test_figure_9_compares_with_its_first_threshold(data):
     assert not np.isfinite(shown.printed.sel(metric="effective_experts")).any()
 
 
-SLOW = ("figure-9", "regimes")  # to compute
+SLOW = ("figure-8", "figure-9", "regimes")
 
 
 @pytest.mark.parametrize(

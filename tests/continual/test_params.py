@@ -200,14 +200,14 @@ def test_learn_and_begin_refuse_what_does_not_fit():
     params = continual.Params(num_experts=3)
     state = continual.begin(dims, params, pool)
     arrival = continual.Arrival(np.int32(0), np.ones((4, 2), np.float32))
-    others = continual.Arrival(0, np.ones((4, 5))), continual.Arrival(0, np.ones((5, 2)))
-    for argument, given, choices in (
+    many, tall = (continual.Arrival(0, np.ones(shape)) for shape in ((4, 5), (5, 2)))
+    for argument, brought, choices in (
         ("num_active", arrival, {"num_active": 2}),
         ("num_experts", arrival, {"num_experts": 9}),
-        ("num_samples", others[0], {}),
-        ("", others[1], {}),
+        ("num_samples", many, {}),
+        ("", tall, {}),
     ):
-        refuse(argument, continual.learn, state, given, np.zeros(3), params._replace(**choices))
+        refuse(argument, continual.learn, state, brought, np.zeros(3), params._replace(**choices))
     refuse("", continual.begin, dims, params, pool._replace(truths=np.ones((3, 4))))
     refuse("num_experts", continual.begin, dims, params._replace(num_experts=0), pool)
 

@@ -93,6 +93,8 @@ def test_learn_with_a_fit_of_ones_own():
 
 
 def test_servers_have_the_same_parts():
+    """Would catch a charge at routing, a charge for a move that is not over, or kinds of the wrong servers."""
+
     def stream(key, dims, state, params):
         pool = state.pool._replace(truths=state.pool.truths + 1.0)
         return pool, edge.draw(key, dims, pool, state.positions, params, edge.delays.uniform)
@@ -103,8 +105,9 @@ def test_servers_have_the_same_parts():
     def observe(state, info):
         return info, state.pool.truths
 
-    system = edge.system(EDGE_DIMS, stream=stream, fit=none)
-    state, (info, truths) = mt.simulate_batch(system, mt.root_key(0), 8, EDGE_PARAMS, 20, observe=observe)
+    system = edge.system(EDGE_DIMS, stream=stream, fit=none, locality=COUNTED)
+    params = EDGE_PARAMS._replace(gate_lag=0)
+    state, (info, truths) = mt.simulate_batch(system, mt.root_key(0), 8, params, 40, observe=observe)
     assert not state.experts.any()  # nobody learned anything
     np.testing.assert_allclose(np.diff(truths, axis=0), 1, rtol=1e-5)
     np.testing.assert_allclose(  # the error of a model that stays 0 is the mean square of the truths as they came
@@ -112,6 +115,13 @@ def test_servers_have_the_same_parts():
         np.where(info.expert >= 0, np.square(info.truth).sum(axis=1), 0).sum(axis=0),
         rtol=1e-4,
     )
+    done = np.zeros((4, 3, 8), int)  # each task is charged for when a server completes it
+    lanes = np.arange(8)
+    for start in range(40):
+        ends = start + info.delay[start]
+        is_done = (info.expert[start] >= 0) & (ends < 40)
+        np.add.at(done, (info.expert[start][is_done], info.task[start][is_done], lanes[is_done]), 1)
+    np.testing.assert_array_equal(state.memory, done)
 
 
 def test_servers_fit_targets_of_an_arrivals_own():
@@ -238,20 +248,6 @@ def test_a_locality_runs_inside_a_callers_own_vmap_and_jit():
     assert (batch.memory.num_moves == 8).all()
 
 
-def test_servers_charge_for_a_task_when_they_complete_it():
-    """Would catch a charge at routing, a charge for a move that is not over, or kinds of the wrong servers."""
-    dims, params = EDGE_DIMS, EDGE_PARAMS._replace(gate_lag=0)
-    system = edge.system(dims, locality=COUNTED)
-    states, info = mt.simulate_batch(system, mt.root_key(0), 8, params, 40)
-    done = np.zeros((4, 3, 8), int)
-    lanes = np.arange(8)
-    for start in range(40):
-        ends = start + info.delay[start]
-        is_done = (info.expert[start] >= 0) & (ends < 40)
-        np.add.at(done, (info.expert[start][is_done], info.task[start][is_done], lanes[is_done]), 1)
-    np.testing.assert_array_equal(states.memory, done)
-
-
 @pytest.mark.thorough
 @pytest.mark.parametrize("max_delay", [6, 2])  # slots for all servers' tasks, and fewer
 def test_servers_charge_as_printed_unless_told_otherwise(max_delay):
@@ -306,28 +302,6 @@ def test_a_cost_that_is_no_number_is_seen_where_it_is_not_known(drawn):
 def test_a_cost_that_is_no_number_is_seen_at_servers():
     _, info = mt.simulate(edge.system(EDGE_DIMS, locality=LOST), mt.root_key(0), EDGE_PARAMS, 20)
     assert np.isnan(info.generalization_error[-1])
-
-
-@pytest.mark.thorough
-def test_a_sweep_names_locality_losses(tmp_path):
-    """Would catch a choice that does not reach the system, and replicates that share a memory in chunks."""
-    sweep = mt.Sweep(
-        system="continual",
-        rounds=40,
-        axes={"locality": ["printed", "repaired"]},
-        params={"num_experts": 4},
-        dims={"max_experts": 4, "num_tasks": 3, "num_features": 8, "num_samples": 3},
-        replicates=96,
-        chunk_width=64,
-        observables=["generalization_error"],
-        keep="replicates",
-    )
-    found = sweep.run(tmp_path / "sweep").to_xarray().generalization_error.isel(round=-1)
-    for name in ("printed", "repaired"):
-        system = continual.system(DIMS, locality=continual.baseline.LOCALITIES[name])
-        _, info = mt.simulate_batch(system, mt.root_key(0), 96, PARAMS, 40)
-        np.testing.assert_allclose(found.sel(locality=name).values, info.generalization_error[-1], rtol=1e-4)
-    assert not np.allclose(found.sel(locality="printed"), found.sel(locality="repaired"))
 
 
 def test_router_key(counted_run):

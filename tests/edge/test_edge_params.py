@@ -259,8 +259,8 @@ def test_every_array_of_an_arrival_must_fit(dims):
     for num_samples in (1, 3, P):
         words = rf"features of shape \({P}, {num_samples}\) must be \({P}, {S}\), as num_samples={S}\. Change the arr"
         wrong.append((arrival(features=np.ones((P, num_samples))), words))
-    for given, words in wrong:
-        refused(words, edge.learn, state, given, PARAMS, dims=dims)
+    for brought, words in wrong:
+        refused(words, edge.learn, state, brought, PARAMS, dims=dims)
 
 
 def test_without_dims_samples_may_vary_but_not_reach_the_features():

@@ -280,9 +280,12 @@ def test_signals_along_truths_are_the_limit_of_many_tasks(spread):
     np.testing.assert_allclose(computed, expected, rtol=1e-3, atol=1e-12)
 
 
+NODES = np.polynomial.legendre.leggauss(400)
+
+
 def axial_integrals(length, spread, num_features):
     """E[cos^2], E[cos^4] and E[R cos^3] of a normal vector at angle theta to its mean, in polar coordinates."""
-    nodes, weights = np.polynomial.legendre.leggauss(400)
+    nodes, weights = NODES
     radii = (length + 12 * spread) * (nodes + 1) / 2
     angles = np.pi * (nodes + 1) / 2
     radius, cosine = radii[:, None], np.cos(angles)

@@ -13,7 +13,7 @@ import pytest
 from scipy import optimize
 
 import moe_theory as mt
-from moe_theory.core.errors import InvalidValueError, UnknownNameError
+from moe_theory.core.errors import UnknownNameError
 from moe_theory.merging import network, uncertainty
 from moe_theory.merging import tree as trees
 from moe_theory.merging.network import check_rewards
@@ -103,21 +103,16 @@ def test_an_absent_task_or_an_unusable_reward_leaves_no_trace():
             np.testing.assert_array_equal(getattr(unusable, name), getattr(absent, name))
 
 
-@looped(
-    ("rewards", "counts", "message"),
-    [
-        ([0.5, np.nan], [3, 2], r"rewards\[1\]=nan of 2 requests must be a finite number"),
-        ([np.inf, 0.5], [3, 2], r"rewards\[0\]=inf"),
-        ([0.5, 0.5], [3, -2], r"counts=\[3, -2\] must be whole numbers"),
-        ([0.5, 0.5], [3.0, 2.0], "must be whole numbers"),
-        ([0.5], [3, 2], r"shape \(1,\) and counts of shape \(2,\)"),
-    ],
-)
-def test_rewards_that_teach_nothing_are_refused(rewards, counts, message):
+def test_rewards_that_teach_nothing_are_refused():
     """Would catch a bad reward that is learned from without a word."""
-    with pytest.raises(InvalidValueError, match=message) as refused:
-        check_rewards(Feedback(np.asarray(rewards), np.asarray(counts)))
-    assert "\n" not in str(refused.value)
+    for argument, words, rewards, counts in (
+        ("", "rewards[1]=nan of 2 requests must be a finite number", [0.5, np.nan], [3, 2]),
+        ("", "rewards[0]=inf", [np.inf, 0.5], [3, 2]),
+        ("counts", "counts=[3, -2] must be whole numbers", [0.5, 0.5], [3, -2]),
+        ("counts", "must be whole numbers", [0.5, 0.5], [3.0, 2.0]),
+        ("", "shape (1,) and counts of shape (2,)", [0.5], [3, 2]),
+    ):
+        assert words in refuse(argument, check_rewards, Feedback(np.asarray(rewards), np.asarray(counts)))
 
 
 def test_a_reward_of_an_absent_task_is_not_looked_at():
@@ -127,7 +122,7 @@ def test_a_reward_of_an_absent_task_is_not_looked_at():
 
 REGULARIZED = Params(regularization=0.7)
 TILE = uncertainty.SLOTS_A_TILE
-LOOKED_AT = [0, 1, 30, TILE - 2, TILE - 1, TILE, TILE + 1, 2 * TILE - 1, 2 * TILE, 2 * TILE + 50]
+LOOKED_AT = [0, 1, 30, TILE - 2, TILE - 1, TILE, TILE + 1, TILE + 40]
 CANDIDATES = 5
 QUICKLY = {"xla_backend_optimization_level": 0}
 
