@@ -15,7 +15,7 @@ from moe_theory.core.baseline import LOCALITIES
 from moe_theory.edge.sweeps import SWEEPABLE
 from moe_theory.reinforced import experiments
 from moe_theory.runs import run_cells
-from tests.continual.refusal import refuse
+from tests.continual.cases import refuse
 
 NUM_TASKS, NUM_FEATURES, NUM_SAMPLES = 3, 8, 3
 
@@ -298,7 +298,8 @@ def test_a_sweep_names_locality_losses(module, tmp_path):
     )
     swept = sweep.run(tmp_path).to_xarray().generalization_error.isel(round=-1)
     for name in ("printed", "repaired"):
-        system = module.system(module.Dims(**sizes), locality=SWEEPABLE.choices["locality"][name])
+        chosen = {"locality": baseline.repaired} if name == "repaired" else {}
+        system = module.system(module.Dims(**sizes), **chosen)
         _, info = mt.simulate_batch(system, mt.root_key(0), 96, module.Params(num_experts=4), 40)
         np.testing.assert_allclose(swept.sel(locality=name).values, info.generalization_error[-1], rtol=1e-4)
     assert not np.allclose(swept.sel(locality="printed"), swept.sel(locality="repaired"))

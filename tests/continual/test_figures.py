@@ -17,8 +17,7 @@ from moe_theory.plot.numbers import STRIDE
 from moe_theory.plot.spec import chosen_experts, provenance, resized
 from moe_theory.runs import Cell, run_cells
 from moe_theory.verification.settings import with_settings
-from tests.continual.looped import looped
-from tests.continual.refusal import refuse
+from tests.continual.cases import looped, refuse
 
 READING = continual.reading("unit-signal")
 REPLICATES, SEED, NUM_ROUNDS = 6, 3, 100  # past the dense records
@@ -170,7 +169,7 @@ def test_figure_8_draws_the_first_replicate_in_which_thresholds_part():
 @pytest.mark.thorough
 def test_regimes_are_those_of_the_runs_at_their_gate_drive(data):
     """Would catch the drive set by the signals' scale instead of its square, and arrivals of another expert counted."""
-    number, drive, ratio, dims = 12, drives.DRIVES[6], 1.0, FIGURE_2_DIMS
+    number, drive, ratio, dims = 12, drives.DRIVES[-1], 1.0, FIGURE_2_DIMS
     given = READING.params(num_experts=number, terminate=False)
     params = regimes.at_drive(given, drive, ratio, dims)
     assert continual.gate_drive(params, dims.num_features, dims.num_tasks) == pytest.approx(drive)

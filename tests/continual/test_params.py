@@ -10,10 +10,10 @@ import pytest
 
 import moe_theory as mt
 from moe_theory import continual
-from moe_theory.core.errors import InvalidValueError
+from moe_theory.core.errors import InvalidValueError, UnknownNameError
 from moe_theory.core.random import root_key
 from moe_theory.core.tasks import PROPORTIONAL
-from tests.continual.refusal import pairs, refuse, unrefused
+from tests.continual.cases import looped, pairs, refuse, unrefused
 
 DIMS = continual.Dims(max_experts=3, num_tasks=3, num_features=4, num_samples=2, max_active=2)
 ROOT = mt.root_key(0)
@@ -246,3 +246,32 @@ def test_a_loss_is_that_of_the_expert_that_was_chosen():
     # The gates begin at zero, so that pi = 1/3: a cost of 6 at one expert moves them by eta pi (1{m} - pi) 6.
     shares = np.array([-1 / 9, 2 / 9, -1 / 9, 0.0]) * 6 * PARAMS.learning_rate
     np.testing.assert_allclose(free.gates - costly.gates, shares[:, None] * features.sum(axis=1), rtol=1e-4, atol=1e-6)
+
+
+# What tests lean on: a helper that hides a failure hides it everywhere.
+
+
+def test_looped_lists_every_failure():
+    @looped("first", [1, 2])
+    @looped(("second", "third"), [(1, 1), (2, 3)])
+    def check(first, second, third):
+        assert first == second == third
+
+    with pytest.raises(AssertionError) as caught:
+        check()
+    assert str(caught.value).count("'second': ") == 3  # of four cases
+    looped("first", [1])(lambda first: None)()
+
+
+def fail(argument, value):
+    if value is not None:
+        raise InvalidValueError("words", value)
+
+
+def test_refusals_are_of_one_kind_and_argument():
+    cases = pairs({"size": ("size", "width", None)})
+    assert [value for _, value, *_ in unrefused(cases, fail)] == ["width", None]
+    assert len(unrefused(cases, fail, kind=UnknownNameError)) == 3
+    assert refuse("size", fail, "size", "size") == "words"
+    with pytest.raises(AssertionError):
+        refuse("width", fail, "size", "size")

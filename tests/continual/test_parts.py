@@ -7,7 +7,7 @@ import pytest
 
 import moe_theory as mt
 from moe_theory import continual, edge
-from tests.continual.refusal import refuse
+from tests.continual.cases import refuse
 
 DIMS = continual.Dims(max_experts=4, num_tasks=3, num_features=8, num_samples=3)
 PARAMS = continual.Params(num_experts=4)

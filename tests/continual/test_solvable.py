@@ -18,9 +18,8 @@ from moe_theory import continual
 from moe_theory.continual import corrected, reduced, theory
 from moe_theory.core.errors import MoeTheoryError
 from moe_theory.core.tasks import Arrival, Pool
+from tests.continual.cases import looped, refuse
 from tests.continual.designs import complement_basis, draw_pool, residual_projectors
-from tests.continual.looped import looped
-from tests.continual.refusal import refuse
 
 M, ROUNDS, RUNS, SCALE = 5, 120, 6, 1e-3
 EXACT = 1e-9 * SCALE

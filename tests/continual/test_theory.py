@@ -17,9 +17,8 @@ from moe_theory.continual import corrected, theory
 from moe_theory.core.errors import InvalidValueError, UnknownNameError
 from moe_theory.core.linear import minimum_norm_change
 from moe_theory.core.tasks import Pool
+from tests.continual.cases import looped, refuse
 from tests.continual.designs import DESIGNS, complement_basis, draw_pool, residual_projectors
-from tests.continual.looped import looped
-from tests.continual.refusal import refuse
 
 FORMS = {
     "printed": theory.theorem_2,

@@ -13,7 +13,7 @@ from moe_theory import edge
 from moe_theory.edge import delays
 from moe_theory.edge.algorithm import draw_execution, draw_pool
 from moe_theory.edge.params import ORTHOGONAL
-from tests.continual.looped import looped
+from tests.continual.cases import looped
 
 M, N, P, S = 6, 4, 8, 3
 DIMS = edge.Dims(M, N, P, S)

@@ -19,7 +19,7 @@ from moe_theory.core.errors import InvalidValueError, UnknownNameError
 from moe_theory.edge import delays
 from moe_theory.edge.algorithm import draw_pool
 from moe_theory.edge.params import INDEPENDENT, ORTHOGONAL, PROPORTIONAL
-from tests.continual.refusal import pairs, refuse, unrefused
+from tests.continual.cases import pairs, refuse, unrefused
 
 M, N, P, S = 3, 3, 4, 2
 DIMS = edge.Dims(M, N, P, S, max_capacity=2)

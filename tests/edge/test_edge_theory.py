@@ -20,8 +20,7 @@ from moe_theory.core import single_expert
 from moe_theory.core.errors import InvalidValueError, UnknownNameError
 from moe_theory.core.tasks import Pool
 from moe_theory.edge import corrected, theory
-from tests.continual.looped import looped
-from tests.continual.refusal import refuse
+from tests.continual.cases import looped, refuse
 
 GAPS = theory.Gaps(*np.array([1.7, 2.9, 0.3, 2.9]))
 FORMULAS = (theory.proposition_4, corrected.proposition_4)

@@ -13,8 +13,7 @@ from moe_theory import verify
 from moe_theory.core.errors import UnknownNameError
 from moe_theory.generalization import corrected, model, theory
 from moe_theory.verification import Status
-from tests.continual.looped import looped
-from tests.continual.refusal import refuse
+from tests.continual.cases import looped, refuse
 
 from .formulas import theorem_1
 

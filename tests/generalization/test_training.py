@@ -13,7 +13,7 @@ from moe_theory.core.errors import UnknownNameError
 from moe_theory.generalization import Dims, Params, data, experiments, model
 from moe_theory.generalization.training import empirical_risk, gap, system, true_risk
 from moe_theory.verification.request import check_request
-from tests.continual.refusal import refuse
+from tests.continual.cases import refuse
 
 ROOT = mt.root_key(17)
 DIMS = Dims(max_experts=4, num_features=3, max_samples=24)

@@ -22,8 +22,7 @@ from moe_theory.merging.system import system
 from moe_theory.merging.testbed import transformer
 from moe_theory.merging.testbed.tasks import VALIDATION, Recipe, examples
 from moe_theory.runs.cells import Cell
-from tests.continual.looped import looped
-from tests.continual.refusal import refuse
+from tests.continual.cases import looped, refuse
 
 SETTINGS = (
     Params(smoothness_ratio=0.9, split_constant=0.5),

@@ -25,8 +25,7 @@ from moe_theory.merging.params import (
     Params,
 )
 from moe_theory.merging.rewards import Feedback
-from tests.continual.looped import looped
-from tests.continual.refusal import refuse
+from tests.continual.cases import looped, refuse
 
 KEY = mt.root_key(4)
 quickly = functools.partial(jax.jit, compiler_options={"xla_backend_optimization_level": 0})

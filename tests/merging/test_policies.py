@@ -18,8 +18,7 @@ from moe_theory.merging.params import Dims, Params, check_params
 from moe_theory.merging.policies import _random_weights, nucb, tanbr
 from moe_theory.merging.rewards import Feedback
 from moe_theory.merging.system import system
-from tests.continual.looped import looped
-from tests.continual.refusal import refuse
+from tests.continual.cases import looped, refuse
 
 KEY = mt.root_key(8)
 DIMS = Dims(4, 3, 16, max_leaves=8, width=8, num_steps=2, num_candidates=6)

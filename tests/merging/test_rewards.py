@@ -14,8 +14,7 @@ from moe_theory.core.errors import UnknownNameError
 from moe_theory.merging import monitor, rewards, weights
 from moe_theory.merging.params import Dims, Params
 from moe_theory.merging.rewards import Feedback
-from tests.continual.looped import looped
-from tests.continual.refusal import refuse
+from tests.continual.cases import looped, refuse
 
 KEY = mt.root_key(3)
 DIMS = Dims(max_experts=5, num_tasks=4)  # one expert is padding

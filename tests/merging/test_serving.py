@@ -14,7 +14,7 @@ from moe_theory.merging.serving.routing import KINDS, Router
 from moe_theory.merging.testbed import training, transformer
 from moe_theory.merging.testbed.tasks import TRAIN, Examples, Recipe, examples
 from moe_theory.merging.testbed.transformer import Experts
-from tests.continual.refusal import refuse
+from tests.continual.cases import refuse
 
 EXPERTS, TOKENS, WIDTH, HIDDEN = 4, 24, 5, 7
 SETTING = Recipe(num_tasks=EXPERTS, num_experts=EXPERTS, width=8, hidden=6, num_layers=2, num_heads=2, batch_size=8)

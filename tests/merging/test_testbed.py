@@ -15,7 +15,7 @@ from moe_theory.merging.testbed import tasks, training, transformer
 from moe_theory.merging.testbed.tasks import Examples, Recipe, accuracies, examples
 from moe_theory.merging.testbed.training import initial
 from moe_theory.runs.store import Store
-from tests.continual.refusal import refuse
+from tests.continual.cases import refuse
 
 
 def parts(setting, split="train"):

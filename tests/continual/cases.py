@@ -1,4 +1,4 @@
-"""What must be refused, by the type of the error and the argument that it names."""
+"""Many cheap cases in one test, and what must be refused, by the type of the error and the argument that it names."""
 
 import pytest
 
@@ -31,3 +31,23 @@ def unrefused(cases, call, kind=InvalidValueError):
 def pairs(table):
     """The pairs (argument, value) of a table of the values of each argument."""
     return [(argument, value) for argument, values in table.items() for value in values]
+
+
+def looped(names, values):
+    """Like `pytest.mark.parametrize`, but one test of all cases: collecting hundreds of items takes seconds."""
+
+    def decorate(check):
+        def test(**outer):
+            failures = []
+            for value in values:
+                case = dict(zip(names, value, strict=True)) if isinstance(names, tuple) else {names: value}
+                try:
+                    check(**outer, **case)
+                except AssertionError as error:
+                    failures.append(f"{case}: {error}")
+            assert not failures, "\n".join(failures)
+
+        test.__name__, test.__doc__ = check.__name__, check.__doc__
+        return test
+
+    return decorate
