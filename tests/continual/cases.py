@@ -14,7 +14,7 @@ def refuse(argument, call, *arguments, kind=InvalidValueError, **options):
     return str(caught.value)
 
 
-def unrefused(cases, call, kind=InvalidValueError):
+def find_unrefused(cases, call, kind=InvalidValueError):
     """Those of some pairs (argument, value) that the call does not refuse in one line about the argument."""
     failures = []
     for argument, value in cases:
@@ -28,12 +28,15 @@ def unrefused(cases, call, kind=InvalidValueError):
     return failures
 
 
-def pairs(table):
+def list_pairs(table):
     """The pairs (argument, value) of a table of the values of each argument."""
-    return [(argument, value) for argument, values in table.items() for value in values]
+    pairs = []
+    for argument, values in table.items():
+        pairs += [(argument, value) for value in values]
+    return pairs
 
 
-def looped(names, values):
+def loop_over(names, values):
     """Like `pytest.mark.parametrize`, but one test of all cases: collecting hundreds of items takes seconds."""
 
     def decorate(check):

@@ -17,7 +17,7 @@ from moe_theory.plot.numbers import STRIDE
 from moe_theory.plot.spec import chosen_experts, provenance, resized
 from moe_theory.runs import Cell, run_cells
 from moe_theory.verification.settings import with_settings
-from tests.continual.cases import looped, refuse
+from tests.continual.cases import loop_over, refuse
 
 READING = continual.reading("unit-signal")
 REPLICATES, SEED, NUM_ROUNDS = 6, 3, 100  # past the dense records
@@ -133,6 +133,7 @@ def test_records_are_dense_then_sparse(data):
     assert data["figure-2"].explored.values.tolist() == [2, 10, 20, 40]
 
 
+@pytest.mark.thorough
 def test_figure_8_shows_the_arrivals_of_one_run(data):
     """Against that threshold run alone: catches counts from 0, another replicate, thresholds in the wrong panel."""
     shown = data["figure-8"]
@@ -148,6 +149,7 @@ def test_figure_8_shows_the_arrivals_of_one_run(data):
     }  # fmt: skip
 
 
+@pytest.mark.thorough
 def test_figure_8_counts_loads_after_termination(data):
     for power in experiments.THRESHOLD_POWERS:
         here = data["figure-8"].sel(threshold_power=power)
@@ -158,6 +160,7 @@ def test_figure_8_counts_loads_after_termination(data):
         np.testing.assert_allclose(figure_8.load_shares(here).sum(axis=1), expected)
 
 
+@pytest.mark.thorough
 def test_figure_8_draws_the_first_replicate_in_which_thresholds_part():
     """With one replicate there is no choice; the share says whether its thresholds part."""
     alone = figure_8.picture.compute(READING, 1, SEED, rounds=NUM_ROUNDS)
@@ -280,12 +283,12 @@ def test_figure_2_at_sizes_of_ones_own():
     assert notes == {"(19)", "(20)", "(21)", "(22)", "none for\n$M = N$"}
 
 
-@looped("experts", [[0], [2, 2], [], [2.5], [True]])
+@loop_over("experts", [[0], [2, 2], [], [2.5], [True]])
 def test_numbers_of_experts_that_cannot_be(experts):
     refuse("experts", chosen_experts, experts, (1, 2))
 
 
-@looped(
+@loop_over(
     ("sizes", "words"),
     [
         ({"num_feature": 20}, "Did you mean 'num_features'"),

@@ -13,7 +13,7 @@ from moe_theory import continual
 from moe_theory.core.errors import InvalidValueError, UnknownNameError
 from moe_theory.core.random import root_key
 from moe_theory.core.tasks import PROPORTIONAL
-from tests.continual.cases import looped, pairs, refuse, unrefused
+from tests.continual.cases import find_unrefused, list_pairs, loop_over, refuse
 
 DIMS = continual.Dims(max_experts=3, num_tasks=3, num_features=4, num_samples=2, max_active=2)
 ROOT = mt.root_key(0)
@@ -28,7 +28,7 @@ NO_SIZES = (0, -2, 1.5, 2.0, True, "3", None, math.nan)
 def test_sizes_outside_their_range_are_refused():
     """Would catch s >= d, empty ranks of top-k routing, and a size that fails later without its name."""
     wrong = dict.fromkeys(SIZES, NO_SIZES) | {"num_samples": (4, 5, *NO_SIZES), "max_active": (4, *NO_SIZES)}
-    assert not unrefused(pairs(wrong), lambda name, value: continual.Dims(**SIZES | {name: value}))
+    assert not find_unrefused(list_pairs(wrong), lambda name, value: continual.Dims(**SIZES | {name: value}))
     assert continual.Dims(**SIZES | {"num_samples": 3, "max_active": 3}).max_active == 3
 
 
@@ -39,10 +39,10 @@ NON_NEGATIVE = (
 SWITCHES = ("terminate", "accumulate_flags", "scale_is_variance")
 SQUARED = ("noise_scale", "truth_scale", "signal_scale", "cluster_spread")  # float32 must hold the square
 REFUSED = [
-    *pairs(dict.fromkeys(NON_NEGATIVE, (-1e-3, np.float32(-2)))),
-    *pairs(dict.fromkeys(SQUARED, (1e-39, 1e-20, 1e20, 1e30))),
-    *pairs(dict.fromkeys(SWITCHES, (2, -1, 0.5))),
-    *pairs(
+    *list_pairs(dict.fromkeys(NON_NEGATIVE, (-1e-3, np.float32(-2)))),
+    *list_pairs(dict.fromkeys(SQUARED, (1e-39, 1e-20, 1e20, 1e30))),
+    *list_pairs(dict.fromkeys(SWITCHES, (2, -1, 0.5))),
+    *list_pairs(
         {
             "num_experts": (4, 0, -1, 2.5, True),
             "num_active": (0, 3),
@@ -66,7 +66,7 @@ def test_parameters_outside_their_range_are_refused():
         lambda name, value: mt.simulate_batch(system, ROOT, 2, params._replace(**{name: value}), 10**9),
         lambda name, value: mt.simulate(on_pool, ROOT, params._replace(**{name: value}), 10**9),
     ):
-        assert not unrefused(REFUSED, run)
+        assert not find_unrefused(REFUSED, run)
     refuse("num_active", mt.simulate, system, ROOT, params._replace(num_active=2, num_experts=1), 10**9)
 
 
@@ -251,16 +251,16 @@ def test_a_loss_is_that_of_the_expert_that_was_chosen():
 # What tests lean on: a helper that hides a failure hides it everywhere.
 
 
-def test_looped_lists_every_failure():
-    @looped("first", [1, 2])
-    @looped(("second", "third"), [(1, 1), (2, 3)])
+def test_loop_over_lists_every_failure():
+    @loop_over("first", [1, 2])
+    @loop_over(("second", "third"), [(1, 1), (2, 3)])
     def check(first, second, third):
         assert first == second == third
 
     with pytest.raises(AssertionError) as caught:
         check()
     assert str(caught.value).count("'second': ") == 3  # of four cases
-    looped("first", [1])(lambda first: None)()
+    loop_over("first", [1])(lambda first: None)()
 
 
 def fail(argument, value):
@@ -269,9 +269,9 @@ def fail(argument, value):
 
 
 def test_refusals_are_of_one_kind_and_argument():
-    cases = pairs({"size": ("size", "width", None)})
-    assert [value for _, value, *_ in unrefused(cases, fail)] == ["width", None]
-    assert len(unrefused(cases, fail, kind=UnknownNameError)) == 3
+    cases = list_pairs({"size": ("size", "width", None)})
+    assert [value for _, value, *_ in find_unrefused(cases, fail)] == ["width", None]
+    assert len(find_unrefused(cases, fail, kind=UnknownNameError)) == 3
     assert refuse("size", fail, "size", "size") == "words"
     with pytest.raises(AssertionError):
         refuse("width", fail, "size", "size")

@@ -186,6 +186,7 @@ def counted(move, memory, arrival, params):
 COUNTED = continual.Locality(counted, lambda dims: jnp.zeros((dims.max_experts, dims.num_tasks), jnp.int32))
 
 
+@pytest.mark.thorough
 def test_the_papers_own_locality_is_what_the_hook_charges_as_printed():
     """Would catch a hook that gives a gate another charge than (6), or gives it to an expert that has not learned."""
 

@@ -18,7 +18,7 @@ from moe_theory import continual
 from moe_theory.continual import corrected, reduced, theory
 from moe_theory.core.errors import MoeTheoryError
 from moe_theory.core.tasks import Arrival, Pool
-from tests.continual.cases import looped, refuse
+from tests.continual.cases import loop_over, refuse
 from tests.continual.designs import complement_basis, draw_pool, residual_projectors
 
 M, ROUNDS, RUNS, SCALE = 5, 120, 6, 1e-3
@@ -80,7 +80,7 @@ def test_a_model_is_the_last_of_two_opposite_truths(free, num_samples):
         np.testing.assert_allclose(info.forgetting[-1, place], 4 * SCALE**2 * forgetting, atol=EXACT * SCALE)
 
 
-@looped("free", FREE)
+@loop_over("free", FREE)
 def test_a_model_is_the_sum_of_the_orthonormal_truths_met(free):
     """Theorem 6, and Theorem 7: whatever alpha, beta, eta, lambda and Gamma are, all ends with what one expert has."""
     instance, _, (state, info) = run("orthonormal-one-sample", free)
@@ -111,7 +111,7 @@ def test_with_a_second_sample_no_model_is_a_sum():
     assert np.abs(state.experts[..., 0] - solvable.truths_met(instance, tasks, routes, M)).max() > 0.1 * SCALE
 
 
-@looped("free", ["paper", "alpha", "beta"])
+@loop_over("free", ["paper", "alpha", "beta"])
 def test_who_has_not_been_chosen_has_the_largest_output(free):
     """Theorem 7: in every round, of the experts that have not had the arriving task, and Theorem 9's order."""
     _, _, (_, info) = run("orthonormal-one-sample", free)
@@ -137,8 +137,8 @@ def test_no_expert_learns_what_no_signal_shows():
 TELESCOPED = ["opposite-truths", "three-directions", "orthonormal-one-sample", "unseen-part"]
 
 
-@looped("name", TELESCOPED)
-@looped("free", ["paper", "lambda"])
+@loop_over("name", TELESCOPED)
+@loop_over("free", ["paper", "lambda"])
 def test_gates_are_minus_the_models(name, free):
     """Theorem 2: the remainder is not 0, and within its constant, whatever the routes."""
     instance, params, (state, info) = run(name, free)
@@ -305,7 +305,7 @@ def lines(pool):
     return [residual_projectors(complement_basis(signal), D - S) for signal in pool.signals]
 
 
-@looped("kind", ["proportional", "independent"])
+@loop_over("kind", ["proportional", "independent"])
 def test_one_task_leaves_distances_and_projections_as_expected(kind):
     """Lemma 16, corrected, and the mean of a step: over the lines of a design, from a known expert on."""
     pool = draw_pool(N, D, kind)
@@ -369,7 +369,7 @@ def test_several_active_experts_are_refused():
 # What docs/pages/derivations/gates.md derives.
 
 
-@looped("num_experts", [2, 3, 7])
+@loop_over("num_experts", [2, 3, 7])
 def test_a_lead_raises_the_chance_as_the_page_says(num_experts):
     """delta P = M / ((M - 1) lambda) delta h at equal outputs, for leads that sum to 0."""
     leads = np.linspace(-1, 1, num_experts) * 1e-6
@@ -400,7 +400,7 @@ def test_blind_routing_of_orthonormal_tasks_is_the_recursions_limit():
     refuse("num_tasks", corrected.blind_limit, num_tasks=5, num_features=4, num_samples=1)
 
 
-@looped("num_rounds", [1, 2, 5])
+@loop_over("num_rounds", [1, 2, 5])
 def test_random_routing_is_the_mean_over_every_route(num_rounds):
     gaps = theory.Gaps(truth_norm=1.3, task_gap=2.1, within_gap=0.4, across_gap=2.5)
     loads = [
@@ -423,7 +423,7 @@ def test_loads_of_many_experts_add_up_to_what_each_is_alone():
     assert both.forgetting == pytest.approx((2 * alone.forgetting[2] + 4 * alone.forgetting[4]) / 7)
 
 
-@looped("num_rounds", [1, 3, 6])
+@loop_over("num_rounds", [1, 3, 6])
 def test_specialised_routing_is_random_routings_formula_with_the_gap_inside_a_set(num_rounds):
     """`loads.md`: two sets of two experts, over every sequence of sets and of experts inside them."""
     gaps = theory.Gaps(truth_norm=1.3, task_gap=2.1, within_gap=0.4, across_gap=2.5)

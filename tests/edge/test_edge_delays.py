@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 from scipy.stats import qmc
 
 import moe_theory as mt
@@ -13,7 +14,7 @@ from moe_theory import edge
 from moe_theory.edge import delays
 from moe_theory.edge.algorithm import draw_execution, draw_pool
 from moe_theory.edge.params import ORTHOGONAL
-from tests.continual.cases import looped
+from tests.continual.cases import loop_over
 
 M, N, P, S = 6, 4, 8, 3
 DIMS = edge.Dims(M, N, P, S)
@@ -73,8 +74,8 @@ def test_fibre_leads_from_the_nearest_server_to_the_chosen_one():
         assert not np.any(np.take_along_axis(arrival.transfer_delay, nearest[:, None], axis=1))
 
 
-@looped("law", [delays.uniform, delays.geometric, delays.by_distance])
-@looped(("least", "most"), [(0, 1), (3, 3), (1, 4), (5, 2000)])
+@loop_over("law", [delays.uniform, delays.geometric, delays.by_distance])
+@loop_over(("least", "most"), [(0, 1), (3, 3), (1, 4), (5, 2000)])
 def test_bounds_are_respected(law, least, most):
     """Would catch a draw at the edge of the unit interval that leads beyond a bound, or infinite times."""
     params = PARAMS._replace(
@@ -101,6 +102,7 @@ def test_bounds_are_respected(law, least, most):
 BY_SERVER = np.arange(2, M + 2)
 
 
+@pytest.mark.thorough
 def test_a_run_takes_its_delays_from_the_laws():
     """Would catch a system that draws otherwise than by the laws it was given, of a user's own."""
 
@@ -120,7 +122,7 @@ def test_a_run_takes_its_delays_from_the_laws():
     assert transfer[0] == 0  # the first task meets idle servers, and goes to the nearest
 
 
-@looped("count", [1, 2, 5, 10, 50, 200])
+@loop_over("count", [1, 2, 5, 10, 50, 200])
 def test_the_map_is_even(count):
     """Would catch servers on one spot or outside the square, or a map no more even than chance."""
     places = delays.even_map(count)
@@ -146,7 +148,7 @@ def hidden_signals(result):
     return result.arrival.features.sum(axis=2), occupied.argmax(axis=1)
 
 
-@looped("strength", [0.4, 1.0])
+@loop_over("strength", [0.4, 1.0])
 def test_equal_ends_give_a_constant_strength(strength):
     """Would catch a strength that is drawn although its interval is a point."""
     params = PARAMS._replace(signal_law=ORTHOGONAL, min_strength=strength, max_strength=strength)

@@ -19,7 +19,7 @@ from moe_theory.core.errors import InvalidValueError, UnknownNameError
 from moe_theory.edge import delays
 from moe_theory.edge.algorithm import draw_pool
 from moe_theory.edge.params import INDEPENDENT, ORTHOGONAL, PROPORTIONAL
-from tests.continual.cases import pairs, refuse, unrefused
+from tests.continual.cases import find_unrefused, list_pairs, refuse
 
 M, N, P, S = 3, 3, 4, 2
 DIMS = edge.Dims(M, N, P, S, max_capacity=2)
@@ -64,9 +64,9 @@ def learn(dims=DIMS, params=PARAMS, execution=ONES, **changes):
 SIZES = {"max_experts": M, "num_tasks": N, "num_features": P, "num_samples": S}
 NO_SIZES = (-2, 1.5, 2.0, True, "3", None, math.nan)
 SIZES_REFUSED = [
-    *pairs(dict.fromkeys((*SIZES, "max_capacity"), (0, *NO_SIZES))),
+    *list_pairs(dict.fromkeys((*SIZES, "max_capacity"), (0, *NO_SIZES))),
     *(("max_delay", value) for value in (0, *NO_SIZES) if value is not None),
-    *pairs({"num_samples": (P, P + 1), "max_waiting": NO_SIZES}),
+    *list_pairs({"num_samples": (P, P + 1), "max_waiting": NO_SIZES}),
 ]
 
 
@@ -76,9 +76,9 @@ def test_sizes_outside_their_range_are_refused():
     def dims(name, value):
         return edge.Dims(**SIZES | {name: value})
 
-    assert not unrefused(SIZES_REFUSED, dims)
+    assert not find_unrefused(SIZES_REFUSED, dims)
     unknown = [("when_busy", value) for value in ("Drop", "sooner", None, 3, ["soonest"])]
-    assert not unrefused(unknown, dims, kind=UnknownNameError)
+    assert not find_unrefused(unknown, dims, kind=UnknownNameError)
     for when_busy, count in (("drop", 2), ("soonest", 0)):
         refuse("max_waiting", edge.Dims, **SIZES, when_busy=when_busy, max_waiting=count)
     edge.Dims(M, N, P, P - 1)
@@ -90,9 +90,9 @@ NON_NEGATIVE = (
 ).split()
 DELAYS = ("min_transfer_delay", "max_transfer_delay", "min_execution_delay", "max_execution_delay")
 REFUSED = [
-    *pairs(dict.fromkeys(DELAYS, (-1, 1.5, 10**12))),
-    *pairs(dict.fromkeys(NON_NEGATIVE, (-1e-3, np.float32(-2)))),
-    *pairs(
+    *list_pairs(dict.fromkeys(DELAYS, (-1, 1.5, 10**12))),
+    *list_pairs(dict.fromkeys(NON_NEGATIVE, (-1e-3, np.float32(-2)))),
+    *list_pairs(
         {
             "num_experts": (4, 0, 2.5, True, None, "x"),
             "capacity": (3, 0),
@@ -122,7 +122,7 @@ def test_parameters_outside_their_range_are_refused():
         lambda params: edge.begin(DIMS, params, POOL, ONES),
         lambda params: edge.learn(state, arrival(), params, dims=DIMS),
     ):
-        assert not unrefused(REFUSED, lambda name, value, run=run: run(PARAMS._replace(**{name: value})))
+        assert not find_unrefused(REFUSED, lambda name, value, run=run: run(PARAMS._replace(**{name: value})))
         refuse("min_transfer_delay", run, PARAMS._replace(min_execution_delay=0))  # and it is 0 too: no rounds
 
 

@@ -20,7 +20,7 @@ from moe_theory.core import single_expert
 from moe_theory.core.errors import InvalidValueError, UnknownNameError
 from moe_theory.core.tasks import Pool
 from moe_theory.edge import corrected, theory
-from tests.continual.cases import looped, refuse
+from tests.continual.cases import loop_over, refuse
 
 GAPS = theory.Gaps(*np.array([1.7, 2.9, 0.3, 2.9]))
 FORMULAS = (theory.proposition_4, corrected.proposition_4)
@@ -70,7 +70,7 @@ def literal_tail(max_delay, num_tasks, at_least):
     )
 
 
-@looped("spread", [0.0, 0.4])
+@loop_over("spread", [0.0, 0.4])
 def test_gaps_are_means_over_arrivals_with_own_truths(spread):
     """Catches a wrong multiple of p tau^2, and a task gap that leaves out two arrivals of one task."""
     pool = draw_pool()
@@ -111,7 +111,7 @@ def test_the_binomial_quantile_is_the_smallest_that_suffices(max_delay, num_task
     assert specialists == 0 or literal_tail(max_delay, num_tasks, specialists) >= failure
 
 
-@looped(("max_delay", "num_tasks"), WINDOWS)
+@loop_over(("max_delay", "num_tasks"), WINDOWS)
 def test_the_tail_is_the_exact_sum_of_binomial_terms(max_delay, num_tasks):
     """Catches a tail that counts A_n = specialists, or rounds a real number of specialists up."""
     for specialists in range(max_delay + 1):
@@ -120,8 +120,8 @@ def test_the_tail_is_the_exact_sum_of_binomial_terms(max_delay, num_tasks):
         assert theory.tail(max_delay, num_tasks, specialists + 0.7) == expected
 
 
-@looped(("max_delay", "num_tasks"), [(1, 2), (2, 3), (4, 2), (5, 3)])
-@looped("specialists", [1, 2, 3])
+@loop_over(("max_delay", "num_tasks"), [(1, 2), (2, 3), (4, 2), (5, 3)])
+@loop_over("specialists", [1, 2, 3])
 def test_unserved_counts_the_sequences_in_which_a_task_finds_nobody(max_delay, num_tasks, specialists):
     """Catches a window that is a round too long, from servers that really are busy for max_delay rounds."""
     missed, served_by_the_window = 0, True
@@ -141,9 +141,9 @@ def test_unserved_counts_the_sequences_in_which_a_task_finds_nobody(max_delay, n
     assert corrected.unserved(max_delay, num_tasks, specialists) >= theory.tail(max_delay, num_tasks, specialists)
 
 
-@looped("quantile", theory.QUANTILES)
-@looped(("max_delay", "num_tasks"), WINDOWS)
-@looped("failure", [0.3, 0.05, 1e-4])
+@loop_over("quantile", theory.QUANTILES)
+@loop_over(("max_delay", "num_tasks"), WINDOWS)
+@loop_over("failure", [0.3, 0.05, 1e-4])
 def test_the_chernoff_rule_gives_the_smallest_number_that_satisfies_it(quantile, max_delay, num_tasks, failure):
     """Catches the wrong root of the quadratic, and an M that is one off."""
     needed = num_tasks * max(theory.specialists_needed(max_delay, num_tasks, failure, quantile), 0)
@@ -179,8 +179,8 @@ def test_exploration_rounds_saturate_with_their_delay():
     assert jax.jit(theory.exploration_rounds)(50, 1e-12, 0.5, 0.05, 2**20) == theory.MAX_ROUNDS
 
 
-@looped("ratio", [0.05, 0.4, 0.97])
-@looped(("num_experts", "num_rounds"), [(1, 1), (1, 30), (4, 3), (5, 60)])
+@loop_over("ratio", [0.05, 0.4, 0.97])
+@loop_over(("num_experts", "num_rounds"), [(1, 1), (1, 30), (4, 3), (5, 60)])
 def test_proposition_4_is_the_sum_over_the_history(ratio, num_experts, num_rounds):
     """Catches a wrong geometric sum, and an own-task term in the wrong form."""
     routes = draw_routes(num_experts, num_rounds)
@@ -200,8 +200,8 @@ def test_corrected_proposition_4_is_exact_for_one_expert_and_gaussian_columns():
     np.testing.assert_allclose(computed, expected, rtol=1e-12)
 
 
-@looped("ratio", [0.3, 0.95])
-@looped("explored", [1, 20, 60])
+@loop_over("ratio", [0.3, 0.95])
+@loop_over("explored", [1, 20, 60])
 def test_theorem_1_is_the_sum_over_the_history(ratio, explored):
     """Catches exponents of (23) that are mixed up, and a floor that is averaged or lost."""
     routes = draw_routes(6, 60, seed=explored)
@@ -243,7 +243,7 @@ def cloud_pool(num_features, num_tasks, scale=1.0, seed=0):
     return Pool(truths, signals, np.arange(num_tasks))
 
 
-@looped("follows_truth", [False, True])
+@loop_over("follows_truth", [False, True])
 def test_without_spread_it_is_the_continual_papers_exact_error(follows_truth):
     """Catches a recursion that changes where own truths are the task's, and a g that is shifted by a round."""
     pool = cloud_pool(6, 4)
@@ -254,7 +254,7 @@ def test_without_spread_it_is_the_continual_papers_exact_error(follows_truth):
     np.testing.assert_allclose(computed[1:], expected, rtol=1e-12, atol=1e-14)
 
 
-@looped("num_samples", [1, 3, 4])
+@loop_over("num_samples", [1, 3, 4])
 def test_fixed_signals_see_only_the_covariance_of_own_truths(num_samples):
     """Catches a misplaced tau^2: points w_n +- tau sqrt(d) e_i, as tasks of their own, have the same two moments."""
     pool, spread = cloud_pool(5, 3), 0.8
@@ -266,7 +266,7 @@ def test_fixed_signals_see_only_the_covariance_of_own_truths(num_samples):
     np.testing.assert_allclose(computed, expected, rtol=1e-11, atol=1e-12)
 
 
-@looped("spread", [0.1, 0.7, 3.0])
+@loop_over("spread", [0.1, 0.7, 3.0])
 def test_signals_along_truths_are_the_limit_of_many_tasks(spread):
     """Catches a wrong mean over own truths, against a symmetric Sobol cloud of 2 x 4096 tasks with fixed signals."""
     pool = cloud_pool(5, 2)
@@ -295,8 +295,8 @@ def axial_integrals(length, spread, num_features):
     return [np.sum(density * mean) / np.sum(density) for mean in means]
 
 
-@looped(("length", "spread"), [(0.0, 0.7), (0.3, 1.0), (1.5, 0.4), (2.0, 0.15)])
-@looped("num_features", [2, 3, 7])
+@loop_over(("length", "spread"), [(0.0, 0.7), (0.3, 1.0), (1.5, 0.4), (2.0, 0.15)])
+@loop_over("num_features", [2, 3, 7])
 def test_moments_along_the_axis_are_the_numerical_integrals(num_features, length, spread):
     """Catches a wrong Poisson or Beta moment, free of the recursion around it."""
     axis = np.eye(num_features)[0]

@@ -9,7 +9,7 @@ from scipy import optimize
 
 from moe_theory.core.errors import UnknownNameError
 from moe_theory.generalization import complexity, corrected, theory
-from tests.continual.cases import looped, refuse
+from tests.continual.cases import loop_over, refuse
 
 from .formulas import natarajan_dimension
 
@@ -20,20 +20,20 @@ def all_signs(num_samples):
     return list(itertools.product((-1, 1), repeat=num_samples))
 
 
-@looped("num_samples", range(1, 12))
+@loop_over("num_samples", range(1, 12))
 def test_constants_are_the_mean_length_of_a_walk(num_samples):
     mean = np.mean([abs(sum(signs)) / num_samples for signs in all_signs(num_samples)])
     assert complexity.constants(num_samples) == pytest.approx(mean, rel=1e-14)
 
 
-@looped("num_samples", [150, 199, 200, 201, 1001, 5000])
+@loop_over("num_samples", [150, 199, 200, 201, 1001, 5000])
 def test_constants_of_many_samples_are_whole_number_arithmetic(num_samples):
     half = -(-num_samples // 2)
     expected = 2 * half * math.comb(2 * half, half) / 4**half / num_samples
     assert complexity.constants(num_samples) == pytest.approx(expected, rel=1e-14)
 
 
-@looped("num_samples", [10**6, 10**9 + 1, 10**12])
+@loop_over("num_samples", [10**6, 10**9 + 1, 10**12])
 def test_constants_keep_their_digits_at_any_size(num_samples):
     """Gamma(n + 1/2) / Gamma(n) lies between the roots of n - 1/4 and n - 1/4 + 1/(32n) + O(1/n^2)."""
     half = -(-num_samples // 2)
@@ -130,7 +130,7 @@ def gates_of(router, point, num_active):
     return np.array([math.exp(logits[e]) / total if e in active else 0.0 for e in range(len(logits))])
 
 
-@looped(
+@loop_over(
     ("num_experts", "num_active", "num_features"),
     [(2, 1, 1), (2, 1, 2), (2, 1, 3), (3, 1, 1), (3, 2, 1), (3, 1, 2), (3, 2, 2), (4, 2, 1)],
 )
@@ -167,7 +167,7 @@ def test_a_constant_feature_more_is_a_point_more():
     assert dimension == complexity.natarajan("linear", 2, 1, 3) > complexity.natarajan("linear", 2, 1, 2)
 
 
-@looped(("num_experts", "num_features"), [(2, 2), (3, 2), (3, 4)])
+@loop_over(("num_experts", "num_features"), [(2, 2), (3, 2), (3, 4)])
 def test_dense_routers_shatter_as_many_points_as_there_are_features(num_experts, num_features):
     generator = np.random.default_rng(num_experts)
     bound = complexity.natarajan("linear", num_experts, num_experts, num_features, "router-dimension")
@@ -182,7 +182,7 @@ def test_dense_routers_shatter_as_many_points_as_there_are_features(num_experts,
             np.testing.assert_allclose(gates_of(router, point, num_experts), softmax, rtol=1e-8)
 
 
-@looped(("num_experts", "num_features"), [(2, 2), (3, 2), (3, 4)])
+@loop_over(("num_experts", "num_features"), [(2, 2), (3, 2), (3, 4)])
 def test_dense_routers_shatter_no_point_more(num_experts, num_features):
     """Log ratios at n points are X U': those of a router that follows f_1 at one point alone are out of X's range."""
     generator = np.random.default_rng(num_experts)
@@ -201,7 +201,7 @@ def test_dense_routers_shatter_no_point_more(num_experts, num_features):
 SPARSE = [(3, 2, 2), (4, 2, 2), (4, 3, 2), (3, 2, 3), (3, 3, 3)]
 
 
-@looped(("num_experts", "num_active", "num_features"), SPARSE)
+@loop_over(("num_experts", "num_active", "num_features"), SPARSE)
 def test_whole_routers_shatter_what_the_construction_says(num_experts, num_active, num_features):
     """Some experts are always active and one other in each of T - k + 1 cones: (T - k + 1) d points, all at k = 2."""
     generator = np.random.default_rng(num_active)
@@ -279,8 +279,8 @@ def test_sparse_whole_routers_shatter_no_more_than_the_bound():
 NAMES = ("mask-dimension", "router-dimension")
 
 
-@looped("reading", NAMES)
-@looped("router", ["fixed", "linear", "network", "free"])
+@loop_over("reading", NAMES)
+@loop_over("router", ["fixed", "linear", "network", "free"])
 def test_one_expert_shatters_nothing(router, reading):
     assert complexity.natarajan(router, 1, 1, 5, reading) == 0
 

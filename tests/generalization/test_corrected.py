@@ -13,12 +13,12 @@ from moe_theory import verify
 from moe_theory.core.errors import UnknownNameError
 from moe_theory.generalization import corrected, model, theory
 from moe_theory.verification import Status
-from tests.continual.cases import looped, refuse
+from tests.continual.cases import loop_over, refuse
 
 from .formulas import theorem_1
 
 
-@looped(("experts", "samples"), [(1, 5), (2, 4), (3, 4), (5, 3)])
+@loop_over(("experts", "samples"), [(1, 5), (2, 4), (3, 4), (5, 3)])
 def test_the_complexity_of_cells_is_that_of_all_cells_and_signs(experts, samples):
     total = 0.0
     for cells in itertools.product(range(experts), repeat=samples):
@@ -39,7 +39,7 @@ def test_few_samples_have_all_masks_at_most():
     assert corrected.log_mask_patterns(6, 2, 1, 40) == pytest.approx(math.log(15))
 
 
-@looped("active", [2, 3, 5])
+@loop_over("active", [2, 3, 5])
 def test_outputs_are_as_smooth_as_their_complexity_supposes(active):
     """|d f/d logits| <= B c / sqrt(2), its 1-norm <= B c, at vertices and random points; both are reached at k = 2."""
     rng = np.random.default_rng(active)
@@ -56,7 +56,7 @@ def test_outputs_are_as_smooth_as_their_complexity_supposes(active):
         assert longest > 0.99
 
 
-@looped(("experts", "active"), [(3, 2), (4, 3)])
+@loop_over(("experts", "active"), [(3, 2), (4, 3)])
 def test_the_lipschitz_complexity_is_above_what_random_search_finds(experts, active):
     """R_S(F|mu) from below: the best of many random weights for each of many sign vectors, masks as they fall."""
     rng = np.random.default_rng(experts)
@@ -126,8 +126,8 @@ def test_edges_of_the_bounds_that_hold():
     assert theory.ghost_factor(50, 0.2) == pytest.approx(1 - 2 * np.exp(-1))
 
 
-@looped("widths", [(), (3,), (2, 3)])
-@looped(("experts", "active"), [(3, 1), (4, 2)])
+@loop_over("widths", [(), (3,), (2, 3)])
+@loop_over(("experts", "active"), [(3, 1), (4, 2)])
 def test_routers_show_no_more_patterns_than_counted(experts, active, widths):
     """Distinct masks that many random networks give eight inputs: would catch a bound that leaves layers out."""
     random = np.random.default_rng(0)
@@ -184,8 +184,8 @@ def test_stored_weights_bound_a_finite_class():
 SIZES = [(1, 1, 1), (2, 1, 10), (8, 3, 1000), (64, 64, 7), (512, 200, 10**9)]
 
 
-@looped("sizes", SIZES)
-@looped("form", theory.FORMS)
+@loop_over("sizes", SIZES)
+@loop_over("form", theory.FORMS)
 def test_theorem_1_is_its_formula(sizes, form):
     ours = theory.theorem_1(*sizes, 0.03, 5.0, 0.5, 0.01, form=form)
     assert isinstance(ours, float)
@@ -223,7 +223,7 @@ def test_masks_are_counted():
     assert theory.lemma_6(50, 4, 3.0) == pytest.approx(math.log(50**3 * 4**6))
 
 
-@looped("threshold", [1.0, 0.3])
+@loop_over("threshold", [1.0, 0.3])
 def test_the_smallest_sample_is_the_smallest(threshold):
     def bound(samples):
         return theory.theorem_1(4, 2, samples, 0.7 / math.sqrt(samples), 1.0, 0.5)

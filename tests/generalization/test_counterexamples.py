@@ -6,7 +6,7 @@ from scipy import stats
 
 import moe_theory as mt
 from moe_theory.generalization import counterexamples
-from tests.continual.cases import pairs, refuse, unrefused
+from tests.continual.cases import find_unrefused, list_pairs, refuse
 
 from .formulas import theorem_1
 
@@ -74,7 +74,9 @@ def test_more_draws_begin_with_the_same_ones():
 def test_sizes_out_of_range_are_named_in_a_line():
     """Would catch a function that runs, or fails inside JAX, on sizes that no sample or MoE has."""
     wrong = {"num_samples": (0,), "num_experts": (0,), "num_draws": (0,), "delta": (0.0, [0.1, 0.2])}
-    assert not unrefused(pairs(wrong), lambda name, value: counterexamples.fixed_router(ROOT, **{name: value}))
+    assert not find_unrefused(
+        list_pairs(wrong), lambda name, value: counterexamples.fixed_router(ROOT, **{name: value})
+    )
     refuse("num_experts", counterexamples.learned_router, ROOT, num_experts=1.5)
     refuse("delta", counterexamples.learned_router, ROOT, delta=1.0)
     refuse("num_samples", counterexamples.dense_router, ROOT, num_samples=-3)

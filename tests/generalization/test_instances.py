@@ -22,7 +22,7 @@ from moe_theory.generalization.instances import NUM_SIGNS, linear_router
 from moe_theory.generalization.model import Dims, Params
 from moe_theory.generalization.statements.equation_16 import cover_count
 from moe_theory.generalization.statements.equation_20 import exact_tail
-from tests.continual.cases import looped, refuse
+from tests.continual.cases import loop_over, refuse
 
 from .formulas import natarajan_dimension
 
@@ -77,7 +77,7 @@ def brute_force(cells, labels, num_experts):
     }
 
 
-@looped(("num_experts", "num_samples"), [(1, 5), (3, 1), (3, 6), (5, 4)])
+@loop_over(("num_experts", "num_samples"), [(1, 5), (3, 1), (3, 6), (5, 4)])
 def test_cells_have_the_suprema_over_all_experts(num_experts, num_samples):
     """Would catch a majority, a half or a count that is wrong, padding that counts, and cells that leave the range."""
     info = observed(instances.cells(DIMS), Params(num_experts=num_experts, num_samples=num_samples))
@@ -161,7 +161,7 @@ def test_the_best_outputs_in_a_ball_are_those_of_a_convex_solver():
                 assert abs(best_in_ball(np.asarray(labels), squared_radius) / (2 * count) - gap) < 1e-5
 
 
-@looped(("num_experts", "num_samples"), [(3, 6), (3, 7), (4, 6), (5, 3), (1, 4)])
+@loop_over(("num_experts", "num_samples"), [(3, 6), (3, 7), (4, 6), (5, 3), (1, 4)])
 def test_learned_cells_cut_a_sample_evenly(num_experts, num_samples):
     """Would catch parts of wrong sizes, and a gap above what all T-part cuts of the sample reach."""
     squared_radius = num_samples / num_experts
@@ -289,7 +289,7 @@ def test_a_smaller_constant_would_be_noticed():
     assert np.any(info.composed > info.largest_part + math.sqrt(math.log(8) / 16) / 2)
 
 
-@looped(("points", "labels"), [(4, 3), (3, 2), (2, 4), (3, 1)])
+@loop_over(("points", "labels"), [(4, 3), (3, 2), (2, 4), (3, 1)])
 def test_sizes_of_a_class_are_those_of_brute_force(points, labels):
     generator = np.random.default_rng(points)
     every = np.array(list(itertools.product(range(labels), repeat=points)))
@@ -305,7 +305,7 @@ def test_sizes_of_a_class_are_those_of_brute_force(points, labels):
         np.testing.assert_allclose(np.exp(sizes.log_growth), most, rtol=1e-5)
 
 
-@looped(("experts", "active"), [(3, 1), (3, 2), (2, 1), (3, 3)])
+@loop_over(("experts", "active"), [(3, 1), (3, 2), (2, 1), (3, 3)])
 def test_masks_are_those_of_the_routers_drawn(experts, active):
     dims = Dims(max_experts=3, num_features=2, max_samples=3)
     info = shown(instances.labelings(dims), num_experts=experts, num_active=active, num_samples=3)
@@ -338,7 +338,7 @@ def test_lone_points_make_the_largest_gap_of_all_masks():
         assert info.gap[replicate] == pytest.approx(max(gaps))
 
 
-@looped(("experts", "active"), [(4, 1), (3, 2), (2, 2)])
+@loop_over(("experts", "active"), [(4, 1), (3, 2), (2, 2)])
 def test_capacity_is_the_best_of_every_expert_for_each_sign(experts, active):
     norm, samples = 2.0, 5
     sizes = {"num_experts": experts, "num_active": active, "num_samples": samples, "router_norm": 3.0}
@@ -367,7 +367,7 @@ def test_capacity_is_the_best_of_every_expert_for_each_sign(experts, active):
         assert info.mean_square_gate[replicate] == pytest.approx(squares, rel=1e-5)
 
 
-@looped(("points", "features"), [(3, 1), (4, 2), (5, 3), (4, 6)])
+@loop_over(("points", "features"), [(3, 1), (4, 2), (5, 3), (4, 6)])
 def test_splits_by_linear_routers_are_as_many_as_programs_are_feasible(points, features):
     inputs = np.random.default_rng(points).standard_normal((points, features))
     feasible = 0

@@ -36,7 +36,7 @@ def own(weights, num_experts):
     ("num_active", "widths"),
     [
         (1, (3, 4)),
-        (2, (0, 0)),
+        pytest.param(2, (0, 0), marks=pytest.mark.thorough),
         pytest.param(1, (0, 0), marks=pytest.mark.thorough),
         pytest.param(2, (3, 4), marks=pytest.mark.thorough),
     ],

@@ -22,7 +22,7 @@ from moe_theory.merging.system import system
 from moe_theory.merging.testbed import transformer
 from moe_theory.merging.testbed.tasks import VALIDATION, Recipe, examples
 from moe_theory.runs.cells import Cell
-from tests.continual.cases import looped, refuse
+from tests.continual.cases import loop_over, refuse
 
 SETTINGS = (
     Params(smoothness_ratio=0.9, split_constant=0.5),
@@ -62,7 +62,7 @@ def reached(params):
     return found
 
 
-@looped("params", SETTINGS)
+@loop_over("params", SETTINGS)
 def test_no_way_to_pick_exceeds_the_bounds_and_some_way_has_the_depth(params):
     for rounds, (depth, leaves, total) in enumerate(reached(params), 1):
         assert corrected.depth_bound(rounds, params) == depth
@@ -176,8 +176,8 @@ def test_lemmas_1_and_2_are_these_formulas():
     assert np.shape(theory.depth_bound(np.arange(2, 9), params)) == (7,)
 
 
-@looped("confidence", [0.05, 1.0])
-@looped("form", theory.FORMS)
+@loop_over("confidence", [0.05, 1.0])
+@loop_over("form", theory.FORMS)
 def test_theorem_1_is_this_formula_and_is_never_below_what_is_trivial(form, confidence):
     """Would catch -2 log delta on the other side of the root than in (6), or in (10) of the appendix."""
     settings = {"norm": 2.0, "exploration": 0.7, "regularization": 1.5, "learning_rate": 1e-3, "num_steps": 8}
@@ -200,7 +200,7 @@ def test_the_least_width_is_this_formula():
     assert theory.least_width(64.0, 2, 1e9, 1, 3.0) == pytest.approx(3**-0.5 * math.log(2e10) ** 1.5)
 
 
-@looped("num_experts", [2, 3, 4])
+@loop_over("num_experts", [2, 3, 4])
 def test_cyclic_boxes_are_as_large_and_as_many_as_halving_makes_them(num_experts):
     boxes = [(np.zeros(num_experts), np.ones(num_experts))]
     for depth in range(9):
@@ -233,7 +233,7 @@ def test_the_least_smoothness_is_what_boxes_need_at_all_depths(num_experts):
     assert corrected.least_ratio(num_experts, on_simplex=True) < limit
 
 
-@looped("ratio", [0.3, 0.5, 0.7, 0.9])
+@loop_over("ratio", [0.3, 0.5, 0.7, 0.9])
 def test_the_exponent_is_the_slope_of_the_finite_bound(ratio):
     """Logarithms taken off; over 40 decades, so that the steps in H leave 0.01. sqrt(T) would be 0.1 off at least."""
     params, exponent = Params(smoothness_ratio=ratio), corrected.regret_exponent(ratio)
@@ -280,7 +280,7 @@ def empirical_kernel(rng, points, mixes, width, num_layers, output_variance):
     return total
 
 
-@looped(("num_layers", "output_variance", "width"), [(2, 1.0, 4000), (3, 2.0, 500)])
+@loop_over(("num_layers", "output_variance", "width"), [(2, 1.0, 4000), (3, 2.0, 500)])
 def test_the_kernel_is_that_of_wide_random_networks(num_layers, output_variance, width):
     """3 % of the largest entry; the mean of 30 networks strays by less. The other variance would be 20 % off."""
     rng = np.random.default_rng(num_layers)

@@ -25,7 +25,7 @@ from moe_theory.merging.params import (
     Params,
 )
 from moe_theory.merging.rewards import Feedback
-from tests.continual.cases import looped, refuse
+from tests.continual.cases import loop_over, refuse
 
 KEY = mt.root_key(4)
 quickly = functools.partial(jax.jit, compiler_options={"xla_backend_optimization_level": 0})
@@ -33,7 +33,7 @@ draw = quickly(network.draw, static_argnums=1)
 outputs = quickly(network.outputs)
 
 
-@looped("num_hidden", [1, 2])
+@loop_over("num_hidden", [1, 2])
 def test_factors_are_those_of_the_gradient_by_jax(num_hidden):
     """Would catch a wrong factor, layer or unit, and kernels that are not inner products of these gradients."""
     dims = Dims(4, 3, width=6, num_hidden=num_hidden)
@@ -61,7 +61,7 @@ def test_factors_are_those_of_the_gradient_by_jax(num_hidden):
     np.testing.assert_allclose(lengths, np.sum(flat**2, axis=1), rtol=1e-12)
 
 
-@looped("num_hidden", [1, 2])
+@loop_over("num_hidden", [1, 2])
 def test_a_network_begins_at_zero(num_hidden):
     """Guards f(x, theta_0) = 0, which (11) needs. Would catch halves that do not cancel."""
     dims = Dims(4, 3, width=6, num_hidden=num_hidden)
@@ -266,7 +266,7 @@ def test_the_best_candidate_is_found_with_few_norms(name):
     assert not measured or np.mean(measured[1:]) < count / 2
 
 
-@looped("name", ["diagonal", "full"])
+@loop_over("name", ["diagonal", "full"])
 def test_bounds_of_a_network_that_has_diverged_end_the_search(name):
     """Would catch a search without end, or one that passes over what is no number."""
     dims = Dims(4, 3, 40, width=6)

@@ -18,7 +18,7 @@ from moe_theory.merging.params import Dims, Params, check_params
 from moe_theory.merging.policies import _random_weights, nucb, tanbr
 from moe_theory.merging.rewards import Feedback
 from moe_theory.merging.system import system
-from tests.continual.cases import looped, refuse
+from tests.continual.cases import loop_over, refuse
 
 KEY = mt.root_key(8)
 DIMS = Dims(4, 3, 16, max_leaves=8, width=8, num_steps=2, num_candidates=6)
@@ -381,7 +381,7 @@ def test_the_rewards_of_the_paper_s_families_are_a_stream_s_too():
     assert max(row.reward for row in rows) > rows[0].reward
 
 
-@looped("name", ["tanbr", "nucb", "best-expert", "gradient"])
+@loop_over("name", ["tanbr", "nucb", "best-expert", "gradient"])
 def test_learn_empty_slot(name):
     """Would catch a policy that a slot or a task without requests ruins."""
     begin, choose, learn = compiled(policies.named(name, DIMS, "dual"))

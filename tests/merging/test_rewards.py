@@ -14,7 +14,7 @@ from moe_theory.core.errors import UnknownNameError
 from moe_theory.merging import monitor, rewards, weights
 from moe_theory.merging.params import Dims, Params
 from moe_theory.merging.rewards import Feedback
-from tests.continual.cases import looped, refuse
+from tests.continual.cases import loop_over, refuse
 
 KEY = mt.root_key(3)
 DIMS = Dims(max_experts=5, num_tasks=4)  # one expert is padding
@@ -173,7 +173,7 @@ WRONG = {  # parts of a reward
 }
 
 
-@looped(("words", "parts"), WRONG.items())
+@loop_over(("words", "parts"), WRONG.items())
 def test_a_reward_of_ones_own_is_refused_before_anything_is_compiled(words, parts):
     """Would catch shapes that JAX broadcasts into a regret of something else, or complains of deep inside a scan."""
     reward = rewards.named(rewards.FLAT)._replace(**parts)

@@ -204,6 +204,7 @@ def test_fisher_information_is_of_the_experts_own_predictions(deployment):
         np.testing.assert_allclose(known[0].w_out[expert, 3, 5], expected, rtol=0.02, atol=1e-7)
 
 
+@pytest.mark.thorough
 def test_regmean_is_least_squares(deployment):
     """Against NumPy's least squares; would catch inputs of another expert, and biases that are averaged."""
     rng = np.random.default_rng(7)
