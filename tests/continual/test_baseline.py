@@ -12,10 +12,10 @@ from moe_theory import continual, edge, reinforced
 from moe_theory.continual import baseline
 from moe_theory.continual.interventions import whole_truth
 from moe_theory.core.baseline import LOCALITIES
-from moe_theory.core.errors import InvalidValueError
 from moe_theory.edge.sweeps import SWEEPABLE
 from moe_theory.reinforced import experiments
 from moe_theory.runs import run_cells
+from tests.continual.cases import refuse
 
 NUM_TASKS, NUM_FEATURES, NUM_SAMPLES = 3, 8, 3
 
@@ -92,7 +92,7 @@ def drawn_pool(scale=2.0):
     )
 
 
-@pytest.mark.parametrize("fit", [continual.minimum_norm, halfway])
+@pytest.mark.parametrize("fit", [pytest.param(continual.minimum_norm, marks=pytest.mark.thorough), halfway])
 def test_experts_trade_outputs_between_tasks_and_gain_none(fit):
     """Conservation: with orthogonal signals and small outputs an expert's charges telescope, whatever it learns."""
     dims, pool = continual.Dims(5, NUM_TASKS, NUM_FEATURES, NUM_SAMPLES), drawn_pool()
@@ -110,6 +110,7 @@ def test_experts_trade_outputs_between_tasks_and_gain_none(fit):
     assert np.abs(sums[1] - 1).max() > 0.1  # the mixture's do not telescope
 
 
+@pytest.mark.thorough
 def test_servers_trade_outputs_between_kinds_whatever_their_delays():
     dims = edge.Dims(5, NUM_TASKS, NUM_FEATURES, NUM_SAMPLES, max_delay=8)
     params = edge.Params(num_experts=5, learning_rate=1e-7, perturbation_scale=1e-6, gate_lag=0)
@@ -145,7 +146,13 @@ def settled_start(lasts, leads, last_moves):
     return dims, params, pool, jnp.asarray(leads * 1e-8 @ pool.signals), jnp.asarray(last_moves)
 
 
-@pytest.mark.parametrize("locality", [baseline.last_move, baseline.repaired], ids=["last-move", "repaired"])
+@pytest.mark.parametrize(
+    "locality",
+    [
+        pytest.param(baseline.last_move, id="last-move"),
+        pytest.param(baseline.repaired, id="repaired", marks=pytest.mark.thorough),
+    ],
+)
 def test_settled_experts_stay_settled(locality):
     """Absorption, without noise: where all within lambda of the largest output for a task had it last, no expert moves
     any more, the chosen one rises, all others fall alike. Would catch a baseline that charges a repeat.
@@ -209,6 +216,7 @@ def test_what_absorption_supposes_beyond_small_outputs():
     assert (after[0] - after[1:] > alone[0] - alone[1:]).all()
 
 
+@pytest.mark.thorough
 def test_an_expert_that_is_near_and_had_another_task_unsettles():
     lasts = np.array([0, 1, 2, 2])
     leads = np.where(lasts[:, None] == np.arange(NUM_TASKS), 1.5, 0.0)
@@ -225,9 +233,9 @@ def test_once_settled_nothing_more_is_forgotten():
     """Corollary 2 of docs/pages/derivations/repaired.md: F_t falls like (T_s - 1)/(t - 1), G_t like T_s / t. With fewer
     experts than tasks there is no such round, Corollary 1.
     """
-    found = {}
+    found, dims, pool = {}, continual.Dims(6, NUM_TASKS, NUM_FEATURES, NUM_SAMPLES), drawn_pool(scale=1.0)
+    system = continual.on_pool(dims, pool, fit=whole_truth, locality=baseline.repaired)
     for num_experts in (6, 2):
-        dims, pool = continual.Dims(num_experts, NUM_TASKS, NUM_FEATURES, NUM_SAMPLES), drawn_pool(scale=1.0)
         params = continual.Params(
             num_experts=num_experts,
             learning_rate=1e-3,
@@ -237,7 +245,6 @@ def test_once_settled_nothing_more_is_forgotten():
             noise_scale=0.0,
         )
         with jax.enable_x64(True):
-            system = continual.on_pool(dims, pool, fit=whole_truth, locality=baseline.repaired)
             _, info = jax.device_get(mt.simulate(system, mt.root_key(5), params, 4000))
         found[num_experts] = info
     info, last = found[6], int(np.flatnonzero(found[6].update_norm)[-1]) + 1  # T_s, 1-based
@@ -250,8 +257,7 @@ def test_once_settled_nothing_more_is_forgotten():
 
 
 def test_a_share_is_between_0_and_1():
-    with pytest.raises(InvalidValueError, match=r"own=1\.5 must be"):
-        baseline.compared(1.5)
+    refuse("own", baseline.compared, 1.5)
 
 
 def test_experts_specialise_against_a_baseline_and_not_as_printed():
@@ -271,24 +277,29 @@ def test_servers_have_the_losses_of_experts_and_the_printed_one_without_a_memory
     assert losses.keys() == LOCALITIES.keys()
 
 
-@pytest.mark.thorough  # test_parts has the sweep of experts
-def test_a_sweep_of_servers_names_locality_losses(tmp_path):
-    """Would catch a choice that does not reach the servers, and a printed loss that is another than by default."""
-    sizes = {"num_tasks": NUM_TASKS, "num_features": NUM_FEATURES, "num_samples": NUM_SAMPLES}
+@pytest.mark.thorough
+@pytest.mark.parametrize("module", [continual, edge])
+def test_a_sweep_names_locality_losses(module, tmp_path):
+    """Would catch a choice that does not reach the system, a printed loss that is another than by default, and
+    replicates that share a memory in chunks.
+    """
+    sizes = {"max_experts": 4, "num_tasks": NUM_TASKS, "num_features": NUM_FEATURES, "num_samples": NUM_SAMPLES}
+    sizes |= {"max_delay": 10} if module is edge else {}
     sweep = mt.Sweep(
-        system="edge",
+        system=module.__name__.rpartition(".")[2],
         rounds=40,
         axes={"locality": ["printed", "repaired"]},
         params={"num_experts": 4},
-        dims={"max_experts": 4, "max_delay": 10, **sizes},
-        replicates=32,
+        dims=sizes,
+        replicates=96,
+        chunk_width=64,
         observables=["generalization_error"],
         keep="replicates",
     )
-    found = sweep.run(tmp_path).to_xarray().generalization_error.isel(round=-1)
-    dims, params = edge.Dims(4, NUM_TASKS, NUM_FEATURES, NUM_SAMPLES, max_delay=10), edge.Params(num_experts=4)
-    for name, locality in (("printed", None), ("repaired", baseline.repaired)):
-        system = edge.system(dims, locality=locality)
-        _, info = mt.simulate_batch(system, mt.root_key(0), 32, params, 40)
-        np.testing.assert_allclose(found.sel(locality=name).values, info.generalization_error[-1], rtol=1e-4)
-    assert not np.allclose(found.sel(locality="printed"), found.sel(locality="repaired"))
+    swept = sweep.run(tmp_path).to_xarray().generalization_error.isel(round=-1)
+    for name in ("printed", "repaired"):
+        chosen = {"locality": baseline.repaired} if name == "repaired" else {}
+        system = module.system(module.Dims(**sizes), **chosen)
+        _, info = mt.simulate_batch(system, mt.root_key(0), 96, module.Params(num_experts=4), 40)
+        np.testing.assert_allclose(swept.sel(locality=name).values, info.generalization_error[-1], rtol=1e-4)
+    assert not np.allclose(swept.sel(locality="printed"), swept.sel(locality="repaired"))

@@ -74,10 +74,8 @@ def test_probabilities_at_a_gap_are_those_of_its_log_odds():
     assert np.all(probabilities.sum(axis=-1) < 1)
 
 
-@pytest.mark.parametrize(
-    ("asked", "reading"),
-    [(LEMMAS, "unit-signal"), pytest.param(LEMMAS + LONG, "independent-signal", marks=pytest.mark.thorough)],
-)
+@pytest.mark.thorough  # quick tests below take each observation replicate by replicate
+@pytest.mark.parametrize(("asked", "reading"), [(LEMMAS, "unit-signal"), (LEMMAS + LONG, "independent-signal")])
 def test_what_is_observed_of_a_replicate_does_not_depend_on_others(asked, reading):
     for study in check_request(asked, reading).studies:
         runs = run_cells(study.cells, 6, seed=1, width=6)
@@ -104,7 +102,7 @@ def settled():
             (experiments.FIGURE_8, figure_8.SMALL[0]),
         )
     ]
-    return list(run_cells(cells, 64, seed=1).values())
+    return list(run_cells(cells, 16, seed=1).values())
 
 
 def test_stages_are_the_papers_rounds():
@@ -121,7 +119,7 @@ def test_termination_is_that_of_a_loop_over_the_history(settled):
     second = experiments.stage_rounds(run.params, experiments.T2_POWER)
     fixed, by_then = proposition_3.fixed(run), proposition_3.is_terminated(run)
     seen = run.records
-    for lane in range(64):
+    for lane in range(16):
         ended = next((t for t in range(1, 401) if t == 400 or seen.terminated[t, lane]), 400)
         is_over = bool(seen.terminated[:, lane].any())
         assert bool(by_then[lane]) == (is_over and ended <= second)
@@ -144,7 +142,7 @@ def test_repeats_after_exploration_are_found_by_a_loop(settled):
     run = settled[0]
     after, expected = proposition_1.remaining_errors(run), proposition_1.contracted_errors(run)
     length = experiments.truth_length(run)
-    for lane in range(64):
+    for lane in range(16):
         last, left, count = {}, 0.0, 0
         for row in range(400):
             task, expert = int(run.records.task[row, lane]), int(run.records.expert[row, lane])
@@ -162,7 +160,7 @@ def test_evenness_counts_arrivals_after_the_gates_are_fixed(settled):
     """Would catch loads of the whole run, or none where gates are never fixed."""
     run = settled[1]
     evenness = figure_8.evenness(run)
-    for lane in range(64):
+    for lane in range(16):
         fixed = run.records.terminated[:, lane]
         rows = np.flatnonzero(fixed) if fixed[-1] else np.arange(experiments.stage_rounds(run.params), 400)
         shares = np.bincount(run.records.expert[rows, lane], minlength=5) / len(rows)

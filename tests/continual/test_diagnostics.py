@@ -11,7 +11,7 @@ import pytest
 
 import moe_theory as mt
 from moe_theory import continual
-from moe_theory.continual import diagnostics, experiments
+from moe_theory.continual import diagnostics, experiments, metrics
 from moe_theory.continual.algorithm import balance_cost, draw, locality_cost, system
 from moe_theory.core import gating
 from moe_theory.core.random import root_key, step_key
@@ -52,17 +52,20 @@ def rising_cost(visits, time, params):
     return params.balance_weight * visits / time
 
 
-@pytest.mark.parametrize("name", ["system_with_gate_steps", "system_with_diagnostics"])
+@pytest.mark.parametrize(
+    "name", [pytest.param("system_with_gate_steps", marks=pytest.mark.thorough), "system_with_diagnostics"]
+)
 def test_diagnostics_are_of_the_losses_that_are_run(name):
     """Would catch the printed losses' gradient beside an algorithm whose own are others, and costs below 0."""
     losses = {"locality": continual.baseline.repaired, "auxiliary": rising_cost}
     params = continual.Params(num_experts=4, terminate=False)
     key, time = jax.random.fold_in(root_key(9), 0), 12
     with jax.enable_x64(True):
-        before, _ = mt.simulate(system(STEPPED, **losses), key, params, time)
         shown = getattr(diagnostics, name)(STEPPED, **losses)
-        begun = before if name == "system_with_gate_steps" else diagnostics.TrackedState(before, before.experts)
-        after, found = jax.jit(shown.step)(step_key(key, time + 1), begun, params)
+        after, step = jax.jit(shown.init)(key, params), jax.jit(shown.step)
+        for number in range(1, time + 2):
+            before = after if name == "system_with_gate_steps" else after.state
+            after, found = step(step_key(key, number), after, params)
         arrival, _ = jax.jit(lambda key, pool: draw(key, STEPPED, pool, params))(step_key(key, time + 1), before.pool)
     gates = after.gates if name == "system_with_gate_steps" else after.state.gates
     gradient = (np.asarray(before.gates) - np.asarray(gates))[:4] / params.learning_rate
@@ -80,13 +83,15 @@ def test_diagnostics_are_of_the_losses_that_are_run(name):
     assert float(found.locality_gradient) == pytest.approx(np.abs(gradient - balance).max(), rel=1e-5)
 
 
-@pytest.mark.parametrize("locality_power", [1.0, 2.0])
+@pytest.mark.parametrize("locality_power", [1.0, pytest.param(2.0, marks=pytest.mark.thorough)])
 def test_a_gate_step_is_that_of_finite_differences_of_the_task_loss(locality_power):
     params = continual.Params(num_experts=4, locality_power=locality_power, terminate=False)
     key, time = jax.random.fold_in(root_key(9), 0), 12
     with jax.enable_x64(True):
-        before, _ = mt.simulate(system(STEPPED), key, params, time)
-        arrival, (after, info), stepped, steps = last_round(step_key(key, time + 1), before, params)
+        after = jax.jit(system(STEPPED).init)(key, params)
+        for number in range(1, time + 2):
+            before = after
+            arrival, (after, info), stepped, steps = last_round(step_key(key, number), before, params)
     chex.assert_trees_all_equal(after, stepped)
 
     chosen, gate_input = int(info.expert), np.asarray(arrival.features).sum(axis=1)
@@ -146,7 +151,7 @@ def rounds():
     return seen
 
 
-def drives_by_loop(state) -> np.ndarray:
+def drives_by_loop(state):
     """<theta_m, v_n> of the existing experts, in float64."""
     return np.array(
         [
@@ -156,7 +161,7 @@ def drives_by_loop(state) -> np.ndarray:
     )
 
 
-def sets_by_loop(state) -> list[int]:
+def sets_by_loop(state):
     """Each existing expert's cluster."""
     return [int(state.pool.clusters[int(np.argmax(row))]) for row in drives_by_loop(state)]
 
@@ -298,6 +303,7 @@ def test_a_tally_is_what_all_rounds_have_shown():
         assert 0 < np.mean(getattr(tally, name)) < 1, name
 
 
+@pytest.mark.thorough
 def test_an_endless_tally_is_what_the_rounds_up_to_t_1_have_shown():
     """Would catch a window at another round, gaps inside a set taken for those between sets, and rounds past t_1."""
     params = continual.reading("unit-signal").params(**experiments.limit_params(NUM_EXPERTS, 0.01), terminate=False)
@@ -327,30 +333,92 @@ def test_the_probability_gap_is_between_clusters():
     assert float(found) == pytest.approx(0.8 - 0.25, rel=1e-6)  # 4/5 for the first signal, 1/4 for the third
 
 
+def played(system, key, params):
+    """Four replicates of 60 rounds by a plain loop, which compiles sooner than the engine's."""
+
+    @jax.jit
+    @jax.vmap
+    def run(key):
+        keys = jax.random.split(key, 61)
+        start = system.init(keys[0], params)
+        return jax.lax.scan(lambda state, key: system.step(key, state, params), start, keys[1:])
+
+    return run(jax.random.split(key, 4))
+
+
 def test_expected_costs_are_the_roots_of_expected_squared_moves():
     """With one sample the move is known, so that nothing changes; with more, costs are those of the reduced model."""
     plain = continual.Dims(max_experts=4, num_tasks=3, num_features=6, num_samples=1)
     params = continual.Params(num_experts=4, num_clusters=3, terminate=False)
     systems = system(plain), diagnostics.system_with_expected_costs(plain)
-    (state, full), (other, expected) = (
-        mt.simulate_batch(each, root_key(2), 4, params, num_rounds=60) for each in systems
-    )
+    (state, full), (other, expected) = (played(system, root_key(2), params) for system in systems)
     np.testing.assert_array_equal(full.expert, expected.expert)
     np.testing.assert_allclose(state.gates, other.state.gates, rtol=1e-3, atol=1e-5)
 
     blind = params._replace(perturbation_scale=1e4)  # by which routes are alike whatever moves cost
     systems = continual.reduced.system(STEPPED), diagnostics.system_with_expected_costs(STEPPED)
-    (small, _), (other, _) = (mt.simulate_batch(each, root_key(3), 4, blind, num_rounds=60) for each in systems)
+    (small, _), (other, _) = (played(system, root_key(3), blind) for system in systems)
     np.testing.assert_allclose(small.gates, other.state.gates, rtol=1e-4, atol=1e-6)
     np.testing.assert_allclose(small.errors, other.errors, rtol=1e-4, atol=1e-5)
 
 
 def test_a_common_part_leaves_differences_as_they_are():
     base, more = system(DIMS), diagnostics.with_common_part(system(DIMS), truths=1)
-    own, shifted = (mt.simulate(each, root_key(4), PARAMS, num_rounds=1)[0].pool for each in (base, more))
+    own, shifted = (jax.jit(system.init)(root_key(4), PARAMS).pool for system in (base, more))
     np.testing.assert_allclose(shifted.truths - own.truths, 1, rtol=1e-6)
     np.testing.assert_allclose(shifted.signals - own.signals, 1, rtol=1e-6)
     tally = diagnostics.with_common_part(diagnostics.system_with_tally(DIMS))
-    begun = mt.simulate(tally, root_key(4), PARAMS, num_rounds=1)[0].state.pool
+    begun = jax.jit(tally.init)(root_key(4), PARAMS).state.pool
     np.testing.assert_allclose(begun.signals - own.signals, 1, rtol=1e-6)
     np.testing.assert_allclose(begun.truths, own.truths)
+
+
+# Streamed forgetting and generalization error at their ends; against sums over the past in tests/golden.
+
+M, D = 4, 5
+
+record = jax.jit(metrics.record_arrival)
+
+
+def play(num_rounds, seed, offset=0.0):
+    """Random moves of a random expert, a new truth every round: the streamed metrics at the end, and (15) and (16) as
+    sums over all arrivals."""
+    rng = np.random.default_rng(seed)
+    experts, truths = np.zeros((M, D)) + offset, rng.normal(size=(num_rounds, D)) + offset
+    chosen, own_errors = rng.integers(M, size=num_rounds), []
+    streamed = metrics.no_arrivals(M, D, jnp.result_type(float))
+    for m, truth in zip(chosen, truths, strict=True):
+        before, change = experts[m].copy(), rng.normal(size=D)
+        experts[m] += change
+        own_errors.append(np.sum((experts[m] - truth) ** 2))
+        mask = (np.arange(M) == m)[None]
+        streamed = record(streamed, truth, mask, before[None], change[None], own_errors[-1])
+    errors = np.sum((experts[chosen] - truths) ** 2, axis=1)
+    return streamed, np.sum(errors[:-1] - own_errors[:-1]) / max(num_rounds - 1, 1), np.mean(errors)
+
+
+def test_nothing_is_forgotten_in_the_first_round():
+    """Would catch a division by zero at t = 1, where the mean over the past is empty, and at t = 0."""
+    streamed, _, generalization = play(1, 3)
+    assert metrics.forgetting(streamed, 1) == 0
+    assert abs(metrics.generalization_error(streamed, 1) - generalization) < 1e-5
+    empty = metrics.no_arrivals(M, D, np.float32)
+    assert metrics.forgetting(empty, 0) == 0
+    assert metrics.generalization_error(empty, 0) == 0
+
+
+def test_single_precision_keeps_its_digits_far_from_the_origin():
+    """Would catch sums of |w|^2 - 2 w.w_n + |w_n|^2, which at models near 1000 keep no digit of a change of 1."""
+    streamed, forgetting, generalization = play(60, 5, offset=1000.0)
+    assert abs(metrics.generalization_error(streamed, 60) - generalization) < 1e-3 * generalization
+    assert abs(metrics.forgetting(streamed, 60) - forgetting) < 1e-3 * generalization
+
+
+def test_an_arrival_without_an_expert_has_no_error():
+    """Would catch gates of NaN, by which no expert is the best, under an error that stays what it was."""
+    empty = metrics.no_arrivals(M, D, np.float32)
+    zeros = np.zeros((2, D), np.float32)
+    after = record(empty, np.ones(D, np.float32), np.zeros((2, M), bool), zeros, zeros, np.float32(0))
+    assert not np.any(after.served)
+    assert np.isnan(after.forgotten)
+    assert np.isnan(after.remaining)

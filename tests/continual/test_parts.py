@@ -7,13 +7,14 @@ import pytest
 
 import moe_theory as mt
 from moe_theory import continual, edge
-from moe_theory.core.errors import InvalidValueError
+from tests.continual.cases import refuse
 
 DIMS = continual.Dims(max_experts=4, num_tasks=3, num_features=8, num_samples=3)
 PARAMS = continual.Params(num_experts=4)
 EDGE_DIMS = edge.Dims(max_experts=4, num_tasks=3, num_features=8, num_samples=3, max_delay=6)
 EDGE_PARAMS = edge.Params(num_experts=4, max_execution_delay=2, max_transfer_delay=3)
 NUM_ROUNDS = 30
+UNIT_POOL = continual.Pool(np.eye(3, 8), np.eye(3, 8), np.arange(3))
 
 
 def drifting(key, dims, state, params):
@@ -36,15 +37,11 @@ def ridge(models, arrival, params):
     return jnp.linalg.solve(gram, (continual.targets_of(arrival) - models @ features).T).T @ features.T
 
 
-def to_the_last(outputs, perturbation, state, arrival, params):
-    return jnp.arange(outputs.shape[0]) + 0 * outputs
-
-
 def history(state, info):
     return state.experts, info, state.pool
 
 
-@pytest.mark.parametrize("stream", [drifting, with_noisy_targets])
+@pytest.mark.parametrize("stream", [drifting, pytest.param(with_noisy_targets, marks=pytest.mark.thorough)])
 def test_metrics_of_a_stream_of_ones_own_are_their_definitions(stream):
     with jax.enable_x64(True):
         system = continual.system(DIMS, stream=stream)
@@ -57,17 +54,21 @@ def test_metrics_of_a_stream_of_ones_own_are_their_definitions(stream):
         np.testing.assert_allclose(info.forgetting[t], forgotten.mean(), rtol=1e-9, atol=1e-12)
 
 
-def test_an_expert_fits_the_targets_that_an_arrival_brings_and_errors_are_to_the_truth():
+def test_learn_fits_targets_of_an_arrival():
+    """Errors are to the truth."""
+    features, targets = np.random.default_rng(0).normal(size=(8, 3)), np.array([1.0, -2.0, 5.0])
     with jax.enable_x64(True):
-        pool = continual.Pool(np.eye(3, 8), np.eye(3, 8), np.arange(3))
-        state = continual.begin(DIMS, PARAMS, pool)
-        features, targets = np.random.default_rng(0).normal(size=(8, 3)), np.array([1.0, -2.0, 5.0])
-        arrival = continual.Arrival(1, features, targets=targets)
-        state, info = continual.learn(state, arrival, np.zeros(4), PARAMS)
-        model = np.asarray(state.experts[0])
-        np.testing.assert_allclose(features.T @ model, targets, rtol=1e-12)
-        np.testing.assert_allclose(model, features @ np.linalg.solve(features.T @ features, targets), rtol=1e-10)
-        np.testing.assert_allclose(info.error, np.square(model - pool.truths[1]).sum(), rtol=1e-12)
+        state, info = learn_in_double(features, continual.minimum_norm, targets)
+    model = np.asarray(state.experts[0])
+    np.testing.assert_allclose(model, features @ np.linalg.solve(features.T @ features, targets), rtol=1e-10)
+    np.testing.assert_allclose(info.error, np.square(model - np.eye(3, 8)[1]).sum(), rtol=1e-12)
+
+
+def learn_in_double(features, fit, targets=None):
+    """The state and info of the first expert's first round, by an arrival of the second task."""
+    state = continual.begin(DIMS, PARAMS, UNIT_POOL)
+    learn = jax.jit(continual.learn, static_argnames="fit")
+    return learn(state, continual.Arrival(1, features, targets=targets), np.zeros(4), PARAMS, fit=fit)
 
 
 @pytest.mark.parametrize("rank", [3, 2])
@@ -82,24 +83,18 @@ def test_targets_of_the_truth_change_nothing_even_where_samples_depend_on_each_o
     np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-10)
 
 
-def test_a_fit_of_ones_own_moves_the_expert():
-    generator = np.random.default_rng(2)
-    features, truths = generator.normal(size=(8, 3)), generator.normal(size=(3, 8))
+def test_learn_with_a_fit_of_ones_own():
+    features = np.random.default_rng(2).normal(size=(8, 3))
     with jax.enable_x64(True):
-        state = continual.begin(DIMS, PARAMS, continual.Pool(truths, truths, np.arange(3)))
-        state, info = continual.learn(state, continual.Arrival(2, features), np.zeros(4), PARAMS, fit=ridge)
+        state, info = learn_in_double(features, ridge)
     gram = features.T @ features + 0.1 * np.eye(3)
-    np.testing.assert_allclose(state.experts[0], features @ np.linalg.solve(gram, features.T @ truths[2]), rtol=1e-10)
+    np.testing.assert_allclose(state.experts[0], features @ np.linalg.solve(gram, features.T[:, 1]), rtol=1e-10)
     np.testing.assert_allclose(info.update_norm, np.linalg.norm(state.experts[0]), rtol=1e-12)
 
 
-def test_a_router_of_ones_own_decides_who_learns():
-    state, info = mt.simulate_batch(continual.system(DIMS, router=to_the_last), mt.root_key(0), 8, PARAMS, 5)
-    assert (info.expert == 3).all()
-    assert (state.visits[3] == 5).all()
-
-
 def test_servers_have_the_same_parts():
+    """Would catch a charge at routing, a charge for a move that is not over, or kinds of the wrong servers."""
+
     def stream(key, dims, state, params):
         pool = state.pool._replace(truths=state.pool.truths + 1.0)
         return pool, edge.draw(key, dims, pool, state.positions, params, edge.delays.uniform)
@@ -107,69 +102,78 @@ def test_servers_have_the_same_parts():
     def none(models, arrival, params):
         return jnp.zeros_like(models)
 
-    system = edge.system(EDGE_DIMS, stream=stream, fit=none)
-    state, info = mt.simulate_batch(system, mt.root_key(0), 8, EDGE_PARAMS, 20)
+    def observe(state, info):
+        return info, state.pool.truths
+
+    system = edge.system(EDGE_DIMS, stream=stream, fit=none, locality=COUNTED)
+    params = EDGE_PARAMS._replace(gate_lag=0)
+    state, (info, truths) = mt.simulate_batch(system, mt.root_key(0), 8, params, 40, observe=observe)
     assert not state.experts.any()  # nobody learned anything
-    start = mt.simulate(edge.system(EDGE_DIMS), mt.root_key(0), EDGE_PARAMS, 1)[0].pool.truths  # which stays
-    moved = mt.simulate(system, mt.root_key(0), EDGE_PARAMS, 20)[0].pool.truths
-    np.testing.assert_allclose(moved, start + 20.0, rtol=1e-5)
+    np.testing.assert_allclose(np.diff(truths, axis=0), 1, rtol=1e-5)
     np.testing.assert_allclose(  # the error of a model that stays 0 is the mean square of the truths as they came
         info.generalization_error[-1] * (state.visits.sum(axis=0)),
         np.where(info.expert >= 0, np.square(info.truth).sum(axis=1), 0).sum(axis=0),
         rtol=1e-4,
     )
+    done = np.zeros((4, 3, 8), int)  # each task is charged for when a server completes it
+    lanes = np.arange(8)
+    for start in range(40):
+        ends = start + info.delay[start]
+        is_done = (info.expert[start] >= 0) & (ends < 40)
+        np.add.at(done, (info.expert[start][is_done], info.task[start][is_done], lanes[is_done]), 1)
+    np.testing.assert_array_equal(state.memory, done)
 
 
 def test_servers_fit_targets_of_an_arrivals_own():
-    pool = edge.Pool(np.eye(3, 8), np.eye(3, 8), np.arange(3))
     features, targets = np.random.default_rng(0).normal(size=(8, 3)), np.array([1.0, -2.0, 5.0])
-    zeros = np.zeros((3, 4))
+    zeros, learn = np.zeros((3, 4)), jax.jit(edge.learn)
     with jax.enable_x64(True):
-        state = edge.begin(EDGE_DIMS, EDGE_PARAMS, pool, execution_delay=np.array([1, 1, 1, 1]))
+        state = edge.begin(EDGE_DIMS, EDGE_PARAMS, UNIT_POOL, execution_delay=np.array([1, 1, 1, 1]))
         arrival = edge.Arrival(0, features, np.eye(8)[0], np.array([0, 0, 0, 0]), *zeros, targets=targets)
-        state, info = edge.learn(state, arrival, EDGE_PARAMS)
-        state, _ = edge.learn(state, arrival, EDGE_PARAMS)  # the first task is completed as this round begins
+        state, info = learn(state, arrival, EDGE_PARAMS)
+        state, _ = learn(state, arrival, EDGE_PARAMS)  # the first task is completed as this round begins
     np.testing.assert_allclose(features.T @ np.asarray(state.experts)[int(info.expert)], targets, rtol=1e-10)
 
 
+def short(outputs, perturbation, state, arrival, params):
+    return outputs[:2]
+
+
+def flat(models, arrival, params):
+    return models[0]
+
+
+def other_pool(key, dims, state, params):
+    pool, *rest = continual.stationary(key, dims, state, params)
+    return pool._replace(truths=pool.truths[:2]), *rest
+
+
+def alone(key, dims, state, params):
+    return continual.draw(key, dims, state.pool, params)
+
+
+def of_nothing(key, dims, state, params):
+    pool, arrival, perturbation = continual.stationary(key, dims, state, params)
+    return pool, arrival._replace(targets=continual.targets_of(arrival)), perturbation
+
+
+SEVERAL = edge.Dims(max_experts=4, num_tasks=3, num_features=8, num_samples=3, max_delay=6, max_capacity=2)
+
+
 def test_parts_that_do_not_fit_are_refused_before_anything_is_compiled():
-    def short(outputs, perturbation, state, arrival, params):
-        return outputs[:2]
-
-    def flat(models, arrival, params):
-        return models[0]
-
-    def other_pool(key, dims, state, params):
-        pool, *rest = continual.stationary(key, dims, state, params)
-        return pool._replace(truths=pool.truths[:2]), *rest
-
-    for parts, error, words in (
-        ({"router": short}, InvalidValueError, r"the router gave scores of shape \(2,\), not one an expert: \(4,\)"),
-        ({"fit": flat}, InvalidValueError, r"the fit gave changes of shape \(8,\), not one a model: \(1, 8\)"),
-        ({"stream": other_pool}, InvalidValueError, r"a pool of truths \(2, 8\)"),
-    ):
-        with pytest.raises(error, match=words):
-            mt.simulate(continual.system(DIMS, **parts), mt.root_key(0), PARAMS, 2)
-
-    def alone(key, dims, state, params):
-        return continual.draw(key, dims, state.pool, params)
-
-    def of_nothing(key, dims, state, params):
-        pool, arrival, perturbation = continual.stationary(key, dims, state, params)
-        return pool, arrival._replace(targets=continual.targets_of(arrival)), perturbation
-
-    for stream, words in (
-        (alone, r"\(pool, arrival, perturbation\), a tuple of 3"),
-        (of_nothing, "neither targets nor"),
-    ):
-        with pytest.raises(InvalidValueError, match=words):
-            mt.simulate(continual.system(DIMS, stream=stream), mt.root_key(0), PARAMS, 2)
-    state = continual.begin(DIMS, PARAMS, continual.Pool(np.eye(3, 8), np.eye(3, 8), np.arange(3)))
-    with pytest.raises(InvalidValueError, match=r"targets of shape \(2,\) must be \(3,\)"):
-        continual.learn(state, continual.Arrival(0, np.ones((8, 3)), targets=np.ones(2)), np.zeros(4), PARAMS)
-    several = edge.Dims(max_experts=4, num_tasks=3, num_features=8, num_samples=3, max_delay=6, max_capacity=2)
-    with pytest.raises(InvalidValueError, match="leave out fit and targets"):
-        mt.simulate(edge.system(several, fit=lambda models, arrival, params: models), mt.root_key(0), EDGE_PARAMS, 2)
+    for words, parts in {
+        "the router gave scores of shape (2,), not one an expert: (4,)": {"router": short},
+        "the fit gave changes of shape (8,), not one a model: (1, 8)": {"fit": flat},
+        "a pool of truths (2, 8)": {"stream": other_pool},
+        "(pool, arrival, perturbation), a tuple of 3": {"stream": alone},
+        "neither targets nor": {"stream": of_nothing},
+    }.items():
+        assert words in refuse("", mt.simulate, continual.system(DIMS, **parts), mt.root_key(0), PARAMS, 2)
+    state = continual.begin(DIMS, PARAMS, UNIT_POOL)
+    arrival = continual.Arrival(0, np.ones((8, 3)), targets=np.ones(2))
+    refuse("", continual.learn, state, arrival, np.zeros(4), PARAMS)
+    for parts in ({"fit": lambda models, arrival, params: models}, {"locality": COUNTED}):
+        refuse("", mt.simulate, edge.system(SEVERAL, **parts), mt.root_key(0), EDGE_PARAMS, 2)
 
 
 def counted(move, memory, arrival, params):
@@ -182,6 +186,7 @@ def counted(move, memory, arrival, params):
 COUNTED = continual.Locality(counted, lambda dims: jnp.zeros((dims.max_experts, dims.num_tasks), jnp.int32))
 
 
+@pytest.mark.thorough
 def test_the_papers_own_locality_is_what_the_hook_charges_as_printed():
     """Would catch a hook that gives a gate another charge than (6), or gives it to an expert that has not learned."""
 
@@ -199,21 +204,32 @@ def test_the_papers_own_locality_is_what_the_hook_charges_as_printed():
         np.testing.assert_allclose(other.gates, own.gates, rtol=1e-9, atol=1e-14)
 
 
-def test_a_locality_remembers_what_it_has_seen_of_its_own_replicate_alone():
-    """Would catch a memory that replicates share, that outlives a run, or that a batch orders otherwise."""
-    system = continual.system(DIMS, locality=COUNTED)
-    states, info = mt.simulate_batch(system, mt.root_key(0), 64, PARAMS, NUM_ROUNDS)
+@pytest.fixture(scope="module")
+def counted_run():
+    """The last states and the infos of 64 replicates."""
+    return mt.simulate_batch(continual.system(DIMS, locality=COUNTED), mt.root_key(0), 64, PARAMS, NUM_ROUNDS)
+
+
+def test_a_locality_remembers_what_it_has_seen_of_its_own_replicate_alone(counted_run):
+    """Would catch a memory that replicates share, or that outlives a run."""
+    states, info = counted_run
     met = np.zeros((4, 3, 64), int)
     for expert, task in zip(info.expert, info.task, strict=True):
         met[expert, task, np.arange(64)] += 1
     np.testing.assert_array_equal(states.memory, met)
-    again, _ = mt.simulate_batch(system, mt.root_key(0), 64, PARAMS, NUM_ROUNDS)
+    again, _ = mt.simulate_batch(continual.system(DIMS, locality=COUNTED), mt.root_key(0), 64, PARAMS, NUM_ROUNDS)
     np.testing.assert_array_equal(again.memory, met)
+
+
+@pytest.mark.thorough
+def test_locality_of_a_resumed_run_and_of_a_sweep(counted_run):
+    """Would catch a memory that a batch orders otherwise."""
+    system, (states, _) = continual.system(DIMS, locality=COUNTED), counted_run
     alone, _ = mt.simulate(system, mt.root_key(0), PARAMS, 10)
     resumed, _ = mt.simulate(system, mt.root_key(0), PARAMS, NUM_ROUNDS - 10, state=alone)
     np.testing.assert_array_equal(resumed.memory.sum(), NUM_ROUNDS)
     data = mt.vary(system, PARAMS, NUM_ROUNDS, 64, observe=lambda state, info: state.memory, num_experts=[4])
-    np.testing.assert_array_equal(np.moveaxis(data.value.values[0, -1], -1, 0), np.moveaxis(met, -1, 0))
+    np.testing.assert_array_equal(np.moveaxis(data.value.values[0, -1], -1, 0), np.moveaxis(states.memory, -1, 0))
 
 
 def test_a_locality_runs_inside_a_callers_own_vmap_and_jit():
@@ -226,26 +242,14 @@ def test_a_locality_runs_inside_a_callers_own_vmap_and_jit():
         return jax.lax.scan(lambda state, key: system.step(key, state, PARAMS), state, jax.random.split(key, 8))[0]
 
     batch = run(keys)
-    for place in range(5):
-        alone = jax.jit(lambda key: run.__wrapped__(key[None]))(keys[place])
+    run_alone = jax.jit(lambda key: run.__wrapped__(key[None]))
+    for place in (0, 4):
+        alone = run_alone(keys[place])
         np.testing.assert_allclose(batch.memory.last[place], alone.memory.last[0], rtol=1e-5)
     assert (batch.memory.num_moves == 8).all()
 
 
-def test_servers_charge_for_a_task_when_they_complete_it():
-    """Would catch a charge at routing, a charge for a move that is not over, or kinds of the wrong servers."""
-    dims, params = EDGE_DIMS, EDGE_PARAMS._replace(gate_lag=0)
-    system = edge.system(dims, locality=COUNTED)
-    states, info = mt.simulate_batch(system, mt.root_key(0), 8, params, 40)
-    done = np.zeros((4, 3, 8), int)
-    lanes = np.arange(8)
-    for start in range(40):
-        ends = start + info.delay[start]
-        is_done = (info.expert[start] >= 0) & (ends < 40)
-        np.add.at(done, (info.expert[start][is_done], info.task[start][is_done], lanes[is_done]), 1)
-    np.testing.assert_array_equal(states.memory, done)
-
-
+@pytest.mark.thorough
 @pytest.mark.parametrize("max_delay", [6, 2])  # slots for all servers' tasks, and fewer
 def test_servers_charge_as_printed_unless_told_otherwise(max_delay):
     dims = edge.Dims(max_experts=4, num_tasks=3, num_features=8, num_samples=3, max_delay=max_delay)
@@ -265,103 +269,91 @@ def test_a_locality_that_does_not_fit_is_refused():
             lambda move, before, arrival, params: (costs(move), memory(before)), lambda dims: jnp.zeros(4)
         )
 
-    for locality, words in (
-        (costing(lambda move: move.costs[:2]), r"costs of shape \(2,\), not one an expert: \(4,\). Fix its cost"),
-        (
-            costing(lambda move: move.costs, lambda memory: memory[:2]),
-            r"memory float32 \(2,\) for one of float32 \(4,\)",
-        ),
-        (costing(lambda move: move.costs, lambda memory: memory > 0), r"memory bool \(4,\) for one of float32 \(4,\)"),
-        (continual.Locality(lambda move, memory, arrival, params: move.costs), r"\(costs, memory\), a tuple of 2"),
-    ):
-        for system, params in (
-            (continual.system(DIMS, locality=locality), PARAMS),
-            (edge.system(EDGE_DIMS, locality=locality), EDGE_PARAMS),
-        ):
-            with pytest.raises(InvalidValueError, match=words):
-                mt.simulate(system, mt.root_key(0), params, 2)
+    is_missing = continual.Locality(lambda move, memory, arrival, params: move.costs)
+    refused = {
+        "costs of shape (2,), not one an expert: (4,). Fix its cost": costing(lambda move: move.costs[:2]),
+        "memory float32 (2,) for one of float32 (4,)": costing(lambda move: move.costs, lambda memory: memory[:2]),
+        "memory bool (4,) for one of float32 (4,)": costing(lambda move: move.costs, lambda memory: memory > 0),
+        "(costs, memory), a tuple of 2": is_missing,
+    }
+    for words, locality in refused.items():
+        assert words in refuse("", mt.simulate, continual.system(DIMS, locality=locality), mt.root_key(0), PARAMS, 2)
+    refuse("", mt.simulate, edge.system(EDGE_DIMS, locality=is_missing), mt.root_key(0), EDGE_PARAMS, 2)
     for module, dims in ((continual, DIMS), (edge, EDGE_DIMS)):
-        with pytest.raises(InvalidValueError, match="must be a Locality: Locality"):
-            module.system(dims, locality=counted)
-    several = edge.Dims(max_experts=4, num_tasks=3, num_features=8, num_samples=3, max_delay=6, max_capacity=2)
-    with pytest.raises(InvalidValueError, match="and locality"):
-        mt.simulate(edge.system(several, locality=COUNTED), mt.root_key(0), EDGE_PARAMS, 2)
+        refuse("locality", module.system, dims, locality=counted)
 
 
-def test_a_cost_that_is_no_number_is_refused_where_it_is_known_and_seen_where_it_is_not():
-    lost = continual.Locality(lambda move, memory, arrival, params: (move.costs * jnp.nan, memory))
-    pool, params = continual.Pool(np.eye(3, 8), np.eye(3, 8), np.arange(3)), PARAMS._replace(terminate=False)
-    arrival = continual.Arrival(0, np.random.default_rng(0).normal(size=(8, 3)))
-    with pytest.raises(InvalidValueError, match="the locality loss gave NaN to expert 0, which has moved by"):
-        continual.learn(continual.begin(DIMS, params, pool), arrival, np.zeros(4), params, locality=lost)
-    _, info = mt.simulate(continual.system(DIMS, locality=lost), mt.root_key(0), params, 5)
-    assert np.isnan(info.generalization_error[1:]).all()
-    _, info = mt.simulate(edge.system(EDGE_DIMS, locality=lost), mt.root_key(0), EDGE_PARAMS, 20)
+LOST = continual.Locality(lambda move, memory, arrival, params: (move.costs * jnp.nan, memory))
+
+
+@pytest.mark.thorough
+def test_a_cost_that_is_no_number_is_refused_where_it_is_known(drawn):
+    refuse("", continual.learn, *drawn, PARAMS, locality=LOST)
+
+
+def test_a_cost_that_is_no_number_is_seen_where_it_is_not_known(drawn):
+    state, arrival, perturbation = drawn
+    learn = jax.jit(lambda *parts: continual.learn(*parts, locality=LOST))
+    for _ in range(3):
+        state, info = learn(state, arrival, perturbation, PARAMS._replace(terminate=False))
+    assert np.isnan(info.generalization_error)
+
+
+@pytest.mark.thorough
+def test_a_cost_that_is_no_number_is_seen_at_servers():
+    _, info = mt.simulate(edge.system(EDGE_DIMS, locality=LOST), mt.root_key(0), EDGE_PARAMS, 20)
     assert np.isnan(info.generalization_error[-1])
 
 
-def test_a_sweep_names_locality_losses(tmp_path):
-    """Would catch a choice that does not reach the system, and replicates that share a memory in chunks."""
-    sweep = mt.Sweep(
-        system="continual",
-        rounds=40,
-        axes={"locality": ["printed", "repaired"]},
-        params={"num_experts": 4},
-        dims={"max_experts": 4, "num_tasks": 3, "num_features": 8, "num_samples": 3},
-        replicates=96,
-        chunk_width=64,
-        observables=["generalization_error"],
-        keep="replicates",
-    )
-    found = sweep.run(tmp_path / "sweep").to_xarray().generalization_error.isel(round=-1)
-    for name in ("printed", "repaired"):
-        system = continual.system(DIMS, locality=continual.baseline.LOCALITIES[name])
-        _, info = mt.simulate_batch(system, mt.root_key(0), 96, PARAMS, 40)
-        np.testing.assert_allclose(found.sel(locality=name).values, info.generalization_error[-1], rtol=1e-4)
-    assert not np.allclose(found.sel(locality="printed"), found.sel(locality="repaired"))
-
-
-def test_router_key():
+def test_router_key(counted_run):
     """Would catch a router's key that repeats over rounds or replicates, or that moves the draws of the others."""
 
     def chance(gate_outputs, perturbation, state, arrival, params, key):
         return jax.random.uniform(key, gate_outputs.shape)
 
-    def run(system, params):
-        return mt.simulate_batch(system, mt.root_key(2), 64, params, NUM_ROUNDS)[1]
-
-    info, plain = run(continual.system(DIMS, router=chance), PARAMS), run(continual.system(DIMS), PARAMS)
-    np.testing.assert_array_equal(info.task, plain.task)
+    _, info = mt.simulate_batch(continual.system(DIMS, router=chance), mt.root_key(0), 64, PARAMS, NUM_ROUNDS)
+    np.testing.assert_array_equal(info.task, counted_run[1].task)
     shares = np.bincount(np.ravel(info.expert), minlength=4) / info.expert.size
     assert abs(shares - 0.25).max() < 6 * (0.25 * 0.75 / info.expert.size) ** 0.5
     assert all(len(set(row.tolist())) > 1 for row in [*info.expert, *info.expert.T])
 
+
+@pytest.mark.thorough
+def test_router_key_of_servers():
     def policy(gate_outputs, state, arrival, params, key):
         return jax.random.uniform(key, gate_outputs.shape)
 
-    served = run(edge.system(EDGE_DIMS, policy), EDGE_PARAMS)
-    np.testing.assert_array_equal(served.task, run(edge.system(EDGE_DIMS), EDGE_PARAMS).task)
-    assert len(set(np.ravel(served.expert).tolist()) - {-1}) == 4
+    plain, by_chance = (
+        mt.simulate_batch(system, mt.root_key(2), 64, EDGE_PARAMS, NUM_ROUNDS)[1]
+        for system in (edge.system(EDGE_DIMS), edge.system(EDGE_DIMS, policy))
+    )
+    np.testing.assert_array_equal(by_chance.task, plain.task)
+    assert len(set(np.ravel(by_chance.expert).tolist()) - {-1}) == 4
 
 
-@pytest.mark.parametrize("task", [3, -1, 1.5])
-def test_learn_task_outside_the_pool(task):
+@pytest.fixture(scope="module")
+def drawn():
+    """A state, and what arrives in its first round."""
+    system = continual.system(DIMS)
+
+    @jax.jit
+    def draw(key):
+        state = system.init(key, PARAMS)
+        return state, *continual.draw(mt.root_key(1), DIMS, state.pool, PARAMS)
+
+    return draw(mt.root_key(0))
+
+
+def test_learn_a_task_outside_the_pool_and_features_with_nan(drawn):
     """Would catch an invalid task whose error is 0, the best there is."""
-    state = continual.system(DIMS).init(mt.root_key(0), PARAMS)
-    arrival, perturbation = continual.draw(mt.root_key(1), DIMS, state.pool, PARAMS)
-    with pytest.raises(InvalidValueError) as error:
-        continual.learn(state, arrival._replace(task=task), perturbation, PARAMS)
-    assert error.value.argument == "task"
-    after, info = jax.jit(continual.learn)(state, arrival._replace(task=task), perturbation, PARAMS)
-    assert np.isnan([info.error, info.forgetting, info.generalization_error, after.metrics.remaining]).all()
-
-
-def test_learn_features_with_nan():
-    state = continual.system(DIMS).init(mt.root_key(0), PARAMS)
-    arrival, perturbation = continual.draw(mt.root_key(1), DIMS, state.pool, PARAMS)
-    broken = arrival._replace(features=arrival.features.at[0, 0].set(np.nan))
-    with pytest.raises(InvalidValueError) as error:
-        continual.learn(state, broken, perturbation, PARAMS)
-    assert error.value.argument == "features"
-    _, info = jax.jit(continual.learn)(state, broken, perturbation, PARAMS)
-    assert np.isnan([info.error, info.generalization_error]).all()
+    state, arrival, perturbation = drawn
+    learn = jax.jit(continual.learn)
+    broken = [(name, arrival._replace(**{name: value})) for name, value in (
+        ("task", np.int32(3)), ("task", np.int32(-1)), ("task", np.float32(1.5)),
+        ("features", arrival.features.at[0, 0].set(np.nan)),
+    )]  # fmt: skip
+    for name, wrong in broken:
+        refuse(name, continual.learn, state, wrong, perturbation, PARAMS)
+        _, info = learn(state, wrong, perturbation, PARAMS)
+        shown = [info.error, info.generalization_error, info.forgetting if name == "task" else np.nan]
+        assert np.isnan(shown).all(), wrong

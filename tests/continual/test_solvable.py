@@ -16,8 +16,9 @@ import moe_theory as mt
 from examples import solvable
 from moe_theory import continual
 from moe_theory.continual import corrected, reduced, theory
-from moe_theory.core.errors import InvalidValueError, MoeTheoryError
+from moe_theory.core.errors import MoeTheoryError
 from moe_theory.core.tasks import Arrival, Pool
+from tests.continual.cases import loop_over, refuse
 from tests.continual.designs import complement_basis, draw_pool, residual_projectors
 
 M, ROUNDS, RUNS, SCALE = 5, 120, 6, 1e-3
@@ -57,7 +58,16 @@ def histories(info):
     return zip(info.task.T, info.expert.T, strict=True)
 
 
-@pytest.mark.parametrize(("free", "num_samples"), [("paper", 1), ("paper", 3), ("alpha", 2), ("beta", 3), ("Gamma", 1)])
+@pytest.mark.parametrize(
+    ("free", "num_samples"),
+    [
+        pytest.param("paper", 1, marks=pytest.mark.thorough),
+        ("paper", 3),
+        pytest.param("alpha", 2, marks=pytest.mark.thorough),
+        ("beta", 3),
+        pytest.param("Gamma", 1, marks=pytest.mark.thorough),
+    ],
+)
 def test_a_model_is_the_last_of_two_opposite_truths(free, num_samples):
     """Theorem 4: on every path, with noise as large as sigma_0."""
     instance, _, (state, info) = run("opposite-truths", free, num_samples)
@@ -70,7 +80,7 @@ def test_a_model_is_the_last_of_two_opposite_truths(free, num_samples):
         np.testing.assert_allclose(info.forgetting[-1, place], 4 * SCALE**2 * forgetting, atol=EXACT * SCALE)
 
 
-@pytest.mark.parametrize("free", FREE)
+@loop_over("free", FREE)
 def test_a_model_is_the_sum_of_the_orthonormal_truths_met(free):
     """Theorem 6, and Theorem 7: whatever alpha, beta, eta, lambda and Gamma are, all ends with what one expert has."""
     instance, _, (state, info) = run("orthonormal-one-sample", free)
@@ -93,6 +103,7 @@ def test_a_model_is_the_sum_of_the_orthonormal_truths_met(free):
     assert solvable.limit_error(instance) == pytest.approx(one, rel=1e-9)
 
 
+@pytest.mark.thorough
 def test_with_a_second_sample_no_model_is_a_sum():
     """s = 1 is a hypothesis of Theorem 6."""
     instance, _, (state, info) = run("orthonormal-one-sample", num_samples=2)
@@ -100,7 +111,7 @@ def test_with_a_second_sample_no_model_is_a_sum():
     assert np.abs(state.experts[..., 0] - solvable.truths_met(instance, tasks, routes, M)).max() > 0.1 * SCALE
 
 
-@pytest.mark.parametrize("free", ["paper", "alpha", "beta"])
+@loop_over("free", ["paper", "alpha", "beta"])
 def test_who_has_not_been_chosen_has_the_largest_output(free):
     """Theorem 7: in every round, of the experts that have not had the arriving task, and Theorem 9's order."""
     _, _, (_, info) = run("orthonormal-one-sample", free)
@@ -126,8 +137,8 @@ def test_no_expert_learns_what_no_signal_shows():
 TELESCOPED = ["opposite-truths", "three-directions", "orthonormal-one-sample", "unseen-part"]
 
 
-@pytest.mark.parametrize("name", TELESCOPED)
-@pytest.mark.parametrize("free", ["paper", "lambda"])
+@loop_over("name", TELESCOPED)
+@loop_over("free", ["paper", "lambda"])
 def test_gates_are_minus_the_models(name, free):
     """Theorem 2: the remainder is not 0, and within its constant, whatever the routes."""
     instance, params, (state, info) = run(name, free)
@@ -149,7 +160,9 @@ def test_a_small_auxiliary_loss_adds_to_the_remainder_and_a_large_one_ends_it():
     assert np.linalg.norm(gates - expected, axis=1).max() <= bound < math.inf
 
 
-@pytest.mark.parametrize("spoil", ["acute signals", "beta", "second sample"])
+@pytest.mark.parametrize(
+    "spoil", ["acute signals", *(pytest.param(name, marks=pytest.mark.thorough) for name in ("beta", "second sample"))]
+)
 def test_gates_do_not_telescope_without_a_hypothesis(spoil):
     """Theorem 2 for signals at acute angles, strengths that differ, and noise: far beyond the remainder."""
     angle = math.pi / 6
@@ -175,7 +188,7 @@ def test_an_expert_prefers_what_it_has_not_learned_last():
     assert differ > RUNS / 2
 
 
-@pytest.mark.parametrize("num_tasks", [2, 5])
+@pytest.mark.parametrize("num_tasks", [pytest.param(2, marks=pytest.mark.thorough), 5])
 def test_the_mean_move_on_a_simplex_never_falls(num_tasks):
     """Theorem 5: sigma_0, for every expert after 60 rounds; not so for orthonormal signals."""
     instance = solvable.simplex(num_tasks, SCALE, num_features=6)
@@ -203,7 +216,7 @@ def blind(gate_outputs, perturbation, state, arrival, params):
     return perturbation
 
 
-@pytest.mark.parametrize("name", ["opposite-truths", "unseen-part"])
+@pytest.mark.parametrize("name", [pytest.param("opposite-truths", marks=pytest.mark.thorough), "unseen-part"])
 def test_expected_errors_of_blind_routing(name):
     """Theorems 4, 6 and 8, by 1,024 runs with a router that looks at no output; M = 1 is the exact single expert."""
     instance = solvable.INSTANCES[name](scale=0.5)
@@ -292,7 +305,7 @@ def lines(pool):
     return [residual_projectors(complement_basis(signal), D - S) for signal in pool.signals]
 
 
-@pytest.mark.parametrize("kind", ["proportional", "independent"])
+@loop_over("kind", ["proportional", "independent"])
 def test_one_task_leaves_distances_and_projections_as_expected(kind):
     """Lemma 16, corrected, and the mean of a step: over the lines of a design, from a known expert on."""
     pool = draw_pool(N, D, kind)
@@ -338,18 +351,6 @@ def test_the_gates_see_the_expected_move():
     np.testing.assert_allclose(after.gates[1 - int(info.expert)], step, rtol=2e-5)
 
 
-def test_routes_are_algorithm_1s_where_the_perturbation_decides_them():
-    """The same pool, tasks and perturbations for the same key; a drawn number more or less would part them."""
-    dims = continual.Dims(max_experts=6, num_tasks=N, num_features=D, num_samples=S)
-    params = continual.Params(num_experts=5, num_clusters=N, perturbation_scale=1e4)
-    (state, full), (other, small) = (
-        mt.simulate_batch(each.system(dims), mt.root_key(0), 8, params, num_rounds=50) for each in (continual, reduced)
-    )
-    np.testing.assert_array_equal(full.task, small.task)
-    np.testing.assert_array_equal(full.expert, small.expert)
-    np.testing.assert_array_equal(state.pool.truths, other.pool.truths)
-
-
 def test_gates_end_by_algorithm_1s_rule():
     """At a threshold that nothing exceeds the gates are fixed one round after T1, and not before."""
     dims = continual.Dims(max_experts=4, num_tasks=N, num_features=D, num_samples=S)
@@ -362,14 +363,13 @@ def test_gates_end_by_algorithm_1s_rule():
 
 
 def test_several_active_experts_are_refused():
-    with pytest.raises(InvalidValueError, match="max_active"):
-        reduced.system(continual.Dims(4, N, D, S, max_active=2))
+    refuse("max_active", reduced.system, continual.Dims(4, N, D, S, max_active=2))
 
 
 # What docs/pages/derivations/gates.md derives.
 
 
-@pytest.mark.parametrize("num_experts", [2, 3, 7])
+@loop_over("num_experts", [2, 3, 7])
 def test_a_lead_raises_the_chance_as_the_page_says(num_experts):
     """delta P = M / ((M - 1) lambda) delta h at equal outputs, for leads that sum to 0."""
     leads = np.linspace(-1, 1, num_experts) * 1e-6
@@ -397,11 +397,10 @@ def test_blind_routing_of_orthonormal_tasks_is_the_recursions_limit():
         error = corrected.single_expert(pool, num_samples, 4000).generalization_error
         limit = corrected.blind_limit(num_tasks, num_features, num_samples)
         assert 2 * error[3999] - error[1999] == pytest.approx(limit, abs=1e-9)
-    with pytest.raises(InvalidValueError, match="orthonormal"):
-        corrected.blind_limit(num_tasks=5, num_features=4, num_samples=1)
+    refuse("num_tasks", corrected.blind_limit, num_tasks=5, num_features=4, num_samples=1)
 
 
-@pytest.mark.parametrize("num_rounds", [1, 2, 5])
+@loop_over("num_rounds", [1, 2, 5])
 def test_random_routing_is_the_mean_over_every_route(num_rounds):
     gaps = theory.Gaps(truth_norm=1.3, task_gap=2.1, within_gap=0.4, across_gap=2.5)
     loads = [
@@ -424,7 +423,7 @@ def test_loads_of_many_experts_add_up_to_what_each_is_alone():
     assert both.forgetting == pytest.approx((2 * alone.forgetting[2] + 4 * alone.forgetting[4]) / 7)
 
 
-@pytest.mark.parametrize("num_rounds", [1, 3, 6])
+@loop_over("num_rounds", [1, 3, 6])
 def test_specialised_routing_is_random_routings_formula_with_the_gap_inside_a_set(num_rounds):
     """`loads.md`: two sets of two experts, over every sequence of sets and of experts inside them."""
     gaps = theory.Gaps(truth_norm=1.3, task_gap=2.1, within_gap=0.4, across_gap=2.5)

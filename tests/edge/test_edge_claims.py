@@ -21,6 +21,7 @@ from moe_theory.runs import Cell, Run, run_cells
 
 DIMS = edge.Dims(max_experts=6, num_tasks=3, num_features=5, num_samples=3, max_delay=10)
 SYSTEM = edge.system(DIMS)
+step = jax.jit(SYSTEM.step)
 
 
 def test_the_sum_over_a_history_is_that_of_its_lemma():
@@ -49,7 +50,7 @@ def test_the_sum_over_a_history_is_that_of_its_lemma():
 def test_steps_are_those_that_the_gates_take():
     """Would catch a step of another expert, of another kind of task, or with the sign turned."""
     params = edge.reading("orthogonal-signal").params(num_experts=5)
-    step, observe_steps = jax.jit(SYSTEM.step), jax.jit(experiments.observe_steps)
+    observe_steps = jax.jit(experiments.observe_steps)
     key = mt.root_key(3)
     state, clear = jax.jit(SYSTEM.init)(key, params), 0
     for time in range(1, 60):
@@ -81,8 +82,10 @@ def test_steps_are_those_that_the_gates_take():
 def test_availability_counts_specialists_of_the_arriving_kind():
     """Would catch specialists of another kind, a padded server that specialises, or a tie that counts."""
     params = edge.reading("orthogonal-signal").params(num_experts=5)
-    state, info = mt.simulate(SYSTEM, mt.root_key(1), params, 80, 80)
-    last = jax.tree.map(lambda leaf: np.asarray(leaf)[-1], info)
+    key = mt.root_key(3)
+    state = jax.jit(SYSTEM.init)(key, params)
+    for time in range(1, 81):
+        state, last = step(jax.random.fold_in(key, time), state, params)
     shown = jax.jit(experiments.observe_availability)(state, last)
     drives = np.asarray(state.gates)[:5] @ np.asarray(state.pool.signals).T
     own = drives[:, int(last.task)]
@@ -101,7 +104,7 @@ class Pooled(NamedTuple):
     pool: edge.Pool
 
 
-def learned(gates: np.ndarray) -> Run:
+def learned(gates):
     """One replicate with these gates and signals along the axes; outputs are those for the first kind."""
     signals, outputs = np.eye(3), gates[:, 0]
     probabilities = np.exp(outputs) / np.exp(outputs).sum()
@@ -147,6 +150,7 @@ def test_disorder_is_seen_where_others_outbid_an_expert_for_its_kind():
     assert any_disorder(outbid)[0]
 
 
+@pytest.mark.thorough
 def test_an_update_that_is_not_the_least_one_is_seen():
     """Would catch a solver of (8) that takes the system's own models for granted, in Lemma 1."""
     cells = UPDATES.cells_under(edge.reading("orthogonal-signal"))
@@ -186,6 +190,7 @@ def test_late_errors_are_those_of_the_tasks_after_t1():
             assert errors[replicate] == pytest.approx(expected, rel=1e-4)
 
 
+@pytest.mark.thorough
 def test_a_limit_is_run_up_to_each_cell_s_own_t1():
     """Would catch a cell that ends before its T1, in float32, or whose signals along the truths shrink with them."""
     cells = experiments.RATE_LIMIT.cells_under(edge.reading("scaled-signal"))[:1]

@@ -14,6 +14,7 @@ from moe_theory import edge
 from moe_theory.edge import delays
 from moe_theory.edge.algorithm import draw_execution, draw_pool
 from moe_theory.edge.params import ORTHOGONAL
+from tests.continual.cases import loop_over
 
 M, N, P, S = 6, 4, 8, 3
 DIMS = edge.Dims(M, N, P, S)
@@ -32,7 +33,7 @@ class Drawn(NamedTuple):
 
 
 @functools.cache
-def program(law: delays.Law, dims: edge.Dims = DIMS) -> Any:
+def program(law, dims=DIMS):
     def draw(key, params):
         keys = jax.random.split(key, 3)
         pool = draw_pool(keys[0], dims, params)
@@ -47,13 +48,13 @@ def program(law: delays.Law, dims: edge.Dims = DIMS) -> Any:
     return jax.jit(jax.vmap(draw, in_axes=(0, None)))
 
 
-def drawn(law: delays.Law = delays.uniform, params: edge.Params = PARAMS, dims: edge.Dims = DIMS) -> Drawn:
+def drawn(law=delays.uniform, params=PARAMS, dims=DIMS):
     keys = jax.random.split(ROOT, NUM_DRAWS)
     values = edge.Params(*(np.asarray(value) for value in params))
     return jax.device_get(program(law, dims)(keys, values))
 
 
-def test_a_geometric_delay_that_stops_at_once_is_the_least() -> None:
+def test_a_geometric_delay_that_stops_at_once_is_the_least():
     """Would catch a logarithm of 0, and a chance of a further round that is left over; and one that never stops."""
     result = drawn(delays.geometric, PARAMS._replace(geometric_stop=1.0))
     assert np.all(result.arrival.transfer_delay == 2)
@@ -61,7 +62,7 @@ def test_a_geometric_delay_that_stops_at_once_is_the_least() -> None:
     assert np.all(result.arrival.transfer_delay == 9)
 
 
-def test_fibre_leads_from_the_nearest_server_to_the_chosen_one() -> None:
+def test_fibre_leads_from_the_nearest_server_to_the_chosen_one():
     """Would catch distances from the user, or from an absent server that is nearer."""
     params = PARAMS._replace(min_transfer_delay=0, max_transfer_delay=50, uplink_delay=0.0, fibre_delay=30.0)
     for num_experts in (M, 3):
@@ -73,9 +74,9 @@ def test_fibre_leads_from_the_nearest_server_to_the_chosen_one() -> None:
         assert not np.any(np.take_along_axis(arrival.transfer_delay, nearest[:, None], axis=1))
 
 
-@pytest.mark.parametrize("law", [delays.uniform, delays.geometric, delays.by_distance])
-@pytest.mark.parametrize(("least", "most"), [(0, 1), (3, 3), (1, 4), (5, 2000)])
-def test_bounds_are_respected(law: delays.Law, least: int, most: int) -> None:
+@loop_over("law", [delays.uniform, delays.geometric, delays.by_distance])
+@loop_over(("least", "most"), [(0, 1), (3, 3), (1, 4), (5, 2000)])
+def test_bounds_are_respected(law, least, most):
     """Would catch a draw at the edge of the unit interval that leads beyond a bound, or infinite times."""
     params = PARAMS._replace(
         min_transfer_delay=least, max_transfer_delay=most, uplink_delay=1e30, fibre_delay=3.0, geometric_stop=1e-4
@@ -101,13 +102,14 @@ def test_bounds_are_respected(law: delays.Law, least: int, most: int) -> None:
 BY_SERVER = np.arange(2, M + 2)
 
 
-def test_a_run_takes_its_delays_from_the_laws() -> None:
+@pytest.mark.thorough
+def test_a_run_takes_its_delays_from_the_laws():
     """Would catch a system that draws otherwise than by the laws it was given, of a user's own."""
 
-    def mine(trip: delays.Trip, params: edge.Params) -> jax.Array:
+    def mine(trip, params):
         return trip.least + jnp.where(jnp.arange(M) == trip.nearest, 0, params.max_transfer_delay)
 
-    def execution(trip: delays.Trip, params: edge.Params) -> jax.Array:
+    def execution(trip, params):
         return jnp.asarray(BY_SERVER)
 
     params = edge.Params(num_experts=M, max_transfer_delay=4, min_execution_delay=2, max_execution_delay=7)
@@ -120,8 +122,8 @@ def test_a_run_takes_its_delays_from_the_laws() -> None:
     assert transfer[0] == 0  # the first task meets idle servers, and goes to the nearest
 
 
-@pytest.mark.parametrize("count", [1, 2, 5, 10, 50, 200])
-def test_the_map_is_even(count: int) -> None:
+@loop_over("count", [1, 2, 5, 10, 50, 200])
+def test_the_map_is_even(count):
     """Would catch servers on one spot or outside the square, or a map no more even than chance."""
     places = delays.even_map(count)
     assert places.shape == (count, 2)
@@ -139,15 +141,15 @@ def test_the_map_is_even(count: int) -> None:
         assert np.abs(quadrants - count / 4).max() <= 3
 
 
-def hidden_signals(result: Drawn) -> tuple[np.ndarray, np.ndarray]:
+def hidden_signals(result):
     """beta v (draws, p), which is alone where there is no noise, and its column."""
     occupied = np.any(result.arrival.features != 0, axis=1)
     assert np.all(occupied.sum(axis=1) == 1)
     return result.arrival.features.sum(axis=2), occupied.argmax(axis=1)
 
 
-@pytest.mark.parametrize("strength", [0.4, 1.0])
-def test_equal_ends_give_a_constant_strength(strength: float) -> None:
+@loop_over("strength", [0.4, 1.0])
+def test_equal_ends_give_a_constant_strength(strength):
     """Would catch a strength that is drawn although its interval is a point."""
     params = PARAMS._replace(signal_law=ORTHOGONAL, min_strength=strength, max_strength=strength)
     result = drawn(delays.uniform, params)

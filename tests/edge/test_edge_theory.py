@@ -20,6 +20,7 @@ from moe_theory.core import single_expert
 from moe_theory.core.errors import InvalidValueError, UnknownNameError
 from moe_theory.core.tasks import Pool
 from moe_theory.edge import corrected, theory
+from tests.continual.cases import loop_over, refuse
 
 GAPS = theory.Gaps(*np.array([1.7, 2.9, 0.3, 2.9]))
 FORMULAS = (theory.proposition_4, corrected.proposition_4)
@@ -69,7 +70,7 @@ def literal_tail(max_delay, num_tasks, at_least):
     )
 
 
-@pytest.mark.parametrize("spread", [0.0, 0.4])
+@loop_over("spread", [0.0, 0.4])
 def test_gaps_are_means_over_arrivals_with_own_truths(spread):
     """Catches a wrong multiple of p tau^2, and a task gap that leaves out two arrivals of one task."""
     pool = draw_pool()
@@ -110,7 +111,7 @@ def test_the_binomial_quantile_is_the_smallest_that_suffices(max_delay, num_task
     assert specialists == 0 or literal_tail(max_delay, num_tasks, specialists) >= failure
 
 
-@pytest.mark.parametrize(("max_delay", "num_tasks"), WINDOWS)
+@loop_over(("max_delay", "num_tasks"), WINDOWS)
 def test_the_tail_is_the_exact_sum_of_binomial_terms(max_delay, num_tasks):
     """Catches a tail that counts A_n = specialists, or rounds a real number of specialists up."""
     for specialists in range(max_delay + 1):
@@ -119,8 +120,8 @@ def test_the_tail_is_the_exact_sum_of_binomial_terms(max_delay, num_tasks):
         assert theory.tail(max_delay, num_tasks, specialists + 0.7) == expected
 
 
-@pytest.mark.parametrize(("max_delay", "num_tasks"), [(1, 2), (2, 3), (4, 2), (5, 3)])
-@pytest.mark.parametrize("specialists", [1, 2, 3])
+@loop_over(("max_delay", "num_tasks"), [(1, 2), (2, 3), (4, 2), (5, 3)])
+@loop_over("specialists", [1, 2, 3])
 def test_unserved_counts_the_sequences_in_which_a_task_finds_nobody(max_delay, num_tasks, specialists):
     """Catches a window that is a round too long, from servers that really are busy for max_delay rounds."""
     missed, served_by_the_window = 0, True
@@ -140,9 +141,9 @@ def test_unserved_counts_the_sequences_in_which_a_task_finds_nobody(max_delay, n
     assert corrected.unserved(max_delay, num_tasks, specialists) >= theory.tail(max_delay, num_tasks, specialists)
 
 
-@pytest.mark.parametrize("quantile", theory.QUANTILES)
-@pytest.mark.parametrize(("max_delay", "num_tasks"), WINDOWS)
-@pytest.mark.parametrize("failure", [0.3, 0.05, 1e-4])
+@loop_over("quantile", theory.QUANTILES)
+@loop_over(("max_delay", "num_tasks"), WINDOWS)
+@loop_over("failure", [0.3, 0.05, 1e-4])
 def test_the_chernoff_rule_gives_the_smallest_number_that_satisfies_it(quantile, max_delay, num_tasks, failure):
     """Catches the wrong root of the quadratic, and an M that is one off."""
     needed = num_tasks * max(theory.specialists_needed(max_delay, num_tasks, failure, quantile), 0)
@@ -178,8 +179,8 @@ def test_exploration_rounds_saturate_with_their_delay():
     assert jax.jit(theory.exploration_rounds)(50, 1e-12, 0.5, 0.05, 2**20) == theory.MAX_ROUNDS
 
 
-@pytest.mark.parametrize("ratio", [0.05, 0.4, 0.97])
-@pytest.mark.parametrize(("num_experts", "num_rounds"), [(1, 1), (1, 30), (4, 3), (5, 60)])
+@loop_over("ratio", [0.05, 0.4, 0.97])
+@loop_over(("num_experts", "num_rounds"), [(1, 1), (1, 30), (4, 3), (5, 60)])
 def test_proposition_4_is_the_sum_over_the_history(ratio, num_experts, num_rounds):
     """Catches a wrong geometric sum, and an own-task term in the wrong form."""
     routes = draw_routes(num_experts, num_rounds)
@@ -199,8 +200,8 @@ def test_corrected_proposition_4_is_exact_for_one_expert_and_gaussian_columns():
     np.testing.assert_allclose(computed, expected, rtol=1e-12)
 
 
-@pytest.mark.parametrize("ratio", [0.3, 0.95])
-@pytest.mark.parametrize("explored", [1, 20, 60])
+@loop_over("ratio", [0.3, 0.95])
+@loop_over("explored", [1, 20, 60])
 def test_theorem_1_is_the_sum_over_the_history(ratio, explored):
     """Catches exponents of (23) that are mixed up, and a floor that is averaged or lost."""
     routes = draw_routes(6, 60, seed=explored)
@@ -232,10 +233,8 @@ def test_padded_experts_leading_axes_and_traced_loads_change_nothing():
 
 def test_unknown_names_are_refused():
     """Catches unknown names that pass silently."""
-    with pytest.raises(UnknownNameError, match="binomial"):
-        theory.specialists_needed(10, 10, 0.05, "binomal")
-    with pytest.raises(UnknownNameError, match="chernoff"):
-        theory.experts_needed(10, 10, 0.05, rule="chernof")
+    refuse("quantile", theory.specialists_needed, 10, 10, 0.05, "binomal", kind=UnknownNameError)
+    refuse("rule", theory.experts_needed, 10, 10, 0.05, rule="chernof", kind=UnknownNameError)
 
 
 def cloud_pool(num_features, num_tasks, scale=1.0, seed=0):
@@ -244,7 +243,7 @@ def cloud_pool(num_features, num_tasks, scale=1.0, seed=0):
     return Pool(truths, signals, np.arange(num_tasks))
 
 
-@pytest.mark.parametrize("follows_truth", [False, True])
+@loop_over("follows_truth", [False, True])
 def test_without_spread_it_is_the_continual_papers_exact_error(follows_truth):
     """Catches a recursion that changes where own truths are the task's, and a g that is shifted by a round."""
     pool = cloud_pool(6, 4)
@@ -255,7 +254,7 @@ def test_without_spread_it_is_the_continual_papers_exact_error(follows_truth):
     np.testing.assert_allclose(computed[1:], expected, rtol=1e-12, atol=1e-14)
 
 
-@pytest.mark.parametrize("num_samples", [1, 3, 4])
+@loop_over("num_samples", [1, 3, 4])
 def test_fixed_signals_see_only_the_covariance_of_own_truths(num_samples):
     """Catches a misplaced tau^2: points w_n +- tau sqrt(d) e_i, as tasks of their own, have the same two moments."""
     pool, spread = cloud_pool(5, 3), 0.8
@@ -267,7 +266,7 @@ def test_fixed_signals_see_only_the_covariance_of_own_truths(num_samples):
     np.testing.assert_allclose(computed, expected, rtol=1e-11, atol=1e-12)
 
 
-@pytest.mark.parametrize("spread", [0.1, 0.7, 3.0])
+@loop_over("spread", [0.1, 0.7, 3.0])
 def test_signals_along_truths_are_the_limit_of_many_tasks(spread):
     """Catches a wrong mean over own truths, against a symmetric Sobol cloud of 2 x 4096 tasks with fixed signals."""
     pool = cloud_pool(5, 2)
@@ -280,9 +279,12 @@ def test_signals_along_truths_are_the_limit_of_many_tasks(spread):
     np.testing.assert_allclose(computed, expected, rtol=1e-3, atol=1e-12)
 
 
+NODES = np.polynomial.legendre.leggauss(400)
+
+
 def axial_integrals(length, spread, num_features):
     """E[cos^2], E[cos^4] and E[R cos^3] of a normal vector at angle theta to its mean, in polar coordinates."""
-    nodes, weights = np.polynomial.legendre.leggauss(400)
+    nodes, weights = NODES
     radii = (length + 12 * spread) * (nodes + 1) / 2
     angles = np.pi * (nodes + 1) / 2
     radius, cosine = radii[:, None], np.cos(angles)
@@ -293,8 +295,8 @@ def axial_integrals(length, spread, num_features):
     return [np.sum(density * mean) / np.sum(density) for mean in means]
 
 
-@pytest.mark.parametrize(("length", "spread"), [(0.0, 0.7), (0.3, 1.0), (1.5, 0.4), (2.0, 0.15)])
-@pytest.mark.parametrize("num_features", [2, 3, 7])
+@loop_over(("length", "spread"), [(0.0, 0.7), (0.3, 1.0), (1.5, 0.4), (2.0, 0.15)])
+@loop_over("num_features", [2, 3, 7])
 def test_moments_along_the_axis_are_the_numerical_integrals(num_features, length, spread):
     """Catches a wrong Poisson or Beta moment, free of the recursion around it."""
     axis = np.eye(num_features)[0]
@@ -349,10 +351,8 @@ def test_loads_weigh_the_errors_literally():
 def test_what_cannot_be_computed_is_refused():
     """Catches loads beyond g that silently take its last value, and settings that give nan."""
     pool = cloud_pool(5, 3)
-    with pytest.raises(InvalidValueError, match="max_load"):
-        corrected.by_loads(np.zeros(4), np.array([4, 0]))
-    with pytest.raises(InvalidValueError, match="num_samples"):
-        corrected.generalization_error(pool, 5, 5, 0.1, follows_truth=True)
+    refuse("loads", corrected.by_loads, np.zeros(4), np.array([4, 0]))
+    refuse("num_samples", corrected.generalization_error, pool, 5, 5, 0.1, follows_truth=True)
     zero = pool._replace(truths=0 * pool.truths, signals=0 * pool.signals)
     with pytest.raises(InvalidValueError, match=r"signals\[0\]"):
         corrected.generalization_error(zero, 2, 5, 0.1, follows_truth=False)

@@ -48,15 +48,21 @@ def small_classes():
         yield
 
 
+class Computed(dict):
+    """Data of figures by name, each computed when a test first asks for it."""
+
+    def __missing__(self, name):
+        replicates, rounds = (64, 1) if name == "crossing" else (REPLICATES, NUM_STEPS)
+        self[name] = FIGURES[name].compute(READING, replicates, SEED, rounds=rounds)
+        return self[name]
+
+
 @pytest.fixture(scope="module")
 def data():
-    replicates = dict.fromkeys(FIGURES, REPLICATES) | {"crossing": 64}
-    rounds = dict.fromkeys(FIGURES, NUM_STEPS) | {"crossing": 1}
-    return {
-        name: figure.compute(READING, replicates[name], SEED, rounds=rounds[name]) for name, figure in FIGURES.items()
-    }
+    return Computed()
 
 
+@pytest.mark.thorough
 def test_one_case_of_the_crossing_is_the_same(data):
     """The overview asks for no more."""
     setup = FIGURES["crossing"].setup(READING, 64, SEED, rounds=1)
@@ -133,6 +139,7 @@ def test_sparsity_by_binomial_coefficients(reading, last):
     np.testing.assert_allclose(here.repaired.sel(active=3), expected)
 
 
+@pytest.mark.thorough
 def test_capacity_holds_both_capacities_in_units_of_one_expert(data):
     """From runs of their own, each by itself: catches cells mixed up, another unit, the best of the wrong axis."""
     dims, params = capacity.DIMS, READING.params(num_experts=EXPERTS, num_active=2, num_samples=SAMPLES)
@@ -152,6 +159,7 @@ def test_capacity_holds_both_capacities_in_units_of_one_expert(data):
     np.testing.assert_allclose(here.learned_error, np.std(best, ddof=1) / math.sqrt(REPLICATES), rtol=1e-4)
 
 
+@pytest.mark.thorough
 def test_capacity_scales_the_papers_curve_to_agree_at_one_active_expert(data):
     for name in ("fixed", "learned"):
         here = data["capacity"]
@@ -196,11 +204,15 @@ def test_tightness_frames_and_names_what_is_violated(data):
     assert frames[0][0].get_xy() == (-0.47, 0.53)  # the first column, the second row
 
 
-READINGS = {READING.name: (), "router-dimension": [pytest.mark.thorough]}
-DRAWN = [pytest.param(name, reading, marks=marks) for reading, marks in READINGS.items() for name in FIGURES]
+QUICK = ("crossing", "sparsity", "tightness")
+DRAWN = [
+    pytest.param(name, reading, marks=[pytest.mark.thorough] * (reading != READING.name or name not in QUICK))
+    for reading in (READING.name, "router-dimension")
+    for name in FIGURES
+]
 
 
-@pytest.mark.parametrize(("name", "reading"), [*DRAWN, ("tightness", "router-dimension")])
+@pytest.mark.parametrize(("name", "reading"), DRAWN)
 def test_drawing_and_caption(data, name, reading, keeps_its_words):
     """Under every reading, by programs there are already; axes are named, and the caption says what was run."""
     figure, choice = FIGURES[name], generalization.reading(reading)

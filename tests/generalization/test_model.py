@@ -147,6 +147,7 @@ def test_a_small_mixture_on_digits_has_a_bound_that_informs():
     assert wrong[is_test].mean() < risk < 0.45
 
 
+@pytest.mark.thorough
 def test_ternary_weights_learn_what_needs_two_experts():
     """y = sign(x_1 x_2), which no linear classifier gets right in more than half of the samples."""
     chance = np.random.default_rng(2)

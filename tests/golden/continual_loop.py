@@ -8,7 +8,7 @@ paper.
 """
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -28,12 +28,12 @@ class Settings(NamedTuple):
     accumulate: bool = True  # False: a flag says only whether line 7 held in this round
 
     @property
-    def T1(self) -> int:
+    def T1(self):
         """Rounds of exploration, line 1."""
         return math.ceil(self.M / self.eta)
 
 
-def settings_of(params: Any) -> Settings:
+def settings_of(params):
     """The same from the package's parameters."""
     return Settings(
         M=int(params.num_experts),
@@ -60,7 +60,7 @@ class Outcome(NamedTuple):
 class Reference:
     """One run of Algorithm 1 on a pool of ground truths `truths` (N, d)."""
 
-    def __init__(self, truths: np.ndarray, settings: Settings) -> None:
+    def __init__(self, truths, settings):
         self.truths = np.asarray(truths, dtype=np.float64)
         self.settings = settings
         d = self.truths.shape[1]
@@ -75,7 +75,7 @@ class Reference:
         self.chosen: list[list[int]] = []  # experts trained in round tau
         self.models: list[np.ndarray] = []  # w_tau, all experts after round tau
 
-    def learn(self, task: int, X: np.ndarray, r: np.ndarray, chosen: list[int] | None = None) -> Outcome:
+    def learn(self, task, X, r, chosen=None):
         """Lines 5 to 13 on the arrival (n_t, X_t). `chosen`, if given, replaces the choice of (1)."""
         X = np.asarray(X, dtype=np.float64)
         self.t += 1
@@ -104,7 +104,7 @@ class Reference:
         self.models.append(self.w.copy())
         return Outcome(list(chosen), h, pi, math.sqrt(np.sum((self.w - w_before) ** 2)), gradient)
 
-    def _raise_flags(self, h: np.ndarray, chosen: list[int]) -> None:
+    def _raise_flags(self, h, chosen):
         """Lines 6 to 10."""
         if not self.settings.accumulate:
             self.flags[:] = False
@@ -114,7 +114,7 @@ class Reference:
                     if abs(h[m] - h[j]) < self.settings.Gamma:
                         self.flags[m] = True
 
-    def loss(self, theta: np.ndarray, X: np.ndarray, w_before: np.ndarray, chosen: list[int]) -> float:
+    def loss(self, theta, X, w_before, chosen):
         """(6) + (7) of round t as a function of its gates, literally; the experts are already updated.
 
         (3) does not depend on the gates. `visits` and `pi_sum` still hold rounds 1..t-1.
@@ -132,7 +132,7 @@ class Reference:
             auxiliary += f * P
         return float(locality + self.settings.alpha * M * auxiliary)
 
-    def gradient(self, X: np.ndarray, w_before: np.ndarray, chosen: list[int]) -> np.ndarray:
+    def gradient(self, X, w_before, chosen):
         """(M, d) gradient of `loss` at the current gates, by (27) to (30)."""
         M, k, t = self.settings.M, self.settings.k, self.t
         pi = softmax(gate_outputs(self.theta, X))
@@ -143,7 +143,7 @@ class Reference:
             gradient += weight * probability_gradient(pi, j, X.sum(axis=1))
         return gradient
 
-    def difference_gradient(self, X: np.ndarray, w_before: np.ndarray, chosen: list[int], step: float) -> np.ndarray:
+    def difference_gradient(self, X, w_before, chosen, step):
         """`gradient` by central differences of `loss`."""
         gradient = np.zeros_like(self.theta)
         for index in np.ndindex(*self.theta.shape):
@@ -154,16 +154,16 @@ class Reference:
             gradient[index] = (above - below) / (2 * step)
         return gradient
 
-    def error_of_arrival(self, tau: int, models: np.ndarray) -> float:
+    def error_of_arrival(self, tau, models):
         """E_tau of (14) under `models` (M, d), averaged over the experts that arrival tau (1-based) trained."""
         truth, chosen = self.arrived[tau - 1], self.chosen[tau - 1]
         return float(sum(np.sum((models[m] - truth) ** 2) for m in chosen) / len(chosen))
 
-    def error(self) -> float:
+    def error(self):
         """E_t(w_t), (14)."""
         return self.error_of_arrival(self.t, self.models[self.t - 1])
 
-    def forgetting(self) -> float:
+    def forgetting(self):
         """F_t, (15); from round 2 on."""
         now = self.models[self.t - 1]
         return sum(
@@ -171,31 +171,31 @@ class Reference:
             for tau in range(1, self.t)
         ) / (self.t - 1)
 
-    def generalization_error(self) -> float:
+    def generalization_error(self):
         """G_t, (16)."""
         now = self.models[self.t - 1]
         return sum(self.error_of_arrival(tau, now) for tau in range(1, self.t + 1)) / self.t
 
 
-def gate_outputs(theta: np.ndarray, X: np.ndarray) -> np.ndarray:
+def gate_outputs(theta, X):
     """h of (1) and (2), over all samples. Equal gates give equal bits, so that ties are ties."""
     return (theta * X.sum(axis=1)).sum(axis=1)
 
 
-def softmax(h: np.ndarray) -> np.ndarray:
+def softmax(h):
     """(2), along the last axis."""
     weights = np.exp(h - h.max(axis=-1, keepdims=True))
     return weights / weights.sum(axis=-1, keepdims=True)
 
 
-def probability_gradient(pi: np.ndarray, j: int, gate_input: np.ndarray) -> np.ndarray:
+def probability_gradient(pi, j, gate_input):
     """(M, d) derivatives of pi_j in all gates: (28) in its own and (29) in the others; (25) and (26) of `edge`."""
     M = len(pi)
     own = pi[j] * sum(pi[i] for i in range(M) if i != j)
     return np.array([(own if m == j else -pi[j] * pi[m]) * gate_input for m in range(M)])
 
 
-def route(scores: np.ndarray, k: int) -> list[int]:
+def route(scores, k):
     """(1): the k experts with the highest scores, best first; the lowest index wins a tie."""
     remaining = list(range(len(scores)))
     chosen = []
@@ -206,6 +206,6 @@ def route(scores: np.ndarray, k: int) -> list[int]:
     return chosen
 
 
-def minimum_norm_update(w: np.ndarray, X: np.ndarray, y: np.ndarray) -> np.ndarray:
+def minimum_norm_update(w, X, y):
     """(4), whose solution is (5) where X'X can be inverted: the nearest model to w that fits X'w = y."""
     return w + np.linalg.pinv(X.T, rcond=RANK_TOLERANCE) @ (y - X.T @ w)

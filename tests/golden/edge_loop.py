@@ -43,7 +43,7 @@ class Arrival(NamedTuple):
     uniform: np.ndarray  # (M,)
 
     @property
-    def y(self) -> np.ndarray:
+    def y(self):
         return self.X.T @ self.truth
 
 
@@ -73,7 +73,7 @@ class Task:
     cost: float = math.nan  # |w_{t+d} - w_{t+d-1}|, known on completion
 
     @property
-    def completes_in(self) -> int:
+    def completes_in(self):
         return self.starts_in + self.delay
 
 
@@ -101,7 +101,7 @@ class Outcome(NamedTuple):
 class Reference:
     """One run of Algorithm 1."""
 
-    def __init__(self, settings: Settings, execution_delay: np.ndarray, num_features: int) -> None:
+    def __init__(self, settings, execution_delay, num_features):
         self.settings = settings
         self.servers = [
             Server(m, int(execution_delay[m]), np.zeros(num_features), np.zeros(num_features))
@@ -114,18 +114,18 @@ class Reference:
         self.steps: list[GateStep] = []
 
     @property
-    def w(self) -> np.ndarray:
+    def w(self):
         return np.array([server.w for server in self.servers])
 
     @property
-    def theta(self) -> np.ndarray:
+    def theta(self):
         return np.array([server.theta for server in self.servers])
 
     @property
-    def visits(self) -> np.ndarray:
+    def visits(self):
         return np.array([server.visits for server in self.servers])
 
-    def learn(self, arrival: Arrival) -> Outcome:
+    def learn(self, arrival):
         """Round t: what became due, then line 6 on the round's own task."""
         self.t += 1
         self._take_gate_steps()
@@ -144,10 +144,10 @@ class Reference:
         errors = self.generalization_error(), self.flushed_error()
         return Outcome(expert, delay, wait, num_busy, completed, self.clearance, *errors)
 
-    def idle(self) -> list[Server]:
+    def idle(self):
         return [server for server in self.servers if self.is_idle(server)]
 
-    def server_for(self, arrival: Arrival) -> Server | None:
+    def server_for(self, arrival):
         """The idle server of the best score; with none idle and queues at the servers, the one that is free first."""
         if idle := self.idle():
             scores = {server.index: self.score(server, arrival) for server in idle}
@@ -160,7 +160,7 @@ class Reference:
         shorter = [server for server in self.servers if len(server.waiting) < self.settings.max_waiting]
         return min(shorter, key=lambda server: (self.free_in(server), server.index), default=None)
 
-    def _take_gate_steps(self) -> None:
+    def _take_gate_steps(self):
         """(13) for every step that is due; (24)-(26) at the gates of the round in which the task was routed."""
         for step in [step for step in self.steps if step.visible_in == self.t]:
             task = step.task
@@ -169,7 +169,7 @@ class Reference:
                 server.theta = server.theta - self.settings.eta * row
             self.steps.remove(step)
 
-    def _complete_tasks(self) -> list[Task]:
+    def _complete_tasks(self):
         """Line 7 for every task that is due, in the order in which they were routed."""
         due = [task for task in self.pending if task.completes_in == self.t]
         for task in sorted(due, key=lambda task: task.number):
@@ -186,11 +186,11 @@ class Reference:
                 server.tasks.append(server.waiting.pop(0))
         return due
 
-    def is_idle(self, server: Server) -> bool:
+    def is_idle(self, server):
         """(2), with the capacity of footnote 1."""
         return len(server.tasks) < self.settings.capacity
 
-    def free_in(self, server: Server) -> int:
+    def free_in(self, server):
         """The first round after this one in which the server could start a task, if it got no other before."""
         if self.is_idle(server):
             return self.t + 1
@@ -200,7 +200,7 @@ class Reference:
             heapq.heappush(ends, heapq.heappop(ends) + task.delay)
         return ends[0]
 
-    def score(self, server: Server, arrival: Arrival) -> float:
+    def score(self, server, arrival):
         """What the router maximises over the idle servers: (4), or what a baseline puts in its place."""
         m = server.index
         match self.settings.policy:
@@ -214,7 +214,7 @@ class Reference:
                 return arrival.uniform[m]
         raise ValueError(f"policy={self.settings.policy!r}")
 
-    def _assign(self, arrival: Arrival, server: Server) -> Task:
+    def _assign(self, arrival, server):
         """Hand the task over, with its delay (1). Its (5) uses the gates that the router has just used."""
         delay = int(arrival.transfer_delay[server.index]) + server.execution_delay
         assert delay >= 1
@@ -227,11 +227,11 @@ class Reference:
         self.pending.append(task)
         return task
 
-    def generalization_error(self) -> float:
+    def generalization_error(self):
         """(20) over the tasks routed so far, with the servers' models of this moment."""
         return self._mean_error([server.w for server in self.servers])
 
-    def flushed_error(self) -> float:
+    def flushed_error(self):
         """(20) with every task routed so far completed, each at its own time."""
         models = [server.w for server in self.servers]
         for task in sorted(self.pending, key=lambda task: (task.completes_in, task.number)):
@@ -239,7 +239,7 @@ class Reference:
             models[m] = minimum_norm_update(models[m], task.arrival.X, task.arrival.y)
         return self._mean_error(models)
 
-    def _mean_error(self, models: list[np.ndarray]) -> float:
+    def _mean_error(self, models):
         if not self.routed:
             return 0.0
         served = np.take(models, [task.server.index for task in self.routed], axis=0)
@@ -247,6 +247,6 @@ class Reference:
         return float(np.sum(gaps**2) / len(gaps))
 
 
-def gate_output(server: Server, arrival: Arrival) -> float:
+def gate_output(server, arrival):
     """h_m of (3)."""
     return float(server.theta @ arrival.X.sum(axis=1))

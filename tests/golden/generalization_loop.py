@@ -22,37 +22,37 @@ class Layers(NamedTuple):
     router: list[np.ndarray]
 
 
-def gate(scores: np.ndarray, k: int) -> np.ndarray:
+def gate(scores, k):
     chosen = route(scores, k)
     a = np.zeros(len(scores))
     a[chosen] = softmax(scores[chosen])
     return a
 
 
-def expert(layers: Layers, j: int, x: np.ndarray) -> float:
+def expert(layers, j, x):
     if len(layers.experts) == 1:
         return float(layers.experts[0][j] @ x)
     U, v = layers.experts
     return float(v[j] @ np.maximum(U[j] @ x, 0))
 
 
-def scores_of(layers: Layers, x: np.ndarray) -> np.ndarray:
+def scores_of(layers, x):
     if len(layers.router) == 1:
         return layers.router[0] @ x
     U, V = layers.router
     return V @ np.maximum(U @ x, 0)
 
 
-def output(layers: Layers, x: np.ndarray, k: int) -> float:
+def output(layers, x, k):
     a = gate(scores_of(layers, x), k)
     return sum(a[j] * expert(layers, j, x) for j in range(len(a)) if a[j])
 
 
-def ramp_loss(y: float, f: float) -> float:
+def ramp_loss(y, f):
     return min(max((1 - y * f) / 2, 0.0), 1.0)
 
 
-def gradient(layers: Layers, X: np.ndarray, y: np.ndarray, k: int) -> Layers:
+def gradient(layers, X, y, k):
     """Of the mean of -y f / 2 over the samples."""
     total = Layers([np.zeros_like(w) for w in layers.experts], [np.zeros_like(w) for w in layers.router])
     for x, label in zip(X, y, strict=True):
@@ -69,7 +69,7 @@ def gradient(layers: Layers, X: np.ndarray, y: np.ndarray, k: int) -> Layers:
     return total
 
 
-def _add_expert(layers: Layers, total: Layers, j: int, x: np.ndarray, slope: float) -> None:
+def _add_expert(layers, total, j, x, slope):
     if len(layers.experts) == 1:
         total.experts[0][j] += slope * x
         return
@@ -79,7 +79,7 @@ def _add_expert(layers: Layers, total: Layers, j: int, x: np.ndarray, slope: flo
     total.experts[0][j] += slope * np.outer(v[j] * (hidden > 0), x)
 
 
-def _add_router(layers: Layers, total: Layers, x: np.ndarray, slopes: np.ndarray) -> None:
+def _add_router(layers, total, x, slopes):
     if len(layers.router) == 1:
         total.router[0][:] += np.outer(slopes, x)
         return
@@ -89,19 +89,19 @@ def _add_router(layers: Layers, total: Layers, x: np.ndarray, slopes: np.ndarray
     total.router[0][:] += np.outer((V.T @ slopes) * (hidden > 0), x)
 
 
-def adam(g: np.ndarray, mean: np.ndarray, square: np.ndarray, step: int) -> np.ndarray:
+def adam(g, mean, square, step):
     """What Adam's step number `step` subtracts, for a learning rate of 1, given its moments before."""
     mean = B1 * mean + (1 - B1) * g
     square = B2 * square + (1 - B2) * g**2
     return mean / (1 - B1**step) / (np.sqrt(square / (1 - B2**step)) + EPS)
 
 
-def into_ball(w: np.ndarray, radius: float) -> np.ndarray:
+def into_ball(w, radius):
     length = math.sqrt(float(np.sum(w**2)))
     return w if length <= radius else w * radius / length
 
 
-def train(layers: Layers, X, y, k, *, means: Layers, squares: Layers, step, rate, B, W) -> Layers:
+def train(layers, X, y, k, *, means, squares, step, rate, B, W):
     """One step of Adam in units of the norms B and W, then a projection on them."""
     g = gradient(layers, X, y, k)
     experts, router = (

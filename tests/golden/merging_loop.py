@@ -31,14 +31,14 @@ class Bandit:
     leaves: list[Leaf]
 
 
-def forward(layers: list[np.ndarray], x: np.ndarray) -> tuple[list[np.ndarray], np.ndarray]:
+def forward(layers, x):
     activations = [x]
     for layer in layers[:-1]:
         activations.append(np.maximum(layer @ activations[-1], 0))
     return activations, math.sqrt(layers[-1].shape[1]) * (layers[-1] @ activations[-1])
 
 
-def gradient(layers: list[np.ndarray], x: np.ndarray, psi: np.ndarray) -> list[np.ndarray]:
+def gradient(layers, x, psi):
     """Of psi' f(x), a matrix a layer."""
     activations, _ = forward(layers, x)
     delta = math.sqrt(layers[-1].shape[1]) * psi
@@ -49,16 +49,16 @@ def gradient(layers: list[np.ndarray], x: np.ndarray, psi: np.ndarray) -> list[n
     return parts[::-1]
 
 
-def flat(parts: list[np.ndarray]) -> np.ndarray:
+def flat(parts):
     return np.concatenate([part.ravel() for part in parts])
 
 
-def begin(layers, num_experts, B, regularization) -> Bandit:
+def begin(layers, num_experts, B, regularization):
     root = Leaf(np.zeros(num_experts), np.ones(num_experts), cut(np.full(num_experts, 1 / num_experts), B))
     return Bandit(layers, layers, regularization * np.eye(flat(layers).size), [], [root])
 
 
-def bounds(bandit: Bandit, psi, *, nu, rho, gamma) -> list[float]:
+def bounds(bandit, psi, *, nu, rho, gamma):
     """Eq. (4) of every leaf."""
     w = bandit.layers[-1].shape[1]
     inverse = np.linalg.inv(bandit.Z)
@@ -70,7 +70,7 @@ def bounds(bandit: Bandit, psi, *, nu, rho, gamma) -> list[float]:
     return values
 
 
-def loss_gradient(bandit: Bandit, layers: list[np.ndarray], regularization: float) -> list[np.ndarray]:
+def loss_gradient(bandit, layers, regularization):
     """Of the paper's sum over slots, divided by the number of its squares."""
     total = [regularization * (layer - first) for layer, first in zip(layers, bandit.start, strict=True)]
     count = 0
@@ -83,7 +83,7 @@ def loss_gradient(bandit: Bandit, layers: list[np.ndarray], regularization: floa
     return [one / max(count, 1) for one in total]
 
 
-def learn(bandit: Bandit, chosen: int, psi, rewards, counts, t, *, C, nu, rho, delta, regularization, rate, J, B):
+def learn(bandit, chosen, psi, rewards, counts, t, *, C, nu, rho, delta, regularization, rate, J, B):
     """Lines 9 to 14 of Algorithm 1, with splits along each dimension in turn."""
     leaf = bandit.leaves[chosen]
     w = bandit.layers[-1].shape[1]
@@ -100,7 +100,7 @@ def learn(bandit: Bandit, chosen: int, psi, rewards, counts, t, *, C, nu, rho, d
         bandit.layers = [layer - rate / w * part for layer, part in zip(bandit.layers, slope, strict=True)]
 
 
-def halves(leaf: Leaf, B: int) -> list[Leaf | None]:
+def halves(leaf, B):
     k = leaf.depth % len(leaf.lower)
     middle = (leaf.lower[k] + leaf.upper[k]) / 2
     boxes = [(leaf.lower.copy(), leaf.upper.copy()) for _ in range(2)]
@@ -109,7 +109,7 @@ def halves(leaf: Leaf, B: int) -> list[Leaf | None]:
     return [child(lower, upper, leaf.depth + 1, B) for lower, upper in boxes]
 
 
-def child(lower: np.ndarray, upper: np.ndarray, depth: int, B: int) -> Leaf | None:
+def child(lower, upper, depth, B):
     """A leaf with the point of its diagonal that is on the simplex, if there is one."""
     if lower.sum() > 1 or upper.sum() < 1:
         return None
@@ -117,7 +117,7 @@ def child(lower: np.ndarray, upper: np.ndarray, depth: int, B: int) -> Leaf | No
     return Leaf(lower, upper, cut(lower + share * (upper - lower), B), depth)
 
 
-def cut(x: np.ndarray, B: int) -> np.ndarray:
+def cut(x, B):
     """The B largest, of equal ones the first, divided by their sum."""
     kept = np.zeros_like(x)
     for k in sorted(range(len(x)), key=lambda k: (-x[k], k))[:B]:

@@ -7,7 +7,6 @@ rounds from states of its own float64 run.
 
 import functools
 import itertools
-from collections.abc import Callable
 from typing import NamedTuple
 
 import chex
@@ -52,7 +51,7 @@ class Scenario(NamedTuple):
     seed: int = 0
 
     @property
-    def settings(self) -> Settings:
+    def settings(self):
         queue = (self.when_busy, self.max_waiting)
         return Settings(self.num_experts, self.learning_rate, self.policy, self.gate_lag, self.capacity, *queue)
 
@@ -60,7 +59,7 @@ class Scenario(NamedTuple):
 class World:
     """The arrays of a scenario. Servers that do not exist are the nearest, the fastest, and score highest."""
 
-    def __init__(self, scenario: Scenario) -> None:
+    def __init__(self, scenario):
         self.scenario = scenario
         generator = np.random.default_rng([20250, scenario.seed])
         rounds, M = scenario.num_rounds, scenario.num_experts
@@ -88,7 +87,7 @@ class World:
         self.perturbation[:, M:] = 1e6
         self.uniform[:, M:] = 2
 
-    def run_loop(self) -> list["Snapshot"]:
+    def run_loop(self):
         """The loop, with what its state was after every round."""
         reference = Reference(self.scenario.settings, self.execution_delay, NUM_FEATURES)
         snapshots = []
@@ -100,19 +99,19 @@ class World:
             snapshots.append(Snapshot(outcome, *models, reference.visits, free_in, reference.dropped, routed))
         return snapshots
 
-    def arrival(self, t: int) -> Arrival:
+    def arrival(self, t):
         """The loop's arrival of a round, from 0."""
         M = self.scenario.num_experts
         per_server = (self.transfer_delay, self.distance, self.perturbation, self.uniform)
         return Arrival(self.features[t], self.truth[t], *(values[t, :M] for values in per_server))
 
-    def run_package(self, precision: str = "float64") -> tuple[edge.State, edge.Info]:
+    def run_package(self, precision="float64"):
         """The package's states and infos after every round, stacked."""
         state, arrivals, params = self.inputs(precision)
         return run(state, arrivals, params, self.scenario.policy, self.dims)
 
     @property
-    def dims(self) -> edge.Dims:
+    def dims(self):
         return edge.Dims(
             self.scenario.max_experts,
             NUM_TASKS,
@@ -124,7 +123,7 @@ class World:
             max_waiting=self.scenario.max_waiting,
         )
 
-    def inputs(self, precision: str) -> tuple[edge.State, edge.Arrival, edge.Params]:
+    def inputs(self, precision):
         """Where the package starts, and all its arrivals."""
         scenario = self.scenario
         params = edge.Params()._replace(
@@ -136,7 +135,7 @@ class World:
             max_transfer_delay=scenario.max_delays[1],
         )
 
-        def typed(values: np.ndarray) -> np.ndarray:
+        def typed(values):
             return values.astype(np.int32 if values.dtype.kind == "i" else precision)
 
         pool = edge.Pool(typed(self.centers), typed(self.signals), typed(np.arange(NUM_TASKS)))
@@ -158,9 +157,7 @@ class Snapshot(NamedTuple):
     pending: dict[int, tuple[int, int]]  # server and round of completion, by the number of the task
 
 
-def run(
-    state: edge.State, arrivals: edge.Arrival, params: edge.Params, policy: str, dims: edge.Dims
-) -> tuple[edge.State, edge.Info]:
+def run(state, arrivals, params, policy, dims):
     """States and infos of all rounds, ten a call, so that runs of every length share a program."""
     parts = []
     for first in range(0, len(arrivals.task), 10):
@@ -171,10 +168,8 @@ def run(
 
 
 @functools.partial(jax.jit, static_argnames="dims")
-def ten_rounds(
-    state: edge.State, arrivals: edge.Arrival, params: edge.Params, policy: int, dims: edge.Dims
-) -> tuple[edge.State, tuple[edge.State, edge.Info]]:
-    def step(state: edge.State, arrival: edge.Arrival) -> tuple[edge.State, tuple[edge.State, edge.Info]]:
+def ten_rounds(state, arrivals, params, policy, dims):
+    def step(state, arrival):
         state, info = edge.learn(state, arrival, params, numbered(policy), dims=dims)
         return state, (state, info)
 
@@ -182,16 +177,14 @@ def ten_rounds(
 
 
 @functools.partial(jax.jit, static_argnames="dims")
-def single_rounds(
-    states: edge.State, arrivals: edge.Arrival, params: edge.Params, policy: int, dims: edge.Dims
-) -> tuple[edge.State, edge.Info]:
+def single_rounds(states, arrivals, params, policy, dims):
     """One round from each of many states."""
     return jax.vmap(lambda state, arrival: edge.learn(state, arrival, params, numbered(policy), dims=dims))(
         states, arrivals
     )
 
 
-def numbered(policy: int) -> Callable[..., jax.Array]:
+def numbered(policy):
     """One of `POLICIES` by a traced number, so that all four share a compiled program."""
     branches = [getattr(edge.policies, name) for name in POLICIES]
     return lambda *args: jnp.stack([branch(*args) for branch in branches])[policy]
@@ -203,7 +196,7 @@ every_policy = pytest.mark.parametrize(("policy", "gate_lag"), POLICIES_AND_LAGS
 
 @every_policy
 @pytest.mark.parametrize("max_delay", [None, pytest.param(6, marks=pytest.mark.thorough)])
-def test_a_run_agrees_with_the_paper(policy: str, max_delay: int | None, gate_lag: int) -> None:
+def test_a_run_agrees_with_the_paper(policy, max_delay, gate_lag):
     """Would catch a slip in (1)-(13), (20), (24)-(26), in a round's order or in the sum of steps that fall together."""
     snapshots = assert_runs_agree(Scenario(policy, gate_lag, max_delay=max_delay))
     assert sum(len(snapshot.outcome.completed) >= 2 for snapshot in snapshots) >= 30, "no simultaneous completions"
@@ -220,9 +213,12 @@ SHAPES = (
 )
 
 
-@settings(max_examples=16, deadline=None, derandomize=True, database=None)
-@given(shape=st.sampled_from(SHAPES), seed=st.integers(0, 2**32 - 1))
-def test_any_run_agrees_with_the_paper_whatever_padded_servers_hold(shape: Scenario, seed: int) -> None:
+@settings(max_examples=6, deadline=None, derandomize=True, database=None)
+@pytest.mark.parametrize(
+    "shape", [SHAPES[0], *(pytest.param(shape, marks=pytest.mark.thorough) for shape in SHAPES[1:])]
+)
+@given(seed=st.integers(0, 2**32 - 1))
+def test_any_run_agrees_with_the_paper_whatever_padded_servers_hold(shape, seed):
     """Would catch what the scenarios by hand do not try; and an absent server that reaches the others by a bit."""
     rng = np.random.default_rng(seed)
     world = World(
@@ -256,7 +252,7 @@ def test_any_run_agrees_with_the_paper_whatever_padded_servers_hold(shape: Scena
     ("policy", "gate_lag"),
     [pytest.param(*pair, marks=[pytest.mark.thorough] * (pair[0] != "adaptive")) for pair in POLICIES_AND_LAGS],
 )
-def test_tasks_that_nobody_can_take_are_dropped(policy: str, gate_lag: int) -> None:
+def test_tasks_that_nobody_can_take_are_dropped(policy, gate_lag):
     """Would catch a dropped task that trains a server, moves a gate or counts in (20)."""
     snapshots = assert_runs_agree(Scenario(policy, gate_lag, num_experts=2))
     assert 30 <= snapshots[-1].dropped <= 170
@@ -264,7 +260,7 @@ def test_tasks_that_nobody_can_take_are_dropped(policy: str, gate_lag: int) -> N
 
 
 @pytest.mark.parametrize("gate_lag", [0, 1])
-def test_samples_that_depend_on_each_other_are_fitted(gate_lag: int) -> None:
+def test_samples_that_depend_on_each_other_are_fitted(gate_lag):
     """Would catch an inverse of X'X, singular here; whole numbers make the dependence exact."""
     assert_runs_agree(Scenario("adaptive", gate_lag, integer_features=True))
 
@@ -272,15 +268,18 @@ def test_samples_that_depend_on_each_other_are_fitted(gate_lag: int) -> None:
 @pytest.mark.parametrize(
     ("policy", "max_delay", "capacity", "gate_lag"),
     [
-        pytest.param(*policy, capacity, gate_lag, marks=[pytest.mark.thorough] * ((capacity + gate_lag) % 2))
+        pytest.param(
+            *policy,
+            capacity,
+            gate_lag,
+            marks=[pytest.mark.thorough] * (policy[0] == "adaptive" or (capacity + gate_lag) % 2),
+        )
         for policy in (("nearest", None), ("adaptive", 16))
         for capacity in (1, 2, 3)
         for gate_lag in (0, 1)
     ],
 )
-def test_servers_that_hold_several_tasks_agree_with_the_paper(
-    policy: str, max_delay: int | None, capacity: int, gate_lag: int
-) -> None:
+def test_servers_that_hold_several_tasks_agree_with_the_paper(policy, max_delay, capacity, gate_lag):
     """Would catch (9) from the model at routing, a wrong order on one server, or a place freed at the wrong time."""
     scenario = Scenario(
         policy, gate_lag, 3, capacity, max_capacity=3, num_rounds=200, max_delays=(4, 4 * capacity), max_delay=max_delay
@@ -297,7 +296,7 @@ def test_servers_that_hold_several_tasks_agree_with_the_paper(
 @pytest.mark.parametrize(
     ("policy", "capacity", "gate_lag"), [("adaptive", 1, 1), ("adaptive", 2, 0), ("fastest", 2, 1)]
 )
-def test_tasks_wait_at_the_server_that_is_free_soonest(policy: str, capacity: int, gate_lag: int) -> None:
+def test_tasks_wait_at_the_server_that_is_free_soonest(policy, capacity, gate_lag):
     """Would catch a wrong forecast of a server's queue, a delay that starts too early, or (9) from the wrong model."""
     setting = {"policy": policy, "capacity": capacity, "gate_lag": gate_lag, "max_delays": (4, 7)}
     snapshots = assert_runs_agree(QUEUE._replace(when_busy="soonest", num_experts=4 - capacity, **setting))
@@ -311,15 +310,13 @@ def test_tasks_wait_at_the_server_that_is_free_soonest(policy: str, capacity: in
     ("num_experts", "capacity", "max_waiting", "delay", "experts", "waits"),
     [
         (1, 1, 2, 3, [0, 0, 0, 0, -1, -1, 0, -1], [0, 2, 4, 6, 0, 0, 6, 0]),
-        (2, 1, 1, 6, [0, 1, 0, 1, -1, -1, 0], [0, 0, 4, 4, 0, 0, 6]),
-        (2, 2, 1, 6, [0, 0, 1, 1, 0, 1, 0], [0, 0, 0, 0, 2, 3, 1]),
+        pytest.param(2, 1, 1, 6, [0, 1, 0, 1, -1, -1, 0], [0, 0, 4, 4, 0, 0, 6], marks=pytest.mark.thorough),
+        pytest.param(2, 2, 1, 6, [0, 0, 1, 1, 0, 1, 0], [0, 0, 0, 0, 2, 3, 1], marks=pytest.mark.thorough),
         (2, 1, 2, 6, [0, 1, 0, 1, 0, 1, 0, 1, -1], [0, 0, 4, 4, 8, 8, 12, 12, 0]),
         (2, 2, 2, 6, [0, 0, 1, 1, 0, 0, 1, 1, 0, 0], [0, 0, 0, 0, 2, 2, 2, 2, 4, 4]),
     ],
 )
-def test_a_timetable_of_queues_made_by_hand(
-    num_experts: int, capacity: int, max_waiting: int, delay: int, experts: list[int], waits: list[int]
-) -> None:
+def test_a_timetable_of_queues_made_by_hand(num_experts, capacity, max_waiting, delay, experts, waits):
     """Would catch both sides being a round early or late, or a last-index rule among servers free equally soon.
 
     In the first, one server takes 3 rounds a task, and two tasks may wait: those of rounds 2 and 3. In round 4 the
@@ -345,7 +342,7 @@ def test_a_timetable_of_queues_made_by_hand(
         pytest.param("adaptive", 0, "float32", marks=pytest.mark.thorough),
     ],
 )
-def test_unused_capacity_changes_no_bit(policy: str, gate_lag: int, precision: str) -> None:
+def test_unused_capacity_changes_no_bit(policy, gate_lag, precision):
     """Would catch an empty slot that completes, takes part in a sum, or changes the order of one."""
     narrow = Scenario(policy, gate_lag, 5, num_rounds=200)
     with jax.enable_x64(precision == "float64"):
@@ -364,7 +361,7 @@ def test_unused_capacity_changes_no_bit(policy: str, gate_lag: int, precision: s
     ("policy", "capacity", "gate_lag"),
     [("adaptive", 1, 1), ("nearest", 1, 0), pytest.param("adaptive", 3, 0, marks=pytest.mark.thorough)],
 )
-def test_a_round_in_float32_agrees_with_float64(policy: str, capacity: int, gate_lag: int) -> None:
+def test_a_round_in_float32_agrees_with_float64(policy, capacity, gate_lag):
     """Would catch cancellation in the streamed (20), and a step whose float32 path is another one."""
     scenario = Scenario(policy, gate_lag, 5 if capacity == 1 else 3, capacity, capacity, max_delays=(3, 4))
     world = World(scenario)
@@ -414,9 +411,7 @@ def test_a_round_in_float32_agrees_with_float64(policy: str, capacity: int, gate
         (3, 1, [0, 1, 2, 0, 1, 2, 0, 1], [0, 1, 2, 2, 2, 2, 2, 2]),
     ],
 )
-def test_a_timetable_made_by_hand(
-    num_experts: int, capacity: int, routes: list[int], num_busy: list[int], gate_lag: int
-) -> None:
+def test_a_timetable_made_by_hand(num_experts, capacity, routes, num_busy, gate_lag):
     """Would catch both sides being a round early or late: a delay of 3 from round 1 ends as round 4 opens."""
     scenario = Scenario("nearest", gate_lag, num_experts, capacity, max_capacity=3, num_rounds=200)
     world = World(scenario)
@@ -437,7 +432,7 @@ def test_a_timetable_made_by_hand(
 
 
 @pytest.mark.parametrize("capacity", [1, 2])
-def test_the_loop_holds_its_own_invariants(capacity: int) -> None:
+def test_the_loop_holds_its_own_invariants(capacity):
     """No server overfull, every task completes exactly d later, and flushing agrees with waiting it out."""
     scenario = Scenario(num_experts=3, capacity=capacity, num_rounds=120, max_delays=(4, 6))
     world = World(scenario)
@@ -467,11 +462,14 @@ def test_the_loop_holds_its_own_invariants(capacity: int) -> None:
     [
         pytest.param(edge.Dims(10, 10, 15, 10), {}, id="orthogonal", marks=pytest.mark.thorough),
         pytest.param(
-            edge.Dims(10, 1, 15, 10, max_capacity=2), {"capacity": 2, "cluster_spread": 1e-3}, id="tiny-errors"
+            edge.Dims(10, 1, 15, 10, max_capacity=2),
+            {"capacity": 2, "cluster_spread": 1e-3},
+            id="tiny-errors",
+            marks=pytest.mark.thorough,
         ),
     ],
 )
-def test_the_streamed_error_stays_accurate_in_float32(dims: edge.Dims, changes: dict[str, object]) -> None:
+def test_the_streamed_error_stays_accurate_in_float32(dims, changes):
     """Would catch cancellation: a sum that drifts from its definition where errors are small, over 3000 rounds."""
     params = edge.reading("orthogonal-signal").params(num_experts=dims.max_experts, **changes)
     system = edge.system(dims)
@@ -493,7 +491,7 @@ def test_the_streamed_error_stays_accurate_in_float32(dims: edge.Dims, changes: 
     assert expected < 1e-2 or not changes
 
 
-def assert_runs_agree(scenario: Scenario, world: World | None = None) -> list[Snapshot]:
+def assert_runs_agree(scenario, world=None):
     """Run both sides in float64 and compare all of every round; returns what the loop went through."""
     world = world or World(scenario)
     snapshots = world.run_loop()
@@ -542,7 +540,7 @@ def assert_runs_agree(scenario: Scenario, world: World | None = None) -> list[Sn
     return snapshots
 
 
-def assert_models_move_for_completed_tasks_alone(states: edge.State, outcomes: list[Outcome], gate_lag: int) -> None:
+def assert_models_move_for_completed_tasks_alone(states, outcomes, gate_lag):
     """To the bit: an idle server, one that still works, and a gate without news stay as they are."""
     completed = np.zeros(states.experts.shape[:2], bool)
     for t, outcome in enumerate(outcomes):
@@ -554,14 +552,12 @@ def assert_models_move_for_completed_tasks_alone(states: edge.State, outcomes: l
     assert not np.any(np.any(np.diff(states.gates, axis=0, prepend=0) != 0, axis=(1, 2)) & ~has_news)
 
 
-def assert_close(
-    what: str, actual: np.ndarray, expected: np.ndarray | float, t: int, tolerance: float = TOLERANCE
-) -> None:
+def assert_close(what, actual, expected, t, tolerance=TOLERANCE):
     error = np.abs(np.asarray(actual, np.float64) - expected).max()
     bound = tolerance * (1 + np.abs(expected).max())
     assert error <= bound, f"{what} differ by {error:.3g} > {bound:.3g} in round {t + 1}"
 
 
-def cast(tree: NamedTuple, like: NamedTuple) -> NamedTuple:
+def cast(tree, like):
     """The same numbers in the dtypes of another tree."""
     return jax.tree.map(lambda leaf, other: np.asarray(leaf).astype(np.asarray(other).dtype), tree, like)

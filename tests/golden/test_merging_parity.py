@@ -19,7 +19,7 @@ SLOTS = 25
 
 @pytest.mark.parametrize(
     ("num_hidden", "form", "arms_a_block"),
-    [(1, uncertainty.FULL, 256), (1, uncertainty.DUAL, 4), (2, uncertainty.DUAL, 256)],
+    [(1, uncertainty.FULL, 256), (2, uncertainty.DUAL, 4)],
 )
 def test_a_slot_of_tanbr_is_the_loops(num_hidden, form, arms_a_block, monkeypatch):
     """Would catch a term of (4), a threshold, a candidate, an arm, a block, a step or an absent task done otherwise."""

@@ -90,29 +90,7 @@ def test_steps_sizes_favourites(M, N, d, s, alpha):
     assert np.allclose(np.delete(pay(h[:, 0] * 0.0, 1, 0.2), 1) - pay(h[:, 0] * 0.0, 1, 0.2)[1], 0.2)
 
 
-@each("M", [2, 3, 6])
-def test_contention(M):
-    """Contention: exponents of sigma_0; P = 1/M + Mh/((M-1) lambda), by quadrature (5e-8); a lambda/4 (1e-4)."""
-    eta, alpha, lam, v = 0.5, 0.5, 1.25, []
-    assert eta + alpha == 1
-    assert eta + 1 == 1.5
-    assert (eta + 1 + lam) / 2 == 1.375
-    assert eta + 1 - lam == 0.25
-    assert (1.75 + lam) / 2 == 1.5
-    assert lam - eta == 0.75
-    h, r = 1e-5 * np.random.default_rng(M).normal(size=M), (np.arange(400000) + 0.5) / 400000 * 0.6
-    for m in range(M):
-        others = np.prod([np.clip((h[m] - h[j] + r) / 0.6, 0, 1) for j in range(M) if j != m], 0)
-        assert abs(others.mean() - 1 / M - M * (h[m] - h.mean()) / (M - 1) / 0.6) < 5e-8
-    for x in (4e-5, 1e-5):  # the walk's detailed balance at a = x lambda, extrapolated in sqrt(x)
-        k = np.arange(int(12 / x**0.5))
-        rise = 0.5 * (1 - np.minimum(k * x, 1)) ** 2
-        p = np.exp(np.append(0, np.cumsum(np.log(rise[:-1] / (1 - rise[1:]))))) * np.where(k == 0, 0.5, 1)
-        v.append(p @ k**2 / p.sum() * x * 4)
-    assert abs(2 * v[1] - v[0] - 1) < 1e-4
-
-
-@each("M,N", [(3, 1), long(5, 1), long(8, 1), (2, 4), (3, 3), long(5, 4), long(4, 7)])
+@each("M,N", [(3, 1), long(5, 1), long(8, 1), (2, 4), long(3, 3), long(5, 4), long(4, 7)])
 def test_variance(M, N):
     """Contention (N = 1), blind phase: the variances, extrapolated in sqrt(x), x = .08, .02; five standard errors."""
     v, page = [], (1 - 1 / N) ** 2 + 1 / N  # of a lambda (M-1)/M^2 for differences, 2M/(M-1) of an output's
@@ -123,7 +101,7 @@ def test_variance(M, N):
     assert near(2 * v[1] - v[0], 1)
 
 
-@each("M,N", [(2, 3), (4, 5), (7, 4)])
+@each("M,N", [(2, 3), long(4, 5), long(7, 4)])
 def test_payments(M, N):
     """Blind phase: the chance to pay (first order, 1e-9), covariances, modes, rounds (five errors)."""
     e, p, C = 1e-5 * np.random.default_rng(N).normal(size=N), 1 / N, np.zeros((N, N))
@@ -145,9 +123,9 @@ def test_payments(M, N):
 
 @each("M,N", [(3, 3), long(3, 5), long(5, 4)])
 def test_repeats(M, N):
-    """A task is taken off: u and P(repeat) at x = .05, five standard errors (of about 0.5 and 4 %)."""
+    """A task is taken off: u and P(repeat) at x = .05, five standard errors (of about 0.7 and 6 %)."""
     x, tau = 0.05, int((M - 1) * N / 0.05 / (1 - 2 / N))
-    _, u, again, _ = blind(M, N, x, 6000, 2 * tau, 1600, N)
+    _, u, again, _ = blind(M, N, x, 3000, 2 * tau, 1600, N)
     assert near(u, -x / M * (1 - 1 / N) ** 2 * (M - 1) / 2 / M)
     assert near((1 - N * again) / x, (1 - 1 / N) ** 2 / 2)
 
@@ -183,7 +161,8 @@ def safe(M, N, a, lam, R, T, level, spread=0.0):
 
 
 @each(
-    "M,N,r,spread", [(2, 2, 0.53, 0), (2, 3, 3.3, 0), (3, 2, 10.1, 0), (5, 4, 0.11, 0), (6, 3, 31, 0), (4, 3, 2, 0.5)]
+    "M,N,r,spread",
+    [(2, 2, 0.53, 0), long(2, 3, 3.3, 0), long(3, 2, 10.1, 0), long(5, 4, 0.11, 0), long(6, 3, 31, 0), (4, 3, 2, 0.5)],
 )
 def test_theorem_a(M, N, r, spread):
     """Theorem A: no run is ever safe at pi = 1/M, leads are below lambda + a_max; also for costs that differ; exact."""
@@ -192,7 +171,7 @@ def test_theorem_a(M, N, r, spread):
     assert out[2] < 1 / r + 1 + spread
 
 
-@each("M,value", [(4, 0.45), (6, 0.73), (12, 0.83), (20, 0.77), (100, 0.63), long(1500, 0.57)])
+@each("M,value", [(4, 0.45), (6, 0.73), (12, 0.83), (20, 0.77), long(100, 0.63), long(1500, 0.57)])
 def test_critical(M, value):
     """Theorem B: kappa_c to the digits ('very many': .01), one change of sign; the lead at small a, M = 2, M = 3."""
     root = brentq(lambda a: lead(M, a), 0.2, 2, xtol=1e-4)
@@ -216,7 +195,7 @@ def test_slow():
     assert all(abs(lead(M, a, 2 / 3, 60) - lead_after_turns(M, a, 2 / 3)) < 1e-9 for M in (3, 8) for a in (0.1, 2.0))
 
 
-@each("M,N,a", [(3, 2, 0.3), (7, 3, 0.9), (12, 5, 2.0)])
+@each("M,N,a", [(3, 2, 0.3), (7, 3, 0.9), long(12, 5, 2.0)])
 def test_first_arrivals(M, N, a):
     """Theorem B: the first M arrivals go to M experts, the last ahead before; safe ends at a = 1.2, not .5."""
     g, h, had = np.random.default_rng(M), np.zeros((M, N)), [[] for _ in range(N)]
@@ -271,7 +250,7 @@ CASES = {  # of few sizes, each of which has a program
     "one-round-at-once": Case(4, 6, 9, 5, INDEPENDENT, 0.25, 0, ONE, False, {"min_strength": 0.3}),
     "one-sample": Case(4, 4, 6, 1, INDEPENDENT, 0.2, 1, (0, 1, 1, 2), False, {}),
     "one-sample-drops": Case(4, 4, 6, 1, ORTHOGONAL, 0.0, 0, (0, 4, 1, 3), True, {"learning_rate": 0.5}),
-    "drops": Case(4, 6, 9, 5, INDEPENDENT, 0.0, 1, (0, 5, 1, 4), True, {"noise_scale": 0.4}),
+    "drops": Case(4, 6, 9, 5, ORTHOGONAL, 0.0, 1, (0, 5, 1, 4), True, {"noise_scale": 0.4}),
     "drops-spread": Case(5, 5, 8, 7, ORTHOGONAL, 0.3, 1, (1, 5, 1, 4), True, {"learning_rate": 0.5}),
     "drops-spread-at-once": Case(7, 5, 6, 2, INDEPENDENT, 0.15, 0, (3, 9, 2, 6), True, {"learning_rate": 0.7}),
     "blind": Case(5, 3, 8, 3, ORTHOGONAL, 0.4, 1, (0, 3, 1, 2), False, {"perturbation_scale": 3.0}),
@@ -296,7 +275,10 @@ def close(found, value):
     np.testing.assert_allclose(found, value, rtol=1e-3, atol=1e-4)
 
 
-@pytest.mark.parametrize("name", CASES)
+QUICK = ("one-round-at-once", "drops")  # one program
+
+
+@each("name", [name if name in QUICK else long(name) for name in CASES])
 def test_round_by_round(name):
     """Servers: route, e, a, gates, G of (20), after each of 100 rounds of `edge.reduced`, by its step.
 
@@ -394,23 +376,6 @@ SETTINGS = [(5, 2, 0.0), (6, 5, 0.4), (9, 3, 0.15), (4, 1, 0.7), (3, 1, 0.0)]
 
 
 @pytest.mark.parametrize(("p", "s", "tau"), SETTINGS)
-@pytest.mark.parametrize("law", ["orthogonal", "independent"])
-def test_formulas_for_a_known_model(p, s, tau, law):
-    """The reduced model: cost squared, e and a, by draws of features and own truths; six errors."""
-    random = np.random.default_rng(p)
-    w, u, model = random.normal(size=(3, p)), random.normal(size=(p, 3)), random.normal(size=p)
-    u = (np.linalg.qr(u)[0] if law == "orthogonal" else u / np.linalg.norm(u, axis=0)).T
-    P, truths = tasks(random, w, u, s, tau, 40_000)
-    move = np.einsum("rij,rj->ri", P, truths - model)
-    new = model + move
-    cost, e, a = learned(((model - w) ** 2).sum(1), u @ model, w, u, 0, s, tau)
-    require_near((move**2).sum(1), cost**2)
-    require_near(((new[:, None] - w) ** 2).sum(2), e)
-    require_near(new @ u.T, a)
-    assert np.isclose(p * tau**2 - share(p, s) * (p - 1) * tau**2, s * tau**2)
-
-
-@pytest.mark.parametrize(("p", "s", "tau"), SETTINGS)
 def test_means_for_values(p, s, tau):
     """Proof of the reduced model: of a random w, a is exact, and e is c Var w'u_n too large; six errors.
 
@@ -459,17 +424,6 @@ def chances(outputs, lam):
     return np.array(found).T
 
 
-@pytest.mark.parametrize(("d", "s"), [(4, 2), (6, 4), (7, 3)])
-def test_moments_of_a_step(d, s):
-    """loads.md, Moments of a step."""
-    rng, (D, p, k1, k2) = np.random.default_rng(d), factors(d, s)
-    u, A = rng.normal(size=d), rng.normal(size=(d, d))
-    S, A, Pi = leftover(rng, 20000, d, s, u), A + A.T, np.eye(d) - np.outer(u, u) / (u @ u)
-    agree(S, p / D * Pi)
-    agree(S @ A @ S, k1 * Pi @ A @ Pi + k2 * np.trace(Pi @ A) * Pi)
-    agree((np.einsum("i,rij,j->r", Pi[0], S, Pi[0]) / Pi[0, 0]) ** 2, stats.beta(p / 2, (D - p) / 2).moment(2))
-
-
 def test_errors_given_routes():
     """loads.md, Given the routes: signals neither orthogonal nor along the truths."""
     rng, d, s, (D, p, k1, k2) = np.random.default_rng(1), 5, 3, factors(5, 3)
@@ -503,23 +457,6 @@ def test_curvature_of_chances(M):
     assert chances(lead, lam)[0, 0] == pytest.approx(D / lam + (1 - (D / lam) ** M) / M)
 
 
-@pytest.mark.parametrize(("M", "d", "s"), [(2, 3, 2), (3, 4, 3), (4, 5, 4)])
-def test_route_tilt(M, d, s):
-    """loads.md, Given the routes: mean over spans of the total variation. No first order in the gates."""
-    rng, sigma, spans, draws, tilts = np.random.default_rng(s), 0.3, 50, 200, []
-    theta, offset, way = rng.normal(size=(M, d)), rng.normal(size=M) * 0.2, rng.normal(size=(draws, s - 1))
-    base = np.linalg.qr(rng.normal(size=(spans, d - 1, s - 1)))[0]  # given it, the sum has a uniform direction in it
-    way *= rng.chisquare(d - 1, size=(draws, 1)) ** 0.5 / np.linalg.norm(way, axis=1)[:, None]
-    along = np.broadcast_to(rng.normal(size=(draws, 1)), (spans, draws, 1))
-    nu = sigma * np.sqrt(s - 1) * np.concatenate([along, np.einsum("sij,nj->sni", base, way)], 2)
-    for scale in (0.02, 0.01, 0.5):
-        out = offset + np.stack([nu, -nu]) @ (scale * theta).T
-        given = chances(out.reshape(-1, M), 1.0).reshape(2, spans, draws, M).mean((0, 2))
-        tilts.append(np.abs(given - given.mean(0)).sum(1).mean() / 2)
-        assert tilts[-1] <= M**2 * (s - 1) * sigma**2 * (scale**2 * theta**2).sum()
-    assert 3.5 < tilts[0] / tilts[1] < 4.5
-
-
 @pytest.mark.parametrize(("d", "s", "L", "M"), [(5, 2, 4, 1), (4, 3, 3, 3), (6, 1, 6, 7)])
 def test_errors_given_loads(d, s, L, M):
     """loads.md, Given the loads: one expert, tasks of unequal length; then random routing from it."""
@@ -544,19 +481,6 @@ def test_errors_given_loads(d, s, L, M):
     assert M * law @ F == pytest.approx(forgotten, abs=1e-11)
     ours = corrected.random_routing(theory.gaps(Pool(truths, truths, np.arange(3))), r, M, 30)
     assert ours == pytest.approx((forgotten / 29, M * law @ G / 30), abs=1e-12)
-
-
-@pytest.mark.parametrize(("N", "d", "s"), [(2, 3, 2), (5, 6, 3), (4, 9, 2)])
-def test_blind_limit(N, d, s):
-    """loads.md, Blind routing: a single expert, 45 arrivals."""
-    rng, (D, p, k1, k2), b, w = np.random.default_rng(N), factors(d, s), 1 - 1 / N, np.zeros((2000, d))
-    for _ in range(45):
-        own = np.eye(d)[rng.integers(N, size=2000)]
-        w = own + np.einsum("rij,rj->ri", leftover(rng, 2000, d, s, own), w - own)
-    R, m = b * (1 - k1) / ((1 - b * k1) * (1 - p / D) + b * k2), 1 / N / (1 - b * p / D)
-    agree(((w[:, None] - np.eye(d)[:N]) ** 2).sum(2).mean(1), 2 + p / D * R - 2 * m)
-    agree(w[:, :N].mean(1), m)
-    agree((w[:, :N] ** 2).mean(1), 1 + p / D * R - R)
 
 
 def play(rng, w, v, M, T, eta=0.1, lam=0.05, alpha=0.0, beta=1.0, s=1, path=None):
@@ -611,42 +535,3 @@ def test_uniform_routes(N, M):
         error = 2 * sigma**2 * (1 - g ** (T - 1)) + 0.7**2
     assert np.mean(G) == pytest.approx(error, abs=1e-12)
     assert (np.mean(G) - np.mean(after)) * T / (T - 1) == pytest.approx(forgotten, abs=1e-12)
-
-
-@pytest.mark.parametrize(("rho", "pick"), list(itertools.product([0.4, 0.8], [0, -1, None])))
-def test_tree(rho, pick):
-    """tree.md, The theorem and Its order: the shallowest, the newest, or any leaf."""
-    rng, T, C, delta, nu, leaves, total = np.random.default_rng(8), 4000, 1.3, 0.1, 2.0, [[0, 0]], 0
-    for t in range(1, T + 1):
-        i = rng.integers(len(leaves)) if pick is None else pick
-        h, total, leaves[i][1] = leaves[i][0], total + nu * rho ** leaves[i][0], leaves[i][1] + 1
-        if leaves[i][1] >= C**2 / nu**2 * np.log(t / delta) * rho ** (-2 * h):
-            leaves.pop(i)
-            leaves += [[h + 1, 0], [h + 1, 0]]
-    A, a = C**2 / nu**2 * np.log(T / delta), np.log(2 / rho) / np.log(2 / rho**2)
-    room = [2**h * max(1, np.ceil(A * rho ** (-2 * h))) for h in range(40)]
-    least = min(T * rho**H + sum(room[h] * (rho**h - rho**H) for h in range(H)) for H in range(40))
-    assert total <= nu * least
-    assert nu * T * rho ** (np.log(T / A) / np.log(2 / rho**2)) == pytest.approx(nu * T**a * A ** (1 - a))
-    assert pick != 0 or total > 0.8 * nu * least  # the order is attained
-
-
-@pytest.mark.parametrize(("M", "N", "omega"), [(4, 2, 0.7), (3, 3, 0.5), (5, 3, 0.3), (2, 3, 0.7), (3, 4, 1)])
-def test_repaired(M, N, omega):
-    """repaired.md: Theorem 1 (omega = 1), Theorem 2 at pi = 1/M and its corollaries, for experts that learn at once."""
-    rng, eta, lam, last, mu, path, errors = np.random.default_rng(11), 0.3, 0.1, np.full(M, N), 0, [], []
-    w, out, b = np.vstack([rng.normal(size=(N, 6)), np.zeros(6)]), np.zeros((M, N)), np.zeros(M)
-    for t in range(1, 2001):
-        n = rng.integers(N)
-        m = np.argmax(out[:, n] + lam * rng.random(M))
-        move = np.linalg.norm(w[n] - w[last[m]])
-        out[:, n] -= eta * (move - omega * b[m] - (1 - omega) * mu) / M * ((np.arange(M) == m) - 1 / M)
-        b[m], mu, last[m], path = move, mu + (move - mu) / t, n, [*path, (n, m)]
-        settled = np.all((out < out.max(0) - lam) | (last[:, None] == np.arange(N)))
-        assert omega < 1 or np.abs(out.sum(1) + eta / M * (b - b.mean())).max() < 1e-12
-        assert not errors or settled
-        assert not errors or move == 0
-        if t == 2000 or (settled and not errors):
-            errors.append(sum(((w[last[m]] - w[n]) ** 2).sum() for n, m in path))  # t G and (t - 1) F
-    assert (len(errors) == 2) == (M >= N)
-    assert errors[0] == pytest.approx(errors[-1])

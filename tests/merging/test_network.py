@@ -13,7 +13,7 @@ import pytest
 from scipy import optimize
 
 import moe_theory as mt
-from moe_theory.core.errors import InvalidValueError, UnknownNameError
+from moe_theory.core.errors import UnknownNameError
 from moe_theory.merging import network, uncertainty
 from moe_theory.merging import tree as trees
 from moe_theory.merging.network import check_rewards
@@ -25,6 +25,7 @@ from moe_theory.merging.params import (
     Params,
 )
 from moe_theory.merging.rewards import Feedback
+from tests.continual.cases import loop_over, refuse
 
 KEY = mt.root_key(4)
 quickly = functools.partial(jax.jit, compiler_options={"xla_backend_optimization_level": 0})
@@ -32,7 +33,7 @@ draw = quickly(network.draw, static_argnums=1)
 outputs = quickly(network.outputs)
 
 
-@pytest.mark.parametrize("num_hidden", [1, 2])
+@loop_over("num_hidden", [1, 2])
 def test_factors_are_those_of_the_gradient_by_jax(num_hidden):
     """Would catch a wrong factor, layer or unit, and kernels that are not inner products of these gradients."""
     dims = Dims(4, 3, width=6, num_hidden=num_hidden)
@@ -60,7 +61,7 @@ def test_factors_are_those_of_the_gradient_by_jax(num_hidden):
     np.testing.assert_allclose(lengths, np.sum(flat**2, axis=1), rtol=1e-12)
 
 
-@pytest.mark.parametrize("num_hidden", [1, 2])
+@loop_over("num_hidden", [1, 2])
 def test_a_network_begins_at_zero(num_hidden):
     """Guards f(x, theta_0) = 0, which (11) needs. Would catch halves that do not cancel."""
     dims = Dims(4, 3, width=6, num_hidden=num_hidden)
@@ -101,21 +102,16 @@ def test_an_absent_task_or_an_unusable_reward_leaves_no_trace():
             np.testing.assert_array_equal(getattr(unusable, name), getattr(absent, name))
 
 
-@pytest.mark.parametrize(
-    ("rewards", "counts", "message"),
-    [
-        ([0.5, np.nan], [3, 2], r"rewards\[1\]=nan of 2 requests must be a finite number"),
-        ([np.inf, 0.5], [3, 2], r"rewards\[0\]=inf"),
-        ([0.5, 0.5], [3, -2], r"counts=\[3, -2\] must be whole numbers"),
-        ([0.5, 0.5], [3.0, 2.0], "must be whole numbers"),
-        ([0.5], [3, 2], r"shape \(1,\) and counts of shape \(2,\)"),
-    ],
-)
-def test_rewards_that_teach_nothing_are_refused(rewards, counts, message):
+def test_rewards_that_teach_nothing_are_refused():
     """Would catch a bad reward that is learned from without a word."""
-    with pytest.raises(InvalidValueError, match=message) as refused:
-        check_rewards(Feedback(np.asarray(rewards), np.asarray(counts)))
-    assert "\n" not in str(refused.value)
+    for argument, words, rewards, counts in (
+        ("", "rewards[1]=nan of 2 requests must be a finite number", [0.5, np.nan], [3, 2]),
+        ("", "rewards[0]=inf", [np.inf, 0.5], [3, 2]),
+        ("counts", "counts=[3, -2] must be whole numbers", [0.5, 0.5], [3, -2]),
+        ("counts", "must be whole numbers", [0.5, 0.5], [3.0, 2.0]),
+        ("", "shape (1,) and counts of shape (2,)", [0.5], [3, 2]),
+    ):
+        assert words in refuse(argument, check_rewards, Feedback(np.asarray(rewards), np.asarray(counts)))
 
 
 def test_a_reward_of_an_absent_task_is_not_looked_at():
@@ -124,7 +120,8 @@ def test_a_reward_of_an_absent_task_is_not_looked_at():
 
 
 REGULARIZED = Params(regularization=0.7)
-LOOKED_AT = [0, 1, 2, 30, 62, 63, 64, 65, 100, 127, 128, 160, 191, 192, 198, 199]  # of 200 slots, in tiles of 64
+TILE = uncertainty.SLOTS_A_TILE
+LOOKED_AT = [0, 1, 30, TILE - 2, TILE - 1, TILE, TILE + 1, TILE + 40]
 CANDIDATES = 5
 QUICKLY = {"xla_backend_optimization_level": 0}
 
@@ -183,12 +180,12 @@ def written_out(dims, seen, candidates, looked_at):
 
 
 @pytest.mark.parametrize("x64", [False, True], ids=["float32", "float64"])
-def test_exact_forms_are_the_inverse_written_out(x64, monkeypatch):
+def test_exact_forms_are_the_inverse_written_out(x64):
     """Would catch a constant, a row of L^-1, a tile or a determinant; single precision is good to 1e-4, really 5e-6."""
-    monkeypatch.setattr(uncertainty, "SLOTS_A_TILE", 64)
-    dims = Dims(4, 3, 200, width=16)
+    count = LOOKED_AT[-1] + 1
+    dims = Dims(4, 3, count, width=16)
     with jax.enable_x64(x64):
-        seen, candidates = slots(dims, 200)
+        seen, candidates = slots(dims, count)
         squares, log_dets = written_out(dims, seen, candidates, LOOKED_AT)
         for name in (uncertainty.DUAL, uncertainty.FULL):
             actual, actual_log_dets, _ = carried(uncertainty.named(name, dims), seen, candidates)
@@ -223,14 +220,14 @@ def test_the_diagonal_form_is_the_diagonal_of_z():
 
 
 @pytest.mark.parametrize("name", uncertainty.UNCERTAINTIES)
-def test_the_best_candidate_is_found_with_few_norms(name, monkeypatch):
+def test_the_best_candidate_is_found_with_few_norms(name):
     """Would catch a bound that is too low, a norm of another candidate or that `add` cannot use, and too many.
 
     Candidates move a little from slot to slot, as they do when a network learns; one is drawn anew every five slots,
     one is not wanted.
     """
-    monkeypatch.setattr(uncertainty, "SLOTS_A_FLUSH", 7)
-    dims, count, params = Dims(4, 3, 40, width=6), 12, Params(regularization=0.7, exploration=0.5)
+    num_slots = uncertainty.SLOTS_A_FLUSH + 8
+    dims, count, params = Dims(4, 3, num_slots, width=6), 12, Params(regularization=0.7, exploration=0.5)
     form, rng = uncertainty.named(name, dims), np.random.default_rng(1)
     wanted = np.arange(count) != 3
 
@@ -247,7 +244,7 @@ def test_the_best_candidate_is_found_with_few_norms(name, monkeypatch):
     with jax.enable_x64(True):
         factors = jax.tree.map(lambda leaf: np.asarray(leaf)[np.arange(count) % CANDIDATES], slots(dims, 1)[1])
         memory, before, measured = form.begin(params), uncertainty.none_judged(form, dims, count, params), []
-        for time in range(40):
+        for time in range(num_slots):
             factors = jax.tree.map(lambda leaf: leaf + 0.01 * rng.standard_normal(leaf.shape), factors)
             if time % 5 == 0:
                 jax.tree.map(lambda leaf: leaf.__setitem__(7, rng.standard_normal(leaf.shape[1:])), factors)
@@ -269,16 +266,15 @@ def test_the_best_candidate_is_found_with_few_norms(name, monkeypatch):
     assert not measured or np.mean(measured[1:]) < count / 2
 
 
-@pytest.mark.parametrize("name", ["diagonal", "full"])
+@loop_over("name", ["diagonal", "full"])
 def test_bounds_of_a_network_that_has_diverged_end_the_search(name):
     """Would catch a search without end, or one that passes over what is no number."""
     dims = Dims(4, 3, 40, width=6)
     form, factors = uncertainty.named(name, dims), jax.tree.map(jnp.asarray, slots(dims, 1)[1])
+    search = quickly(functools.partial(uncertainty.best, form))
     arguments = form.begin(REGULARIZED), uncertainty.none_judged(form, dims, CANDIDATES, REGULARIZED), factors
     for values, expected in (([0, 1, np.nan, np.inf, 2], 2), ([-np.inf] * CANDIDATES, 0)):
-        found, _, _ = uncertainty.best(
-            form, *arguments, jnp.asarray(values), jnp.asarray([True] * CANDIDATES), REGULARIZED
-        )
+        found, _, _ = search(*arguments, jnp.asarray(values), jnp.asarray([True] * CANDIDATES), REGULARIZED)
         assert found == expected
 
 
@@ -287,8 +283,7 @@ def test_exact_is_the_cheaper_form_and_unknown_forms_are_refused():
     for max_rounds, kind in ((1024, uncertainty.Full), (1023, uncertainty.Dual)):
         form = uncertainty.named("exact", Dims(max_rounds=max_rounds))
         assert type(jax.eval_shape(form.begin, REGULARIZED)) is kind
-    with pytest.raises(UnknownNameError, match=r"'exakt'.*'exact'"):
-        uncertainty.named("exakt", Dims())
+    refuse("uncertainty", uncertainty.named, "exakt", Dims(), kind=UnknownNameError)
 
 
 K = 4
@@ -376,8 +371,7 @@ def test_random_points_have_the_law_that_is_written_down(place):
 
 
 def test_a_random_point_needs_a_key():
-    with pytest.raises(InvalidValueError, match="needs a key"):
-        trees.feasible_point(jnp.zeros(2), jnp.ones(2), RANDOM_POINT)
+    refuse("rule", trees.feasible_point, jnp.zeros(2), jnp.ones(2), RANDOM_POINT)
 
 
 def test_truncation_keeps_the_largest_and_of_equal_ones_the_first():

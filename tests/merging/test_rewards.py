@@ -10,10 +10,11 @@ from scipy import optimize
 
 import moe_theory as mt
 from moe_theory import merging
-from moe_theory.core.errors import InvalidValueError, UnknownNameError
+from moe_theory.core.errors import UnknownNameError
 from moe_theory.merging import monitor, rewards, weights
 from moe_theory.merging.params import Dims, Params
 from moe_theory.merging.rewards import Feedback
+from tests.continual.cases import loop_over, refuse
 
 KEY = mt.root_key(3)
 DIMS = Dims(max_experts=5, num_tasks=4)  # one expert is padding
@@ -125,13 +126,10 @@ def test_the_mix_drifts_as_the_formula_says():
 
 def test_what_a_family_cannot_be_is_refused():
     """One line each that says what is wrong."""
-    with pytest.raises(UnknownNameError, match="Did you mean 'shares'"):
-        rewards.named("share")
-    for name in (rewards.SHARES,):
-        with pytest.raises(InvalidValueError, match="num_experts=3 must be num_tasks=4"):
-            rewards.named(name).draw(KEY, DIMS, PARAMS._replace(num_experts=3))
-        with pytest.raises(InvalidValueError, match="max_experts=3 must be at least num_tasks=4"):
-            rewards.named(name).draw(KEY, Dims(max_experts=3, num_tasks=4), PARAMS)
+    refuse("reward", rewards.named, "share", kind=UnknownNameError)
+    draw = rewards.named(rewards.SHARES).draw
+    refuse("", draw, KEY, DIMS, PARAMS._replace(num_experts=3))
+    refuse("", draw, KEY, Dims(max_experts=3, num_tasks=4), PARAMS)
 
 
 NUM_TASKS, RATE = 12, 0.25
@@ -166,25 +164,20 @@ def test_the_average_is_of_earlier_slots():
     np.testing.assert_allclose(played(monitor.AVERAGE)[0], expected, rtol=1e-5)
 
 
-@pytest.mark.parametrize(
-    ("part", "wrong", "said"),
-    [
-        (
-            "mix",
-            lambda world, time, params: jnp.ones(DIMS.num_tasks + 1),
-            r"Reward.mix gave shape \(\d+,\), not one number a task",
-        ),
-        ("value", lambda world, weights: jnp.sum(weights), r"Reward.value gave shape \(\), not one number a task"),
-        ("best", lambda world, mix, params: mix[:1], r"Reward.best gave shape \(1,\), not one number an expert"),
-        ("serve", lambda *arguments: 1.0, "Reward.serve gave something else than a merging.Feedback"),
-        ("serve", lambda *arguments: merging.Feedback(jnp.ones(1), jnp.ones(1)), r"gave rewards of shape \(1,\)"),
-    ],
-)
-def test_a_reward_of_ones_own_is_refused_before_anything_is_compiled(part, wrong, said):
+WRONG = {  # parts of a reward
+    "Reward.mix gave shape (5,)": {"mix": lambda world, time, params: jnp.ones(DIMS.num_tasks + 1)},
+    "Reward.value gave shape ()": {"value": lambda world, weights: jnp.sum(weights)},
+    "Reward.best gave shape (1,), not one number an expert": {"best": lambda world, mix, params: mix[:1]},
+    "Reward.serve gave something else than a merging.Feedback": {"serve": lambda *arguments: 1.0},
+    "gave rewards of shape (1,)": {"serve": lambda *arguments: merging.Feedback(jnp.ones(1), jnp.ones(1))},
+}
+
+
+@loop_over(("words", "parts"), WRONG.items())
+def test_a_reward_of_ones_own_is_refused_before_anything_is_compiled(words, parts):
     """Would catch shapes that JAX broadcasts into a regret of something else, or complains of deep inside a scan."""
-    reward = rewards.named(rewards.FLAT)._replace(**{part: wrong})
-    with pytest.raises(InvalidValueError, match=said):
-        mt.simulate(merging.system(DIMS, reward, "average"), KEY, PARAMS, 10**6)
+    reward = rewards.named(rewards.FLAT)._replace(**parts)
+    assert words in refuse("", mt.simulate, merging.system(DIMS, reward, "average"), KEY, PARAMS, 10**6)
 
 
 def test_merging_is_the_weighted_average_of_trees_of_parameters():
@@ -194,5 +187,4 @@ def test_merging_is_the_weighted_average_of_trees_of_parameters():
     np.testing.assert_allclose(merged["w"], np.full((2, 3), 2.0), rtol=1e-6)
     np.testing.assert_allclose(merged["b"][0], np.arange(3.0) * 2.0, rtol=1e-6)
     for wrong in ([*experts[:3], {"w": experts[0]["w"]}], {"w": np.ones((3, 2))}):
-        with pytest.raises(InvalidValueError):
-            merging.merge(wrong, weights)
+        refuse("", merging.merge, wrong, weights)

@@ -15,6 +15,7 @@ from moe_theory.merging.testbed import tasks, training, transformer
 from moe_theory.merging.testbed.tasks import Examples, Recipe, accuracies, examples
 from moe_theory.merging.testbed.training import initial
 from moe_theory.runs.store import Store
+from tests.continual.cases import refuse
 
 
 def parts(setting, split="train"):
@@ -62,13 +63,11 @@ def test_a_fifth_of_every_digit_is_for_validation_and_no_image_is_in_both():
 
 
 def test_settings_that_cannot_be_trained_say_why():
-    with pytest.raises(UnknownNameError, match="validation"):
-        examples(Recipe(), "test")
+    refuse("split", examples, Recipe(), "test", kind=UnknownNameError)
     for wrong in ({"num_tasks": 41}, {"num_experts": 9}, {"num_heads": 5}, {"batch_size": 100}, {"hidden": 0}):
         with pytest.raises(InvalidValueError, match=next(iter(wrong))):
             Recipe(**wrong)
-    with pytest.raises(InvalidValueError, match="learning_rate"):
-        Recipe(learning_rate=0.0)
+    refuse("learning_rate", Recipe, learning_rate=0.0)
 
 
 SMALL = Recipe(num_tasks=3, num_experts=3, width=6, hidden=5, num_layers=2, num_heads=2, batch_size=3)
@@ -203,6 +202,7 @@ def equal(first, second):
     return all(np.array_equal(*pair) for pair in zip(*map(jax.tree.leaves, (first, second)), strict=True))
 
 
+@pytest.mark.thorough
 def test_experts_become_good_at_their_own_tasks(fitted, lines):
     """Losses fall in both phases; experts are right on their own task and not on others; two on one expert share it."""
     assert [line.partition(",")[0] for line in lines[9::10]] == ["dense: 40 of 40 steps", "experts: 160 of 160 steps"]
@@ -230,45 +230,48 @@ def test_batches_are_in_order_of_experts():
     np.testing.assert_array_equal(batch.tasks, batch.labels // 3)
 
 
-def test_a_trained_model_is_kept_and_read_back_bit_for_bit(fitted, tmp_path, monkeypatch):
-    """Would catch a cache that forgets the setting, takes damaged files for whole, or dies where it cannot write."""
+@pytest.fixture(scope="module")
+def begun():
+    return jax.jit(initial, static_argnums=1)(jax.random.key(0), TRAINED)
+
+
+def test_a_trained_model_is_kept_and_read_back_bit_for_bit(begun, tmp_path, monkeypatch):
+    """Would catch a cache that takes damaged files for whole, or dies where it cannot write."""
     runs, told = [], []
 
-    def train(setting, progress):
-        runs.append(setting)
-        return fitted
+    def trained(folder, key="a setting"):
+        """As `training.trained`, by a model that is not trained."""
 
-    monkeypatch.setattr(training, "train", train)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "user"))
+        def make():
+            runs.append(key)
+            return training.arrays_of(begun)
 
-    def trained(setting=TRAINED, **options):
-        return training.trained(setting, told.append, **options)
+        return training.model_of(training.cached(Store(folder), key, make, told.append), TRAINED)
 
-    assert equal(trained(folder=tmp_path), fitted)
-    assert equal(trained(folder=tmp_path), fitted)
-    assert len(runs) == 1
     file = tmp_path / "results.sqlite"
+    for _ in range(2):
+        assert equal(trained(tmp_path), begun)
+    assert len(runs) == 1
     with contextlib.closing(sqlite3.connect(file, isolation_level=None)) as database:
         database.execute("UPDATE results SET data = zeroblob(length(data))")
-    assert equal(trained(folder=tmp_path), fitted)
-    assert told[-1].startswith("training again: ")
-    assert equal(trained(folder=tmp_path), fitted)
+    for _ in range(2):
+        assert equal(trained(tmp_path), begun)
+    assert told.pop().startswith("training again: ")
     file.write_bytes(b"something else")
-    assert equal(trained(folder=tmp_path), fitted)
-    assert told[-1].startswith("training again: ")
+    assert equal(trained(tmp_path), begun)
+    assert told.pop().startswith("training again: ")
     assert len(runs) == 3
-    trained(dataclasses.replace(TRAINED, seed=1), folder=tmp_path)
-    trained()
-    trained()
-    assert len(runs) == 5
-    assert len(Store(tmp_path / "user" / "moe_theory" / "testbed").keys()) == 1
-    assert equal(trained(folder=file), fitted)  # a folder that cannot be made
+    assert equal(trained(tmp_path, "another"), begun)
+    assert equal(trained(file), begun)  # a folder that cannot be made
     assert "not saved" in told[-1]
-    assert len(runs) == 6
+    assert len(runs) == 5
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "user"))
+    assert training.cache_folder() == tmp_path / "user" / "moe_theory" / "testbed"
+    assert training._key(TRAINED) != training._key(dataclasses.replace(TRAINED, seed=1))
 
 
-def test_arrays_of_a_model_make_it_again(fitted):
-    arrays = training.arrays_of(fitted)
-    assert equal(training.model_of(arrays, TRAINED), fitted)
+def test_arrays_of_a_model_make_it_again(begun):
+    arrays = training.arrays_of(begun)
+    assert equal(training.model_of(arrays, TRAINED), begun)
     with pytest.raises(KeyError):
         training.model_of(dict(list(arrays.items())[1:]), TRAINED)
