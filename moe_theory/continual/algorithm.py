@@ -472,11 +472,15 @@ def _check_round(state: State, arrival: Arrival, params: Params, max_active: int
     (max_experts, num_features), num_tasks = state.experts.shape, state.pool.truths.shape[0]
     features = jnp.shape(arrival.features)
     if len(features) != 2 or features[0] != num_features:
-        raise InvalidValueError(f"features of shape {features} must be ({num_features}, s): a sample is a column.")
+        raise InvalidValueError(
+            f"features of shape {features} must be ({num_features}, s): a sample is a column.", argument="features"
+        )
     for name, shape in (("truth", features[:1]), ("targets", features[1:])):
         value = getattr(arrival, name)
         if value is not None and jnp.shape(value) != shape:
-            raise InvalidValueError(f"{name} of shape {jnp.shape(value)} must be {shape}. Change the arrival's {name}.")
+            raise InvalidValueError(
+                f"{name} of shape {jnp.shape(value)} must be {shape}. Change the arrival's {name}.", argument=name
+            )
     check_params(Dims(max_experts, num_tasks, num_features, features[1], max_active), params)
 
 

@@ -150,7 +150,9 @@ def route_tilt(
     """
     theta = np.asarray(gates, np.float64)
     if np.abs(theta.sum(axis=0)).max() > 1e-4 * np.abs(theta).max():
-        raise InvalidValueError("gates must add up to 0 over experts, as they do by Lemma 4. Subtract their mean.")
+        raise InvalidValueError(
+            "gates must add up to 0 over experts, as they do by Lemma 4. Subtract their mean.", argument="gates"
+        )
     squares = float(np.sum(theta**2)) * (num_samples - 1) * (noise_scale / perturbation_scale) ** 2
     return min(1.0, len(theta) ** 2 * squares)
 

@@ -433,7 +433,8 @@ def _scalar(name: str, number: Any) -> np.ndarray:
         raise InvalidValueError(f"{name}={shortened(number)} must be a real number. Change {name}.", argument=name)
     if value.ndim != 0:
         raise InvalidValueError(
-            f"{name} has shape {value.shape}, but a run has one setting: call once per cell, the program is reused."
+            f"{name} has shape {value.shape}, but a run has one setting: call once per cell, the program is reused.",
+            argument=name,
         )
     if not math.isfinite(value):
         raise InvalidValueError(f"{name}={value} must be a finite number. Change {name}.", argument=name)

@@ -138,7 +138,8 @@ def one_expert_a_round(loads: Real[ArrayLike, "*batch M"], round: Real[ArrayLike
         raise InvalidValueError(
             f"loads add up to {totals[wrong][0]:g} after round={rounds[wrong][0]:g}, but the closed forms are of top-1 "
             "routing, in which every task has one expert (num_active=1). Give loads (..., M), experts last, of as many "
-            "tasks as rounds."
+            "tasks as rounds.",
+            argument="loads",
         )
     return round  # pyright: ignore[reportReturnType]
 

@@ -346,7 +346,8 @@ def _directions(signals):
     if not np.all(lengths > 0):
         raise InvalidValueError(
             f"signals[{np.argmin(lengths) % signals.shape[-2]}] is zero, and must have a direction: its column would "
-            "leave X'X singular. Give every task a non-zero signal."
+            "leave X'X singular. Give every task a non-zero signal.",
+            argument="signals",
         )
     return signals / lengths
 

@@ -268,7 +268,9 @@ def check_replicates(replicates: int | Sequence[int] | Int[Any, " B"], num_bytes
             f"replicates={replicates!r} must be a count of at least 1, or a list of integers.", argument="replicates"
         )
     if (names >= 2**32 + (names.ndim == 0)).any() or names.min() < 0:
-        raise InvalidValueError("replicates must be in [0, 2**32): an integer outside would alias another replicate.")
+        raise InvalidValueError(
+            "replicates must be in [0, 2**32): an integer outside would alias another replicate.", argument="replicates"
+        )
     if names.ndim == 1:
         return names.astype(np.uint32)
     most = machine_memory() // (num_bytes + BYTES_OF_NAME)

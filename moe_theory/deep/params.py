@@ -180,7 +180,8 @@ def check_params(dims: Dims, params: Params, num_classes: int | None = None) -> 
     if values.get("multi_class") and share < 1:
         raise InvalidValueError(
             f"multi_class needs positive_share=1, not {share}: images of other classes have no label. Raise "
-            "positive_share to 1."
+            "positive_share to 1.",
+            argument="multi_class",
         )
     if values.get("baseline_weight") and not dims.compares:
         raise InvalidValueError(
@@ -188,7 +189,9 @@ def check_params(dims: Dims, params: Params, num_classes: int | None = None) -> 
             argument="baseline_weight",
         )
     if values.get("multi_class") and dims.num_classes == 1:
-        raise InvalidValueError("multi_class needs num_classes above 1. Raise Dims.num_classes.")
+        raise InvalidValueError(
+            "multi_class needs num_classes above 1. Raise Dims.num_classes.", argument="multi_class"
+        )
 
 
 _AMONG = {"positive_share": 1.0, "multi_class": True}

@@ -178,7 +178,8 @@ def _positions_of(num_servers: int, positions: Float[Numbers, "M 2"] | None) -> 
         return delays.even_map(num_servers)
     if np.shape(positions) != (num_servers, 2):
         raise InvalidValueError(
-            f"positions of shape {np.shape(positions)} must be ({num_servers}, 2). Change positions."
+            f"positions of shape {np.shape(positions)} must be ({num_servers}, 2). Change positions.",
+            argument="positions",
         )
     return positions
 
@@ -403,7 +404,9 @@ def _check_round(
     (max_experts, num_features), num_tasks = state.experts.shape, state.pool.truths.shape[0]
     features = np.shape(arrival.features)
     if len(features) != 2 or features[0] != num_features:
-        raise InvalidValueError(f"features of shape {features} must be ({num_features}, s): a sample is a column.")
+        raise InvalidValueError(
+            f"features of shape {features} must be ({num_features}, s): a sample is a column.", argument="features"
+        )
     if dims is None:
         _require_no_dims(state)
     elif not _fits(state, dims):
@@ -411,7 +414,8 @@ def _check_round(
     elif features[1] != dims.num_samples:
         raise InvalidValueError(
             f"features of shape {features} must be ({num_features}, {dims.num_samples}), as num_samples="
-            f"{dims.num_samples}. Change the arrival's features or Dims.num_samples."
+            f"{dims.num_samples}. Change the arrival's features or Dims.num_samples.",
+            argument="features",
         )
     fitting = dims or Dims(max_experts, num_tasks, num_features, features[1])
     check_params(fitting, params)
@@ -420,7 +424,9 @@ def _check_round(
     for name, shape in shapes.items():
         if np.shape(getattr(arrival, name)) != shape:
             actual = np.shape(getattr(arrival, name))
-            raise InvalidValueError(f"{name} of shape {actual} must be {shape}. Change the arrival's {name}.")
+            raise InvalidValueError(
+                f"{name} of shape {actual} must be {shape}. Change the arrival's {name}.", argument=name
+            )
     has_own_parts = fit is not minimum_norm or locality is not None or arrival.targets is not None
     if state.refit is not None and has_own_parts:
         raise InvalidValueError(
@@ -466,7 +472,9 @@ def _check_totals(transfer_delay: Any, execution_delay: Any, params: Params, lon
 def _check_delays(name: str, values: Any, shape: tuple[int, ...], longest: int | None) -> None:
     """Raise unless delays, where known, are whole numbers of rounds of at least 0 and at most `longest`, in `shape`."""
     if np.shape(values) != shape:
-        raise InvalidValueError(f"{name} of shape {np.shape(values)} must be {shape}, one a server. Change {name}.")
+        raise InvalidValueError(
+            f"{name} of shape {np.shape(values)} must be {shape}, one a server. Change {name}.", argument=name
+        )
     if not is_known(values):
         return
     values = np.asarray(values)
@@ -475,7 +483,8 @@ def _check_delays(name: str, values: Any, shape: tuple[int, ...], longest: int |
         server = int(np.argmax(values))
         raise InvalidValueError(
             f"{name}[{server}]={values[server]} is above max_delay={longest}, which the arrays are padded to. Lower "
-            f"{name} or raise Dims.max_delay."
+            f"{name} or raise Dims.max_delay.",
+            argument=name,
         )
 
 

@@ -170,7 +170,7 @@ def check_params(dims: Dims, params: Params) -> None:
         raise InvalidValueError(
             "min_transfer_delay=0 and min_execution_delay=0 allow a delay of 0 rounds: a task takes at least 1 (1). "
             "Raise min_execution_delay to 1.",
-            argument="min_transfer_delay",
+            argument="min_execution_delay",
         )
     if dims.max_delay is not None and longest > dims.max_delay:
         raise InvalidValueError(
@@ -184,12 +184,16 @@ def check_params(dims: Dims, params: Params) -> None:
 def require_whole_rounds(name: str, rounds: np.ndarray) -> None:
     """Raise InvalidValueError unless delays are whole numbers of rounds, at most `LONGEST_DELAY`."""
     if rounds.dtype.kind not in "iuf":
-        raise InvalidValueError(f"{name} must hold whole numbers of rounds, not {rounds.dtype}. Change {name}.")
+        raise InvalidValueError(
+            f"{name} must hold whole numbers of rounds, not {rounds.dtype}. Change {name}.", argument=name
+        )
     wrong = ~(np.isfinite(rounds) & (rounds >= 0) & (rounds <= LONGEST_DELAY) & (rounds == np.floor(rounds)))
     if np.any(wrong):
         place = ", ".join(map(str, np.argwhere(wrong)[0]))
         raise InvalidValueError(
-            f"{name}[{place}]={rounds[wrong][0]} must be a whole number of rounds in 0..{LONGEST_DELAY}. Change {name}."
+            f"{name}[{place}]={rounds[wrong][0]} must be a whole number of rounds in 0..{LONGEST_DELAY}. "
+            f"Change {name}.",
+            argument=name,
         )
 
 

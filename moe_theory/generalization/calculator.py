@@ -374,10 +374,13 @@ def _check_classes(setting: Setting) -> None:
     names += ["router"] if setting.router != LINEAR else []
     if setting.num_weights is not None and names:
         raise InvalidValueError(
-            f"num_weights is for a classifier of which nothing else is known, not even {names[0]}. Drop one of both."
+            f"num_weights is for a classifier of which nothing else is known, not even {names[0]}. Drop one of both.",
+            argument="num_weights",
         )
     if setting.rademacher is not None and setting.expert_widths:
-        raise InvalidValueError("rademacher stands in for what follows from expert_widths. Drop one of both.")
+        raise InvalidValueError(
+            "rademacher stands in for what follows from expert_widths. Drop one of both.", argument="rademacher"
+        )
     with np.errstate(over="ignore"):
         capacity = rademacher(setting, 1)
     if not math.isfinite(capacity):

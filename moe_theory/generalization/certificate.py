@@ -116,7 +116,8 @@ def code_length(arrays: _Arrays) -> int:
         if array.dtype.name not in _KINDS or np.isnan(array.astype(np.float64)).any():
             raise InvalidValueError(
                 f"{name} has numbers of type {array.dtype.name}, or NaN among them, but weights of {', '.join(_KINDS)} "
-                "are coded. Convert it."
+                "are coded. Convert it.",
+                argument=name,
             )
         length += sum(_elias_length(size + 1) for size in (array.ndim, *array.shape))
         as_stored = 8 * array.nbytes

@@ -113,7 +113,10 @@ def natarajan(
         )
     if router == "network":
         if num_parameters is None:
-            raise InvalidValueError("num_parameters must be given for router='network': Lemma 2 is in p. Give it.")
+            raise InvalidValueError(
+                "num_parameters must be given for router='network': Lemma 2 is in p. Give it.",
+                argument="num_parameters",
+            )
         require(Count, num_parameters=num_parameters)
         return float(lemma_2(num_parameters, num_experts))
     return float(num_features if num_active == num_experts else (num_experts - 1) * num_features)

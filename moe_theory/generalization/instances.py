@@ -354,12 +354,13 @@ def labelings(dims: Dims) -> System:
 
     Raises: InvalidValueError for more points than `MOST_POINTS` or experts than `MOST_LABELS`.
     """
-    if dims.max_samples > MOST_POINTS or dims.max_experts > MOST_LABELS:
-        raise InvalidValueError(
-            f"max_samples={dims.max_samples} must be at most {MOST_POINTS}, and max_experts={dims.max_experts} at most "
-            f"{MOST_LABELS}: all functions from points to labels are enumerated. Lower both.",
-            argument="max_samples",
-        )
+    for name, most in (("max_samples", MOST_POINTS), ("max_experts", MOST_LABELS)):
+        size = getattr(dims, name)
+        if size > most:
+            raise InvalidValueError(
+                f"{name}={size} must be at most {most}: all functions from points to labels are enumerated. Lower it.",
+                argument=name,
+            )
     input_shape = (dims.max_samples, dims.num_features)
     router_shape = (NUM_ROUTERS, dims.max_experts, dims.num_features)
     every = np.array(list(itertools.product(range(dims.max_experts), repeat=dims.max_samples)), np.int32)  # (L^n, n)

@@ -84,7 +84,9 @@ class Timer:
     def __init__(self, methods: Sequence[str], deployment: Deployment, inputs: Any, tags: Any) -> None:
         self.names = list(methods)
         if MERGED not in self.names:
-            raise InvalidValueError(f"methods must have {MERGED!r} among them, which all ratios are to. Add it.")
+            raise InvalidValueError(
+                f"methods must have {MERGED!r} among them, which all ratios are to. Add it.", argument="methods"
+            )
         self.batch_size = len(inputs)
         self.merges: dict[int, Program] = {}  # by the numbers of the methods that merge slot by slot
         self.serves: list[Program] = []

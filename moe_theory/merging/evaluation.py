@@ -88,7 +88,10 @@ def evaluate(
     Raises: UnknownNameError for unknown names; InvalidValueError for what cannot be run.
     """
     if not chosen_policies:
-        raise InvalidValueError("chosen_policies must name a policy, whose mixes all methods serve. Add uniform.")
+        raise InvalidValueError(
+            "chosen_policies must name a policy, whose mixes all methods serve. Add uniform.",
+            argument="chosen_policies",
+        )
     import xarray as xr  # takes half a second to import
 
     num_experts = merge.num_experts_of(deployment.model)

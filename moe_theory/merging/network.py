@@ -229,7 +229,8 @@ def check_rewards(feedback: Feedback) -> None:
     counts = np.asarray(feedback.counts)
     if rewards.shape != counts.shape or rewards.ndim != 1:
         raise InvalidValueError(
-            f"rewards of shape {rewards.shape} and counts of shape {counts.shape} must both be of one number a task."
+            f"rewards of shape {rewards.shape} and counts of shape {counts.shape} must both be of one number a task.",
+            argument="rewards",
         )
     if counts.dtype.kind not in "iu" or np.any(counts < 0):
         raise InvalidValueError(
@@ -238,7 +239,8 @@ def check_rewards(feedback: Feedback) -> None:
     for task in np.flatnonzero((counts > 0) & ~np.isfinite(rewards)):
         raise InvalidValueError(
             f"rewards[{task}]={rewards[task]} of {counts[task]} requests must be a finite number: it would ruin the "
-            f"network. Change the reward, or set counts[{task}] to 0 to leave the task out of this slot."
+            f"network. Change the reward, or set counts[{task}] to 0 to leave the task out of this slot.",
+            argument="rewards",
         )
 
 

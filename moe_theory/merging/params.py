@@ -86,7 +86,8 @@ class Dims:
         constraints.check_sizes(self)
         if self.width % 2:
             raise InvalidValueError(
-                f"width must be even, got {self.width}: a network begins with two equal halves that cancel."
+                f"width must be even, got {self.width}: a network begins with two equal halves that cancel.",
+                argument="width",
             )
 
     @property
@@ -133,7 +134,8 @@ def check_params(dims: Dims, params: Params) -> None:
     if values.get("warm_start") and values.get("num_experts", dims.num_tasks) != dims.num_tasks:
         raise InvalidValueError(
             f"warm_start needs as many experts as tasks, not num_experts={values['num_experts']} and "
-            f"num_tasks={dims.num_tasks}: weights equal to the task mix give expert v the share of task v."
+            f"num_tasks={dims.num_tasks}: weights equal to the task mix give expert v the share of task v.",
+            argument="warm_start",
         )
 
 

@@ -151,20 +151,24 @@ def check_weights(weights: Any, max_active: int | None = None) -> None:
     values = np.asarray(weights)
     if values.ndim != 1 or values.dtype.kind not in "biuf":
         raise InvalidValueError(
-            f"weights of shape {values.shape} and type {values.dtype} must be one real number for each expert, (K,)."
+            f"weights of shape {values.shape} and type {values.dtype} must be one real number for each expert, (K,).",
+            argument="weights",
         )
     if not np.all(values >= 0):  # NaN included
         worst = int(np.argmin(np.where(np.isnan(values), -np.inf, values)))
         raise InvalidValueError(
-            f"weights[{worst}]={values[worst]} must not be negative: weights are on the simplex (1c). Raise it."
+            f"weights[{worst}]={values[worst]} must not be negative: weights are on the simplex (1c). Raise it.",
+            argument="weights",
         )
     if abs(values.sum() - 1) > ROUNDING:
         raise InvalidValueError(
-            f"weights sum to {values.sum()}, but must sum to 1 (1a): a merge is an average. Divide them by their sum."
+            f"weights sum to {values.sum()}, but must sum to 1 (1a): a merge is an average. Divide them by their sum.",
+            argument="weights",
         )
     used = int(np.sum(values > 0))
     if max_active is not None and used > max_active:
         raise InvalidValueError(
             f"weights use {used} experts, but must use at most max_active={max_active} (1b). Keep the largest of them, "
-            "by `tree.truncated`."
+            "by `tree.truncated`.",
+            argument="weights",
         )

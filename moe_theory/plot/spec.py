@@ -57,7 +57,8 @@ class Setup:
             if name in decided:
                 alternative = "experts" if name == "num_experts" and self.experts else "another parameter"
                 raise InvalidValueError(
-                    f"{name} cannot be set: the figure {self.name} decides it in all that it draws. Set {alternative}."
+                    f"{name} cannot be set: the figure {self.name} decides it in all that it draws. Set {alternative}.",
+                    argument=name,
                 )
 
 
@@ -210,7 +211,9 @@ def resized(dims: Sizes, sizes: Mapping[str, Any] | None, max_experts: int) -> S
     names = [field.name for field in dataclasses.fields(dims) if field.name != "max_experts"]  # pyright: ignore[reportArgumentType]
     for name, value in (sizes or {}).items():
         if name == "max_experts":
-            raise InvalidValueError("max_experts follows from the numbers of experts that are drawn. Set experts.")
+            raise InvalidValueError(
+                "max_experts follows from the numbers of experts that are drawn. Set experts.", argument="max_experts"
+            )
         if name not in names:
             raise InvalidValueError(str(unknown_name("size", name, names, type(dims))))
         if not str(value).isdecimal():

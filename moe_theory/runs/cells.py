@@ -156,7 +156,9 @@ class CellBatch:
             )
         self._cells = {cell.name: cell for cell in cells}
         if len(self._cells) < len(cells):
-            raise InvalidValueError(f"cells must have different names, not {[cell.name for cell in cells]}.")
+            raise InvalidValueError(
+                f"cells must have different names, not {[cell.name for cell in cells]}.", argument="cells"
+            )
         self._num_replicates = num_replicates
         self._first = first
         self._seed = seed

@@ -117,7 +117,7 @@ def _arrays(records: PyTree) -> dict[str, Shaped[np.ndarray, "R ... B"]]:
             name += "_"
         arrays[name] = np.asarray(leaf)
     if not arrays:
-        raise InvalidValueError("observe keeps nothing: return an array, or several by name.")
+        raise InvalidValueError("observe keeps nothing: return an array, or several by name.", argument="observe")
     return arrays
 
 

@@ -167,7 +167,10 @@ def vocabulary_of(system: str, precision: str) -> Vocabulary:
 def _column(is_whole: bool, values: Any) -> Any:
     """Return the list for a column, also for {"linspace": [a, b], "num": n}."""
     if not isinstance(values, Mapping):
-        return plain(values)
+        values = plain(values)
+        if isinstance(values, list) and len(values) > MOST_VALUES:  # before each value is checked
+            raise PydanticCustomError("too_long", f"List should have at most {MOST_VALUES:,} items")
+        return values
     numbers = Spacing.model_validate(values).values()
     if is_whole and all(map(math.isfinite, numbers)):
         return list(dict.fromkeys(map(round, numbers)))

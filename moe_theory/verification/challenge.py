@@ -205,7 +205,9 @@ class RegionSearch:
         answers = [(reading, self._judged([()], FEW, self.seed, self.error, reading)[()]) for reading in readings]
         judged = [(reading, _worst(answer)) for reading, answer in answers if not isinstance(answer, str)]
         if not judged:
-            raise InvalidValueError(f"{name} cannot be judged at its recorded point: {answers[0][1]}")
+            raise InvalidValueError(
+                f"{name} cannot be judged at its recorded point: {answers[0][1]}", argument="statement"
+            )
         self.num_shapes = int(engine.num_programs() > num_programs)
         self.reading, self._first_violation = judged[0]
         self.looked[()] = Looked({}, self._first_violation, FEW)

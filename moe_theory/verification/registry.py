@@ -77,7 +77,7 @@ def select_claims(patterns: Sequence[str] = ("*",)) -> list[Claim]:
                 f"with ids that begin with '{pattern}.'."
             )
         for statement in () if matches else catalog.matching(pattern, declared()):
-            reason = statement.untestable or "no claim tests it."
+            reason = " ".join((statement.untestable or "no claim tests it.").split())
             raise InvalidValueError(
                 f"{statement.name} is not testable: {reason} Read `moe-theory why {statement.name}`, or name another "
                 "statement."

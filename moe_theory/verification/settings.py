@@ -182,5 +182,6 @@ def require_free(name: str, reading: ReadingLike, experiment: Experiment, free: 
         cells = ", ".join(f"{cell!r} sets {shown(value)}" for cell, value in values.items())
         raise InvalidValueError(
             f"{name} cannot be set: the experiment {experiment.name} decides it in every cell ({cells}), which goes "
-            "before any other choice. Set another parameter, or declare it free in the statement."
+            "before any other choice. Set another parameter, or declare it free in the statement.",
+            argument=name,
         )

@@ -56,13 +56,15 @@ def from_arrays(
     if lowest < 0 or highest >= num_classes:
         raise InvalidValueError(
             f"labels must be in 0..{num_classes - 1}, one for each class, and one is "
-            f"{lowest if lowest < 0 else highest}. Change the labels."
+            f"{lowest if lowest < 0 else highest}. Change the labels.",
+            argument="labels",
         )
     num_present = len(np.unique(splits[0][1]))
     if class_names is None and num_classes > 2 * max(num_present, 2):
         raise InvalidValueError(
             f"labels go up to {highest}, but only {num_present} of these {num_classes} classes have training data. "
-            "Renumber them from 0, as np.unique(labels, return_inverse=True)[1] does, or remove the data of the last."
+            "Renumber them from 0, as np.unique(labels, return_inverse=True)[1] does, or remove the data of the last.",
+            argument="labels",
         )
     if pixels[0].shape[1:] != pixels[1].shape[1:] or pixels[0].dtype != pixels[1].dtype:
         shapes = [f"{values.shape[1:]} of {values.dtype}" for values in pixels]
@@ -115,14 +117,20 @@ def _pixels(values: np.ndarray, labels: np.ndarray) -> Num[np.ndarray, "n h w c"
             "(n, h, w, c), or features (n, p), with n labels. Reshape them."
         )
     if labels.dtype.kind not in "iu":
-        raise InvalidValueError(f"labels of type {labels.dtype} must be whole numbers. Convert them.")
+        raise InvalidValueError(
+            f"labels of type {labels.dtype} must be whole numbers. Convert them.", argument="labels"
+        )
     if values.dtype.kind not in _NUMBERS:
         raise InvalidValueError(f"data of type {values.dtype} must be real numbers. Convert them.")
     if values.dtype != np.uint8:
         if not np.isfinite(values).all():
-            raise InvalidValueError("features must be finite: there are NaN or infinite ones. Remove them.")
+            raise InvalidValueError(
+                "features must be finite: there are NaN or infinite ones. Remove them.", argument="features"
+            )
         if values.dtype.kind == "f" and max(float(values.max()), -float(values.min())) > _LARGEST_NUMBER:
-            raise InvalidValueError(f"features must be at most {_LARGEST_NUMBER:g} in size. Scale them.")
+            raise InvalidValueError(
+                f"features must be at most {_LARGEST_NUMBER:g} in size. Scale them.", argument="features"
+            )
         values = values.astype(np.float32)
     if values.ndim == 4 and values.shape[1] in _CHANNELS and min(values.shape[2:]) > 4:
         raise InvalidValueError(
