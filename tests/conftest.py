@@ -1,5 +1,6 @@
 """Fixtures and settings of all tests."""
 
+import contextlib
 import ctypes
 import functools
 import gc
@@ -187,13 +188,33 @@ def compiled_for_users(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+def forgotten() -> Iterator[None]:
     """Undo a test's registrations."""
     from moe_theory.verification import claim, registry, statement
 
     registry.all_claims()  # imports the papers' claims, which would otherwise be gone with the test's
-    monkeypatch.setattr(claim, "_REGISTERED", dict(claim._REGISTERED))
-    monkeypatch.setattr(statement, "_DECLARED", dict(statement._DECLARED))
+    tables: list[dict[str, Any]] = [claim._REGISTERED, statement._DECLARED]
+    before = [dict(table) for table in tables]
+    yield
+    for table, entries in zip(tables, before, strict=True):
+        table.clear()
+        table.update(entries)
+
+
+@pytest.fixture
+def within_folder(tmp_path: Path) -> Iterator[None]:
+    """Run a test in an empty folder."""
+    with contextlib.chdir(tmp_path):
+        yield
+
+
+@pytest.fixture
+def on_path(tmp_path: Path) -> Iterator[None]:
+    """Let a test import modules from its folder."""
+    sys.path.insert(0, str(tmp_path))
+    importlib.invalidate_caches()
+    yield
+    sys.path.remove(str(tmp_path))
 
 
 @pytest.fixture

@@ -6,8 +6,6 @@ import json
 
 import pytest
 
-from moe_theory.verification import claim, registry, statement
-
 CLAIMS = """
 import moe_theory as mt
 from moe_theory import continual
@@ -31,9 +29,7 @@ COMMAND = ["challenge", "continual.error", "--reading", "weak-signal", "--second
 
 
 @pytest.fixture
-def module(tmp_path, monkeypatch):
-    monkeypatch.setattr(claim, "_REGISTERED", registry.all_claims())  # papers are imported before, to stay
-    monkeypatch.setattr(statement, "_DECLARED", dict(statement._DECLARED))
+def module(tmp_path, forgotten):
     (tmp_path / "mine.py").write_text(CLAIMS)
     return str(tmp_path / "mine.py")
 

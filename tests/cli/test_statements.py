@@ -201,9 +201,8 @@ def share(run):
 """
 
 
-def test_a_folder_of_one_s_own_holds_a_disproof_that_is_run(ran, refused, tmp_path, monkeypatch, forgotten):
+def test_a_folder_of_one_s_own_holds_a_disproof_that_is_run(ran, refused, tmp_path, within_folder, forgotten):
     """Would catch "proved" for whatever file a statement names, and a program that is lost with its run."""
-    monkeypatch.chdir(tmp_path)
     proof = tmp_path / "mine" / "proofs" / "fair.py"
     proof.parent.mkdir(parents=True)
     fair = OWN_CLAIM.replace('fair."', 'fair.", disproof="fair.py", module=__name__')
@@ -213,7 +212,7 @@ def test_a_folder_of_one_s_own_holds_a_disproof_that_is_run(ran, refused, tmp_pa
     words = ["verify", "--module", "mine/__init__.py", "--reading", "unit-signal", "--replicates", "512"]
     assert "FALSE   continual.fair" in ran(*words).out
     assert "has no proof" not in ran("why", "fair", "--from", "runs/verify").out
-    monkeypatch.delitem(sys.modules, "moe_theory_claims___init__")
+    del sys.modules["moe_theory_claims___init__"]
     for table in (claim._REGISTERED, statement._DECLARED):
         table.popitem()
     proof.write_text(program.format(2) + 'print("violated: 2")\nsys.exit(not is_violated)\n')

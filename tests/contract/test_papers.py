@@ -117,10 +117,9 @@ def test_paper_refused(changes):
     ],
     ids=["a slip", "another place"],
 )
-def test_loaded_refuses(source, message, monkeypatch, tmp_path):
+def test_loaded_refuses(source, message, on_path, tmp_path):
     (tmp_path / "slipped.py").write_text(source)
     sys.modules.pop("slipped", None)
-    monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(DeclarationError, match=message):
         papers.loaded("slipped", metadata.EntryPoint("slipped", "slipped:PAPER", papers.GROUP))
 

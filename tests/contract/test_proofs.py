@@ -91,12 +91,11 @@ def test_a_proof_and_the_claims_of_its_statement_say_the_same():
 
 
 @pytest.fixture
-def written(tmp_path, monkeypatch):
+def written(tmp_path, on_path):
     """Writes a proof of a user's own package, and gives its path."""
     folder = tmp_path / f"proved_{tmp_path.name}"
     (folder / "proofs").mkdir(parents=True)
     (folder / "__init__.py").touch()
-    monkeypatch.syspath_prepend(tmp_path)
 
     def write(source):
         (folder / "proofs" / "x.py").write_text(source)

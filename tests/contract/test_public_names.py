@@ -322,9 +322,8 @@ LONG = {"moe_theory"} | {
 @pytest.mark.parametrize(
     "group", [pytest.param(name, marks=[pytest.mark.thorough] * (name in LONG)) for name in GROUPS]
 )
-def test_examples_run_and_show_every_public_name(group, tmp_path, monkeypatch, forgotten):
+def test_examples_run_and_show_every_public_name(group, within_folder, forgotten):
     """Each function is called, and of each class there is an instance, in an example of its module's names."""
-    monkeypatch.chdir(tmp_path)
     shown: set[int] = set()
     runner = doctest.DocTestRunner(verbose=False, optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
     failures: list[str] = []

@@ -59,8 +59,7 @@ WITH_CODE = [name for name, text in TEXTS.items() if blocks(text)]
 @pytest.mark.parametrize(
     "page", [pytest.param(name, marks=[pytest.mark.thorough] * (name != "README")) for name in WITH_CODE]
 )
-def test_every_block_runs_as_printed(page, capsys, tmp_path, monkeypatch, networks):
-    monkeypatch.chdir(tmp_path)
+def test_every_block_runs_as_printed(page, capsys, within_folder, networks):
     for code in blocks(TEXTS[page]):
         if OWN_CLAIMS not in code:
             run(code, page)

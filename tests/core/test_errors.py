@@ -61,14 +61,13 @@ def test_nothing_is_suggested_where_nothing_is_near(name):
     assert many.endswith(", continual.lemma-21 and 18 more.")
 
 
-def test_a_file_that_its_folder_does_not_import_is_named(tmp_path, monkeypatch):
+def test_a_file_that_its_folder_does_not_import_is_named(tmp_path, on_path):
     """Would catch a figure or a statement whose file was written, and that nobody is told how to make known."""
     for folder in ("figures", "statements"):
         (tmp_path / "written" / folder).mkdir(parents=True)
         for file in ("__init__", "own_idea", "imported"):
             (tmp_path / "written" / folder / f"{file}.py").write_text("")
         sys.modules.pop(f"written.{folder}.imported", None)
-    monkeypatch.syspath_prepend(tmp_path)
     importlib.import_module("written.figures.imported")
     importlib.import_module("written.statements")
     for kind, place, id, folder in (

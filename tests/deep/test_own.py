@@ -132,11 +132,10 @@ def test_what_is_registered_is_known_by_name(registered, tmp_path):
         refusal(InvalidValueError, deep.register, refused)
 
 
-def test_a_network_of_a_module_is_imported(registered, tmp_path, monkeypatch):
+def test_a_network_of_a_module_is_imported(registered, tmp_path, on_path):
     (tmp_path / "models.py").write_text(
         "from moe_theory.deep import networks\nnet = networks.mlp('imported', (4,))\nother = 3\n"
     )
-    monkeypatch.syspath_prepend(tmp_path)
     assert own.network_named("models:net") == "imported"
     assert networks.NETWORKS["imported"].name == "imported"
     assert own.network_named("mlp") == "mlp"

@@ -417,9 +417,8 @@ def test_command_line(report, tmp_path, capsys):
 
 
 @pytest.mark.thorough
-def test_a_paper_s_recorded_verdicts_are_a_page(tmp_path, monkeypatch, capsys):
+def test_a_paper_s_recorded_verdicts_are_a_page(tmp_path, within_folder, capsys):
     """Guards `report --paper`: every statement of the paper, in its order and with the status that is recorded."""
-    monkeypatch.chdir(tmp_path)
     cli.main(["report", "--paper", "generalization"])
     assert "runs/papers/generalization/report.html" in capsys.readouterr().out
     made = Page((tmp_path / "runs/papers/generalization/report.html").read_text())

@@ -128,9 +128,8 @@ def test_a_proof_that_fails_is_not_recorded(tmp_path, monkeypatch):
     refusal(DeclarationError, record.own, run)
 
 
-def test_a_record_stays_where_it_is_when_a_module_becomes_a_folder(tmp_path, monkeypatch):
+def test_a_record_stays_where_it_is_when_a_module_becomes_a_folder(tmp_path, on_path):
     """Would catch a paper whose record is silently lost by laying its modules out otherwise."""
-    monkeypatch.syspath_prepend(tmp_path)
     for name, file in (
         ("queues_1", "queues_1.py"),
         ("queues_2", "queues_2/__init__.py"),

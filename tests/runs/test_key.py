@@ -209,9 +209,8 @@ COMPUTED = "import importlib\n\n\ndef root(name):\n    return importlib.import_m
 
 
 @pytest.fixture
-def key(tmp_path, monkeypatch):
+def key(tmp_path, monkeypatch, on_path):
     """Return the key of `lab.main.root`, where files of the package `lab` may be edited."""
-    monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.setattr(sys, "dont_write_bytecode", True)  # files of one second look alike
     names = ("__init__", "absolute", "relative", "inside", "named", "unread", "outer/inner")
     files = {f"{name}.py": "VALUE = 1\n" for name in names} | {"outer/__init__.py": "", "main.py": MAIN}

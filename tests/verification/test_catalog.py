@@ -115,12 +115,12 @@ small = '''x is small'''
 
 
 @pytest.fixture
-def module(tmp_path, monkeypatch):
+def module(tmp_path, monkeypatch, forgotten):
     """A module in a folder, by its name, with texts beside it."""
     made = types.ModuleType("texts_of_a_test")
     made.__file__ = str(tmp_path / "lemma_1.py")
     monkeypatch.setitem(sys.modules, made.__name__, made)
-    monkeypatch.setattr(declarations, "_DECLARED", {})
+    declarations._DECLARED.clear()
     (tmp_path / "lemma_1.toml").write_text(STATEMENT)
     (tmp_path / "paper.toml").write_text(PAPER)
     return made.__name__

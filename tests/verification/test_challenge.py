@@ -25,9 +25,8 @@ from moe_theory.report.challenge import headline
 from moe_theory.report.verdicts import searches_document
 from moe_theory.runs import Run, quiet
 from moe_theory.runs.store import Store
-from moe_theory.verification import Experiment, challenges, recorded, registry, session
+from moe_theory.verification import Experiment, challenges, recorded, session
 from moe_theory.verification import claim as claims
-from moe_theory.verification import statement as statements
 from moe_theory.verification.challenge import FINALISTS, Challenge, challenge
 from moe_theory.verification.challenged import Looked
 from moe_theory.verification.claim import Measured
@@ -64,10 +63,8 @@ def experiment(truth: Truth, setting: Mapping[str, Any] = MappingProxyType({})) 
 
 
 @pytest.fixture
-def declare(monkeypatch) -> Callable[..., Declared]:
+def declare(forgotten) -> Callable[..., Declared]:
     """Declares a planted statement, which is gone after the test."""
-    monkeypatch.setattr(claims, "_REGISTERED", registry.all_claims())  # papers are imported before, to stay
-    monkeypatch.setattr(statements, "_DECLARED", dict(statements._DECLARED))
 
     def declare(truth: Truth, free=FREE, **about) -> Declared:
         declared = mt.statement("region", paper="planted", where="here", claim="Small.", free=free, **about)

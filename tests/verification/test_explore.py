@@ -27,8 +27,8 @@ SQUARE = ["scale=0..4", "tilt=-2..2"]
 
 
 @pytest.fixture(autouse=True)
-def planted(monkeypatch):
-    monkeypatch.setitem(claim_module._REGISTERED, ID, CLAIM)
+def planted(forgotten):
+    claim_module._REGISTERED[ID] = CLAIM
 
 
 @pytest.mark.parametrize(

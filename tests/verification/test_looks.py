@@ -152,9 +152,19 @@ def test_a_failing_claim_stops_nothing_else(ran):
     assert "ZeroDivisionError" in verdicts[0].reason
 
 
-def test_what_a_budget_leaves_undecided_says_so(ran, monkeypatch):
-    clock = itertools.count()
-    monkeypatch.setattr(session.time, "monotonic", lambda: float(next(clock)))
+@pytest.fixture
+def set_clock(monkeypatch):
+    """Let each look at the session's clock add these seconds."""
+
+    def set_step(seconds: int) -> None:
+        clock = itertools.count(0, seconds)
+        monkeypatch.setattr(session.time, "monotonic", lambda: float(next(clock)))
+
+    return set_step
+
+
+def test_what_a_budget_leaves_undecided_says_so(ran, set_clock):
+    set_clock(1)
     report = session.carry_out(request_for(FAR, OPEN, budget=6.0))
     far, still_open = report.verdicts
     assert far.status is Status.SUPPORTED
@@ -163,9 +173,8 @@ def test_what_a_budget_leaves_undecided_says_so(ran, monkeypatch):
     assert ran  # it did begin
 
 
-def test_without_time_nothing_is_looked_at(ran, monkeypatch):
-    clock = itertools.count(0, 100)
-    monkeypatch.setattr(session.time, "monotonic", lambda: float(next(clock)))
+def test_without_time_nothing_is_looked_at(ran, set_clock):
+    set_clock(100)
     (verdict,) = session.carry_out(request_for(FAR, budget=6.0)).verdicts
     assert (verdict.status, verdict.stopped, verdict.replicates) == (Status.INCONCLUSIVE, Stop.BUDGET, 0)
     assert "budget" in verdict.reason
@@ -245,9 +254,8 @@ def test_a_report_is_read_as_it_was_written(ran):
     assert report.readings["continual.unit-signal"]
 
 
-def test_the_command_of_an_identity_cut_short_asks_for_all_its_replicates(ran, monkeypatch):
-    clock = itertools.count(0, 2)
-    monkeypatch.setattr(session.time, "monotonic", lambda: float(next(clock)))
+def test_the_command_of_an_identity_cut_short_asks_for_all_its_replicates(ran, set_clock):
+    set_clock(2)
     holds = dataclasses.replace(
         TRUE, id="test.holds", criterion=Identity(margin=0.1), observe=lambda runs: 0 * NOISE[runs["M=1"].replicates]
     )

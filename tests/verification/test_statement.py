@@ -38,9 +38,9 @@ TWO, FOUR = MADE["two"].records, MADE["four"].records
 
 
 @pytest.fixture(autouse=True)
-def nothing_is_declared(monkeypatch):
-    monkeypatch.setattr("moe_theory.verification.claim._REGISTERED", {})
-    monkeypatch.setattr(statement, "_DECLARED", {})
+def nothing_is_declared(forgotten):
+    claim._REGISTERED.clear()
+    statement._DECLARED.clear()
 
 
 def made(**changes) -> statement.Declared:
