@@ -123,7 +123,7 @@ def test_parameters_outside_their_range_are_refused():
         lambda params: edge.learn(state, arrival(), params, dims=DIMS),
     ):
         assert not find_unrefused(REFUSED, lambda name, value, run=run: run(PARAMS._replace(**{name: value})))
-        refuse("min_transfer_delay", run, PARAMS._replace(min_execution_delay=0))  # and it is 0 too: no rounds
+        refuse("min_execution_delay", run, PARAMS._replace(min_execution_delay=0))  # and it is 0 too: no rounds
 
 
 def test_the_bounds_of_delays_must_fit_the_padding():

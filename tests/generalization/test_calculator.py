@@ -215,17 +215,13 @@ REFUSED = {  # values of an argument, and what belongs to each
     "expert_widths": ({"expert_widths": (2**70,)}, {"expert_widths": (0,)}),
     "delta": ({"delta": 0.0}, {"delta": 1.0}, {"delta": math.nan}),
     "expert_norm": ({"expert_norm": -1.0},),
-    "rademacher": ({"rademacher": math.inf},),
-    "num_weights": ({"num_weights": 0},),
+    "rademacher": ({"rademacher": math.inf}, {"rademacher": 0.1, "expert_widths": (3,)}),
+    "num_weights": ({"num_weights": 0}, {"num_weights": 10, "expert_widths": (3,)}),
     "bits": ({"bits": 0},),
     "num_bits": ({"num_bits": 0},),
     "code_bits": ({"code_bits": 7},),  # without a training error
     "training_error": ({"training_error": 1.5},),
-    "": (
-        {"expert_norm": 1e200, "feature_norm": 1e200},
-        {"rademacher": 0.1, "expert_widths": (3,)},
-        {"num_weights": 10, "expert_widths": (3,)},
-    ),
+    "": ({"expert_norm": 1e200, "feature_norm": 1e200},),
 }
 
 

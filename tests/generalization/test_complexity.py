@@ -301,7 +301,7 @@ def test_a_reading_that_the_class_does_not_have_is_one_clear_line():
     for argument, sizes in (
         ("reading", ("free", 3, 2, 5)),
         ("reading", ("free", 3, 3, 5, "router-dimension")),
-        ("", ("network", 3, 2, 5)),  # without a number of parameters
+        ("num_parameters", ("network", 3, 2, 5)),  # without a number of parameters
         ("num_parameters", ("network", 3, 2, 5, "mask-dimension", 0)),
         ("num_active", ("linear", 2, 3, 5)),
         ("num_active", ("linear", 2, 0, 5)),

@@ -9,7 +9,7 @@ from refusals import refusal
 
 from moe_theory.core.errors import DeclarationError
 from moe_theory.runs import Run
-from moe_theory.verification import Status, evidence, session, statement
+from moe_theory.verification import Status, claim, evidence, session, statement
 from moe_theory.verification.claim import registered
 from moe_theory.verification.criteria import Prior
 from moe_theory.verification.statement import Hypothesis, alike, bound, identity, ordering, probability, rate
