@@ -46,7 +46,7 @@ _REASONS = {  # headings of the paragraph that gives the reason
     BY_READING: "Why it depends",
 }
 _PROGRAMS = {
-    "witness": "A NumPy script that shows it",
+    "witness": "A counterexample in NumPy",
     "disproof": "The exact counterexample",
     "proof": "The proof",
     "derivation": "The proof of the correction",
@@ -158,7 +158,7 @@ def certainty(judgement: Judged, verdicts: Sequence[Verdict], folder: Path | Non
     sentences = [*_known_by(judgement, verdicts), challenge.search_sentence(judgement)]
     if failing:
         names = listed([name.partition(".")[2] for name in failing])
-        sentences.append(f"The paper's proof also uses statements that are false or vacuous: {names}.")
+        sentences.append(f"The paper's proof also uses false or vacuous statements: {names}.")
     if judgement.broken:
         sentences.append(f"Its hypotheses fail under {listed(list(judgement.broken))}.")
     if folder is not None:
@@ -173,17 +173,36 @@ def _known_by(judgement: Judged, verdicts: Sequence[Verdict]) -> list[str]:
     sentences = []
     if status == StatementStatus.AMENDED and statement.disproof:
         sentences.append("False as printed by an exact counterexample.")
-    if ways & {PROVED, CAVEATED}:
-        noun = "exact counterexample" if status == StatementStatus.FALSE else "exact proof"
-        caveat = ", under an extra assumption" if CAVEATED in ways else ""
-        sentences.append(f"Known by an {noun}{caveat}.")
+    proof = _deciding_proof(judgement)
+    if proof is not None:
+        noun = "counterexample" if proof is statement.disproof else "proof"
+        sentences.append(f"Known by an exact {noun}. {_first_sentence(proof.caveat)}".strip())
     elif "exact" in ways:
         sentences.append("Known by exact computation.")
     verdict = decisive(judgement, verdicts)
     if verdict and not verdict.is_computed and verdict.status in (Status.SUPPORTED, Status.REFUTED):
-        runs = f"{verdict.replicates:,} runs"
-        sentences.append(f"Simulated in {runs} (error probability {verdict.error:.2g}, ± is one standard error).")
+        sentences.append(
+            f"Simulated in {verdict.replicates:,} runs, wrong with probability at most {verdict.error:.2g}."
+        )
+        if "±" in sentence(verdict):
+            sentences.append("± is one standard error.")
     return sentences
+
+
+def _deciding_proof(judgement: Judged) -> Proof | None:
+    """Return the exact argument that the status follows from, under the first reading where it follows from one."""
+    statement = judgement.statement
+    for finding in judgement.by_reading.values():
+        if finding.known in {PROVED, CAVEATED}:
+            return statement.disproof if finding.status is StatementStatus.FALSE else statement.proof
+    return None
+
+
+def _first_sentence(caveat: str) -> str:
+    """Return the first sentence of a proof's caveat, as a sentence of its own."""
+    if not caveat:
+        return ""
+    return f"Caveat: {_END_OF_SENTENCE.split(caveat)[0].rstrip('.')}."
 
 
 def evidence(judgement: Judged, verdicts: Sequence[Verdict]) -> list[Evidence]:
@@ -193,7 +212,7 @@ def evidence(judgement: Judged, verdicts: Sequence[Verdict]) -> list[Evidence]:
     if verdict:
         heading = "Exact computation" if verdict.is_computed else "Simulation"
         place = f"[{verdict.claim}, reading {verdict.setting}]"
-        paragraphs.append(Evidence(heading, f"{tested(verdict)} {sentence(verdict)} {place}"))
+        paragraphs.append(Evidence(heading, f"Tested: {tested(verdict)} Result: {sentence(verdict)} {place}"))
     removals = [*_in_role(judgement, Role.INTERVENTION, verdicts), *_in_role(judgement, Role.SUSPECT, verdicts)]
     cause = judgement.cause
     if cause is not None and cause in _CAUSES and (removals or cause is not Cause.EXHIBITED):
@@ -217,12 +236,11 @@ def _in_role(judgement: Judged, role: Role, verdicts: Sequence[Verdict]) -> list
     return sentences
 
 
-def brief_argument(proof: Proof) -> str:
-    """Return what an exact argument shows, with the first sentence of its caveat."""
-    if not proof.caveat:
+def brief_argument(judgement: Judged, proof: Proof) -> str:
+    """Return what an exact argument shows, with the first sentence of its caveat unless the certainty gives it."""
+    if proof is _deciding_proof(judgement):
         return proof.title
-    caveat = _END_OF_SENTENCE.split(proof.caveat)[0].rstrip(".")
-    return f"{proof.title} Caveat: {caveat}."
+    return f"{proof.title} {_first_sentence(proof.caveat)}".strip()
 
 
 def commands(statement: Statement, verdict: Verdict | None, *, is_short: bool) -> list[tuple[str, str]]:
@@ -240,5 +258,5 @@ def commands(statement: Statement, verdict: Verdict | None, *, is_short: bool) -
         )
         rows.append((repeat, "Repeat the test"))
     if is_short:
-        rows.append((f"moe-theory why {statement.name} --all", "Full proofs, all tests, notes and free parameters"))
+        rows.append((f"moe-theory why {statement.name} --all", "Full proofs, examples, ablations and notes"))
     return rows
