@@ -45,8 +45,9 @@ def run(
         raise InvalidValueError(
             "debug=True raises what it finds, which a program of yours cannot: call it outside.", argument="debug"
         )
-    faults.warn_of_own_programs()  # chex takes no options of the compiler
-    keys, state = (keys, state) if is_batch else jax.tree.map(lambda leaf: jnp.asarray(leaf)[..., None], (keys, state))
+    faults.warn_of_own_programs()  # chex passes no options to the compiler, so this run may round differently
+    if not is_batch:
+        keys, state = jax.tree.map(lambda leaf: jnp.asarray(leaf)[..., None], (keys, state))
     try:
         end, records = _asserted(system, num_rounds, record_every, observe)(keys, state, params)
     except (AssertionError, ValueError) as failure:
@@ -58,7 +59,9 @@ def run(
     end, records = jax.tree.map(lambda leaf: jnp.moveaxis(leaf, 0, -1), (end, records))
     if not is_batch:
         return jax.tree.map(lambda leaf: leaf[..., 0], (end, records))
-    return end, records if reduce is None else jax.vmap(lambda record: jax.tree.map(reduce, record))(records)
+    if reduce is not None:
+        records = jax.vmap(lambda record: jax.tree.map(reduce, record))(records)
+    return end, records
 
 
 @functools.lru_cache(16)
@@ -73,7 +76,8 @@ def _asserted(
     def run(keys: Any, state: Any, params: Any) -> Any:
         def alone(replicate: Any) -> Any:
             key, start = replicate
-            return vmap.run(_asserting(system), key, start, params, num_rounds, record_every, observe, None, False)
+            arguments = (_asserting(system), key, start, params, num_rounds, record_every, observe)
+            return vmap.run(*arguments, None, False)  # no reduction, and no batch
 
         return jax.lax.map(alone, (keys, jax.tree.map(lambda leaf: jnp.moveaxis(leaf, -1, 0), state)))
 
@@ -123,7 +127,7 @@ def _assert_values(**trees: Any) -> None:
                 room = _ROOM if jnp.issubdtype(leaf.dtype, jnp.inexact) else 0
                 low = constraint.low - room * max(1, abs(constraint.low))
                 high = constraint.high + room * max(1, abs(constraint.high))
-                is_inside = ~((leaf < low) | (leaf > high))  # NaN is the first assertion's
+                is_inside = ~((leaf < low) | (leaf > high))  # true for NaN, which the assertion above reports
                 _assert_all(is_inside, namespace, leaf, path, f"outside [{constraint.low:g}, {constraint.high:g}]")
 
 
@@ -131,7 +135,9 @@ def _assert_all(are_right: Any, namespace: Any, leaf: Any, path: str, words: str
     """Assert all truth values, and name the first number that breaks it."""
     first = jnp.argmin(are_right.ravel())
     places = jnp.unravel_index(first, leaf.shape) if leaf.ndim else ()
-    name = f"{path}[{', '.join('{}' for _ in places)}]" if places else path
+    name = path  # chex fills in each {} when the program runs
+    if places:
+        name = f"{path}[{', '.join(['{}'] * len(places))}]"
     chex.assert_trees_all_equal(
         jnp.all(are_right),
         jnp.array(True),
@@ -142,10 +148,19 @@ def _assert_all(are_right: Any, namespace: Any, leaf: Any, path: str, words: str
 
 def _leaves(tree: Any, path: str = "", beside: tuple[Any, ...] = ()) -> Iterator[tuple[str, Any, tuple[Any, ...]]]:
     """Each array of a tree of named tuples and others, with its path and what is stated beside its field."""
-    fields = vars(tree) if isinstance(tree, SimpleNamespace) else getattr(tree, "_asdict", dict)()
+    fields = _fields_of(tree)
     stated_by_name = stated(type(tree)) if isinstance(tree, tuple) else {}
     for name, part in fields.items():
         yield from _leaves(part, f"{path}.{name}".lstrip("."), stated_by_name.get(name, ()))
-    for inner, leaf in jax.tree_util.tree_leaves_with_path(() if fields else tree):
+    if fields:
+        return
+    for inner, leaf in jax.tree_util.tree_leaves_with_path(tree):
         if hasattr(leaf, "dtype") and not jnp.issubdtype(leaf.dtype, jax.dtypes.extended):
             yield path + jax.tree_util.keystr(inner), jnp.asarray(leaf), beside
+
+
+def _fields_of(tree: Any) -> dict[str, Any]:
+    """Return the fields of a namespace or a named tuple, and none of any other tree."""
+    if isinstance(tree, SimpleNamespace):
+        return vars(tree)
+    return tree._asdict() if hasattr(tree, "_asdict") else {}

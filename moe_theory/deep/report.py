@@ -125,12 +125,14 @@ def tables(summary: Summary) -> list[Markup]:
         _differences(summary),
         [_measures(cell, is_routed=True) for cell in summary.cells],
     )
-    rows_of_tables = []
-    for block in blocks:
-        rows = [[cell.name, *row.values()] for cell, row in zip(summary.cells, block, strict=True)]
-        titles = list(block[0])
-        rows_of_tables.append(table(("cell", *titles), rows, titles))
-    return rows_of_tables
+    return [_table(summary, rows) for rows in blocks]
+
+
+def _table(summary: Summary, rows_by_title: list[dict[str, str]]) -> Markup:
+    """Return a table with a row for each cell, of numbers by title."""
+    titles = list(rows_by_title[0])
+    rows = [[cell.name, *row.values()] for cell, row in zip(summary.cells, rows_by_title, strict=True)]
+    return table(("cell", *titles), rows, numbers=titles)
 
 
 def _measures(cell: CellSummary, is_routed: bool) -> dict[str, str]:
@@ -138,7 +140,7 @@ def _measures(cell: CellSummary, is_routed: bool) -> dict[str, str]:
     return {
         title: _shown(name, cell.measures[name])
         for name, title in TITLES.items()
-        if name in cell.measures and name.endswith("_routed") == is_routed
+        if name in cell.measures and is_routed == name.endswith("_routed")
     }
 
 
@@ -186,13 +188,13 @@ def warnings_of(summary: Summary) -> list[str]:
     if summary.drive > most:
         lines.append(
             f"WARNING: the median of κ, {summary.drive:.3g}, is above {most:g}: experts specialise, but the router "
-            "freezes by itself with its first steps, and termination has little to do. Lower "
-            "gate_scale, of whose square κ is a multiple, to see what it does."
+            "freezes by itself with its first steps, and termination has little to do. Lower gate_scale to see what "
+            "termination does: κ grows as its square."
         )
     if summary.drive < least:
         lines.append(
             f"WARNING: the median of κ, {summary.drive:.3g}, is below {least:g}: experts hardly specialise in "
-            f"{summary.num_rounds} rounds. Raise gate_scale, of whose square κ is a multiple."
+            f"{summary.num_rounds} rounds. Raise gate_scale: κ grows as its square."
         )
     for cell in summary.cells:
         if cell.num_unmoved:
@@ -234,7 +236,7 @@ def document(judgement: Judgement, folder: Path) -> Document:
     summary = judgement.summary
     verdicts = judgement.verdicts.source
     paths = [folder / name for name in FILES]
-    numbers = sealed(summary_json(plan, summary, judgement.verdicts, paths))
+    sealed_json = sealed(summary_json(plan, summary, judgement.verdicts, paths))
     meaning = [text for name, text in MEANING.items() if name in summary.cells[0].measures]
 
     def text(_: int) -> str:
@@ -249,12 +251,12 @@ def document(judgement: Judgement, folder: Path) -> Document:
 
     contents = (
         lambda path: to_netcdf(judgement.to_xarray(), path),
-        lambda path: path.write_text(numbers),
+        lambda path: path.write_text(sealed_json),
         verdicts,
         picture(plan, judgement.runs, summary).write,
     )
     return Document(
-        lambda: json.loads(numbers),
+        lambda: json.loads(sealed_json),
         text,
         verdicts=verdicts if judgement.verdicts else None,
         folder=folder,

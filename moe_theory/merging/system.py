@@ -104,9 +104,8 @@ def system(
         estimate = watch.estimate(state.monitor, mix)
         pick = chooser.choose(choose_key, state.memory, estimate, time, params)
         feedback = served.serve(serve_key, state.world, pick.weights, mix, params)
-        # Weights picked by a network that has diverged are no policy's: nothing is said of what they earn or lose.
-        is_blind = ~jnp.isfinite(pick.prediction + pick.bonus)
-        value = jnp.where(is_blind, jnp.nan, jnp.sum(mix * served.value(state.world, pick.weights)))
+        has_diverged = ~jnp.isfinite(pick.prediction + pick.bonus)  # of the network: its pick counts as NaN
+        value = jnp.where(has_diverged, jnp.nan, jnp.sum(mix * served.value(state.world, pick.weights)))
         lost = _regret(served, state.world, mix, value, params)
         state = State(
             world=state.world,
@@ -118,7 +117,8 @@ def system(
         )
         mean_value = state.reward / time.astype(value.dtype)
         cumulative = lost if served.best is None else state.regret
-        return state, Info(pick._replace(found=None), feedback, mix, estimate, value, lost, mean_value, cumulative)
+        public_pick = pick._replace(found=None)  # what `learn` alone needs
+        return state, Info(public_pick, feedback, mix, estimate, value, lost, mean_value, cumulative)
 
     return System(init, step)
 

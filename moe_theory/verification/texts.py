@@ -107,8 +107,8 @@ def statement_texts(module: str, id: str) -> StatementTexts:
 def given_texts(id: str, texts: Mapping[str, Any]) -> StatementTexts:
     """Return the texts of a statement that are given in Python, including texts that decide its status."""
     decides = {name: text for name, text in texts.items() if name in Deciding.model_fields}
-    editable = {name: text for name, text in texts.items() if name not in decides}
-    return _checked(StatementTexts, {"where": "", **editable, "decides": decides}, f"statement {id}")
+    words = {name: text for name, text in texts.items() if name not in decides}
+    return _checked(StatementTexts, {"where": "", **words, "decides": decides}, f"statement {id}")
 
 
 def paper_texts(module: str) -> PaperTexts:
@@ -116,8 +116,10 @@ def paper_texts(module: str) -> PaperTexts:
     with the file and the key.
     """
     home = _home(module)
-    path = None if home is None else home.with_name("paper.toml")
-    return PaperTexts() if path is None or not path.is_file() else _shared(path)
+    if home is None:
+        return PaperTexts()
+    path = home.with_name("paper.toml")
+    return _shared(path) if path.is_file() else PaperTexts()
 
 
 def sentence_of(module: str, hypothesis: str) -> str:
@@ -157,16 +159,18 @@ def plain_statement(id: str, paper: str, module: str, texts: StatementTexts, hyp
     )
 
 
-def claim_words(texts: ClaimTexts, of: Statement, judged_under: str, role: str) -> dict[str, str]:
+def claim_words(texts: ClaimTexts, statement: Statement, judged_under: str, role: str) -> dict[str, str]:
     """Return the words of a claim in a role for a statement: `where`, `statement` and `formula` of a `Claim`."""
-    place = of.where if of.paper == judged_under else f"{of.paper}, {of.where}"
-    formula = of.formula
+    place = statement.where if statement.paper == judged_under else f"{statement.paper}, {statement.where}"
+    formula = statement.formula
     if role == Role.CORRECTED:
         place = f"replaces {place}"
-        formula = of.corrected_formula
-    statement = "\n\n".join(filter(None, (texts.claim, texts.note)))
-    words = {"where": texts.where or place, "statement": statement}
-    return {**words, "formula": _in_one_line(texts.formula) or formula}
+        formula = statement.corrected_formula
+    return {
+        "where": texts.where or place,
+        "statement": "\n\n".join(filter(None, (texts.claim, texts.note))),
+        "formula": _in_one_line(texts.formula) or formula,
+    }
 
 
 def import_statements(package: str) -> None:
@@ -178,8 +182,8 @@ def import_statements(package: str) -> None:
 def folder_of(module: str) -> str:
     """Return the package that a module is in, or is, or an empty text. The module need not be imported."""
     home = _home(module)
-    is_package = hasattr(sys.modules[module], "__path__") if module in sys.modules else True  # a file may run by itself
-    if home is not None and home.stem == "__init__" and is_package:
+    is_file_alone = module in sys.modules and not hasattr(sys.modules[module], "__path__")  # run by itself
+    if home is not None and home.stem == "__init__" and not is_file_alone:
         return module
     return module.rpartition(".")[0]
 

@@ -19,7 +19,11 @@ PERTURBATION = SIGMA_0**PERTURBATION_POWER
 ROUNDS_DRAWN = 100
 COLOURS = ("C0", "C3", "C2")  # of the clusters
 MARKERS = "os^"  # of the clusters
-RELATIONS = {-1: ">", 0: "=", 1: "<"}  # of threshold and perturbation, by the sign of the difference of their powers
+RELATIONS = {
+    -1: ">",
+    0: "=",
+    1: "<",
+}  # of threshold and perturbation, by the sign of the powers' difference: sigma_0 < 1
 LANE = 0.27  # vertical distance between the lanes of an expert's clusters
 MARK = roles.ArtistStyle(linestyle="none", markersize=3.4, markeredgewidth=0.8)
 ELSEWHERE = roles.ArtistStyle(color="0.86", linewidth=0, zorder=0)
@@ -33,10 +37,13 @@ def settings_of(setup: plot.Setup) -> dict[str, Params]:
 def compute(setup: plot.Setup) -> xr.Dataset:
     """Every arrival of one replicate under the four thresholds; tasks, clusters and experts count from 1."""
     settings = settings_of(setup)
-    runs = setup.run(Cell(name, HISTORY.system, params, setup.rounds, 1, observe) for name, params in settings.items())
+    runs = setup.run(
+        Cell(name, HISTORY.system, params, setup.rounds, record_every=1, observe=observe)
+        for name, params in settings.items()
+    )
     experts = np.stack([run.records.expert for run in runs.values()])
-    parts = np.any(experts != experts[:1], axis=(0, 1))
-    replicate = int(np.argmax(parts))
+    differs = np.any(experts != experts[:1], axis=(0, 1))  # by replicate
+    replicate = int(np.argmax(differs))
     first = settings[next(iter(settings))]
     runs_by_power = dict(zip(THRESHOLD_POWERS, runs.values(), strict=True))
 
@@ -50,12 +57,14 @@ def compute(setup: plot.Setup) -> xr.Dataset:
         }
 
     data = plot.over(arrivals, {"round": np.arange(1, setup.rounds + 1)}, threshold_power=THRESHOLD_POWERS)
-    attributes = {"share_parting": float(np.mean(parts)), "learning_rate": float(first.learning_rate)}
+    attributes = {"share_parting": float(np.mean(differs)), "learning_rate": float(first.learning_rate)}
     return data.assign_coords(replicate=replicate).assign_attrs(attributes)
 
 
 def termination_round(run: xr.Dataset) -> int | None:
-    return int(run["round"].values[np.argmax(run.terminated.values)]) if bool(run.terminated.any()) else None
+    if not run.terminated.any():
+        return None
+    return int(run["round"].values[np.argmax(run.terminated.values)])
 
 
 def load_shares(run: xr.Dataset) -> Float[np.ndarray, "M K"]:
@@ -113,9 +122,8 @@ def picture(data: xr.Dataset, canvas: plot.Canvas) -> None:
         ended = termination_round(curves)
         fixed = f"gates fixed from round {ended}" if ended else "gates never fixed"
         moved = elsewhere.sizes["round"]
-        difference = (
-            f"; {moved} {'arrival' if moved == 1 else 'arrivals'} elsewhere than in (a)" if letter != "a" else ""
-        )
+        noun = "arrival" if moved == 1 else "arrivals"
+        difference = "" if letter == "a" else f"; {moved} {noun} elsewhere than in (a)"
         routes.set_title(fixed + difference, loc="right")
         routes.set_ylabel("expert $m$")
     axes[-1, 0].set_xlabel("round $t$")
@@ -126,8 +134,8 @@ def picture(data: xr.Dataset, canvas: plot.Canvas) -> None:
 def _draw_routes(panel: plot.Axes, run: xr.Dataset, elsewhere: xr.Dataset) -> None:
     rounds = run["round"].values
     num_clusters = int(run.cluster.max())
-    for task in sorted(range(1, DIMS.num_tasks + 1), key=lambda task: (task - 1) % num_clusters):
-        cluster = (task - 1) % num_clusters
+    for task in sorted(range(1, DIMS.num_tasks + 1), key=lambda task: (task - 1) % num_clusters):  # as in the legend
+        cluster = (task - 1) % num_clusters  # from 0 on
         is_first = task <= num_clusters
         is_drawn = (run.task.values == task) & (rounds <= ROUNDS_DRAWN)
         lanes = run.expert.values[is_drawn] + LANE * (cluster - 1)

@@ -17,7 +17,7 @@ from moe_theory.runs import Cell, Run
 if TYPE_CHECKING:
     from matplotlib.collections import QuadMesh
 
-EXPERTS = (5, 8, 12, 20, 33, 52, 83, 130)  # beyond all of Proposition 1's lines, and off them
+EXPERTS = (5, 8, 12, 20, 33, 52, 83, 130)  # up to beyond all of Proposition 1's lines, and never on one
 DRIVES = (0.05, 0.12, 0.28, 0.66, 1.5, 3.6, 8.5, 20.0)
 DIMS = figure_3_dims(EXPERTS[-1])
 RULES = {"stated": r"$N M_{th}\,\ln(1/\delta)$", "chernoff": "Chernoff"}  # of `theory.experts_needed`
@@ -39,9 +39,10 @@ def compute(setup: plot.Setup) -> xr.Dataset:
     cells = []
     for drive in DRIVES:
         for number in EXPERTS:
-            params = setup.params(num_experts=number, signal_scale=1.0)  # which the drive decides
+            params = setup.params(num_experts=number, signal_scale=1.0)
             params = params._replace(signal_scale=signal_scale(params, drive, DIMS))
-            cells.append(Cell(_name(drive, number), system(DIMS), params, length, length, flushed_error))
+            name = _name(drive, number)
+            cells.append(Cell(name, system(DIMS), params, length, record_every=length, observe=flushed_error))
     runs = setup.run(cells)
 
     def drives(numbers: tuple[int, ...]) -> list[float]:
@@ -78,11 +79,12 @@ def critical_drive(num_experts: int) -> float:
 
 def servers_by_line() -> list[tuple[str, float]]:
     """The numbers of servers that Proposition 1 speaks of, with their names, in order."""
-    arguments = MAX_DELAY, DIMS.num_tasks, FAILURE
-    lines = [("$N M_{th}$", DIMS.num_tasks * theory.specialists_needed(*arguments))]
+    num_tasks = DIMS.num_tasks
+    lines = [("$N M_{th}$", num_tasks * theory.specialists_needed(MAX_DELAY, num_tasks, FAILURE))]
     for rule, words in RULES.items():
         for quantile in theory.QUANTILES:
-            lines.append((f"{words}, {quantile}", float(theory.experts_needed(*arguments, quantile, rule))))
+            number = theory.experts_needed(MAX_DELAY, num_tasks, FAILURE, quantile, rule)
+            lines.append((f"{words}, {quantile}", float(number)))
     return sorted(lines, key=lambda line: line[1])
 
 
@@ -107,9 +109,8 @@ def picture(data: xr.Dataset, canvas: plot.Canvas) -> None:
     panel = canvas.subplots()
     drives = data.drive.values
     experts = data.experts.values
-    levels = dict(zip(("vmin", "vmax"), LEVELS, strict=True))
     edges = plot.log_edges(experts), plot.log_edges(drives)
-    mesh = panel.pcolormesh(*edges, data.ratio.values, cmap="viridis", **levels)
+    mesh = panel.pcolormesh(*edges, data.ratio.values, cmap="viridis", vmin=LEVELS[0], vmax=LEVELS[1])
     panel.set(xscale="log", yscale="log", xlabel="servers $M$", ylabel=r"gate drive $\kappa$")
     _label_cells(panel, data, mesh)
     _draw_lines(panel)
@@ -149,7 +150,7 @@ def _draw_path(panel: plot.Axes, data: xr.Dataset) -> None:
     """The reading's own gate drive over M, and the cells of Fig. 3."""
     bottom, top = panel.get_ylim()
     panel.plot(data.experts, [critical_drive(int(number)) for number in data.experts], **CRITICAL)
-    panel.plot(data.experts, data.reading_drive, color="white", linewidth=2.2)
+    panel.plot(data.experts, data.reading_drive, color="white", linewidth=2.2)  # a halo
     panel.plot(data.experts, data.reading_drive, **PATH)
     panel.plot(FIGURE_3_EXPERTS, data.attrs["figure_3_drives"], linestyle="none", **POINT)
     panel.set_ylim(bottom, top)
