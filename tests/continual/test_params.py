@@ -205,7 +205,7 @@ def test_learn_and_begin_refuse_what_does_not_fit():
         ("num_active", arrival, {"num_active": 2}),
         ("num_experts", arrival, {"num_experts": 9}),
         ("num_samples", many, {}),
-        ("", tall, {}),
+        ("features", tall, {}),
     ):
         refuse(argument, continual.learn, state, brought, np.zeros(3), params._replace(**choices))
     refuse("", continual.begin, dims, params, pool._replace(truths=np.ones((3, 4))))

@@ -171,7 +171,7 @@ def test_parts_that_do_not_fit_are_refused_before_anything_is_compiled():
         assert words in refuse("", mt.simulate, continual.system(DIMS, **parts), mt.root_key(0), PARAMS, 2)
     state = continual.begin(DIMS, PARAMS, UNIT_POOL)
     arrival = continual.Arrival(0, np.ones((8, 3)), targets=np.ones(2))
-    refuse("", continual.learn, state, arrival, np.zeros(4), PARAMS)
+    refuse("targets", continual.learn, state, arrival, np.zeros(4), PARAMS)
     for parts in ({"fit": lambda models, arrival, params: models}, {"locality": COUNTED}):
         refuse("", mt.simulate, edge.system(SEVERAL, **parts), mt.root_key(0), EDGE_PARAMS, 2)
 

@@ -243,9 +243,9 @@ def test_parameters_out_of_range_are_refused():
         ("num_experts", {"num_experts": 4}),
         ("num_experts", {"num_experts": 2.5}),
         ("min_transfer_delay", {"min_transfer_delay": 1}),
-        ("min_transfer_delay", {"min_execution_delay": 0}),  # which is 0 as well
+        ("min_execution_delay", {"min_execution_delay": 0}),  # which is 0 as well
         *(("positive_share", {"positive_share": share}) for share in (0.0, 0.1, 1.5)),
-        ("", {"multi_class": True}),
+        ("multi_class", {"multi_class": True}),
     ]
     for argument, changes in [*((name, {name: value}) for name, value in bounds.items()), *others]:
         params = Params(num_experts=3)._replace(**changes)

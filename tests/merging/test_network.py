@@ -105,11 +105,11 @@ def test_an_absent_task_or_an_unusable_reward_leaves_no_trace():
 def test_rewards_that_teach_nothing_are_refused():
     """Would catch a bad reward that is learned from without a word."""
     for argument, words, rewards, counts in (
-        ("", "rewards[1]=nan of 2 requests must be a finite number", [0.5, np.nan], [3, 2]),
-        ("", "rewards[0]=inf", [np.inf, 0.5], [3, 2]),
+        ("rewards", "rewards[1]=nan of 2 requests must be a finite number", [0.5, np.nan], [3, 2]),
+        ("rewards", "rewards[0]=inf", [np.inf, 0.5], [3, 2]),
         ("counts", "counts=[3, -2] must be whole numbers", [0.5, 0.5], [3, -2]),
         ("counts", "must be whole numbers", [0.5, 0.5], [3.0, 2.0]),
-        ("", "shape (1,) and counts of shape (2,)", [0.5], [3, 2]),
+        ("rewards", "shape (1,) and counts of shape (2,)", [0.5], [3, 2]),
     ):
         assert words in refuse(argument, check_rewards, Feedback(np.asarray(rewards), np.asarray(counts)))
 

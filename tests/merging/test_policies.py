@@ -91,7 +91,7 @@ def test_slots_beyond_the_memory_and_bad_rewards_are_refused_or_shown():
     for pick, is_known in zip(picks, (True, False), strict=True):
         assert np.isfinite(pick.bonus) == np.isfinite(pick.prediction) == is_known
     bad = Feedback(np.float32([0.5, np.nan, 0.5]), np.ones(3, np.int32))
-    assert "rewards[1]=nan" in refuse("", policy.learn, KEY, memory, picks[0], mix, bad, 1, PARAMS)
+    assert "rewards[1]=nan" in refuse("rewards", policy.learn, KEY, memory, picks[0], mix, bad, 1, PARAMS)
 
 
 def test_nucbs_candidates_are_the_same_whatever_the_padding():
@@ -309,7 +309,7 @@ def test_policies_that_cannot_be_compared_are_refused():
 
 def test_parameters_that_make_no_sense_are_refused():
     wrong = {"num_experts": {"num_experts": 1}, "max_active": {"num_experts": 3, "max_active": 4}}
-    wrong[""] = {"num_experts": 4, "max_active": 4, "warm_start": True}  # as many experts as tasks
+    wrong["warm_start"] = {"num_experts": 4, "max_active": 4, "warm_start": True}  # as many experts as tasks
     for argument, choices in wrong.items():
         refuse(argument, check_params, FOUR, Params(**choices))
     refuse("", policies.named("mix", FOUR).begin, KEY, FOUR, Params(num_experts=4, max_active=4))
@@ -325,7 +325,7 @@ def test_weights_off_the_simplex_and_rewards_that_are_none_are_refused():
         "one real number for each expert": ["x"],
         "weights use 3 experts, but must use at most max_active=2 (1b)": [0.5, 0.3, 0.2],
     }.items():
-        assert words in refuse("", weights.check_weights, point, max_active=2)
+        assert words in refuse("weights", weights.check_weights, point, max_active=2)
     for words, served in {
         "reward of task 1 is NaN": ([0.5, np.nan], [1, 1]),
         "reward of task 1 is 1.5": ([0.5, 1.5], [1, 1]),
