@@ -7,7 +7,7 @@
     @checked
     def termination_rounds(num_experts: Count, learning_rate: Positive) -> int: ...
 
-Everything is checked on the host, before anything is compiled. Traced parameters have no value yet and are passed over.
+The checks run on the host before compilation. They pass over traced parameters, which have no value yet.
 """
 
 import dataclasses
@@ -123,7 +123,7 @@ class AtMost:
 
 @dataclasses.dataclass(frozen=True)
 class IndexOf:
-    """In a state or an info: an index along the first axis of another field, such as "state.visits"."""
+    """An index along the first axis of another field of a state or an info, such as "state.visits"."""
 
     field: str
     least: int = 0  # below 0 for what stands for none
@@ -138,7 +138,7 @@ class IndexOf:
 
 @dataclasses.dataclass(frozen=True)
 class Undefined:
-    """In a state or an info: a value that may be NaN or infinite."""
+    """A value of a state or an info that may be NaN or infinite."""
 
     why: str
 
@@ -204,7 +204,7 @@ def _require_allowed(constraint: Any, name: str, value: Any, number: Any) -> Non
 
 
 def check_sizes(dims: Any) -> None:
-    """Refuse static sizes that break a constraint of their fields. None is allowed where the field's type allows it.
+    """Refuse static sizes that break a constraint of their fields, except None where the field's type allows it.
 
     Raises: InvalidValueError that names the value, the bound and the way out.
     """
@@ -233,9 +233,9 @@ def require(constraint: Any, **values: Any) -> None:
 def checked(function: Function) -> Function:
     """Decorate a closed form, which then refuses arguments that break their constraints and takes lists as arrays.
 
-    The fields of a named tuple are checked too. Traced values have no value yet and are not checked.
+    The fields of a named tuple are checked too. Traced arguments are not checked.
 
-    Raises: InvalidValueError, when the closed form is called, that names the value, the bound and the way out.
+    Raises: InvalidValueError, in the call, that names the value, the bound and the way out.
     """
     signature = inspect.signature(function)
 
@@ -249,7 +249,7 @@ def checked(function: Function) -> Function:
 
 
 def require_active(num_experts: Any, num_active: Any) -> None:
-    """Raise InvalidValueError unless numbers, or arrays of them, are whole and 1 <= num_active <= num_experts."""
+    """Raise InvalidValueError unless numbers, or arrays, are whole and 1 <= num_active <= num_experts."""
     values = {"num_experts": num_experts, "num_active": num_active}
     require(Count, **values)
     require_ordered(values, "num_active", "num_experts", FEW_ACTIVE.why)
@@ -277,7 +277,7 @@ def require_overparameterized(num_features: Features, num_samples: Size) -> None
 
 
 def require_ordered(values: Mapping[str, Any], lower: str, upper: str, why: str) -> None:
-    """Raise InvalidValueError if the value called `lower`, or any in an array, is above the one called `upper`."""
+    """Raise InvalidValueError if any value of `lower` is above the value of `upper`."""
     if not {lower, upper} <= values.keys():
         return
     try:
@@ -292,7 +292,7 @@ def require_ordered(values: Mapping[str, Any], lower: str, upper: str, why: str)
 
 
 def require_representable(name: str, value: float, dtype: Any) -> None:
-    """Raise InvalidValueError unless a run can hold a number, in reals of this `dtype` or integers of as many bits."""
+    """Raise InvalidValueError unless a run can hold a number, in reals of `dtype` or integers of as many bits."""
     if isinstance(value, bool) or value == 0:
         return
     if isinstance(value, int):
@@ -312,7 +312,7 @@ def require_representable(name: str, value: float, dtype: Any) -> None:
 
 
 def is_known(*leaves: Any) -> bool:
-    """Return whether none of these is traced, so that their values can be read."""
+    """Return whether none of these is traced."""
     return not any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(leaves))
 
 
@@ -323,7 +323,7 @@ def hints_of(kind: Any) -> dict[str, Any]:
 
 
 def stated(kind: type) -> dict[str, tuple[Any, ...]]:
-    """Return this module's constraints on the fields of a named tuple, or none if its annotations cannot be read."""
+    """Return this module's constraints on the fields of a named tuple, or none if its annotations are unreadable."""
     try:
         return _constraints(kind)
     except (NameError, TypeError):
@@ -342,7 +342,7 @@ def _constraints(kind: type) -> dict[str, tuple[Any, ...]]:
 
 
 def _admitted(kind: Any, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Arguments of a function, or fields of a named tuple, that break no constraint; lists as arrays."""
+    """Return arguments of a function, or fields of a named tuple, that break no constraint, with lists as arrays."""
     admitted = dict(values)
     for name, value in values.items():
         hint = hints_of(kind)[name]
@@ -366,7 +366,6 @@ def _admitted(kind: Any, values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _admitted_value(name: str, value: Any, hint: Any, constraints: tuple[Any, ...], is_field: bool) -> Any:
-    """A value that breaks no constraint; an array where it was a list."""
     if value is None and type(None) in get_args(hint):
         return None
     base = _base_of(hint)
@@ -386,7 +385,6 @@ def _admitted_value(name: str, value: Any, hint: Any, constraints: tuple[Any, ..
 
 
 def _base_of(hint: Any) -> Any:
-    """The type of an argument, without what stands beside it and without None."""
     annotated = hint if hasattr(hint, "__metadata__") else next(iter(get_args(hint)), hint)
     return getattr(annotated, "__origin__", annotated)
 
@@ -403,7 +401,7 @@ def axes_of(hint: Any) -> list[str] | None:
 
 
 def _require(constraints: tuple[Any, ...], name: str, value: Any) -> None:
-    """`require` of one number, or an array of them. Of an array the extremes stand for all where they can."""
+    """Check numbers as `require` does. The extremes of an array stand for all of it where they can."""
     constraints = tuple(constraint for constraint in constraints if hasattr(constraint, "complaint"))
     try:
         kind = np.asarray(value).dtype.kind

@@ -1,4 +1,4 @@
-"""Where JAX cannot run: in forked children of a process that has used it, and without the devices asked for."""
+"""Checks for places where JAX cannot run: forked children of a process that has used it, and missing devices."""
 
 import functools
 import os
@@ -12,10 +12,7 @@ _parent: int | None = None  # the process whose JAX this one has a copy of, with
 
 
 def require_own_jax() -> None:
-    """Raise InvalidValueError without a device, and in a forked child whose parent has used JAX.
-
-    JAX would wait forever in such a child.
-    """
+    """Raise InvalidValueError without a device, and in a forked child whose parent has used JAX, which would hang."""
     if _parent is not None:
         raise InvalidValueError(
             f"process {os.getpid()} was forked from process {_parent}, which had used JAX: it has none of XLA's "
@@ -44,7 +41,7 @@ def local_devices() -> list[Any]:
 
 
 def after_fork(function: Callable[[], object]) -> None:
-    """Register a function that every forked child calls before anything else, where processes can fork."""
+    """Register a function that every forked child calls first, where processes can fork."""
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=function)
 

@@ -1,6 +1,6 @@
 """Pools of ground truths and the arrivals drawn from them (Definition 1 of the continual-learning paper).
 
-The edge-computing paper draws its tasks in the same way, so the pool is shared.
+The edge-computing paper draws its tasks in the same way.
 """
 
 import math
@@ -55,9 +55,9 @@ FARTHEST = 8  # deviations; no entry of a Gaussian pool is farther from 0
 
 
 def has_small_truths(dims: Any, run: Any) -> bool:
-    """Return whether no entry of a ground truth is beyond `FARTHEST` sigma_0.
+    """Return whether no entry of a ground truth is beyond `FARTHEST` sigma_0, as in drawn pools.
 
-    It is true for a run that does not keep its pool, because such a pool was drawn so.
+    A run without its pool has a drawn one, so the result is True.
     """
     pool = getattr(run.state, "pool", None)
     params = run.params
@@ -91,7 +91,7 @@ def draw_pool(key: Key[Array, ""], num_tasks: int, num_features: int, params: An
 
 
 def orthonormal(vectors: Float[Array, "N p"], most_signals: int = MOST_SIGNALS) -> Float[Array, "N p"]:
-    """Return the rows after Gram-Schmidt on the first p. Further rows have no direction left and are zero."""
+    """Return the rows after Gram-Schmidt on the first p. Further rows are zero."""
     if vectors.shape[0] > most_signals:
         most = vectors.shape[1]
         basis = orthonormal_in_loop(vectors[:most], jnp.zeros(most, vectors.dtype))
@@ -108,9 +108,9 @@ def orthonormal(vectors: Float[Array, "N p"], most_signals: int = MOST_SIGNALS) 
 
 
 def orthonormal_in_loop(vectors: Float[Array, "n d"], floor: Float[Array, " n"]) -> Float[Array, "n d"]:
-    """Return the rows after Gram-Schmidt in a loop, for more rows than a program should write out.
+    """Return the rows after Gram-Schmidt in a loop, whose program's size does not depend on n.
 
-    The size of the program does not depend on n. A row becomes zero if its remaining squared length is at most `floor`.
+    A row becomes zero if its remaining squared length is at most `floor`.
     """
 
     def add(index: Array, rows: Array) -> Array:
@@ -158,7 +158,7 @@ def check_arrival(num_tasks: int, arrival: Any) -> None:
 
 
 def is_valid_arrival(num_tasks: int, arrival: Arrival) -> Bool[Array, ""]:
-    """Return whether the task is in the pool and the features are finite."""
+    """Return whether the task is in the pool and all features are finite."""
     return jnp.any(jnp.arange(num_tasks) == arrival.task) & jnp.all(jnp.isfinite(arrival.features))
 
 
@@ -182,8 +182,7 @@ def make_arrival(units: Float[Array, "3"], normals: Float[Array, "d s-1"], pool:
     """Return one task, uniform on the pool, and its features.
 
     One random column is beta v_n, the others are N(0, sigma_t^2 I). The strength beta is uniform on (min_strength,
-    max_strength], and equal ends give a constant. Nothing here indexes by a traced integer, because one-hot products
-    vectorise over a trailing batch axis and a gather does not.
+    max_strength], and equal ends give a constant.
 
     Args:
         units: independent numbers, uniform on (0, 1), as `random.uniforms` gives them.

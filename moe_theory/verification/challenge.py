@@ -1,11 +1,11 @@
 """Search of a statement's free parameters: for a counterexample, or for settings where a false statement is true.
 
-The recorded setting comes first, then both ends of each axis alone, then points that fill the region. The best settings
-get more replicates, and neighbours. All these steps only choose settings. A flip is a verdict of `verify` on a fresh
-seed, at its share of the error. The setting is then shrunk, axis by axis back to the recorded value, and tested
-once more. Its border is found by halving. Where there are flips, the search fits a clause of one or two inequalities
-that leaves them out, and searches inside it. A search without a flip proves nothing, so the number of settings and the
-closest setting are part of the result.
+The recorded setting comes first, then both ends of each axis, then points that fill the region. The best settings get
+more replicates, and neighbours. These steps only choose settings. A flip is a verdict of `verify` on a fresh seed, at
+its share of the error. Its setting is shrunk, axis by axis back to the recorded value, and tested once more. Halving
+finds its border. Where there are flips, the search fits a clause of one or two inequalities that exclude them, and
+searches inside it. A search without a flip proves nothing, so the result has the number of settings and the closest
+one.
 """
 
 import dataclasses
@@ -75,12 +75,12 @@ def challenge(
         statement: its name, or a claim's id.
         seconds: time after which no new setting is begun.
         reading: of all other parameters. None searches under the first default reading that the hypotheses allow, and
-            tests its results under the others.
-        error: probability that any flip is false. None splits 0.01 over the searches of all statements, each 1 / 200.
+            tests the results under the others.
+        error: probability that any flip is false. None gives 0.01 / 200 to the search of each statement.
         module: the file that declares the statement, for the commands that repeat a flip.
         progress: listener of the progress, by default a line in a notebook, else standard error.
-    Raises: UnknownNameError; InvalidValueError for a statement without free parameters or an applicable reading;
-        InvalidValueError or DeclarationError of the systems that it runs.
+    Raises: UnknownNameError. InvalidValueError for a statement without free parameters or an applicable reading.
+        InvalidValueError or DeclarationError of the systems that run.
 
     Examples:
         >>> import moe_theory as mt
@@ -154,7 +154,7 @@ def every_named(pattern: str) -> Sequence[Statement]:
 
 @dataclasses.dataclass(eq=False)
 class RegionSearch:
-    """A search under way: the settings that it has looked at, and the settings that were refused."""
+    """A search under way: the settings that it has tried, and refused settings."""
 
     groups: Sequence[ClaimGroup]
     axes: Sequence[FreeAxis]
@@ -182,7 +182,7 @@ class RegionSearch:
         return "break" if self.looked[()].violation <= 0 else "rescue"
 
     def gain(self, looked: Looked) -> float:
-        """Return the distance of a setting towards a flip, in margins."""
+        """Return the distance of a tried setting towards a flip, in margins."""
         return looked.violation if self.sought == "break" else -looked.violation
 
     def ranked(self) -> list[Point]:
@@ -190,13 +190,13 @@ class RegionSearch:
         return sorted(self.looked, key=lambda point: -self.gain(self.looked[point]))
 
     def nearest(self, flips: Sequence[Flip]) -> Looked:
-        """Return the setting that came closest to a flip without one, or the recorded setting if there is no other."""
+        """Return the setting closest to a flip without one, or the recorded setting."""
         flipped = [flip.setting for flip in flips]
         candidates = [self.looked[point] for point in self.ranked() if point and _values(point) not in flipped]
         return candidates[0] if candidates else self.looked[()]
 
     def begin(self, readings: Sequence[ReadingLike], name: str) -> None:
-        """Look at the recorded setting under all readings, and select the first reading that the hypotheses allow.
+        """Try the recorded setting under all readings, and select the first that the hypotheses allow.
 
         Raises: InvalidValueError if they allow none.
         """
@@ -224,7 +224,7 @@ class RegionSearch:
         self.look([()], MANY)
 
     def run(self) -> list[Flip]:
-        """Go through all stages and return the flips."""
+        """Run all stages and return the flips."""
         for axis in sorted(self.axes, key=lambda axis: not self._is_built(axis)):
             ends = [point for end in axis.ends if (point := self._point({axis: end}))]
             self.look(ends, FEW, ENDS)
@@ -241,10 +241,7 @@ class RegionSearch:
         return self._flips()
 
     def look(self, points: Iterable[Point], replicates: int, until: float = 1.0) -> None:
-        """Look at settings that have had fewer replicates, until a share of the time is up.
-
-        As many run at once as there are workers.
-        """
+        """Try settings that have had fewer replicates, in parallel, until a share of the time is up."""
         waiting = [point for point in dict.fromkeys(points) if self._num_replicates(point) < replicates]
         width = num_device_workers()
         for start in range(0, len(waiting), width):
@@ -263,7 +260,6 @@ class RegionSearch:
                 self.num_shapes += len(new_shapes & self._shapes())
 
     def _num_replicates(self, point: Point) -> float:
-        """Return the number of a setting's replicates, which is infinite if the setting was refused."""
         if point in self.refused:
             return math.inf
         return self.looked[point].replicates if point in self.looked else 0
@@ -276,7 +272,6 @@ class RegionSearch:
         error: float,
         reading: ReadingLike | None = None,
     ) -> dict[Point, list[Verdict] | str]:
-        """Return the verdicts at each setting, or the reason for their absence, such as no time left."""
         answers: dict[Point, list[Verdict] | str] = {}
         monitors: dict[Point, list[StudyMonitor]] = {}
         for point in points:
@@ -299,13 +294,12 @@ class RegionSearch:
         return answers
 
     def _tested(self, point: Point, offset: int, reading: ReadingLike | None = None) -> list[Verdict]:
-        """Return publishable verdicts, with enough replicates to decide, or none at an inadmissible setting."""
+        """Return verdicts that can be published, or none at an inadmissible setting."""
         error = self.error / (FINALISTS + 1) / self.num_readings
         answer = self._judged([point], None, self.seed + offset, error, reading)[point]
         return [] if isinstance(answer, str) else answer
 
     def _note(self, point: Point, verdicts: Sequence[Verdict]) -> None:
-        """Store the result of a test at a setting."""
         replicates = min(verdict.replicates for verdict in verdicts)
         self.looked[point] = Looked(_values(point), _worst(verdicts), replicates)
 
@@ -336,10 +330,10 @@ class RegionSearch:
         return flips
 
     def clause(self) -> Clause | None:
-        """Return at most two inequalities within which no look is beyond its margin, or None if there are none.
+        """Return at most two inequalities within which no tried setting breaks, or None.
 
-        They allow most of the settings looked at. The search looks at more settings inside, and narrows the clause if
-        a setting breaks it. The two settings closest to a break are tested like finalists.
+        They allow most of the tried settings. The search tries more settings inside, and narrows the clause if one
+        breaks it. The two settings closest to a break are tested like finalists.
         """
         is_break = self.sought == "break"
         anchor = () if is_break else self.flipped[0]
@@ -365,7 +359,7 @@ class RegionSearch:
         return None
 
     def _standing(self, points: Iterable[Point]) -> list[str]:
-        """Return the readings under which none of these settings breaks, the search's own reading first."""
+        """Return the readings under which none of these settings breaks, the search's own first."""
         names = [self.reading.name]
         for reading in self.alike:
             if reading is self.reading:
@@ -379,7 +373,7 @@ class RegionSearch:
         return self.looked[point].violation
 
     def _fitted(self, anchor: Point, bad: Set[Point]) -> Bounds:
-        """Return inequalities that allow the anchor and no bad setting, at values that were looked at."""
+        """Return inequalities at tried values that allow the anchor and no bad setting."""
         good = [point for point in self.looked if point not in bad and self._violation(point) <= 0]
         singles = [single for single in self._single_bounds(good) if self._allows([single], anchor)]
         if not singles:
@@ -401,7 +395,6 @@ class RegionSearch:
         return [singles[first], singles[second]] if scores[first, second] >= 0 else []
 
     def _single_bounds(self, points: Sequence[Point]) -> Bounds:
-        """Return all bounds of one axis at values of these settings."""
         bounds: Bounds = []
         for axis in self.axes:
             if len(self.recorded[axis]) > 1:
@@ -412,7 +405,6 @@ class RegionSearch:
         return bounds
 
     def _table(self, bounds: Bounds, points: Sequence[Point]) -> np.ndarray:
-        """Return which bound allows which setting, (bounds, settings)."""
         rows = [[self._allows([bound], point) for point in points] for bound in bounds]
         return np.array(rows, bool).reshape(len(bounds), -1)
 
@@ -420,7 +412,6 @@ class RegionSearch:
         return all(bound.allows(self._value(point, axis)) for axis, bound in bounds)
 
     def _value(self, point: Point, axis: FreeAxis) -> Any:
-        """Return a setting's value on an axis, or its recorded value."""
         return dict(point).get(axis, next(iter(self.recorded[axis])))
 
     def _within(self, bounds: Bounds, seed: int) -> list[Point]:
@@ -443,7 +434,7 @@ class RegionSearch:
         return bool(verdicts) and all(verdict.status is Status.SUPPORTED for verdict in verdicts)
 
     def _shrunk(self, point: Point) -> Point:
-        """Return the flip with as many axes as possible back at the recorded value."""
+        """Return the flip with as many axes as possible at the recorded value."""
         for axis, _ in point:
             smaller = tuple(pair for pair in point if pair[0] is not axis)
             if smaller and self._is_flip(self._tested(smaller, 2)):
@@ -451,7 +442,7 @@ class RegionSearch:
         return point
 
     def _border(self, point: Point, axis: FreeAxis) -> list[Any]:
-        """Return values on either side of the border along an axis, from the recorded one to where it flips."""
+        """Return values on either side of the border between an axis's recorded value and the flip."""
         within = next(iter(self.recorded[axis]))
         beyond = dict(point)[axis]
         if len(self.recorded[axis]) > 1 or isinstance(within, str):
@@ -471,10 +462,7 @@ class RegionSearch:
         return [within, beyond]
 
     def _finalists(self) -> list[Point]:
-        """Return settings to test, which are beyond the margin and each move other axes.
-
-        Among settings about equally far, the settings that move the fewest axes come first.
-        """
+        """Return settings beyond the margin that each move other axes, with few axes first among equally far ones."""
         gains = {point: self.gain(self.looked[point]) for point in self.ranked()}
         beyond = [point for point, gain in gains.items() if point and gain > 0]
         most = max((gains[point] for point in beyond), default=0.0)
@@ -485,7 +473,6 @@ class RegionSearch:
         return list(by_axes.values())[:FINALISTS]
 
     def _filling(self, number: int, seed: int) -> list[Point]:
-        """Return settings that fill the region evenly."""
         places = qmc.Sobol(len(self.axes), rng=seed).random(number)
         return [
             self._affordable({axis: axis.at(place) for axis, place in zip(self.axes, row, strict=True)}, number)
@@ -493,7 +480,7 @@ class RegionSearch:
         ]
 
     def _neighbour(self, point: Point, random: np.random.Generator) -> Point:
-        """Return the setting with one axis drawn again, or halfway to the recorded value."""
+        """Return the setting with one axis drawn again, or moved halfway to the recorded value."""
         axis = self.axes[int(random.integers(len(self.axes)))]
         values = dict(point)
         recorded = next(iter(self.recorded[axis]))
@@ -501,7 +488,7 @@ class RegionSearch:
         return self._affordable({**values, axis: axis.at(random.random()) if middle is None else middle})
 
     def _affordable(self, values: Mapping[FreeAxis, Any], number: int = 0) -> Point:
-        """Return the setting, at sizes whose programs are compiled, unless only sizes are free."""
+        """Return the setting with sizes whose programs are compiled, unless only sizes are free."""
         point = self._point(values)
         shapes = sorted(self._shapes(), key=str)
         if not self.num_shapes or self._shape(point) in shapes or all(map(self._is_built, self.axes)):
@@ -515,7 +502,7 @@ class RegionSearch:
         )
 
     def _shape(self, point: Point) -> Point:
-        """Return the sizes and choices that the programs of a setting are compiled for."""
+        """Return the sizes and choices that a setting's programs are compiled for."""
         return tuple(pair for pair in point if self._is_built(pair[0]))
 
     def _shapes(self) -> set[Point]:

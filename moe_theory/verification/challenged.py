@@ -1,4 +1,4 @@
-"""Results of searches of the statements' free regions."""
+"""Results of searches of statements' free parameters."""
 
 import dataclasses
 import operator
@@ -18,7 +18,7 @@ _RELATIONS = {"≤": operator.le, "≥": operator.ge, "=": operator.eq}
 
 @dataclasses.dataclass(frozen=True)
 class Looked:
-    """A setting that a search looked at, as its values that differ from the recorded ones."""
+    """A setting that a search has tried, as the values that differ from the recorded ones."""
 
     setting: Values
     violation: Finite  # in margins: below 0 the statement is within them
@@ -27,7 +27,7 @@ class Looked:
 
 @dataclasses.dataclass(frozen=True)
 class Flip:
-    """A setting at which the statement's verdicts are the opposite, on a seed that the search has not seen."""
+    """A setting with the opposite verdicts, on a seed that the search has not used."""
 
     setting: Values
     verdicts: list[Verdict]  # under the reading of the search, then under each other one that was looked at
@@ -61,7 +61,7 @@ class ClauseBound:
 
 @dataclasses.dataclass(frozen=True)
 class Clause:
-    """At most two inequalities, within which a search found no setting where the statement breaks."""
+    """At most two inequalities, within which a search found no break of the statement."""
 
     bounds: list[ClauseBound]
     settings: Count  # looked at within them
@@ -76,7 +76,7 @@ class Clause:
 
 @dataclasses.dataclass(frozen=True, repr=False)
 class Challenge(Shown):
-    """The result of a search of a statement's free region."""
+    """The result of a search of a statement's free parameters."""
 
     statement: str
     where: str
@@ -103,11 +103,11 @@ class Challenge(Shown):
 
     @property
     def is_thorough(self) -> bool:
-        """True if it has looked at least at the recorded point and at both ends of every axis."""
+        """True if it has tried at least the recorded setting and both ends of every axis."""
         return self.settings + self.inadmissible > 2 * len(self.free)
 
     def restores(self, reading: str) -> bool:
-        """Return whether it has found a clause within which the statement holds under a reading."""
+        """Return whether it has found a clause that restores the statement under a reading."""
         return self.clause is not None and reading in self.clause.readings
 
     def row(self) -> dict[str, Any]:
@@ -115,7 +115,7 @@ class Challenge(Shown):
         return {"statement": self.statement, "sought": self.sought, "found": at or "none", "settings": self.settings}
 
     def to_json(self) -> dict[str, Any]:
-        """Return the search as plain data, verdicts with the fields that a record has."""
+        """Return the search as plain data, with the recorded fields of verdicts."""
         flips = []
         for flip in self.flips:
             flips.append({**dataclasses.asdict(flip), "verdicts": [verdict.record for verdict in flip.verdicts]})
@@ -133,7 +133,7 @@ class Challenge(Shown):
         return read_record(cls, {**document, "flips": flips})
 
     def flips_under(self, reading: str) -> list[Flip]:
-        """Return the flips whose verdicts under a reading are opposite to the verdicts at the recorded point."""
+        """Return the flips whose verdicts under a reading are opposite to the recorded setting's."""
         flips = []
         for flip in self.flips:
             statuses = [verdict.status for verdict in flip.under(reading)]

@@ -1,4 +1,4 @@
-"""Map of the settings in which a claim holds: its verdicts over a grid of one or two parameters.
+"""Map of the settings in which a claim holds: verdicts over a grid of one or two parameters.
 
 Each point is a separate verdict of `verify`, at its share of the error.
 """
@@ -37,7 +37,7 @@ OnPoint = Callable[["Point"], None]
 
 @dataclasses.dataclass(frozen=True)
 class Axis:
-    """One parameter's values in ascending order, or the labels of a choice."""
+    """Ascending values of one parameter, or labels of a choice."""
 
     name: str
     values: tuple[Any, ...]
@@ -48,13 +48,13 @@ class Axis:
         return not isinstance(self.values[0], str) and Span(self.values[0], self.values[-1]).is_log
 
     def place(self, value: Any) -> float:
-        """Return the position of a value: a number itself, a label's place in the list."""
+        """Return the position of a value, or a label's place in the list."""
         return self.values.index(value) if isinstance(value, str) else value
 
 
 @dataclasses.dataclass(frozen=True)
 class Search:
-    """A map that can be made: one claim under one reading, over axes."""
+    """A map to make: one claim under one reading, over axes."""
 
     claim: Claim
     reading: ReadingLike
@@ -74,11 +74,11 @@ class Search:
 
     @property
     def point_error(self) -> float:
-        """Every point's share of the error, in few digits, so that a command can repeat it."""
+        """Share of the error of a point, in few digits so that a command can repeat it."""
         return float(f"{0.995 * self.error / self.num_points:.2e}")
 
     def study(self, coordinates: Coordinates) -> Study:
-        """Return the study at one point. Raises: InvalidValueError for a point that its system refuses."""
+        """Return the study at a point. Raises: InvalidValueError if its system refuses the point."""
         groups = set_to(Group(self.claim.experiment, self.reading, [self.claim]), self.settings(coordinates))
         (study,) = resolve(groups, self.replicates, self.seed, self.point_error, module=self.module).studies
         return study
@@ -117,7 +117,7 @@ class Exploration:
     command: str
 
     def summary(self) -> list[str]:
-        """Return a line for each status, with its number of points, and on one axis their places."""
+        """Return a line for each status, with the number of points, and on one axis their places."""
         lines = []
         for status in Status:
             values = [point.coordinates[0] for point in self.points if point.verdict.status is status]
@@ -128,7 +128,7 @@ class Exploration:
         return lines
 
     def failures(self) -> list[str]:
-        """Return a few reasons why the claim's own code failed at some points, each once."""
+        """Return a few different reasons of ERROR points."""
         reasons = (point.verdict.reason for point in self.points if point.verdict.status is Status.ERROR)
         return [f"{Status.ERROR}: {reason}" for reason in list(dict.fromkeys(reasons))[:MAX_FAILURES]]
 
@@ -179,10 +179,10 @@ def explore(
     Args:
         claim: its id.
         over: axes, such as "signal_scale=0.5..20" (logarithmic from a ratio of 10 on) or "num_clusters=1,2,3". A free
-            choice of the claim's statement has two or more of its labels.
+            choice has two or more of its labels.
         reading: all other parameters. None takes the paper's first default.
         points: on each axis that is a range.
-        replicates: largest number at every point. None takes the experiment's own number.
+        replicates: largest number at every point, by default the experiment's own.
         error: probability that any status of the map is wrong.
         progress: listener of the progress, by default a line in a notebook, else standard error.
         on_point: called with each point as soon as its verdict stands.
