@@ -1,7 +1,7 @@
 """Premises of the proofs of statements, and statements that cannot be true together.
 
-A paper's `paper.toml` lists them. If a premise is false the proof fails, and the statement's own verdicts decide
-whether it fails too. A statement that holds although a premise of its proof is false holds for another reason.
+A paper's `paper.toml` lists them. If a premise is false the proof fails, but the statement may hold for another reason.
+Its own verdicts decide.
 """
 
 import dataclasses
@@ -14,7 +14,7 @@ from moe_theory.verification.texts import PaperTexts, paper_texts
 
 
 class Conflict(NamedTuple):
-    """Statements of one paper that cannot all be true if the hypotheses of all are met."""
+    """Statements of a paper that cannot all be true under the hypotheses of all."""
 
     one: tuple[str, ...]  # names
     other: tuple[str, ...]
@@ -61,7 +61,7 @@ class Footing:
 
     @property
     def follows(self) -> bool:
-        """True if it fails, and its proof's only error is the use of failing statements."""
+        """True if its proof's only error is the use of failing statements."""
         return self.known.fails and not self.is_root
 
     @property

@@ -12,7 +12,7 @@ OWN = f"{__name__.partition('.')[0]}."  # what the packages of this distribution
 
 
 def require_proofs(statements: Iterable[Statement]) -> None:
-    """Run the proofs of statements, each once, except the proofs of this distribution's papers, which its tests run.
+    """Run the proofs of statements once, except proofs of this distribution's papers, which its tests run.
 
     Raises: DeclarationError, as `require_proof`.
     """
@@ -41,7 +41,7 @@ def require_proof(path: str, kind: str, name: str) -> None:
 
 
 def end_fault(source: str) -> str:
-    """Return the fault of a program's end, if any: its exit status must depend on its result."""
+    """Return the fault of a program's end, if its exit status does not depend on its result."""
     try:
         last = ast.parse(source).body[-1]
     except SyntaxError as failure:
