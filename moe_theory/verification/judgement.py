@@ -80,7 +80,7 @@ class Decision(NamedTuple):
 def judge_slopes(
     slopes: Values, exponents: Values, allowed: Values, error: float, side: str, known: Known = NOTHING
 ) -> Decision:
-    """Test that slopes are at_most, at_least or equal to exponents. All slopes support, the last refutes."""
+    """Test that slopes are at_most, at_least or equal to exponents. Support needs all slopes, refutation the last."""
     judgement = judge_means(slopes - exponents, allowed, error, side, known)
     margins = allowed.mean(axis=0)
     # How surely a slope is too high, or too low.
