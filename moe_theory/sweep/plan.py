@@ -1,7 +1,7 @@
-"""The chunks of a sweep, as plain data, and the work of a worker on each.
+"""The chunks of a sweep as plain data, and a worker's work on each.
 
-A chunk's name is a digest of everything that decides its numbers. A chunk can be sent anywhere, and the bytes that come
-back are saved. They do not depend on the place or the order of computation.
+A chunk's name is a digest of everything that decides its numbers. Its bytes do not depend on the place or the order of
+computation.
 """
 
 import dataclasses
@@ -36,7 +36,7 @@ RECORD_COPIES = 6  # by batch and joined, in an archive and its bytes, on their 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class CellTask:
-    """All data that decide the numbers of a cell's chunks, in plain form."""
+    """All data that decide the numbers of a cell's chunks."""
 
     system: str
     dims: Mapping[str, Any]
@@ -65,7 +65,7 @@ class CellTask:
 
 
 class PlannedChunk(NamedTuple):
-    """Some replicates of one cell, which are computed and saved together."""
+    """Replicates of a cell that are computed and saved together."""
 
     task: CellTask
     cell: int  # position in the grid
@@ -93,12 +93,12 @@ class Coverage(NamedTuple):
 
     @property
     def is_complete(self) -> bool:
-        """Whether nothing is missing."""
+        """True if nothing is missing."""
         return self.chunks == self.of_chunks
 
 
 class SweepPlan:
-    """The chunks of a sweep as the machine of this fingerprint computes them."""
+    """The chunks of a sweep on a machine of this fingerprint."""
 
     def __init__(self, sweep: Specification, fingerprint: Mapping[str, str]) -> None:
         """Raises: InvalidValueError for too many chunks."""
@@ -125,7 +125,7 @@ class SweepPlan:
         self.chunks: list[PlannedChunk] = list(itertools.chain.from_iterable(self.by_cell))
 
     def require_memory(self, num_workers: int) -> None:
-        """Raise InvalidValueError, with the widest chunk that fits, for chunks that do not fit in memory."""
+        """Raise InvalidValueError, with the widest chunk that fits, if chunks do not fit in memory."""
         share = machine_memory() / num_workers
         for task in self.programs.values():
             memory = memory_of(task)
@@ -169,14 +169,14 @@ _code_digest = functools.cache(code_digest)
 
 
 def fingerprint(system: str) -> dict[str, str]:
-    """Return all facts besides a task that decide its numbers on this machine."""
+    """Return all facts besides a task that decide its numbers here."""
     return provenance.fingerprint(_code_digest(sweepable(system).code, compute_chunk))
 
 
 def compute(chunk: PlannedChunk) -> bytes:
-    """Return the content to save of a chunk. A worker calls this.
+    """Return the content to save of a chunk, on a worker.
 
-    Raises: InvalidValueError where the numbers would be others; what the chunk raises.
+    Raises: errors of the chunk. InvalidValueError also if its numbers would differ.
     """
     task = chunk.task
     provenance.require_same(fingerprint(task.system), task.fingerprint, "numbers")
@@ -188,7 +188,7 @@ def compute(chunk: PlannedChunk) -> bytes:
 
 
 def compute_chunk(task: CellTask, first: int) -> bytes:
-    """Return the content to save of the chunk that begins with this replicate."""
+    """Return the content to save of the chunk from this replicate on."""
     end = first + task.width
     with jax.enable_x64(task.precision == "float64"), compiled_once(task.program):
         cell = _cell(task)
@@ -200,7 +200,7 @@ def compute_chunk(task: CellTask, first: int) -> bytes:
 
 
 def chunk_shapes(task: CellTask) -> tuple[Any, Any]:
-    """Return the shapes of a replicate's state and of a recorded round."""
+    """Return the shapes of a replicate's state and record."""
     with jax.enable_x64(task.precision == "float64"):
         cell = _cell(task)
         state = check_system(cell.system, cell.params)
