@@ -1,4 +1,4 @@
-"""The command line, on Click. A command, a file here or a paper's own, is imported on request, JAX when it runs."""
+"""The command line, on Click. Commands are imported on request, JAX when they run."""
 
 import ast
 import functools
@@ -30,7 +30,7 @@ COMPLETION = "_MOE_THEORY_COMPLETE"  # the variable by which a shell asks for co
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run a command, from sys.argv unless given. Entry point of `moe-theory`, which exits with its code unless 0."""
+    """Run a command, by default from sys.argv. Entry point of `moe-theory`, which exits unless the code is 0."""
     start_time = time.monotonic()
     if isinstance(sys.stdout, io.TextIOWrapper):  # of a terminal that knows fewer letters, or a folder with odd ones
         sys.stdout.reconfigure(errors="backslashreplace")
@@ -62,7 +62,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _run(words: list[str], start_time: float) -> None:
-    """Run a command. Click's own `main` would end it with other messages and exit codes."""
+    """Run a command. Click's `main` would end it with other messages and exit codes."""
     require_docstrings()
     if COMPLETION in os.environ:
         app.main(words, "moe-theory")
@@ -110,7 +110,7 @@ _COMMANDS = tuple(name for names in _GROUPS.values() for name in names)
 
 @functools.cache
 def groups() -> dict[str, tuple[str, ...]]:
-    """Return all commands by heading, papers' included. Raises: DeclarationError for a command whose name is taken."""
+    """Return all commands by heading, also papers'. Raises: DeclarationError for a name that is taken."""
     for name, (paper, _) in declared_commands().items():
         if name in _COMMANDS:
             raise DeclarationError(f"paper {paper!r} has a command {name!r}, as moe-theory itself has. Rename it.")
@@ -123,7 +123,7 @@ def commands() -> list[str]:
 
 
 def command(name: str) -> click.Command:
-    """Return the imported command. Raises: DeclarationError for a paper's command that cannot be imported."""
+    """Return the imported command. Raises: DeclarationError for a broken paper's command."""
     if name not in _COMMANDS:
         from moe_theory.cli.papers import command_of  # takes longer to import than help of all commands
 
@@ -144,7 +144,7 @@ def _place(name: str) -> str:
 
 
 def _summary(name: str, limit: int) -> str:
-    """Return the first sentence of a command's docstring without importing its module."""
+    """Return the first sentence of a command's docstring without imports."""
     module, _, function = _place(name).partition(":")
     nodes = (node for node in parsed_source(module).body if isinstance(node, ast.FunctionDef) and node.name == function)
     return click.Command(name, help=next(map(ast.get_docstring, nodes), "")).get_short_help_str(limit)
@@ -160,6 +160,6 @@ def _summary(name: str, limit: int) -> str:
 @click.version_option(__version__, message="%(prog)s %(version)s")
 @click.pass_context
 def app(context: click.Context) -> None:
-    """The program, whose commands are imported when they are asked for."""
+    """The program, whose commands are imported on request."""
     if context.invoked_subcommand is None:
         click.echo(context.get_help())

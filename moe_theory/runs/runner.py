@@ -1,4 +1,4 @@
-"""Runner that sends the tasks of jobs to workers, and returns each result as soon as it is there."""
+"""Runner that sends tasks of jobs to workers, and returns results as they come."""
 
 import contextlib
 import dataclasses
@@ -39,8 +39,6 @@ class Result(NamedTuple):
 
 @dataclasses.dataclass
 class _Queue:
-    """The tasks of a job that have not been sent."""
-
     rank: tuple[int, ...]
     job: Any
     what: str
@@ -60,7 +58,7 @@ _ABANDONED: weakref.WeakSet[Future[Any]] = weakref.WeakSet()  # their workers ho
 
 
 def has_abandoned() -> bool:
-    """Return whether abandoned tasks are running. A thread cannot be stopped, and Python waits for it at its end."""
+    """Return whether abandoned tasks are running, for which Python waits at its end."""
     return any(not future.done() for future in _ABANDONED)
 
 
@@ -94,7 +92,7 @@ class Runner:
 
     @property
     def is_busy(self) -> bool:
-        """True if some tasks' results have not been waited for."""
+        """True if results of some tasks have not come."""
         return bool(self._queues or self._pending)
 
     def add(self, job: Any, tasks: Iterator[Task], work: int, what: str, rank: tuple[int, ...] = ()) -> None:
@@ -102,7 +100,7 @@ class Runner:
 
         Args:
             job: comes back with each result.
-            tasks: read as they are needed. A task that has to wait for its program holds back all later ones.
+            tasks: read as needed. A task that waits for its program holds back later ones.
             work: replicate-rounds of all tasks.
             what: name of the job in the progress.
         """
@@ -112,7 +110,7 @@ class Runner:
         self._submit()
 
     def wait(self, seconds: float | None = None) -> list[Result]:
-        """Return the results that have come, after the first result or that many seconds.
+        """Return the results that have come, after the first result or `seconds`.
 
         Raises: WorkersError if the workers are lost.
         """
@@ -129,13 +127,13 @@ class Runner:
         return results
 
     def drop(self, job: Any) -> None:
-        """Drop the tasks of a job that are not running. Results of running tasks still come."""
+        """Drop the waiting tasks of a job. Results of running tasks still come."""
         for queue in [queue for queue in self._queues if queue.job is job]:
             self.progress.add_work(-queue.work)
             self._queues.remove(queue)
 
     def stop(self) -> list[Result]:
-        """Cancel waiting tasks, and return the results of running tasks that end soon."""
+        """Cancel waiting tasks, and return results of running tasks that end soon."""
         self._queues.clear()
         running = {future: sent for future, sent in self._pending.items() if not future.cancel()}
         self._pending.clear()
@@ -145,7 +143,7 @@ class Runner:
         return [Result(queue.job, task, future) for future, (queue, task) in running.items() if future.done()]
 
     def abandon(self, others: Iterable[Future[Any]] = ()) -> None:
-        """Cancel waiting tasks, and leave running tasks and `others` to themselves."""
+        """Cancel waiting tasks, and leave running tasks and `others` alone."""
         self._queues.clear()
         _ABANDONED.update(future for future in [*self._pending, *others] if not future.cancel())
         self._pending.clear()
@@ -159,7 +157,7 @@ class Runner:
         self._show()
 
     def _next_queue(self) -> _Queue | None:
-        """Return the queue of the lowest rank whose next task does not wait for its program."""
+        """Return the lowest-ranked queue whose next task does not wait for its program."""
         self._queues = [queue for queue in self._queues if queue.next_task is not None]
         for queue in self._queues:
             if queue.next_task is not None and queue.next_task.program not in self._compiling:
@@ -176,7 +174,6 @@ class Runner:
         return self.pool.are_threads and program is not None and not programs.is_compiled(program)
 
     def _show(self) -> None:
-        """Show the current activity when it has changed."""
         for queue, _ in self._pending.values():
             activity = f"{'compiling' if self._compiling else 'running'} {queue.what}"
             if activity != self._shown:

@@ -1,4 +1,4 @@
-"""Checkpoints in the safetensors format: a file, or a folder of shards. Headers contain dtypes, shapes and sizes."""
+"""Checkpoints in the safetensors format: a file, or a folder of shards."""
 
 import math
 import os
@@ -36,7 +36,10 @@ class Tensor(NamedTuple):
 
 
 def open_checkpoint(path: Path) -> list[Tensor]:
-    """Read the headers of a file, or of all shards in a folder. Raises: DamagedError, also for missing shards."""
+    """Read the headers (dtypes, shapes, sizes) of a file, or of all shards in a folder.
+
+    Raises: DamagedError, also for missing shards.
+    """
     is_folder = os.path.isdir(path)  # which is false of names that no file can have
     files = sorted(path.glob("*.safetensors")) if is_folder else [path]
     if not files:
