@@ -118,7 +118,6 @@ def groups() -> dict[str, tuple[str, ...]]:
 
 
 def commands() -> list[str]:
-    """Return the names of all commands."""
     return [name for names in groups().values() for name in names]
 
 
@@ -144,7 +143,6 @@ def _place(name: str) -> str:
 
 
 def _summary(name: str, limit: int) -> str:
-    """Return the first sentence of a command's docstring without imports."""
     module, _, function = _place(name).partition(":")
     nodes = (node for node in parsed_source(module).body if isinstance(node, ast.FunctionDef) and node.name == function)
     return click.Command(name, help=next(map(ast.get_docstring, nodes), "")).get_short_help_str(limit)

@@ -112,7 +112,7 @@ def require_counted(state: Any, added: list[int | None]) -> None:
 
 
 def require_same_start(init: Callable[[Any], Any], key: Any) -> tuple[Any, int | None]:
-    """Return the shapes of the state that `init` begins, and its first round (None if traced or without a field).
+    """Return the shapes of the state that `init` begins, and its first round, if known.
 
     Raises: DeclarationError if that round may differ between keys.
     """
@@ -295,7 +295,7 @@ def _size(variables: Iterable[Any]) -> int:
 
 
 def _is_costly(equation: Any) -> bool:
-    """Return whether an equation, or one inside it, is worth storing wherever its result is used more than once."""
+    """Return whether an equation, or one inside it, is worth storing for several uses."""
     inner = [value for value in equation.params.values() if isinstance(value, jex_core.ClosedJaxpr)]
     return equation.primitive.name not in _CHEAP and (
         not inner or any(_is_costly(part) for program in inner for part in program.jaxpr.eqns)

@@ -4,9 +4,9 @@ A round charges the gate of the chosen expert with c = |w_t - w_{t-1}|. Its outp
 pi) c |v|^2, the output of any other expert by eta pi pi' c |v|^2. As c >= 0, the chosen expert's output never rises. So
 an expert that has just learned a task is less likely to receive it again. This is a policy gradient without a baseline.
 
-Here the cost is c - b. If b is the expert's own last move, a repeat after a change is rewarded, a change after a repeat
-is charged as much, and other rounds cost little. With pi = 1/M and orthogonal signals, an expert's outputs for all
-tasks add up to -(eta |v|^2 / M) (b - mean of all b) at any time. If b is the mean of all moves so far, repeats of
+Here the cost is c - b. Let b be the expert's own last move. Then a repeat after a change is rewarded, a change after a
+repeat is charged as much, and other rounds cost little. With pi = 1/M and orthogonal signals, an expert's outputs for
+all tasks always add up to -(eta |v|^2 / M) (b - mean of all b). If b is the mean of all moves so far, repeats of
 repeats are rewarded too, so that leads grow. This mean alone leaves experts idle. `repaired` mixes both.
 
 The servers of `edge` take the same losses, and are charged when they complete their tasks. Proofs are in

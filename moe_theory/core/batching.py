@@ -46,7 +46,7 @@ class _Value(NamedTuple):
 def trailing_vmap(
     function: Callable[..., Any], is_batched: tuple[bool, ...], *, stores: bool = False, log: Log | None = None
 ) -> Callable[..., Any]:
-    """Vectorise `function` of one replicate over the trailing axis of its batched arguments and all its results.
+    """Vectorise `function` of one replicate over the trailing axis of batched arguments and results.
 
     Args:
         is_batched: for each positional argument, whether its leaves end in the batch axis.

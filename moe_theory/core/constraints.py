@@ -1,4 +1,4 @@
-"""Constraints beside the fields of a paper's `Params` and `Dims` and the arguments of closed forms, and their checks.
+"""Constraints beside fields of `Params` and `Dims` and arguments of closed forms, and their checks.
 
     class Params(NamedTuple):
         num_experts: Annotated[Count, PaddedTo("max_experts")] = 10  # M
@@ -79,8 +79,6 @@ class Whole:
 
 @dataclasses.dataclass(frozen=True)
 class OneOf:
-    """One of a few numbers."""
-
     choices: tuple[Any, ...]
     why: str = ""
 
@@ -204,7 +202,7 @@ def _require_allowed(constraint: Any, name: str, value: Any, number: Any) -> Non
 
 
 def check_sizes(dims: Any) -> None:
-    """Refuse static sizes that break a constraint of their fields, except None where the field's type allows it.
+    """Refuse static sizes that break a constraint of their fields, except an allowed None.
 
     Raises: InvalidValueError that names the value, the bound and the way out.
     """
@@ -222,7 +220,7 @@ def check_sizes(dims: Any) -> None:
 
 
 def require(constraint: Any, **values: Any) -> None:
-    """Refuse numbers, or arrays of them, that are not finite or break a constraint such as `Count` or `Whole(2)`.
+    """Refuse numbers or arrays that are not finite or break a constraint such as `Whole(2)`.
 
     Raises: InvalidValueError that names the value, the bound and the way out.
     """
@@ -231,7 +229,7 @@ def require(constraint: Any, **values: Any) -> None:
 
 
 def checked(function: Function) -> Function:
-    """Decorate a closed form, which then refuses arguments that break their constraints and takes lists as arrays.
+    """Decorate a closed form to refuse arguments that break their constraints, and to take lists as arrays.
 
     The fields of a named tuple are checked too. Traced arguments are not checked.
 
@@ -312,7 +310,6 @@ def require_representable(name: str, value: float, dtype: Any) -> None:
 
 
 def is_known(*leaves: Any) -> bool:
-    """Return whether none of these is traced."""
     return not any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(leaves))
 
 
@@ -323,7 +320,7 @@ def hints_of(kind: Any) -> dict[str, Any]:
 
 
 def stated(kind: type) -> dict[str, tuple[Any, ...]]:
-    """Return this module's constraints on the fields of a named tuple, or none if its annotations are unreadable."""
+    """Return this module's constraints on the fields of a named tuple, if its annotations are readable."""
     try:
         return _constraints(kind)
     except (NameError, TypeError):
@@ -342,7 +339,7 @@ def _constraints(kind: type) -> dict[str, tuple[Any, ...]]:
 
 
 def _admitted(kind: Any, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return arguments of a function, or fields of a named tuple, that break no constraint, with lists as arrays."""
+    """Return arguments of a function, or fields, that break no constraint, with lists as arrays."""
     admitted = dict(values)
     for name, value in values.items():
         hint = hints_of(kind)[name]
@@ -443,7 +440,7 @@ _BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
 
 
 def typed(name: str, value: Any, defaults: Any) -> bool | int | float:
-    """Return a number, or its text, in the parameter's type. Raises: InvalidValueError if it is no such number."""
+    """Return a number, or its text, in the parameter's type. Raises: InvalidValueError for another text."""
     kind = np.asarray(getattr(defaults, name)).dtype.kind
     text = str(value).strip()
     if kind == "b":

@@ -81,9 +81,8 @@ def critical_drive(
             None stands for a small lead. A value is needed for M = 2, and for M = 3 with experts that fit a task in one
             update. In these cases any drive is enough as lambda goes to 0: kappa_c = (4 lambda)^(1/3) for M = 2, (6
             lambda)^(1/4) for M = 3.
-    Returns: the drive kappa = eta c |v|^2 / M, where c is an expert's move when another task came before. (`gate_drive`
-        has E|w| in its place.) The drive depends neither on the number of tasks nor on sigma_0, and only a little on
-        lambda.
+    Returns: the drive kappa = eta c |v|^2 / M, where c is an expert's move after another task. `gate_drive` has E|w| in
+        place of c. The drive depends neither on the number of tasks nor on sigma_0, and only a little on lambda.
     Raises: InvalidValueError outside these ranges, and without a perturbation where one is needed.
     Source: docs/pages/derivations/gates.md, against Lemma 15, Propositions 1 and 3 of `continual`, Proposition 3 of
         `edge`.

@@ -65,7 +65,7 @@ def run(
 def _asserted(
     system: Any, num_rounds: int, record_every: int, observe: Callable[[Any, Any], Any]
 ) -> Callable[..., Any]:
-    """Return runs of replicates, one by one: chex asserts nothing in a loop whose length depends on the replicate."""
+    """Return runs of replicates, one by one, because chex asserts nothing in loops of random length."""
     absl = logging.getLogger("absl")
     if _is_news not in absl.filters:
         absl.addFilter(_is_news)
@@ -127,7 +127,6 @@ def _assert_values(**trees: Any) -> None:
 
 
 def _assert_all(are_right: Any, namespace: Any, leaf: Any, path: str, words: str) -> None:
-    """Assert all truth values, and name the first number that is wrong."""
     first = jnp.argmin(are_right.ravel())
     places = jnp.unravel_index(first, leaf.shape) if leaf.ndim else ()
     name = f"{path}[{', '.join('{}' for _ in places)}]" if places else path

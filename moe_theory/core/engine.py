@@ -109,7 +109,7 @@ def run(
 
 @functools.cache
 def _record_bytes() -> dict[Hashable, int]:
-    """Return the bytes of records that a kind of run has room for. A function, so that no run's key changes with it."""
+    """Return the bytes for records of a kind of run. A function, so that no run's key changes with it."""
     return {}
 
 
@@ -162,9 +162,7 @@ def _start_program(platform: str) -> Any:
 
 
 def _without_faults(platform: str | None, options: dict[str, Any] | None) -> dict[str, Any] | None:
-    """Return options for a program of this platform that avoid the known faults of libraries, where options can be
-    passed.
-    """
+    """Return options for a program of this platform that avoid the known faults of libraries, if possible."""
     if platform != "cpu":
         return options
     options = faults.avoiding() | (options or {})
@@ -178,7 +176,7 @@ def _options(platform: str | None, is_large: bool = False) -> dict[str, Any] | N
 
 @functools.cache
 def can_rewrite() -> bool:
-    """Return whether the engine can rewrite the programs of this JAX, as it can up to the newest version tested.
+    """Return whether the engine can rewrite this JAX's programs, as it can up to the newest version tested.
 
     With a later version a small run is tried first. If it fails, or differs from `vmap.run`, everything runs plainly,
     with a warning.
@@ -201,8 +199,6 @@ def can_rewrite() -> bool:
 
 
 class _RunTraits(NamedTuple):
-    """Traits of a run that its program is compiled for."""
-
     stores: bool  # whether barriers store
     is_split: bool  # whether arrivals are drawn ahead and replicates trail: on a CPU
     is_large: bool  # whether replicates are matrices
@@ -447,7 +443,6 @@ def width_for(state: Any, platform: str = "cpu", count: int | None = None, memor
 
 
 def bytes_of(state: Any) -> int:
-    """Return the bytes of the arrays in a state."""
     arrays = [leaf for leaf in jax.tree.leaves(state) if hasattr(leaf, "dtype")]
     return sum(math.prod(leaf.shape) * leaf.dtype.itemsize for leaf in arrays)
 
@@ -459,7 +454,7 @@ def _memory_of(platform: str) -> int:
 def run_in_blocks(
     width: int, system: Any, root_key: Any, names: np.ndarray, state: Any, *arguments: Any
 ) -> tuple[Any, Any]:
-    """Return `engine.run` of the replicates with these names (B,) and leaves of `state` (..., B), in blocks of `width`.
+    """Return `engine.run` of replicates `names` (B,) and `state` (..., B), in blocks of `width`.
 
     The last block is padded, so that one program runs all blocks and no replicate depends on B. On a CPU the first
     block compiles the program, and the others share the cores.

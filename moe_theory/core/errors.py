@@ -133,7 +133,6 @@ OWN_CODE = (Exception, SystemExit)  # what a user's code may end with, other tha
 
 
 def described(failure: BaseException) -> str:
-    """Return the type and message of an exception from a user's code."""
     try:
         message = str(failure)
     except OWN_CODE:
@@ -166,7 +165,7 @@ _BRIEF.maxlevel = 2
 
 @contextlib.contextmanager
 def about(*key: str) -> Iterator[None]:
-    """Mark errors raised inside as being about the entry `key` of a specification, unless they have a deeper key."""
+    """Mark errors raised inside as being about the entry `key` of a specification, or a deeper entry."""
     try:
         yield
     except MoeTheoryError as error:

@@ -11,7 +11,7 @@ A task n shows x = (w - w_n).u_n of the residual for sure, and a share 1 - c of 
     e_k <- D_nk + c [e_k - (a_n - w_k.u_n)^2 - D_nk + ((w_n - w_k).u_n)^2]
     a_k <- a_k + (1 - c) (w_n.u_k - a_k) - c x (u_n.u_k)
 
-If a task's own truth is w_n + z, with entries of z that are N(0, tau^2), and its signal is the type's, then x^2 gains
+Let a task's own truth be w_n + z, with entries of z that are N(0, tau^2), and its signal the type's. Then x^2 gains
 tau^2, e_n in the move gains d tau^2, and e_k gains d tau^2 - c (d - 1) tau^2 = s tau^2. Approximation: the root of the
 move and the squares use means in place of values.
 """

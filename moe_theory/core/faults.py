@@ -56,7 +56,7 @@ FAULTS = (
 
 @functools.cache
 def avoiding() -> dict[str, Any]:
-    """Return options of XLA's CPU compiler that avoid all faults, except options that `XLA_FLAGS` sets or XLA lacks."""
+    """Return options of XLA's CPU compiler that avoid all faults, except unknown ones or those in `XLA_FLAGS`."""
     flags = os.environ.get("XLA_FLAGS", "")
     options = {fault.option: fault.avoiding for fault in FAULTS if f"--{fault.option}" not in flags}
     return {name: value for name, value in options.items() if _is_known({name: value})}

@@ -68,7 +68,6 @@ def named_by(symbol: str, cls: type) -> list[Field]:
 
 
 def begins_with(symbol: str, field: Field) -> bool:
-    """Return whether the comment next to the field begins with this symbol."""
     head = _SYMBOL.match(field.comment)
     return head is not None and _letters(head[1]) == _letters(symbol)
 

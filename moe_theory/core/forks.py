@@ -1,4 +1,4 @@
-"""Checks for places where JAX cannot run: forked children of a process that has used it, and missing devices."""
+"""Checks for places where JAX cannot run: forked children, and processes without devices."""
 
 import functools
 import os
@@ -12,7 +12,10 @@ _parent: int | None = None  # the process whose JAX this one has a copy of, with
 
 
 def require_own_jax() -> None:
-    """Raise InvalidValueError without a device, and in a forked child whose parent has used JAX, which would hang."""
+    """Raise InvalidValueError without a device, and in a forked child whose parent has used JAX.
+
+    JAX would wait forever in such a child.
+    """
     if _parent is not None:
         raise InvalidValueError(
             f"process {os.getpid()} was forked from process {_parent}, which had used JAX: it has none of XLA's "

@@ -63,7 +63,7 @@ def scored(scores: Float[Array, " M"], outputs: Float[Array, " M"]) -> Float[Arr
 def route(
     scores: Float[Array, " M"], available: Bool[Array, " M"], num_active: Int[Scalar, ""], max_active: int = 1
 ) -> tuple[Int[Array, " k"], Bool[Array, "k M"]]:
-    """Return the `num_active` available experts with the highest scores, best first, padded to k = `max_active` rows.
+    """Return the available experts with the highest scores, best first, padded to k = `max_active` rows.
 
     With `num_active` = 1 this is the paper's switch routing, with more it is top-k routing.
 

@@ -1,4 +1,4 @@
-"""Overparameterized linear tasks: shared quantities of closed forms, and the minimum-norm update of an expert.
+"""Overparameterized linear tasks: quantities of closed forms, and an expert's minimum-norm update.
 
 The quantities are gaps between tasks, ratios, powers of r and rounds. Functions of NumPy float64 compute in float64,
 functions of JAX arrays, traced or not, in their precision.
@@ -201,7 +201,7 @@ def minimum_norm_change(
 
 
 def minimum_norm(models: Float[Array, "k d"], arrival: Any, params: Any) -> Float[Array, "k d"]:
-    """Return the changes of k experts that move to the nearest model that fits an arrival, the papers' own `Fit`.
+    """Return the changes of k experts to the nearest model that fits an arrival, the papers' own `Fit`.
 
     Args:
         models: w of the experts, one a row.
@@ -276,9 +276,7 @@ def orthonormal_rows(features: Float[Array, "d s"], most_samples: int = MOST_SAM
 
 
 def _eliminate(features: Float[Array, "d s"], riders: list[Array]) -> tuple[list[Array], list[Array], list[Array]]:
-    """Return orthogonalised samples, the inverses of their squared lengths (0 if dependent), and the riders'
-    remainders.
-    """
+    """Return orthogonalised samples, inverses of their squared lengths (0 if dependent), and riders' remainders."""
     num_samples = features.shape[1]
     columns = [features[:, sample] for sample in range(num_samples)] + riders
     floor = _floor(features)

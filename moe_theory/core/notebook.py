@@ -70,5 +70,4 @@ class Listing(list[Item]):
 
 
 def shortest(words: str) -> str:
-    """Return words in one line that is not too long."""
     return words if len(words) <= LONGEST_LINE else f"{words[: LONGEST_LINE - 3]}..."

@@ -1,8 +1,8 @@
 """One integer per replicate: keys that never depend on batching, chunking, order or device.
 
-Source: `replicate_key = fold_in(root, replicate)`; `step_key = fold_in(replicate_key, t)` with t = 1, 2, ... for rounds
-    and t = 0 for draws before them. The numbers of a round are hashes, by twelve rounds of
-threefry4x32 with the two words of its key, of (i, 0, 0, 0) for uniforms and (i, 1, 0, 0) for normals, i = 0, 1, ...
+Source: `replicate_key = fold_in(root, replicate)` and `step_key = fold_in(replicate_key, t)` with t = 1, 2, ... for
+    rounds and t = 0 for draws before them. Uniforms of a round are hashes of (i, 0, 0, 0), normals of (i, 1, 0, 0), i =
+    0, 1, ... The hash is twelve rounds of threefry4x32 with the two words of the round's key.
 """
 
 import functools

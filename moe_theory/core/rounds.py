@@ -54,7 +54,7 @@ def fixed_blocks(num_rounds: int, record_every: int) -> Blocks:
 
 
 def _block_length(number: int, longest: int = ROUNDS_AHEAD) -> int:
-    """Return the length of the longest blocks that cover `number` with little to spare, at least half of `longest`."""
+    """Return the length of blocks that cover `number` with little to spare, at least half of `longest`."""
     lengths = range(min(longest, number), longest // 2, -1) or (min(longest, number),)
     spare = {length: -(-number // length) * length - number for length in lengths}
     return next(

@@ -1,15 +1,15 @@
-"""Exact expected metrics of an expert that learns random linear tasks, and of many experts on given routes.
+"""Exact expected metrics of an expert on random linear tasks, and of many experts on given routes.
 
 **An arrival.** Task n, uniform on N, has the own truth w = w_n + xi, with xi ~ N(0, tau^2 I), and the unit signal u.
 One column of X is along u, the others are N(0, sigma_t^2 I), so X spans u and a uniformly random (s - 1)-dimensional
 subspace of u's complement, whose projector is Pi = I - u u'. Strength, noise scale and the column's place drop out. The
 expert becomes v+ = w + S (v - w), where S = I - P is the projector on a uniformly random (Haar) subspace of that
-complement, of rank p = d - s in D = d - 1 dimensions.
+complement. It has rank p = d - s in D = d - 1 dimensions.
 
 **Moments of S.** Rotations of the complement leave S's law unchanged, hence E[S] = (p/D) Pi and, for symmetric A, E[S A
 S] = k1 Pi A Pi + k2 tr(Pi A) Pi. The trace gives k1 + D k2 = p/D. For a unit x, x'Sx is Beta(p/2, (D-p)/2) with second
 moment p(p+2)/(D(D+2)) and A = x x' gives k1 + k2 = E[(x'Sx)^2]. Therefore k2 = p(D-p) / (D(D-1)(D+2)) and k1 =
-p(Dp+D-2) / (D(D-1)(D+2)); for p = D, S = Pi.
+p(Dp+D-2) / (D(D-1)(D+2)). For p = D, S = Pi.
 
 **Moments of v.** Arrivals are independent of the past. With mu = E[v], Sigma = E[v v'] before the arrival, E over the
 arrival, q = Pi w and U = E[u u']:
@@ -18,10 +18,10 @@ arrival, q = Pi w and U = E[u u']:
     Sigma+ = E[S Sigma S] + R(mu) + R(mu)' - E[S (mu w' + w mu') S] + E[(I-S) w w' (I-S)],   R(mu) = (p/D) E[Pi mu w']
     e_t    = E|S (v - w)|^2 = (p/D) (tr((I-U) Sigma) - 2 mu.E[q] + E|q|^2)
 
-Each term is linear in Sigma or mu with coefficients that are moments of (w, u); `Arrivals` holds them, averaged once.
+Each term is linear in Sigma or mu with coefficients that are moments of (w, u), averaged once in `Arrivals`.
 
 **Metrics.** A task independent of v_t would have the error g_t = tr Sigma_t + E|w|^2 - 2 mu_t.E[w]. An earlier one is
-not independent; the covariances C_{t,tau} = Cov(v_t, w_tau) enter as J_t = sum_{tau<=t} C_{t,tau}. Given the past, v_t
+not independent. The covariances C_{t,tau} = Cov(v_t, w_tau) enter as J_t = sum_{tau<=t} C_{t,tau}. Given the past, v_t
 has the mean Sbar v_{t-1} + constant, Sbar = (p/D) (I - U), so C_{t,tau} = Sbar C_{t-1,tau} for tau < t, and C_{t,t} =
 E[(I-S) w w'] + R(mu_{t-1}) - mu_t E[w]'. Hence
 
@@ -40,7 +40,7 @@ with truths that add up to V, this is L tr E[v v'] - 2 E[v].V + sum |w_l|^2.
 **Where the signal points.** `fixed_signals`: u = u_n for every xi, and only the covariance of xi matters.
 `signals_along_truths`: u = w / |w|. Then q = 0, and w is symmetric about the axis e = w_n / |w_n|, so that moments of u
 are a e e' + b I for two factors, and so on. With c = e.w and l = |w_n|, (c / tau)^2 is a chi-square of 1 + 2J degrees
-of freedom, J ~ Poisson(l^2 / (2 tau^2)), hence (e.u)^2 given J is Beta(J + 1/2, D/2); and E[c h(c^2)] = l E[h] with 3 +
+of freedom, J ~ Poisson(l^2 / (2 tau^2)). Hence (e.u)^2 given J is Beta(J + 1/2, D/2), and E[c h(c^2)] = l E[h] with 3 +
 2J degrees in place of 1 + 2J. The moments of Beta variables give, with E over J,
 
     u u'    : E[2J/(2J+d)] e e' + E[1/(2J+d)] I
@@ -117,7 +117,7 @@ def single_expert(
 
 
 def fixed_signals(truths: Float[Numbers, "N d"], signals: Float[Numbers, "N d"], own_spread: float = 0.0) -> Arrivals:
-    """Return arrivals whose signal, of any length, points along the task's signal, for any ground truth of their own.
+    """Return arrivals whose signal, of any length, is the task's, for any ground truth of their own.
 
     Raises: InvalidValueError for a zero signal, or a spread that is negative or not finite.
     """
@@ -151,7 +151,9 @@ def fixed_signals(truths: Float[Numbers, "N d"], signals: Float[Numbers, "N d"],
 
 
 def signals_along_truths(truths: Float[Numbers, "N d"], own_spread: float) -> Arrivals:
-    """Return arrivals whose signal points along their OWN ground truth w_n + xi, xi Gaussian of deviation `own_spread`.
+    """Return arrivals whose signal points along their OWN ground truth w_n + xi.
+
+    The entries of xi are Gaussian of deviation `own_spread`.
 
     Raises: InvalidValueError for a spread that is negative or not finite, or a zero ground truth without spread.
     """
@@ -350,7 +352,6 @@ def _directions(signals):
 
 
 def _projection_moments(num_features, num_samples):
-    """Return p/D, k1 and k2."""
     dimension = num_features - 1
     rank = num_features - num_samples
     if rank == dimension:  # the general form is 0/0 in one dimension
@@ -386,7 +387,7 @@ def _coupling(units, vectors):
 
 
 def _axial_moments(lengths, own_spread, num_features):
-    """Return the coefficients of u u', of u u u u and, up to l, of w u u in the module's docstring, for each length."""
+    """Return the module docstring's coefficients of u u', of u u u u and, up to l, of w u u, for each length."""
     d = num_features
 
     def coefficients(j):

@@ -1,4 +1,4 @@
-"""Systems and their runs: one replicate's pure step function, scanned over rounds, vmapped over replicates.
+"""Systems and their runs: one replicate's pure step, scanned over rounds, vmapped over replicates.
 
 A system's functions are written for ONE replicate. Inside the scan replicates are on the TRAILING axis of every array,
 so that elementwise work over them is contiguous in memory.
@@ -284,7 +284,7 @@ def check_replicates(replicates: int | Sequence[int] | Int[Any, " B"], num_bytes
 
 
 def check_checkpoint(state: State | None, like: State, shape: tuple[int, ...]) -> None:
-    """Raise InvalidValueError unless `state` is None or like the system's, with replicates of shape () or (B,)."""
+    """Raise InvalidValueError unless `state` is None or like the system's, with replicates () or (B,)."""
     if state is None:
         return
     if jax.tree.structure(state) != jax.tree.structure(like):

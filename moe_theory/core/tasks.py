@@ -43,7 +43,7 @@ class Pool(NamedTuple):
 
 
 class Arrival(NamedTuple):
-    """The data of one round. Targets are y = X' w_n with the pool's ground truth, unless the arrival has its own."""
+    """The data of one round. Targets are y = X' w_n, with the pool's ground truth or the arrival's own."""
 
     task: Int[Array, ""]  # index n_t into the pool
     features: Float[Array, "d s"]  # feature matrix X_t, one sample a column

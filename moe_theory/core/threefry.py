@@ -44,7 +44,7 @@ def threefry2x32(key: tuple[Words, Words], counter: tuple[Words, Words]) -> tupl
 
 
 def threefry4x32(key: Sequence[Words], counter: Sequence[Words], rounds: int = ROUNDS) -> list[Words]:
-    """Return the block of four words that the cipher makes of a counter of four, by a key of four. Shapes broadcast."""
+    """Return four hash words of a counter of four, by a key of four. Shapes broadcast."""
     keys = [*key, functools.reduce(operator.xor, key) ^ _PARITY]
     words = [word + part for word, part in zip(counter, key, strict=True)]
     for number in range(rounds):

@@ -1,4 +1,4 @@
-"""Runs by `jax.vmap` and `lax.scan` alone, where the engine cannot rewrite programs, and to compare it with.
+"""Runs by `jax.vmap` and `lax.scan` alone, as fallback of the engine and for comparison.
 
 The engine (`core/engine.py`) rewrites a step's program so that the batch stays on the trailing axis and random numbers
 are drawn rounds ahead. For that it must know JAX's programs. This module needs only JAX's public functions.
@@ -132,7 +132,6 @@ def require_bytes(what: str, shapes: Any) -> None:
 
 
 def described_array(leaf: Any) -> str:
-    """Return the type and shape of an array: float32 (3, 2)."""
     return f"{leaf.dtype} {tuple(leaf.shape)}" if hasattr(leaf, "dtype") else f"a {type(leaf).__name__}"
 
 

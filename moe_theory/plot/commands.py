@@ -51,7 +51,6 @@ def option_of(hint: Any) -> Option:
 
 
 def option_names(function: Callable[..., Any]) -> dict[str, str]:
-    """Return the first name of each option of a command by its parameter."""
     hints = typing.get_type_hints(function, include_extras=True)
     return {
         name: option_of(hints[name]).names_of(name)[0]

@@ -66,7 +66,6 @@ class Picture(NamedTuple):
         return render_as(form, self.title, (PAGE_WIDTH, self.height), self.draw, self.caption)
 
     def write(self, path: Path) -> None:
-        """Write the picture as SVG for any path."""
         path.write_bytes(self.rendered())
 
     def save(self, path: Path) -> Path:

@@ -57,13 +57,11 @@ def environment(**options: Any) -> "jinja2.Environment":
 
 
 def filled(template: Path, **values: Any) -> str:
-    """Return the Markdown of a template with these values."""
     text = template.read_text(encoding="utf-8")
     return environment(finalize=words).from_string(text).render(values)
 
 
 def paragraphs(lines: Iterable[object]) -> str:
-    """Return lines, each as a paragraph."""
     return "\n\n".join(words(line) for line in lines)
 
 
@@ -100,7 +98,6 @@ def escaped(text: str) -> Markup:
 
 
 def code(text: str) -> Markup:
-    """Return words between enough backticks."""
     line = _one_line(text)
     fence = "`" * (1 + max((len(run) for run in re.findall("`+", line)), default=0))
     room = " " if "`" in line else ""

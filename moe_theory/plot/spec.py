@@ -39,13 +39,11 @@ class Setup:
     overrides: list[set[str]] = dataclasses.field(default_factory=list)  # names of parameters, a set for a call
 
     def params(self, **overrides: Any) -> Any:
-        """Return the parameters of the reading with `overrides`."""
         if overrides:
             self.overrides.append(set(overrides))
         return self.reading.params(**overrides)
 
     def run(self, cells: Iterable[Cell]) -> Mapping[str, Run]:
-        """Return the runs of the replicates by the cells' names."""
         listed = list(cells)
         self.require_settings_used()
         return run_cells(listed, self.replicates, seed=self.seed, progress=self.progress, what=self.name)
@@ -88,7 +86,6 @@ class FigureSpec:
     claims: tuple[str, ...] = ()  # globs over the ids of those that it bears on; of `figure`, all of its paper's
 
     def takes(self, option: str) -> bool:
-        """Return whether its rounds, experts or dims can be chosen."""
         return getattr(self, option) not in (None, ())
 
     def compute(
@@ -154,13 +151,10 @@ def figure(name: str, data: Compute, /, *, title: str, summary: str, **about: An
 
 
 def figures(*specs: FigureSpec) -> dict[str, FigureSpec]:
-    """Return a paper's figures by their names."""
     return {spec.name: spec for spec in specs}
 
 
 class Curves(NamedTuple):
-    """The curves of an overview panel, with R points each."""
-
     x: Float[np.ndarray, " R"]
     mean: Float[np.ndarray, " R"]  # measured
     low: Float[np.ndarray, " R"]  # 10 % of replicates; NaN where there is no band

@@ -35,8 +35,6 @@ def written(figure: "Figure", metadata: dict[str, str | None]) -> str:
 
 
 class Renderer(RendererSVG):
-    """A renderer that draws words as text, and formulas as outlines."""
-
     def draw_text(
         self, gc: Any, x: float, y: float, s: str, prop: Any, angle: float, ismath: Any = False, mtext: Any = None
     ) -> None:
@@ -66,7 +64,6 @@ class FigureCanvas(FigureCanvasSVG):
 
 @functools.cache
 def linear_words(words: str) -> str:
-    """Return words with formulas in Unicode."""
     return re.sub(r"\$([^$]*)\$", lambda formula: linear(formula[1]), words)
 
 

@@ -1,4 +1,4 @@
-"""Comparison of a user's algorithm with a paper's, by statement, from `verify --system` and recorded results.
+"""Comparison of a user's algorithm with a paper's, by statement.
 
 Statuses are compared by runs alone, since proofs are of the printed algorithm, and by claims that apply to both.
 """

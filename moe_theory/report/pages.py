@@ -32,9 +32,9 @@ def to_json(report: Report) -> str:
 
 
 def write_report(report: Report, folder: Path, numbers: str = REPORT_JSON) -> list[Path]:
-    """Write the page `report.html` and its source `numbers` into `folder`, both or neither, and return their paths.
+    """Write the page `report.html` and its source `numbers` into `folder`, and return their paths.
 
-    Raises: OutputError.
+    It writes both or neither. Raises: OutputError.
     """
     return write_together(folder, {"report.html": to_html(report), numbers: to_json(report)})
 
@@ -81,7 +81,7 @@ def as_report(run: recorded.Recorded, statements: Sequence[Statement] = ()) -> R
 
 
 def read_reports(paths: Iterable[str | os.PathLike[str]]) -> Report:
-    """Return the reports at `paths` as one, where later verdicts on a claim under a reading replace earlier ones.
+    """Return the reports at `paths` as one. Later verdicts on a claim under a reading replace earlier ones.
 
     Args:
         paths: files, or folders. These stand for each `verdicts.json` in and below them in the order of names, or else

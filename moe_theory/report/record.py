@@ -117,10 +117,10 @@ def of_searches(folders: Sequence[Path]) -> list[SearchRecord]:
 
 
 def own(*folders: Path) -> PaperRecord:
-    """Return the record of a paper with the runs in these folders: verdicts on every claim, under each of its readings.
+    """Return the record of a paper with the runs in these folders.
 
-    Verdicts in the folders replace recorded verdicts. All runs have one seed, so the errors of the remaining verdicts
-    bound the probability that any is false.
+    It has verdicts on every claim under each reading. Verdicts in the folders replace recorded verdicts. All runs have
+    one seed, so the errors of the remaining verdicts bound the probability that any is false.
 
     Raises: DamagedError for a run of several papers, at another seed or precision than the record, or after which a
         claim of the paper lacks a verdict under a reading that others have. DeclarationError for a statement whose

@@ -80,7 +80,6 @@ def status_word(status: Status) -> str:
 
 
 def kind_words(verdict: Verdict) -> str:
-    """Return the kind of the claim, with its side if any."""
     side = f" ({verdict.side.replace('_', ' ')})" if verdict.side else ""
     return verdict.kind.replace("_", " ") + side
 
@@ -170,7 +169,6 @@ def measured(verdict: Verdict) -> str:
 
 
 def measured_briefly(verdict: Verdict) -> str:
-    """Return the measured value without its standard error."""
     return measured(verdict).partition(" ± ")[0]
 
 
@@ -304,14 +302,12 @@ def _open_question(verdict: Verdict) -> str:
 
 
 def repeat_words(verdict: Verdict) -> str:
-    """Return words before the command under a verdict."""
     if verdict.status is Status.REFUTED:
         return f"See it fail, with {verdict.replicates} replicates:"
     return "Repeat it:"
 
 
 def facts(verdict: Verdict) -> list[Fact]:
-    """Return the numbers of a verdict, line by line."""
     lines = []
     for label, parts in _facts(verdict):
         numbers = [part for part in parts if not isinstance(part, str)]
@@ -378,7 +374,6 @@ class Chapter:
 
 
 def arranged(report: Report) -> list[Chapter]:
-    """Return the papers of a report with their statements and claims."""
     by_claim: dict[str, list[Verdict]] = {}
     for verdict in report.verdicts:
         by_claim.setdefault(verdict.claim, []).append(verdict)
@@ -419,7 +414,6 @@ def statement_counts(judgements: Sequence[Judged]) -> dict[str, int]:
 
 
 def statement_status(judgement: Judged) -> str:
-    """Return a statement's status in a word or two."""
     if judgement.finding:
         return str(judgement.finding.status)
     return BY_READING if judgement.by_reading else str(StatementStatus.NOT_JUDGED)
@@ -433,7 +427,6 @@ def urgency(judgement: Judged) -> int:
 
 
 def status_json(judgement: Judged) -> dict[str, object]:
-    """Return a statement's status as in JSON."""
     by_reading = {reading: finding.status for reading, finding in judgement.by_reading.items()}
     return {"status": judgement.words, "status_by_reading": by_reading}
 
@@ -490,7 +483,6 @@ def summary(verdicts: Sequence[Verdict]) -> str:
 
 
 def error_words(report: Report) -> str:
-    """Return a sentence on the error of a report."""
     errors = [verdict.error for verdict in report.verdicts if verdict.status is not Status.ERROR]
     if not errors:
         return "No verdict was reached."

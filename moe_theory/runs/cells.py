@@ -81,8 +81,6 @@ class Run(NamedTuple):
 
 
 class Chunk(NamedTuple):
-    """Replicates of one cell that run together."""
-
     cell: Cell
     replicates: Int[np.ndarray, " width"]  # padded to the chunk's width
     num_kept: int  # replicates that count; the rest is padding
@@ -169,7 +167,6 @@ class CellBatch:
 
     @property
     def is_finished(self) -> bool:
-        """True if all chunks are computed."""
         return len(self._outcomes) == sum(self._counts.values())
 
     def tasks(self) -> Iterator[Task]:
@@ -223,7 +220,6 @@ class CellBatch:
         return firsts
 
     def _program_of(self, name: str) -> Hashable:
-        """Return the properties that a cell's chunks are compiled for."""
         cell = self._cells[name]
         run = (cell.system.step, cell.num_rounds, cell.record_every, cell.observe, cell.start is None)
         return (*run, self._widths[name], cell.is_double or is_x64())

@@ -18,7 +18,8 @@ def keep_programs(folder: str | os.PathLike[str] | None = None) -> Path | None:
     """Save compiled programs on disk. Later processes compile nothing where nothing has changed.
 
     Args:
-        folder: by default in the user's cache, or as JAX_COMPILATION_CACHE_DIR or JAX's switch of the cache says.
+        folder: by default in the user's cache, unless the user sets JAX_COMPILATION_CACHE_DIR or switches JAX's cache
+            off.
     Returns: the folder, or None if programs are not saved, or if the user's environment decides.
     Raises: OutputError for a folder of the caller's own that cannot be written.
 

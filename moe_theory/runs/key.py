@@ -125,7 +125,6 @@ class Digests:
         return self._instance(value)
 
     def _library_name(self, value: Any) -> str:
-        """Return the name of an object in a library, or an empty text."""
         home = getattr(value, "__module__", None)
         if not isinstance(home, str) or not library_of(home):
             return ""
@@ -226,7 +225,6 @@ def _digest(kind: str, *parts: bytes) -> bytes:
 
 
 def _attribute(module: types.ModuleType | None, name: str) -> Any:
-    """Return a module's object of a qualified name, or None."""
     try:
         return functools.reduce(getattr, name.split("."), module)
     except AttributeError:

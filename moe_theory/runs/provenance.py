@@ -82,7 +82,6 @@ _version = functools.cache(metadata.version)
 
 
 def now() -> str:
-    """Return the time (UTC), for records."""
     return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
 
 
@@ -95,7 +94,6 @@ def backend() -> str:
 
 
 def processor_fact(name: str) -> str:
-    """Return an entry of /proc/cpuinfo, such as "flags", or an empty text."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:
@@ -121,5 +119,5 @@ def _processor() -> str:
 
 
 def _compiler_flags() -> list[str]:
-    """Return XLA's flags in order, where a later contradicting flag counts."""
+    """Return XLA's flags in order, because the later of two contradicting flags counts."""
     return [flag for flag in os.environ.get("XLA_FLAGS", "").split() if not flag.startswith(NEUTRAL_FLAGS)]

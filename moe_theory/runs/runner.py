@@ -17,8 +17,6 @@ GRACE = 30.0  # seconds that an interrupted run waits for the tasks of workers t
 
 
 class Task(NamedTuple):
-    """One call for a worker."""
-
     call: Callable[[], Any]  # plain data and importable functions, where workers are other processes
     work: int  # replicate-rounds
     program: Hashable = None  # what it compiles: the first task of a program runs alone
@@ -26,8 +24,6 @@ class Task(NamedTuple):
 
 
 class Result(NamedTuple):
-    """The result of a task."""
-
     job: Any
     task: Task
     future: Future[Any]
@@ -92,7 +88,6 @@ class Runner:
 
     @property
     def is_busy(self) -> bool:
-        """True if results of some tasks have not come."""
         return bool(self._queues or self._pending)
 
     def add(self, job: Any, tasks: Iterator[Task], work: int, what: str, rank: tuple[int, ...] = ()) -> None:

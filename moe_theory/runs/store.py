@@ -145,7 +145,6 @@ class Store:
         return database
 
     def _opened(self) -> dict[Path, sqlite3.Connection]:
-        """Return the databases of all files that can be opened."""
         for file in sorted(self.folder.glob(PATTERN)):
             if file not in self._databases and (database := self._open(file)) is not None:
                 self._databases[file] = database
@@ -215,7 +214,7 @@ def _digest(key: str, data: Any) -> bytes:
 
 
 def require_no_0_1(folder: Path, *patterns: str) -> None:
-    """Raise InvalidValueError for a folder with such files of version 0.1."""
+    """Raise InvalidValueError for a folder with files of these patterns, from version 0.1."""
     if any(next(folder.glob(pattern), None) is not None for pattern in patterns):
         raise InvalidValueError(
             f"{folder} was written by version 0.1, which this one does not read. The same command with another --out "
@@ -232,6 +231,5 @@ def pack(arrays: Arrays) -> bytes:
 
 
 def unpack(data: bytes) -> dict[str, np.ndarray]:
-    """Return the arrays that `pack` has packed."""
     with np.load(io.BytesIO(data), allow_pickle=False) as archive:
         return dict(archive)

@@ -30,7 +30,6 @@ class Tensor(NamedTuple):
         return self.num_weights * (int(bits[0]) if bits else 8)
 
     def array(self) -> np.ndarray:
-        """Return the numbers of the tensor."""
         with safe_open(self.path, framework="np") as file:
             return file.get_tensor(self.name)
 

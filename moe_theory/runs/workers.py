@@ -73,7 +73,6 @@ class DeviceExecutor(ThreadPoolExecutor):
         super().__init__(num_workers, "moe-theory", initializer=self._take_device)
 
     def submit(self, function: Callable[..., Any], /, *arguments: Any, **options: Any) -> Future[Any]:
-        """Compute function(*arguments, **options) in a thread."""
         call = functools.partial(function, *arguments, **options)
         return super().submit(self._compute, call, is_x64())
 

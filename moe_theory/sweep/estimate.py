@@ -14,8 +14,6 @@ BYTES_A_CHUNK = 1_000  # in the store, besides its numbers
 
 @dataclasses.dataclass(frozen=True)
 class SweepCost:
-    """Work, memory and disk that a sweep takes."""
-
     cells: int
     shape: dict[str, int]  # values on each axis
     replicates: int  # of each cell

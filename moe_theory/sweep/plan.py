@@ -53,12 +53,10 @@ class CellTask:
 
     @functools.cached_property
     def digest(self) -> bytes:
-        """The digest of all fields."""
         return hashlib.sha256(canonical(dataclasses.asdict(self))).digest()
 
     @functools.cached_property
     def program(self) -> Hashable:
-        """The key of the compiled program."""
         shapes = {"system": self.system, "dims": dict(self.dims), "choices": dict(self.choices)}
         run = (self.rounds, self.record_every, self.observables, self.precision, self.batch)
         return canonical(shapes), run
@@ -74,18 +72,14 @@ class PlannedChunk(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Key of the chunk in the store."""
         return hashlib.sha256(b"%b%d" % (self.task.digest, self.first)).hexdigest()
 
     @property
     def replicate_rounds(self) -> int:
-        """Work of the chunk, in rounds times replicates."""
         return self.task.width * self.task.rounds
 
 
 class Coverage(NamedTuple):
-    """Completed part of a sweep."""
-
     chunks: int
     of_chunks: int
     replicates: int  # of all cells together
@@ -93,7 +87,6 @@ class Coverage(NamedTuple):
 
     @property
     def is_complete(self) -> bool:
-        """True if nothing is missing."""
         return self.chunks == self.of_chunks
 
 
@@ -200,7 +193,6 @@ def compute_chunk(task: CellTask, first: int) -> bytes:
 
 
 def chunk_shapes(task: CellTask) -> tuple[Any, Any]:
-    """Return the shapes of a replicate's state and record."""
     with jax.enable_x64(task.precision == "float64"):
         cell = _cell(task)
         state = check_system(cell.system, cell.params)
@@ -216,12 +208,10 @@ class ChunkMemory(NamedTuple):
     per_replicate: int
 
     def of(self, width: int) -> int:
-        """Return the bytes of a chunk of this width."""
         return self.fixed + width * self.per_replicate
 
 
 def memory_of(task: CellTask) -> ChunkMemory:
-    """Return the memory that a task's chunks take."""
     state, records = chunk_shapes(task)
     record_bytes = len(recorded_rounds(task.rounds, task.record_every)) * bytes_of(records)
     fixed = task.batch * (STATE_COPIES * bytes_of(state) + record_bytes)

@@ -84,7 +84,6 @@ class Sweep(Specification):
 
 
 def results_of(outcome: runner.Outcome) -> "Results":
-    """Return the results of a run, partial if chunks are missing."""
     results = Results(outcome.plan, outcome.store, partial=True)
     results.partial = not results.coverage.is_complete
     failed = outcome.counts.failed
@@ -241,7 +240,6 @@ class Results(Shown):
 
     @property
     def _texts(self) -> dict[str, dict[Any, str]]:
-        """The values on the axes as text, by name."""
         texts = {}
         for axis in self.sweep.grid.axes:
             texts |= {name: _texts(values) for name, values in axis.columns.items()}

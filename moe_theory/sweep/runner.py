@@ -51,8 +51,6 @@ class Part(NamedTuple):
 
 @dataclasses.dataclass
 class ChunkCounts:
-    """The state of a run's chunks."""
-
     num_chunks: int
     present: int  # before the run
     damaged: dict[str, str] = dataclasses.field(default_factory=dict)  # what is wrong, by chunk or file
@@ -62,19 +60,15 @@ class ChunkCounts:
 
     @property
     def done(self) -> int:
-        """Chunks that are saved."""
         return self.present + self.computed
 
     @property
     def line(self) -> str:
-        """Number of saved chunks, in words."""
         return f"{self.done:,} of {self.num_chunks:,} chunks"
 
 
 @dataclasses.dataclass(frozen=True)
 class Outcome:
-    """An ended run."""
-
     plan: SweepPlan
     store: Store
     counts: ChunkCounts

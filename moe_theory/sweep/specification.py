@@ -178,10 +178,7 @@ class Specification(Shown):
                 yield ("zips", axis, name), values
 
     def _completed(self) -> dict[str, Any]:
-        """Return fields that depend on the system, in plain form and with defaults.
-
-        Raises: MoeTheoryError, with the wrong entry's `key`.
-        """
+        """Return fields that depend on the system, in plain form and with defaults. Raises: MoeTheoryError."""
         system_kind = self._vocabulary.known
         fields: dict[str, Any] = {table: {} for table in (*TABLES, "axes")}
         fields["zips"] = {name: {} for name in self.zips}
@@ -258,6 +255,5 @@ def _dotted(key: Sequence[str]) -> str:
 
 
 def _one_line(path: str | os.PathLike[str]) -> str:
-    """Return a path for messages, with line breaks escaped."""
     name = os.fspath(path)
     return name if isinstance(name, str) and name.isprintable() and len(name) <= 200 else shortened(name)

@@ -57,12 +57,10 @@ class Sweepable:
 
     @property
     def default_reading(self) -> str:
-        """The reading of a specification without one."""
         return next(iter(self.readings))
 
     @property
     def params(self) -> type:
-        """The class of its parameters."""
         return type(self.readings[self.default_reading].defaults)
 
     @property

@@ -21,8 +21,6 @@ _OF_0_1 = "*@*.npz"
 
 
 class Archive:
-    """Samples of claims in a folder."""
-
     def __init__(self, folder: Path) -> None:
         """Raises: InvalidValueError for a folder that version 0.1 wrote."""
         require_no_0_1(folder, _OF_0_1)

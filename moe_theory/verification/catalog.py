@@ -63,8 +63,8 @@ def statements(pattern: str = "*") -> Listing[Statement]:
     """Return the statements whose names match, paper after paper.
 
     Args:
-        pattern: a name such as "continual.lemma-8" (also of several cases, or without its paper), a glob over names,
-            the paper's own name, "Lemma 11" or "continual.Lemma 11", a paper's name, or a claim's id.
+        pattern: a name such as "continual.lemma-8", also of several cases or without its paper, or a glob over names.
+            Or the paper's own "Lemma 11" or "continual.Lemma 11", a paper's name, or a claim's id.
     Raises: UnknownNameError for a pattern that matches nothing, with the nearest name suggested. DeclarationError for
         an unreadable text, with its file and key. DamagedError for an unreadable index.
 

@@ -1,4 +1,4 @@
-"""Search of a statement's free parameters: for a counterexample, or for settings where a false statement is true.
+"""Search of free parameters for a counterexample, or for settings where a false statement is true.
 
 The recorded setting comes first, then both ends of each axis, then points that fill the region. The best settings get
 more replicates, and neighbours. These steps only choose settings. A flip is a verdict of `verify` on a fresh seed, at
@@ -173,7 +173,6 @@ class RegionSearch:
 
     @property
     def spent(self) -> float:
-        """Seconds since the search began."""
         return time.monotonic() - self.start_time
 
     @property
@@ -186,7 +185,6 @@ class RegionSearch:
         return looked.violation if self.sought == "break" else -looked.violation
 
     def ranked(self) -> list[Point]:
-        """Return the settings, the closest to a flip first."""
         return sorted(self.looked, key=lambda point: -self.gain(self.looked[point]))
 
     def nearest(self, flips: Sequence[Flip]) -> Looked:
@@ -224,7 +222,6 @@ class RegionSearch:
         self.look([()], MANY)
 
     def run(self) -> list[Flip]:
-        """Run all stages and return the flips."""
         for axis in sorted(self.axes, key=lambda axis: not self._is_built(axis)):
             ends = [point for end in axis.ends if (point := self._point({axis: end}))]
             self.look(ends, FEW, ENDS)
@@ -294,7 +291,6 @@ class RegionSearch:
         return answers
 
     def _tested(self, point: Point, offset: int, reading: ReadingLike | None = None) -> list[Verdict]:
-        """Return verdicts that can be published, or none at an inadmissible setting."""
         error = self.error / (FINALISTS + 1) / self.num_readings
         answer = self._judged([point], None, self.seed + offset, error, reading)[point]
         return [] if isinstance(answer, str) else answer
@@ -502,7 +498,6 @@ class RegionSearch:
         )
 
     def _shape(self, point: Point) -> Point:
-        """Return the sizes and choices that a setting's programs are compiled for."""
         return tuple(pair for pair in point if self._is_built(pair[0]))
 
     def _shapes(self) -> set[Point]:

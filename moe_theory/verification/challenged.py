@@ -38,7 +38,6 @@ class Flip:
         return self.verdicts[0].command
 
     def under(self, reading: str) -> list[Verdict]:
-        """Return the verdicts under a reading of the paper."""
         return [verdict for verdict in self.verdicts if verdict.reading.partition(", ")[0] == reading]
 
 
@@ -76,8 +75,6 @@ class Clause:
 
 @dataclasses.dataclass(frozen=True, repr=False)
 class Challenge(Shown):
-    """The result of a search of a statement's free parameters."""
-
     statement: str
     where: str
     sought: str  # "break" of what holds at the recorded point, or "rescue" of what does not
@@ -144,7 +141,6 @@ class Challenge(Shown):
 
 
 def said(value: Any) -> str:
-    """Return a value of a setting in words."""
     return value if isinstance(value, str) else shown(value)
 
 

@@ -80,8 +80,6 @@ class Samples(NamedTuple):
 
 
 class Prior(NamedTuple):
-    """A claim's declarations about its samples."""
-
     ranges: Mapping[str, Range] = {}  # of what is "observed", "predicted" and "scale"
     is_computed: bool = False  # whether nothing random enters
 
@@ -190,7 +188,6 @@ class Criterion:
         raise NotImplementedError
 
     def outcome(self, samples: Compared, labels: list[str], error: float) -> InterimResult:
-        """Decide, and return the numbers of the deciding component."""
         decision = self.decide(samples, error)
         worst = decision.worst
         predicted = samples.predicted.mean(axis=0)
@@ -253,15 +250,11 @@ class Equality(_OfMeans):
 
 
 class UpperBound(_OfMeans):
-    """Test that the mean is below the bound at every recorded round."""
-
     kind = "upper_bound"
     may_be_trivial = True
 
 
 class LowerBound(_OfMeans):
-    """Test that the mean is above the bound at every recorded round."""
-
     kind = "lower_bound"
     may_be_trivial = True
 
@@ -373,7 +366,7 @@ class LimitProbability(_Limit, _OfEvents):
 
 
 class Rate(Criterion):
-    """Test that the slope of log means over a logarithmic grid is at least (at most, close to) the claimed exponent.
+    """Test that the slope of log means over a log grid is at least (at most, close to) the claimed exponent.
 
     A grid supports the exponent if both the whole grid and the end nearest to the limit show it. Only that end refutes
     it.
@@ -500,7 +493,6 @@ def bound(
 
 
 def ordering(*, below: Any, margin: float = 0.0, scale: Any = None) -> Criterion:
-    """Return the test that one mean is below another, on common random numbers."""
     return Ordering(below, margin, scale=scale)
 
 

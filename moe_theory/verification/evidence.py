@@ -27,8 +27,6 @@ from moe_theory.verification.verdict import Status
 
 
 class ClaimSample(NamedTuple):
-    """Samples of a claim from the runs of some replicates."""
-
     samples: Samples | None = None
     labels: Sequence[str] = ()  # names of the components, in the first sample of a claim
     cells: frozenset[str] = frozenset()  # cells whose runs the claim has read
@@ -161,7 +159,6 @@ def _depends_on_key(system: System, observe: Observe, keeps_state: bool, structu
 
 
 def find_nan_runs(runs: Runs) -> dict[str, str]:
-    """Return error messages by name of runs with NaN in a final state."""
     messages = {}
     for name, run in runs.items():
         is_lost = np.zeros(len(run.replicates), bool)

@@ -44,7 +44,6 @@ class Axis:
 
     @property
     def is_log(self) -> bool:
-        """True if the values are far apart."""
         return not isinstance(self.values[0], str) and Span(self.values[0], self.values[-1]).is_log
 
     def place(self, value: Any) -> float:
@@ -84,11 +83,9 @@ class Search:
         return study
 
     def settings(self, coordinates: Coordinates) -> dict[str, Any]:
-        """Return a value for each axis by its name."""
         return {axis.name: value for axis, value in zip(self.axes, coordinates, strict=True)}
 
     def places(self, coordinates: Coordinates) -> tuple[float, ...]:
-        """Return a point's position on each axis."""
         return tuple(axis.place(value) for axis, value in zip(self.axes, coordinates, strict=True))
 
     @property
@@ -102,8 +99,6 @@ class Search:
 
 @dataclasses.dataclass(frozen=True)
 class Point:
-    """One setting of the parameters, and the verdict there."""
-
     coordinates: Coordinates
     verdict: Verdict
 
@@ -133,7 +128,6 @@ class Exploration:
         return [f"{Status.ERROR}: {reason}" for reason in list(dict.fromkeys(reasons))[:MAX_FAILURES]]
 
     def assurance(self) -> str:
-        """Return the guarantee of the statuses."""
         search = self.search
         return (
             f"Probability that any status is wrong: at most {search.error:g}, split evenly over the "
@@ -141,7 +135,6 @@ class Exploration:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """Return everything as plain data."""
         search = self.search
         claim = search.claim
         return {

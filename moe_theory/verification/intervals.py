@@ -3,8 +3,8 @@
 For values with a declared range they are exact, for any distribution and stopping time. A gambler who begins with 1 and
 makes bets that are fair if the mean is m reaches 1/error with probability at most `error`. The interval contains the m
 at which the gambler has not reached it. The bets are Cover's universal portfolio, whose wealth is within a known factor
-of the best constant bet in hindsight, so that the order of replicates does not matter (Cover and Ordentlich, IEEE
-Trans. Inf. Theory 42, 1996. Orabona and Jun, IEEE Trans. Inf. Theory 70, 2024).
+of the best constant bet in hindsight. So the order of replicates does not matter (Cover and Ordentlich, IEEE Trans.
+Inf. Theory 42, 1996. Orabona and Jun, IEEE Trans. Inf. Theory 70, 2024).
 
 Other means have Student's t, simultaneous over components by the multiplier bootstrap of the largest |t|, and widened
 by the effect of skewness. Without evidence in the samples that t can be trusted there is no interval. A slope then has
@@ -40,8 +40,6 @@ ROUNDING = 1e-6  # of a range's width, or of the largest value of one without an
 
 
 class Scheme(NamedTuple):
-    """Critical value of simultaneous intervals."""
-
     critical: float  # half-width in standard errors
     is_bootstrap: bool
 
@@ -83,8 +81,8 @@ def student_tail(tail: float, freedom: int) -> float:
 def student_intervals(samples: Float[np.ndarray, "B V"], scheme: Scheme) -> Intervals:
     """Return intervals of the V means by t, with infinite ends where t cannot be trusted.
 
-    Skewness g moves the true critical value c of t by g (2 c^2 + 1)/(6 sqrt(n)) to first order (Hall, The Bootstrap and
-    Edgeworth Expansion, 1992, Sec. 2.6), a share of c that grows as the error falls. Both ends move out by this amount.
+    Skewness g moves the true critical value c of t by g (2 c^2 + 1)/(6 sqrt(n)) to first order, a share of c that grows
+    as the error falls (Hall, The Bootstrap and Edgeworth Expansion, 1992, Sec. 2.6). Both ends move out by this amount.
     """
     mean, standard_error = mean_and_error(samples)
     shift, doubts = _trust_in_t(samples, scheme.critical)
@@ -157,7 +155,6 @@ def betting_intervals(
 
 
 def rounding_of(samples: Float[np.ndarray, "B V"], low: Any, high: Any) -> Float[np.ndarray, " V"]:
-    """Return the rounding by which single precision may leave a range."""
     width = np.broadcast_to(np.subtract(high, low), samples.shape[1:])
     return ROUNDING * np.where(np.isfinite(width), width, np.abs(samples).max(axis=0))
 

@@ -41,7 +41,6 @@ class Bounds(NamedTuple):
     high: Any = np.inf
 
     def less(self, other: "Bounds") -> "Bounds":
-        """Return the limits of differences of two such values."""
         return Bounds(np.subtract(self.low, other.high), np.subtract(self.high, other.low))
 
     def times(self, factor: float) -> "Bounds":
@@ -63,8 +62,6 @@ NOTHING = Known()
 
 
 class Decision(NamedTuple):
-    """Decision of a test, and the deciding component."""
-
     status: Status
     worst: int  # the component that decides, or comes nearest to deciding otherwise
     low: Float[np.ndarray, " V"]  # simultaneous intervals of observed - predicted
@@ -223,9 +220,9 @@ def judge_limit_probability(
     """Test that the probability of an event tends to 0 (at_most) or to 1 along the grid.
 
     The failure probability, of happening or of not happening, must tend to 0. SUPPORTED if it is at most the margin at
-    the end, has fallen over the last two decades or has been at most the margin all along them, and is nowhere there
-    shown to be lower than at the end. REFUTED if it is above the margin at the end and falls over the last two decades,
-    if at all, with an exponent below `SLOWEST_FALL`. All other cases stay open.
+    the end, and has fallen over the last two decades or has been at most the margin all along them. Nowhere there may
+    it be shown to be lower than at the end. REFUTED if it is above the margin at the end and falls over the last two
+    decades, if at all, with an exponent below `SLOWEST_FALL`. All other cases stay open.
 
     The test uses simultaneous Clopper-Pearson intervals. A probability that falls as slowly as 1/log(1/x) below x =
     1e-10 counts as not falling.

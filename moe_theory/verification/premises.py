@@ -25,13 +25,11 @@ class Conflict(NamedTuple):
 
 
 def conflicts_of(paper: str) -> tuple[Conflict, ...]:
-    """Return the conflicts between a paper's statements."""
     conflicts = _texts(paper).conflicts
     return tuple(Conflict(_names(paper, conflict.one), _names(paper, conflict.other)) for conflict in conflicts)
 
 
 def premises_of(name: str) -> tuple[str, ...]:
-    """Return the names of the statements that the proof of a statement uses."""
     paper, _, id = name.partition(".")
     return _names(paper, _texts(paper).premises.get(id, ()))
 
@@ -55,7 +53,6 @@ class Footing:
 
     @property
     def is_root(self) -> bool:
-        """True if it fails by an independent error."""
         statement = self.known.statement
         return self.known.fails and (not self.failing or statement.id in _texts(statement.paper).own_faults)
 

@@ -84,9 +84,9 @@ class _Ranged:
 
 @dataclasses.dataclass(frozen=True)
 class Order(_Ranged):
-    """An order: the parameter is a constant times `of` to a power, and has the cell's constant at the `recorded` power.
+    """An order: the parameter is a constant times `of` to a power.
 
-    O() opens the power upwards, Omega() downwards.
+    The constant is the cell's at the `recorded` power. O() opens the power upwards, Omega() downwards.
     """
 
     of: str = "truth_scale"

@@ -56,7 +56,7 @@ def declared_claims() -> dict[str, Claim]:
 
 
 def select_claims(patterns: Sequence[str] = ("*",)) -> list[Claim]:
-    """Return the claims whose ids match any of `patterns`: an id, a glob, a statement's name, a paper's, or PAPER:TIER.
+    """Return the claims that match any of `patterns`: an id, a glob, a statement, a paper, or PAPER:TIER.
 
     Only papers that a pattern can name are imported.
 

@@ -161,7 +161,7 @@ def deciding(statement: Statement) -> list[str]:
 def find(
     statement: Statement, verdicts: Mapping[str, Verdict], search: Challenge | None = None, reading: str = ""
 ) -> Finding | None:
-    """Return the status under a reading, from its verdicts by claim and a search, or None if the hypotheses fail."""
+    """Return the status under a reading, from verdicts by claim and a search, or None if hypotheses fail."""
     finding = _find(statement, verdicts)
     if finding is not None and search is not None and search.flips_under(reading):
         finding = _over_region(finding, search, search.restores(reading), bool(statement.amendment))

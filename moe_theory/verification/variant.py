@@ -56,7 +56,10 @@ def _checked(source: str, parts: Any) -> Parts:
 
 
 def require_parts(variant: Variant, experiments: Iterable[Experiment]) -> None:
-    """Raise UnknownNameError for a part that no experiment's algorithm has, and InvalidValueError for another kind."""
+    """Refuse parts that no experiment's algorithm has.
+
+    Raises: UnknownNameError for another name. InvalidValueError for another kind of part.
+    """
     every = [parts_of(experiment.system_of(cell)) for experiment in experiments for cell in experiment.cells]
     names = {name for parts in every for name in parts}
     for name, part in variant.parts.items():
