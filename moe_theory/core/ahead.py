@@ -112,10 +112,7 @@ def require_counted(state: Any, added: list[int | None]) -> None:
 
 
 def require_same_start(init: Callable[[Any], Any], key: Any) -> tuple[Any, int | None]:
-    """Return the shapes of the state that `init` begins, and its first round, if known.
-
-    Raises: DeclarationError if that round may differ between keys.
-    """
+    """Return the shapes and first round, if known, of the states that `init` begins. Raises: DeclarationError."""
     closed, shapes = jax.make_jaxpr(init, return_shape=True)(key)
     place = place_of_round(shapes) if hasattr(shapes, "round") else None
     if place is None:

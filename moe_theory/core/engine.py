@@ -136,11 +136,7 @@ def platform_of(keys: Any, state: Any, params: Any) -> str | None:
 
 
 def program(platform: str | None, is_plain: bool = False, is_large: bool = False) -> Any:
-    """Return `run` compiled for a platform, or for a caller's own jit (None).
-
-    Args:
-        is_large: whether replicates have matrices.
-    """
+    """Return `run` compiled for a platform, or for a caller's own jit (None). `is_large`: replicates are matrices."""
     with programs.compiled_once((platform, is_plain, is_large)):
         return _program(platform, is_plain or not can_rewrite(), is_large)
 

@@ -37,10 +37,7 @@ def taught_to(
     contraction: float,
     spread: Float[ArrayLike, ""] | None = None,
 ) -> tuple[Float[Array, "M N"], Float[Array, "M N"], Float[Array, ""]]:
-    """Return all experts' e and a after the chosen one has learned a task, and its E|w' - w|^2.
-
-    Arguments are as in `taught`.
-    """
+    """Return e, a and E|w' - w|^2 as in `taught`, for all experts, after the chosen one has learned a task."""
     mask = chosen[:, None]
     own_errors, along = (jnp.sum(jnp.where(mask, values, 0), axis=0) for values in (errors, projections))
     own_errors, along, squared_move = taught(pool, task, own_errors, along, contraction, spread)

@@ -26,10 +26,7 @@ def require_own_jax() -> None:
 
 @functools.cache
 def local_devices() -> list[Any]:
-    """Return the devices of this process.
-
-    Raises: InvalidValueError if JAX_PLATFORMS names devices that do not exist.
-    """
+    """Return the devices of this process. Raises: InvalidValueError if JAX_PLATFORMS names a device that is missing."""
     import jax  # the only import of it here: commands that print recorded results load this module too
 
     try:

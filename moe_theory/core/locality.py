@@ -87,11 +87,7 @@ def check_locality(locality: Any) -> None:
 def charged(
     locality: Locality, move: Move, memory: Any, arrival: Any, params: Any
 ) -> tuple[Float[Array, " M"], PyTree]:
-    """Return the costs of a locality loss and its memory, after checks.
-
-    Raises: InvalidValueError unless each expert has a cost, the memory has the shapes of the earlier one, and known
-        costs are no NaN.
-    """
+    """Return the costs of a locality loss and its memory. Raises: InvalidValueError for other shapes, or NaN."""
     cost: Any = locality.cost(move, memory, arrival, params)
     if not isinstance(cost, tuple) or len(cost) != 2:
         raise InvalidValueError("the locality loss must give (costs, memory), a tuple of 2. Fix its cost.")

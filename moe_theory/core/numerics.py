@@ -42,9 +42,6 @@ def rounded_positive(product: jax.Array) -> jax.Array:
 
 
 def stored(arrays: Any) -> Any:
-    """Return `arrays`, each computed once and stored where a compiler would repeat its computation in every use.
-
-    This holds only in the engine's programs for a CPU.
-    """
+    """Return `arrays`, each computed once and stored, in the engine's programs for a CPU."""
     # One barrier each: of a barrier for several, XLA's emitter of small functions makes a fault of memory.
     return jax.tree.map(jax.lax.optimization_barrier, arrays)

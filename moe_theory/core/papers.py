@@ -212,10 +212,7 @@ def declared_commands() -> dict[str, tuple[str, str]]:
 
 
 def import_command(command: str) -> Any:
-    """Return the function of a paper's command, imported without the paper's package to save time.
-
-    Raises: DeclarationError if it cannot be imported.
-    """
+    """Return the function of a paper's command without importing the paper. Raises: DeclarationError if it fails."""
     paper, place = declared_commands()[command]
     name, _, function = place.partition(":")
     try:
@@ -330,10 +327,7 @@ def find_paper(name: str) -> Paper:
 
 
 def all_papers() -> dict[str, Paper]:
-    """Return the installed papers, in the order of reports.
-
-    Raises: DeclarationError for a broken paper, or without papers.
-    """
+    """Return the installed papers in the order of reports. Raises: DeclarationError for a broken one, or for none."""
     if not paper_names():
         raise DeclarationError(NONE_INSTALLED)
     return {name: _imported(name) for name in ordered_names()}

@@ -18,10 +18,7 @@ _compiling: dict[tuple[Hashable, Any], int] = {}  # by which thread, for a progr
 
 
 def jit(function: Callable[..., Any], **keywords: Any) -> Callable[..., Any]:
-    """Return `jax.jit` of a function of this package, which avoids known faults of libraries on a CPU.
-
-    Inside another program it cannot avoid them.
-    """
+    """Return `jax.jit` of a function, which avoids known faults of libraries except inside another program."""
     inside = jax.jit(function, **keywords)
     alone = functools.cache(lambda: jax.jit(function, compiler_options=faults.avoiding(), **keywords))
 

@@ -158,10 +158,7 @@ def block(
     stream: Int[Numbers, "*n"] | int,
     rounds: int = threefry.ROUNDS,
 ) -> list[UInt32[Array, "*n"]]:
-    """Return the four words of numbers at places of `UNIFORMS` or `NORMALS`.
-
-    They are hashes of (place, stream, 0, 0) by the key.
-    """
+    """Return four words for places of `UNIFORMS` or `NORMALS`: hashes of (place, stream, 0, 0) by the key."""
     data = jax.random.key_data(key)
     zero = jnp.zeros((), jnp.uint32)
     words = [data[word] if word < data.shape[0] else zero for word in range(4)]

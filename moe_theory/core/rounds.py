@@ -24,10 +24,7 @@ MOST_SPARE = 0.1  # rounds drawn in vain, for each that is run, that longer bloc
 
 
 class Blocks(NamedTuple):
-    """The division of a run into blocks, for which a program is compiled.
-
-    The lengths are arguments of a shared program or, otherwise, fields here.
-    """
+    """The division of a run into blocks, of lengths given here or as arguments of a shared program."""
 
     ahead: int  # rounds that are drawn at once
     room: int  # records that there is room for
@@ -64,9 +61,8 @@ def _block_length(number: int, longest: int = ROUNDS_AHEAD) -> int:
 
 
 def without_room(records: Any, blocks: Blocks, count: int, platform: str | None) -> Any:
-    """Return the first `count` records of an array with room for more.
-
-    On a CPU NumPy cuts the array, because each count would be a separate program of JAX.
+    """Return the first `count` records of an array. On a CPU NumPy cuts it, so that JAX compiles nothing for each
+    count.
     """
 
     def first(leaf: Any) -> Any:

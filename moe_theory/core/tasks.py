@@ -55,10 +55,7 @@ FARTHEST = 8  # deviations; no entry of a Gaussian pool is farther from 0
 
 
 def has_small_truths(dims: Any, run: Any) -> bool:
-    """Return whether no entry of a ground truth is beyond `FARTHEST` sigma_0, as in drawn pools.
-
-    A run without its pool has a drawn one, so the result is True.
-    """
+    """Return whether no entry of a ground truth is beyond `FARTHEST` sigma_0, as in all drawn pools."""
     pool = getattr(run.state, "pool", None)
     params = run.params
     deviation = float(params.truth_scale) ** (0.5 if params.scale_is_variance else 1)

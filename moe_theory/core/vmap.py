@@ -118,10 +118,7 @@ def require_next(state: Any, result: Any) -> None:
 
 
 def require_bytes(what: str, shapes: Any) -> None:
-    """Raise DeclarationError for arrays whose numbers have less than a byte.
-
-    At some operations on them, such as joining two, XLA ends the process.
-    """
+    """Raise DeclarationError for arrays of numbers below a byte, at which some operations of XLA end the process."""
     for path, leaf in jax.tree_util.tree_leaves_with_path(shapes):
         if str(leaf.dtype) in NARROWER_THAN_BYTES:
             name = jax.tree_util.keystr(path, simple=True, separator=".") or "value"

@@ -69,10 +69,7 @@ class Picture(NamedTuple):
         path.write_bytes(self.rendered())
 
     def save(self, path: Path) -> Path:
-        """Save the picture as SVG or PNG.
-
-        Raises: OutputError for another suffix, or a path that cannot be written.
-        """
+        """Save the picture as SVG or PNG. Raises: OutputError for another suffix or an impossible path."""
         if path.suffix not in FORMS:
             raise OutputError(f"{path} must end in .svg or .png, the formats of pictures. Change the name.")
         write_whole(path, self.rendered(FORMS[path.suffix]))

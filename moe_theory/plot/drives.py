@@ -110,10 +110,7 @@ def mean_move(run: Run, dims: Any) -> float:
 
 
 def critical_at(num_experts: int, ratio: float, dims: Any, move: float) -> float:
-    """Return the drive from which a leader that has paid is ahead by lambda.
-
-    The result is NaN without such a drive, or without other experts.
-    """
+    """Return the drive from which a leader that has paid is ahead by lambda, or NaN without one."""
     if num_experts < 2:
         return math.nan
     contraction = math.sqrt(error_contraction(dims.num_features, dims.num_samples))

@@ -66,11 +66,7 @@ def paragraphs(lines: Iterable[object]) -> str:
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[object]], numbers: Sequence[str] = ()) -> Markup:
-    """Return a table.
-
-    Args:
-        numbers: the columns justified on the right.
-    """
+    """Return a table with the columns in `numbers` justified on the right."""
     rules = ["---:" if name in numbers else "---" for name in columns]
     lines = [[words(name) for name in columns], rules, *([words(cell) for cell in row] for row in rows)]
     return Markup("\n".join(f"| {' | '.join(line)} |" for line in lines))

@@ -53,21 +53,15 @@ def row(
 
 
 def curve(panel: "Axes", x: Any, data: xr.Dataset, label: str = "", band: str = "", **role: Any) -> None:
-    """Draw a mean over its axis, and the band from `low` to `high` in its colour.
-
-    Args:
-        label, band: texts in the legend, if not empty.
+    """Draw a mean over its axis, and the band from `low` to `high` in its colour, with texts in the legend if not
+    empty.
     """
     panel.plot(x, data["mean"], label=label, **role)
     panel.fill_between(x, data.low, data.high, label=band, **BAND(color=role["color"]))
 
 
 def intervals(panel: "Axes", x: Any, y: Any, error: Any, label: str = "", *, log: bool = False, **role: Any) -> None:
-    """Draw points with 95 % intervals, from their standard errors.
-
-    Args:
-        log: whether intervals end above 0, for a logarithmic axis.
-    """
+    """Draw points with 95 % intervals from standard errors, which end above 0 for a `log` axis."""
     values = np.asarray(y)
     half = Z * np.nan_to_num(error)
     low = np.minimum(half, values * (1 - 1e-9)) if log else half

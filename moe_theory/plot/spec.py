@@ -180,9 +180,8 @@ class Panel:
 
 
 def chosen_experts(experts: Sequence[int] | None, default: Sequence[int]) -> tuple[int, ...]:
-    """Return the numbers of experts in a figure, by default `default`.
-
-    Raises: InvalidValueError unless they are different whole numbers of at least 1.
+    """Return the numbers of experts in a figure, by default `default`. Raises: InvalidValueError unless whole and
+    different.
     """
     sizes = tuple(default if experts is None else experts)
     for number in sizes:

@@ -108,10 +108,7 @@ def inches(width: float | str | None) -> float | None:
 
 
 def read_style(path: str | Path | None) -> dict[str, Any]:
-    """Return the settings of a Matplotlib style sheet, none for None.
-
-    Raises: InvalidValueError for an unreadable file, or a setting unknown to Matplotlib.
-    """
+    """Return the settings of a Matplotlib style sheet, none for None. Raises: InvalidValueError for an invalid one."""
     if path is None:
         return {}
     import matplotlib

@@ -49,10 +49,7 @@ def software(version: str) -> Entry:
 
 @functools.cache
 def entry_of(paper: str) -> Entry | None:
-    """Return a paper's BibTeX entry, or None without a citation or an installed paper.
-
-    Raises: DeclarationError for a citation that is no BibTeX entry with a title and authors.
-    """
+    """Return a paper's BibTeX entry, if any. Raises: DeclarationError for a citation without a title and authors."""
     if paper not in paper_names():
         return None
     declaration = declaration_of(paper)
@@ -97,11 +94,7 @@ def document(report: Report) -> Document:
 
 
 def cited_papers(judged: Iterable[tuple[str, str]]) -> list[str]:
-    """Return the papers that claims are about, by rank.
-
-    Args:
-        judged: the paper and the id of each claim.
-    """
+    """Return the papers by rank from the paper and the id of each claim."""
     papers: set[str] = set()
     for paper, claim in dict.fromkeys(judged):
         papers.update(papers_of(paper, claim))

@@ -32,9 +32,8 @@ def to_json(report: Report) -> str:
 
 
 def write_report(report: Report, folder: Path, numbers: str = REPORT_JSON) -> list[Path]:
-    """Write the page `report.html` and its source `numbers` into `folder`, and return their paths.
-
-    It writes both or neither. Raises: OutputError.
+    """Write the page `report.html` and its source `numbers`, both or neither, and return their paths. Raises:
+    OutputError.
     """
     return write_together(folder, {"report.html": to_html(report), numbers: to_json(report)})
 

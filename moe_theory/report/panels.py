@@ -113,10 +113,7 @@ ALLOWED: dict[str, Any] = {"color": "C1", "alpha": 0.12, "linewidth": 0}
 
 
 def svg_of(verdict: Verdict, figure: "Figure") -> str | None:
-    """Return the curve of a verdict as SVG whose letters stay text, or None without a curve.
-
-    The drawing reuses this figure to save time.
-    """
+    """Return the curve of a verdict as SVG, drawn on this figure to save time, or None without a curve."""
     from moe_theory.plot import svg
 
     if verdict.curve is None or not verdict.curve.labels:

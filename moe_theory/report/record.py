@@ -66,10 +66,7 @@ def documented(records: Sequence[PaperRecord | SearchRecord]) -> Document:
 
 
 def write(record: PaperRecord | SearchRecord) -> None:
-    """Write the file, with a verdict or search in each line.
-
-    Raises: OutputError. DamagedError for a file that belongs to another paper.
-    """
+    """Write the file, an entry a line. Raises: OutputError. DamagedError for a file that belongs to another paper."""
     if isinstance(record, PaperRecord) and record.path.is_file():
         paper = kept_at(record.path).paper
         if paper != record.paper:

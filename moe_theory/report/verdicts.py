@@ -96,11 +96,7 @@ def verdicts_document(report: Report, paths: Sequence[Path], samples: Sequence[s
 
 
 def verdicts_text(report: Report, width: int, folder: Path | None = None) -> str:
-    """Return a table of verdicts and closing lines: statuses, surprises, errors, time and commands.
-
-    Args:
-        folder: of the verdicts, for commands.
-    """
+    """Return a table of verdicts and closing lines: statuses, surprises, errors, time and commands for `folder`."""
     judgements = tested_statements(report)
     complete = _complete(judgements)
     lines = document_text(
@@ -116,11 +112,7 @@ def verdicts_text(report: Report, width: int, folder: Path | None = None) -> str
 
 
 def first_look_document(report: Report, paths: Sequence[Path], claims: Mapping[str, str]) -> Document:
-    """Return a written first look at all papers: a row for each claim, statuses and next steps.
-
-    Args:
-        claims: in a few words, by id.
-    """
+    """Return a written first look at all papers: a row for each claim (in words by id), statuses and next steps."""
     statements: dict[str, Statement] = {}
     for statement in reversed(report.statements):
         statements |= dict.fromkeys(statement.roles, statement)
@@ -210,10 +202,7 @@ def facts(standing: Standing) -> dict[str, Any]:
 
 
 def statement_table(judgements: Sequence[Judged], width: int) -> Markup:
-    """Return a line for each statement: its status, its name and its sentence, cut to the line.
-
-    In a narrow terminal the sentence has a line of its own.
-    """
+    """Return a line (two in a narrow terminal) for each statement: its status, its name and its sentence, cut."""
     statuses = [label(judgement) for judgement in judgements]
     names = [judgement.statement.name for judgement in judgements]
     room = width - max(map(len, ["", *statuses])) - _FRAME_COLUMNS
@@ -239,11 +228,7 @@ def _statuses_by_reading(judgement: Judged) -> str:
 
 
 def why_card(standing: Standing, failing: Sequence[str] = (), *, target: Target = TERMINAL) -> str:
-    """Return the card of a statement under its name.
-
-    Args:
-        failing: false or vacuous statements that its proof uses.
-    """
+    """Return the card of a statement under its name. `failing`: false or vacuous statements that its proof uses."""
     judgement, verdicts, folder = standing
     heading = f"{judgement.statement.where} ({judgement.statement.name})"
     return f"# {paragraphs([heading])}\n\n{card(judgement, verdicts, folder, failing, target=target)}"

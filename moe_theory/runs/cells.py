@@ -180,10 +180,7 @@ class CellBatch:
                     yield self._task((name, index))
 
     def take(self, result: Result) -> None:
-        """Store a computed chunk.
-
-        Raises: its error, or InvalidValueError for runs that do not fit in memory.
-        """
+        """Store a computed chunk. Raises: its error, or InvalidValueError for runs that do not fit in memory."""
         outcome, seconds = result.value()
         place = result.task.place
         self._outcomes[place] = outcome
@@ -258,10 +255,7 @@ def replicate_rounds(cells: Sequence[Cell], num_replicates: int) -> int:
 
 
 def width_of(cell: Cell, num_replicates: int, width: int | None = None) -> int:
-    """Return the replicates of a cell's chunk: `width`, or the power of two that suits its state.
-
-    Raises: as `run_cells`, for a cell that cannot be run.
-    """
+    """Return the replicates of a cell's chunk: `width`, or what suits its state. Raises: as `run_cells`."""
     check_run(cell.num_rounds, cell.record_every)
     with cell.precision():
         state = check_system(cell.system, cell.params, cell.num_rounds)

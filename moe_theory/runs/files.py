@@ -24,20 +24,14 @@ SEAL = "sha256"  # the key of a document that holds its digest
 
 @contextlib.contextmanager
 def whole(path: Path) -> Iterator[Path]:
-    """Yield a temporary name in the same folder, which durably becomes `path` at the end.
-
-    Raises: OutputError if it cannot be written.
-    """
+    """Yield a temporary name in the same folder, which durably becomes `path` at the end. Raises: OutputError."""
     with whole_set(path.parent, [path.name]) as temporaries:
         yield temporaries[path.name]
 
 
 @contextlib.contextmanager
 def whole_set(folder: Path, names: Iterable[str]) -> Iterator[dict[str, Path]]:
-    """Yield temporary names of several files, as `whole` does. None is replaced before all are written.
-
-    Raises: OutputError if a file cannot be written.
-    """
+    """Yield temporary names as `whole` does. No file is replaced before all are written. Raises: OutputError."""
     mark = uuid.uuid4().hex[:12]
     temporaries = {name: folder / f".{name}.{mark}{SUFFIX}" for name in names}
     local(folder)
@@ -75,12 +69,7 @@ def write_whole(path: Path, content: str | bytes) -> None:
 
 
 def write_together(folder: Path, contents: Mapping[str, str | bytes]) -> list[Path]:
-    """Write files by their names as `whole_set` does, and return their paths.
-
-    Lone surrogates, which file names and messages may contain, are escaped.
-
-    Raises: OutputError if a file cannot be written.
-    """
+    """Write files by their names as `whole_set` does, with lone surrogates escaped. Raises: OutputError."""
     with whole_set(folder, contents) as temporaries:
         for name, content in contents.items():
             data = content if isinstance(content, bytes) else content.encode(errors="backslashreplace")
@@ -89,10 +78,7 @@ def write_together(folder: Path, contents: Mapping[str, str | bytes]) -> list[Pa
 
 
 def local(path: str | os.PathLike[str]) -> Path:
-    """Return the path if it is on one of this machine's file systems.
-
-    Raises: OutputError for the address of another store, such as s3://bucket/x.
-    """
+    """Return the path if it is on this machine. Raises: OutputError for another store, such as s3://bucket/x."""
     if re.match(r"[A-Za-z][\w+.-]+:/", os.fspath(path)):
         raise OutputError(
             f"{shortened(os.fspath(path))} is an address, and no folder. Name a folder, and copy it there when it is "
@@ -150,10 +136,7 @@ def canonical(data: Mapping[str, Any]) -> bytes:
 
 
 def prepare_folder(path: str | os.PathLike[str], names: Iterable[str] = ()) -> Path:
-    """Return the folder at `path`, created if needed, in which the files `names` can be written.
-
-    Raises: OutputError, which names the obstacle.
-    """
+    """Return the folder at `path`, created if needed, for files `names`. Raises: OutputError with the obstacle."""
     folder = local(path)
     for name in names:
         if (folder / name).is_dir():

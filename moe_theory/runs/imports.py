@@ -76,9 +76,8 @@ class Modules:
         return self._digests[place]
 
     def source(self, module: str) -> ModuleFile | None:
-        """Return the file of a module without importing it, or None without a file, as in a notebook.
-
-        Raises: InvalidValueError for an unreadable file, or a file of this package changed since its import.
+        """Return the file of a module, if any, without importing it. Raises: InvalidValueError if unreadable or
+        changed.
         """
         if module not in self._sources:
             library = library_of(module)

@@ -164,9 +164,8 @@ class Digests:
         return self._parts("code", code.co_code, code.co_exceptiontable, constants, counts, names)
 
     def _globals(self, code: types.CodeType, namespace: dict[str, Any], has_file: bool) -> list[Any]:
-        """Return the values of the globals that a function names, and the code that it imports.
-
-        Raises: InvalidValueError for a function without a file that imports by a computed name.
+        """Return the values of the globals that a function names, and the code that it imports. Raises:
+        InvalidValueError.
         """
         values: list[Any] = []
         steps = list(dis.get_instructions(code))

@@ -134,10 +134,7 @@ def terminal_progress(
 
 @contextlib.contextmanager
 def shown(progress: Progress, clock: Callable[[], float] = time.monotonic) -> Iterator[Progress]:
-    """Yield the given progress. For `automatic` it is a bar on standard error, if that is a terminal.
-
-    Otherwise a line comes every ten seconds.
-    """
+    """Yield the given progress. `automatic` is a bar in a terminal, else a line every ten seconds."""
     if progress is not automatic:
         yield progress
         return

@@ -59,19 +59,14 @@ def has_abandoned() -> bool:
 
 
 class Runner:
-    """Tasks of several jobs on one pool of workers, the lowest rank first.
-
-    In this process the first task of a program runs alone, so that nothing is compiled twice.
+    """Tasks of several jobs, the lowest rank first. The first task of a program in this process runs alone to compile
+    it.
     """
 
     def __init__(
         self, pool: WorkerPool | None = None, progress: Progress = quiet, most_pending: int | None = None
     ) -> None:
-        """Use this machine's devices unless given a pool.
-
-        Args:
-            most_pending: largest number of tasks computed at once.
-        """
+        """Use this machine's devices unless given a pool, and compute at most `most_pending` tasks at once."""
         self.pool: WorkerPool = device_pool() if pool is None else pool
         self.progress = progress
         self._most_pending = most_pending or TASKS_AHEAD * self.pool.num_workers
@@ -105,9 +100,8 @@ class Runner:
         self._submit()
 
     def wait(self, seconds: float | None = None) -> list[Result]:
-        """Return the results that have come, after the first result or `seconds`.
-
-        Raises: WorkersError if the workers are lost.
+        """Return the results that have come, after the first or `seconds`. Raises: WorkersError if the workers are
+        lost.
         """
         self._submit()
         futures = wait(self._pending, seconds, FIRST_COMPLETED).done

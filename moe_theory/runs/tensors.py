@@ -35,10 +35,7 @@ class Tensor(NamedTuple):
 
 
 def open_checkpoint(path: Path) -> list[Tensor]:
-    """Read the headers (dtypes, shapes, sizes) of a file, or of all shards in a folder.
-
-    Raises: DamagedError, also for missing shards.
-    """
+    """Read the headers (dtypes, shapes, sizes) of a file, or of all shards in a folder. Raises: DamagedError."""
     is_folder = os.path.isdir(path)  # which is false of names that no file can have
     files = sorted(path.glob("*.safetensors")) if is_folder else [path]
     if not files:

@@ -35,10 +35,7 @@ class WorkerPool:
     close: Callable[[], None] = lambda: None  # releases the workers, unless others use them
 
     def fingerprint(self, ask: Callable[[], dict[str, str]]) -> dict[str, str]:
-        """Return the fingerprint, by `ask`, of the first worker that answers.
-
-        Raises: InvalidValueError if workers have other code than this process.
-        """
+        """Return the first worker's fingerprint, by `ask`. Raises: InvalidValueError if workers have other code."""
         local = ask()
         if self.are_threads:
             return local

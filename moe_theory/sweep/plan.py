@@ -167,9 +167,8 @@ def fingerprint(system: str) -> dict[str, str]:
 
 
 def compute(chunk: PlannedChunk) -> bytes:
-    """Return the content to save of a chunk, on a worker.
-
-    Raises: errors of the chunk. InvalidValueError also if its numbers would differ.
+    """Return the content to save of a chunk, on a worker. Raises: its errors, or InvalidValueError on an unlike
+    machine.
     """
     task = chunk.task
     provenance.require_same(fingerprint(task.system), task.fingerprint, "numbers")

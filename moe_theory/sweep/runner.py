@@ -185,10 +185,7 @@ def read_manifest(folder: Path) -> Manifest:
 
 
 def write_manifest(folder: Path, manifest: Manifest, is_part: bool) -> None:
-    """Write the manifest of a run that begins.
-
-    Raises: OutputError. InvalidValueError for a part whose numbers would not fit the other parts.
-    """
+    """Write the manifest of a run that begins. Raises: OutputError. InvalidValueError for a part unlike the others."""
     if is_part and (folder / MANIFEST).exists():
         before = read_manifest(folder)
         if before.specification == manifest.specification and before.fingerprint != manifest.fingerprint:

@@ -15,10 +15,7 @@ Arrays = dict[str, Shaped[np.ndarray, "..."]]  # by observable
 
 
 def over_replicates(cell: Sequence[Arrays], names: Sequence[str], quantiles: Sequence[float]) -> Arrays:
-    """Return statistics (R, *own axes, S) of a cell's chunks (R, *own axes, B), in float64.
-
-    Moments merge in the order of chunks. Quantiles are exact.
-    """
+    """Return statistics (R, *own axes, S), with exact quantiles, of a cell's chunks (R, *own axes, B), in float64."""
     return {name: _statistics([chunk[name] for chunk in cell], quantiles) for name in names}
 
 

@@ -26,10 +26,7 @@ _T = TypeVar("_T")
 
 
 def checked(kind: TypeAdapter[_T], value: Any, *key: str) -> _T:
-    """Return a value that `kind` accepts, for the entry `key` of a specification.
-
-    Raises: MoeTheoryError of one line with the entry's `key`.
-    """
+    """Return a value that `kind` accepts, for an entry. Raises: MoeTheoryError of one line with the entry's `key`."""
     try:
         return kind.validate_python(value)
     except ValidationError as failure:

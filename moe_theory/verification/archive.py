@@ -68,10 +68,7 @@ def clear_samples(folder: Path) -> None:
 
 
 class Keys:
-    """Keys of claims' samples: digests of code, parameters, seed, precision, versions and machine.
-
-    Shared files are read once, so that all keys belong to one verification.
-    """
+    """Keys of claims' samples: digests of code, parameters, seed, precision, versions and machine, read once."""
 
     def __init__(self) -> None:
         self._digests = Digests()

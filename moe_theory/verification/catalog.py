@@ -128,10 +128,7 @@ def all_figure_titles() -> dict[str, dict[str, str]]:
 
 
 def figure_titles(paper: str) -> dict[str, str]:
-    """Return the titles of a paper's figures by name, from its current index or its modules.
-
-    Raises: UnknownNameError, with the nearest name suggested.
-    """
+    """Return the titles of a paper's figures by name. Raises: UnknownNameError, with the nearest name suggested."""
     if paper == OVERVIEW:
         return {OVERVIEW: OVERVIEW_TITLE}
     if paper not in paper_names():

@@ -194,9 +194,8 @@ class RegionSearch:
         return candidates[0] if candidates else self.looked[()]
 
     def begin(self, readings: Sequence[ReadingLike], name: str) -> None:
-        """Try the recorded setting under all readings, and select the first that the hypotheses allow.
-
-        Raises: InvalidValueError if they allow none.
+        """Try the recorded setting under all readings, and select the first possible one. Raises: InvalidValueError for
+        none.
         """
         self.num_readings = len(readings)
         num_programs = engine.num_programs()
