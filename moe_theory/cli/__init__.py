@@ -37,8 +37,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if not os.path.isabs(os.environ.get("XDG_CACHE_HOME", "/")):  # which XDG asks to ignore, and Matplotlib does not
         del os.environ["XDG_CACHE_HOME"]
     gc.set_threshold(100_000, 20, 20)  # imports make objects by the million that last: to look them through takes .5 s
+    if arguments is None:
+        arguments = sys.argv[1:]
     try:
-        _run(sys.argv[1:] if arguments is None else list(arguments), start_time)
+        _run(list(arguments), start_time)
     except click.ClickException as mistake:
         mistake.__dict__["message"] = brief(mistake.message)
         mistake.show()

@@ -202,10 +202,7 @@ def _require_allowed(constraint: Any, name: str, value: Any, number: Any) -> Non
 
 
 def check_sizes(dims: Any) -> None:
-    """Refuse static sizes that break a constraint of their fields, except an allowed None.
-
-    Raises: InvalidValueError that names the value, the bound and the way out.
-    """
+    """Raise InvalidValueError for static sizes that break a constraint of their fields, except an allowed None."""
     stated_by_name = _constraints(type(dims))
     values = {name: getattr(dims, name) for name in stated_by_name}
     for name, value in values.items():
@@ -220,10 +217,7 @@ def check_sizes(dims: Any) -> None:
 
 
 def require(constraint: Any, **values: Any) -> None:
-    """Refuse numbers or arrays that are not finite or break a constraint such as `Whole(2)`.
-
-    Raises: InvalidValueError that names the value, the bound and the way out.
-    """
+    """Raise InvalidValueError for numbers or arrays that are not finite or break a constraint such as `Whole(2)`."""
     for name, value in values.items():
         _require(getattr(constraint, "__metadata__", (constraint,)), name, value)
 

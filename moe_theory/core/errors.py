@@ -119,6 +119,11 @@ def shown(value: Any) -> str:
     return short if float(short) == value else repr(value)
 
 
+def text_of(value: Any) -> str:
+    """Return a text unchanged, and the shortest text of a number."""
+    return value if isinstance(value, str) else shown(value)
+
+
 def require_docstrings() -> None:
     """Raise InvalidValueError if Python removes docstrings, because help and captions are made of them."""
     if sys.flags.optimize > 1:

@@ -59,7 +59,8 @@ def named_by(symbol: str, cls: type) -> list[Field]:
         >>> [field.name for field in named_by("σ₀", continual.Params)]
         ['truth_scale']
     """
-    fields, letters = fields_beside(cls), _letters(symbol)
+    fields = fields_beside(cls)
+    letters = _letters(symbol)
     found = [field for field in fields if begins_with(symbol, field)]
     if found:
         return found[:1]

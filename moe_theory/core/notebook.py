@@ -63,7 +63,9 @@ class Listing(list[Item]):
 
     def __repr__(self) -> str:
         lines = [f"{type(self).__name__} of {len(self)}", *map(repr, self[:MOST_LINES])]
-        return "\n  ".join([*lines, f"and {len(self) - MOST_LINES} more"] if len(self) > MOST_LINES else lines)
+        if len(self) > MOST_LINES:
+            lines.append(f"and {len(self) - MOST_LINES} more")
+        return "\n  ".join(lines)
 
     def _repr_html_(self) -> str:
         return pages().html(self)

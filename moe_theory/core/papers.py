@@ -216,7 +216,10 @@ def import_command(command: str) -> Any:
     paper, place = declared_commands()[command]
     name, _, function = place.partition(":")
     try:
-        if name not in sys.modules and (spec := find_spec(name)) is not None and spec.loader is not None:
+        spec = None
+        if name not in sys.modules:
+            spec = find_spec(name)
+        if spec is not None and spec.loader is not None:
             sys.modules[name] = importlib.util.module_from_spec(spec)
             try:
                 spec.loader.exec_module(sys.modules[name])

@@ -124,7 +124,8 @@ def fixed_signals(truths: Float[Numbers, "N d"], signals: Float[Numbers, "N d"],
     truths = np.asarray(truths, np.float64)
     signals = np.asarray(signals, np.float64)
     require(NonNegative, own_spread=own_spread)
-    units, (num_tasks, num_features) = _directions(signals), truths.shape
+    units = _directions(signals)
+    num_tasks, num_features = truths.shape
     variance = own_spread**2
     identity = np.eye(num_features)
     residuals = truths - np.sum(units * truths, axis=1, keepdims=True) * units

@@ -84,10 +84,7 @@ def is_served(keys: Key[Array, "..."]) -> bool:
 
 
 def random_bits(keys: Key[Array, " B"], bit_width: int, shape: tuple[int, ...]) -> UInt[Array, "*shape B"]:
-    """Return the bits of `jax.random.bits(key, shape)` for each key, with keys on the last axis.
-
-    Each number has 8, 16, 32 or 64 bits.
-    """
+    """Return `jax.random.bits(key, shape)` of 8, 16, 32 or 64 bits for each key, with keys on the last axis."""
     counter = jnp.arange(np.prod(shape, dtype=np.int64), dtype=jnp.uint32).reshape(*shape, 1)
     high, low = threefry2x32(_words(keys), (jnp.zeros((), jnp.uint32), counter))
     if bit_width == 2 * _WORD_BITS:

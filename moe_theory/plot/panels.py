@@ -82,7 +82,9 @@ def name_values(
 ) -> None:
     """Set ticks at these values, or at `places`, with full numbers, and others only for `minor`."""
     ticks = list(values)
-    axis.set_ticks(ticks if places is None else list(places), labels=[f"{value:g}" for value in ticks])
+    if places is None:
+        places = ticks
+    axis.set_ticks(list(places), labels=[f"{value:g}" for value in ticks])
     if not minor:
         axis.minorticks_off()
 

@@ -183,7 +183,9 @@ def chosen_experts(experts: Sequence[int] | None, default: Sequence[int]) -> tup
     """Return the numbers of experts in a figure, by default `default`. Raises: InvalidValueError unless whole and
     different.
     """
-    sizes = tuple(default if experts is None else experts)
+    if experts is None:
+        experts = default
+    sizes = tuple(experts)
     for number in sizes:
         if isinstance(number, bool) or not isinstance(number, (int, np.integer)) or number < 1:
             raise InvalidValueError(

@@ -195,8 +195,9 @@ def _selected(paper: str, names: Sequence[str]) -> list[FigureSpec]:
 def _with_width(data: xr.Dataset, width: float | str | None) -> xr.Dataset:
     if width is None:
         return data
-    option = f"--width {width if isinstance(width, str) else f'{width:g}in'}"
-    return data.assign_attrs(command=f"{data.attrs['command']} {option}")
+    if not isinstance(width, str):
+        width = f"{width:g}in"
+    return data.assign_attrs(command=f"{data.attrs['command']} --width {width}")
 
 
 def to_csv(data: xr.Dataset) -> str:

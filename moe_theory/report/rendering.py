@@ -88,7 +88,10 @@ def _facet_counts(report: Report, facet: str) -> list[tuple[str, int]]:
     """Return the number of verdicts with each value of a facet, statuses in order."""
     totals: Counter[str] = Counter()
     for verdict in report.verdicts:
-        totals.update(verdict.settings if facet == "reading" else [str(getattr(verdict, facet))])
+        if facet == "reading":
+            totals.update(verdict.settings)
+        else:
+            totals[str(getattr(verdict, facet))] += 1
     order = [str(status) for status in Status if totals[status]] if facet == "status" else list(totals)
     return [(value, totals[value]) for value in order]
 

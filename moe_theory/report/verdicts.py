@@ -44,14 +44,14 @@ _LEFT_OUT = ("claimed", "reading", "measured")  # in this order, where there is 
 
 
 def verdict_table(verdicts: Sequence[Verdict], width: int) -> Markup:
-    """Return a table of verdicts.
-
-    A narrow table leaves out the common part of ids, margins and standard errors, and then columns.
-    """
+    """Return a table of verdicts. A narrow table has short ids, no margins and errors, and fewer columns."""
     ids = [verdict.claim for verdict in verdicts]
     prefix = "" if width >= _FULL_WIDTH else _common_prefix(ids)
+    head = "claim"
+    if prefix:
+        head = f"claim ({prefix}.*)"
     columns: dict[str, list[str]] = {
-        f"claim ({prefix}.*)" if prefix else "claim": [id.removeprefix(f"{prefix}.") for id in ids],
+        head: [id.removeprefix(f"{prefix}.") for id in ids],
         "reading": [verdict.setting for verdict in verdicts],
         "claimed": [claimed(verdict) for verdict in verdicts],
         "measured": [measured(verdict) for verdict in verdicts],
@@ -137,7 +137,7 @@ def first_look_document(report: Report, paths: Sequence[Path], claims: Mapping[s
             published=recorded(),
             page=paths[0] if len(paths) > 1 else None,
             folder=shell_path(paths[-1].parent),
-            example=refuted[0] if refuted else report.statements[0].name,
+            example=next(iter(refuted), report.statements[0].name),
         )
 
     return Document(lambda: read_written(paths[-1]), text)
@@ -170,7 +170,7 @@ def why_document(standings: Sequence[Standing], *, is_short: bool = True) -> Doc
         rows = []
         for standing in standings:
             verdict = decisive(standing.known, standing.verdicts)
-            rows.append(facts(standing) | {"found": sentence(verdict) if verdict else None})
+            rows.append(facts(standing) | {"found": verdict and sentence(verdict)})
         return rows
 
     def text(_: int) -> str:

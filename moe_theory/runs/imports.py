@@ -129,8 +129,9 @@ class Modules:
         package = self.source(top)
         if package is None or not package.folders:
             file, _ = _find(top)
-            for path in sorted(file.parent.glob("*.py")) if file else ():
-                yield (path.stem,)
+            if file:
+                for path in sorted(file.parent.glob("*.py")):
+                    yield (path.stem,)
             return
         for folder in package.folders:
             for path in sorted(folder.rglob("*.py")):

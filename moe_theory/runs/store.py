@@ -146,7 +146,10 @@ class Store:
 
     def _opened(self) -> dict[Path, sqlite3.Connection]:
         for file in sorted(self.folder.glob(PATTERN)):
-            if file not in self._databases and (database := self._open(file)) is not None:
+            if file in self._databases:
+                continue
+            database = self._open(file)
+            if database is not None:
                 self._databases[file] = database
         return self._databases
 

@@ -12,8 +12,7 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from moe_theory.core.constraints import shown
-from moe_theory.core.errors import InvalidValueError, MoeTheoryError
+from moe_theory.core.errors import InvalidValueError, MoeTheoryError, text_of
 from moe_theory.sweep.vocabulary import LARGEST_SIZE, READING, Value, Vocabulary
 
 PADDED = "max_experts"  # the size that is the largest number of experts unless given
@@ -138,7 +137,7 @@ def _in_cell(
     error: MoeTheoryError, settings: Mapping[str, Value], keys: Mapping[str, tuple[str, ...]]
 ) -> MoeTheoryError:
     """Return the error with its cell, and the `key` of the first name that the specification sets."""
-    cell = ", ".join(f"{name}={value if isinstance(value, str) else shown(value)}" for name, value in settings.items())
+    cell = ", ".join(f"{name}={text_of(value)}" for name, value in settings.items())
     located = type(error)(f"in the cell {cell}: {error}" if cell else str(error))
     blamed = (name for name in (*re.findall(r"\w+", str(error)), *settings) if name in keys)
     located.key = error.key or keys.get(next(blamed, ""), ("system",))

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jaxtyping import Float, Int
 
-from moe_theory.core.constraints import shown
-from moe_theory.core.errors import MissingError, OutputError
+from moe_theory.core.errors import MissingError, OutputError, text_of
 from moe_theory.core.machine import available_cores
 from moe_theory.core.notebook import Shown
 from moe_theory.core.papers import Reading
@@ -87,7 +86,9 @@ def results_of(outcome: runner.Outcome) -> "Results":
     results = Results(outcome.plan, outcome.store, partial=True)
     results.partial = not results.coverage.is_complete
     failed = outcome.counts.failed
-    for chunk in outcome.plan.chunks if failed else ():
+    if not failed:
+        return results
+    for chunk in outcome.plan.chunks:
         if chunk.name in failed:
             results.failed[results.names[chunk.cell]] = failed[chunk.name]
     return results
@@ -191,8 +192,9 @@ class Results(Shown):
         places = range(len(self.sweep.grid))
         if self.sweep.keep == "replicates":
             last = xr.Variable(REPLICATE, np.arange(self.sweep.replicates))
-            for place in places if self.partial else ():  # a damaged chunk changes the type of whole numbers
-                self._read(place)
+            if self.partial:  # a damaged chunk changes the type of whole numbers
+                for place in places:
+                    self._read(place)
             cells = map(self.replicates_of, places)
         else:
             last = xr.Variable(STATISTIC, np.array(self.statistics))
@@ -299,6 +301,6 @@ def _records(names: tuple[str, ...]) -> Any:
 
 def _texts(values: Sequence[Any]) -> dict[Any, str]:
     """Return a column's values in six digits, or in all if they differ only beyond six."""
-    exact = {value: value if isinstance(value, str) else shown(value) for value in values}
+    exact = {value: text_of(value) for value in values}
     short = {value: f"{value:.6g}" if isinstance(value, float) else text for value, text in exact.items()}
     return short if len(set(short.values())) == len(short) else exact

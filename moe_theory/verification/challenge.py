@@ -88,16 +88,13 @@ def challenge(
         >>> found.sought, [each.name for each in found.free]
         ('break', ['num_samples'])
     """
-    matches = every_named(statement)
-    if len(matches) > 1:
-        names = ", ".join(match.name for match in matches[:5]) + (", ..." if len(matches) > 5 else "")
-        raise InvalidValueError(f"{statement!r} names {len(matches)} statements, not one of {names}. Name one.")
-    chosen_statement = matches[0]
+    chosen_statement = _require_one(statement)
     claims = [registered()[id] for id in deciding(chosen_statement)]
     axes = axes_of(chosen_statement)
     if not seconds > 0:
         raise InvalidValueError(f"seconds={seconds} must be above 0. Raise seconds.", argument="seconds")
-    error = FAMILY_ERROR / MOST_SEARCHED if error is None else error
+    if error is None:
+        error = FAMILY_ERROR / MOST_SEARCHED
     check_request([claim.id for claim in claims], reading, None, seed, error)
     readings = registry.select_readings(claims[0].paper, None if reading is None else [reading])
     experiments = {id(claim.experiment): claim.experiment for claim in claims}.values()
@@ -107,19 +104,25 @@ def challenge(
         search.begin(readings, chosen_statement.name)
         flips = search.run()
         clause = search.clause() if flips else None
-    words = [f"moe-theory challenge {chosen_statement.name}"]
+    command = f"moe-theory challenge {chosen_statement.name}"
     if reading is not None:
-        words.append(f"--reading {reading}")
-    words.append(f"--seconds {seconds:g} --seed {seed} --error {error!r}")
+        command += f" --reading {reading}"
+    command += f" --seconds {seconds:g} --seed {seed} --error {error!r}"
     if module:
-        words.append(f"--module {shlex.quote(module)}")
+        command += f" --module {shlex.quote(module)}"
+    return _result(search, chosen_statement, flips, clause, command)
+
+
+def _result(
+    search: "RegionSearch", statement: Statement, flips: list[Flip], clause: Clause | None, command: str
+) -> Challenge:
     return Challenge(
-        statement=chosen_statement.name,
-        where=chosen_statement.where,
+        statement=statement.name,
+        where=statement.where,
         sought=search.sought,
         reading=search.reading.name,
         readings=[alike_reading.name for alike_reading in search.alike],
-        free=[described(axis, list(search.recorded[axis])) for axis in axes],
+        free=[described(axis, list(search.recorded[axis])) for axis in search.axes],
         flips=flips,
         clause=clause,
         recorded=search.looked[()],
@@ -127,12 +130,22 @@ def challenge(
         settings=len(search.looked),
         inadmissible=len(search.refused),
         shapes=search.num_shapes,
-        idle=[axis.name for axis in axes if axis in search.idle],
+        idle=[axis.name for axis in search.axes if axis in search.idle],
         seconds=round(search.spent, 1),
-        seed=seed,
-        error=error,
-        command=" ".join(words),
+        seed=search.seed,
+        error=search.error,
+        command=command,
     )
+
+
+def _require_one(pattern: str) -> Statement:
+    matches = every_named(pattern)
+    if len(matches) == 1:
+        return matches[0]
+    names = [match.name for match in matches[:5]]
+    if len(matches) > 5:
+        names.append("...")
+    raise InvalidValueError(f"{pattern!r} names {len(matches)} statements, not one of {', '.join(names)}. Name one.")
 
 
 def axes_of(statement: Statement) -> tuple[FreeAxis, ...]:
@@ -194,8 +207,8 @@ class RegionSearch:
         return candidates[0] if candidates else self.looked[()]
 
     def begin(self, readings: Sequence[ReadingLike], name: str) -> None:
-        """Try the recorded setting under all readings, and select the first possible one. Raises: InvalidValueError for
-        none.
+        """Try the recorded setting under all readings, and select the first that has verdicts. Raises:
+        InvalidValueError.
         """
         self.num_readings = len(readings)
         num_programs = engine.num_programs()
@@ -222,7 +235,8 @@ class RegionSearch:
 
     def run(self) -> list[Flip]:
         for axis in sorted(self.axes, key=lambda axis: not self._is_built(axis)):
-            ends = [point for end in axis.ends if (point := self._point({axis: end}))]
+            points = [self._point({axis: end}) for end in axis.ends]
+            ends = [point for point in points if point]
             self.look(ends, FEW, ENDS)
             violations = [self.looked[end].violation for end in ends if end in self.looked]
             if violations and max(abs(violation - self._first_violation) for violation in violations) < 1e-9:
@@ -343,12 +357,13 @@ class RegionSearch:
             self.look(probes, FEW, OVER)
             inside = sorted((point for point in self.looked if self._allows(bounds, point)), key=self._violation)
             closest = inside[-2:]
-            is_broken = self._violation(closest[-1]) > 0
-            for point in () if is_broken else closest:
+            if self._violation(closest[-1]) > 0:
+                continue
+            for point in closest:
                 verdicts = self._tested(point, 4)
                 if verdicts:
                     self._note(point, verdicts)
-            if not is_broken and all(self._violation(point) <= 0 for point in closest):
+            if all(self._violation(point) <= 0 for point in closest):
                 readings = self._standing(dict.fromkeys([*edges, *closest]))
                 return Clause([bound for _, bound in bounds], len(inside), self.looked[closest[-1]], readings)
         return None

@@ -5,7 +5,7 @@ import operator
 from collections.abc import Mapping
 from typing import Any
 
-from moe_theory.core.errors import DamagedError, shortened, shown
+from moe_theory.core.errors import DamagedError, shortened, text_of
 from moe_theory.core.notebook import Shown
 from moe_theory.runs.files import plain
 from moe_theory.verification.records import Count, Finite, read_record
@@ -55,7 +55,7 @@ class ClauseBound:
     @property
     def words(self) -> str:
         """ "num_samples ≥ 3"."""
-        return f"{self.name} {self.relation} {said(self.value)}"
+        return f"{self.name} {self.relation} {text_of(self.value)}"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -134,16 +134,14 @@ class Challenge(Shown):
         flips = []
         for flip in self.flips:
             statuses = [verdict.status for verdict in flip.under(reading)]
-            is_rescue = bool(statuses) and set(statuses) == {Status.SUPPORTED}
-            if Status.REFUTED in statuses if self.sought == "break" else is_rescue:
+            is_opposite = Status.REFUTED in statuses
+            if self.sought != "break":
+                is_opposite = set(statuses) == {Status.SUPPORTED}
+            if is_opposite:
                 flips.append(flip)
         return flips
 
 
-def said(value: Any) -> str:
-    return value if isinstance(value, str) else shown(value)
-
-
 def placed(setting: Mapping[str, Any]) -> str:
     """Return the values of a setting in words: "num_samples = 2, num_tasks = 2"."""
-    return ", ".join(f"{name} = {said(value)}" for name, value in setting.items()) or "the recorded point"
+    return ", ".join(f"{name} = {text_of(value)}" for name, value in setting.items()) or "the recorded point"

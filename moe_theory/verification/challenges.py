@@ -61,8 +61,9 @@ def search_each(
         if store is not None:
             text = json.dumps(searches[-1].to_json(), ensure_ascii=False)
             store.put({key: text.encode()}, label=name)
-    for reason in store.damaged.values() if store is not None else ():
-        _LOG.warning("%s. It was searched again.", reason)
+    if store is not None:
+        for reason in store.damaged.values():
+            _LOG.warning("%s. It was searched again.", reason)
     return searches
 
 

@@ -222,11 +222,8 @@ class Selection:
 
     def bind(self, criterion: Criterion) -> Criterion:
         """Return the criterion with functions of runs in place of its numbers and functions."""
-        functions = {
-            name: self.values(value)
-            for name in ("value", "scale", "trivial")
-            if (value := getattr(criterion, name)) is not None
-        }
+        values = {name: getattr(criterion, name) for name in ("value", "scale", "trivial")}
+        functions = {name: self.values(value) for name, value in values.items() if value is not None}
         abscissa = self.abscissa if criterion.is_over_grid else None
         return dataclasses.replace(criterion, **functions, abscissa=abscissa)
 

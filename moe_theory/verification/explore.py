@@ -12,12 +12,11 @@ from typing import Any
 import numpy as np
 
 from moe_theory.core.constraints import shown, typed
-from moe_theory.core.errors import InvalidValueError, unknown_name
+from moe_theory.core.errors import InvalidValueError, text_of, unknown_name
 from moe_theory.runs import Progress, automatic, quiet
 from moe_theory.runs import shown as shown_progress
 from moe_theory.runs.provenance import is_x64, versions
 from moe_theory.verification import registry
-from moe_theory.verification.challenged import said
 from moe_theory.verification.claim import Claim, ReadingLike
 from moe_theory.verification.region import Choice, FreeAxis, Span, tidy
 from moe_theory.verification.request import FAMILY_ERROR, Request, Study, check_request, require_one, resolve
@@ -117,9 +116,10 @@ class Exploration:
         for status in Status:
             values = [point.coordinates[0] for point in self.points if point.verdict.status is status]
             if values:
-                where = f": {self.search.axes[0].name} = {', '.join(map(said, values))}"
-                has_place = len(self.search.axes) == 1 and len(values) <= MAX_NAMED
-                lines.append(f"{status} at {len(values)} of {len(self.points)} points{where if has_place else ''}")
+                line = f"{status} at {len(values)} of {len(self.points)} points"
+                if len(self.search.axes) == 1 and len(values) <= MAX_NAMED:
+                    line += f": {self.search.axes[0].name} = {', '.join(map(text_of, values))}"
+                lines.append(line)
         return lines
 
     def failures(self) -> list[str]:

@@ -123,7 +123,8 @@ class SequentialTest:
             return
         try:
             if part.samples is not None and self.count < last:
-                self.labels = self.labels if self.samples is not None else list(part.labels)
+                if self.samples is None:
+                    self.labels = list(part.labels)
                 self.samples = part.samples.rows(slice(max(self.count - first, 0), None)).after(self.samples)
             self.cells = set(part.cells)
         except OWN_CODE as failure:  # of the claim's own code: an ERROR of this claim alone

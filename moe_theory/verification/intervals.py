@@ -98,9 +98,10 @@ def _trust_in_t(samples: Float[np.ndarray, "B V"], critical: float) -> tuple[Flo
     is_varying = varies(samples)
     moved, kurtosis = skewness_shift(samples, critical)
     for place in range(num_components):
+        distinct = len(np.unique(samples[:, place]))
         if not is_varying[place]:
             doubts[place] = f"all {count:,} replicates are equal"
-        elif (distinct := len(np.unique(samples[:, place]))) < LEAST_DISTINCT:
+        elif distinct < LEAST_DISTINCT:
             doubts[place] = f"{count:,} replicates take {distinct} values"
         elif count < LEAST_REPLICATES:
             doubts[place] = f"{count:,} replicates are fewer than {LEAST_REPLICATES}"
@@ -167,7 +168,8 @@ def _least_mean(values: Float[np.ndarray, " B"], error: float) -> float:
     - n log(1 + theta m) at m(theta) = sum value/(1 + theta value) / sum 1/(1 + theta value). Beyond theta = infinity it
     bets all wealth: sum log(value / m).
     """
-    count, scale = len(values), values.mean()
+    count = len(values)
+    scale = values.mean()
     if scale == 0:
         return 0.0
     values = values / scale
@@ -333,7 +335,8 @@ def _largest_t(samples: np.ndarray, error: float) -> float:
     rows = np.arange(BOOTSTRAP_DRAWS) % num_components
     normals = generator.standard_normal((BOOTSTRAP_DRAWS, num_components)) @ root.T
     remaining = normals - correlation[rows] * normals[places, rows][:, None]  # independent of component v
-    chi_squares, uniforms = generator.chisquare(freedom + 1, BOOTSTRAP_DRAWS), generator.random(BOOTSTRAP_DRAWS)
+    chi_squares = generator.chisquare(freedom + 1, BOOTSTRAP_DRAWS)
+    uniforms = generator.random(BOOTSTRAP_DRAWS)
     widest, narrowest = (scipy.stats.t.logsf(critical, freedom) for critical in (alone, bonferroni))
     lowest = float(narrowest + math.log(uniforms.min()))
     log_tails, quantiles = _tail_quantiles(freedom, lowest, float(widest))  # between these, linear

@@ -107,7 +107,8 @@ def judge_means(difference: Values, allowed: Values, error: float, side: str, kn
 
     They must be at most the allowed means, or for an ordering strictly below them.
     """
-    signs, num_components = SIGNS[side], difference.shape[1]
+    signs = SIGNS[side]
+    num_components = difference.shape[1]
     excess = np.concatenate([sign * difference - allowed for sign in signs], axis=1)
     scheme = scheme_for(excess, error)
     margins = allowed.mean(axis=0)
@@ -211,7 +212,9 @@ def judge_probability(
 def judge_counterexample(violated: Values, allowed: Float[np.ndarray, " V"], error: float) -> Decision:
     """Test whether instances violate a statement more often than `allowed`. Nothing supports it."""
     judgement = judge_probability(violated, allowed, 0.0, error, at_most=True)
-    return judgement if judgement.status is Status.REFUTED else judgement._replace(status=Status.INCONCLUSIVE)
+    if judgement.status is Status.REFUTED:
+        return judgement
+    return judgement._replace(status=Status.INCONCLUSIVE)
 
 
 def judge_limit_probability(
@@ -227,7 +230,7 @@ def judge_limit_probability(
     The test uses simultaneous Clopper-Pearson intervals. A probability that falls as slowly as 1/log(1/x) below x =
     1e-10 counts as not falling.
     """
-    claimed = np.full(happened.shape[1], 0.0 if at_most else 1.0)
+    claimed = np.full(happened.shape[1], float(not at_most))
     judgement = judge_probability(happened, claimed, margin, error, at_most=at_most)
     low, high = (judgement.low, judgement.high) if at_most else (-judgement.high, -judgement.low)
     window = last_decades(abscissa, 2)

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from moe_theory.core.constraints import Whole, Within, shown
-from moe_theory.core.errors import DeclarationError, InvalidValueError, unknown_name
+from moe_theory.core.errors import DeclarationError, InvalidValueError, text_of, unknown_name
 from moe_theory.verification.span import LOG_RATIO as LOG_RATIO
 from moe_theory.verification.span import Number as Number
 from moe_theory.verification.span import Span as Span
@@ -226,13 +226,13 @@ Setting = Mapping[FreeAxis, Any]  # values of the axes that are changed
 
 def assigned(setting: Setting) -> list[str]:
     """Return the values of a setting as `--set` takes them: "num_samples=2"."""
-    return [f"{axis.name}={value if isinstance(value, str) else shown(value)}" for axis, value in setting.items()]
+    return [f"{axis.name}={text_of(value)}" for axis, value in setting.items()]
 
 
 def described(axis: FreeAxis, recorded: Sequence[Any]) -> FreeQuantity:
     """Return the axis as plain data, with the recorded values."""
     ends = (min(recorded), max(recorded)) if recorded else ()
-    words = dict.fromkeys(value if isinstance(value, str) else shown(value) for value in ends)
+    words = dict.fromkeys(map(text_of, ends))
     if isinstance(axis, Choice):
         return FreeQuantity(axis.name, axis.region(), " to ".join(words), labels=list(axis.ends))
     values = list(map(float, dict.fromkeys(ends)))

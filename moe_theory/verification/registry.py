@@ -130,10 +130,7 @@ def module_name(path: Path) -> str:
 
 
 def run_file(path: Path, option: str = "--module") -> ModuleType:
-    """Run a user's Python file, which an option names, and return its module.
-
-    Raises: DeclarationError for a file that cannot be read or run.
-    """
+    """Run a user's Python file, which an option names, and return its module. Raises: DeclarationError if it fails."""
     name = module_name(path)
     specification = importlib.util.spec_from_file_location(name, path)
     if specification is None or specification.loader is None or not path.is_file():
@@ -157,10 +154,7 @@ def readings_of(paper: str) -> Mapping[str, ReadingLike]:
 
 
 def readings_by_paper(papers: Sequence[str], names: Sequence[str] | None) -> dict[str, list[ReadingLike]]:
-    """Return each paper's readings among the named ones, or its defaults for None.
-
-    Raises: UnknownNameError for a name that no paper has, with the nearest name suggested.
-    """
+    """Return each paper's readings among the named ones, or its defaults for None. Raises: UnknownNameError."""
     if names is None:
         return {paper: select_readings(paper, None) for paper in papers}
     names_of = {paper: {*readings_of(paper), *SPECIAL_NAMES} for paper in papers}

@@ -42,10 +42,7 @@ class ChunkTask(NamedTuple):
 
 
 def compute_there(task: ChunkTask) -> tuple[Outcome, float]:
-    """Compute a chunk on a worker.
-
-    Raises: as `run_cells`. InvalidValueError also if its numbers would differ, or it lacks the claim.
-    """
+    """Compute a chunk on a worker. Raises: as `run_cells`, or InvalidValueError on an unlike machine."""
     with jax.enable_x64(task.is_x64):
         experiment, reading, (claim,) = _study_of(task.claim, task.reading, task.settings)
         if _key_of(claim, reading, task.seed) != task.key:

@@ -119,10 +119,7 @@ def set_to(group: Group, settings: Mapping[str, Any]) -> list[Group]:
 
 
 def at_setting(group: Group, setting: Setting) -> Group:
-    """Return the group at a setting of its claims' free parameters.
-
-    Raises: InvalidValueError or DeclarationError for a setting that the systems refuse.
-    """
+    """Return the group at a setting of free parameters. Raises: InvalidValueError or DeclarationError."""
     experiment, reading, claims = group
     if not setting:
         return group
@@ -143,10 +140,7 @@ def check_cells(experiment: Experiment, reading: ReadingLike) -> None:
 
 
 def with_settings(reading: ReadingLike, settings: Mapping[str, Any]) -> ReadingLike:
-    """Return the reading with `settings`, if any, which are numbers or their texts.
-
-    Raises: InvalidValueError for an unknown parameter or an impossible value.
-    """
+    """Return the reading with `settings`, numbers or texts. Raises: InvalidValueError for an impossible one."""
     defaults = reading.params()
     for name in settings:
         if name not in defaults._fields:

@@ -248,9 +248,7 @@ def statement(
         holds: tests of hypotheses by id: `(dims, run)` to a Boolean, or to a Boolean for each replicate.
         free: free parameters, as axes of `verification.region`, which `challenge` searches.
         shared_free: default of `free`, as far as the runs of a claim can vary it.
-        texts: entries that the file would have, such as `where`, `claim` and `paper`: the fields of
-            `verification.texts.StatementTexts`, and of `Deciding`.
-
+        texts: entries of the file: the fields of `verification.texts.StatementTexts` and of `Deciding`.
     Raises: DeclarationError for an incomplete declaration, or an id that is taken.
 
     Examples:
@@ -269,23 +267,14 @@ def statement(
         True
     """
     holds = holds or {}
+    words = _texts_of(id, module, texts)
     is_in_file = not texts.get("claim")
-    if not is_in_file:
-        words = given_texts(id, texts)
-    elif module:
-        words = statement_texts(module, id)
+    if is_in_file:
         hypotheses = (*paper_texts(module).all, *words.hypotheses, *hypotheses)
-    else:
-        raise DeclarationError(
-            f"statement {shortened(id)}: give claim=..., or module=__name__ where a file has its texts."
-        )
     home = paper_of(module)
     owner = words.paper or home
     if owner is None:
-        raise DeclarationError(
-            f"statement {shortened(id)}: name its paper, as paper=...: the module {module or 'that declares it'} is in "
-            "no paper's folder."
-        )
+        raise _without_paper(id, module or "that declares it")
     checks = tuple(_hypothesis(hypothesis, module, holds) for hypothesis in hypotheses)
     plain = plain_statement(id, owner, module, words, [check.text for check in checks])
     return Declared(
@@ -302,6 +291,21 @@ def statement(
     )._registered()
 
 
+def _without_paper(id: str, module: str) -> DeclarationError:
+    problem = f"the module {module} is in no paper's folder"
+    return DeclarationError(f"statement {shortened(id)}: name its paper, as paper=...: {problem}.")
+
+
+def _texts_of(id: str, module: str, texts: Mapping[str, Any]) -> StatementTexts:
+    if texts.get("claim"):
+        return given_texts(id, texts)
+    if not module:
+        raise DeclarationError(
+            f"statement {shortened(id)}: give claim=..., or module=__name__ where a file has its texts."
+        )
+    return statement_texts(module, id)
+
+
 def _hypothesis(hypothesis: str | Hypothesis, module: str, holds: Mapping[str, Holds]) -> Hypothesis:
     if isinstance(hypothesis, Hypothesis):
         return hypothesis
@@ -311,10 +315,7 @@ def _hypothesis(hypothesis: str | Hypothesis, module: str, holds: Mapping[str, H
 
 
 def free_of(statement: Statement) -> tuple[FreeAxis, ...]:
-    """Return the free parameters that all deciding claims can vary, or none if only literal claims decide.
-
-    The papers that test the statement are imported.
-    """
+    """Return the free parameters that all deciding claims can vary, or none if only literal claims decide."""
     for paper in {id.partition(".")[0] for id in statement.roles}.intersection(paper_names()):
         find_paper(paper).import_claims()
     claims = [registered()[id] for id in deciding(statement) if id in registered() and statement.roles[id] in DECIDING]

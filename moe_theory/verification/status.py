@@ -150,10 +150,7 @@ def judged(statement: Statement, verdicts: Iterable[Verdict], search: Challenge 
 
 
 def deciding(statement: Statement) -> list[str]:
-    """Return the ids of the claims that decide a statement.
-
-    These are its charitable and figure claims, else its literal claims.
-    """
+    """Return the ids of the claims that decide a statement: charitable and figure claims, else literal claims."""
     ids = [id for id, role in statement.roles.items() if role in DECIDING]
     return ids or [id for id, role in statement.roles.items() if role is Role.LITERAL]
 

@@ -126,11 +126,7 @@ def sentence_of(module: str, hypothesis: str) -> str:
 
 
 def plain_statement(id: str, paper: str, module: str, texts: StatementTexts, hypotheses: Sequence[str]) -> Statement:
-    """Return a module's statement with these texts, without claims and free parameters.
-
-    Args:
-        hypotheses: sentences.
-    """
+    """Return a module's statement with texts and sentences of hypotheses, without claims and free parameters."""
     folder = folder_of(module)
     decides = texts.decides
     return Statement(
