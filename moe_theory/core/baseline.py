@@ -38,7 +38,7 @@ def compared(own: float) -> Locality:
     """Return a locality loss that charges a move for its cost above a baseline: own last + (1 - own) mean.
 
     Args:
-        own: the share of the expert's own last move in the baseline, in [0, 1].
+        own: the share of the expert's own last move in the baseline, in [0, 1]. The rest is the mean of all moves.
     Raises: InvalidValueError if `own` is no number in [0, 1].
     Source: in place of Eq. (6) of `continual` and (11) of `edge`.
 

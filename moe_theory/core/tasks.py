@@ -179,7 +179,8 @@ def make_arrival(units: Float[Array, "3"], normals: Float[Array, "d s-1"], pool:
     """Return one task, uniform on the pool, and its features.
 
     One random column is beta v_n, the others are N(0, sigma_t^2 I). The strength beta is uniform on (min_strength,
-    max_strength], and equal ends give a constant.
+    max_strength], and equal ends give a constant. Nothing indexes by a traced integer, because a gather does not
+    vectorise over a trailing batch axis.
 
     Args:
         units: independent numbers, uniform on (0, 1), as `random.uniforms` gives them.

@@ -57,8 +57,8 @@ def figure(
         experts: the numbers M of experts.
         dims: static sizes by name, such as {"num_features": 20}.
         settings: parameters by name on top of the reading, such as {"truth_scale": 0.2}.
-        width: inches, or a text such as "8cm". The height follows.
-        style: a Matplotlib style sheet on top of ours.
+        width: inches, or a text such as "8cm", by default the figure's own. The height follows.
+        style: a Matplotlib style sheet on top of ours. All words follow its `font.size`.
     Returns: the data, with the command that computes them in their attributes, and the figure.
     Raises: UnknownNameError or InvalidValueError for a figure that cannot be drawn.
 

@@ -38,7 +38,7 @@ MOMENTS = ("count", "mean", "standard_error", "min", "max")  # statistics before
 class Sweep(Specification):
     """The specification of a sweep, which can be run.
 
-    The arguments are the fields of `Specification`.
+    The arguments are the fields of `Specification`, with the same defaults.
 
     Raises: DeclarationError, UnknownNameError or InvalidValueError for a sweep that cannot be run.
 

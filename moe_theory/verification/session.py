@@ -64,7 +64,8 @@ def verify(
         readings: names, `all` or `quick`, by default each paper's defaults.
         replicates: limit for every experiment, by default its own number, or with a budget none.
         error: probability that any of the verdicts is false, split evenly over them and spent over the looks. None is
-            0.01, of which each verdict has its paper's part, 1 / `Paper.most_verdicts`, in any request.
+            0.01, of which each verdict has its paper's part, 1 / `Paper.most_verdicts`, in any request. Readings that
+            give an experiment the same parameters share one test.
         budget: seconds after which no run begins, and simulations are abandoned. Open claims stay INCONCLUSIVE.
         settings: parameters by name, in addition to every reading's choices.
         system: your own algorithm in place of the paper's: parts by their names in the paper's `system`, such as
