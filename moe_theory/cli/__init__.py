@@ -1,4 +1,4 @@
-"""The command line, on Click. A command, a file here or a paper's own, is imported on request, JAX when it runs."""
+"""The command line, on Click. Commands are imported on request, JAX when they run."""
 
 import ast
 import functools
@@ -30,15 +30,17 @@ COMPLETION = "_MOE_THEORY_COMPLETE"  # the variable by which a shell asks for co
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run a command, from sys.argv unless given. Entry point of `moe-theory`, which exits with its code unless 0."""
+    """Run a command, by default from sys.argv. Entry point of `moe-theory`, which exits unless the code is 0."""
     start_time = time.monotonic()
     if isinstance(sys.stdout, io.TextIOWrapper):  # of a terminal that knows fewer letters, or a folder with odd ones
         sys.stdout.reconfigure(errors="backslashreplace")
     if not os.path.isabs(os.environ.get("XDG_CACHE_HOME", "/")):  # which XDG asks to ignore, and Matplotlib does not
         del os.environ["XDG_CACHE_HOME"]
     gc.set_threshold(100_000, 20, 20)  # imports make objects by the million that last: to look them through takes .5 s
+    if arguments is None:
+        arguments = sys.argv[1:]
     try:
-        _run(sys.argv[1:] if arguments is None else list(arguments), start_time)
+        _run(list(arguments), start_time)
     except click.ClickException as mistake:
         mistake.__dict__["message"] = brief(mistake.message)
         mistake.show()
@@ -62,7 +64,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _run(words: list[str], start_time: float) -> None:
-    """Run a command. Click's own `main` would end it with other messages and exit codes."""
+    """Run a command. Click's `main` would end it with other messages and exit codes."""
     require_docstrings()
     if COMPLETION in os.environ:
         app.main(words, "moe-theory")
@@ -110,7 +112,7 @@ _COMMANDS = tuple(name for names in _GROUPS.values() for name in names)
 
 @functools.cache
 def groups() -> dict[str, tuple[str, ...]]:
-    """Return all commands by heading, papers' included. Raises: DeclarationError for a command whose name is taken."""
+    """Return all commands by heading, also papers'. Raises: DeclarationError for a name that is taken."""
     for name, (paper, _) in declared_commands().items():
         if name in _COMMANDS:
             raise DeclarationError(f"paper {paper!r} has a command {name!r}, as moe-theory itself has. Rename it.")
@@ -118,12 +120,11 @@ def groups() -> dict[str, tuple[str, ...]]:
 
 
 def commands() -> list[str]:
-    """Return the names of all commands."""
     return [name for names in groups().values() for name in names]
 
 
 def command(name: str) -> click.Command:
-    """Return the imported command. Raises: DeclarationError for a paper's command that cannot be imported."""
+    """Return the imported command. Raises: DeclarationError for a broken paper's command."""
     if name not in _COMMANDS:
         from moe_theory.cli.papers import command_of  # takes longer to import than help of all commands
 
@@ -144,7 +145,6 @@ def _place(name: str) -> str:
 
 
 def _summary(name: str, limit: int) -> str:
-    """Return the first sentence of a command's docstring without importing its module."""
     module, _, function = _place(name).partition(":")
     nodes = (node for node in parsed_source(module).body if isinstance(node, ast.FunctionDef) and node.name == function)
     return click.Command(name, help=next(map(ast.get_docstring, nodes), "")).get_short_help_str(limit)
@@ -160,6 +160,6 @@ def _summary(name: str, limit: int) -> str:
 @click.version_option(__version__, message="%(prog)s %(version)s")
 @click.pass_context
 def app(context: click.Context) -> None:
-    """The program, whose commands are imported when they are asked for."""
+    """The program, whose commands are imported on request."""
     if context.invoked_subcommand is None:
         click.echo(context.get_help())

@@ -1,9 +1,8 @@
-"""Split a step into what can be known before its state is, and the rest, so that the first can be done rounds ahead.
+"""Split a step into a part that can be computed rounds ahead, and the rest.
 
-What depends on a step's key, on counters of rounds, and on nothing else of its state that changes is an arrival: random
-numbers, and all that is made of them alone. Done for many rounds at once that takes fewer and wider operations, and its
-results are stored and read where XLA would fuse the work into every use and so repeat it. A step function need not be
-written in parts for that: the parts are found in its program.
+The first part depends on the step's key, on counters of rounds, and on leaves of the state that no step changes. For
+many rounds at once it takes fewer and wider operations. Its results are stored where XLA would fuse, and so repeat, the
+work in every use. The parts are found in the program of the step, whose function need not be written in parts.
 """
 
 import math
@@ -25,8 +24,8 @@ Variables = set[Any]
 class StepParts(NamedTuple):
     """A step in three parts: `act(prepare(draw(key, state, params), state, params), state, params)` is the step.
 
-    `draw` and `prepare` read only the round counters of the state and what no step changes, such as a pool. So an
-    earlier state, moved on by `count`, gives the same result.
+    `draw` and `prepare` read only the round counters of the state and leaves that no step changes, such as a pool. So
+    an earlier state, moved on by `count`, gives the same result.
     """
 
     draw: Callable[[Any, Any, Any], Values]  # (key, state, params): random numbers, and what is costly to repeat
@@ -38,7 +37,7 @@ class StepParts(NamedTuple):
 
 
 class _Stages(NamedTuple):
-    """Equations of a program, in its order. An equation may be in more than one stage."""
+    """Equations of a program in order. An equation may be in several stages."""
 
     plain: list[Any]  # of what is the same in every round: wanted everywhere, and cheap
     draw: list[Any]
@@ -47,9 +46,9 @@ class _Stages(NamedTuple):
 
 
 def split_step(step: Callable[[Any, Any, Any], Any], key: Any, state: Any, params: Any) -> StepParts:
-    """Return the parts of `step`, a pure function of (key, state, params), traced here for these shapes.
+    """Return the parts of `step`, a pure function of (key, state, params), traced for these shapes.
 
-    If its result begins with the next state, leaves that pass through unchanged are known ahead. So are integers that a
+    If the result begins with the next state, leaves that pass through unchanged are known ahead. So are integers that a
     step only increases by 1.
     """
     closed, result = jax.make_jaxpr(step, return_shape=True)(key, state, params)
@@ -113,10 +112,7 @@ def require_counted(state: Any, added: list[int | None]) -> None:
 
 
 def require_same_start(init: Callable[[Any], Any], key: Any) -> tuple[Any, int | None]:
-    """Return the shapes of the state that `init` begins, and its first round (None if it is traced or no field).
-
-    Raises: DeclarationError if that round may differ between keys.
-    """
+    """Return the shapes and first round, if known, of the states that `init` begins. Raises: DeclarationError."""
     closed, shapes = jax.make_jaxpr(init, return_shape=True)(key)
     place = place_of_round(shapes) if hasattr(shapes, "round") else None
     if place is None:
@@ -137,7 +133,7 @@ def require_same_start(init: Callable[[Any], Any], key: Any) -> tuple[Any, int |
 
 
 def _function_of(closed: Any, inputs: list[Any], outputs: list[Any], equations: list[Any]) -> Callable[..., Values]:
-    """The part of a program that makes `outputs` of `inputs` by these equations."""
+    """Return the part of a program that computes `outputs` from `inputs` by these equations."""
     names = closed.jaxpr.debug_info.with_unknown_names()
     part = closed.jaxpr.replace(invars=inputs, outvars=outputs, eqns=equations, debug_info=names)
     return jex_core.jaxpr_as_fun(jex_core.ClosedJaxpr(part, closed.consts))
@@ -183,16 +179,14 @@ def _stages(equations: list[Any], variables: Variables, changing: Variables) -> 
 
 
 class _Offset(NamedTuple):
-    """An integer that is known but for the leaf of a state that it is counted from."""
+    """An integer that is known up to the leaf of a state that it is counted from."""
 
     leaf: int | None  # None for a constant
     number: int
 
 
 def _added(closed: Any, first: int, count: int) -> list[int | None]:
-    """Constants that a program adds to the integers among `count` leaves of a state, which are its inputs from `first`
-    on and its first outputs; None for other leaves.
-    """
+    """Return the constants that a program adds to integer leaves of a state, its first outputs. Others have None."""
     inputs = closed.jaxpr.invars
     given_offsets = [
         _Offset(place - first, 0) if first <= place < first + count and _is_integer(variable.aval) else None
@@ -203,9 +197,7 @@ def _added(closed: Any, first: int, count: int) -> list[int | None]:
 
 
 def _offsets(closed: Any, inputs: list[_Offset | None], outputs: list[Any] | None = None) -> list[_Offset | None]:
-    """Constants that a program's results, or these `outputs` inside it, add to the inputs that they are counted from;
-    None for anything else. Looks through calls, and branches that agree.
-    """
+    """Return the constants that results add to the inputs they are counted from, through calls. Others have None."""
     program = closed.jaxpr
     offsets: dict[Any, _Offset | None] = dict(zip(program.invars, inputs, strict=True))
     for variable, constant in zip(program.constvars, closed.consts, strict=True):
@@ -255,12 +247,10 @@ def _sum(one: Any, other: Any, sign: int) -> _Offset | None:
 
 
 def _is_integer(aval: Any) -> bool:
-    """Whether it is the type of one whole number."""
     return getattr(aval, "shape", None) == () and jnp.issubdtype(aval.dtype, jnp.integer)
 
 
 def _reached(equations: Iterable[Any], sources: Variables) -> list[Any]:
-    """The equations that depend on `sources`, or on one that does more than compute, such as to print."""
     available = set(sources)
     reached = []
     for equation in equations:
@@ -271,7 +261,6 @@ def _reached(equations: Iterable[Any], sources: Variables) -> list[Any]:
 
 
 def _needed(equations: list[Any], outputs: Variables) -> list[Any]:
-    """The equations that `outputs` depend on, and those that do more than compute."""
     used = set(outputs)
     needed = []
     for equation in reversed(equations):
@@ -299,12 +288,11 @@ def _variables(atoms: Iterable[Any]) -> Variables:
 
 
 def _size(variables: Iterable[Any]) -> int:
-    """Elements, of which a key is one."""
     return sum(math.prod(variable.aval.shape) for variable in variables)
 
 
 def _is_costly(equation: Any) -> bool:
-    """Whether an equation, or one inside it, is worth storing wherever its result is used more than once."""
+    """Return whether an equation, or one inside it, is worth storing for several uses."""
     inner = [value for value in equation.params.values() if isinstance(value, jex_core.ClosedJaxpr)]
     return equation.primitive.name not in _CHEAP and (
         not inner or any(_is_costly(part) for program in inner for part in program.jaxpr.eqns)

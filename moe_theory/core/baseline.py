@@ -1,17 +1,15 @@
-"""Locality losses that compare a move with a baseline, in place of (6), which compares it with none.
+"""Locality losses that compare a move with a baseline, in place of (6).
 
-A round charges the gate of the expert that was chosen with c = |w_t - w_{t-1}|: its output for the task changes by
--eta pi (1 - pi) c |v|^2, any other's by eta pi pi' c |v|^2. As c >= 0, the output of the expert that was chosen never
-rises: (6) scores what was not tried with 0, as if it were perfect, and an expert that has just learned a task is the
-less likely to have it again. This is a policy gradient without a baseline.
+A round charges the gate of the chosen expert with c = |w_t - w_{t-1}|. Its output for the task changes by -eta pi (1 -
+pi) c |v|^2, the output of any other expert by eta pi pi' c |v|^2. As c >= 0, the chosen expert's output never rises. So
+an expert that has just learned a task is less likely to receive it again. This is a policy gradient without a baseline.
 
-With c - b in its place a move is charged for what it is longer than b. Where b is the expert's own last move, a repeat
-after a change is rewarded, a change after a repeat is charged as much, and other rounds cost little: with pi = 1/M and
-orthogonal signals an expert's outputs for all tasks together stay at -(eta |v|^2 / M) (b - mean of all b), whatever has
-been learned. The mean of all moves so far rewards repeats of repeats too, so that leads grow; alone it leaves experts
-idle. `repaired` mixes both.
+Here the cost is c - b. Let b be the expert's own last move. Then a repeat after a change is rewarded, a change after a
+repeat is charged as much, and other rounds cost little. With pi = 1/M and orthogonal signals, an expert's outputs for
+all tasks always add up to -(eta |v|^2 / M) (b - mean of all b). If b is the mean of all moves so far, repeats of
+repeats are rewarded too, so that leads grow. This mean alone leaves experts idle. `repaired` mixes both.
 
-The servers of `edge` take the same losses, and are charged as they complete their tasks. What is proved of them is in
+The servers of `edge` take the same losses, and are charged when they complete their tasks. Proofs are in
 `docs/pages/derivations/repaired.md`.
 """
 

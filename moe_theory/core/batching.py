@@ -1,10 +1,10 @@
-"""`vmap` with the batch on the trailing axis of every array, inside the computation as well as outside it.
+"""`vmap` with the batch on the trailing axis of every array, also inside the computation.
 
-`jax.vmap(f, in_axes=-1, out_axes=-1)` takes and returns trailing batches, but moves the batch to the front wherever
-values of different rank meet, so a compiled round reads its state across the grain. Here the function is traced for
-one replicate and its operations are replayed on arrays that end in the batch axis. That needs few rules, because a
-trailing axis renumbers none of the axes that an operation names; small ones that have none are written out by others
-that have (`rewriting`); an operation without a rule falls back to `jax.vmap` for itself alone.
+`jax.vmap(f, in_axes=-1, out_axes=-1)` moves the batch to the front wherever values of different rank meet, so a
+compiled round reads its state across the grain. Here the function is traced for one replicate, and its operations are
+replayed on arrays that end in the batch axis. A trailing axis renumbers none of the axes that an operation names, so
+few rules are needed. `rewriting` writes small operations by others that have a rule. Any other operation without a rule
+falls back to `jax.vmap` for itself alone.
 """
 
 import functools
@@ -37,7 +37,7 @@ Log = list[tuple[Any, str, tuple[Any, ...]]]  # operations, how they are batched
 
 
 class _Value(NamedTuple):
-    """A value in the replayed computation; a batched one ends in the batch axis."""
+    """A value in the replayed computation. A batched value ends in the batch axis."""
 
     array: Any
     is_batched: bool
@@ -46,12 +46,12 @@ class _Value(NamedTuple):
 def trailing_vmap(
     function: Callable[..., Any], is_batched: tuple[bool, ...], *, stores: bool = False, log: Log | None = None
 ) -> Callable[..., Any]:
-    """Vectorise `function` of one replicate over the trailing axis of its batched arguments and all its results.
+    """Vectorise `function` of one replicate over the trailing axis of batched arguments and results.
 
     Args:
-        is_batched: for each positional argument, whether its leaves end in the batch axis (otherwise they have none).
-        stores: whether the program around it is compiled so that optimisation barriers store what passes them. Only
-            then are sums chains and hashes written out, because every use would repeat them otherwise.
+        is_batched: for each positional argument, whether its leaves end in the batch axis.
+        stores: whether optimisation barriers of the surrounding program store their values. Only then are sums chains
+            and hashes written out, because otherwise every use would repeat them.
         log: receives every operation with the way in which it is batched, as the function is traced.
     """
 
@@ -89,7 +89,7 @@ def one_replicate(batched: Any) -> Any:
 
 
 def _to_batched(value: _Value, size: int, shape: tuple[int, ...] | None = None) -> Any:
-    """The array with a trailing batch axis, its single-replicate part broadcast to `shape` (a scalar's only)."""
+    """Return the array with a trailing batch axis, a scalar's single-replicate part broadcast to `shape`."""
     array, is_batched = value
     shape = jax.numpy.shape(array)[: -1 if is_batched else None] if shape is None else shape
     if is_batched and array.ndim == len(shape) + 1:
@@ -99,8 +99,6 @@ def _to_batched(value: _Value, size: int, shape: tuple[int, ...] | None = None) 
 
 
 class _Context(NamedTuple):
-    """Options of a replay."""
-
     size: int  # of the batch
     stores: bool
     log: Log | None
@@ -186,7 +184,7 @@ def _results(equation: Any, outputs: Any, is_batched: bool) -> list[_Value]:
 
 
 def _is_stored(equation: Any, operands: list[_Value]) -> bool:
-    """Whether there is a rule for an operation whose result is stored."""
+    """Return whether there is a rule for an operation whose result is stored."""
     name = equation.primitive.name
     if name in ("random_bits", "random_fold_in", "random_split"):
         is_single = all(atom.aval.shape == () for atom in equation.invars)
@@ -196,12 +194,11 @@ def _is_stored(equation: Any, operands: list[_Value]) -> bool:
 
 
 def _sizes(equation: Any) -> list[int]:
-    """Sizes of the axes of a reduction."""
     return [equation.invars[0].aval.shape[axis] for axis in equation.params["axes"]]
 
 
 def _chain(combine: Callable[[Any, Any], Any], equation: Any, array: Any) -> Any:
-    """A reduction, axis by axis; one of single terms is not worth storing."""
+    """Return a reduction, axis by axis. A reduction of single terms is not worth storing."""
     for axis in sorted(equation.params["axes"], reverse=True):
         parts = [array]
         size = array.shape[axis]

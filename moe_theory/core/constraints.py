@@ -1,4 +1,4 @@
-"""Constraints beside the fields of a paper's `Params` and `Dims` and the arguments of closed forms, and their checks.
+"""Constraints beside fields of `Params` and `Dims` and arguments of closed forms, and their checks.
 
     class Params(NamedTuple):
         num_experts: Annotated[Count, PaddedTo("max_experts")] = 10  # M
@@ -7,7 +7,7 @@
     @checked
     def termination_rounds(num_experts: Count, learning_rate: Positive) -> int: ...
 
-Everything is checked on the host, before anything is compiled. Traced parameters have no value yet and are passed over.
+The checks run on the host before compilation. They pass over traced parameters, which have no value yet.
 """
 
 import dataclasses
@@ -79,8 +79,6 @@ class Whole:
 
 @dataclasses.dataclass(frozen=True)
 class OneOf:
-    """One of a few numbers."""
-
     choices: tuple[Any, ...]
     why: str = ""
 
@@ -123,7 +121,7 @@ class AtMost:
 
 @dataclasses.dataclass(frozen=True)
 class IndexOf:
-    """In a state or an info: an index along the first axis of another field, such as "state.visits"."""
+    """An index along the first axis of another field of a state or an info, such as "state.visits"."""
 
     field: str
     least: int = 0  # below 0 for what stands for none
@@ -138,7 +136,7 @@ class IndexOf:
 
 @dataclasses.dataclass(frozen=True)
 class Undefined:
-    """In a state or an info: a value that may be NaN or infinite."""
+    """A value of a state or an info that may be NaN or infinite."""
 
     why: str
 
@@ -204,10 +202,7 @@ def _require_allowed(constraint: Any, name: str, value: Any, number: Any) -> Non
 
 
 def check_sizes(dims: Any) -> None:
-    """Refuse static sizes that break a constraint of their fields. None is allowed where the field's type allows it.
-
-    Raises: InvalidValueError that names the value, the bound and the way out.
-    """
+    """Raise InvalidValueError for static sizes that break a constraint of their fields, except an allowed None."""
     stated_by_name = _constraints(type(dims))
     values = {name: getattr(dims, name) for name in stated_by_name}
     for name, value in values.items():
@@ -222,20 +217,17 @@ def check_sizes(dims: Any) -> None:
 
 
 def require(constraint: Any, **values: Any) -> None:
-    """Refuse numbers, or arrays of them, that are not finite or break a constraint such as `Count` or `Whole(2)`.
-
-    Raises: InvalidValueError that names the value, the bound and the way out.
-    """
+    """Raise InvalidValueError for numbers or arrays that are not finite or break a constraint such as `Whole(2)`."""
     for name, value in values.items():
         _require(getattr(constraint, "__metadata__", (constraint,)), name, value)
 
 
 def checked(function: Function) -> Function:
-    """Decorate a closed form, which then refuses arguments that break their constraints and takes lists as arrays.
+    """Decorate a closed form to refuse arguments that break their constraints, and to take lists as arrays.
 
-    The fields of a named tuple are checked too. Traced values have no value yet and are not checked.
+    The fields of a named tuple are checked too. Traced arguments are not checked.
 
-    Raises: InvalidValueError, when the closed form is called, that names the value, the bound and the way out.
+    Raises: InvalidValueError, in the call, that names the value, the bound and the way out.
     """
     signature = inspect.signature(function)
 
@@ -249,7 +241,7 @@ def checked(function: Function) -> Function:
 
 
 def require_active(num_experts: Any, num_active: Any) -> None:
-    """Raise InvalidValueError unless numbers, or arrays of them, are whole and 1 <= num_active <= num_experts."""
+    """Raise InvalidValueError unless numbers, or arrays, are whole and 1 <= num_active <= num_experts."""
     values = {"num_experts": num_experts, "num_active": num_active}
     require(Count, **values)
     require_ordered(values, "num_active", "num_experts", FEW_ACTIVE.why)
@@ -277,7 +269,7 @@ def require_overparameterized(num_features: Features, num_samples: Size) -> None
 
 
 def require_ordered(values: Mapping[str, Any], lower: str, upper: str, why: str) -> None:
-    """Raise InvalidValueError if the value called `lower`, or any in an array, is above the one called `upper`."""
+    """Raise InvalidValueError if any value of `lower` is above the value of `upper`."""
     if not {lower, upper} <= values.keys():
         return
     try:
@@ -292,7 +284,7 @@ def require_ordered(values: Mapping[str, Any], lower: str, upper: str, why: str)
 
 
 def require_representable(name: str, value: float, dtype: Any) -> None:
-    """Raise InvalidValueError unless a run can hold a number, in reals of this `dtype` or integers of as many bits."""
+    """Raise InvalidValueError unless a run can hold a number, in reals of `dtype` or integers of as many bits."""
     if isinstance(value, bool) or value == 0:
         return
     if isinstance(value, int):
@@ -312,7 +304,6 @@ def require_representable(name: str, value: float, dtype: Any) -> None:
 
 
 def is_known(*leaves: Any) -> bool:
-    """Return whether none of these is traced, so that their values can be read."""
     return not any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(leaves))
 
 
@@ -323,7 +314,7 @@ def hints_of(kind: Any) -> dict[str, Any]:
 
 
 def stated(kind: type) -> dict[str, tuple[Any, ...]]:
-    """Return this module's constraints on the fields of a named tuple, or none if its annotations cannot be read."""
+    """Return this module's constraints on the fields of a named tuple, if its annotations are readable."""
     try:
         return _constraints(kind)
     except (NameError, TypeError):
@@ -342,7 +333,7 @@ def _constraints(kind: type) -> dict[str, tuple[Any, ...]]:
 
 
 def _admitted(kind: Any, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Arguments of a function, or fields of a named tuple, that break no constraint; lists as arrays."""
+    """Return arguments of a function, or fields, that break no constraint, with lists as arrays."""
     admitted = dict(values)
     for name, value in values.items():
         hint = hints_of(kind)[name]
@@ -366,7 +357,6 @@ def _admitted(kind: Any, values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _admitted_value(name: str, value: Any, hint: Any, constraints: tuple[Any, ...], is_field: bool) -> Any:
-    """A value that breaks no constraint; an array where it was a list."""
     if value is None and type(None) in get_args(hint):
         return None
     base = _base_of(hint)
@@ -386,7 +376,6 @@ def _admitted_value(name: str, value: Any, hint: Any, constraints: tuple[Any, ..
 
 
 def _base_of(hint: Any) -> Any:
-    """The type of an argument, without what stands beside it and without None."""
     annotated = hint if hasattr(hint, "__metadata__") else next(iter(get_args(hint)), hint)
     return getattr(annotated, "__origin__", annotated)
 
@@ -403,7 +392,7 @@ def axes_of(hint: Any) -> list[str] | None:
 
 
 def _require(constraints: tuple[Any, ...], name: str, value: Any) -> None:
-    """`require` of one number, or an array of them. Of an array the extremes stand for all where they can."""
+    """Check numbers as `require` does. The extremes of an array stand for all of it where they can."""
     constraints = tuple(constraint for constraint in constraints if hasattr(constraint, "complaint"))
     try:
         kind = np.asarray(value).dtype.kind
@@ -445,7 +434,7 @@ _BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
 
 
 def typed(name: str, value: Any, defaults: Any) -> bool | int | float:
-    """Return a number, or its text, in the parameter's type. Raises: InvalidValueError if it is no such number."""
+    """Return a number, or its text, in the parameter's type. Raises: InvalidValueError for another text."""
     kind = np.asarray(getattr(defaults, name)).dtype.kind
     text = str(value).strip()
     if kind == "b":

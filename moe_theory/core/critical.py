@@ -1,9 +1,9 @@
-"""The gate drive at which an expert that leads for a task stays ahead of the others once it has paid for it.
+"""The gate drive at which an expert that leads for a task stays ahead after it has paid for the task.
 
-Experts pay for a task n in turn: who learns it anew moves its model by c, and the locality loss (6) lowers its output
-for n, and raises all others'. From level outputs the first M - 1 payers are therefore M - 1 experts, and the last one
-is ahead when its own turn comes. Whether it is still ahead afterwards is decided by the curvature of the softmax alone:
-to first order all outputs are level again. With kappa = eta c |v|^2 / M, a payment of m moves the outputs by
+Experts pay for a task n in turn. An expert that learns the task anew moves its model by c. Then the locality loss (6)
+lowers its output for n and raises all others. From level outputs, the first M - 1 payers are M - 1 different experts,
+and the last expert is ahead when its turn comes. To first order all outputs are level afterwards, so the curvature of
+the softmax alone decides whether it is still ahead. With kappa = eta c |v|^2 / M, a payment of m moves the outputs by
 
     h_j <- h_j - M kappa pi_m (1[j = m] - pi_j),
 
@@ -70,19 +70,19 @@ def critical_drive(
 ) -> float:
     """Return kappa_c(M), the least gate drive at which the last expert to pay for a task leads afterwards.
 
-    Below it, a leader loses its task by paying for it. The formula is for orthogonal signals, equal costs, alpha = 0
-    and beta = 1.
+    Below this drive, a leader loses its task by paying for it. The formula is for orthogonal signals, equal costs,
+    alpha = 0 and beta = 1.
 
     Args:
         num_experts: M >= 2.
         contraction: in [0, 1), the factor of |dw| when a task is repeated. It is 0 for experts that fit a task in one
             update, ((d - s)/(d - 1))^0.5 for slow ones, about (1 - s/d)^0.5.
         perturbation: lambda, the lead that is required, because an expert ahead by lambda receives the task for sure.
-            None stands for a small one. It is needed for M = 2, and for M = 3 with experts that fit a task in one
-            update. There any drive is enough as lambda goes to 0: kappa_c = (4 lambda)^(1/3) for M = 2, (6
+            None stands for a small lead. A value is needed for M = 2, and for M = 3 with experts that fit a task in one
+            update. In these cases any drive is enough as lambda goes to 0: kappa_c = (4 lambda)^(1/3) for M = 2, (6
             lambda)^(1/4) for M = 3.
-    Returns: the drive kappa = eta c |v|^2 / M, where c is an expert's move when another task came before. (`gate_drive`
-        has E|w| in its place.) It depends neither on the number of tasks nor on sigma_0, and only a little on lambda.
+    Returns: the drive kappa = eta c |v|^2 / M, where c is an expert's move after another task. `gate_drive` has E|w| in
+        place of c. The drive depends neither on the number of tasks nor on sigma_0, and only a little on lambda.
     Raises: InvalidValueError outside these ranges, and without a perturbation where one is needed.
     Source: docs/pages/derivations/gates.md, against Lemma 15, Propositions 1 and 3 of `continual`, Proposition 3 of
         `edge`.

@@ -1,8 +1,8 @@
-"""What `debug=True` asserts of every round of a run.
+"""Assertions of `debug=True` in every round of a run.
 
-The step is run as it is, by `core/vmap.py`, with chex's value assertions in its program: numbers of state and info are
-finite unless their field is `Undefined`, within the range that stands beside the field, and what indexes an array does
-so inside it. A step's own assertions by chex are among them; elsewhere `chex.disable_asserts()` leaves these out.
+The step is run by `core/vmap.py`, with chex's value assertions in its program. Numbers of state and info must be finite
+unless their field is `Undefined`, and in the range beside the field. Indices must be inside their arrays. A step's own
+chex assertions are among them. Outside such runs `chex.disable_asserts()` leaves these out.
 """
 
 import functools
@@ -68,7 +68,7 @@ def run(
 def _asserted(
     system: Any, num_rounds: int, record_every: int, observe: Callable[[Any, Any], Any]
 ) -> Callable[..., Any]:
-    """Runs of replicates, one after the other: chex asserts nothing in a loop whose length depends on the replicate."""
+    """Return runs of replicates, one by one, because chex asserts nothing in loops of random length."""
     absl = logging.getLogger("absl")
     if _is_news not in absl.filters:
         absl.addFilter(_is_news)
@@ -89,7 +89,6 @@ def _is_news(record: logging.LogRecord) -> bool:
 
 
 def _asserting(system: Any) -> Any:
-    """The system with assertions of all that its `init` and its `step` give."""
 
     def init(key: Any, params: Any) -> Any:
         state = system.init(key, params)
@@ -132,7 +131,6 @@ def _assert_values(**trees: Any) -> None:
 
 
 def _assert_all(are_right: Any, namespace: Any, leaf: Any, path: str, words: str) -> None:
-    """Assert all truth values, and name the first number that breaks it."""
     first = jnp.argmin(are_right.ravel())
     places = jnp.unravel_index(first, leaf.shape) if leaf.ndim else ()
     name = path  # chex fills in each {} when the program runs
@@ -147,7 +145,7 @@ def _assert_all(are_right: Any, namespace: Any, leaf: Any, path: str, words: str
 
 
 def _leaves(tree: Any, path: str = "", beside: tuple[Any, ...] = ()) -> Iterator[tuple[str, Any, tuple[Any, ...]]]:
-    """Each array of a tree of named tuples and others, with its path and what is stated beside its field."""
+    """Yield each array of a tree with its path and the constraints beside its field."""
     fields = _fields_of(tree)
     stated_by_name = stated(type(tree)) if isinstance(tree, tuple) else {}
     for name, part in fields.items():

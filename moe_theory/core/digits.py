@@ -1,4 +1,4 @@
-"""Scikit-learn's 1,797 handwritten digits, which come with the package, and which of them are held out."""
+"""Scikit-learn's 1,797 handwritten digits, which come with the package, and their held-out part."""
 
 import functools
 from typing import NamedTuple

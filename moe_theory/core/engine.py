@@ -1,4 +1,4 @@
-"""The engine under `simulate`: one body for the rounds, scanned between records, fed with what is known ahead."""
+"""The engine under `simulate`: one body for all rounds, scanned between records, with draws made ahead."""
 
 import functools
 import itertools
@@ -63,10 +63,10 @@ def run(
     is_batch: bool,
     is_plain: bool = False,
 ) -> tuple[Any, Any]:
-    """Return the final state and stacked records of a run, from `state` or, if it is None, from the system's own start.
+    """Return the final state and stacked records of a run, from `state` or, if None, from the system's start.
 
-    With `is_batch`, keys (B,) and every leaf of states and records end in the replicate axis. With `is_plain` the run
-    is `vmap.run`, as it is where this JAX's programs cannot be rewritten.
+    With `is_batch`, keys (B,) and every leaf of states and records end in the replicate axis. With `is_plain`, and
+    where this JAX's programs cannot be rewritten, the run is `vmap.run`.
 
     Raises: InvalidValueError in a forked child, and for a batch whose replicates are at different rounds.
         DeclarationError for a step that breaks the contract.
@@ -109,9 +109,7 @@ def run(
 
 @functools.cache
 def _record_bytes() -> dict[Hashable, int]:
-    """Bytes of the records that a kind of run has room for, as far as known: of a function, so that what a run is known
-    by does not change with it.
-    """
+    """Return the bytes for records of a kind of run. A function, so that no run's key changes with it."""
     return {}
 
 
@@ -138,10 +136,7 @@ def platform_of(keys: Any, state: Any, params: Any) -> str | None:
 
 
 def program(platform: str | None, is_plain: bool = False, is_large: bool = False) -> Any:
-    """Return `run` compiled for a platform, for replicates of matrices or of little.
-
-    A platform of None means inside a caller's own jit.
-    """
+    """Return `run` compiled for a platform, or for a caller's own jit (None). `is_large`: replicates are matrices."""
     with programs.compiled_once((platform, is_plain, is_large)):
         return _program(platform, is_plain or not can_rewrite(), is_large)
 
@@ -163,7 +158,7 @@ def _start_program(platform: str) -> Any:
 
 
 def _without_faults(platform: str | None, options: dict[str, Any] | None) -> dict[str, Any] | None:
-    """Options for a program of this platform with none of the known faults of libraries, where they can be passed."""
+    """Return options for a program of this platform that avoid the known faults of libraries, if possible."""
     if platform != "cpu":
         return options
     options = faults.avoiding() | (options or {})
@@ -177,7 +172,7 @@ def _options(platform: str | None, is_large: bool = False) -> dict[str, Any] | N
 
 @functools.cache
 def can_rewrite() -> bool:
-    """Return whether the engine knows this JAX's programs, which it assumes up to the newest version tested.
+    """Return whether the engine can rewrite this JAX's programs, as it can up to the newest version tested.
 
     With a later version a small run is tried first. If it fails, or differs from `vmap.run`, everything runs plainly,
     with a warning.
@@ -200,8 +195,6 @@ def can_rewrite() -> bool:
 
 
 class _RunTraits(NamedTuple):
-    """Traits of a run that its program is compiled for."""
-
     stores: bool  # whether barriers store
     is_split: bool  # whether arrivals are drawn ahead and replicates trail: on a CPU
     is_large: bool  # whether replicates are matrices
@@ -214,7 +207,7 @@ class _Walk(NamedTuple):
 
 
 def _agrees_on_a_small_run() -> bool:
-    """Whether a random walk of three replicates is the same when its program is rewritten."""
+    """Return whether a random walk of three replicates is the same when its program is rewritten."""
 
     def init(key: Any, params: Any) -> _Walk:
         return _Walk(jnp.int32(0), jax.random.normal(key, (2,)))
@@ -255,7 +248,7 @@ def cpu_options(is_large: bool = False) -> dict[str, Any] | None:
 
 
 def _stores(options: dict[str, Any]) -> bool:
-    """Whether XLA knows these options for a CPU and, given them, keeps an optimisation barrier."""
+    """Return whether XLA knows these options for a CPU and, with them, preserves an optimisation barrier."""
 
     def passing(number):
         return jax.lax.optimization_barrier(number + 1) * 2
@@ -274,7 +267,6 @@ def num_programs() -> int:
 
 
 def _run(traits: _RunTraits, *arguments: Any) -> tuple[Any, Any]:
-    """`run` of these arguments."""
     system, keys, state, params, blocks, lengths, observe, reduce, is_batch = arguments
     if traits.is_large and is_batch and keys.shape == (1,):
         # By itself, as an axis of one at the end of matrices costs copies.
@@ -306,7 +298,7 @@ def _run(traits: _RunTraits, *arguments: Any) -> tuple[Any, Any]:
 
 
 def _run_plainly(*arguments: Any) -> tuple[Any, Any]:
-    """`vmap.run` of a system that keeps the engine's contract, where this JAX's programs can be read."""
+    """Return `vmap.run` of a system that keeps the engine's contract, if this JAX's programs can be read."""
     system, keys, state, params, *_, is_batch = arguments
     if can_rewrite():
         one_key = one_replicate(keys) if is_batch else keys
@@ -326,13 +318,11 @@ def _run_by_vmap(system: Any, keys: Any, state: Any, params: Any, blocks: Blocks
 
 
 def _shapes_of(step: Callable[..., Any], keys: Any, is_batch: bool, state: Any, params: Any) -> Any:
-    """Shapes of a step's result, batched or not as the state is."""
     batch = functools.partial(trailing_vmap, is_batched=(True, True, False)) if is_batch else lambda step: step
     return jax.eval_shape(batch(step), keys, state, params)
 
 
 def _start(stores: bool, init: Callable[..., Any], keys: Any, params: Any, is_batch: bool) -> Any:
-    """The states before round 1."""
 
     def start(key, params):
         return init(step_key(key, jnp.int32(0)), params)
@@ -403,7 +393,7 @@ def _batching(is_batch: bool, stores: bool, is_split: bool = True) -> Callable[.
 
 
 def _reads(observe: Callable[[Any, Any], Any], state: Any, info: Any) -> list[bool]:
-    """Whether `observe` reads each leaf of `info`."""
+    """Return whether `observe` reads each leaf of `info`."""
     closed, shapes = jax.make_jaxpr(observe, return_shape=True)(state, info)
     vmap.require_bytes("what is observed", shapes)
     program = closed.jaxpr
@@ -434,8 +424,8 @@ STATE_COPIES = 20
 def width_for(state: Any, platform: str = "cpu", count: int | None = None, memory: int | None = None) -> int:
     """Return the number of replicates of this state (arrays or their shapes) to run together, a power of two.
 
-    On a CPU it is what fits a core's cache, 1 to 64. Elsewhere it is what fills the device and fits into its memory. It
-    is no more than needed for `count` replicates, so that batches of all sizes have few programs.
+    On a CPU it is what fits a core's cache, 1 to 64. Elsewhere it is what fills the device and fits into its memory.
+    The width is no more than needed for `count` replicates.
     """
     state_bytes = bytes_of(state)
     if platform == "cpu":
@@ -449,7 +439,6 @@ def width_for(state: Any, platform: str = "cpu", count: int | None = None, memor
 
 
 def bytes_of(state: Any) -> int:
-    """Return the bytes of the arrays in a state. Unvalidated states may hold other values."""
     arrays = [leaf for leaf in jax.tree.leaves(state) if hasattr(leaf, "dtype")]
     return sum(math.prod(leaf.shape) * leaf.dtype.itemsize for leaf in arrays)
 
@@ -461,7 +450,7 @@ def _memory_of(platform: str) -> int:
 def run_in_blocks(
     width: int, system: Any, root_key: Any, names: np.ndarray, state: Any, *arguments: Any
 ) -> tuple[Any, Any]:
-    """Return `engine.run` of the replicates with these names (B,) and leaves of `state` (..., B), in blocks of `width`.
+    """Return `engine.run` of replicates `names` (B,) and `state` (..., B), in blocks of `width`.
 
     The last block is padded, so that one program runs all blocks and no replicate depends on B. On a CPU the first
     block compiles the program, and the others share the cores.
@@ -481,7 +470,7 @@ def run_in_blocks(
 
 
 def _joined(parts: tuple[Any, ...], count: int) -> Any:
-    """Join blocks into one array of `count` replicates, on the host, but for keys, which only JAX can hold."""
+    """Join blocks into one array of `count` replicates, on the host except for keys, which only JAX can hold."""
     if len(parts) == 1 and parts[0].shape[-1] == count:
         return parts[0]
     if not isinstance(parts[0].dtype, np.dtype):

@@ -1,7 +1,7 @@
 """Errors that name the value, the bound, the reason and the way out.
 
-Every error a user can cause derives from `MoeTheoryError`; the command line prints its message as one line and
-exits with code 2. Each also derives from `ValueError`, so that library users may catch what they expect.
+Every error that a user can cause derives from `MoeTheoryError` and from `ValueError`. The command line prints its
+message as one line and exits with code 2.
 """
 
 import contextlib
@@ -22,7 +22,7 @@ class MoeTheoryError(ValueError):
     """A mistake in the input, with the way out in its message.
 
     Attributes:
-        argument: name of the argument, or kind of name, that is wrong. Empty if it is neither.
+        argument: name of the wrong argument, or kind of the wrong name, else empty.
         key: the wrong entry of a specification, from the outermost table inwards.
     """
 
@@ -46,11 +46,11 @@ class MissingError(MoeTheoryError):
 
 
 class DamagedError(MoeTheoryError):
-    """Saved results that cannot be read, or cannot be joined with others."""
+    """Saved results that cannot be read or joined with others."""
 
 
 class OutputError(MoeTheoryError):
-    """A place for results that cannot be written."""
+    """A place that results cannot be written to."""
 
 
 class WorkersError(MoeTheoryError):
@@ -70,11 +70,10 @@ class DataError(MoeTheoryError):
 
 
 def unknown_name(kind: str, name: str, known: Iterable[str], of: type | None = None) -> UnknownNameError:
-    """Return the error for a `name` of this `kind` that is not among the `known` names, with similar names suggested.
+    """Return the error for a `name` that is not among the `known` names, with similar names suggested.
 
     Args:
-        of: a paper's `Params` or `Dims`, whose fields have symbols of the paper. For a symbol the error names its
-            field.
+        of: a paper's `Params` or `Dims`. For a symbol of the paper, the error names its field.
     """
     known = sorted(known)
     unknown = f"unknown {kind} {shortened(name)}."
@@ -94,7 +93,7 @@ def unknown_name(kind: str, name: str, known: Iterable[str], of: type | None = N
 
 
 def _of_symbol(symbol: str, known: list[str], kind: str, owner: type) -> str:
-    """What a symbol of the paper is called here; empty for one that no field of `owner` is, or is spoken of by."""
+    """Return this package's name of a paper's symbol, from the fields of `owner`, or an empty text."""
     fields = named_by(symbol, owner)
     if not fields:
         return "The number of rounds is `rounds` of a sweep or of a figure." if symbol == "T" else ""
@@ -107,7 +106,7 @@ def _of_symbol(symbol: str, known: list[str], kind: str, owner: type) -> str:
 
 
 def shortened(value: Any) -> str:
-    """Return a user's input for a message: in one line, escaped, and cut in the middle if it is long."""
+    """Return a user's input for a message: in one line, escaped, cut in the middle if long."""
     return " ".join(_BRIEF.repr(value).split())
 
 
@@ -118,6 +117,11 @@ def shown(value: Any) -> str:
         return text.lower()
     short = f"{value:.6g}"
     return short if float(short) == value else repr(value)
+
+
+def text_of(value: Any) -> str:
+    """Return a text unchanged, and the shortest text of a number."""
+    return value if isinstance(value, str) else shown(value)
 
 
 def require_docstrings() -> None:
@@ -134,7 +138,6 @@ OWN_CODE = (Exception, SystemExit)  # what a user's code may end with, other tha
 
 
 def described(failure: BaseException) -> str:
-    """Return the type and message of an exception from a user's code."""
     try:
         message = str(failure)
     except OWN_CODE:
@@ -167,7 +170,7 @@ _BRIEF.maxlevel = 2
 
 @contextlib.contextmanager
 def about(*key: str) -> Iterator[None]:
-    """Mark errors raised inside as being about the entry `key` of a specification, unless they name a deeper one."""
+    """Mark errors raised inside as being about the entry `key` of a specification, or a deeper entry."""
     try:
         yield
     except MoeTheoryError as error:

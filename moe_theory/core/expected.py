@@ -1,19 +1,19 @@
-"""An expert as gates see it: its expected distances to the truths, and how a task that it learns changes them.
+"""Expected distances of an expert to the truths, and how a task that it learns changes them.
 
-Gates see an expert through the locality loss alone, which needs no more of it than how far it is from a truth. Write
-D_nk = |w_n - w_k|^2, u_n = v_n/|v_n|, c = (d - s)/(d - 1). Of an expert w is kept
+Gates see an expert through the locality loss alone, which needs only its distances to the truths. Write D_nk = |w_n -
+w_k|^2, u_n = v_n/|v_n|, c = (d - s)/(d - 1). For an expert w let
 
     e_k = E|w - w_k|^2,  a_k = E w.u_k,  k = 1, ..., N.
 
-A task n shows x = (w - w_n).u_n of the residual for sure, and of the rest a share 1 - c:
+A task n shows x = (w - w_n).u_n of the residual for sure, and a share 1 - c of the rest:
 
     |w' - w|^2 = x^2 + (1 - c) (e_n - x^2)
     e_k <- D_nk + c [e_k - (a_n - w_k.u_n)^2 - D_nk + ((w_n - w_k).u_n)^2]
     a_k <- a_k + (1 - c) (w_n.u_k - a_k) - c x (u_n.u_k)
 
-Where a task's own truth is w_n + z, with entries of z that are N(0, tau^2), and its signal the kind's, x^2 gains tau^2,
-e_n in the move d tau^2, and e_k gains d tau^2 - c (d - 1) tau^2 = s tau^2. The root of the move, and the squares, take
-means for values.
+Let a task's own truth be w_n + z, with entries of z that are N(0, tau^2), and its signal the type's. Then x^2 gains
+tau^2, e_n in the move gains d tau^2, and e_k gains d tau^2 - c (d - 1) tau^2 = s tau^2. Approximation: the root of the
+move and the squares use means in place of values.
 """
 
 import jax.numpy as jnp
@@ -23,7 +23,7 @@ from moe_theory.core.tasks import Pool, select_row
 
 
 def untaught(pool: Pool, num_experts: int) -> tuple[Float[Array, "M N"], Float[Array, "M N"]]:
-    """Return every expert's e and a before the first task, when experts are 0."""
+    """Return every expert's e and a before the first task, when all experts are 0."""
     zeros = jnp.zeros((num_experts, len(pool.truths)), pool.truths.dtype)
     return zeros + jnp.sum(pool.truths**2, axis=1)[None, :], zeros
 
@@ -37,10 +37,7 @@ def taught_to(
     contraction: float,
     spread: Float[ArrayLike, ""] | None = None,
 ) -> tuple[Float[Array, "M N"], Float[Array, "M N"], Float[Array, ""]]:
-    """Return all experts' e and a after the chosen one has learned a task, and its E|w' - w|^2.
-
-    Arguments are as in `taught`.
-    """
+    """Return e, a and E|w' - w|^2 as in `taught`, for all experts, after the chosen one has learned a task."""
     mask = chosen[:, None]
     own_errors, along = (jnp.sum(jnp.where(mask, values, 0), axis=0) for values in (errors, projections))
     own_errors, along, squared_move = taught(pool, task, own_errors, along, contraction, spread)

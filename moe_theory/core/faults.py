@@ -1,7 +1,7 @@
-"""Known faults of the libraries that compute for JAX: what avoids them, and whether this process has them.
+"""Known faults of the libraries that compute for JAX: options that avoid them, and tests for them.
 
-Programs of this package are compiled so that they avoid them. No options can be passed inside a caller's own `jax.jit`,
-so there a warning says which ones this process has.
+Programs of this package are compiled with these options. No options can be passed inside a caller's own `jax.jit`, so
+there a warning names the faults of this process.
 """
 
 import functools
@@ -56,7 +56,7 @@ FAULTS = (
 
 @functools.cache
 def avoiding() -> dict[str, Any]:
-    """Return options of XLA's CPU compiler that avoid all faults, except options in `XLA_FLAGS` or unknown to it."""
+    """Return options of XLA's CPU compiler that avoid all faults, except unknown ones or those in `XLA_FLAGS`."""
     flags = os.environ.get("XLA_FLAGS", "")
     options = {fault.option: fault.avoiding for fault in FAULTS if f"--{fault.option}" not in flags}
     return {name: value for name, value in options.items() if _is_known({name: value})}
@@ -74,7 +74,7 @@ def require_none(options: Options | None) -> None:
 
 @functools.cache
 def warn_of_own_programs() -> None:
-    """Warn once a process of faults in programs that a caller compiles."""
+    """Warn, once a process, of faults in programs that a caller compiles."""
     if jax.default_backend() != "cpu":
         return
     for fault in _present(()):

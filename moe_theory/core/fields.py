@@ -1,4 +1,4 @@
-"""What the comments beside a class's fields say, such as which symbol of the paper a field is."""
+"""Comments beside a class's fields, such as the paper's symbol for a field."""
 
 import ast
 import inspect
@@ -24,7 +24,7 @@ class Field(NamedTuple):
 
 
 def fields_of(cls: type) -> list[Field]:
-    """Return the annotated public fields of a class, in order, or none if its source is not available.
+    """Return the annotated public fields of a class, in order, or none without its source.
 
     Examples:
         >>> from moe_theory import continual
@@ -59,7 +59,8 @@ def named_by(symbol: str, cls: type) -> list[Field]:
         >>> [field.name for field in named_by("σ₀", continual.Params)]
         ['truth_scale']
     """
-    fields, letters = fields_beside(cls), _letters(symbol)
+    fields = fields_beside(cls)
+    letters = _letters(symbol)
     found = [field for field in fields if begins_with(symbol, field)]
     if found:
         return found[:1]
@@ -68,13 +69,12 @@ def named_by(symbol: str, cls: type) -> list[Field]:
 
 
 def begins_with(symbol: str, field: Field) -> bool:
-    """Return whether the comment next to the field begins with this symbol."""
     head = _SYMBOL.match(field.comment)
     return head is not None and _letters(head[1]) == _letters(symbol)
 
 
 def _comment(lines: list[str], field: ast.AnnAssign) -> str:
-    """The comment behind a field, or else the one on the lines above it."""
+    """Return the comment behind a field, or else the comment on the lines above."""
     behind = _COMMENT.search(lines[(field.end_lineno or field.lineno) - 1])
     if behind:
         return behind[1]
@@ -90,7 +90,7 @@ def fields_beside(cls: type) -> list[Field]:
 
 
 def _letters(symbol: str) -> str:
-    """A symbol without what only sets it: σ₀, \\sigma_{0} and sigma_0 are sigma0."""
+    r"""Return a symbol without typesetting: sigma0 for σ₀, \sigma_{0} and sigma_0."""
     spelt = "".join(_spelt(letter) for letter in unicodedata.normalize("NFKC", symbol))
     return re.sub(r"[_\\\\{}$^ ]", "", spelt)
 

@@ -1,4 +1,4 @@
-"""Where JAX cannot run: in forked children of a process that has used it, and without the devices asked for."""
+"""Checks for places where JAX cannot run: forked children, and processes without devices."""
 
 import functools
 import os
@@ -26,10 +26,7 @@ def require_own_jax() -> None:
 
 @functools.cache
 def local_devices() -> list[Any]:
-    """Return the devices of this process.
-
-    Raises: InvalidValueError if JAX_PLATFORMS names devices that do not exist.
-    """
+    """Return the devices of this process. Raises: InvalidValueError if JAX_PLATFORMS names a device that is missing."""
     import jax  # the only import of it here: commands that print recorded results load this module too
 
     try:
@@ -44,7 +41,7 @@ def local_devices() -> list[Any]:
 
 
 def after_fork(function: Callable[[], object]) -> None:
-    """Register a function that every forked child calls before anything else, where processes can fork."""
+    """Register a function that every forked child calls first, where processes can fork."""
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=function)
 

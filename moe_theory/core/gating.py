@@ -1,8 +1,8 @@
-"""The linear gating network: outputs, softmax, routing among available experts, and its gradient.
+"""The linear gating network: outputs, softmax, routing among available experts, and gradient.
 
-Every function takes arrays padded to `max_experts` and a mask of the experts that exist (and, in mobile edge
-computing, are idle). Reductions and one-hot products replace `argmax` and indexing, which would move a trailing
-batch axis.
+Every function takes arrays padded to `max_experts` and a mask of the available experts, which exist and, in mobile edge
+computing, are idle. Reductions and one-hot products replace `argmax` and indexing, which would move a trailing batch
+axis.
 """
 
 from typing import NamedTuple
@@ -30,7 +30,7 @@ def gate_probabilities(outputs: Float[Array, " M"], available: Bool[Array, " M"]
 def best_expert(scores: Float[Array, " M"], available: Bool[Array, " M"]) -> tuple[Int[Array, ""], Bool[Array, " M"]]:
     """Return the index and one-hot mask of the available expert with the highest score (lowest index on ties).
 
-    If no expert is available, the index is -1 and the mask is empty.
+    Without an available expert the index is -1 and the mask is empty.
 
     Source: Eq. (1) of `continual`.
     """
@@ -63,10 +63,9 @@ def scored(scores: Float[Array, " M"], outputs: Float[Array, " M"]) -> Float[Arr
 def route(
     scores: Float[Array, " M"], available: Bool[Array, " M"], num_active: Int[Scalar, ""], max_active: int = 1
 ) -> tuple[Int[Array, " k"], Bool[Array, "k M"]]:
-    """Return the `num_active` available experts with the highest scores, best first, padded to k = `max_active` rows.
+    """Return the available experts with the highest scores, best first, padded to k = `max_active` rows.
 
-    With `num_active` = 1 this is the paper's switch routing. A larger number gives top-k routing, which the paper
-    leaves out.
+    With `num_active` = 1 this is the paper's switch routing, with more it is top-k routing.
 
     Returns: the indices (-1 beyond `num_active`) and one-hot masks (empty there).
     Source: Eq. (1) of `continual`, and Section 5.2, last remark, for top-k.
@@ -87,8 +86,8 @@ def task_loss(
 ) -> Float[Array, ""]:
     """Return the part of the task loss (8) that depends on the gates: sum_m pi_m cost_m, with constant costs.
 
-    The locality loss (6) charges a chosen expert |w_t - w_{t-1}|^q, and the others nothing. The auxiliary loss (7)
-    charges it alpha M f_t / t, because P_t depends on the current gates only through its newest term.
+    The locality loss (6) charges a chosen expert |w_t - w_{t-1}|^q. The auxiliary loss (7) charges it alpha M f_t / t,
+    because P_t depends on the current gates only through its newest term.
 
     Source: Eqs. (6)-(8), (27), (30) of `continual`.
     """
@@ -128,11 +127,12 @@ class Pairs(NamedTuple):
 def pairs_of(outputs: Float[np.ndarray, "M N B"], sets: Int[np.ndarray, "N B"] | None = None) -> Pairs:
     """Return the pairs of experts of different sets, and how their outputs for the N signals compare.
 
-    Both cannot trail: h_m(n) > h_m(n') and h_m'(n') > h_m'(n), by the sets, add up to [h_m(n) - h_m'(n)] + [h_m'(n') -
-    h_m(n')] > 0. An expert with the larger output for a signal has the larger probability for it.
+    Both experts of a pair cannot trail: h_m(n) > h_m(n') and h_m'(n') > h_m'(n), by the sets, add up to [h_m(n) -
+    h_m'(n)] + [h_m'(n') - h_m(n')] > 0. An expert with the larger output for a signal has the larger probability for
+    it.
 
     Args:
-        sets: sets of the signals, such as clusters. With None each signal is one set.
+        sets: sets of the signals, such as clusters. None makes each signal a set.
     Source: the sets (11) of `continual` and (15) of `edge`. Equations (40) and (30) say that neither trails.
 
     Examples:

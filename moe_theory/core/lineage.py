@@ -1,4 +1,4 @@
-"""Key and replicates from which a state that this process has returned came, which a state does not hold."""
+"""The key and the replicates that a returned state came from, which the state does not hold."""
 
 import hashlib
 import weakref
@@ -14,7 +14,7 @@ _BEGUN: dict[int, tuple[Any, bytes]] = {}  # by the identity of a state's `round
 
 
 def digest_of(key: Any, names: Any = ()) -> bytes | None:
-    """Return the digest of a root key and its replicates, or None if they are known only while a program runs."""
+    """Return the digest of a root key and its replicates, or None if they are traced."""
     words = jax.random.key_data(key)  # traced where a program is, even if the key itself is known
     if not is_known(words):
         return None

@@ -1,7 +1,7 @@
-"""Overparameterized linear tasks: what closed forms share (gaps between tasks, ratios, powers of r, rounds), and the
-minimum-norm update of a local expert.
+"""Overparameterized linear tasks: quantities of closed forms, and an expert's minimum-norm update.
 
-Given NumPy float64 a function computes in float64; given JAX arrays, traced or not, it computes in their precision.
+The quantities are gaps between tasks, ratios, powers of r and rounds. Functions of NumPy float64 compute in float64,
+functions of JAX arrays, traced or not, in their precision.
 """
 
 from collections.abc import Callable
@@ -37,7 +37,7 @@ CEILING_TOLERANCE = 3 * 2.0**-23
 
 
 class Gaps(NamedTuple):
-    """Means over a pool's tasks on which the closed forms depend, all in the ground truths' squared unit."""
+    """Means over a pool's tasks on which the closed forms depend, in the ground truths' squared unit."""
 
     truth_norm: Gap  # (1/N) sum_n |w_n|^2
     task_gap: Gap  # (1/N^2) sum_{n,n'} |w_n - w_n'|^2
@@ -49,8 +49,8 @@ class Gaps(NamedTuple):
 def gaps(pool: Pool) -> Gaps:
     """Return the norm of the ground truths and the gaps between tasks of a `pool`.
 
-    Only clusters with a member count towards K, so any integers label them. The number of clusters may be traced. A
-    task has distance 0 from itself and counts as a member of its own cluster.
+    Only clusters with a member count towards K. The number of clusters may be traced. A task has distance 0 from itself
+    and counts as a member of its own cluster.
 
     Source: Proposition 4, (21) and (22) of `continual`.
 
@@ -159,7 +159,7 @@ def power_complement(ratio: Float[ArrayLike, "..."], loads: Real[ArrayLike, "...
 def power_drop_sum(ratio: Float[ArrayLike, "..."], loads: Real[ArrayLike, "..."]) -> Float[Numbers, "..."]:
     """Return sum_{j=1}^L (r^j - r^L), with shapes as in `power`.
 
-    It is the sum of r^{L_tau} - r^{L_t} over the arrivals at one expert.
+    This is the sum of r^{L_tau} - r^{L_t} over the arrivals at one expert.
     """
     geometric_sum = ratio * power_complement(ratio, loads) / (1 - ratio)
     return geometric_sum - loads * power(ratio, loads)
@@ -168,8 +168,7 @@ def power_drop_sum(ratio: Float[ArrayLike, "..."], loads: Real[ArrayLike, "..."]
 def ceil_to_rounds(quotient: Float[ArrayLike, "*batch"]) -> Int[Numbers, "*batch"]:
     """Return the `quotient` rounded up to whole rounds, at most `MAX_ROUNDS`.
 
-    A quotient within float32's rounding of an integer counts as that integer. So the result does not depend on the
-    precision of the quotient's parts.
+    A quotient within float32's rounding of an integer counts as that integer.
     """
     xp = array_namespace(quotient)
     bounded = xp.minimum(quotient, MAX_ROUNDS)
@@ -183,8 +182,8 @@ def minimum_norm_change(
 ) -> Float[Array, "k d"]:
     """Return the change P (w_n - w) of k experts that fits the samples exactly and moves each expert least.
 
-    P projects onto the span of the s samples. So w + P (w_n - w) = w + X (X'X)^-1 (y - X'w) with y = X'w_n. Modified
-    Gram-Schmidt, with the residuals as further columns, is as accurate as a QR factorisation and needs no inverse.
+    P projects onto the span of the s samples. So w + P (w_n - w) = w + X (X'X)^-1 (y - X'w) with y = X'w_n. The method
+    is modified Gram-Schmidt, with the residuals as further columns.
 
     Samples that depend on earlier ones (all of them when sigma_t = 0) are skipped.
 
@@ -202,7 +201,7 @@ def minimum_norm_change(
 
 
 def minimum_norm(models: Float[Array, "k d"], arrival: Any, params: Any) -> Float[Array, "k d"]:
-    """Return the changes of k experts that move to the nearest model that fits an arrival, the papers' own `Fit`.
+    """Return the changes of k experts to the nearest model that fits an arrival, the papers' own `Fit`.
 
     Args:
         models: w of the experts, one a row.
@@ -268,7 +267,7 @@ def fitted(fit: Fit, models: Float[Array, "k d"], arrival: Any, params: Any) -> 
 def orthonormal_rows(features: Float[Array, "d s"], most_samples: int = MOST_SAMPLES) -> Float[Array, "s d"]:
     """Return orthonormal rows that span the samples, with a zero row where a sample depends on earlier ones.
 
-    With them P = rows' rows, for a change that is needed before its initial model is known.
+    P = rows' rows is then known before the initial model is.
     """
     if features.shape[1] > most_samples:
         return orthonormal_in_loop(features.T, _floor(features))
@@ -277,7 +276,7 @@ def orthonormal_rows(features: Float[Array, "d s"], most_samples: int = MOST_SAM
 
 
 def _eliminate(features: Float[Array, "d s"], riders: list[Array]) -> tuple[list[Array], list[Array], list[Array]]:
-    """Orthogonalised samples, the inverses of their squared lengths (0 if dependent), and what they leave of riders."""
+    """Return orthogonalised samples, inverses of their squared lengths (0 if dependent), and riders' remainders."""
     num_samples = features.shape[1]
     columns = [features[:, sample] for sample in range(num_samples)] + riders
     floor = _floor(features)
@@ -293,5 +292,5 @@ def _eliminate(features: Float[Array, "d s"], riders: list[Array]) -> tuple[list
 
 
 def _floor(features: Float[Array, "d s"]) -> Float[Array, " s"]:
-    """The squared length below which what is left of a column is rounding: relative to the column's own length."""
+    """Return the squared length, relative to a column's own, below which a column's remainder is rounding."""
     return jnp.square(64 * jnp.finfo(features.dtype).eps) * jnp.sum(jnp.square(features), axis=0)

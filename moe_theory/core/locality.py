@@ -1,4 +1,4 @@
-"""The locality loss of both algorithms as a part: what the move of an expert costs its gate, and what is remembered."""
+"""The locality loss as a part of an algorithm: the cost of an expert's move for its gate, and a memory."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -14,7 +14,7 @@ from moe_theory.core.vmap import described_array
 
 
 class Move(NamedTuple):
-    """How far experts have moved to learn their tasks, in one round.
+    """Distances that experts have moved in one round to learn their tasks.
 
     Examples:
         >>> import numpy as np
@@ -36,10 +36,10 @@ def no_memory(dims: Any) -> None:
 
 
 class Locality(NamedTuple):
-    """A locality loss: its cost for experts that have learned, and its memory of earlier moves.
+    """A locality loss: the cost of experts' moves, and a memory of earlier moves.
 
     Examples:
-        A move costs what it is longer than the longest before it, so that the memory is one number:
+        A move costs its excess over the longest earlier move, so that the memory is one number:
 
         >>> import jax.numpy as jnp
         >>> import moe_theory as mt
@@ -87,11 +87,7 @@ def check_locality(locality: Any) -> None:
 def charged(
     locality: Locality, move: Move, memory: Any, arrival: Any, params: Any
 ) -> tuple[Float[Array, " M"], PyTree]:
-    """Return the costs of a locality loss and its memory, after checks.
-
-    Raises: InvalidValueError unless there is one cost for each expert and the memory is like the one before. Also for a
-        known cost that is NaN.
-    """
+    """Return the costs of a locality loss and its memory. Raises: InvalidValueError for other shapes, or NaN."""
     cost: Any = locality.cost(move, memory, arrival, params)
     if not isinstance(cost, tuple) or len(cost) != 2:
         raise InvalidValueError("the locality loss must give (costs, memory), a tuple of 2. Fix its cost.")

@@ -12,20 +12,20 @@ _loaders: list[types.FunctionType] = []
 
 
 def register_pages(load: types.FunctionType) -> None:
-    """Let `load` import, on first use, the module that has `html(thing)`, `plot(verdict)` and `report(found, path)`."""
+    """Register `load`, which on first use imports the module with `html`, `plot` and `report`."""
     _loaders.append(load)
 
 
 def pages() -> types.ModuleType:
-    """Return the module that makes pages and pictures, from a layer above this one."""
+    """Return the module, from a layer above, that makes pages and pictures."""
     return _loaders[-1]()
 
 
 class Shown:
-    """An object that a notebook shows as the reports do, and an interpreter by one line of its `row`."""
+    """An object shown as in reports in a notebook, and as one line of its `row` in an interpreter."""
 
     def row(self) -> dict[str, Any]:
-        """Return its facts by name, as in a table of many such objects."""
+        """Return its facts by name, for a table of such objects."""
         raise NotImplementedError
 
     def __repr__(self) -> str:
@@ -42,7 +42,7 @@ Item = TypeVar("Item")
 
 
 class Listing(list[Item]):
-    """A list of objects with a `row`: an interpreter shows one line an item, and a notebook a table."""
+    """A list of objects with a `row`: one line each in an interpreter, a table in a notebook."""
 
     def __getitem__(self, key: Any) -> Any:
         selection = super().__getitem__(key)
@@ -63,12 +63,13 @@ class Listing(list[Item]):
 
     def __repr__(self) -> str:
         lines = [f"{type(self).__name__} of {len(self)}", *map(repr, self[:MOST_LINES])]
-        return "\n  ".join([*lines, f"and {len(self) - MOST_LINES} more"] if len(self) > MOST_LINES else lines)
+        if len(self) > MOST_LINES:
+            lines.append(f"and {len(self) - MOST_LINES} more")
+        return "\n  ".join(lines)
 
     def _repr_html_(self) -> str:
         return pages().html(self)
 
 
 def shortest(words: str) -> str:
-    """Return words in one line that is not too long."""
     return words if len(words) <= LONGEST_LINE else f"{words[: LONGEST_LINE - 3]}..."

@@ -25,8 +25,8 @@ def plain(value: Any) -> float | np.ndarray:
 def rounded(product: jax.Array, zero: jax.Array) -> jax.Array:
     """Return `product`, rounded by itself, so that no compiler fuses it with a sum and rounds only once.
 
-    Whether a compiler does that depends on the rest of a program, and so the last bits would too. The bits pass through
-    an exclusive or with `zero`, an integer 0 that the compiler does not know to be 0.
+    Otherwise the last bits would depend on the rest of the program. The bits pass through an exclusive or with `zero`,
+    an integer 0 that the compiler does not know to be 0.
     """
     words = jnp.int32 if product.dtype == jnp.float32 else jnp.int64
     bits = jax.lax.bitcast_convert_type(product, words)
@@ -36,15 +36,12 @@ def rounded(product: jax.Array, zero: jax.Array) -> jax.Array:
 def rounded_positive(product: jax.Array) -> jax.Array:
     """Return `rounded` of a product of two numbers that is never negative, by its absolute value.
 
-    No compiler knows that this is the product, although it would for a square.
+    Compilers recognise the absolute value of a square, but not of another product.
     """
     return jnp.abs(product)
 
 
 def stored(arrays: Any) -> Any:
-    """Return `arrays`, each computed once and stored where a compiler would repeat its computation in every use.
-
-    This holds in the engine's programs for a CPU. Elsewhere a compiler may do as it likes.
-    """
+    """Return `arrays`, each computed once and stored, in the engine's programs for a CPU."""
     # One barrier each: of a barrier for several, XLA's emitter of small functions makes a fault of memory.
     return jax.tree.map(jax.lax.optimization_barrier, arrays)

@@ -1,7 +1,7 @@
-"""Papers: what everything outside a paper's folder knows of it, and which papers are installed.
+"""Papers: their declarations, and the list of installed papers.
 
-A distribution registers a paper by an entry point of the group `moe_theory.papers`, and so does this package for its
-own. That is all it takes: claims, sweeps, figures, commands, citations and reports ask here.
+A distribution registers a paper by an entry point of the group `moe_theory.papers`, and so does this package. Claims,
+sweeps, figures, commands, citations and reports ask this module for papers.
 """
 
 import ast
@@ -32,7 +32,7 @@ from moe_theory.core.errors import (
 
 @dataclasses.dataclass(frozen=True)
 class Reading:
-    """A named set of choices. Everything else is as in the paper's own experiment.
+    """A named set of choices on top of the paper's own experiment.
 
     Examples:
         >>> from moe_theory import continual
@@ -69,8 +69,7 @@ NONE_INSTALLED = (
 class Paper:
     """One paper, declared as `PAPER` in the `__init__.py` of its folder, or in its only file.
 
-    Figures and systems that are slow to import are given by name, "module:attribute", and imported when they are
-    needed.
+    Figures and systems are given by name, "module:attribute", and imported when they are needed.
 
     Examples:
         >>> import moe_theory as mt
@@ -114,7 +113,7 @@ class Paper:
                 )
 
     def reading_names(self, group: str) -> tuple[str, ...]:
-        """Return the names of the readings that a word stands for: all, the default ones, or the quick one."""
+        """Return the names of all readings, of the default ones, or of the quick one."""
         defaults = self.default_readings or tuple(self.readings)
         return {"all": tuple(self.readings), "default": defaults, "quick": self.default_readings[:1] or defaults}[group]
 
@@ -133,23 +132,23 @@ class Paper:
         return self.readings[name]
 
     def import_claims(self) -> None:
-        """Import the module that declares the paper's statements and claims, unless that is its own module."""
+        """Import the module that declares the paper's statements and claims, unless `PAPER` is in it."""
         if self.statements:
             self._import("statements", f"{self.statements}:")
 
     def import_figures(self) -> Mapping[str, Any]:
-        """Return the figures by name, each a `plot.FigureSpec`."""
+        """Return the figures by name."""
         figures = self._import("figures", self.figures) if self.figures else {}
         if not isinstance(figures, Mapping):
             raise DeclarationError(f"paper {self.name!r}: figures={self.figures!r} must be a mapping by name.")
         return figures
 
     def import_overview(self) -> Any:
-        """Return its panel in the picture of all papers, a `plot.Panel`, or None if it has none."""
+        """Return its panel in the picture of all papers, or None."""
         return self._import("overview", self.overview) if self.overview else None
 
     def import_system(self, name: str) -> Any:
-        """Return one of the systems that a sweep can name, a `sweep.systems.Sweepable`."""
+        """Return a system that a sweep can name."""
         return self._import(f"systems[{name!r}]", self.systems[name])
 
     def _import(self, field: str, place: Any) -> Any:
@@ -166,12 +165,12 @@ def _not_imported(paper: str, field: str, place: Any, failure: BaseException) ->
 
 
 def paper_names() -> list[str]:
-    """Return the names of the installed papers without importing any."""
+    """Return the names of the installed papers without imports."""
     return sorted(_entry_points())
 
 
 def paper_package(name: str) -> str:
-    """Return the name of the module of a paper's folder without importing it."""
+    """Return the name of the module of a paper's folder without imports."""
     return _entry_points()[name].module
 
 
@@ -181,12 +180,12 @@ def paper_of(module: str) -> str | None:
 
 
 def ordered_names() -> list[str]:
-    """Return the names of the installed papers in the order of reports, without importing any."""
+    """Return the names of the installed papers in the order of reports, without imports."""
     return sorted(paper_names(), key=lambda name: (_rank(name), name))
 
 
 def paper_folder(name: str) -> Path:
-    """Return the folder of a paper's module, or a folder of its name next to a single module, without importing it."""
+    """Return the folder of a paper's module, or of its name next to a single module, without imports."""
     module = paper_package(name)
     spec = find_spec(module)
     if spec is not None and spec.submodule_search_locations:
@@ -197,9 +196,9 @@ def paper_folder(name: str) -> Path:
 
 @functools.cache
 def declared_commands() -> dict[str, tuple[str, str]]:
-    """Return the commands of papers: by name the paper and its "module:function", in the order of reports.
+    """Return the paper and "module:function" of papers' commands, by name, in the order of reports.
 
-    No paper is imported, because declarations are read as text.
+    Declarations are read as text, without imports.
 
     Raises: DeclarationError if two papers declare commands of one name.
     """
@@ -213,14 +212,14 @@ def declared_commands() -> dict[str, tuple[str, str]]:
 
 
 def import_command(command: str) -> Any:
-    """Return the function of a paper's command, whose module is imported without its package to save time.
-
-    Raises: DeclarationError if it cannot be imported.
-    """
+    """Return the function of a paper's command without importing the paper. Raises: DeclarationError if it fails."""
     paper, place = declared_commands()[command]
     name, _, function = place.partition(":")
     try:
-        if name not in sys.modules and (spec := find_spec(name)) is not None and spec.loader is not None:
+        spec = None
+        if name not in sys.modules:
+            spec = find_spec(name)
+        if spec is not None and spec.loader is not None:
             sys.modules[name] = importlib.util.module_from_spec(spec)
             try:
                 spec.loader.exec_module(sys.modules[name])
@@ -234,9 +233,9 @@ def import_command(command: str) -> Any:
 
 @functools.cache
 def declaration_of(name: str) -> dict[str, Any]:
-    """Return the plain values that an installed paper is declared with, by field name, read from its source.
+    """Return the plain values in an installed paper's declaration, by field name, read from its source.
 
-    A computed value is None there. The result is empty if no declaration is found.
+    Computed values are None. The result is empty without a declaration.
 
     Raises: UnknownNameError, with the most similar name suggested.
     """
@@ -267,7 +266,7 @@ def _plain(node: ast.expr) -> Any:
 
 @functools.cache
 def parsed_source(module: str) -> ast.Module:
-    """Return the source of a module without importing it, or an empty one if there is none."""
+    """Return the source of a module without importing it, or an empty source."""
     try:
         return ast.parse(find_spec(module).loader.get_source(module) or "")  # pyright: ignore
     except (AttributeError, ImportError, SyntaxError):
@@ -288,7 +287,7 @@ def find_spec(module: str) -> importlib.machinery.ModuleSpec | None:
 def undeclared(kind: str, name: str, names: Iterable[str], full: str = "") -> UnknownNameError:
     """Return the error for a figure, statement or claim that is not among the `names`.
 
-    It suggests the most similar name, or the file of that name that is not imported.
+    The error suggests the most similar name, or the file of that name that is not imported.
 
     Args:
         full: PAPER.NAME, where `name` leaves the paper out.
@@ -317,8 +316,8 @@ def unimported(kind: str, place: str, id_in_paper: str) -> str:
 def find_paper(name: str) -> Paper:
     """Return the installed paper of this name without importing any other.
 
-    Raises: UnknownNameError, with the most similar name suggested. DeclarationError for a paper that cannot be
-        imported, or if none is installed.
+    Raises: UnknownNameError, with the most similar name suggested. DeclarationError for a broken paper, or without
+        papers.
 
     Examples:
         >>> from moe_theory.core.papers import find_paper
@@ -331,10 +330,7 @@ def find_paper(name: str) -> Paper:
 
 
 def all_papers() -> dict[str, Paper]:
-    """Return the installed papers, in the order of reports.
-
-    Raises: DeclarationError if there are none, or if one is broken.
-    """
+    """Return the installed papers in the order of reports. Raises: DeclarationError for a broken one, or for none."""
     if not paper_names():
         raise DeclarationError(NONE_INSTALLED)
     return {name: _imported(name) for name in ordered_names()}
@@ -348,7 +344,7 @@ def _imported(name: str) -> Paper:
 
 
 def loaded(name: str, point: metadata.EntryPoint) -> Paper:
-    """Return the paper of an entry point. Raises: DeclarationError for one that cannot be imported, or is another."""
+    """Return the paper of an entry point. Raises: DeclarationError for a broken or another paper."""
     try:
         paper = point.load()
     except OWN_CODE as failure:

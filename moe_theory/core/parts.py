@@ -1,4 +1,4 @@
-"""Systems that are built of parts, such as a router or a law of delays, and can be built again of others."""
+"""Systems made of parts, such as a router or a law of delays, and their copies with other parts."""
 
 import functools
 import inspect
@@ -14,8 +14,6 @@ Builder = TypeVar("Builder", bound=Callable[..., System])
 
 
 class _Origin(NamedTuple):
-    """How a system was built."""
-
     build: Callable[..., System]
     init: Callable[..., Any]  # of the system, which tells it from one that begins otherwise
     sizes: tuple[Any, ...]
@@ -30,11 +28,11 @@ _ORIGINS: weakref.WeakKeyDictionary[Callable[..., Any], _Origin] = weakref.WeakK
 def of_parts(*, like: Callable[..., System] | None = None, only: Sequence[str] | None = None) -> Any:
     """Decorate a function that builds a system from sizes and parts, so that `rebuilt` can use other parts.
 
-    Parts are its arguments with defaults. Equal arguments give the same object, so that a program is compiled once.
+    Parts are the arguments with defaults. Equal arguments give the same system, which is compiled once.
 
     Args:
-        like: the builder that receives its keywords, and whose parts they are.
-        only: the parts that may differ, if a system's output is about the paper's own parts. All unless given.
+        like: the builder that receives the keywords, and whose parts they are.
+        only: the parts that may differ. All unless given.
 
     Examples:
         >>> from moe_theory import continual
@@ -68,13 +66,13 @@ def of_parts(*, like: Callable[..., System] | None = None, only: Sequence[str] |
 
 
 def parts_of(system: System) -> Mapping[str, Any]:
-    """Return the parts of the algorithm that a system runs, each the paper's own, or none if it is built otherwise."""
+    """Return the paper's own parts of the algorithm that a system runs, or none without parts."""
     origin = _origin(system)
     return {} if origin is None else origin.parts
 
 
 def rebuilt(system: System, parts: Mapping[str, Any]) -> System:
-    """Return the system built of other parts. Raises: DeclarationError with the reason, if that is impossible."""
+    """Return the system with other parts. Raises: DeclarationError with the reason, if that is impossible."""
     origin = _origin(system)
     if origin is None:
         raise DeclarationError("its system is not the paper's algorithm alone")

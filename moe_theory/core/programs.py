@@ -1,4 +1,4 @@
-"""The compiled programs of this process: whichever thread comes first with one compiles it, and others wait."""
+"""The compiled programs of this process. One thread compiles a program while others wait."""
 
 import contextlib
 import functools
@@ -18,10 +18,7 @@ _compiling: dict[tuple[Hashable, Any], int] = {}  # by which thread, for a progr
 
 
 def jit(function: Callable[..., Any], **keywords: Any) -> Callable[..., Any]:
-    """Return `jax.jit` of a function of this package, which avoids known faults of libraries on a CPU.
-
-    It does so only if it is called by itself.
-    """
+    """Return `jax.jit` of a function, which avoids known faults of libraries except inside another program."""
     inside = jax.jit(function, **keywords)
     alone = functools.cache(lambda: jax.jit(function, compiler_options=faults.avoiding(), **keywords))
 
@@ -39,14 +36,14 @@ def is_compiled(program: Hashable) -> bool:
 
 
 def is_compiling(program: Hashable) -> bool:
-    """Return whether another thread compiles it now, for the device that this thread uses."""
+    """Return whether another thread compiles the program for this thread's device."""
     me = threading.get_ident()
     return _compiling.get((program, _device()), me) != me
 
 
 @contextlib.contextmanager
 def compiled_once(program: Hashable) -> Iterator[None]:
-    """Use a program, alone the first time, which compiles it. If a use fails, the next use compiles it."""
+    """Use a program, alone until a use has succeeded and so compiled it."""
     use = program, _device()
     with changed:
         changed.wait_for(lambda: not is_compiling(program))
@@ -69,7 +66,7 @@ def _device() -> Any:
 
 
 def _forget_threads() -> None:
-    """A forked process has none of the threads that were compiling, and maybe a lock that one of them held."""
+    """Forget compiling threads, which a forked process lacks, and a lock that one of them may have held."""
     global changed
     changed = threading.Condition()
     _compiling.clear()

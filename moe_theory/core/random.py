@@ -1,8 +1,8 @@
 """One integer per replicate: keys that never depend on batching, chunking, order or device.
 
-Source: `replicate_key = fold_in(root, replicate)`; `step_key = fold_in(replicate_key, t)` with t = 1, 2, ...; what a
-replicate draws before its first round comes from t = 0. The numbers of a round are hashes, by twelve rounds of
-threefry4x32 with the two words of its key, of (i, 0, 0, 0) for uniforms and (i, 1, 0, 0) for normals, i = 0, 1, ...
+Source: `replicate_key = fold_in(root, replicate)` and `step_key = fold_in(replicate_key, t)` with t = 1, 2, ... for
+    rounds and t = 0 for draws before them. Uniforms of a round are hashes of (i, 0, 0, 0), normals of (i, 1, 0, 0), i =
+    0, 1, ... The hash is twelve rounds of threefry4x32 with the two words of the round's key.
 """
 
 import functools
@@ -27,10 +27,10 @@ PART_STREAM = 0x70617274  # folded into a round's key for a part that asks for a
 
 
 def root_key(seed: int) -> Key[Array, ""]:
-    """Return the key of a whole experiment from one integer seed (threefry: the same bits on every backend).
+    """Return the key of an experiment from an integer seed: the same bits on every backend.
 
-    Raises: InvalidValueError unless `seed` is a whole number of 32 bits (without x64, larger ones would alias). Also in
-        a forked child of a process that has used JAX.
+    Raises: InvalidValueError unless `seed` is a whole number of 32 bits. Also in a forked child of a process that has
+        used JAX.
 
     Examples:
         >>> import moe_theory as mt
@@ -51,7 +51,7 @@ def root_key(seed: int) -> Key[Array, ""]:
 
 
 def typed_key(key: Key[Array, ""] | UInt32[Array, " words"]) -> Key[Array, ""]:
-    """Return the key as a typed one, also from the raw words of `jax.random.PRNGKey`, whose axis would read as a batch.
+    """Return the key as a typed one, also from the raw words of `jax.random.PRNGKey`.
 
     Raises: InvalidValueError for a value that is not one key, or for a key of another generator than threefry2x32, with
         or without `jax_threefry_partitionable`.
@@ -88,7 +88,7 @@ def step_key(replicate_key: Key[Array, ""], time: Int[Array, ""]) -> Key[Array, 
 
 
 def with_own_key(part: Callable[..., Any], key: Key[Array, ""]) -> Callable[..., Any]:
-    """Return a part of an algorithm with its own key, if it has a parameter `key`. No other draw changes."""
+    """Return a part of an algorithm with its own key, if it has a parameter `key`."""
     if "key" not in inspect.signature(part).parameters:
         return part
     return functools.partial(part, key=jax.random.fold_in(key, PART_STREAM))
@@ -97,8 +97,7 @@ def with_own_key(part: Callable[..., Any], key: Key[Array, ""]) -> Callable[...,
 def uniforms(key: Key[Array, ""], count: int, dtype: Any) -> Float[Array, " n"]:
     """Return independent numbers, uniform on the open interval (0, 1).
 
-    They are the midpoints of 2^23 equal parts of it in float32, of 2^52 in float64. A longer array begins with the
-    shorter one, so padding never changes a draw.
+    They are midpoints of 2^23 equal parts in float32, of 2^52 in float64. A longer array begins with the shorter one.
     """
     return draws(key, count, 0, dtype)[0]
 
@@ -117,13 +116,12 @@ def draws(
 ) -> tuple[Float[Array, " n"], Float[Array, " m"]]:
     """Return all numbers of a round in one call: independent uniforms on (0, 1), and standard normals.
 
-    They are the first of `uniforms` and of `normals` of this key, so that asking for more changes none. Normals come in
-    pairs, by Box and Muller's transform of two uniforms.
+    They are the first of `uniforms` and of `normals` of this key. Normals come in pairs, by Box and Muller's transform
+    of two uniforms.
 
     Args:
         dtype: float32 or float64. JAX's precision unless given.
-    Returns: the numbers. No normal is beyond 6.7 in float32, which one of 10^11 would be, or 8.6 in float64, one of
-        10^17. In the engine a normal takes about half the time of one of `jax.random`.
+    Returns: the numbers. No normal is beyond 6.7 in float32, or 8.6 in float64, where one of 10^11 or 10^17 would be.
     Raises: TypeError for another `dtype`, or a count that is not a whole number of at least 0.
 
     Examples:
@@ -160,9 +158,7 @@ def block(
     stream: Int[Numbers, "*n"] | int,
     rounds: int = threefry.ROUNDS,
 ) -> list[UInt32[Array, "*n"]]:
-    """Return the four words of numbers at places of `UNIFORMS` or `NORMALS`: hashes of (place, stream, 0, 0) by the
-    key.
-    """
+    """Return four words for places of `UNIFORMS` or `NORMALS`: hashes of (place, stream, 0, 0) by the key."""
     data = jax.random.key_data(key)
     zero = jnp.zeros((), jnp.uint32)
     words = [data[word] if word < data.shape[0] else zero for word in range(4)]
@@ -171,9 +167,7 @@ def block(
 
 
 def _unit(words: list[UInt32[Array, " rows"]], dtype: Any, *, is_fine: bool = False) -> Float[Array, " rows"]:
-    """Midpoints of equal parts of (0, 1), whose number `dtype` holds. The fine ones of float32 are of 2^31 parts, of
-    which those nearest to 1 are rounded, to 1 too.
-    """
+    """Return midpoints of equal parts of (0, 1). Fine ones in float32, of 2^31 parts, are rounded near 1, also to 1."""
     bits = 26
     if len(words) == 1:
         bits = 31 if is_fine else 23
@@ -183,9 +177,7 @@ def _unit(words: list[UInt32[Array, " rows"]], dtype: Any, *, is_fine: bool = Fa
 
 
 def _on_circle(turns: Float[Array, "*shape"]) -> tuple[Float[Array, "*shape"], Float[Array, "*shape"]]:
-    """Cosine and sine of 2 pi times numbers within 1/2 of 0, by polynomials, to 1e-6 in float32 and 1e-14 in float64:
-    a tenth of the time of XLA's own on a CPU, and the same on every backend.
-    """
+    """Return cosine and sine of 2 pi `turns`, within 1/2 of 0, to 1e-6 in float32 and 1e-14 in float64."""
     square = jnp.square(turns)
     cosine, sine = _circle_series(5 if turns.dtype == jnp.float32 else 9)
     return _alternating(cosine, square), turns * _alternating(sine, square)
@@ -193,9 +185,7 @@ def _on_circle(turns: Float[Array, "*shape"]) -> tuple[Float[Array, "*shape"], F
 
 @functools.cache
 def _circle_series(degree: int) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """a_0, a_1, ... of a_0 - a_1 q + a_2 q^2 - ... for cos(2 pi q^0.5), of one degree more, and for
-    sin(2 pi q^0.5) / q^0.5, on [0, 1/4].
-    """
+    """Return coefficients of cos(2 pi q^0.5), of one more degree, and sin(2 pi q^0.5) / q^0.5 on [0, 1/4]."""
 
     def fitted(function: Callable[[np.ndarray], np.ndarray], degree: int) -> tuple[float, ...]:
         series = np.polynomial.Chebyshev.interpolate(function, degree, domain=[0, 0.25])
@@ -208,7 +198,7 @@ def _circle_series(degree: int) -> tuple[tuple[float, ...], tuple[float, ...]]:
 
 
 def _alternating(coefficients: tuple[float, ...], number: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
-    """a_0 - q (a_1 - q (a_2 - ...)), whose products are positive."""
+    """Return a_0 - q (a_1 - q (a_2 - ...)), whose products are positive."""
     value = jnp.full((), coefficients[-1], number.dtype)
     for coefficient in coefficients[-2::-1]:
         value = coefficient - rounded_positive(value * number)
@@ -216,5 +206,5 @@ def _alternating(coefficients: tuple[float, ...], number: Float[Array, "*shape"]
 
 
 def _joined(columns: list[Float[Array, " rows"]], count: int) -> Float[Array, " n"]:
-    """The numbers in their order: row by row of the columns, each computed once."""
+    """Return the numbers row by row of the columns, each computed once."""
     return stored(jnp.stack(stored(columns), axis=1).reshape(-1)[:count])

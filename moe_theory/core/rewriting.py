@@ -1,9 +1,9 @@
-"""Operations that take replicates one by one, written as ones that run along a batch.
+"""Operations on single replicates, rewritten as operations along a batch.
 
-A row that an index picks is a sum over all rows, masked; one that is written is a choice by the same mask; a product of
-a matrix and a vector is products and a sum. That is as many operations as there are numbers, all of them in vector
-instructions and joined to what comes before and after, where `jax.vmap` moves the whole array's batch to the front. The
-inverse error function, of which `jax.random` makes normals, is written out too, as XLA's own is the slower one.
+A row that an index picks is a masked sum over all rows, and writing a row is a choice by the same mask. A product of a
+matrix and a vector is products and a sum. All of these are vector instructions and fuse with their neighbours, where
+`jax.vmap` moves the whole array's batch to the front. The inverse error function, of which `jax.random` makes normals,
+is written out too, because XLA's own is slower.
 """
 
 import math
@@ -23,16 +23,13 @@ _INDICES = (jnp.int32, jnp.int64)  # types in which every place of an array is a
 
 
 def called(equation: Any) -> Any:
-    """Return the program that a traced operation calls (a nested jit, a custom derivative), or None for others."""
+    """Return the program that a traced operation calls, such as a nested jit, or None."""
     inner = equation.params.get("jaxpr", equation.params.get("call_jaxpr"))
     return inner if equation.primitive.name in _CALLS and isinstance(inner, jex_core.ClosedJaxpr) else None
 
 
 def written(equation: Any) -> Callable[..., Any] | None:
-    """Return a function with a traced operation's results for one replicate, up to rounding.
-
-    The result is None if the operation is not rewritten.
-    """
+    """Return a function with an operation's results for one replicate up to rounding, or None if not rewritten."""
     rule = _RULES.get(equation.primitive.name)
     operands = [atom.aval for atom in equation.invars]
     is_plain = all(
@@ -44,7 +41,7 @@ def written(equation: Any) -> Callable[..., Any] | None:
 
 
 def _dot(equation: Any, operands: list[Any]) -> Callable[..., Any] | None:
-    """Products with at most one matrix: those of two are what libraries are for."""
+    """Return products with at most one matrix. Libraries are for products of two."""
     contracted, batched = equation.params["dimension_numbers"]
     free = [
         [axis for axis in range(aval.ndim) if axis not in axes] for aval, axes in zip(operands, contracted, strict=True)
@@ -66,7 +63,7 @@ def _dot(equation: Any, operands: list[Any]) -> Callable[..., Any] | None:
 
 
 def _extreme(equation: Any, operands: list[Any]) -> Callable[..., Any] | None:
-    """The index of the first extreme; one that is no number is an extreme."""
+    """Return the index of the first extreme. NaN counts as extreme."""
     (axis,), dtype = equation.params["axes"], equation.params["index_dtype"]
     is_first = lax.max if equation.primitive.name == "argmax" else lax.min
     shape = operands[0].shape
@@ -84,13 +81,13 @@ def _extreme(equation: Any, operands: list[Any]) -> Callable[..., Any] | None:
 
 
 def _erf_inv(equation: Any, operands: list[Any]) -> Callable[..., Any] | None:
-    """By Giles's polynomials with a logarithm in place of XLA's log1p, which costs more than all the rest."""
+    """Return the inverse error function by Giles's polynomials, without XLA's slow log1p."""
     del equation
     return _inverse_error_function if operands[0].dtype == jnp.float32 else None
 
 
 def _inverse_error_function(values: Any) -> Any:
-    """In single precision. Source: Giles, Approximating the erfinv function (GPU Computing Gems, 2011), table 5."""
+    """Return it in single precision. Source: Giles, Approximating the erfinv function, 2011, table 5."""
     depth = -jnp.log((1 - values) * (1 + values))
     is_near = depth < 5
     place = jnp.where(is_near, depth - 2.5, jnp.sqrt(depth) - 3)
@@ -133,7 +130,7 @@ def _update(equation: Any, operands: list[Any]) -> Callable[..., Any] | None:
 
 
 def _scatter(equation: Any, operands: list[Any]) -> Callable[..., Any] | None:
-    """Scatter of one row, or one number, as by `array.at[i].add(row)` and `.set`."""
+    """Scatter one row, or one number, as `array.at[i].add(row)` and `.set` do."""
     numbers, (array, indices, rows) = equation.params["dimension_numbers"], operands
     axes = numbers.inserted_window_dims
     is_sum = equation.primitive.name == "scatter-add"
@@ -155,13 +152,12 @@ def _scatter(equation: Any, operands: list[Any]) -> Callable[..., Any] | None:
 
 
 def _single_axes(shape: Sequence[int], sizes: Sequence[int]) -> list[int] | None:
-    """The axes along which a window has a single place; None if along one it has several, but not all."""
+    """Return the axes along which a window has a single place, or None if along one it has several, but not all."""
     axes = [axis for axis, (size, full_size) in enumerate(zip(sizes, shape, strict=True)) if size != full_size]
     return axes if all(sizes[axis] == 1 for axis in axes) else None
 
 
 def _is_place(shape: Sequence[int], axes: Sequence[int], places: Sequence[Any], is_clipped: bool = True) -> Any:
-    """Mask of the places on these axes."""
     mask = jnp.ones((), bool)
     for axis, place in zip(axes, places, strict=True):
         place = jnp.clip(place, 0, shape[axis] - 1) if is_clipped else place

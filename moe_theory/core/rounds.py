@@ -1,7 +1,7 @@
-"""The rounds of a run, cut into blocks whose draws are made at once, and its records.
+"""The rounds of a run, in blocks whose draws are made at once, and its records.
 
-How long a run is, and how often it is recorded, are arguments of its program: runs of other lengths share one. Inside
-a caller's own program they are constants, and all blocks whole, so that what runs there can be differentiated.
+The number of rounds and the distance of records are arguments of a program, which runs of other lengths share. Inside a
+caller's own program they are constants and all blocks are full, so that the run can be differentiated.
 """
 
 import functools
@@ -24,10 +24,7 @@ MOST_SPARE = 0.1  # rounds drawn in vain, for each that is run, that longer bloc
 
 
 class Blocks(NamedTuple):
-    """How a run is cut into blocks, for which a program is compiled.
-
-    The lengths are arguments of a program that other runs share. Otherwise they are fields here.
-    """
+    """The division of a run into blocks, of lengths given here or as arguments of a shared program."""
 
     ahead: int  # rounds that are drawn at once
     room: int  # records that there is room for
@@ -36,7 +33,7 @@ class Blocks(NamedTuple):
 
 
 def planned(num_rounds: int, record_every: int, fewest: int = FEWEST_RECORDS) -> tuple[Blocks, Any]:
-    """Return the blocks of a run and its lengths, with room for at least this many records if it has several."""
+    """Return the blocks of a run and its lengths, with room for at least `fewest` records if it has several."""
     count = -(-num_rounds // record_every)
     if max(num_rounds, record_every) > np.iinfo(np.int32).max:
         return fixed_blocks(num_rounds, record_every), ()
@@ -54,9 +51,7 @@ def fixed_blocks(num_rounds: int, record_every: int) -> Blocks:
 
 
 def _block_length(number: int, longest: int = ROUNDS_AHEAD) -> int:
-    """The longest blocks that cover `number` with little to spare, or those that spare least: of at least half of
-    `longest`, or a single one of a smaller `number`.
-    """
+    """Return the length of blocks that cover `number` with little to spare, at least half of `longest`."""
     lengths = range(min(longest, number), longest // 2, -1) or (min(longest, number),)
     spare = {length: -(-number // length) * length - number for length in lengths}
     return next(
@@ -66,9 +61,8 @@ def _block_length(number: int, longest: int = ROUNDS_AHEAD) -> int:
 
 
 def without_room(records: Any, blocks: Blocks, count: int, platform: str | None) -> Any:
-    """Return the first `count` records of an array with room for more.
-
-    On a CPU NumPy cuts the array, because each count would be a separate program of JAX.
+    """Return the first `count` records of an array. On a CPU NumPy cuts it, so that JAX compiles nothing for each
+    count.
     """
 
     def first(leaf: Any) -> Any:
@@ -80,7 +74,7 @@ def without_room(records: Any, blocks: Blocks, count: int, platform: str | None)
 
 
 def on_device_of(leaf: Any, array: np.ndarray) -> Any:
-    """Return a NumPy array as a JAX array, on the device of `leaf` if a device was chosen for it."""
+    """Return a NumPy array as a JAX array, on the device that was chosen for `leaf`, if any."""
     return jax.device_put(array, leaf.sharding if leaf.committed else None)
 
 
@@ -96,7 +90,7 @@ class Machine(NamedTuple):
 def run_records(
     machine: Machine, state: Any, blocks: Blocks, num_rounds: Any, stride: Any, done: int = 0
 ) -> tuple[Any, Any]:
-    """Run this many rounds after round `done`, with a record after each `stride` of them and after the last.
+    """Run this many rounds after round `done`, with a record after each `stride` and after the last.
 
     Short strides share a block of draws between records. Long ones need several blocks for each.
     """
@@ -181,7 +175,7 @@ def run_records(
 
 
 def _stacked(times: int, body: Callable[[Any, Any], Any], state: Any) -> tuple[Any, Any]:
-    """The state after `body` of 0, ..., times - 1, and what it gives beside, stacked."""
+    """Return the state after `body` of 0, ..., times - 1, and its further results, stacked."""
     if times > 1:
         return jax.lax.scan(body, state, jnp.arange(times))
     state, record = body(state, 0)
@@ -189,12 +183,12 @@ def _stacked(times: int, body: Callable[[Any, Any], Any], state: Any) -> tuple[A
 
 
 def _repeat(times: Any, body: Callable[[Any, Any], Any], carry: Any) -> Any:
-    """The carry after `body` of 0, ..., times - 1, of which a single one needs no loop."""
+    """Return the carry after `body` of 0, ..., times - 1, without a loop for a single time."""
     return body(0, carry) if isinstance(times, int) and times == 1 else jax.lax.fori_loop(0, times, body, carry)
 
 
 def whole_blocks(num_rounds: int, stride: int) -> Blocks:
-    """Return the blocks of rounds that are whole strides, in whole blocks."""
+    """Return the blocks of rounds that are whole strides, in full blocks."""
     count = num_rounds // stride
     if stride > ROUNDS_AHEAD:
         return Blocks(_largest_divisor(stride, ROUNDS_AHEAD), count, 0)

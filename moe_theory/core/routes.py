@@ -1,4 +1,4 @@
-"""Who met which task: what the routes of a run tell, without any model."""
+"""Statistics of the routes of a run, without any model: experts and their tasks."""
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -13,8 +13,7 @@ def last_tasks(tasks: Int[np.ndarray, "T B"], experts: Int[np.ndarray, "T B"]) -
     """Return the previous task of the expert of each arrival, or -1 for its first one.
 
     Args:
-        experts: of each arrival. It is negative for an arrival that was not served, whose entry is -1 and has no
-            meaning.
+        experts: of each arrival, negative if it was not served. Its entry is then -1 without a meaning.
     """
     lanes = np.arange(tasks.shape[1])
     last = np.full((experts.max() + 2, tasks.shape[1]), -1)  # the last row is nobody's
@@ -31,7 +30,7 @@ def own_share(
 ) -> Float[np.ndarray, " B"]:
     """Return the share of the last quarter's served arrivals whose expert served the same cluster last.
 
-    It is NaN if there were none. Tasks of one replicate are rows of `clusters`.
+    The share is NaN without served arrivals. Tasks of one replicate are rows of `clusters`.
     """
     length = len(tasks)
     lanes = np.arange(clusters.shape[1])

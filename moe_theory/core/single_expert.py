@@ -1,47 +1,47 @@
-"""Exact expected metrics of experts that learn linear tasks: one that random tasks arrive at, or many along their own.
+"""Exact expected metrics of an expert on random linear tasks, and of many experts on given routes.
 
 **An arrival.** Task n, uniform on N, has the own truth w = w_n + xi, with xi ~ N(0, tau^2 I), and the unit signal u.
 One column of X is along u, the others are N(0, sigma_t^2 I), so X spans u and a uniformly random (s - 1)-dimensional
-subspace of u's complement, whose projector is Pi = I - u u'. Strength, noise scale and the column's place drop out.
-The expert becomes v+ = w + S (v - w), where S = I - P is the projector on a uniformly random (Haar) subspace of that
-complement, of rank p = d - s in D = d - 1 dimensions.
+subspace of u's complement, whose projector is Pi = I - u u'. Strength, noise scale and the column's place drop out. The
+expert becomes v+ = w + S (v - w), where S = I - P is the projector on a uniformly random (Haar) subspace of that
+complement. It has rank p = d - s in D = d - 1 dimensions.
 
-**Moments of S.** Rotations of the complement leave S's law unchanged, hence E[S] = (p/D) Pi and, for symmetric A,
-E[S A S] = k1 Pi A Pi + k2 tr(Pi A) Pi. The trace gives k1 + D k2 = p/D. For a unit x, x'Sx is Beta(p/2, (D-p)/2) with
-second moment p(p+2)/(D(D+2)) and A = x x' gives k1 + k2 = E[(x'Sx)^2]. Therefore k2 = p(D-p) / (D(D-1)(D+2)) and
-k1 = p(Dp+D-2) / (D(D-1)(D+2)); for p = D, S = Pi.
+**Moments of S.** Rotations of the complement leave S's law unchanged, hence E[S] = (p/D) Pi and, for symmetric A, E[S A
+S] = k1 Pi A Pi + k2 tr(Pi A) Pi. The trace gives k1 + D k2 = p/D. For a unit x, x'Sx is Beta(p/2, (D-p)/2) with second
+moment p(p+2)/(D(D+2)) and A = x x' gives k1 + k2 = E[(x'Sx)^2]. Therefore k2 = p(D-p) / (D(D-1)(D+2)) and k1 =
+p(Dp+D-2) / (D(D-1)(D+2)). For p = D, S = Pi.
 
-**Moments of v.** Arrivals are independent of the past, so with mu = E[v], Sigma = E[v v'] before the arrival, E over
-the arrival, q = Pi w and U = E[u u']:
+**Moments of v.** Arrivals are independent of the past. With mu = E[v], Sigma = E[v v'] before the arrival, E over the
+arrival, q = Pi w and U = E[u u']:
 
     mu+    = (p/D) (I - U) mu + E[w] - (p/D) E[q]
     Sigma+ = E[S Sigma S] + R(mu) + R(mu)' - E[S (mu w' + w mu') S] + E[(I-S) w w' (I-S)],   R(mu) = (p/D) E[Pi mu w']
     e_t    = E|S (v - w)|^2 = (p/D) (tr((I-U) Sigma) - 2 mu.E[q] + E|q|^2)
 
-Each term is linear in Sigma or mu with coefficients that are moments of (w, u); `Arrivals` holds them, averaged once.
+Each term is linear in Sigma or mu with coefficients that are moments of (w, u), averaged once in `Arrivals`.
 
 **Metrics.** A task independent of v_t would have the error g_t = tr Sigma_t + E|w|^2 - 2 mu_t.E[w]. An earlier one is
-not independent; the covariances C_{t,tau} = Cov(v_t, w_tau) enter as J_t = sum_{tau<=t} C_{t,tau}. Given the past,
-v_t has the mean Sbar v_{t-1} + constant, Sbar = (p/D) (I - U), so C_{t,tau} = Sbar C_{t-1,tau} for tau < t, and
-C_{t,t} = E[(I-S) w w'] + R(mu_{t-1}) - mu_t E[w]'. Hence
+not independent. The covariances C_{t,tau} = Cov(v_t, w_tau) enter as J_t = sum_{tau<=t} C_{t,tau}. Given the past, v_t
+has the mean Sbar v_{t-1} + constant, Sbar = (p/D) (I - U), so C_{t,tau} = Sbar C_{t-1,tau} for tau < t, and C_{t,t} =
+E[(I-S) w w'] + R(mu_{t-1}) - mu_t E[w]'. Hence
 
     J_t        = Sbar J_{t-1} + C_{t,t}
     E[G_t]     = g_t - 2 tr(J_t) / t
     (t-1)E[F_t] = (t-1) g_t - 2 tr(Sbar J_{t-1}) - sum_{tau<t} e_tau
 
-**Many experts, their tasks given.** Let it be known which task arrived when and which expert had it, and let features
-not depend on that. An expert then learns fixed (w, u), one after another: with M = E[(v - w)(v - w)'] before an arrival
+**Many experts, their tasks given.** Let each round's task and expert be known, and let features not depend on them. An
+expert then learns fixed (w, u), one after another. With M = E[(v - w)(v - w)'] before an arrival
 
     M+ = E[S M S] = k1 Pi M Pi + k2 tr(Pi M) Pi,   E[v+] - w = (p/D) Pi (E[v] - w)
 
-and the expected error of a task l at this expert is tr E[v v'] + |w_l|^2 - 2 E[v].w_l. Summed over the tasks that it
-has had, L of them with truths that add up to V, this is L tr E[v v'] - 2 E[v].V + sum |w_l|^2.
+and the expected error of a task l at this expert is tr E[v v'] + |w_l|^2 - 2 E[v].w_l. Summed over its L tasks so far,
+with truths that add up to V, this is L tr E[v v'] - 2 E[v].V + sum |w_l|^2.
 
-**Where the signal points.** `fixed_signals`: u = u_n, whatever xi is; of xi only the covariance matters.
-`signals_along_truths`: u = w / |w|. Then q = 0, and w is symmetric about the axis e = w_n / |w_n|, so that moments of
-u are a e e' + b I for two factors, and so on. With c = e.w and l = |w_n|, (c / tau)^2 is a chi-square of 1 + 2J
-degrees of freedom, J ~ Poisson(l^2 / (2 tau^2)), hence (e.u)^2 given J is Beta(J + 1/2, D/2); and E[c h(c^2)] = l E[h]
-with 3 + 2J degrees in place of 1 + 2J. The moments of Beta variables give, with E over J,
+**Where the signal points.** `fixed_signals`: u = u_n for every xi, and only the covariance of xi matters.
+`signals_along_truths`: u = w / |w|. Then q = 0, and w is symmetric about the axis e = w_n / |w_n|, so that moments of u
+are a e e' + b I for two factors, and so on. With c = e.w and l = |w_n|, (c / tau)^2 is a chi-square of 1 + 2J degrees
+of freedom, J ~ Poisson(l^2 / (2 tau^2)). Hence (e.u)^2 given J is Beta(J + 1/2, D/2), and E[c h(c^2)] = l E[h] with 3 +
+2J degrees in place of 1 + 2J. The moments of Beta variables give, with E over J,
 
     u u'    : E[2J/(2J+d)] e e' + E[1/(2J+d)] I
     u u u u : E[4J(J-1)/k] eeee + E[2J/k] (e e I and its 6 orders) + E[1/k] (I I and its 3 orders), k = (2J+d)(2J+d+2)
@@ -104,7 +104,7 @@ def single_expert(
     num_rounds: int,
     own_spread: float = 0.0,
 ) -> Exact:
-    """Return exact expected metrics for M = 1, one signal column of fixed direction for each task, the others Gaussian.
+    """Return exact expected metrics for M = 1, with one signal column of fixed direction and others Gaussian.
 
     Tasks arrive uniformly. The expectation is over tasks, own ground truths (deviation `own_spread` tau of an entry
     around the task's) and features. Computed in float64, in O(N d^3 + T (N d^2 + d^3)) time.
@@ -117,16 +117,15 @@ def single_expert(
 
 
 def fixed_signals(truths: Float[Numbers, "N d"], signals: Float[Numbers, "N d"], own_spread: float = 0.0) -> Arrivals:
-    """Return arrivals whose signal points along the task's signal, whatever their own ground truth is.
-
-    The signal may have any length.
+    """Return arrivals whose signal, of any length, is the task's, for any ground truth of their own.
 
     Raises: InvalidValueError for a zero signal, or a spread that is negative or not finite.
     """
     truths = np.asarray(truths, np.float64)
     signals = np.asarray(signals, np.float64)
     require(NonNegative, own_spread=own_spread)
-    units, (num_tasks, num_features) = _directions(signals), truths.shape
+    units = _directions(signals)
+    num_tasks, num_features = truths.shape
     variance = own_spread**2
     identity = np.eye(num_features)
     residuals = truths - np.sum(units * truths, axis=1, keepdims=True) * units
@@ -153,7 +152,9 @@ def fixed_signals(truths: Float[Numbers, "N d"], signals: Float[Numbers, "N d"],
 
 
 def signals_along_truths(truths: Float[Numbers, "N d"], own_spread: float) -> Arrivals:
-    """Return arrivals whose signal points along their OWN ground truth w_n + xi, xi Gaussian of deviation `own_spread`.
+    """Return arrivals whose signal points along their OWN ground truth w_n + xi.
+
+    The entries of xi are Gaussian of deviation `own_spread`.
 
     Raises: InvalidValueError for a spread that is negative or not finite, or a zero ground truth without spread.
     """
@@ -190,8 +191,7 @@ def signals_along_truths(truths: Float[Numbers, "N d"], own_spread: float) -> Ar
 
 
 def learn_arrivals(arrivals: Arrivals, num_samples: int, num_rounds: int) -> Exact:
-    """Return exact expected metrics of one expert that learns `num_rounds` independent `arrivals` of `num_samples`
-    columns.
+    """Return exact expected metrics of one expert that learns independent `arrivals` of `num_samples` columns.
 
     Raises: InvalidValueError unless 1 <= num_samples < d and num_rounds >= 1.
     """
@@ -275,7 +275,7 @@ def given_arrivals(
 
 
 def _along(truths: np.ndarray, signals: np.ndarray, num_samples: int, tasks: np.ndarray, experts: np.ndarray) -> Exact:
-    """Arrival t of replicate b has truths[b, tasks[t, b]] and the signal beside it."""
+    """Return arrivals where arrival t of replicate b has truths[b, tasks[t, b]] and the signal beside it."""
     require_overparameterized(truths.shape[-1], num_samples)
     moments = _projection_moments(truths.shape[-1], num_samples)
     num_experts = max(int(np.max(experts)) + 1, 1)
@@ -296,7 +296,7 @@ def _learn_along(
     moments: tuple[float, float, float],
     num_experts: int,
 ) -> tuple[Float[Array, "T B"], Float[Array, "T B"]]:
-    """e_t, and the sum of all errors after round t. The matrices of an arrival's expert move by outer products."""
+    """Return e_t and the sum of all errors after round t. Matrices of an arrival's expert move by outer products."""
     shrinkage, own_moment, spread = moments
     (num_replicates, _, num_features), lane = truths.shape, jnp.arange(truths.shape[0])
     state = (num_replicates, num_experts, num_features)
@@ -353,7 +353,6 @@ def _directions(signals):
 
 
 def _projection_moments(num_features, num_samples):
-    """p/D, k1 and k2."""
     dimension = num_features - 1
     rank = num_features - num_samples
     if rank == dimension:  # the general form is 0/0 in one dimension
@@ -364,7 +363,7 @@ def _projection_moments(num_features, num_samples):
 
 
 def _mean_sandwich(arrivals, matrix, own_weights, spread):
-    """E[S A S] for a symmetric A."""
+    """Return E[S A S] for a symmetric A."""
     identity = np.eye(len(matrix))
     trace = np.trace(matrix)
     along = arrivals.signal_outer @ matrix
@@ -382,14 +381,14 @@ def _mean_sandwich(arrivals, matrix, own_weights, spread):
 
 
 def _coupling(units, vectors):
-    """avg Pi_ij x_k."""
+    """Return avg Pi_ij x_k."""
     identity = np.eye(units.shape[1])
     mean = np.mean(vectors, axis=0)
     return identity[:, :, None] * mean - np.einsum("ni,nj,nk->ijk", units, units, vectors) / len(units)
 
 
 def _axial_moments(lengths, own_spread, num_features):
-    """The coefficients of u u', of u u u u and, up to l, of w u u in the module's docstring, for each of `lengths`."""
+    """Return the module docstring's coefficients of u u', of u u u u and, up to l, of w u u, for each length."""
     d = num_features
 
     def coefficients(j):
@@ -408,7 +407,6 @@ def _axial_moments(lengths, own_spread, num_features):
 def _poisson_mean(
     mean: float, function: Callable[[Float[np.ndarray, " J"]], Float[np.ndarray, "K J"]]
 ) -> Shaped[np.ndarray, " K"]:
-    """E[function(J)] for J ~ Poisson(mean)."""
     if mean > CERTAIN_POISSON_MEAN:
         return function(np.array([mean]))[:, 0]
     from scipy import special  # which takes longer to import than the paper
@@ -420,6 +418,6 @@ def _poisson_mean(
 
 
 def _three_orders(matrix, vector):
-    """A_ij x_k + A_ik x_j + A_jk x_i."""
+    """Return A_ij x_k + A_ik x_j + A_jk x_i."""
     product = matrix[:, :, None] * vector
     return product + product.swapaxes(1, 2) + product.transpose(2, 0, 1)

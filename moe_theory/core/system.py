@@ -1,7 +1,7 @@
-"""Systems and how they are run: one replicate's pure step function, scanned over rounds, vmapped over replicates.
+"""Systems and their runs: one replicate's pure step, scanned over rounds, vmapped over replicates.
 
-A system's functions are written for ONE replicate. Batching puts the replicates on the TRAILING axis of every array,
-inside the scan, so that elementwise work over replicates is contiguous in memory.
+A system's functions are written for ONE replicate. Inside the scan replicates are on the TRAILING axis of every array,
+so that elementwise work over them is contiguous in memory.
 """
 
 import collections
@@ -77,8 +77,8 @@ def fields(*paths: str | Observe, **named: str | Observe) -> Observe:
     The same fields give the same function.
 
     Args:
-        paths: such as "info.task", which a record has by its last name. An observer adds its own fields.
-        named: paths by the name in the record. An observer gives the field itself.
+        paths: such as "info.task", which a record has by its last name, or observers, which add their fields.
+        named: paths by the name in the record, or observers, whose result is the field.
 
     Examples:
         >>> import moe_theory as mt
@@ -125,17 +125,17 @@ def simulate(
 ) -> tuple[State, Any]:
     """Run one replicate for `num_rounds` rounds.
 
-    Rounds `record_every`, 2 `record_every`, ... and always the last are recorded (`recorded_rounds` gives them). Runs
-    of other lengths and settings mostly share a compiled program.
+    Rounds `record_every`, 2 `record_every`, ... and the last are recorded (see `recorded_rounds`). Runs of other
+    lengths and settings mostly share a compiled program.
 
     Args:
-        observe: what a recorded round keeps, (state, info) -> PyTree. A module-level function compiles once.
+        observe: the record of a round, (state, info) -> PyTree. A module-level function compiles once.
         state: a checkpoint to continue from, with the same key for the same replicate. A state that this process
-            returned is refused under another key. For a state that was copied or read from a file the key is not known.
+            returned is refused under another key, but not a copy or a state from a file.
         plain: run the step as it is, by `jax.vmap` and `lax.scan` alone. The result is the same up to rounding, several
             times slower.
-        debug: as `plain`, with assertions in every round (`core/debug.py`). Numbers of state and info must be finite
-            and in the range next to their field, and indices must be inside their arrays.
+        debug: as `plain`, with assertions in every round (`core/debug.py`): finite numbers in the range next to their
+            field, and indices inside their arrays.
     Returns: the final state, and the records stacked on a leading axis.
     Raises: InvalidValueError for input that cannot be run, such as a key of another generator than threefry2x32, or
         another key than the state came from. With `debug`, InvalidValueError that names round and field of a fault.
@@ -190,15 +190,15 @@ def simulate_batch(
 
     Args:
         replicates: the integers, or a count B for 0, ..., B - 1.
-        observe: what a recorded round keeps of one replicate.
+        observe: the record of a round of one replicate.
         reduce: applied inside the scan to each recorded leaf (..., B). `moments.over_replicates` keeps moments instead
             of replicates, so that memory does not grow with B.
         state: a batch from an earlier call with the same key and replicates, all at the same round, to continue. Inside
             a caller's own jit, where this is not checked, each replicate continues from its own round.
         plain, debug: as for `simulate`.
     Returns: the final states (..., B), and the records (records, ..., B), or the result of `reduce`. A large batch runs
-        in blocks of `engine.width_for` replicates, mostly 64 on a CPU. In blocks a replicate is the same to the last
-        bit for any B. Reduced batches, and batches inside another program, have no blocks.
+        in blocks of `engine.width_for` replicates, mostly 64 on a CPU, unless it is reduced or inside another program.
+        In blocks a replicate is the same to the last bit for any B.
     Raises: as `simulate`. InvalidValueError also for replicates at different rounds, or more than fit into memory.
 
     Examples:
@@ -233,9 +233,9 @@ def simulate_batch(
 
 
 def recorded_rounds(num_rounds: int, record_every: int = 1) -> np.ndarray:
-    """Return the rounds (1-based) that a run records: every `record_every`-th, and the last.
+    """Return the rounds (1-based) that a run records.
 
-    Returns: the rounds (R,).
+    Returns: the rounds (R,), every `record_every`-th and the last.
     Raises: InvalidValueError unless both are whole numbers of at least 1.
 
     Examples:
@@ -259,8 +259,8 @@ def check_run(num_rounds: int, record_every: int) -> None:
 def check_replicates(replicates: int | Sequence[int] | Int[Any, " B"], num_bytes: int = 0) -> np.ndarray:
     """Return the replicates' integers as uint32 (B,).
 
-    Raises: InvalidValueError if they cannot name replicates. Also if a count of them, each with its key and a state of
-        `num_bytes`, would not fit into this machine's memory.
+    Raises: InvalidValueError if they cannot name replicates. Also if a count of them, each with a key and a state of
+        `num_bytes`, would not fit into memory.
     """
     names = np.asarray(replicates)
     if names.dtype.kind not in "iu" or names.ndim > 1 or names.size == 0 or (names.ndim == 0 and names < 1):
@@ -284,7 +284,7 @@ def check_replicates(replicates: int | Sequence[int] | Int[Any, " B"], num_bytes
 
 
 def check_checkpoint(state: State | None, like: State, shape: tuple[int, ...]) -> None:
-    """Raise InvalidValueError unless `state` is None or like the system's, with replicates of shape () or (B,)."""
+    """Raise InvalidValueError unless `state` is None or like the system's, with replicates () or (B,)."""
     if state is None:
         return
     if jax.tree.structure(state) != jax.tree.structure(like):
@@ -314,12 +314,10 @@ def check_checkpoint(state: State | None, like: State, shape: tuple[int, ...]) -
 def check_system(system: System, params: Params, num_rounds: int = 0, state: State | None = None) -> State:
     """Check `params` by the system on the host, before compilation, and return the shapes of its state.
 
-    A system's `init` validates the parameters that are concrete. Here they are, and its key is abstract. It is traced
-    once for each setting.
+    The system's `init`, which validates concrete parameters, is traced once for each setting.
 
     Raises: InvalidValueError for input that cannot be run, such as more rounds, after those of `state`, than a state
-        counts or has memory for. DeclarationError for a state without `round`, or one that may begin at different
-        rounds.
+        counts or has memory for. DeclarationError for a state without `round`, or with a random one.
     """
     promotion = jax.config.values["jax_numpy_dtype_promotion"]
     if promotion != "standard":
@@ -355,7 +353,7 @@ _STARTS_LOCK = threading.Lock()
 
 
 def _begin_once(init: Callable[..., State], params: Params) -> tuple[State, int]:
-    """The shapes of a state that `init` begins, and its round, 0 where that is not known."""
+    """Return the shapes of a state that `init` begins, and its round, or 0 if unknown."""
     leaves, structure = jax.tree.flatten(params)
     names = tuple(_named(leaf) for leaf in leaves)
     if None in names:
@@ -385,7 +383,6 @@ def _begin(init: Callable[..., State], params: Params) -> tuple[State, int]:
 
 
 def _named(leaf: Any) -> Any:
-    """Identity of a parameter; None for one that is traced, large, or cannot be compared."""
     if isinstance(leaf, (bool, int, float)):
         return type(leaf), leaf
     if not isinstance(leaf, (np.ndarray, np.generic, jax.Array)) or not is_known(leaf) or leaf.nbytes > NAMED_BYTES:

@@ -1,6 +1,6 @@
 """Pools of ground truths and the arrivals drawn from them (Definition 1 of the continual-learning paper).
 
-The edge-computing paper draws its tasks in the same way, so the pool is shared.
+The edge-computing paper draws its tasks in the same way.
 """
 
 import math
@@ -43,7 +43,7 @@ class Pool(NamedTuple):
 
 
 class Arrival(NamedTuple):
-    """The data of one round. Targets are y = X' w_n with the pool's ground truth, unless the arrival has its own."""
+    """The data of one round. Targets are y = X' w_n, with the pool's ground truth or the arrival's own."""
 
     task: Int[Array, ""]  # index n_t into the pool
     features: Float[Array, "d s"]  # feature matrix X_t, one sample a column
@@ -55,10 +55,7 @@ FARTHEST = 8  # deviations; no entry of a Gaussian pool is farther from 0
 
 
 def has_small_truths(dims: Any, run: Any) -> bool:
-    """Return whether no entry of a ground truth is beyond `FARTHEST` sigma_0.
-
-    It is true for a run that does not keep its pool, because such a pool was drawn so.
-    """
+    """Return whether no entry of a ground truth is beyond `FARTHEST` sigma_0, as in all drawn pools."""
     pool = getattr(run.state, "pool", None)
     params = run.params
     deviation = float(params.truth_scale) ** (0.5 if params.scale_is_variance else 1)
@@ -91,7 +88,7 @@ def draw_pool(key: Key[Array, ""], num_tasks: int, num_features: int, params: An
 
 
 def orthonormal(vectors: Float[Array, "N p"], most_signals: int = MOST_SIGNALS) -> Float[Array, "N p"]:
-    """Return the rows after Gram-Schmidt on the first p. Further rows have no direction left and are zero."""
+    """Return the rows after Gram-Schmidt on the first p. Further rows are zero."""
     if vectors.shape[0] > most_signals:
         most = vectors.shape[1]
         basis = orthonormal_in_loop(vectors[:most], jnp.zeros(most, vectors.dtype))
@@ -108,9 +105,9 @@ def orthonormal(vectors: Float[Array, "N p"], most_signals: int = MOST_SIGNALS) 
 
 
 def orthonormal_in_loop(vectors: Float[Array, "n d"], floor: Float[Array, " n"]) -> Float[Array, "n d"]:
-    """Return the rows after Gram-Schmidt in a loop, for more rows than a program should write out.
+    """Return the rows after Gram-Schmidt in a loop, whose program's size does not depend on n.
 
-    The size of the program does not depend on n. A row becomes zero if its remaining squared length is at most `floor`.
+    A row becomes zero if its remaining squared length is at most `floor`.
     """
 
     def add(index: Array, rows: Array) -> Array:
@@ -158,7 +155,7 @@ def check_arrival(num_tasks: int, arrival: Any) -> None:
 
 
 def is_valid_arrival(num_tasks: int, arrival: Arrival) -> Bool[Array, ""]:
-    """Return whether the task is in the pool and the features are finite."""
+    """Return whether the task is in the pool and all features are finite."""
     return jnp.any(jnp.arange(num_tasks) == arrival.task) & jnp.all(jnp.isfinite(arrival.features))
 
 
@@ -182,8 +179,8 @@ def make_arrival(units: Float[Array, "3"], normals: Float[Array, "d s-1"], pool:
     """Return one task, uniform on the pool, and its features.
 
     One random column is beta v_n, the others are N(0, sigma_t^2 I). The strength beta is uniform on (min_strength,
-    max_strength], and equal ends give a constant. Nothing here indexes by a traced integer, because one-hot products
-    vectorise over a trailing batch axis and a gather does not.
+    max_strength], and equal ends give a constant. Nothing indexes by a traced integer, because a gather does not
+    vectorise over a trailing batch axis.
 
     Args:
         units: independent numbers, uniform on (0, 1), as `random.uniforms` gives them.

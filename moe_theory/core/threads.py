@@ -1,4 +1,4 @@
-"""Threads of this process for work that needs no pool of its own."""
+"""Threads of this process, for work that needs no pool of workers."""
 
 import functools
 import multiprocessing
@@ -16,8 +16,8 @@ from moe_theory.core.machine import available_cores
 def on_all_cores(function: Callable[[Any], Any], arguments: Iterable[Any]) -> list[Any]:
     """Map `function` over the arguments, on all cores where that is safe.
 
-    It is safe on a CPU, in the main thread of a process that is no worker. It is not safe inside `with` blocks of JAX's
-    settings, which other threads do not inherit.
+    This is safe on a CPU, in the main thread of a process that is no worker. `with` blocks of JAX's settings, which
+    other threads do not inherit, make it unsafe.
     """
     arguments = list(arguments)
     if len(arguments) < 2 or not _are_ours():

@@ -1,12 +1,11 @@
 """Threefry: hashes of a key and a counter into random words, the same bits on every backend.
 
-`threefry4x32`, with twelve rounds, is what this package's own numbers are made of (`core.random`): four words a hash,
-at a third of the operations a number of JAX's. `threefry2x32` is JAX's own, with its twenty rounds written out, which
-on a CPU JAX keeps in a loop at about six times the cost a number; its bits are those of `jax.random` with
-`jax_threefry_partitionable`, the default there.
+This package's own numbers (`core.random`) are of `threefry4x32` with twelve rounds: four words a hash, at a third of
+JAX's operations a number. `threefry2x32` is JAX's own, with the bits of `jax.random` under its default
+`jax_threefry_partitionable`. Its twenty rounds are written out, which on a CPU costs about a sixth of JAX's loop.
 
-Source: J. Salmon, M. Moraes, R. Dror and D. Shaw, Parallel random numbers: as easy as 1, 2, 3 (SC 2011), whose authors
-report twelve rounds of threefry4x32 to pass BigCrush.
+Source: J. Salmon, M. Moraes, R. Dror and D. Shaw, Parallel random numbers: as easy as 1, 2, 3 (SC 2011). The authors
+    report that twelve rounds of threefry4x32 pass BigCrush.
 """
 
 import functools
@@ -45,7 +44,7 @@ def threefry2x32(key: tuple[Words, Words], counter: tuple[Words, Words]) -> tupl
 
 
 def threefry4x32(key: Sequence[Words], counter: Sequence[Words], rounds: int = ROUNDS) -> list[Words]:
-    """Return the block of four words that the cipher makes of a counter of four, by a key of four. Shapes broadcast."""
+    """Return four hash words of a counter of four, by a key of four. Shapes broadcast."""
     keys = [*key, functools.reduce(operator.xor, key) ^ _PARITY]
     words = [word + part for word, part in zip(counter, key, strict=True)]
     for number in range(rounds):
@@ -64,8 +63,7 @@ def threefry4x32(key: Sequence[Words], counter: Sequence[Words], rounds: int = R
 def stored_pairs(words: Sequence[Words]) -> list[Words]:
     """Return an even number of words of a hash, `stored` in pairs as the parts of complex numbers.
 
-    XLA computes one array at a time, and so a hash once for each array that it is stored as. Parts are moved, never
-    computed with.
+    XLA would compute a hash once for each array that it is stored as. Parts are moved, never computed with.
     """
     if jax.config.jax_disable_jit:  # pyright: ignore[reportAttributeAccessIssue]
         return list(words)  # nothing is stored, and `jax_debug_nans` would find some of them to be no numbers
@@ -81,15 +79,12 @@ def _rotated(word: Words, distance: int) -> Words:
 
 
 def is_served(keys: Key[Array, "..."]) -> bool:
-    """Return whether the functions here draw what `jax.random` would, for this kind of key and setup of JAX."""
+    """Return whether the functions here draw as `jax.random` does, for this kind of key and setup of JAX."""
     return str(jax.random.key_impl(keys)) == IMPLEMENTATION and bool(jax.config.values["jax_threefry_partitionable"])
 
 
 def random_bits(keys: Key[Array, " B"], bit_width: int, shape: tuple[int, ...]) -> UInt[Array, "*shape B"]:
-    """Return the bits of `jax.random.bits(key, shape)` for each key, with keys on the last axis.
-
-    Each number has 8, 16, 32 or 64 bits.
-    """
+    """Return `jax.random.bits(key, shape)` of 8, 16, 32 or 64 bits for each key, with keys on the last axis."""
     counter = jnp.arange(np.prod(shape, dtype=np.int64), dtype=jnp.uint32).reshape(*shape, 1)
     high, low = threefry2x32(_words(keys), (jnp.zeros((), jnp.uint32), counter))
     if bit_width == 2 * _WORD_BITS:

@@ -1,7 +1,7 @@
-"""A run by `jax.vmap` and `lax.scan` alone: what the engine must agree with, and what runs where it cannot rewrite.
+"""Runs by `jax.vmap` and `lax.scan` alone, as fallback of the engine and for comparison.
 
 The engine (`core/engine.py`) rewrites a step's program so that the batch stays on the trailing axis and random numbers
-are drawn rounds ahead. That needs to know JAX's programs; this needs nothing but JAX's public functions.
+are drawn rounds ahead. For that it must know JAX's programs. This module needs only JAX's public functions.
 """
 
 import functools
@@ -54,7 +54,7 @@ def run(*arguments: Any) -> tuple[Any, Any]:
 
 
 def settled(shapes: Callable[[Any, Any], Any], state: Any, params: Any) -> Any:
-    """Return a state whose Python numbers have taken the types that steps give them, which a loop must not change.
+    """Return a state whose Python numbers have the types that steps give them, which a loop must not change.
 
     Args:
         shapes: those of a step's result.
@@ -81,20 +81,19 @@ def _in_type(leaf: Any, dtype: Any) -> Any:
 
 
 def _is_weak(leaf: Any) -> bool:
-    """Whether it is a number of Python's, which takes the type that it meets if that holds it."""
     return getattr(leaf, "weak_type", not hasattr(leaf, "dtype"))
 
 
 def _rank(dtype: Any) -> int:
-    """Rank among truth values, whole, real and complex numbers; -1 for what is no number."""
+    """Return the rank among truth values, whole, real and complex numbers, or -1 for others."""
     kinds = (jnp.bool_, jnp.integer, jnp.floating, jnp.complexfloating)
     return next((rank for rank, kind in enumerate(kinds) if jnp.issubdtype(dtype, kind)), -1)
 
 
 def require_next(state: Any, result: Any) -> None:
-    """Raise DeclarationError, naming the field, unless a step's result is a pair that begins with a state like this.
+    """Raise DeclarationError, naming the field, unless a step's result is a pair that begins with a like state.
 
-    No array of that state may have a type of less than a byte.
+    No array of the state may have a type of less than a byte.
     """
     form = jax.tree.structure(state)
     if not (isinstance(result, tuple) and len(result) == 2) or jax.tree.structure(result) == form:
@@ -119,10 +118,7 @@ def require_next(state: Any, result: Any) -> None:
 
 
 def require_bytes(what: str, shapes: Any) -> None:
-    """Raise DeclarationError for arrays whose numbers have less than a byte.
-
-    At some operations on them, such as joining two, XLA ends the process.
-    """
+    """Raise DeclarationError for arrays of numbers below a byte, at which some operations of XLA end the process."""
     for path, leaf in jax.tree_util.tree_leaves_with_path(shapes):
         if str(leaf.dtype) in NARROWER_THAN_BYTES:
             name = jax.tree_util.keystr(path, simple=True, separator=".") or "value"
@@ -133,12 +129,11 @@ def require_bytes(what: str, shapes: Any) -> None:
 
 
 def described_array(leaf: Any) -> str:
-    """Return the type and shape of an array: float32 (3, 2)."""
     return f"{leaf.dtype} {tuple(leaf.shape)}" if hasattr(leaf, "dtype") else f"a {type(leaf).__name__}"
 
 
 def _outline(state: Any) -> str:
-    """A state's type and fields, with those that hold nothing or more than an array."""
+    """Return a state's type and fields, with the fields that hold nothing or more than an array."""
     if not hasattr(state, "_fields"):
         return "an array" if hasattr(state, "dtype") else f"a {type(state).__name__}"
     parts = ((name, getattr(state, name)) for name in state._fields)

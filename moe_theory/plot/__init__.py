@@ -1,4 +1,4 @@
-"""Figures: roles that are drawn one way everywhere, panels, legends, and data that know where they come from.
+"""Figures: roles with one look, panels, legends, and data with their provenance.
 
 `docs/pages/figures.md` adds one step by step.
 """

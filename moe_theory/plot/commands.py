@@ -1,6 +1,6 @@
-"""Commands of papers: plain functions, of which the command line makes commands by their signatures.
+"""Commands of papers: plain functions whose signatures become commands.
 
-A positional-only parameter is an argument of the command, and every other one is an option.
+A positional-only parameter is an argument of the command, every other one an option.
 """
 
 import inspect
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 class Option(NamedTuple):
     """Help on a parameter of a command, as in `servers: Annotated[int, Option("Number of servers.")] = 3`.
 
-    On a return type it is help on `--json` and describes the document.
+    On a return type it is help on `--json`.
     """
 
     help: str
@@ -25,12 +25,12 @@ class Option(NamedTuple):
     default_words: str = ""  # the default in words, where it is no value
 
     def names_of(self, parameter: str) -> tuple[str, ...]:
-        """Return the names of the option, such as "--num-servers" of the parameter num_servers."""
+        """Return the names of the option, such as "--num-servers"."""
         return self.names or (f"--{parameter.replace('_', '-')}",)
 
 
 class Terminal(NamedTuple):
-    """Where a command reports while it works. The command line passes it, so a parameter of this type is no option.
+    """Where a command reports while it works. A parameter of this type is no option.
 
     In Python use `Terminal(Console(), print, "")`, with Rich's Console.
     """
@@ -45,13 +45,12 @@ class Interruption(KeyboardInterrupt):
 
 
 def option_of(hint: Any) -> Option:
-    """Return the `Option` of an annotation, or an empty one if it has none."""
+    """Return the `Option` of an annotation, or an empty one."""
     options = [part for part in getattr(hint, "__metadata__", ()) if isinstance(part, Option)]
     return options[0] if options else Option("")
 
 
 def option_names(function: Callable[..., Any]) -> dict[str, str]:
-    """Return the first name of each option of a command, such as "--servers", by its parameter."""
     hints = typing.get_type_hints(function, include_extras=True)
     return {
         name: option_of(hints[name]).names_of(name)[0]

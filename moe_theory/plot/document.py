@@ -1,4 +1,4 @@
-"""Results of commands, which papers return: numbers, a text, pictures and files, all made on demand."""
+"""Results of commands, made on demand: numbers, a text, pictures and files."""
 
 import dataclasses
 import json
@@ -24,7 +24,7 @@ Content = Union[Callable[[Path], object], "Report"]  # writes a file at a path, 
 
 @dataclasses.dataclass(frozen=True)
 class Document:
-    """The result of a command: as JSON, as Markdown for terminal and notebook, and as files."""
+    """The result of a command: as JSON, as Markdown, and as files."""
 
     body: Callable[[], Any]  # the JSON document, in which numbers that do not exist are null
     text: Callable[[int], str]  # Markdown, for so many columns
@@ -42,18 +42,18 @@ class Document:
 
 
 def of_paths(paths: Iterable[Path], text: str | None = None) -> Document:
-    """Return paths that were written, with this text in their place."""
+    """Return paths as a document, with this text in their place."""
     written = [*map(str, paths)]
     return Document(lambda: written, lambda _: paragraphs(map(code, written)) if text is None else text)
 
 
 def read_written(path: Path) -> Any:
-    """Return the JSON document in a file that was just written."""
+    """Return the JSON document in a file just written."""
     return json.loads(path.read_text(encoding="utf-8"))
 
 
 class Picture(NamedTuple):
-    """A drawing as wide as a page, under a title and with a caption."""
+    """A drawing as wide as a page, with a title and a caption."""
 
     title: str
     height: float  # inches
@@ -66,14 +66,10 @@ class Picture(NamedTuple):
         return render_as(form, self.title, (PAGE_WIDTH, self.height), self.draw, self.caption)
 
     def write(self, path: Path) -> None:
-        """Write the picture as SVG for any path."""
         path.write_bytes(self.rendered())
 
     def save(self, path: Path) -> Path:
-        """Save the picture as SVG or PNG.
-
-        Raises: OutputError for a suffix other than .svg and .png, or a path that cannot be written.
-        """
+        """Save the picture as SVG or PNG. Raises: OutputError for another suffix or an impossible path."""
         if path.suffix not in FORMS:
             raise OutputError(f"{path} must end in .svg or .png, the formats of pictures. Change the name.")
         write_whole(path, self.rendered(FORMS[path.suffix]))
@@ -81,7 +77,7 @@ class Picture(NamedTuple):
 
 
 def to_csv(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Return rows as CSV under the names of the first row. None and numbers that are not finite are empty."""
+    """Return rows as CSV under the names of the first row. None and non-finite numbers are empty."""
     import pandas as pd  # takes longer to import than all the rest
 
     return pd.DataFrame(plain(rows), columns=[*rows[0]], dtype=object).to_csv(index=False, lineterminator="\n")

@@ -1,7 +1,7 @@
-"""Where experts specialise, as a map over the gate drive kappa and its ratio to the perturbation lambda: an algorithm
-beside its gates alone, and the critical drive.
+"""Maps of where experts specialise, over the gate drive kappa and its ratio to the perturbation lambda.
 
-At a fixed ratio only the curvature of the softmax changes, which is why the two move apart.
+They show an algorithm beside its gates alone, and the critical drive. At a fixed ratio only the curvature of the
+softmax changes, which is why the two move apart.
 """
 
 import itertools
@@ -33,7 +33,7 @@ Place = tuple[int, str, float, float]  # experts, kind of run, kappa and kappa /
 
 
 class Kinds(NamedTuple):
-    """The runs of a paper: kinds of runs along `axis`, each with its own choices, of two systems."""
+    """The runs of a paper: kinds along `axis`, each with its choices, of two systems."""
 
     axis: str  # what the kinds differ in
     choices: Mapping[str, Mapping[str, Any]]  # parameters of each kind, on top of the reading's
@@ -94,7 +94,6 @@ def _name(num_experts: int, kind: str, drive: float, ratio: float) -> str:
 
 
 def _values_of(run: Run, kinds: Kinds) -> dict[str, Any]:
-    """Plotted values of each replicate: the last quarter of the rounds, where arrivals are counted."""
     return {
         "error": run.records.generalization_error[-1].astype(np.float64) / kinds.task_gap(run),
         "own": own_share(run.records.task, run.records.expert, run.state.pool.clusters),
@@ -111,10 +110,7 @@ def mean_move(run: Run, dims: Any) -> float:
 
 
 def critical_at(num_experts: int, ratio: float, dims: Any, move: float) -> float:
-    """Return the drive from which a leader that has paid is ahead by lambda.
-
-    The result is NaN if there is no such drive, or no other expert.
-    """
+    """Return the drive from which a leader that has paid is ahead by lambda, or NaN without one."""
     if num_experts < 2:
         return math.nan
     contraction = math.sqrt(error_contraction(dims.num_features, dims.num_samples))
@@ -129,7 +125,7 @@ def critical_at(num_experts: int, ratio: float, dims: Any, move: float) -> float
 
 
 def draw(data: xr.Dataset, canvas: Any, kinds: Mapping[str, str], axis: str, compared: str, chance: float) -> list[Any]:
-    """Draw a map for each kind of run, titled as `kinds` says, and the numbers of experts of the kind `compared`.
+    """Draw a map for each kind of run, and one for the numbers of experts of the kind `compared`.
 
     Args:
         chance: the share of own arrivals under task-independent routing.

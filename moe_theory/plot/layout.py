@@ -19,7 +19,7 @@ NARROWER = 0.4  # the height falls as this power of the width
 
 
 class NotebookFigure(Figure):
-    """A figure that a notebook shows with or without pyplot."""
+    """A figure that notebooks show with or without pyplot."""
 
     def _repr_png_(self) -> bytes:
         picture = io.BytesIO()
@@ -28,7 +28,7 @@ class NotebookFigure(Figure):
 
 
 def drawn(spec: "FigureSpec", data: xr.Dataset, width: float | None) -> Figure:
-    """Return a figure in the current style, of its own size or fitted to a width in inches."""
+    """Return a figure in the current style, of its own size or of a width in inches."""
     wide, high = spec.size
     size = spec.size if width is None else (width, high * (width / wide) ** NARROWER)
     figure = NotebookFigure(figsize=size, layout="constrained")
@@ -40,7 +40,7 @@ def drawn(spec: "FigureSpec", data: xr.Dataset, width: float | None) -> Figure:
 
 
 def _fix_colours(figure: Figure) -> None:
-    """Write out the colours of lines, such as "C0", which Matplotlib would look up in the style at `savefig`."""
+    """Resolve colours of lines such as "C0", which `savefig` would look up in another style."""
     for line in figure.findobj(Line2D):
         for part in ("color", "markerfacecolor", "markeredgecolor"):
             colour = getattr(line, f"get_{part}")()
@@ -49,7 +49,7 @@ def _fix_colours(figure: Figure) -> None:
 
 
 def fit(figure: Figure) -> None:
-    """Keep the words of a figure on its canvas. Matplotlib wraps them, and numbers are at major ticks alone."""
+    """Wrap the words of a figure to its canvas, and write numbers at major ticks alone."""
     for legend in list(figure.legends):
         _fit_legend(figure, legend)
     for axes in figure.axes:
@@ -66,7 +66,7 @@ def fit(figure: Figure) -> None:
 
 
 def _fit_legend(figure: Figure, legend: Legend) -> None:
-    """As many columns as have room, then smaller words; what it grows by, the figure grows by."""
+    """Give the legend as many columns as fit, else smaller words, and the figure the legend's extra height."""
     columns: int = legend._ncols  # pyright: ignore[reportAttributeAccessIssue]
     before = legend.get_window_extent().height
     texts = legend.get_texts()

@@ -1,4 +1,4 @@
-"""Markdown of documents: templates of it, words and tables in it, and how a terminal shows it."""
+"""Markdown of documents: templates, words and tables, and their look in a terminal."""
 
 import html
 import re
@@ -40,7 +40,7 @@ _STYLED = re.compile(rf"(?:{'|'.join(STYLES)})\b")
 
 
 def environment(**options: Any) -> "jinja2.Environment":
-    """Return an environment of templates. With `finalize=words` they are of Markdown."""
+    """Return an environment of templates, of Markdown with `finalize=words`."""
     import jinja2
 
     templates = jinja2.Environment(
@@ -57,41 +57,35 @@ def environment(**options: Any) -> "jinja2.Environment":
 
 
 def filled(template: Path, **values: Any) -> str:
-    """Return the Markdown that the template in a file makes of these values."""
     text = template.read_text(encoding="utf-8")
     return environment(finalize=words).from_string(text).render(values)
 
 
 def paragraphs(lines: Iterable[object]) -> str:
-    """Return lines, each as a paragraph."""
     return "\n\n".join(words(line) for line in lines)
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[object]], numbers: Sequence[str] = ()) -> Markup:
-    """Return a table.
-
-    Args:
-        numbers: the columns that are justified on the right.
-    """
+    """Return a table with the columns in `numbers` justified on the right."""
     rules = ["---:" if name in numbers else "---" for name in columns]
     lines = [[words(name) for name in columns], rules, *([words(cell) for cell in row] for row in rows)]
     return Markup("\n".join(f"| {' | '.join(line)} |" for line in lines))
 
 
 def table_width(columns: Mapping[str, Sequence[str]]) -> int:
-    """Return the columns of a terminal that a table takes without breaking a line."""
+    """Return the terminal columns that a table takes without breaking a line."""
     return sum(max(map(len, (name, *column))) + 2 for name, column in columns.items())
 
 
 def words(value: object) -> Markup:
-    """Return a value in one line of Markdown, with all markup escaped, unless it is `Markup` already."""
+    """Return a value in one line of Markdown, escaped unless it is `Markup`."""
     if isinstance(value, Markup):
         return value
     return escaped(re.sub(r"<|&(?=#?\w+;)", lambda sign: html.escape(sign[0]), str(value)))
 
 
 def escaped(text: str) -> Markup:
-    """Return words of HTML in one line, where nothing is Markdown."""
+    """Return words of HTML in one line without Markdown."""
     line = _one_line(text)
     # Escapes, code, emphasis, cells, fences, mathematics and links; then what makes a block where it begins a line.
     line = re.sub(r"[\\`*|~$]|(?<![^\W_])_|_(?![^\W_])|(?<=\])[(:]", r"\\\g<0>", line)
@@ -100,7 +94,6 @@ def escaped(text: str) -> Markup:
 
 
 def code(text: str) -> Markup:
-    """Return words between as many backticks as they need."""
     line = _one_line(text)
     fence = "`" * (1 + max((len(run) for run in re.findall("`+", line)), default=0))
     room = " " if "`" in line else ""
@@ -108,7 +101,7 @@ def code(text: str) -> Markup:
 
 
 def shell_path(path: Path | str) -> str:
-    """Return a path as a shell reads it: quoted where it must be, and never an option."""
+    """Return a path as a shell reads it: quoted if needed, and never an option."""
     text = str(path)
     return shlex.quote(f"./{text}" if text.startswith("-") else text)
 
@@ -118,7 +111,7 @@ def _one_line(text: str) -> str:
 
 
 def terminal(text: str) -> list[Text | Table]:
-    """Return Markdown as Rich prints it: lines, tables, and grids of the paragraphs that begin with bold words."""
+    """Return Markdown as Rich prints it, with grids for paragraphs that begin with bold words."""
     blocks: list[Text | Table] = []
     grid: list[tuple[str, str]] = []
     for node in _flattened(SyntaxTreeNode(MarkdownIt("commonmark").enable("table").parse(text))):
@@ -138,7 +131,7 @@ def terminal(text: str) -> list[Text | Table]:
 
 
 def _flattened(root: SyntaxTreeNode) -> Iterator[SyntaxTreeNode]:
-    """Yield the blocks of a document, those of lists one by one."""
+    """Yield the blocks of a document, also inside lists."""
     for node in root.children:
         if node.type in ("bullet_list", "list_item"):
             yield from _flattened(node)
@@ -147,7 +140,7 @@ def _flattened(root: SyntaxTreeNode) -> Iterator[SyntaxTreeNode]:
 
 
 def _heading_of(node: SyntaxTreeNode) -> str:
-    """Return the bold words that a paragraph, or a quotation, begins with."""
+    """Return the bold words that begin a paragraph or quotation."""
     if node.type == "blockquote":
         node = node.children[0]
     if node.type != "paragraph":
@@ -165,7 +158,7 @@ def _words_of(node: SyntaxTreeNode) -> str:
 
 
 def _line_of(node: SyntaxTreeNode) -> Text:
-    """Return a line, indented as deep as its list is. One with code, such as a path or a command, stays whole."""
+    """Return a line, indented like its list. A line with code stays whole."""
     depth = 0
     above = node.parent
     while above is not None:
@@ -182,7 +175,6 @@ def _line_of(node: SyntaxTreeNode) -> Text:
 
 
 def _grid_of(rows: Iterable[tuple[str, str]]) -> Table:
-    """Return texts beside their headings."""
     grid = Table.grid(padding=(0, 2, 0, 0))
     grid.add_column(no_wrap=True, style="bold")
     grid.add_column(overflow="fold")
@@ -192,7 +184,7 @@ def _grid_of(rows: Iterable[tuple[str, str]]) -> Table:
 
 
 def _ruled(node: SyntaxTreeNode) -> Table:
-    """Return a table with a rule below its header and no other lines. Its first column is never broken."""
+    """Return a table with a rule below its header, and an unbroken first column."""
     rich_table = Table(header_style="bold", box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
     head, *body = [row for part in node.children for row in part.children]
     for place, cell in enumerate(head.children):

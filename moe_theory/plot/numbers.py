@@ -1,4 +1,4 @@
-"""The numbers behind a figure: labelled datasets over axes, and what replicates say at every recorded round."""
+"""The numbers behind a figure: labelled datasets over axes, and statistics of replicates by round."""
 
 import dataclasses
 import itertools
@@ -29,7 +29,7 @@ SPARSE_RECORDS = 32  # then so many, evenly spread on a logarithmic axis
 def over(
     function: Callable[..., Mapping[str, Any]], inner: Mapping[str, Any] | None = None, /, **axes: Any
 ) -> "xr.Dataset":
-    """Return the result of `function` at each place of the `axes`, labelled, with NaN where a name has no result.
+    """Return the results of `function` over the `axes`, labelled, with NaN where a name has no result.
 
     Args:
         function: of a value of each axis, in order. It returns numbers by name, or arrays along the last of the `inner`
@@ -57,7 +57,7 @@ def over(
 
 
 def across_replicates(samples: Shaped[np.ndarray, "*R B"]) -> dict[str, Float[np.ndarray, " *R"]]:
-    """Return the mean, band and standard error of the mean over replicates (NaN for one), for each recorded round."""
+    """Return mean, band and standard error (NaN for one replicate) over replicates, by recorded round."""
     samples = np.asarray(samples, np.float64)
     low, high = np.quantile(samples, (LOW, HIGH), axis=-1)
     count = samples.shape[-1]
@@ -66,7 +66,7 @@ def across_replicates(samples: Shaped[np.ndarray, "*R B"]) -> dict[str, Float[np
 
 
 def means(samples: Mapping[str, Shaped[np.ndarray, "*R B"]]) -> dict[str, Float[np.ndarray, " *R"]]:
-    """Return means over replicates by name, and the standard error of each by its name and "_error"."""
+    """Return means over replicates by name, and standard errors by NAME_error."""
     across = {name: across_replicates(values) for name, values in samples.items()}
     parts = {"": "mean", "_error": "error"}
     return {
@@ -75,7 +75,7 @@ def means(samples: Mapping[str, Shaped[np.ndarray, "*R B"]]) -> dict[str, Float[
 
 
 def log_edges(centres: Float[ArrayLike, " R"]) -> Float[np.ndarray, " R+1"]:
-    """Return the borders of cells around `centres` on a logarithmic axis."""
+    """Return the borders of cells around `centres` on a log axis."""
     logs = np.log(np.asarray(centres))  # without labels, by which neighbours would be aligned with themselves
     middles = (logs[1:] + logs[:-1]) / 2
     return np.exp(np.r_[2 * logs[0] - middles[0], middles, 2 * logs[-1] - middles[-1]])
@@ -84,10 +84,10 @@ def log_edges(centres: Float[ArrayLike, " R"]) -> Float[np.ndarray, " R+1"]:
 def log_axis_cells(
     settings: Mapping[str, Any], system: System, observe: Observe, num_rounds: int, also: Iterable[int] = ()
 ) -> list[Cell]:
-    """Return cells by the names of `settings` (name -> params), recorded densely at first and then more sparsely.
+    """Return cells by the names of `settings` (name -> params), recorded densely at first, then more sparsely.
 
     Args:
-        also: rounds for which the last recorded round not beyond them is kept too, if there is one.
+        also: rounds for which the last recorded round up to them is recorded too, if any.
     """
     rounds = recorded_rounds(num_rounds, STRIDE)
     places = np.arange(len(rounds))
@@ -101,9 +101,9 @@ def log_axis_cells(
 
 
 def over_rounds(experiment: Experiment) -> Callable[[Setup], "xr.Dataset"]:
-    """Return the data of a figure that shows what an experiment records, over its rounds, one `cell` at a time.
+    """Return the data of a figure of an experiment's records, over its rounds, one `cell` at a time.
 
-    A record has the name of its field or key, or of `observe` itself if it keeps one scalar. It is the mean over
+    A record has the name of its field or key, or of `observe` itself for a single scalar. It is the mean over
     replicates. The band and standard error of `across_replicates` are NAME_low, NAME_high and NAME_error.
     """
 
@@ -121,7 +121,7 @@ def over_rounds(experiment: Experiment) -> Callable[[Setup], "xr.Dataset"]:
 
 
 def _statistics(run: Run, name: str) -> "xr.Dataset":
-    """The scalars that a run records, over its rounds; `name` is that of a record which is a scalar itself."""
+    """Return a run's recorded scalars over its rounds. `name` is for a record that is a scalar itself."""
     import xarray as xr
 
     columns = {}

@@ -1,4 +1,4 @@
-"""Panels of a figure: rows, curves with bands and intervals, ticks at values, and one legend of what is labelled."""
+"""Panels of a figure: rows, curves with bands and intervals, ticks at values, and a legend."""
 
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -26,7 +26,7 @@ def row(
     sharey: bool = False,
     **each: Any,
 ) -> Sequence["Axes"]:
-    """Return panels side by side, or below one another where the figure is too narrow. The figure grows accordingly.
+    """Return panels side by side, or below one another in a narrow figure, which grows.
 
     Args:
         titles: one a panel.
@@ -53,21 +53,15 @@ def row(
 
 
 def curve(panel: "Axes", x: Any, data: xr.Dataset, label: str = "", band: str = "", **role: Any) -> None:
-    """Draw a mean over its axis with the band from `low` to `high`, in the mean's colour.
-
-    Args:
-        label, band: texts in the legend, if not empty.
+    """Draw a mean over its axis, and the band from `low` to `high` in its colour, with texts in the legend if not
+    empty.
     """
     panel.plot(x, data["mean"], label=label, **role)
     panel.fill_between(x, data.low, data.high, label=band, **BAND(color=role["color"]))
 
 
 def intervals(panel: "Axes", x: Any, y: Any, error: Any, label: str = "", *, log: bool = False, **role: Any) -> None:
-    """Draw points with 95 % intervals, from their standard errors.
-
-    Args:
-        log: whether intervals end above 0, for a logarithmic axis.
-    """
+    """Draw points with 95 % intervals from standard errors, which end above 0 for a `log` axis."""
     values = np.asarray(y)
     half = Z * np.nan_to_num(error)
     low = np.minimum(half, values * (1 - 1e-9)) if log else half
@@ -77,7 +71,7 @@ def intervals(panel: "Axes", x: Any, y: Any, error: Any, label: str = "", *, log
 
 
 def note(panel: "Axes", words: str, at: tuple[Any, Any], shift: tuple[float, float] = (0, 0), **style: Any) -> None:
-    """Write words that many points away from a place, beginning or ending on the side to which they are shifted."""
+    """Write words `shift` points from a place, beginning or ending on the side of the shift."""
     across, up = shift
     sides: dict[str, Any] = {"ha": "right" if across < 0 else "left", "va": "top" if up < 0 else "bottom"}
     panel.annotate(words, at, shift, textcoords="offset points", **(sides | style))
@@ -86,15 +80,17 @@ def note(panel: "Axes", words: str, at: tuple[Any, Any], shift: tuple[float, flo
 def name_values(
     axis: "Axis", values: Iterable[Any], places: Iterable[Any] | None = None, *, minor: bool = False
 ) -> None:
-    """Set ticks at these values, or at their `places`, with full numbers, and none between them unless `minor`."""
+    """Set ticks at these values, or at `places`, with full numbers, and others only for `minor`."""
     ticks = list(values)
-    axis.set_ticks(ticks if places is None else list(places), labels=[f"{value:g}" for value in ticks])
+    if places is None:
+        places = ticks
+    axis.set_ticks(list(places), labels=[f"{value:g}" for value in ticks])
     if not minor:
         axis.minorticks_off()
 
 
 def legend(canvas: "FigureBase", ncols: int, **layout: Any) -> None:
-    """Draw one legend above the panels, with each label once, in the order of drawing, areas last."""
+    """Draw one legend above the panels, each label once, in drawing order, areas last."""
     from matplotlib.lines import Line2D
 
     handle_of_label: dict[str, Any] = {}

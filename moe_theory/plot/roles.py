@@ -1,15 +1,15 @@
-"""The roles that lines, bands and marks have in a figure, each drawn one way in all of them.
+"""The roles of lines, bands and marks, each drawn one way in all figures.
 
-A role is a set of keywords of matplotlib's artists: `panel.plot(x, y, **PRINTED, label="Theorem 1")`. Marks keep a
-contrast of 3:1 and words of 4.5:1 to the page. Roles that a panel shows together differ in luminance, so that they stay
-apart in grey; what is printed is dashed besides. The colour cycle of `style.mplstyle` is the first four colours here.
+A role is a set of keywords of matplotlib's artists: `panel.plot(x, y, **PRINTED, label="Theorem 1")`. Marks have a
+contrast of 3:1 and words of 4.5:1 to the page. Roles in one panel differ in luminance, so that they differ in grey, and
+printed claims are also dashed. The colour cycle of `style.mplstyle` is the first four colours here.
 """
 
 from typing import Any
 
 
 class ArtistStyle(dict[str, Any]):
-    """Keywords of an artist by name. Calling it gives a role with some of them changed."""
+    """Keywords of an artist by name. A call gives a role with some of them changed."""
 
     def __call__(self, **changes: Any) -> "ArtistStyle":
         return ArtistStyle(self | changes)
@@ -54,7 +54,7 @@ GROUND = ArtistStyle(color="0.89", linewidth=0.5, zorder=0)  # of rows and grids
 
 
 def ramp(count: int) -> list[str]:
-    """Return colours of lines for growing numbers, such as M: from dark to light, in grey too."""
+    """Return line colours for growing numbers, such as M: from dark to light, also in grey."""
     from matplotlib import colormaps
     from matplotlib.colors import to_hex
 

@@ -1,4 +1,4 @@
-"""A figure: what it is computed for, its data under any reading, its drawing, and where the data come from."""
+"""Figures: their data under any reading, their drawing and their provenance."""
 
 import dataclasses
 import re
@@ -26,7 +26,7 @@ Sizes = TypeVar("Sizes")  # a paper's Dims
 
 @dataclasses.dataclass(frozen=True)
 class Setup:
-    """What the data of a figure are computed for."""
+    """Input of a figure's data."""
 
     name: str  # of the figure
     reading: ReadingLike
@@ -39,19 +39,17 @@ class Setup:
     overrides: list[set[str]] = dataclasses.field(default_factory=list)  # names of parameters, a set for a call
 
     def params(self, **overrides: Any) -> Any:
-        """Return the parameters of the reading, with `overrides` on top."""
         if overrides:
             self.overrides.append(set(overrides))
         return self.reading.params(**overrides)
 
     def run(self, cells: Iterable[Cell]) -> Mapping[str, Run]:
-        """Return the runs of the replicates, by the names of their cells."""
         listed = list(cells)
         self.require_settings_used()
         return run_cells(listed, self.replicates, seed=self.seed, progress=self.progress, what=self.name)
 
     def require_settings_used(self) -> None:
-        """Raise InvalidValueError for a setting of the reading that the figure always overrides."""
+        """Raise InvalidValueError for a setting that the figure always overrides."""
         decided = set.intersection(*self.overrides) if self.overrides else set()
         for name in asked_of(self.reading)[1]:
             if name in decided:
@@ -68,7 +66,7 @@ Draw = Callable[["xr.Dataset", "FigureBase"], None]
 
 @dataclasses.dataclass(frozen=True)
 class FigureSpec:
-    """One figure: its data under any reading, its drawing and its caption. `figure` makes one from a drawing."""
+    """One figure: its data under any reading, its drawing and its caption."""
 
     paper: str
     name: str
@@ -88,16 +86,15 @@ class FigureSpec:
     claims: tuple[str, ...] = ()  # globs over the ids of those that it bears on; of `figure`, all of its paper's
 
     def takes(self, option: str) -> bool:
-        """Return whether callers can choose its rounds, experts or dims."""
         return getattr(self, option) not in (None, ())
 
     def compute(
         self, reading: ReadingLike, replicates: int, seed: int, progress: Progress = quiet, **asked: Any
     ) -> "xr.Dataset":
-        """Return the numbers behind the figure, with their provenance in their attributes.
+        """Return the figure's data, with their provenance in their attributes.
 
         Args:
-            asked: rounds, experts (a sequence) or dims (a mapping), where the figure lets callers choose them.
+            asked: rounds, experts (a sequence) or dims (a mapping), if the figure takes them.
         Raises: InvalidValueError for input that cannot be run.
         """
         setup = self.setup(reading, replicates, seed, progress, **asked)
@@ -110,7 +107,7 @@ class FigureSpec:
     def setup(
         self, reading: ReadingLike, replicates: int, seed: int, progress: Progress = quiet, **asked: Any
     ) -> Setup:
-        """Return the input of `data`, with arguments and errors as for `compute`."""
+        """Return the input of `data`. Arguments and errors are as for `compute`."""
         check_replicates(replicates)
         root_key(seed)
         rounds = asked.get("rounds", self.rounds)
@@ -124,7 +121,7 @@ class FigureSpec:
         return Setup(self.name, reading, replicates, seed, progress, rounds, experts, dims)
 
     def caption(self, data: "xr.Dataset") -> str:
-        """Return the caption: the drawing, its reading, its runs, and the command that draws it again."""
+        """Return the caption: the drawing, its reading, its runs, and its command."""
         attributes = data.attrs
         replicates = attributes["replicates"]
         numbers = {
@@ -154,13 +151,10 @@ def figure(name: str, data: Compute, /, *, title: str, summary: str, **about: An
 
 
 def figures(*specs: FigureSpec) -> dict[str, FigureSpec]:
-    """Return a paper's figures by their names."""
     return {spec.name: spec for spec in specs}
 
 
 class Curves(NamedTuple):
-    """What a panel of the overview draws, with R points each."""
-
     x: Float[np.ndarray, " R"]
     mean: Float[np.ndarray, " R"]  # measured
     low: Float[np.ndarray, " R"]  # 10 % of replicates; NaN where there is no band
@@ -171,7 +165,7 @@ class Curves(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Panel:
-    """A paper's panel of the overview: two claims, and the data drawn for them."""
+    """A paper's panel of the overview: two claims, and their data."""
 
     title: str
     note: str  # a sentence of the caption
@@ -186,11 +180,12 @@ class Panel:
 
 
 def chosen_experts(experts: Sequence[int] | None, default: Sequence[int]) -> tuple[int, ...]:
-    """Return the numbers of experts that a figure draws, the default ones for None.
-
-    Raises: InvalidValueError unless they are different whole numbers of at least 1.
+    """Return the numbers of experts in a figure, by default `default`. Raises: InvalidValueError unless whole and
+    different.
     """
-    sizes = tuple(default if experts is None else experts)
+    if experts is None:
+        experts = default
+    sizes = tuple(experts)
     for number in sizes:
         if isinstance(number, bool) or not isinstance(number, (int, np.integer)) or number < 1:
             raise InvalidValueError(
@@ -206,7 +201,7 @@ def chosen_experts(experts: Sequence[int] | None, default: Sequence[int]) -> tup
 def resized(dims: Sizes, sizes: Mapping[str, Any] | None, max_experts: int) -> Sizes:
     """Return a figure's static sizes with others, numbers or their texts, and room for `max_experts`.
 
-    Raises: InvalidValueError for a size that does not exist, that follows from the experts, or that is impossible.
+    Raises: InvalidValueError for an unknown or impossible size, or a size that follows from the experts.
     """
     names = [field.name for field in dataclasses.fields(dims) if field.name != "max_experts"]  # pyright: ignore[reportArgumentType]
     for name, value in (sizes or {}).items():
@@ -227,11 +222,11 @@ def resized(dims: Sizes, sizes: Mapping[str, Any] | None, max_experts: int) -> S
 def provenance(
     paper: str, name: str, reading: ReadingLike, replicates: int, seed: int, num_rounds: int, **asked: Any
 ) -> dict[str, Any]:
-    """Return attributes that say where a dataset comes from, with the command that computes it.
+    """Return attributes for a dataset's provenance, with the command that computes it.
 
     Args:
         num_rounds: of the runs.
-        asked: the choices besides readings, by option: rounds, experts or dims.
+        asked: choices besides readings, by option: rounds, experts or dims.
     """
     command = f"moe-theory figures {paper} {name} {options_of(reading)} --replicates {replicates} --seed {seed}"
     options = (text for option in ("rounds", "experts", "dims") for text in _as_options(option, asked.get(option)))

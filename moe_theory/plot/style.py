@@ -1,7 +1,7 @@
-"""The look of every picture, whatever it shows, and pictures as files: SVG, PDF or PNG.
+"""The look of pictures, and pictures as SVG, PDF or PNG.
 
-Drawing goes through `Figure` alone and never through pyplot. Style is set over matplotlib's own defaults, so that the
-bytes of a picture depend neither on the user's configuration nor on the date.
+Drawing uses `Figure` and never pyplot. The style replaces matplotlib's defaults, so that a picture's bytes depend
+neither on the user's configuration nor on the date.
 """
 
 import io
@@ -38,7 +38,7 @@ _STYLE_LOCK = threading.Lock()  # matplotlib's configuration is one for all thre
 
 @contextmanager
 def our_style(more: Mapping[str, Any] = EMPTY) -> Iterator[None]:
-    """Apply our style over matplotlib's own defaults, for any user's configuration, in one thread at a time."""
+    """Apply our style over matplotlib's defaults, for any user's configuration, in one thread at a time."""
     import matplotlib
 
     path = Path(__file__).with_name("style.mplstyle")
@@ -52,7 +52,7 @@ def our_style(more: Mapping[str, Any] = EMPTY) -> Iterator[None]:
 
 
 def render(title: str, size: tuple[float, float], draw: Callable[["FigureBase"], None], caption: str = "") -> str:
-    """Return an SVG document of what `draw` puts on a figure of `size` inches, with the caption as its description."""
+    """Return an SVG document of a drawing of `size` inches, with the caption as its description."""
     return render_as("svg", title, size, draw, caption).decode()
 
 
@@ -92,7 +92,7 @@ def saved(figure: "Figure", form: Form, title: str, caption: str) -> bytes:
 
 
 def inches(width: float | str | None) -> float | None:
-    """Return a width in inches, from a number or a text such as "3.25in", "8cm" or "80mm", and None for None."""
+    """Return a width in inches from a number or a text such as "3.25in", "8cm" or "80mm". None stays None."""
     if width is None:
         return None
     match = re.fullmatch(r"\s*(\d+\.?\d*|\.\d+)\s*(in|cm|mm)?\s*", str(width))
@@ -108,10 +108,7 @@ def inches(width: float | str | None) -> float | None:
 
 
 def read_style(path: str | Path | None) -> dict[str, Any]:
-    """Return the settings of a Matplotlib style sheet, none for None.
-
-    Raises: InvalidValueError for a file that cannot be read, or that has a setting unknown to Matplotlib.
-    """
+    """Return the settings of a Matplotlib style sheet, none for None. Raises: InvalidValueError for an invalid one."""
     if path is None:
         return {}
     import matplotlib
@@ -132,7 +129,7 @@ def read_style(path: str | Path | None) -> dict[str, Any]:
 
 
 def font_sizes(width: float | None) -> dict[str, float]:
-    """Return our style's font sizes, slightly smaller in a figure narrower than a page, and none for None."""
+    """Return our font sizes, smaller in a figure narrower than a page, and none for None."""
     if width is None:
         return {}
     share = min(1.0, max(width / PAGE_WIDTH, LEAST_SHARE**5) ** 0.2)

@@ -1,7 +1,7 @@
 """SVG documents that every reader shows alike.
 
-Words stay text, which can be searched and selected. A formula is drawn as the outlines of its letters, with its text as
-a title: readers other than browsers put letters that each have a place of their own over one another.
+Words stay text, which can be searched and selected. A formula is drawn as outlines of its letters, with its text as a
+title, because readers other than browsers misplace its letters.
 """
 
 import codecs
@@ -27,7 +27,7 @@ REAL = re.compile(r"-?\d+\.\d+")
 
 
 def written(figure: "Figure", metadata: dict[str, str | None]) -> str:
-    """Return a figure without a background as an SVG document, in the current style."""
+    """Return a figure as an SVG document without a background, in the current style."""
     document = io.BytesIO()
     figure.savefig(document, format="svg", backend=f"module://{__name__}", metadata=metadata, transparent=True)
     text = CONTROL.sub("\N{REPLACEMENT CHARACTER}", document.getvalue().decode())
@@ -35,8 +35,6 @@ def written(figure: "Figure", metadata: dict[str, str | None]) -> str:
 
 
 class Renderer(RendererSVG):
-    """A renderer that draws words as text, and formulas as outlines."""
-
     def draw_text(
         self, gc: Any, x: float, y: float, s: str, prop: Any, angle: float, ismath: Any = False, mtext: Any = None
     ) -> None:
@@ -50,7 +48,7 @@ class Renderer(RendererSVG):
 
 
 class FigureCanvas(FigureCanvasSVG):
-    """The canvas that `Figure.savefig` requires from this module as a backend of matplotlib."""
+    """The canvas that makes this module a backend of `Figure.savefig`."""
 
     def print_svg(self, filename: Any, *, metadata: Any = None, **options: Any) -> None:
         del options
@@ -66,7 +64,6 @@ class FigureCanvas(FigureCanvasSVG):
 
 @functools.cache
 def linear_words(words: str) -> str:
-    """Return words with their formulas in a line of Unicode."""
     return re.sub(r"\$([^$]*)\$", lambda formula: linear(formula[1]), words)
 
 

@@ -1,4 +1,4 @@
-"""Mathematics in a line of text, in ASCII or in LaTeX between dollars, for terminals and pages."""
+"""Mathematics in lines of text, in ASCII or in LaTeX between dollars."""
 
 import html
 import re
@@ -57,7 +57,7 @@ class Scripts(NamedTuple):
 
 
 def _raised(sign: str, table: dict[int, int]) -> Callable[[str], str]:
-    """Letters and digits that Unicode has raised or lowered; what it has not is written after the sign."""
+    """Return text raised or lowered in Unicode, or written after the sign if Unicode cannot."""
 
     def script(words: str) -> str:
         if all(ord(letter) in table for letter in words):
@@ -86,7 +86,7 @@ def plain(words: str) -> str:
 
 
 def marked(words: str) -> "Markup":
-    """Return a text with its ASCII mathematics as HTML, with indices and exponents of any kind."""
+    """Return a text with its ASCII mathematics as HTML, with any indices and exponents."""
     from markupsafe import Markup
 
     return Markup(_typeset(words, TAGS, html.escape))
@@ -120,7 +120,7 @@ def _scripted(words: str, scripts: Scripts, escape: Callable[[str], str]) -> str
 
 
 def linear(latex: str) -> str:
-    """Return a LaTeX formula in one line of Unicode, unchanged if it has a table or cannot be read."""
+    """Return a LaTeX formula in a line of Unicode, unchanged if it is a table or unreadable."""
     from latex2mathml.converter import convert_to_element
 
     try:
@@ -173,6 +173,6 @@ def _tight(words: str) -> str:
 
 
 def _held(words: str) -> str:
-    """A part of a fraction or root, in brackets where it has more than one term or factor."""
+    """Return a part of a fraction or root, in brackets if it has several terms or factors."""
     words = words.strip()
     return words if re.fullmatch(r"(?:\d+|[^\W\d_])[\u0300-\u036f₀-ₜ⁰-ⁿ²³¹]*", words) else f"({words})"

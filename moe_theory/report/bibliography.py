@@ -1,4 +1,4 @@
-"""BibTeX entries of the papers and of this software, their authors and titles, and the entries that a report cites."""
+"""BibTeX entries of papers and of this software, and the entries that a report cites."""
 
 import dataclasses
 import functools
@@ -37,7 +37,7 @@ class Entry:
 
     @property
     def authors(self) -> list[str]:
-        """Names as "family, given", or as an organisation calls itself."""
+        """Names as "family, given", or an organisation's name."""
         names = self.fields["author"].replace(r"\_", "_").split(" and ")
         return [name.strip("{}") for name in names]
 
@@ -49,9 +49,7 @@ def software(version: str) -> Entry:
 
 @functools.cache
 def entry_of(paper: str) -> Entry | None:
-    """Return a paper's BibTeX entry, or None without a citation or an installed paper. Raises: DeclarationError for a
-    citation that is no BibTeX entry with a title and authors.
-    """
+    """Return a paper's BibTeX entry, if any. Raises: DeclarationError for a citation without a title and authors."""
     if paper not in paper_names():
         return None
     declaration = declaration_of(paper)
@@ -75,7 +73,7 @@ def _parsed(text: str) -> Entry:
 
 
 def title_of(paper: str) -> str:
-    """Return the paper's authors, title and year, as far as they are known."""
+    """Return the paper's authors, title and year, as far as known."""
     work = entry_of(paper)
     if work is None:
         return f"{paper}: a paper of your own; its BibTeX is yours to add"
@@ -96,7 +94,7 @@ def document(report: Report) -> Document:
 
 
 def cited_papers(judged: Iterable[tuple[str, str]]) -> list[str]:
-    """Return the papers that claims are about, by rank. `judged` has the paper and the id of each claim."""
+    """Return the papers by rank from the paper and the id of each claim."""
     papers: set[str] = set()
     for paper, claim in dict.fromkeys(judged):
         papers.update(papers_of(paper, claim))
@@ -105,7 +103,7 @@ def cited_papers(judged: Iterable[tuple[str, str]]) -> list[str]:
 
 
 def papers_of(paper: str, claim: str) -> Sequence[str]:
-    """Return a claim's papers: its own, or the papers that its own answers for whose statements name the claim."""
+    """Return a claim's papers: its own, or the papers of the statements that it answers for."""
     if paper not in paper_names() or not answers_for(paper) or claim not in catalog_of(paper).claims:
         return [paper]
     return [name for name in answers_for(paper) if any(claim in statement.roles for statement in statements(name))]

@@ -1,4 +1,4 @@
-"""Words of a statement's card: its verdict, its certainty, the evidence, and commands to type."""
+"""Words of a statement's card: verdict, certainty, evidence and commands."""
 
 import functools
 import re
@@ -105,7 +105,7 @@ def condition(judgement: Judged) -> str:
 
 
 def given(statement: Statement, *, is_short: bool) -> str:
-    """Return a statement's hypotheses, each as a sentence. A short card leaves out hypotheses of most of its paper."""
+    """Return a statement's hypotheses as sentences, in a short card without those of most of its paper."""
     hypotheses = list(statement.hypotheses)
     if is_short and statement.paper in paper_names():
         statements_of_paper = statements(statement.paper)
@@ -123,7 +123,7 @@ def reason_heading(judgement: Judged) -> str:
 
 
 def reasons(judgement: Judged) -> list[str]:
-    """Return the paragraphs of the reason. Without a run these say what is missing, not why a statement fails."""
+    """Return the paragraphs of the reason, or of what is missing without a run."""
     status = statement_status(judgement)
     statement = judgement.statement
     if status == StatementStatus.NOT_JUDGED:
@@ -141,7 +141,7 @@ def reasons(judgement: Judged) -> list[str]:
 
 @functools.cache
 def _recorded_labels(paper: str) -> dict[str, str]:
-    """Return the labels of a paper's statements in the recorded results, by name."""
+    """Return the recorded labels of a paper's statements by name."""
     if paper not in paper_names():
         return {}
     judgements = judged_statements(paper)
@@ -152,8 +152,8 @@ def certainty(judgement: Judged, verdicts: Sequence[Verdict], folder: Path | Non
     """Return how sure a status is, in a few short sentences.
 
     Args:
-        folder: of the run that the verdicts are from, None for the published results.
-        failing: names of statements that the paper's proof uses and that are false or vacuous.
+        folder: of the verdicts' run, None for the published results.
+        failing: names of false or vacuous statements that the paper's proof uses.
     """
     sentences = [*_known_by(judgement, verdicts), challenge.search_sentence(judgement)]
     if failing:
@@ -223,7 +223,7 @@ def evidence(judgement: Judged, verdicts: Sequence[Verdict]) -> list[Evidence]:
 
 
 def _in_role(judgement: Judged, role: Role, verdicts: Sequence[Verdict]) -> list[str]:
-    """Return a sentence for each claim in a role, with its outcome under the reading that shows most."""
+    """Return a sentence for each claim in a role, with its most telling outcome over readings."""
     telling = Status.REFUTED if role is Role.INTERVENTION else Status.SUPPORTED
     sentences = []
     for id in (id for id, role_of_claim in judgement.statement.roles.items() if role_of_claim is role):

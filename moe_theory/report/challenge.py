@@ -1,4 +1,4 @@
-"""Words for the results of a search of a statement's free region."""
+"""Words for the results of a search of free parameters."""
 
 from collections.abc import Sequence
 
@@ -47,7 +47,7 @@ def _count(number: int, noun: str) -> str:
 
 
 def search_sentence(judgement: Judged) -> str:
-    """Return the result of a search of a statement's free parameters, or nothing if no parameter is free."""
+    """Return the result of a search of free parameters, or an empty text without any."""
     search = judgement.search
     if search is None:
         return "Tested at the paper's settings only." if judgement.statement.free else ""
@@ -59,7 +59,7 @@ def search_sentence(judgement: Judged) -> str:
 
 
 def left_free(axes: Sequence[FreeQuantity]) -> str:
-    """Return the free parameters, each with its recorded value and the region where it is free."""
+    """Return the free parameters, each with its recorded value and its region."""
     return ", ".join(f"{axis.name} {axis.recorded} ({axis.region})" for axis in axes)
 
 

@@ -1,6 +1,6 @@
-"""Comparison of a user's algorithm with a paper's, by statement: results of `verify --system` and recorded results.
+"""Comparison of a user's algorithm with a paper's, by statement.
 
-Statuses are compared by runs alone, since a proof is of the printed algorithm, and by claims that apply to both.
+Statuses are compared by runs alone, since proofs are of the printed algorithm, and by claims that apply to both.
 """
 
 import dataclasses
@@ -24,7 +24,7 @@ _UNDECIDED = {StatementStatus.OPEN, StatementStatus.NOT_JUDGED, StatementStatus.
 
 
 class StatementPair(NamedTuple):
-    """A statement of the printed algorithm and of the user's."""
+    """A statement for the printed algorithm and for the user's."""
 
     name: str
     printed: str  # its status
@@ -45,7 +45,7 @@ class StatementPair(NamedTuple):
 
 
 def compared(report: Report) -> list[StatementPair]:
-    """Return the statements of a run of a user's algorithm, each with its recorded status."""
+    """Return the statements of a run of a user's algorithm, with their recorded statuses."""
     recorded = recorded_verdicts(report.statements)
     return [_pair(statement, recorded, report.verdicts) for statement in report.statements]
 
@@ -99,7 +99,7 @@ def _differs(printed: Judged, variant: Judged) -> bool:
 def _verdicts(
     statement: Statement, printed: Sequence[Verdict], own_verdicts: Sequence[Verdict], own_judgement: Judged
 ) -> tuple[Verdict | None, Verdict | None]:
-    """Return the verdicts on one claim and reading that show a difference, or else the user's deciding verdict."""
+    """Return the verdicts on a claim and reading that differ, or else the user's deciding verdict."""
     best = decisive(own_judgement, own_verdicts)
     by_setting: dict[tuple[str, str], Verdict] = {}
     for verdict in printed:
@@ -115,7 +115,7 @@ def _verdicts(
 
 
 def comparison(report: Report, paths: Sequence[Path] = ()) -> Document:
-    """Return the comparison: a line for each statement, the claims that do not apply, and the number of differences."""
+    """Return a line for each statement, the claims that do not apply, and the number of differences."""
     pairs = compared(report)
     differing = [pair.name for pair in pairs if pair.differs]
 

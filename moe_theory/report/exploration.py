@@ -1,4 +1,4 @@
-"""A map of where a claim holds: the picture, and the document with all verdicts."""
+"""A map of where a claim holds: its picture, and the document of all verdicts."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -35,7 +35,7 @@ def names_of(claim: str) -> list[str]:
 
 
 def write_exploration(exploration: Exploration, folder: Path) -> list[Path]:
-    """Write picture and document into `folder`, and return their paths. Raises: OutputError if it cannot take them."""
+    """Write picture and document into `folder`, and return their paths. Raises: OutputError."""
     texts = (picture(exploration).rendered(), sealed(exploration.to_json()))
     return write_together(folder, dict(zip(names_of(exploration.search.claim.id), texts, strict=True)))
 
@@ -101,6 +101,5 @@ def _draw(figure: "FigureBase", exploration: Exploration) -> None:
 
 
 def _drawable(values: Sequence[float]) -> np.ndarray:
-    """Return numbers that an axis can show, and NaN for numbers that overflow."""
     numbers = np.array(values, np.float64)
     return np.where(np.abs(numbers) < MAX_DRAWN, numbers, np.nan)

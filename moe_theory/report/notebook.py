@@ -1,4 +1,4 @@
-"""Verdicts, claims, statements and lists of them in notebooks, as HTML without a style of its own."""
+"""Verdicts, claims, statements and lists of them in notebooks, as HTML without a style."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,7 +20,7 @@ MOST_ROWS = 200
 
 
 def html(value: Any) -> str:
-    """Return a verdict, a claim, a statement, a sweep, its results, or a list of them, as HTML."""
+    """Return a verdict, a claim, a statement, a sweep, results, or a list of them as HTML."""
     if isinstance(value, Listing):
         return value.to_frame().to_html(max_rows=MOST_ROWS, index=False)
     if isinstance(value, Statement):
@@ -38,11 +38,11 @@ def html(value: Any) -> str:
 
 
 def plot(verdict: Verdict) -> "Figure":
-    """Return a verdict's picture, as in its report: observed against predicted over the components."""
+    """Return a verdict's picture: observed against predicted over the components."""
     return panels.figure_of(verdict)
 
 
 def report(verdicts: Report, path: str | Path) -> list[Path]:
-    """Write the files of `moe-theory verify`. Raises: OutputError for a folder that cannot be written."""
+    """Write the files of `moe-theory verify`. Raises: OutputError."""
     folder = prepare_folder(Path(path), (*pages.PAGE_NAMES, pages.NUMBERS))
     return pages.write_report(verdicts, folder, pages.NUMBERS)

@@ -1,4 +1,4 @@
-"""Numbers in words, as short as they can be without losing a digit that matters."""
+"""Numbers in words, as short as possible without losing a digit that matters."""
 
 import math
 import numbers
@@ -11,7 +11,7 @@ ROUNDING = 1e-12  # relative, of a standard error that is none
 
 
 def number(value: float | int) -> str:
-    """Return a count as it is, another number to four digits, a dash unless it is finite."""
+    """Return a whole number in full, another to four digits, a dash unless finite."""
     if isinstance(value, int):
         return str(value)
     return format(value + 0.0, ".4g") if math.isfinite(value) else "–"

@@ -1,4 +1,4 @@
-"""One picture of all papers: a printed statement, its status, the correction and Monte-Carlo means."""
+"""One picture of all papers: a printed statement, its status, the correction and measured means."""
 
 import dataclasses
 from typing import Any, NamedTuple
@@ -20,7 +20,7 @@ NARROW = (5.0, 4.6)  # inches, with two panels a row, for a phone
 
 
 class Theme(NamedTuple):
-    """Colours on a page, which shows through. Badges and the words on them have the report's colours."""
+    """Colours on a transparent page. Badges have the report's colours."""
 
     ink: str
     soft: str
@@ -59,7 +59,7 @@ def panels() -> dict[str, Panel]:
 
 
 def compute(setup: Setup) -> xr.Dataset:
-    """Return plotted data, by panel and place. Every paper is drawn under its first default, whatever the reading."""
+    """Return plotted data by panel and place, for each paper under its first default reading."""
     by_paper: dict[str, Curves] = {}
     for paper, panel in panels().items():
         by_paper[paper] = panel.curves(dataclasses.replace(setup, reading=select_readings(paper, None)[0]))
@@ -80,7 +80,7 @@ def command(replicates: Any, seed: Any) -> str:
 
 
 def draw(data: xr.Dataset, figure: Canvas, theme: Theme = LIGHT, columns: int = 2) -> None:
-    """Draw a panel for each paper, with its title, the printed statement and the status from the recorded runs."""
+    """Draw a panel for each paper: its title, the printed statement and the recorded status."""
     by_paper = panels()
     axes = figure.subplots(-(-len(by_paper) // columns), columns, squeeze=False).ravel()
     for axis, (paper, panel) in zip(axes, by_paper.items(), strict=False):
@@ -122,7 +122,7 @@ def _draw_panel(axis: Axes, panel: Panel, data: xr.Dataset, theme: Theme) -> Non
 
 
 def status_of(panel: Panel) -> str | None:
-    """Return the recorded status of the statement whose claim a panel shows, or None without a recorded run."""
+    """Return the recorded status of the statement of a panel's claim, or None."""
     paper = panel.printed.partition(".")[0]
     judgements = recorded.judged_statements(paper)
     judged = [judgement for judgement in judgements if panel.printed in judgement.statement.roles]
@@ -130,7 +130,7 @@ def status_of(panel: Panel) -> str | None:
 
 
 def replacement_holds(panel: Panel) -> bool:
-    """Return whether the recorded run supports the correction of the printed statement under the reading drawn."""
+    """Return whether the recorded run supports the panel's correction under the reading drawn."""
     paper = panel.right.partition(".")[0]
     run = recorded.read().get(paper)
     verdict = run.of(panel.right).get(select_readings(paper, None)[0].name) if run else None
@@ -138,7 +138,7 @@ def replacement_holds(panel: Panel) -> bool:
 
 
 def figures() -> dict[str, FigureSpec]:
-    """Return the overview by its name, as a paper has its figures."""
+    """Return the overview by its name."""
     areas = [(panel.title.partition(":")[0], panel) for panel in panels().values()]
     words = {
         "claims": "; ".join(f"{area}: {panel.printed}, {panel.right}" for area, panel in areas),

@@ -1,4 +1,4 @@
-"""Reports on disk: written as a page, as Markdown and as JSON, and read again, several as one."""
+"""Reports on disk, as a page, as Markdown and as JSON, and reports merged from several."""
 
 import dataclasses
 import os
@@ -32,14 +32,14 @@ def to_json(report: Report) -> str:
 
 
 def write_report(report: Report, folder: Path, numbers: str = REPORT_JSON) -> list[Path]:
-    """Write the page `report.html` and the file `numbers`, its source, into `folder`, and return their paths. Writes
-    both or neither. Raises: OutputError.
+    """Write the page `report.html` and its source `numbers`, both or neither, and return their paths. Raises:
+    OutputError.
     """
     return write_together(folder, {"report.html": to_html(report), numbers: to_json(report)})
 
 
 def write_numbers(report: Report, folder: Path) -> list[Path]:
-    """Write the verdicts alone, and remove older pages beside them, which show others. Raises: OutputError."""
+    """Write the verdicts alone, and remove older pages beside them. Raises: OutputError."""
     paths = write_together(folder, {NUMBERS: to_json(report)})
     for name in OWN_NAMES:
         (folder / name).unlink(missing_ok=True)
@@ -49,7 +49,7 @@ def write_numbers(report: Report, folder: Path) -> list[Path]:
 def of_paper(name: str) -> Report:
     """Return the recorded verdicts on a paper's statements, in the order of the paper, as a report.
 
-    Raises: UnknownNameError for a name that is no paper's; DamagedError where no run of it is recorded.
+    Raises: UnknownNameError for a name that is no paper's. DamagedError for a paper without a recorded run.
     """
     statements = answered(name)
     records = recorded.read()
@@ -80,12 +80,12 @@ def as_report(run: recorded.Recorded, statements: Sequence[Statement] = ()) -> R
 
 
 def read_reports(paths: Iterable[str | os.PathLike[str]]) -> Report:
-    """Return the reports at `paths` as one. A later verdict on a claim under a reading replaces an earlier one.
+    """Return the reports at `paths` as one. Later verdicts on a claim under a reading replace earlier ones.
 
     Args:
-        paths: files; or folders, for each `verdicts.json` in and below them in the order of their names, and where
-            there is none for their `report.json`.
-    Raises: DamagedError for what is missing, is no report or cannot be merged.
+        paths: files, or folders. These stand for each `verdicts.json` in and below them in the order of names, or else
+            for their `report.json`.
+    Raises: DamagedError for missing, damaged or incompatible reports.
     """
     files = list(dict.fromkeys(file for path in paths for file in _files(Path(path))))
     if not files:
@@ -94,7 +94,7 @@ def read_reports(paths: Iterable[str | os.PathLike[str]]) -> Report:
 
 
 def read_printed(paths: Iterable[str | os.PathLike[str]]) -> Report:
-    """Return the result of `read_reports`. Raises: DamagedError also for a run of a user's own algorithm."""
+    """Return the result of `read_reports`. Raises: DamagedError also for a user's own algorithm."""
     paths = [*paths]
     report = read_reports(paths)
     if report.own_system:
@@ -106,10 +106,10 @@ def read_printed(paths: Iterable[str | os.PathLike[str]]) -> Report:
 
 
 def merged(reports: Sequence[Report], names: Sequence[str]) -> Report:
-    """Return many reports as one, whose errors and budgets of time add up.
+    """Return many reports as one, with sums of errors and of budgets.
 
-    The sum of the errors bounds the probability that any verdict is false, replaced ones included. Reports of
-    different seeds are not merged, because no error is known for verdicts that are chosen among seeds.
+    The sum of the errors bounds the probability that any verdict is false, replaced ones included. Reports of different
+    seeds are not merged, because verdicts chosen among seeds have no known error.
 
     Raises: DamagedError, with the `names` of two that differ in their seeds or precision.
     """
@@ -159,7 +159,7 @@ def merged(reports: Sequence[Report], names: Sequence[str]) -> Report:
 
 
 def numbers_below(folder: Path) -> list[Path]:
-    """Return paths of `verdicts.json` in a folder and below it, at most DEPTH levels down, so that `/` is fast."""
+    """Return paths of `verdicts.json` in a folder and at most DEPTH levels below."""
     return sorted(file for depth in range(DEPTH + 1) for file in folder.glob("*/" * depth + NUMBERS))
 
 
@@ -198,8 +198,10 @@ def _read(path: Path) -> Report:
 
 
 def check(verdicts: Sequence[Verdict]) -> None:
-    """Check that a page can show the verdicts. Raises: DamagedError for an invalid id, two verdicts on a claim under
-    one reading, a curve whose columns have different lengths or a curve over places below 0.
+    """Check that a page can show the verdicts.
+
+    Raises: DamagedError for an invalid id, two verdicts on a claim under one reading, a curve whose columns differ in
+        length, or a curve over places below 0.
     """
     pairs = set()
     for place, verdict in enumerate(verdicts):

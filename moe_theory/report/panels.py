@@ -1,4 +1,4 @@
-"""Pictures of one verdict: its number line, and observed against predicted over its components."""
+"""Pictures of a verdict: its number line, and observed against predicted over components."""
 
 import math
 import re
@@ -25,7 +25,7 @@ _ROOM = 0.08  # of the span, beyond the outermost number
 
 
 class NumberLine(NamedTuple):
-    """Places on the picture of one verdict, from left to right in [0, WIDTH]."""
+    """Places on a verdict's number line, in [0, WIDTH]."""
 
     zero: float
     estimate: float
@@ -113,9 +113,7 @@ ALLOWED: dict[str, Any] = {"color": "C1", "alpha": 0.12, "linewidth": 0}
 
 
 def svg_of(verdict: Verdict, figure: "Figure") -> str | None:
-    """Return the curve of a verdict as SVG, drawn on this figure to save time, or None without a curve. Letters stay
-    text, which keeps documents small.
-    """
+    """Return the curve of a verdict as SVG, drawn on this figure to save time, or None without a curve."""
     from moe_theory.plot import svg
 
     if verdict.curve is None or not verdict.curve.labels:
@@ -126,7 +124,7 @@ def svg_of(verdict: Verdict, figure: "Figure") -> str | None:
 
 
 def figure_of(verdict: Verdict) -> "Figure":
-    """Draw the picture of a verdict. Raises: InvalidValueError for a verdict without a curve, such as an ERROR."""
+    """Draw the picture of a verdict. Raises: InvalidValueError for a verdict without a curve."""
     from moe_theory.plot.layout import NotebookFigure
 
     if verdict.curve is None or not verdict.curve.labels:
@@ -159,7 +157,7 @@ def _fill(figure: "Figure", verdict: Verdict, curve: Curve) -> None:
 
 
 def plot_size(curve: Curve) -> tuple[float, float]:
-    """Return width and height in inches, with room for as many lines as the labels have."""
+    """Return width and height in inches, with room for the labels' lines."""
     ticks = tick_labels(curve)
     lines = max(words.count("\n") for words in ticks.words) + bool(ticks.shared)
     return _plot_width(curve), PLOT_SIZE[1] + LINE_INCHES * lines
@@ -170,15 +168,13 @@ def _plot_width(curve: Curve) -> float:
 
 
 class TickLabels(NamedTuple):
-    """The labels under a plot."""
-
     step: int  # every `step`-th component has one
     words: list[str]  # of those
     shared: str  # what is the same for all components, said once
 
 
 def tick_labels(curve: Curve) -> TickLabels:
-    """Return at most five labels, as many as fit side by side, in lines. A name shared by all appears once."""
+    """Return at most five labels that fit side by side, in lines. A shared name appears once."""
     labels = list(curve.labels)
     for name, symbol in SYMBOLS.items():
         labels = [label.replace(name, symbol) for label in labels]
@@ -196,7 +192,7 @@ def tick_labels(curve: Curve) -> TickLabels:
 
 
 def _wrapped(label: str, room: int) -> str:
-    """Return a label in lines, broken at commas and between words. A number stays beside its name."""
+    """Return a label in lines, broken at commas and spaces. A number stays beside its name."""
     lines = []
     for part in label.split(", "):
         lines += textwrap.wrap(part.replace(" = ", HELD), room, break_long_words=False)
@@ -204,7 +200,7 @@ def _wrapped(label: str, room: int) -> str:
 
 
 def picture_words(curve: Curve) -> str:
-    """Return a description of the picture of a verdict's curve, for readers who cannot see it."""
+    """Return a description of a verdict's curve for readers who cannot see it."""
     pairs = zip(curve.predicted, curve.observed, strict=True)
     above = sum(observed > predicted for predicted, observed in pairs)
     count = len(curve.labels)
@@ -213,7 +209,7 @@ def picture_words(curve: Curve) -> str:
 
 
 def draw_curve(panel: "Axes", verdict: Verdict, curve: Curve) -> None:
-    """Draw observed over predicted values, with the interval of their difference and the allowed range."""
+    """Draw observed over predicted values, with the difference's interval and the allowed range."""
     is_rate = curve.abscissa is not None
     predicted = _clip(curve.predicted)
     observed = _clip(curve.observed)
@@ -243,7 +239,7 @@ def draw_curve(panel: "Axes", verdict: Verdict, curve: Curve) -> None:
 
 
 def _clip(values: list[float]) -> np.ndarray:
-    """Return values clipped to the largest that can be drawn. Infinite values stay, and are not drawn."""
+    """Return values clipped to the largest that can be drawn, except infinite ones, which are not drawn."""
     return np.where(np.isinf(values), values, np.clip(values, -LARGEST_DRAWN, LARGEST_DRAWN))
 
 
@@ -252,7 +248,7 @@ def _as_text(words: str) -> str:
 
 
 def _written(value: float, ticks: Sequence[float]) -> str:
-    """Return a number of the vertical axis with as many digits as its ticks need to differ."""
+    """Return a number of the vertical axis with the digits that its ticks need."""
     digits = 3
     while digits < 9 and len({f"{tick:.{digits}g}" for tick in ticks}) != len(ticks):
         digits += 1
@@ -262,7 +258,7 @@ def _written(value: float, ticks: Sequence[float]) -> str:
 def _shade_allowed(
     panel: "Axes", verdict: Verdict, predicted: np.ndarray, margin: np.ndarray, ends: np.ndarray
 ) -> None:
-    """Shade the range that the claim allows, on axes with room for the whole drawing."""
+    """Shade the allowed range."""
     from matplotlib.ticker import MaxNLocator
 
     low = ends.min() if len(ends) else 0.0
@@ -281,7 +277,7 @@ def _shade_allowed(
 
 
 def _set_log_ranges(panel: "Axes", places: np.ndarray, ends: np.ndarray) -> None:
-    """Set logarithmic axes with room for the whole drawing. A bar that reaches below 0 ends at the panel's edge."""
+    """Set logarithmic axes with room for the drawing. A bar that reaches below 0 ends at the edge."""
     ends = np.maximum(ends[ends > 0], 1 / LARGEST_DRAWN)
     low = ends.min() if len(ends) else 0.1
     high = ends.max() if len(ends) else 1.0

@@ -1,4 +1,4 @@
-"""Figures of papers, and of all papers together, computed and drawn on request, also as files."""
+"""Figures of papers and the overview, computed and drawn on request, also as files."""
 
 import functools
 import itertools
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def figures_of(paper: str) -> Mapping[str, FigureSpec]:
-    """Return a paper's figures by name, or the overview of all papers. Raises: UnknownNameError, with a suggestion."""
+    """Return a paper's figures by name, or the overview. Raises: UnknownNameError, with a suggestion."""
     if paper == OVERVIEW:
         return overview.figures()
     if paper not in paper_names():
@@ -47,20 +47,20 @@ def figure(
     style: str | Path | None = None,
     progress: Progress = automatic,
 ) -> tuple[xr.Dataset, "Figure"]:
-    """Compute and draw a figure of a paper, at its own settings or at yours, as `moe-theory figures` does.
+    """Compute and draw a figure of a paper, as `moe-theory figures` does.
 
     Args:
-        name: "PAPER.FIGURE", as in `moe-theory figures --list`. "overview.overview" is the figure of all papers.
-        reading: a name. None takes the paper's first default.
+        name: "PAPER.FIGURE", as in `moe-theory figures --list`, or "overview.overview".
+        reading: a name, by default the paper's first default.
         replicates: None takes the figure's own number.
-        rounds: of the runs (for some figures slots, steps or repetitions). None takes the figure's own number.
-        experts: the numbers M of experts that are drawn.
-        dims: static sizes by name, such as {"num_features": 20}. Other sizes stay as in the paper.
-        settings: parameters by name on top of the reading's choices, such as {"truth_scale": 0.2}.
-        width: inches, or a text such as "8cm". The height follows. None takes the figure's own size.
+        rounds: of the runs (for some figures slots, steps or repetitions), by default the figure's own number.
+        experts: the numbers M of experts.
+        dims: static sizes by name, such as {"num_features": 20}.
+        settings: parameters by name on top of the reading, such as {"truth_scale": 0.2}.
+        width: inches, or a text such as "8cm", by default the figure's own. The height follows.
         style: a Matplotlib style sheet on top of ours. All words follow its `font.size`.
-    Returns: the numbers behind the figure, with the command that computes them in their attributes, and the figure.
-    Raises: UnknownNameError, InvalidValueError for what cannot be drawn.
+    Returns: the data, with the command that computes them in their attributes, and the figure.
+    Raises: UnknownNameError or InvalidValueError for a figure that cannot be drawn.
 
     Examples:
         >>> import moe_theory as mt
@@ -106,14 +106,14 @@ def make_figures(
     progress: Progress = quiet,
     **asked: Any,
 ) -> list[Path]:
-    """Compute and draw figures of a paper: `out`/`paper`/NAME.svg, and NAME.csv with the numbers behind it.
+    """Compute and draw figures of a paper as `out`/`paper`/NAME.svg, and their data as NAME.csv.
 
     Args:
-        names: of figures; none, or `all`, for all of the paper's.
+        names: of figures. None, or `all`, for all of the paper's.
         forms: of the pictures: svg, pdf or png.
         width, style: as of `figure`.
         asked: reading, replicates, seed, rounds, experts, dims and settings, as of `figure`.
-    Returns: the paths, the pictures of a figure and its numbers in turn.
+    Returns: the paths, the pictures of a figure and its data in turn.
     Raises: UnknownNameError, InvalidValueError or OutputError.
     """
     from moe_theory.plot import layout
@@ -149,7 +149,7 @@ def _planned(
     settings: Mapping[str, Any] | None = None,
     **options: Any,
 ) -> list[tuple[FigureSpec, Callable[[Progress], xr.Dataset]]]:
-    """Return the requested figures, and the program that computes each. `options`: rounds, experts and dims."""
+    """Return the requested figures with the programs that compute them. `options`: rounds, experts and dims."""
     specs = _selected(paper, names)
     choice = _reading_of(paper, reading, settings)
     changes = {name: value for name, value in options.items() if value not in (None, {})}
@@ -193,15 +193,15 @@ def _selected(paper: str, names: Sequence[str]) -> list[FigureSpec]:
 
 
 def _with_width(data: xr.Dataset, width: float | str | None) -> xr.Dataset:
-    """Return the data with a command that also asks for this width."""
     if width is None:
         return data
-    option = f"--width {width if isinstance(width, str) else f'{width:g}in'}"
-    return data.assign_attrs(command=f"{data.attrs['command']} {option}")
+    if not isinstance(width, str):
+        width = f"{width:g}in"
+    return data.assign_attrs(command=f"{data.attrs['command']} --width {width}")
 
 
 def to_csv(data: xr.Dataset) -> str:
-    """Return the numbers behind a figure as a tidy table: a row for each point, a column for each variable."""
+    """Return a figure's data as a tidy table: a row for each point, a column for each variable."""
     table = data.to_dataframe().reset_index()
     for column in ("seed", "replicates", "reading"):
         table.insert(0, column, data.attrs[column])

@@ -1,4 +1,4 @@
-"""Records of runs of `moe-theory verify`: a paper's `recorded.json`, which `why`, the pages and the site read."""
+"""Records of runs of `moe-theory verify`: a paper's `recorded.json`."""
 
 import dataclasses
 import itertools
@@ -27,8 +27,6 @@ from moe_theory.verification.verdict import Report
 
 
 class PaperRecord(NamedTuple):
-    """A record with its file."""
-
     path: Path
     run: Recorded
 
@@ -46,8 +44,6 @@ class PaperRecord(NamedTuple):
 
 
 class SearchRecord(NamedTuple):
-    """The record of a paper's searches with its file."""
-
     path: Path
     paper: str
     searches: list[Challenge]
@@ -62,7 +58,7 @@ class SearchRecord(NamedTuple):
 
 
 def documented(records: Sequence[PaperRecord | SearchRecord]) -> Document:
-    """Return the files of records, and the number of entries in each."""
+    """Return the files of records, with their numbers of entries."""
     rows = [{"path": str(record.path), "paper": record.paper, **record.counts} for record in records]
     counts = [", ".join(f"{count} {noun}" for noun, count in record.counts.items()) for record in records]
     lines = [Markup(f"{code(str(record.path))}: {words}") for record, words in zip(records, counts, strict=True)]
@@ -70,9 +66,7 @@ def documented(records: Sequence[PaperRecord | SearchRecord]) -> Document:
 
 
 def write(record: PaperRecord | SearchRecord) -> None:
-    """Write the file, with one verdict or search in each line. Raises: OutputError; DamagedError for a file that
-    belongs to another paper.
-    """
+    """Write the file, an entry a line. Raises: OutputError. DamagedError for a file that belongs to another paper."""
     if isinstance(record, PaperRecord) and record.path.is_file():
         paper = kept_at(record.path).paper
         if paper != record.paper:
@@ -84,7 +78,7 @@ def write(record: PaperRecord | SearchRecord) -> None:
 
 
 def write_indexes(papers: Iterable[str]) -> None:
-    """Write the indexes of papers whose statements have their texts in TOML, where they have changed."""
+    """Write changed indexes of papers whose statements have their texts in TOML."""
     for paper in papers:
         text = index_text(paper)
         path = recorded.file_of(paper, INDEX)
@@ -93,7 +87,7 @@ def write_indexes(papers: Iterable[str]) -> None:
 
 
 def of_papers(folders: Sequence[Path]) -> list[PaperRecord]:
-    """Return the record of each paper, with the runs in the folders on this paper, as `own` makes it."""
+    """Return each paper's record with the runs in these folders, as `own` makes it."""
     by_paper: dict[str, list[Path]] = {}
     for folder in folders:
         verdicts = read_printed([folder]).verdicts
@@ -102,9 +96,10 @@ def of_papers(folders: Sequence[Path]) -> list[PaperRecord]:
 
 
 def of_searches(folders: Sequence[Path]) -> list[SearchRecord]:
-    """Return the records of papers' searches, with the searches in these folders. A new search replaces a recorded
-    search of its statement, unless it was too short for the ends of all axes. Searches of statements without free
-    parameters are dropped.
+    """Return the records of papers' searches, with the searches in these folders.
+
+    A new search replaces a recorded search of its statement, unless it was too short for the ends of all axes. Searches
+    of statements without free parameters are dropped.
     """
     new: dict[str, Challenge] = {}
     for folder in folders:
@@ -119,15 +114,14 @@ def of_searches(folders: Sequence[Path]) -> list[SearchRecord]:
 
 
 def own(*folders: Path) -> PaperRecord:
-    """Return the record of a paper with the runs in these folders: verdicts on every claim, under each of its readings.
-    Verdicts in the folders replace recorded verdicts, and the others stay.
+    """Return the record of a paper with the runs in these folders.
 
-    Runs at one seed are no choice among several. So the errors of the verdicts that stay, and of no others, bound
-    the probability that any of them is false.
+    It has verdicts on every claim under each reading. Verdicts in the folders replace recorded verdicts. All runs have
+    one seed, so the errors of the remaining verdicts bound the probability that any is false.
 
-    Raises: DamagedError for a run of several papers, at another seed or precision than the record, or after which
-        a claim of the paper is without a verdict under a reading that others have; DeclarationError for a
-        statement whose proof fails.
+    Raises: DamagedError for a run of several papers, at another seed or precision than the record, or after which a
+        claim of the paper lacks a verdict under a reading that others have. DeclarationError for a statement whose
+        proof fails.
     """
     report = read_printed(folders)
     folder = " and ".join(map(str, folders))
@@ -169,11 +163,12 @@ def own(*folders: Path) -> PaperRecord:
 
 
 def of_other_data(folders: Sequence[Path]) -> PaperRecord:
-    """Return the published runs on a data set that is not the paper's own, with the runs in these folders. They have
-    verdicts on every claim of the paper. New verdicts replace recorded verdicts on the same claims.
+    """Return the published runs on a data set that is not the paper's own, with the runs in these folders.
 
-    Raises: DamagedError for verdicts on several papers, several data sets, or none, at another seed or precision
-        than the record, or after which a claim is without a verdict.
+    They have verdicts on every claim of the paper. New verdicts replace recorded verdicts on the same claims.
+
+    Raises: DamagedError for verdicts on several papers, several data sets, or none, at another seed or precision than
+        the record, or after which a claim is without a verdict.
     """
     report = read_printed(folders)
     pairs = {(verdict.paper, verdict.data) for verdict in report.verdicts}
@@ -220,7 +215,6 @@ def _paper_record(
 
 
 def _missing(report: Report, paper: str) -> list[tuple[str, str]]:
-    """Return the paper's claims, each with a reading of the report, that have no verdict."""
     judged: set[tuple[str, str]] = set()
     for verdict in report.verdicts:
         judged |= {(verdict.claim, reading) for reading in (verdict.reading, *verdict.also)}

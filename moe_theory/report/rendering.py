@@ -1,6 +1,6 @@
 """Cards of statements, for a terminal and as HTML, from one Markdown template, and the page of a report.
 
-The page needs nothing but itself: no server, no network, and no JavaScript to be read.
+The page needs no server, no network, and to be read no JavaScript.
 """
 
 import base64
@@ -53,7 +53,7 @@ FACETS = ("status", "paper", "reading", "kind")  # what the page's verdicts are 
 
 
 class Target(NamedTuple):
-    """The target of a card, with its way to write words with mathematics, formulas and pictures."""
+    """The target of a card, which writes words, formulas and pictures its own way."""
 
     words: Callable[[str], Any]
     formula: Callable[[str], Any]
@@ -85,16 +85,18 @@ def to_html(report: Report) -> str:
 
 
 def _facet_counts(report: Report, facet: str) -> list[tuple[str, int]]:
-    """Return the number of verdicts with each value of a facet, statuses in their own order."""
+    """Return the number of verdicts with each value of a facet, statuses in order."""
     totals: Counter[str] = Counter()
     for verdict in report.verdicts:
-        totals.update(verdict.settings if facet == "reading" else [str(getattr(verdict, facet))])
+        if facet == "reading":
+            totals.update(verdict.settings)
+        else:
+            totals[str(getattr(verdict, facet))] += 1
     order = [str(status) for status in Status if totals[status]] if facet == "status" else list(totals)
     return [(value, totals[value]) for value in order]
 
 
 def _titles(report: Report) -> list[tuple[str, str]]:
-    """Return authors, year and title, and address of the published papers whose statements a report has."""
     names = dict.fromkeys(statement.paper for statement in report.statements)
     works = {name: bibliography.entry_of(name) for name in names}
     urls = {name: work.fields.get("url", "") for name, work in works.items() if work}
@@ -102,7 +104,7 @@ def _titles(report: Report) -> list[tuple[str, str]]:
 
 
 def document_text(name: str, **values: Any) -> str:
-    """Return the Markdown that a template makes of these values, for a terminal."""
+    """Return the Markdown of a template with these values, for a terminal."""
     return markdown_templates().get_template(name).render(values)
 
 
@@ -117,9 +119,9 @@ def card(
     """Return the card of a statement as Markdown.
 
     Args:
-        verdicts: the verdicts that its status follows from.
-        folder: of the run that tested it, None for the recorded runs.
-        failing: names of statements that its proof uses and that are false or vacuous.
+        verdicts: of its status.
+        folder: of its run, None for the recorded runs.
+        failing: names of false or vacuous statements that its proof uses.
     """
     statement = judgement.statement
     proofs = [("Exact argument", statement.disproof), ("Exact argument", statement.proof)]
@@ -144,7 +146,7 @@ def card(
 
 
 def html_card(judgement: Judged, verdicts: Sequence[Verdict], target: Target | None = None) -> Markup:
-    """Return the card of a statement as HTML. A paragraph is named by its heading, for styles."""
+    """Return the card of a statement as HTML, with paragraphs named by their headings for styles."""
     parser = MarkdownIt("commonmark", {"html": True}).enable("table")
     tokens = parser.parse(card(judgement, verdicts, target=target or PAGE))
     for paragraph, token in itertools.pairwise(tokens):
@@ -156,7 +158,7 @@ def html_card(judgement: Judged, verdicts: Sequence[Verdict], target: Target | N
 
 @functools.cache
 def templates() -> "jinja2.Environment":
-    """Return the templates of all pages, with the words and formulas that they share."""
+    """Return the templates of all pages, with their shared words and formulas."""
     import jinja2
 
     environment = markdown.environment(loader=jinja2.PackageLoader("moe_theory.report"))
@@ -174,12 +176,12 @@ def markdown_templates() -> "jinja2.Environment":
 
 
 def parts() -> Any:
-    """Return the pieces that pages are made of, by name."""
+    """Return the pieces of pages by name."""
     return templates().get_template("parts.html").module
 
 
 def mathml(latex: str, display: str = "block") -> Markup:
-    """Return a formula as MathML with safe elements and attributes only, or nothing if it cannot be converted."""
+    """Return a formula as MathML with safe elements and attributes, or nothing if it cannot be converted."""
     from latex2mathml.converter import convert_to_element
 
     if len(latex) > LONGEST_FORMULA or "newcommand" in latex:  # whose expansion may have any length
@@ -191,7 +193,7 @@ def mathml(latex: str, display: str = "block") -> Markup:
 
 
 def _safe(element: "Element") -> str:
-    """Return an element whose text has character references, as HTML. An unknown element leaves only its words."""
+    """Return an element with text as character references. An unknown element leaves only its words."""
     content = "".join([_words(element.text), *(_safe(child) + _words(child.tail) for child in element)])
     if element.tag not in ELEMENTS:
         return content
@@ -205,7 +207,7 @@ def _words(text: str | None) -> str:
 
 
 def _digest(text: str) -> str:
-    """Return a content policy's name for this text of an inline script or style."""
+    """Return a content policy's name for the text of an inline script or style."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
@@ -216,7 +218,7 @@ def _number_line(verdict: Verdict) -> Any:
 
 
 def picture_of(verdict: Verdict, figure: "Figure") -> Markup:
-    """Return a verdict's curve as an image of HTML, drawn on this figure, or nothing for a verdict without a curve."""
+    """Return a verdict's curve, drawn on this figure, as an image of HTML, or nothing without a curve."""
     from moe_theory.report import panels
 
     svg = panels.svg_of(verdict, figure)
@@ -232,7 +234,7 @@ def picture_of(verdict: Verdict, figure: "Figure") -> Markup:
 
 
 def _math(words: str) -> Markup:
-    """Return words as HTML, with the text between dollars as MathML."""
+    """Return words as HTML, with text between dollars as MathML."""
     pieces = re.split(r"(\$[^$]+\$)", words)
     typeset = [mathml(piece[1:-1], "inline") if place % 2 else "" for place, piece in enumerate(pieces)]
     return Markup("").join(formula or symbols.marked(piece) for formula, piece in zip(typeset, pieces, strict=True))

@@ -13,7 +13,7 @@ from moe_theory.verification.verdict import Statement, Verdict
 
 
 class Standing(NamedTuple):
-    """A statement with its status and the verdicts that it follows from."""
+    """A statement with its status and its verdicts."""
 
     known: Judged
     verdicts: list[Verdict]
@@ -21,13 +21,13 @@ class Standing(NamedTuple):
 
 
 def standing(patterns: Sequence[str] = (), folder: Path | None = None) -> list[Standing]:
-    """Return the statements whose names match, each once with its status. Names match as in `verify.statements`.
+    """Return the statements whose names match, as in `verify.statements`, each once with its status.
 
     Args:
         patterns: all statements by default.
-        folder: that of the run to go by, and no other.
-    Raises: UnknownNameError for a pattern that matches nothing, with the nearest name suggested; DamagedError for
-        a folder without a run.
+        folder: of a run to use in place of the recorded ones.
+    Raises: UnknownNameError for a pattern that matches nothing, with the nearest name suggested. DamagedError for a
+        folder without a run.
     """
     report = None if folder is None else read_printed([folder])
     by_name: dict[str, Statement] = {}

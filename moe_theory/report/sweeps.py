@@ -1,4 +1,4 @@
-"""A quick look at a sweep's results: a table in a terminal, and a picture."""
+"""A quick look at a sweep's results: a table and a picture."""
 
 import dataclasses
 import itertools
@@ -35,8 +35,9 @@ MARKERS = "osD^vPX*"
 
 
 def cell_table(results: Results, width: int = FULL_WIDTH) -> str:
-    """Return the last round: a row for each cell (of the first forty), mean ± standard error of each scalar. A narrow
-    table leaves out standard errors, and all but the first name of a zip.
+    """Return the last round of the first forty cells: a row each, mean ± standard error of each scalar.
+
+    A narrow table leaves out standard errors, and all but the first name of a zip.
     """
     cells = results.sweep.grid.cells
     means = [_last_means(results, place) for place in range(min(len(cells), MAX_ROWS))]
@@ -65,8 +66,7 @@ def draw(results: Results, path: str | Path) -> Path:
     They are drawn over the first axis, in lines for up to eight values of the second. Further axes stay at their first
     value.
 
-    Raises: OutputError for another suffix or a place that cannot be written; InvalidValueError for a sweep that
-        `can_be_drawn` denies.
+    Raises: OutputError for another suffix or a place that cannot be written. InvalidValueError unless `can_be_drawn`.
     """
     if not can_be_drawn(results):
         raise InvalidValueError(
@@ -86,7 +86,7 @@ def can_be_drawn(results: Results) -> bool:
 
 
 def document(results: Results, lines: Sequence[str] = ()) -> Document:
-    """Return the last round's statistics of every cell as JSON, with lines below the table."""
+    """Return the last round's statistics of every cell as JSON, with lines below its table."""
     return Document(
         lambda: _body(results), lambda width: paragraphs([Markup(cell_table(results, width)), *lines]), SCHEMA
     )
@@ -164,7 +164,7 @@ def _values(axis: GridAxis) -> Sequence[Any]:
 
 
 def _last_means(results: Results, place: int) -> dict[str, tuple[float, float, float]]:
-    """Return each scalar's number of replicates, mean and standard error in the last round, nan without any."""
+    """Return each scalar's replicates, mean and standard error in the last round, nan without any."""
     statistics = results.statistics_of(place)
     if statistics is None:
         return dict.fromkeys(scalars(results), (0, np.nan, np.nan))

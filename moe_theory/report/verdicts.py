@@ -1,4 +1,4 @@
-"""Documents of statements, claims and verdicts: tables, the closing text of a verification, and reasons."""
+"""Documents of statements, claims and verdicts: tables, closing texts and reasons."""
 
 import dataclasses
 import re
@@ -44,13 +44,14 @@ _LEFT_OUT = ("claimed", "reading", "measured")  # in this order, where there is 
 
 
 def verdict_table(verdicts: Sequence[Verdict], width: int) -> Markup:
-    """Return a table of verdicts. A narrow table leaves out the part that all ids share, margins and standard errors,
-    and then columns, so that no id is broken.
-    """
+    """Return a table of verdicts. A narrow table has short ids, no margins and errors, and fewer columns."""
     ids = [verdict.claim for verdict in verdicts]
     prefix = "" if width >= _FULL_WIDTH else _common_prefix(ids)
+    head = "claim"
+    if prefix:
+        head = f"claim ({prefix}.*)"
     columns: dict[str, list[str]] = {
-        f"claim ({prefix}.*)" if prefix else "claim": [id.removeprefix(f"{prefix}.") for id in ids],
+        head: [id.removeprefix(f"{prefix}.") for id in ids],
         "reading": [verdict.setting for verdict in verdicts],
         "claimed": [claimed(verdict) for verdict in verdicts],
         "measured": [measured(verdict) for verdict in verdicts],
@@ -69,7 +70,7 @@ def verdict_table(verdicts: Sequence[Verdict], width: int) -> Markup:
 
 
 def _common_prefix(ids: Sequence[str]) -> str:
-    """Return the dotted parts that all ids begin with, without their last parts."""
+    """Return the dotted parts that all ids begin with, except their last parts."""
     parts = []
     for names in zip(*(id.split(".")[:-1] for id in ids), strict=False):
         if len(set(names)) > 1:
@@ -79,7 +80,7 @@ def _common_prefix(ids: Sequence[str]) -> str:
 
 
 def verdicts_document(report: Report, paths: Sequence[Path], samples: Sequence[str]) -> Document:
-    """Return a verification that was written to these paths, statements first, with lines on its samples."""
+    """Return a written verification, statements first, with lines on its samples."""
     folder = paths[-1].parent
     page = f"report: {code(str(paths[0]))}"
     if len(paths) == 1:
@@ -95,11 +96,7 @@ def verdicts_document(report: Report, paths: Sequence[Path], samples: Sequence[s
 
 
 def verdicts_text(report: Report, width: int, folder: Path | None = None) -> str:
-    """Return a table of verdicts, and closing lines: statuses, surprises, errors, time, and commands to repeat them.
-
-    Args:
-        folder: where the verdicts are written, for commands.
-    """
+    """Return a table of verdicts and closing lines: statuses, surprises, errors, time and commands for `folder`."""
     judgements = tested_statements(report)
     complete = _complete(judgements)
     lines = document_text(
@@ -115,11 +112,7 @@ def verdicts_text(report: Report, width: int, folder: Path | None = None) -> str
 
 
 def first_look_document(report: Report, paths: Sequence[Path], claims: Mapping[str, str]) -> Document:
-    """Return a first look at all papers, written to these paths: a row for each claim, statuses, and next steps.
-
-    Args:
-        claims: the claims in a few words, by id.
-    """
+    """Return a written first look at all papers: a row for each claim (in words by id), statuses and next steps."""
     statements: dict[str, Statement] = {}
     for statement in reversed(report.statements):
         statements |= dict.fromkeys(statement.roles, statement)
@@ -144,14 +137,14 @@ def first_look_document(report: Report, paths: Sequence[Path], claims: Mapping[s
             published=recorded(),
             page=paths[0] if len(paths) > 1 else None,
             folder=shell_path(paths[-1].parent),
-            example=refuted[0] if refuted else report.statements[0].name,
+            example=next(iter(refuted), report.statements[0].name),
         )
 
     return Document(lambda: read_written(paths[-1]), text)
 
 
 def claims_document(claims: "Sequence[Claim]") -> Document:
-    """Return claims, with the source, the kind and the sentence of each."""
+    """Return claims with source, kind and sentence."""
     fields = ("id", "paper", "where", "statement", "kind", "margin", "replaced_by")
     return Document(
         lambda: [{field: getattr(claim, field) for field in fields} for claim in claims],
@@ -160,7 +153,7 @@ def claims_document(claims: "Sequence[Claim]") -> Document:
 
 
 def statements_document(standings: Sequence[Standing]) -> Document:
-    """Return statements, one in each line, and the number of statements with each status."""
+    """Return statements, one in each line, and the number with each status."""
     judgements = [standing.known for standing in standings]
     noun = "statement" if len(judgements) == 1 else "statements"
     counts = f"{len(judgements)} {noun}: {label_counts(judgements)}"
@@ -177,7 +170,7 @@ def why_document(standings: Sequence[Standing], *, is_short: bool = True) -> Doc
         rows = []
         for standing in standings:
             verdict = decisive(standing.known, standing.verdicts)
-            rows.append(facts(standing) | {"found": sentence(verdict) if verdict else None})
+            rows.append(facts(standing) | {"found": verdict and sentence(verdict)})
         return rows
 
     def text(_: int) -> str:
@@ -195,7 +188,7 @@ def why_document(standings: Sequence[Standing], *, is_short: bool = True) -> Doc
 
 
 def searches_document(searches: Sequence[Challenge]) -> Document:
-    """Return searches of statements' free parameters: flips with their verdicts, axes, and the settings covered."""
+    """Return searches of free parameters: flips with verdicts, axes, and tried settings."""
     return Document(
         lambda: [search.to_json() for search in searches],
         lambda _: document_text("challenge.md", searches=searches),
@@ -209,9 +202,7 @@ def facts(standing: Standing) -> dict[str, Any]:
 
 
 def statement_table(judgements: Sequence[Judged], width: int) -> Markup:
-    """Return a line for each statement: its status, its name and its sentence, cut where the line ends. In a narrow
-    terminal the sentence gets a line of its own.
-    """
+    """Return a line (two in a narrow terminal) for each statement: its status, its name and its sentence, cut."""
     statuses = [label(judgement) for judgement in judgements]
     names = [judgement.statement.name for judgement in judgements]
     room = width - max(map(len, ["", *statuses])) - _FRAME_COLUMNS
@@ -229,7 +220,7 @@ def statement_table(judgements: Sequence[Judged], width: int) -> Markup:
 
 
 def _statuses_by_reading(judgement: Judged) -> str:
-    """Return "TRUE / UNDECIDED: " for a statement whose status depends on the reading, else nothing."""
+    """Return "TRUE / UNDECIDED: " for a status that depends on the reading, else an empty text."""
     statuses = {finding.status for finding in judgement.by_reading.values()}
     if len(statuses) < 2:
         return ""
@@ -244,7 +235,7 @@ def why_card(standing: Standing, failing: Sequence[str] = (), *, target: Target 
 
 
 def failing_premises(statements: Sequence[Statement]) -> dict[str, tuple[str, ...]]:
-    """Return the false or vacuous statements that the proofs of statements use, by the statements' names."""
+    """Return the false or vacuous statements that proofs use, by the proved statements' names."""
     premises: dict[str, tuple[str, ...]] = {}
     for paper in dict.fromkeys(statement.paper for statement in statements if premises_of(statement.name)):
         premises |= {footing.known.statement.name: footing.failing for footing in footings(recorded(paper))}
@@ -252,10 +243,9 @@ def failing_premises(statements: Sequence[Statement]) -> dict[str, tuple[str, ..
 
 
 def _complete(judgements: Sequence[Judged]) -> list[Judged]:
-    """Return the statements for which every deciding claim has a verdict."""
     return [judgement for judgement in judgements if not judgement.missing and judgement.by_reading]
 
 
 def samples_line(computed: Set[str], read: Set[str]) -> str:
-    """Return the numbers of claims, each under a reading, with computed samples and with saved samples only."""
+    """Return the numbers of claims, each under a reading, with computed and with saved samples."""
     return f"samples: {len(computed):,} computed, {len(read - computed):,} reused"

@@ -1,4 +1,4 @@
-"""Words, numbers and arrangement of a report: the same for every page."""
+"""Words, numbers and arrangement of a report."""
 
 import dataclasses
 import math
@@ -69,7 +69,7 @@ LOOSE = 10.0  # slack of a bound from which on a page says so
 
 
 class Fact(NamedTuple):
-    """One line of a card: numbers as they are, for each page to print, between words."""
+    """One line of a card: numbers between words."""
 
     label: str
     parts: tuple[str | float | int, ...]
@@ -80,20 +80,19 @@ def status_word(status: Status) -> str:
 
 
 def kind_words(verdict: Verdict) -> str:
-    """Return the kind of the claim, and its side if it has one."""
     side = f" ({verdict.side.replace('_', ' ')})" if verdict.side else ""
     return verdict.kind.replace("_", " ") + side
 
 
 def allowed_sides(verdict: Verdict) -> tuple[bool, bool]:
-    """Return whether observed - predicted may be as far below 0 as it likes, and as far above."""
+    """Return whether observed - predicted may be arbitrarily far below 0, and above."""
     side = verdict.side or verdict.kind
     is_below = side in {"upper_bound", "ordering", "identity", "at_most", "counterexample"}
     return is_below, side in {"lower_bound", "at_least"}
 
 
 def allowed_range(verdict: Verdict, margin: float) -> tuple[float, float]:
-    """Return the range in which the claim allows observed - predicted to be with this margin."""
+    """Return the allowed range of observed - predicted at this margin."""
     is_below, is_above = allowed_sides(verdict)
     low = -math.inf if is_below else -margin
     high = math.inf if is_above else margin
@@ -101,7 +100,7 @@ def allowed_range(verdict: Verdict, margin: float) -> tuple[float, float]:
 
 
 def allowed_words(verdict: Verdict, margin: float) -> str:
-    """Return the range in which the claim allows observed - predicted to be with this margin, in words."""
+    """Return the allowed range of observed - predicted at this margin, in words."""
     is_below, is_above = allowed_sides(verdict)
     if is_below:
         return f"below {number(margin)}"
@@ -111,7 +110,7 @@ def allowed_words(verdict: Verdict, margin: float) -> str:
 
 
 def claimed_value(verdict: Verdict) -> str:
-    """Return the claimed value with its relation, such as "≤ 0.239", or a dash if it is not finite."""
+    """Return the claimed value with its relation, such as "≤ 0.239", or a dash unless finite."""
     value = verdict.predicted
     if verdict.kind == "identity":
         return "= 0"
@@ -138,7 +137,7 @@ def claimed(verdict: Verdict) -> str:
 
 
 def claimed_briefly(verdict: Verdict) -> str:
-    """Return the claimed value without its margin. An identity's value is the largest error, which has a tolerance."""
+    """Return the claimed value without its margin, or an identity's tolerance."""
     if verdict.kind == "identity":
         return f"error ≤ {number(verdict.margin)}" if verdict.margin > 0 else "error = 0"
     return claimed_value(verdict).removeprefix("limit ")
@@ -153,7 +152,6 @@ _SIGNS = {  # by side, or by kind where it has none
 
 
 def _margin(verdict: Verdict, write: Callable[[float], str] = number) -> str:
-    """Return the margin, on the side on which the claimed value may be missed."""
     if not verdict.margin > 0:
         return ""
     margin = write(verdict.margin)
@@ -171,7 +169,6 @@ def measured(verdict: Verdict) -> str:
 
 
 def measured_briefly(verdict: Verdict) -> str:
-    """Return the measured value without its standard error."""
     return measured(verdict).partition(" ± ")[0]
 
 
@@ -226,7 +223,6 @@ def sentence(verdict: Verdict) -> str:
 
 
 def _recorded_reason(verdict: Verdict) -> str:
-    """Return the reason in a record that has no numbers for a sentence."""
     return f"{_capitalize(verdict.reason.strip().rstrip('.'))}."
 
 
@@ -239,13 +235,12 @@ def _side(verdict: Verdict) -> str:
 
 
 def _slope(verdict: Verdict) -> str:
-    """Return the observed slope, with its interval."""
     low, high = (number(verdict.predicted + end) for end in verdict.interval)
     return f"{number(verdict.observed)} (interval {low} to {high})"
 
 
 def _limit_words(verdict: Verdict, before: Trend) -> str:
-    """Return the values observed at the end of a limit and before it, and the claim."""
+    """Return the values observed at the end of a limit and before, and the claim."""
     if verdict.kind == "limit_probability":
         return _failure_words(verdict, before)
     place = verdict.at.removeprefix("slope ")
@@ -257,7 +252,7 @@ def _limit_words(verdict: Verdict, before: Trend) -> str:
 
 
 def _failure_words(verdict: Verdict, before: Trend) -> str:
-    """Return how often an event fails to have the probability that is claimed in a limit."""
+    """Return how often an event fails to have its claimed limit."""
     count = verdict.replicates
     share = verdict.observed
     low, high = verdict.interval
@@ -278,7 +273,7 @@ def _failure_words(verdict: Verdict, before: Trend) -> str:
 
 
 def _open_question(verdict: Verdict) -> str:
-    """Return the open question of an undecided verdict, and the runs that would decide it."""
+    """Return the open question of an undecided verdict, and runs that would decide it."""
     low, high = verdict.interval
     runs = f"{verdict.replicates:,} runs do not decide it"
     if verdict.kind == "counterexample":
@@ -307,14 +302,12 @@ def _open_question(verdict: Verdict) -> str:
 
 
 def repeat_words(verdict: Verdict) -> str:
-    """Return words before the command under a verdict."""
     if verdict.status is Status.REFUTED:
         return f"See it fail, with {verdict.replicates} replicates:"
     return "Repeat it:"
 
 
 def facts(verdict: Verdict) -> list[Fact]:
-    """Return the numbers of a verdict, line by line, without lines whose number does not exist."""
     lines = []
     for label, parts in _facts(verdict):
         numbers = [part for part in parts if not isinstance(part, str)]
@@ -373,7 +366,7 @@ class ClaimEntry:
 
 @dataclasses.dataclass(frozen=True)
 class Chapter:
-    """A paper: its statements and its claims in order."""
+    """A paper with its statements and claims in order."""
 
     paper: str
     statements: list[tuple[Judged, list[ClaimEntry]]]  # each with those of its claims that no statement before it has
@@ -381,7 +374,6 @@ class Chapter:
 
 
 def arranged(report: Report) -> list[Chapter]:
-    """Return the papers of a report with their statements and claims."""
     by_claim: dict[str, list[Verdict]] = {}
     for verdict in report.verdicts:
         by_claim.setdefault(verdict.claim, []).append(verdict)
@@ -406,43 +398,41 @@ def arranged(report: Report) -> list[Chapter]:
 
 
 def judged_statements(report: Report) -> list[Judged]:
-    """Return the report's statements with their statuses, over the regions that were searched."""
+    """Return the report's statements with statuses over the searched regions."""
     return judged_with_searches(report.statements, report.verdicts)
 
 
 def tested_statements(report: Report) -> list[Judged]:
-    """Return the report's statements with their statuses at the settings tested. No recorded search is read."""
+    """Return the report's statements with statuses at the tested settings, without recorded searches."""
     return [judged(statement, report.verdicts) for statement in report.statements]
 
 
 def statement_counts(judgements: Sequence[Judged]) -> dict[str, int]:
-    """Return the number of statements with each status. "by reading" counts statements whose status differs."""
+    """Return the number of statements with each status, "by reading" where readings differ."""
     counts = Counter(map(statement_status, judgements))
     return {status: counts[status] for status in (*StatementStatus, BY_READING) if counts[status]}
 
 
 def statement_status(judgement: Judged) -> str:
-    """Return a statement's status in a word or two."""
     if judgement.finding:
         return str(judgement.finding.status)
     return BY_READING if judgement.by_reading else str(StatementStatus.NOT_JUDGED)
 
 
 def urgency(judgement: Judged) -> int:
-    """Return the place of a statement in the order of interest: first failures, then open questions."""
+    """Return the rank of a statement: first failures, then open questions."""
     first = (StatementStatus.FALSE, StatementStatus.VACUOUS, StatementStatus.AMENDED, BY_READING, StatementStatus.OPEN)
     order = [*map(str, first), *map(str, StatementStatus)]
     return order.index(statement_status(judgement))
 
 
 def status_json(judgement: Judged) -> dict[str, object]:
-    """Return a statement's status as in JSON."""
     by_reading = {reading: finding.status for reading, finding in judgement.by_reading.items()}
     return {"status": judgement.words, "status_by_reading": by_reading}
 
 
 def decisive(judgement: Judged, verdicts: Sequence[Verdict]) -> Verdict | None:
-    """Return the verdict that shows a statement's status best: a deciding one, or one that could decide."""
+    """Return the verdict that shows a statement's status best."""
     ids: list[str] = []
     for finding in judgement.by_reading.values():
         ids += finding.decided_by
@@ -455,7 +445,7 @@ def decisive(judgement: Judged, verdicts: Sequence[Verdict]) -> Verdict | None:
 
 
 def unsaid(judgement: Judged) -> str:
-    """Return why a statement is open or not judged, if its status does not say so itself."""
+    """Return why a statement is open or not judged, unless its status tells."""
     statement = judgement.statement
     status = statement_status(judgement)
     if status == StatementStatus.NOT_JUDGED and not judgement.broken:
@@ -471,7 +461,7 @@ def unsaid(judgement: Judged) -> str:
 
 
 def script_options(statement: Statement) -> dict[str, str]:
-    """Return options of `moe-theory why` that print each of a statement's programs, by kind."""
+    """Return the options of `moe-theory why` that print a statement's programs, by kind."""
     return {kind: "--script" if kind == "witness" else f"--{kind}" for kind in statement.scripts}
 
 
@@ -493,7 +483,6 @@ def summary(verdicts: Sequence[Verdict]) -> str:
 
 
 def error_words(report: Report) -> str:
-    """Return a sentence on the error of a report."""
     errors = [verdict.error for verdict in report.verdicts if verdict.status is not Status.ERROR]
     if not errors:
         return "No verdict was reached."
@@ -511,5 +500,4 @@ def cut_short(report: Report) -> list[Verdict]:
 
 
 def _safe(name: str) -> str:
-    """Return a name without characters that an address or an id would have to escape."""
     return quote(name, safe="", errors="backslashreplace").replace("%", "~")

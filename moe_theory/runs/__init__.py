@@ -1,6 +1,6 @@
-"""Runs of cells of replicates, and storage of results: code that sweeps, claims and figures share.
+"""Runs of cells of replicates, and storage of results.
 
-Names are loaded on first use, as `__init__.pyi` lists them. Reading and writing files needs no JAX.
+Names are loaded on first use, as `__init__.pyi` lists them. Files need no JAX.
 """
 
 import lazy_loader

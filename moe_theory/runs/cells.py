@@ -1,7 +1,7 @@
-"""Runs of a system's cells, in chunks of replicates on this process's workers. Their order changes no number.
+"""Runs of a system's cells, in chunks of replicates on this process's workers.
 
-The unit of work is a chunk, a fixed number of replicates of one cell. Chunks of another width have the same draws, and
-may round differently.
+A chunk is a fixed number of replicates of one cell. The order of chunks changes no number. Chunks of another width have
+the same draws, and may round differently.
 """
 
 import contextlib
@@ -44,7 +44,7 @@ Outcome = tuple[Any, Any]  # final states and records of a chunk
 
 @dataclasses.dataclass(frozen=True)
 class Cell:
-    """One setting of a system's parameters, and the records to take at it."""
+    """A setting of a system's parameters, and the records to take."""
 
     name: str
     system: System
@@ -64,13 +64,13 @@ class Cell:
 
     @property
     def rounds(self) -> Int[np.ndarray, " R"]:
-        """Recorded rounds in the results. Raises: InvalidValueError for rounds or a recording that cannot be run."""
+        """Recorded rounds. Raises: InvalidValueError for rounds or a recording that cannot be run."""
         rounds = recorded_rounds(self.num_rounds, self.record_every)
         return rounds if self.keep is None else rounds[list(self.keep)]
 
 
 class Run(NamedTuple):
-    """A cell's replicates, on the host. Every leaf of state and records ends in the replicate axis B."""
+    """A cell's replicates, on the host. Leaves of state and records end in the replicate axis B."""
 
     params: Params
     rounds: Int[np.ndarray, " R"]  # the recorded rounds, 1-based
@@ -81,8 +81,6 @@ class Run(NamedTuple):
 
 
 class Chunk(NamedTuple):
-    """Replicates of one cell that run together."""
-
     cell: Cell
     replicates: Int[np.ndarray, " width"]  # padded to the chunk's width
     num_kept: int  # replicates that count; the rest is padding
@@ -103,15 +101,14 @@ def run_cells(
     progress: Progress = quiet,
     what: str | None = None,
 ) -> Mapping[str, Run]:
-    """Run `num_replicates` replicates of every cell, from number `first` on, and return the runs by the cells' names.
+    """Run replicates of every cell, from number `first` on, and return the runs by the cells' names.
 
-    Replicate i draws the same numbers in every cell, so cells are compared by common random numbers. All arguments
-    are checked before anything runs.
+    Replicate i draws the same numbers in every cell. All arguments are checked before anything runs.
 
     Args:
-        width: replicates of a chunk. By default it suits the size of each cell's state.
-        num_threads: largest number of chunks computed at once. By default the number of workers.
-        what: name of the runs in the progress. By default the cells' names.
+        width: replicates of a chunk, by default as many as suit each cell's state.
+        num_threads: largest number of chunks at once, by default the number of workers.
+        what: name of the runs in the progress, by default the cells' names.
     Raises: InvalidValueError or DeclarationError for cells that cannot be run.
 
     Examples:
@@ -139,7 +136,7 @@ def run_cells(
 
 
 class CellBatch:
-    """The chunks of some cells, and the results computed so far. Arguments and errors are as in `run_cells`."""
+    """The chunks of some cells, and their results. Arguments and errors are as in `run_cells`."""
 
     def __init__(
         self, cells: Sequence[Cell], num_replicates: int, *, first: int = 0, seed: int = 0, width: int | None = None
@@ -170,11 +167,10 @@ class CellBatch:
 
     @property
     def is_finished(self) -> bool:
-        """True if all chunks are computed."""
         return len(self._outcomes) == sum(self._counts.values())
 
     def tasks(self) -> Iterator[Task]:
-        """Yield a task for each chunk, beginning with the first chunk of each program."""
+        """Yield a task for each chunk, first chunks of programs first."""
         for place in self._firsts.values():
             yield self._task(place)
         firsts = set(self._firsts.values())
@@ -184,10 +180,7 @@ class CellBatch:
                     yield self._task((name, index))
 
     def take(self, result: Result) -> None:
-        """Store a computed chunk.
-
-        Raises: the error of its computation, and InvalidValueError for runs that do not fit in memory.
-        """
+        """Store a computed chunk. Raises: its error, or InvalidValueError for runs that do not fit in memory."""
         outcome, seconds = result.value()
         place = result.task.place
         self._outcomes[place] = outcome
@@ -198,11 +191,11 @@ class CellBatch:
             self._require_memory(outcome, sum(self._counts[name] for name in alike))
 
     def runs(self) -> Mapping[str, Run]:
-        """Return the runs by the cells' names, once all chunks are there. Chunks are joined by their numbers."""
+        """Return the runs by the cells' names, once all chunks are there."""
         return self._runs(self._num_replicates)
 
     def runs_so_far(self) -> Mapping[str, Run] | None:
-        """Return the runs of the first replicates that are computed in all cells, or None if there are none."""
+        """Return the runs of the first replicates that all cells have, or None."""
         count = self._num_replicates
         for name, num_chunks in self._counts.items():
             chunks = itertools.takewhile(lambda index, name=name: (name, index) in self._outcomes, range(num_chunks))
@@ -210,7 +203,6 @@ class CellBatch:
         return self._runs(count) if count else None
 
     def _runs(self, count: int) -> Mapping[str, Run]:
-        """Return the runs of that many replicates."""
         runs = {}
         for name, cell in self._cells.items():
             parts = [self._outcomes[name, index] for index in range(math.ceil(count / self._widths[name]))]
@@ -219,14 +211,12 @@ class CellBatch:
 
     @functools.cached_property
     def _firsts(self) -> dict[Hashable, Place]:
-        """First chunks of each program."""
         firsts: dict[Hashable, Place] = {}
         for name in self._cells:
             firsts.setdefault(self._program_of(name), (name, 0))
         return firsts
 
     def _program_of(self, name: str) -> Hashable:
-        """Return the properties that a cell's chunks are compiled for."""
         cell = self._cells[name]
         run = (cell.system.step, cell.num_rounds, cell.record_every, cell.observe, cell.start is None)
         return (*run, self._widths[name], cell.is_double or is_x64())
@@ -239,7 +229,7 @@ class CellBatch:
         return Task(call, chunk.replicate_rounds, program, place)
 
     def _require_memory(self, outcome: Outcome, num_chunks: int) -> None:
-        """Raise an error early for runs that will not fit in memory, estimated from the first chunk of a program."""
+        """Raise an error for runs that will not fit in memory, estimated from a program's first chunk."""
         # Joining chunks holds them twice for a while.
         self.num_bytes += 2 * num_chunks * sum(leaf.nbytes for leaf in jax.tree.leaves(outcome))
         available = machine_memory()
@@ -265,9 +255,7 @@ def replicate_rounds(cells: Sequence[Cell], num_replicates: int) -> int:
 
 
 def width_of(cell: Cell, num_replicates: int, width: int | None = None) -> int:
-    """Return the number of replicates of a cell's chunk: `width` if given, else the power of two that suits its state.
-    Raises: as `run_cells`, for a cell that cannot be run.
-    """
+    """Return the replicates of a cell's chunk: `width`, or what suits its state. Raises: as `run_cells`."""
     check_run(cell.num_rounds, cell.record_every)
     with cell.precision():
         state = check_system(cell.system, cell.params, cell.num_rounds)
@@ -277,13 +265,13 @@ def width_of(cell: Cell, num_replicates: int, width: int | None = None) -> int:
 
 
 def chunk_of(cell: Cell, index: int, num_replicates: int, width: int = BLOCK_WIDTH, first: int = 0) -> Chunk:
-    """Return chunk `index` of `num_replicates` replicates from `first` on. The last chunk is padded with more."""
+    """Return chunk `index` of `num_replicates` replicates from `first` on. The last chunk is padded."""
     start = index * width
     return Chunk(cell, np.arange(first + start, first + start + width), min(width, num_replicates - start))
 
 
 def compute_chunk(chunk: Chunk, seed: int) -> Outcome:
-    """Return final states and records of a chunk, on the host, without its padding."""
+    """Return final states and records of a chunk, on the host, without padding."""
     with chunk.cell.precision():
         cell = chunk.cell
         root = root_key(seed)

@@ -1,4 +1,4 @@
-"""Storage of compiled programs between processes, for commands and for programs that call it."""
+"""Storage of compiled programs between processes."""
 
 import contextlib
 import hashlib
@@ -18,9 +18,9 @@ def keep_programs(folder: str | os.PathLike[str] | None = None) -> Path | None:
     """Save compiled programs on disk. Later processes compile nothing where nothing has changed.
 
     Args:
-        folder: by default in the user's cache, unless the user names a folder in
-            JAX_COMPILATION_CACHE_DIR, or switches JAX's cache off.
-    Returns: the folder, or None where programs are not saved, or where the user's environment decides.
+        folder: by default in the user's cache, unless the user sets JAX_COMPILATION_CACHE_DIR or switches JAX's cache
+            off.
+    Returns: the folder, or None if programs are not saved, or if the user's environment decides.
     Raises: OutputError for a folder of the caller's own that cannot be written.
 
     Examples:

@@ -1,6 +1,6 @@
 """The workers of a Dask cluster, through `Client.get_executor()`.
 
-Dask reruns the tasks of a lost worker by itself. When the scheduler is lost, the run ends. Running it again resumes.
+Dask reruns the tasks of a lost worker. A lost scheduler ends the run, which resumes when it is run again.
 """
 
 import contextlib
@@ -26,7 +26,7 @@ def dask_pool(address: str) -> WorkerPool:
     Args:
         address: `tcp://HOST:PORT` or `tls://HOST:PORT` of a scheduler, or `local:N` for N processes on this machine.
             Certificates come from Dask's configuration, under `distributed.comm.tls`.
-    Raises: InvalidValueError for any other address, or without Dask; WorkersError where no scheduler answers.
+    Raises: InvalidValueError for any other address, or without Dask. WorkersError if no scheduler answers.
     """
     check_address(address)
     resources = contextlib.ExitStack()
@@ -112,7 +112,7 @@ def _quietly(close: Any, timeout: float) -> None:
 
 @contextlib.contextmanager
 def _ignoring_interrupts() -> Iterator[None]:
-    """Let processes started inside ignore Ctrl-C, which only the process that ends them receives."""
+    """Let processes started inside ignore Ctrl-C, which is for the process that ends them."""
     resource_tracker.ensure_running()  # which would undo this if the first process started it
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:

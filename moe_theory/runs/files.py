@@ -1,4 +1,4 @@
-"""Files of reports, which are written whole or not at all. Results are in the store (`runs.store`)."""
+"""Files of reports, which are written as a whole or not at all."""
 
 import codecs
 import contextlib
@@ -24,20 +24,14 @@ SEAL = "sha256"  # the key of a document that holds its digest
 
 @contextlib.contextmanager
 def whole(path: Path) -> Iterator[Path]:
-    """Yield a temporary file or folder name in the same folder, which durably becomes `path` at the end.
-
-    Raises: OutputError if it cannot be written.
-    """
+    """Yield a temporary name in the same folder, which durably becomes `path` at the end. Raises: OutputError."""
     with whole_set(path.parent, [path.name]) as temporaries:
         yield temporaries[path.name]
 
 
 @contextlib.contextmanager
 def whole_set(folder: Path, names: Iterable[str]) -> Iterator[dict[str, Path]]:
-    """Yield temporary names of several files, as `whole` does. None is replaced before all are written.
-
-    Raises: OutputError if a file cannot be written.
-    """
+    """Yield temporary names as `whole` does. No file is replaced before all are written. Raises: OutputError."""
     mark = uuid.uuid4().hex[:12]
     temporaries = {name: folder / f".{name}.{mark}{SUFFIX}" for name in names}
     local(folder)
@@ -61,7 +55,7 @@ def whole_set(folder: Path, names: Iterable[str]) -> Iterator[dict[str, Path]]:
 
 
 def _sync(path: Path) -> None:
-    """Flush a file, or the names in a folder, to disk, so that they survive a crash of the machine."""
+    """Flush a file, or the names in a folder, to disk."""
     opened = os.open(path, os.O_RDONLY)
     try:
         os.fsync(opened)
@@ -70,16 +64,12 @@ def _sync(path: Path) -> None:
 
 
 def write_whole(path: Path, content: str | bytes) -> None:
-    """Write a file, as `write_together` does. Raises: OutputError if it cannot be written."""
+    """Write a file as `write_together` does. Raises: OutputError."""
     write_together(path.parent, {path.name: content})
 
 
 def write_together(folder: Path, contents: Mapping[str, str | bytes]) -> list[Path]:
-    """Write files by their names, as `whole_set` does, and return their paths.
-
-    Lone surrogates, which names of files and messages may contain, are escaped. Raises: OutputError if a file
-    cannot be written.
-    """
+    """Write files by their names as `whole_set` does, with lone surrogates escaped. Raises: OutputError."""
     with whole_set(folder, contents) as temporaries:
         for name, content in contents.items():
             data = content if isinstance(content, bytes) else content.encode(errors="backslashreplace")
@@ -88,11 +78,7 @@ def write_together(folder: Path, contents: Mapping[str, str | bytes]) -> list[Pa
 
 
 def local(path: str | os.PathLike[str]) -> Path:
-    """Return the path if it is on one of this machine's file systems.
-
-    Raises: OutputError for the address of another store, such as s3://bucket/x, which would become a folder called
-        `s3:`.
-    """
+    """Return the path if it is on this machine. Raises: OutputError for another store, such as s3://bucket/x."""
     if re.match(r"[A-Za-z][\w+.-]+:/", os.fspath(path)):
         raise OutputError(
             f"{shortened(os.fspath(path))} is an address, and no folder. Name a folder, and copy it there when it is "
@@ -102,7 +88,7 @@ def local(path: str | os.PathLike[str]) -> Path:
 
 
 def user_cache() -> Path:
-    """Return this user's cache folder, which may not exist. As XDG asks, a relative path is ignored."""
+    """Return this user's cache folder, which may not exist. XDG's relative paths are ignored."""
     named = os.environ.get("XDG_CACHE_HOME", "")
     return Path(named if os.path.isabs(named) else "~/.cache").expanduser() / "moe_theory"
 
@@ -113,7 +99,7 @@ def digest(data: Mapping[str, Any]) -> str:
 
 
 def plain(value: Any) -> Any:
-    """Return data that JSON can hold: null for NaN and infinity, lists for arrays, escapes for lone surrogates."""
+    """Return data as JSON: null for NaN and infinity, lists for arrays, escapes for lone surrogates."""
     if isinstance(value, str):
         return str(value).encode(errors="backslashreplace").decode()
     if isinstance(value, Mapping):
@@ -134,7 +120,7 @@ def sealed(document: Mapping[str, Any]) -> str:
 
 
 def unsealed(data: bytes) -> dict[str, Any]:
-    """Return a document without its digest, if it has one. Raises: ValueError for no document, or a changed one."""
+    """Return a document without its digest, if any. Raises: ValueError for no document, or a changed one."""
     document = _parsed(data)
     if not isinstance(document, dict):
         raise ValueError("it is no JSON object")
@@ -150,9 +136,7 @@ def canonical(data: Mapping[str, Any]) -> bytes:
 
 
 def prepare_folder(path: str | os.PathLike[str], names: Iterable[str] = ()) -> Path:
-    """Return the folder at `path`, created if needed, after a check that the files `names` can be written in it.
-    Raises: OutputError in one line that states the obstacle.
-    """
+    """Return the folder at `path`, created if needed, for files `names`. Raises: OutputError with the obstacle."""
     folder = local(path)
     for name in names:
         if (folder / name).is_dir():
@@ -168,8 +152,9 @@ def prepare_folder(path: str | os.PathLike[str], names: Iterable[str] = ()) -> P
 
 
 def read_json(path: Path) -> Any:
-    """Read a JSON file, with or without a byte order mark. Raises: OSError; ValueError for a text that is not
-    JSON, such as NaN or lone surrogates, or that is nested 200 deep.
+    """Read a JSON file, with or without a byte order mark.
+
+    Raises: OSError. ValueError for a text that is not JSON, such as NaN or lone surrogates, or is nested 200 deep.
     """
     return _parsed(path.read_bytes().removeprefix(codecs.BOM_UTF8))
 

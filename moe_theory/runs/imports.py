@@ -1,8 +1,8 @@
-"""Modules that a module can reach by imports, and a digest of their code.
+"""Modules that a module reaches by imports, and a digest of their code.
 
-The code of a file is its syntax tree without docstrings. Names that are imported from packages of this project are
-followed to the files that define them, lazy ones through `__init__.pyi`. Otherwise every module would reach all others.
-Modules of users are followed as they are imported. Installed libraries count by name and version.
+The code of a file is its syntax tree without docstrings. Names imported from packages of this project are followed to
+the files that define them, lazy names through `__init__.pyi`. Modules of users are followed as they are imported.
+Installed libraries count by name and version.
 """
 
 import ast
@@ -32,7 +32,7 @@ Place = tuple[str, ...]  # a module, and attributes of it
 
 
 class Facts(NamedTuple):
-    """Facts that the text of a file alone decides."""
+    """Facts that a file's text alone decides."""
 
     digest: str  # of the syntax tree
     imports: Sequence[tuple[str, Place]] = ()  # name in the file, or "", and what it is; "." begins relative ones
@@ -48,7 +48,7 @@ class ModuleFile(NamedTuple):
 
 
 class Modules:
-    """Modules that share the files that they read. Files are read once, so later changes are not noticed."""
+    """Modules that share the files that they read, each once. Later changes are not noticed."""
 
     def __init__(self) -> None:
         self._sources: dict[str, ModuleFile | None] = {}
@@ -56,7 +56,7 @@ class Modules:
         self._digests: dict[Place, str] = {}
 
     def reach(self, *place: str) -> str:
-        """Return a digest of all modules that a module, or an attribute of it, can reach."""
+        """Return a digest of all modules that a module, or its attribute, reaches."""
         if place not in self._digests:
             waiting = [self._shortened(place)]
             reached: set[Place] = set()
@@ -76,9 +76,8 @@ class Modules:
         return self._digests[place]
 
     def source(self, module: str) -> ModuleFile | None:
-        """Return the file of a module without importing it, or None without a file, as in a notebook.
-
-        Raises: InvalidValueError for a file that cannot be read, or a file of this package changed since its import.
+        """Return the file of a module, if any, without importing it. Raises: InvalidValueError if unreadable or
+        changed.
         """
         if module not in self._sources:
             library = library_of(module)
@@ -86,14 +85,12 @@ class Modules:
         return self._sources[module]
 
     def _shortened(self, place: Place) -> Place:
-        """Return a place without its attributes if they do not matter."""
         if library_of(place[0]):
             return (place[0].partition(".")[0],)
         source = self.source(place[0])
         return place if source and source.folders else place[:1]
 
     def _following(self, module: str, *attributes: str) -> list[Place]:
-        """Return the places that a place leads to directly."""
         source = self.source(module)
         parent, _, name = module.rpartition(".")
         if source is None and parent:  # an attribute, in `resolve_name("package.module.attribute")`
@@ -132,8 +129,9 @@ class Modules:
         package = self.source(top)
         if package is None or not package.folders:
             file, _ = _find(top)
-            for path in sorted(file.parent.glob("*.py")) if file else ():
-                yield (path.stem,)
+            if file:
+                for path in sorted(file.parent.glob("*.py")):
+                    yield (path.stem,)
             return
         for folder in package.folders:
             for path in sorted(folder.rglob("*.py")):
@@ -155,7 +153,7 @@ class Modules:
 
 
 def library_of(module: str) -> str:
-    """Return name and version of a module's library, or an empty text for code that is followed."""
+    """Return name and version of a module's library, or an empty text for followed code."""
     return _library(module.partition(".")[0])
 
 
@@ -175,7 +173,7 @@ def _library(name: str) -> str:
 
 
 def _find(module: str) -> tuple[Path | None, list[Path]]:
-    """Return a module's file and a package's folders, without importing its parents."""
+    """Return a module's file and a package's folders, without imports."""
     loaded = sys.modules.get(module)
     parent, _, name = module.rpartition(".")
     file = None
@@ -210,7 +208,7 @@ def _version(name: str) -> str:
 
 
 def _absolute(module: str, is_package: bool, place: Place) -> Place:
-    """Return a place that a module imports, without the leading dots of a relative import."""
+    """Return an imported place without the dots of a relative import."""
     name = place[0].lstrip(".")
     num_dots = len(place[0]) - len(name)
     if not num_dots:
@@ -229,7 +227,7 @@ def _facts_of(path: Path) -> Facts:
 
 @functools.cache
 def read_facts(data: bytes) -> Facts:
-    """Return the facts of a text, which are its bytes alone if it is not Python."""
+    """Return the facts of a text, or only its bytes if it is not Python."""
     try:
         tree = ast.parse(data)
     except (SyntaxError, ValueError):

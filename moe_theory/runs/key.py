@@ -1,8 +1,8 @@
 """Key of a result: a digest of the values and of the code that decide it.
 
-Values count by type, shape and bytes. A function or class counts by the modules that its own module can reach by
-imports (`runs.imports`). Outside this package the values of the globals that a function names count too, as they may
-come from a file or a notebook. Installed libraries count by name and version.
+Values count by type, shape and bytes, installed libraries by name and version. A function or class counts by the
+modules that its own module reaches by imports (`runs.imports`). Outside this package the values of the globals that a
+function names count too, because they may come from a file or a notebook.
 """
 
 import builtins
@@ -49,7 +49,7 @@ def code_digest(*objects: Any) -> str:
 
 
 class Digests:
-    """Digests that share the code that they read. Objects and files are read once, so later changes are not noticed."""
+    """Digests that share the code and objects that they read, each once. Later changes are not noticed."""
 
     def __init__(self) -> None:
         self._modules = Modules()
@@ -62,7 +62,6 @@ class Digests:
         return _digest("objects", *map(self._form, objects)).hex()
 
     def _form(self, value: Any) -> bytes:
-        """Return bytes that no other value has."""
         if type(value) in ATOMS:
             return f"{type(value).__name__} {value!r}".encode()
         if id(value) in self._known:
@@ -126,7 +125,6 @@ class Digests:
         return self._instance(value)
 
     def _library_name(self, value: Any) -> str:
-        """Return the name of an object in a library, or an empty text if it has none."""
         home = getattr(value, "__module__", None)
         if not isinstance(home, str) or not library_of(home):
             return ""
@@ -158,7 +156,6 @@ class Digests:
         return self._parts("function", function.__qualname__, code, reach, values)
 
     def _code(self, code: types.CodeType) -> bytes:
-        """Return the digest of a function's instructions, without its docstring and line numbers."""
         counts = (code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_flags)
         names = (code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars)
         is_function = code.co_flags & inspect.CO_OPTIMIZED and not code.co_name.startswith("<")
@@ -167,9 +164,8 @@ class Digests:
         return self._parts("code", code.co_code, code.co_exceptiontable, constants, counts, names)
 
     def _globals(self, code: types.CodeType, namespace: dict[str, Any], has_file: bool) -> list[Any]:
-        """Return the values of the globals that a function names, and the code that the function itself imports.
-
-        Raises: InvalidValueError for a function without a file that imports code by a computed name.
+        """Return the values of the globals that a function names, and the code that it imports. Raises:
+        InvalidValueError.
         """
         values: list[Any] = []
         steps = list(dis.get_instructions(code))
@@ -204,7 +200,6 @@ class Digests:
         return self._parts("class", kind.__qualname__, reach, kind.__bases__, members)
 
     def _instance(self, value: Any) -> bytes:
-        """Return the digest of the values that would make an equal object."""
         kind = type(value)
         try:
             if kind is object:
@@ -229,7 +224,6 @@ def _digest(kind: str, *parts: bytes) -> bytes:
 
 
 def _attribute(module: types.ModuleType | None, name: str) -> Any:
-    """Return a module's object of a qualified name, or None if there is none."""
     try:
         return functools.reduce(getattr, name.split("."), module)
     except AttributeError:
@@ -244,7 +238,7 @@ def _content(cell: types.CellType) -> Any:
 
 
 def _lasting(kind: type, state: Any) -> Any:
-    """Return an object's attributes without cached ones."""
+    """Return an object's attributes, without cached ones."""
     if not isinstance(state, dict):
         return state
     is_kept_for_speed = {name: isinstance(getattr(kind, name, None), functools.cached_property) for name in state}

@@ -10,8 +10,7 @@ from moe_theory.runs.workers import WorkerPool, device_pool, executor_pool
 def pool_of(executor: Executor | None = None, dask: str | None = None, devices: int | None = None) -> WorkerPool:
     """Return the selected workers: those of an executor or a Dask cluster, or local devices.
 
-    Raises: InvalidValueError for several selections or an invalid one; WorkersError for a cluster that does not
-        answer.
+    Raises: InvalidValueError for several selections or an invalid one. WorkersError for a cluster that does not answer.
     """
     engines = {"executor": executor, "dask": dask, "devices": devices}
     names = [name for name, value in engines.items() if value is not None]

@@ -1,4 +1,4 @@
-"""Progress of a long run: whether it compiles or runs, and how much is done."""
+"""Progress of a long run: its activity, and the share done."""
 
 import contextlib
 import dataclasses
@@ -14,7 +14,7 @@ SECONDS_BETWEEN_LINES = 10
 
 
 class Progress:
-    """Listener that a runner reports to. This class shows nothing.
+    """Listener of a runner. This class shows nothing.
 
     Examples:
         >>> from moe_theory import sweep
@@ -23,7 +23,7 @@ class Progress:
     """
 
     def add_work(self, replicate_rounds: int) -> None:
-        """Add to the planned work, which excludes results that are already saved."""
+        """Add to the planned work, without saved results."""
 
     def compiling(self, what: str) -> None:
         """Show that a program is being compiled."""
@@ -44,7 +44,7 @@ automatic = Progress()  # stands for a bar on a terminal, elsewhere lines if it 
 
 @dataclasses.dataclass
 class Meter(Progress):
-    """Progress that counts work. `draw` shows the meter at most once in `interval` seconds."""
+    """Progress that counts work, drawn at most once in `interval` seconds."""
 
     draw: "Callable[[Meter], None]"
     interval: float
@@ -79,7 +79,7 @@ class Meter(Progress):
 
     @property
     def line(self) -> str:
-        """Activity, share done and position, as far as they are known. Narrow terminals cut the line."""
+        """Activity, share done and position, as far as known, cut for narrow terminals."""
         facts = [f"{self.done / max(self.planned, 1):.0%} of this run"] if self.is_timed else []
         if self.place:
             facts.append(self.place)
@@ -102,8 +102,8 @@ def terminal_progress(
     """Yield a progress bar on `console`, or a line every ten seconds if it is no terminal.
 
     Args:
-        header: draws the text above the bar, for a console of this size.
-        is_timed: whether all work is known beforehand, so that the share done and the time left mean something.
+        header: draws the text above the bar.
+        is_timed: whether all work is known beforehand, for the share done and the time left.
 
     Examples:
         >>> from rich.console import Console
@@ -134,9 +134,7 @@ def terminal_progress(
 
 @contextlib.contextmanager
 def shown(progress: Progress, clock: Callable[[], float] = time.monotonic) -> Iterator[Progress]:
-    """Yield the given progress. For `automatic` it is a bar on standard error if that is a terminal.
-    Otherwise a line comes every ten seconds, so that a short run prints nothing.
-    """
+    """Yield the given progress. `automatic` is a bar in a terminal, else a line every ten seconds."""
     if progress is not automatic:
         yield progress
         return

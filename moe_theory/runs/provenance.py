@@ -1,4 +1,4 @@
-"""Dependencies of numbers besides the request and the code: versions, processor, compiler flags."""
+"""Dependencies of numbers besides request and code: versions, processor, compiler flags."""
 
 import datetime
 import functools
@@ -36,7 +36,7 @@ INSTRUCTION_CAP = "--xla_cpu_max_isa="  # the flag by which different processors
 
 
 def fingerprint(code: str = "") -> dict[str, str]:
-    """Return a fingerprint of machine and code (digest of `runs.key`), which with the inputs decides all numbers."""
+    """Return a fingerprint of machine and code, which with the inputs decides all numbers."""
     parts = versions()
     options = jax.config.values
     return {
@@ -51,7 +51,7 @@ def fingerprint(code: str = "") -> dict[str, str]:
 
 
 def difference(own: Mapping[str, str], meant: Mapping[str, str], names: Sequence[str] | None = None) -> str:
-    """Return the difference of two fingerprints, "jax 0.10.1 and not 0.10.2", or an empty text if they are equal."""
+    """Return the difference of two fingerprints, "jax 0.10.1 and not 0.10.2", or an empty text."""
 
     def rest(first: str | None, second: str | None) -> str:
         parts, strangers = ((text or "").split(", ") for text in (first, second))
@@ -63,7 +63,7 @@ def difference(own: Mapping[str, str], meant: Mapping[str, str], names: Sequence
 
 
 def require_same(own: Mapping[str, str], meant: Mapping[str, str], what: str) -> None:
-    """Raise InvalidValueError for a worker that would compute another `what`."""
+    """Raise InvalidValueError for a worker that would compute other numbers."""
     different = difference(own, meant)
     if different:
         raise InvalidValueError(
@@ -82,7 +82,6 @@ _version = functools.cache(metadata.version)
 
 
 def now() -> str:
-    """Return the time (UTC), for records."""
     return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
 
 
@@ -95,7 +94,6 @@ def backend() -> str:
 
 
 def processor_fact(name: str) -> str:
-    """Return an entry of /proc/cpuinfo, such as "flags", or an empty text if there is none."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:
@@ -105,7 +103,7 @@ def processor_fact(name: str) -> str:
 
 @functools.cache
 def _instruction_set() -> str:
-    """Return the instruction set that programs on this machine use. Roundings differ between sets."""
+    """Return the instruction set of programs on this machine, which affects rounding."""
     flags = set(processor_fact("flags").split())
     sets = {"avx512": {"avx512f"}, "avx2": {"avx2", "fma"}}
     best = next((name for name, needed in sets.items() if needed <= flags), "")
@@ -113,7 +111,7 @@ def _instruction_set() -> str:
 
 
 def _processor() -> str:
-    """Return facts that decide rounding: the processor's instructions that XLA may use, or the kind of a device."""
+    """Return facts that decide rounding: the processor's instructions for XLA, or the kind of a device."""
     if backend() != "cpu":
         return local_devices()[0].device_kind
     caps = [flag for flag in _compiler_flags() if flag.startswith(INSTRUCTION_CAP)]
@@ -121,5 +119,5 @@ def _processor() -> str:
 
 
 def _compiler_flags() -> list[str]:
-    """Return XLA's flags in their order. If two contradict each other, the later one counts."""
+    """Return XLA's flags in order, because the later of two contradicting flags counts."""
     return [flag for flag in os.environ.get("XLA_FLAGS", "").split() if not flag.startswith(NEUTRAL_FLAGS)]

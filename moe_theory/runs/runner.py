@@ -1,4 +1,4 @@
-"""Runner that sends the tasks of jobs to workers, and returns each result as soon as it is there."""
+"""Runner that sends tasks of jobs to workers, and returns results as they come."""
 
 import contextlib
 import dataclasses
@@ -17,8 +17,6 @@ GRACE = 30.0  # seconds that an interrupted run waits for the tasks of workers t
 
 
 class Task(NamedTuple):
-    """One call for a worker."""
-
     call: Callable[[], Any]  # plain data and importable functions, where workers are other processes
     work: int  # replicate-rounds
     program: Hashable = None  # what it compiles: the first task of a program runs alone
@@ -26,8 +24,6 @@ class Task(NamedTuple):
 
 
 class Result(NamedTuple):
-    """The result of a task."""
-
     job: Any
     task: Task
     future: Future[Any]
@@ -39,8 +35,6 @@ class Result(NamedTuple):
 
 @dataclasses.dataclass
 class _Queue:
-    """The tasks of a job that have not been sent."""
-
     rank: tuple[int, ...]
     job: Any
     what: str
@@ -60,24 +54,19 @@ _ABANDONED: weakref.WeakSet[Future[Any]] = weakref.WeakSet()  # their workers ho
 
 
 def has_abandoned() -> bool:
-    """Return whether abandoned tasks are running. A thread cannot be stopped, and Python waits for it at its end."""
+    """Return whether abandoned tasks are running, for which Python waits at its end."""
     return any(not future.done() for future in _ABANDONED)
 
 
 class Runner:
-    """Tasks of several jobs on one pool of workers, the lowest rank first.
-
-    In this process the first task of a program runs alone, so that nothing is compiled twice.
+    """Tasks of several jobs, the lowest rank first. The first task of a program in this process runs alone to compile
+    it.
     """
 
     def __init__(
         self, pool: WorkerPool | None = None, progress: Progress = quiet, most_pending: int | None = None
     ) -> None:
-        """Use this machine's devices unless given a pool.
-
-        Args:
-            most_pending: largest number of tasks computed at once.
-        """
+        """Use this machine's devices unless given a pool, and compute at most `most_pending` tasks at once."""
         self.pool: WorkerPool = device_pool() if pool is None else pool
         self.progress = progress
         self._most_pending = most_pending or TASKS_AHEAD * self.pool.num_workers
@@ -94,7 +83,6 @@ class Runner:
 
     @property
     def is_busy(self) -> bool:
-        """True if some tasks' results have not been waited for."""
         return bool(self._queues or self._pending)
 
     def add(self, job: Any, tasks: Iterator[Task], work: int, what: str, rank: tuple[int, ...] = ()) -> None:
@@ -102,7 +90,7 @@ class Runner:
 
         Args:
             job: comes back with each result.
-            tasks: read as they are needed. A task that has to wait for its program holds back all later ones.
+            tasks: read as needed. A task that waits for its program holds back later ones.
             work: replicate-rounds of all tasks.
             what: name of the job in the progress.
         """
@@ -112,9 +100,8 @@ class Runner:
         self._submit()
 
     def wait(self, seconds: float | None = None) -> list[Result]:
-        """Return the results that have come, after the first result or that many seconds.
-
-        Raises: WorkersError if the workers are lost.
+        """Return the results that have come, after the first or `seconds`. Raises: WorkersError if the workers are
+        lost.
         """
         self._submit()
         futures = wait(self._pending, seconds, FIRST_COMPLETED).done
@@ -129,13 +116,13 @@ class Runner:
         return results
 
     def drop(self, job: Any) -> None:
-        """Drop the tasks of a job that are not running. Results of running tasks still come."""
+        """Drop the waiting tasks of a job. Results of running tasks still come."""
         for queue in [queue for queue in self._queues if queue.job is job]:
             self.progress.add_work(-queue.work)
             self._queues.remove(queue)
 
     def stop(self) -> list[Result]:
-        """Cancel waiting tasks, and return the results of running tasks that end soon."""
+        """Cancel waiting tasks, and return results of running tasks that end soon."""
         self._queues.clear()
         running = {future: sent for future, sent in self._pending.items() if not future.cancel()}
         self._pending.clear()
@@ -145,7 +132,7 @@ class Runner:
         return [Result(queue.job, task, future) for future, (queue, task) in running.items() if future.done()]
 
     def abandon(self, others: Iterable[Future[Any]] = ()) -> None:
-        """Cancel waiting tasks, and leave running tasks and `others` to themselves."""
+        """Cancel waiting tasks, and leave running tasks and `others` alone."""
         self._queues.clear()
         _ABANDONED.update(future for future in [*self._pending, *others] if not future.cancel())
         self._pending.clear()
@@ -159,7 +146,7 @@ class Runner:
         self._show()
 
     def _next_queue(self) -> _Queue | None:
-        """Return the queue of the lowest rank whose next task does not wait for its program."""
+        """Return the lowest-ranked queue whose next task does not wait for its program."""
         self._queues = [queue for queue in self._queues if queue.next_task is not None]
         for queue in self._queues:
             if queue.next_task is not None and queue.next_task.program not in self._compiling:
@@ -176,7 +163,6 @@ class Runner:
         return self.pool.are_threads and program is not None and not programs.is_compiled(program)
 
     def _show(self) -> None:
-        """Show the current activity when it has changed."""
         for queue, _ in self._pending.values():
             activity = f"{'compiling' if self._compiling else 'running'} {queue.what}"
             if activity != self._shown:

@@ -1,7 +1,7 @@
-"""Store of results by their keys, in SQLite files of one folder, each with a digest that every read checks.
+"""Store of results by their keys, in SQLite files of a folder, with digests that every read checks.
 
-A folder has one file, or one for each part of a batch job. Readers read all of them. Keys are digests of all
-values and code that decide a result (`runs.key`), so that a result is either right or missing.
+A folder has one file, or one for each part of a batch job. Readers read all. Keys are digests of everything that
+decides a result (`runs.key`), so that a result is either right or missing.
 """
 
 import contextlib
@@ -39,9 +39,9 @@ class Store:
     """Results in a folder, as bytes by their keys.
 
     Several processes or threads may share a store. A result is saved as a whole or not at all, and the same key has the
-    same result in every process.
+    same result everywhere.
 
-    Raises: OutputError for the address of another machine in place of a folder.
+    Raises: OutputError for the address of another machine.
     """
 
     def __init__(self, folder: str | os.PathLike[str], part: str = "", way_out: str = WAY_OUT) -> None:
@@ -49,7 +49,7 @@ class Store:
 
         Args:
             part: suffix of the file that this process writes, such as "-3-of-8".
-            way_out: advice to the user in messages about a folder that cannot be written.
+            way_out: advice in messages about a folder that cannot be written.
         """
         self.folder: Path = local(folder)
         self.file: Path = self.folder / f"results{part}.sqlite"
@@ -60,7 +60,7 @@ class Store:
         self._checked: set[Path] = set()  # files that may be written
 
     def keys(self) -> set[str]:
-        """Return the keys of all saved results, including damaged ones."""
+        """Return the keys of all saved results, also damaged ones."""
         keys: set[str] = set()
         with self._lock:
             for file, database in self._opened().items():
@@ -69,7 +69,7 @@ class Store:
         return keys
 
     def get(self, key: str) -> bytes | None:
-        """Return a result, or None if it is missing or damaged. `damaged` names damaged ones."""
+        """Return a result, or None if missing or damaged. `damaged` names damaged ones."""
         with self._lock:
             for file, database in self._opened().items():
                 with self._reporting(key, file):
@@ -83,12 +83,12 @@ class Store:
         return None
 
     def intact(self, keys: Iterable[str]) -> set[str]:
-        """Return the keys whose results are saved and undamaged, after reading each of these results."""
+        """Return the keys of saved, undamaged results, after reading each."""
         saved = self.keys()
         return {key for key in keys if key in saved and self.get(key) is not None}
 
     def put(self, results: Mapping[str, bytes], *, label: str | None = None, extent: int = 0) -> None:
-        """Save results together. Once saved, they survive a crash of the machine.
+        """Save results together and durably.
 
         Args:
             label: subject of the results. Results of other keys with this label are removed.
@@ -132,7 +132,7 @@ class Store:
             raise
 
     def _writable(self) -> sqlite3.Connection:
-        """Return the database of this process's own file, created if needed. Raises: sqlite3.Error if it is damaged."""
+        """Return the database of this process's file, created if needed. Raises: sqlite3.Error if damaged."""
         if self.file not in self._opened():
             self.folder.mkdir(parents=True, exist_ok=True)
             database = _connect(self.file, "rwc")
@@ -145,14 +145,16 @@ class Store:
         return database
 
     def _opened(self) -> dict[Path, sqlite3.Connection]:
-        """Return the databases of all files that can be opened, including new files."""
         for file in sorted(self.folder.glob(PATTERN)):
-            if file not in self._databases and (database := self._open(file)) is not None:
+            if file in self._databases:
+                continue
+            database = self._open(file)
+            if database is not None:
                 self._databases[file] = database
         return self._databases
 
     def _open(self, file: Path) -> sqlite3.Connection | None:
-        """Return the database of a file, or None if it is empty or SQLite cannot open it."""
+        """Return the database of a file, or None if it is empty or cannot be opened."""
         failure: Exception = OSError()
         for mode in ("rw", "ro"):
             try:
@@ -202,7 +204,7 @@ def _require_whole(database: sqlite3.Connection) -> None:
 
 
 def _is_of_the_place(failure: Exception) -> bool:
-    """Return whether an error comes from the disk, from rights or from another process, and not from a damaged file."""
+    """Return whether an error is of the disk, rights or another process, and not of a damaged file."""
     is_of_file = (
         getattr(failure, "sqlite_errorcode", None) == sqlite3.SQLITE_ERROR
     )  # of tables that are not the store's
@@ -215,7 +217,7 @@ def _digest(key: str, data: Any) -> bytes:
 
 
 def require_no_0_1(folder: Path, *patterns: str) -> None:
-    """Raise InvalidValueError for a folder with files of these names, which version 0.1 wrote."""
+    """Raise InvalidValueError for a folder with files of these patterns, from version 0.1."""
     if any(next(folder.glob(pattern), None) is not None for pattern in patterns):
         raise InvalidValueError(
             f"{folder} was written by version 0.1, which this one does not read. The same command with another --out "
@@ -224,7 +226,7 @@ def require_no_0_1(folder: Path, *patterns: str) -> None:
 
 
 def pack(arrays: Arrays) -> bytes:
-    """Return arrays by name as the bytes of an npz archive without pickles."""
+    """Return arrays by name as an npz archive without pickles."""
     buffer = io.BytesIO()
     named: dict[str, Any] = dict(arrays)
     np.savez(buffer, **named)
@@ -232,6 +234,5 @@ def pack(arrays: Arrays) -> bytes:
 
 
 def unpack(data: bytes) -> dict[str, np.ndarray]:
-    """Return the arrays that `pack` has packed."""
     with np.load(io.BytesIO(data), allow_pickle=False) as archive:
         return dict(archive)

@@ -1,4 +1,4 @@
-"""Checkpoints in the safetensors format: a file, or a folder of shards. Headers contain dtypes, shapes and sizes."""
+"""Checkpoints in the safetensors format: a file, or a folder of shards."""
 
 import math
 import os
@@ -30,13 +30,12 @@ class Tensor(NamedTuple):
         return self.num_weights * (int(bits[0]) if bits else 8)
 
     def array(self) -> np.ndarray:
-        """Return the numbers of the tensor."""
         with safe_open(self.path, framework="np") as file:
             return file.get_tensor(self.name)
 
 
 def open_checkpoint(path: Path) -> list[Tensor]:
-    """Read the headers of a file, or of all shards in a folder. Raises: DamagedError, also for missing shards."""
+    """Read the headers (dtypes, shapes, sizes) of a file, or of all shards in a folder. Raises: DamagedError."""
     is_folder = os.path.isdir(path)  # which is false of names that no file can have
     files = sorted(path.glob("*.safetensors")) if is_folder else [path]
     if not files:

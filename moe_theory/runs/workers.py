@@ -1,4 +1,4 @@
-"""Workers: threads on this machine's devices, a Dask cluster, or any `concurrent.futures.Executor`."""
+"""Workers: threads on local devices, a Dask cluster, or a `concurrent.futures.Executor`."""
 
 import contextlib
 import dataclasses
@@ -35,10 +35,7 @@ class WorkerPool:
     close: Callable[[], None] = lambda: None  # releases the workers, unless others use them
 
     def fingerprint(self, ask: Callable[[], dict[str, str]]) -> dict[str, str]:
-        """Return the fingerprint of the first worker that answers, which `ask` computes on the workers.
-
-        Raises: InvalidValueError if workers have other code than this process.
-        """
+        """Return the first worker's fingerprint, by `ask`. Raises: InvalidValueError if workers have other code."""
         local = ask()
         if self.are_threads:
             return local
@@ -65,7 +62,7 @@ class WorkerPool:
 
 
 class DeviceExecutor(ThreadPoolExecutor):
-    """Threads, each on one of this machine's devices, in the precision of the code that submits the task."""
+    """Threads on this machine's devices, in the submitter's precision."""
 
     def __init__(self, num_workers: int) -> None:
         self._places = itertools.count()
@@ -73,7 +70,6 @@ class DeviceExecutor(ThreadPoolExecutor):
         super().__init__(num_workers, "moe-theory", initializer=self._take_device)
 
     def submit(self, function: Callable[..., Any], /, *arguments: Any, **options: Any) -> Future[Any]:
-        """Compute function(*arguments, **options) in a thread."""
         call = functools.partial(function, *arguments, **options)
         return super().submit(self._compute, call, is_x64())
 
@@ -92,13 +88,13 @@ class DeviceExecutor(ThreadPoolExecutor):
 
 
 def num_device_workers() -> int:
-    """Return the number of devices or, on a CPU alone, of cores. Workers share compiled programs."""
+    """Return the number of devices or, on a CPU alone, of cores."""
     devices = local_devices()
     return available_cores() if len(devices) == 1 and devices[0].platform == "cpu" else len(devices)
 
 
 def check_devices(number: int) -> None:
-    """Raise InvalidValueError for a number of devices that no machine has."""
+    """Raise InvalidValueError for an impossible number of devices."""
     most = MOST_PER_CORE * available_cores()
     if not 1 <= number <= most:
         raise InvalidValueError(
@@ -109,7 +105,7 @@ def check_devices(number: int) -> None:
 
 
 def device_pool(num_workers: int | None = None) -> WorkerPool:
-    """Return threads on this machine's devices, by default one for each. Raises: InvalidValueError."""
+    """Return threads on this machine's devices, by default all. Raises: InvalidValueError."""
     if num_workers is not None:
         check_devices(num_workers)
     number = num_workers or num_device_workers()
@@ -123,7 +119,7 @@ after_fork(_device_executor.cache_clear)  # a forked process has none of the thr
 
 
 def executor_pool(executor: Executor) -> WorkerPool:
-    """Return the workers of an executor that its owner closes. Raises: InvalidValueError for any other object."""
+    """Return the workers of an executor, which stays open. Raises: InvalidValueError for another object."""
     if not isinstance(executor, Executor):
         raise InvalidValueError(
             f"executor={type(executor).__name__} is no concurrent.futures.Executor: use ProcessPoolExecutor, or one "

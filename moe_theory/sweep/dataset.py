@@ -1,4 +1,4 @@
-"""A sweep's results as one labelled dataset, and as files for other programs."""
+"""A sweep's results as one labelled dataset, and as files."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -28,7 +28,7 @@ def dataset(
     last: xr.Variable,
     is_complete: bool,
 ) -> xr.Dataset:
-    """Return the cells of a sweep, as `Results.to_xarray` describes them. Missing values are nan, with a count of 0.
+    """Return the cells of a sweep, as `Results.to_xarray` describes. Missing values are nan, with a count of 0.
 
     Args:
         cells: the available data of each cell: places on the last axis, and arrays by observable.
@@ -68,7 +68,7 @@ def dataset(
 
 
 def to_netcdf(data: xr.Dataset, path: Path) -> None:
-    """Write a netCDF 3 file (64-bit offsets). Raises: OutputError; InvalidValueError for a variable too large."""
+    """Write a netCDF 3 file (64-bit offsets). Raises: OutputError. InvalidValueError for a variable too large."""
     for name, variable in data.items():
         if variable.nbytes > MAX_NETCDF_BYTES:
             raise InvalidValueError(
@@ -80,7 +80,7 @@ def to_netcdf(data: xr.Dataset, path: Path) -> None:
 
 
 def long_name(name: str, cls: type) -> str:
-    """Return the axis label of a parameter or size: its name in words, and the comment beside it.
+    """Return the axis label of a parameter or size: its name in words, and its comment.
 
     Examples:
         >>> from moe_theory import continual

@@ -14,8 +14,6 @@ BYTES_A_CHUNK = 1_000  # in the store, besides its numbers
 
 @dataclasses.dataclass(frozen=True)
 class SweepCost:
-    """Work, memory and disk that a sweep takes."""
-
     cells: int
     shape: dict[str, int]  # values on each axis
     replicates: int  # of each cell
@@ -29,7 +27,7 @@ class SweepCost:
 
 
 def estimate(sweep: Specification, folder: Path | None = None) -> SweepCost:
-    """Count the work that a folder leaves of a sweep. Raises: InvalidValueError if chunks do not fit in memory."""
+    """Count the missing work of a sweep in a folder. Raises: InvalidValueError if chunks do not fit in memory."""
     plan = SweepPlan(sweep, fingerprint(sweep.system))
     plan.require_memory(1)
     saved = set() if folder is None else Store(folder).keys()
@@ -50,6 +48,5 @@ def estimate(sweep: Specification, folder: Path | None = None) -> SweepCost:
 
 
 def _saved_bytes(task: CellTask) -> int:
-    """Return the bytes of a chunk in the store."""
     records = chunk_shapes(task)[1]
     return BYTES_A_CHUNK + bytes_of(records) * task.width * len(recorded_rounds(task.rounds, task.record_every))

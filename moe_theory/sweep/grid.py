@@ -1,6 +1,6 @@
 """The grid of a sweep: its axes, and the complete setting of every cell.
 
-An axis overrides a fixed value, and a fixed value overrides the reading's.
+An axis overrides a fixed value, which overrides the reading's.
 """
 
 import dataclasses
@@ -12,15 +12,14 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from moe_theory.core.constraints import shown
-from moe_theory.core.errors import InvalidValueError, MoeTheoryError
+from moe_theory.core.errors import InvalidValueError, MoeTheoryError, text_of
 from moe_theory.sweep.vocabulary import LARGEST_SIZE, READING, Value, Vocabulary
 
 PADDED = "max_experts"  # the size that is the largest number of experts unless given
 
 
 class GridAxis(NamedTuple):
-    """One axis: a plain axis has one column of its own name, a zip has a column for each of its names."""
+    """One axis, with one column of its name, or as a zip a column for each of its names."""
 
     name: str
     columns: Mapping[str, tuple[Value, ...]]  # equally long
@@ -59,7 +58,7 @@ def build_grid(
     vocabulary: Vocabulary,
     keys: Mapping[str, tuple[str, ...]],
 ) -> Grid:
-    """Return the grid that the axes span, every cell checked by the system itself.
+    """Return the grid of the axes, with every cell checked by its system.
 
     Args:
         fixed: the specification's values by table and name. The reading is missing if it is an axis.
@@ -91,7 +90,7 @@ def build_grid(
 
 
 def _require_distinct(axis: GridAxis, precision: str, keys: Mapping[str, tuple[str, ...]]) -> None:
-    """Raise InvalidValueError for two places of an axis whose values are equal in the precision of the runs."""
+    """Raise InvalidValueError for two places of an axis with equal values in the runs' precision."""
     columns = [
         [float(np.dtype(precision).type(value)) if isinstance(value, float) else value for value in column]
         for column in axis.columns.values()
@@ -109,7 +108,7 @@ def _require_distinct(axis: GridAxis, precision: str, keys: Mapping[str, tuple[s
 def _drafts(
     axes: Sequence[GridAxis], fixed: Mapping[str, Mapping[str, Any]], vocabulary: Vocabulary
 ) -> Iterator[SweepCell]:
-    """Yield the cells with dictionaries for sizes and parameters. Some sizes follow from the whole grid."""
+    """Yield the cells with dictionaries. Some sizes follow from the whole grid."""
     system_kind = vocabulary.known
     choices = {**{kind: next(iter(names)) for kind, names in system_kind.choices.items()}, **fixed["choices"]}
     readings = {
@@ -137,8 +136,8 @@ def _drafts(
 def _in_cell(
     error: MoeTheoryError, settings: Mapping[str, Value], keys: Mapping[str, tuple[str, ...]]
 ) -> MoeTheoryError:
-    """Return the error with its cell, and the `key` of the first name in its message that the specification sets."""
-    cell = ", ".join(f"{name}={value if isinstance(value, str) else shown(value)}" for name, value in settings.items())
+    """Return the error with its cell, and the `key` of the first name that the specification sets."""
+    cell = ", ".join(f"{name}={text_of(value)}" for name, value in settings.items())
     located = type(error)(f"in the cell {cell}: {error}" if cell else str(error))
     blamed = (name for name in (*re.findall(r"\w+", str(error)), *settings) if name in keys)
     located.key = error.key or keys.get(next(blamed, ""), ("system",))

@@ -1,7 +1,7 @@
-"""Moments over replicates: reduced inside a scan in the run's precision, merged on the host in float64.
+"""Moments over replicates, reduced inside a scan in the run's precision and merged on the host in float64.
 
-A chunk of some hundred replicates is centred before it is squared, so float32 loses nothing that matters. Merging
-chunks by pairwise update (Chan, Golub and LeVeque 1983; Pebay 2008) in float64 keeps sums over millions exact.
+A chunk of some hundred replicates is centred before it is squared, so float32 loses nothing that matters. Chunks merge
+by pairwise update (Chan, Golub and LeVeque 1983, Pebay 2008).
 """
 
 from collections.abc import Iterable
@@ -15,7 +15,7 @@ from moe_theory.core.numerics import array_namespace
 
 
 class Moments(NamedTuple):
-    """Count, mean, sum of squares and extremes of samples along a reduced axis."""
+    """Count, mean, sum of squares and extremes of samples along an axis."""
 
     count: Shaped[Any, "..."]  # number of samples
     mean: Shaped[Any, "..."]
@@ -35,7 +35,7 @@ class Moments(NamedTuple):
 
 
 def over_replicates(samples: Float[Array, "... B"]) -> Moments:
-    """Return moments along the trailing axis, of JAX arrays (inside a scan) or NumPy arrays."""
+    """Return moments along the trailing axis of JAX arrays (inside a scan) or NumPy arrays."""
     xp = array_namespace(samples)
     mean = xp.mean(samples, axis=-1)
     deviations = samples - mean[..., None]
@@ -49,7 +49,7 @@ def over_replicates(samples: Float[Array, "... B"]) -> Moments:
 
 
 def merge(parts: Iterable[Moments]) -> Moments:
-    """Merge moments of samples, in float64, in the order of `parts`. Raises: InvalidValueError without parts."""
+    """Merge moments in float64, in the order of `parts`. Raises: InvalidValueError without parts."""
     parts = [Moments(*(np.asarray(leaf, np.float64) for leaf in part)) for part in parts]
     if not parts:
         raise InvalidValueError("there are no moments to merge: run at least one chunk of replicates.")

@@ -1,7 +1,7 @@
-"""The chunks of a sweep, as plain data, and the work of a worker on each.
+"""The chunks of a sweep as plain data, and a worker's work on each.
 
-A chunk's name is a digest of everything that decides its numbers. A chunk can be sent anywhere, and the bytes that come
-back are saved. They do not depend on the place or the order of computation.
+A chunk's name is a digest of everything that decides its numbers. Its bytes do not depend on the place or the order of
+computation.
 """
 
 import dataclasses
@@ -36,7 +36,7 @@ RECORD_COPIES = 6  # by batch and joined, in an archive and its bytes, on their 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class CellTask:
-    """All data that decide the numbers of a cell's chunks, in plain form."""
+    """All data that decide the numbers of a cell's chunks."""
 
     system: str
     dims: Mapping[str, Any]
@@ -53,19 +53,17 @@ class CellTask:
 
     @functools.cached_property
     def digest(self) -> bytes:
-        """The digest of all fields."""
         return hashlib.sha256(canonical(dataclasses.asdict(self))).digest()
 
     @functools.cached_property
     def program(self) -> Hashable:
-        """The key of the compiled program."""
         shapes = {"system": self.system, "dims": dict(self.dims), "choices": dict(self.choices)}
         run = (self.rounds, self.record_every, self.observables, self.precision, self.batch)
         return canonical(shapes), run
 
 
 class PlannedChunk(NamedTuple):
-    """Some replicates of one cell, which are computed and saved together."""
+    """Replicates of a cell that are computed and saved together."""
 
     task: CellTask
     cell: int  # position in the grid
@@ -74,18 +72,14 @@ class PlannedChunk(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Key of the chunk in the store."""
         return hashlib.sha256(b"%b%d" % (self.task.digest, self.first)).hexdigest()
 
     @property
     def replicate_rounds(self) -> int:
-        """Work of the chunk, in rounds times replicates."""
         return self.task.width * self.task.rounds
 
 
 class Coverage(NamedTuple):
-    """Completed part of a sweep."""
-
     chunks: int
     of_chunks: int
     replicates: int  # of all cells together
@@ -93,12 +87,11 @@ class Coverage(NamedTuple):
 
     @property
     def is_complete(self) -> bool:
-        """Whether nothing is missing."""
         return self.chunks == self.of_chunks
 
 
 class SweepPlan:
-    """The chunks of a sweep as the machine of this fingerprint computes them."""
+    """The chunks of a sweep on a machine of this fingerprint."""
 
     def __init__(self, sweep: Specification, fingerprint: Mapping[str, str]) -> None:
         """Raises: InvalidValueError for too many chunks."""
@@ -125,7 +118,7 @@ class SweepPlan:
         self.chunks: list[PlannedChunk] = list(itertools.chain.from_iterable(self.by_cell))
 
     def require_memory(self, num_workers: int) -> None:
-        """Raise InvalidValueError, with the widest chunk that fits, for chunks that do not fit in memory."""
+        """Raise InvalidValueError, with the widest chunk that fits, if chunks do not fit in memory."""
         share = machine_memory() / num_workers
         for task in self.programs.values():
             memory = memory_of(task)
@@ -169,14 +162,13 @@ _code_digest = functools.cache(code_digest)
 
 
 def fingerprint(system: str) -> dict[str, str]:
-    """Return all facts besides a task that decide its numbers on this machine."""
+    """Return all facts besides a task that decide its numbers here."""
     return provenance.fingerprint(_code_digest(sweepable(system).code, compute_chunk))
 
 
 def compute(chunk: PlannedChunk) -> bytes:
-    """Return the content to save of a chunk. A worker calls this.
-
-    Raises: InvalidValueError where the numbers would be others; what the chunk raises.
+    """Return the content to save of a chunk, on a worker. Raises: its errors, or InvalidValueError on an unlike
+    machine.
     """
     task = chunk.task
     provenance.require_same(fingerprint(task.system), task.fingerprint, "numbers")
@@ -188,7 +180,7 @@ def compute(chunk: PlannedChunk) -> bytes:
 
 
 def compute_chunk(task: CellTask, first: int) -> bytes:
-    """Return the content to save of the chunk that begins with this replicate."""
+    """Return the content to save of the chunk from this replicate on."""
     end = first + task.width
     with jax.enable_x64(task.precision == "float64"), compiled_once(task.program):
         cell = _cell(task)
@@ -200,7 +192,6 @@ def compute_chunk(task: CellTask, first: int) -> bytes:
 
 
 def chunk_shapes(task: CellTask) -> tuple[Any, Any]:
-    """Return the shapes of a replicate's state and of a recorded round."""
     with jax.enable_x64(task.precision == "float64"):
         cell = _cell(task)
         state = check_system(cell.system, cell.params)
@@ -216,12 +207,10 @@ class ChunkMemory(NamedTuple):
     per_replicate: int
 
     def of(self, width: int) -> int:
-        """Return the bytes of a chunk of this width."""
         return self.fixed + width * self.per_replicate
 
 
 def memory_of(task: CellTask) -> ChunkMemory:
-    """Return the memory that a task's chunks take."""
     state, records = chunk_shapes(task)
     record_bytes = len(recorded_rounds(task.rounds, task.record_every)) * bytes_of(records)
     fixed = task.batch * (STATE_COPIES * bytes_of(state) + record_bytes)

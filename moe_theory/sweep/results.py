@@ -1,4 +1,4 @@
-"""Results of a sweep, read from its chunks: as one dataset with labels, as runs of single cells, and as files."""
+"""Results of a sweep, read from its chunks: as a labelled dataset, as runs of cells, and as files."""
 
 import collections
 import functools
@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jaxtyping import Float, Int
 
-from moe_theory.core.constraints import shown
-from moe_theory.core.errors import MissingError, OutputError
+from moe_theory.core.errors import MissingError, OutputError, text_of
 from moe_theory.core.machine import available_cores
 from moe_theory.core.notebook import Shown
 from moe_theory.core.papers import Reading
@@ -39,9 +38,9 @@ MOMENTS = ("count", "mean", "standard_error", "min", "max")  # statistics before
 class Sweep(Specification):
     """The specification of a sweep, which can be run.
 
-    Its arguments are the fields of `Specification`, with the same defaults.
+    The arguments are the fields of `Specification`, with the same defaults.
 
-    Raises: DeclarationError, UnknownNameError, InvalidValueError for what cannot be run.
+    Raises: DeclarationError, UnknownNameError or InvalidValueError for a sweep that cannot be run.
 
     Examples:
         >>> import moe_theory as mt
@@ -63,18 +62,18 @@ class Sweep(Specification):
         keep_going: bool = False,
         part: str | None = None,
     ) -> "Results":
-        """Compute the missing part of this sweep in the folder `path`, and return the results. Running again resumes.
+        """Compute the missing chunks in the folder `path`, and return the results. Running again resumes.
 
         Args:
             executor: any `concurrent.futures.Executor` whose workers can import this package. It is left open.
-            dask: or a Dask cluster: the address of its scheduler, or "local:N" for N processes. Whoever controls the
-                scheduler can run any code here and on its workers. Certificates are from Dask's configuration.
-            devices: or the number of local devices, all of them unless given.
-            progress: where it is reported, standard error unless given.
-            keep_going: whether to go on where a cell raises an error: `Results.failed` has it, by the cell's name, and
-                the results lack the cell's numbers.
+            dask: or the address of a Dask scheduler, or "local:N" for N processes. Anyone who controls the scheduler
+                can run any code here and on its workers. Certificates are from Dask's configuration.
+            devices: or the number of local devices, by default all.
+            progress: listener of the progress, by default standard error.
+            keep_going: whether to go on after an error of a cell, which the results lack. `Results.failed` has errors
+                by cell.
             part: a fixed share of the chunks, such as "3/8", for one job of a batch system.
-        Raises: OutputError, InvalidValueError, UnknownNameError or WorkersError. What was finished before is saved.
+        Raises: OutputError, InvalidValueError, UnknownNameError or WorkersError. Finished chunks are saved.
         """
         share = None if part is None else runner.Part.parsed(part)
         with shown_progress(progress) as listener:
@@ -84,21 +83,22 @@ class Sweep(Specification):
 
 
 def results_of(outcome: runner.Outcome) -> "Results":
-    """Return the results of a run, partial where chunks are missing."""
     results = Results(outcome.plan, outcome.store, partial=True)
     results.partial = not results.coverage.is_complete
     failed = outcome.counts.failed
-    for chunk in outcome.plan.chunks if failed else ():
+    if not failed:
+        return results
+    for chunk in outcome.plan.chunks:
         if chunk.name in failed:
             results.failed[results.names[chunk.cell]] = failed[chunk.name]
     return results
 
 
 class Results(Shown):
-    """A sweep's results. Chunks are read when they are needed."""
+    """A sweep's results, whose chunks are read when needed."""
 
     def __init__(self, plan: SweepPlan, store: Store, partial: bool = False) -> None:
-        """Raises: MissingError where chunks are missing, unless partial results are accepted."""
+        """Raises: MissingError for missing chunks, unless partial results are accepted."""
         self.plan: SweepPlan = plan
         self.store: Store = store
         self.partial: bool = partial
@@ -111,12 +111,12 @@ class Results(Shown):
 
     @classmethod
     def open(cls, path: str | os.PathLike[str], partial: bool = False) -> "Results":
-        """Return the results in a sweep's folder. No chunk is read yet.
+        """Return the results in a sweep's folder.
 
         Args:
-            partial: whether to accept missing chunks: statistics are then of fewer replicates, see `count`, and nan for
-                cells without any.
-        Raises: InvalidValueError where there is no sweep; MissingError where chunks are missing; OutputError for an
+            partial: whether to accept missing chunks. Statistics are then of fewer replicates (see `count`), and nan
+                for cells without any.
+        Raises: InvalidValueError for a folder without a sweep. MissingError for missing chunks. OutputError for an
             address in place of a folder.
         """
         folder = local(path)
@@ -131,17 +131,17 @@ class Results(Shown):
 
     @property
     def damaged(self) -> dict[str, str]:
-        """Faults of chunks that were read, by their keys, or of files."""
+        """Faults of chunks that were read, or of files, by their keys."""
         return self.store.damaged
 
     def row(self) -> dict[str, Any]:
-        """Return facts of the results by name, for a table of many."""
+        """Return facts of the results by name, for a table."""
         there = f"{self.coverage.chunks} of {self.coverage.of_chunks}"
         return {**self.sweep.row(), "chunks": there, "observables": ", ".join(self.kept), "keeps": self.sweep.keep}
 
     @property
     def coverage(self) -> Coverage:
-        """The completed part. A damaged chunk counts as missing once it has been read."""
+        """The completed part. A damaged chunk counts as missing after it is read."""
         num_kept = sum(chunk.num_kept for chunks in self._present for chunk in chunks)
         of_replicates = self.sweep.replicates * len(self.sweep.grid)
         return Coverage(sum(map(len, self._present)), len(self.plan.chunks), num_kept, of_replicates)
@@ -182,8 +182,8 @@ class Results(Shown):
         """Return everything as a labelled dataset in memory.
 
         Dimensions are the grid's axes, `round`, an observable's own axes such as `expert_index`, and `statistic`
-        (float64) or, of a sweep that saves replicates, `replicate` (in the run's precision; whole numbers of which
-        some are missing are float64 with nan). Of a zip, whose axis counts from 0, each name is a coordinate.
+        (float64) or, if replicates are saved, `replicate`. Replicates are in the run's precision, whole numbers of
+        which some are missing in float64 with nan. The axis of a zip counts from 0 and has a coordinate for each name.
         """
         import xarray as xr
 
@@ -192,8 +192,9 @@ class Results(Shown):
         places = range(len(self.sweep.grid))
         if self.sweep.keep == "replicates":
             last = xr.Variable(REPLICATE, np.arange(self.sweep.replicates))
-            for place in places if self.partial else ():  # a damaged chunk changes the type of whole numbers
-                self._read(place)
+            if self.partial:  # a damaged chunk changes the type of whole numbers
+                for place in places:
+                    self._read(place)
             cells = map(self.replicates_of, places)
         else:
             last = xr.Variable(STATISTIC, np.array(self.statistics))
@@ -214,7 +215,7 @@ class Results(Shown):
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write everything as netCDF 3 (.nc). Integers are of 32 bits and text is of characters.
 
-        Raises: OutputError where it cannot be written; InvalidValueError for a variable of more than 2 GiB.
+        Raises: OutputError for a place that cannot be written. InvalidValueError for a variable of more than 2 GiB.
         """
         from moe_theory.sweep import dataset
 
@@ -241,14 +242,13 @@ class Results(Shown):
 
     @property
     def _texts(self) -> dict[str, dict[Any, str]]:
-        """The values on the axes as text, by name."""
         texts = {}
         for axis in self.sweep.grid.axes:
             texts |= {name: _texts(values) for name, values in axis.columns.items()}
         return texts
 
     def run_of(self, place: int) -> Run:
-        """Return all replicates of the cell at this place. Raises: MissingError, InvalidValueError without them."""
+        """Return all replicates of the cell at this place. Raises: MissingError or InvalidValueError without them."""
         numbers, arrays = self.replicates_of(place)
         if len(numbers) < self.sweep.replicates:
             raise self._incomplete(f"not all replicates of {self.names[place]}")
@@ -256,17 +256,14 @@ class Results(Shown):
         return Run(self.sweep.grid.cells[place].params, self.rounds, numbers, None, records)
 
     def statistics_of(self, place: int) -> dict[str, Float[np.ndarray, "..."]] | None:
-        """Return statistics (R, *own axes, statistics) of the cell at this place, by observable, None if empty.
-
-        Moments merge in the order of chunks. Quantiles are exact.
-        """
+        """Return statistics (R, *own axes, statistics) of the cell at this place, by observable, None if empty."""
         pieces = [arrays for _, arrays in self._read(place)]
         if not pieces:
             return None
         return over_replicates(pieces, self.kept, self.sweep.quantiles)
 
     def replicates_of(self, place: int) -> tuple[Int[np.ndarray, " B"], Arrays]:
-        """Return numbers of the replicates of the cell at this place, and (R, *own axes, B) by observable, if any."""
+        """Return numbers of the replicates of the cell at this place, and (R, *own axes, B) by observable."""
         read = self._read(place)
         if not read:
             return np.arange(0), {}
@@ -275,9 +272,7 @@ class Results(Shown):
         return numbers, {name: np.concatenate([piece[name] for piece in pieces], axis=-1) for name in self.kept}
 
     def _read(self, place: int) -> list[tuple[PlannedChunk, Arrays]]:
-        """Return a cell's chunks that are there and whole, with their replicates that count. Raises: MissingError for a
-        missing chunk, unless partial results are accepted.
-        """
+        """Return a cell's intact chunks, with their replicates that count. Raises: MissingError unless partial."""
         pieces = []
         for chunk in self.plan.by_cell[place]:
             data = self.store.get(chunk.name)
@@ -305,7 +300,7 @@ def _records(names: tuple[str, ...]) -> Any:
 
 
 def _texts(values: Sequence[Any]) -> dict[Any, str]:
-    """Return a column's values as text: six digits, or all of them if values differ only beyond six."""
-    exact = {value: value if isinstance(value, str) else shown(value) for value in values}
+    """Return a column's values in six digits, or in all if they differ only beyond six."""
+    exact = {value: text_of(value) for value in values}
     short = {value: f"{value:.6g}" if isinstance(value, float) else text for value, text in exact.items()}
     return short if len(set(short.values())) == len(short) else exact

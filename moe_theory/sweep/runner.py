@@ -1,4 +1,4 @@
-"""Runs of a sweep in a folder, which compute its missing chunks wherever there are workers. Running again resumes."""
+"""Runs of a sweep in a folder, which compute missing chunks on any workers."""
 
 import contextlib
 import dataclasses
@@ -28,7 +28,7 @@ MAX_ERROR_LENGTH = 500  # characters of an error that is passed over
 
 
 class Part(NamedTuple):
-    """A fixed share of a sweep's chunks, for one job of a batch system: every n-th chunk, from the i-th on."""
+    """A fixed share of a sweep's chunks, for a job of a batch system: every n-th, from the i-th on."""
 
     number: int  # from 1 on
     num_parts: int
@@ -51,8 +51,6 @@ class Part(NamedTuple):
 
 @dataclasses.dataclass
 class ChunkCounts:
-    """The state of the chunks that a run was to compute."""
-
     num_chunks: int
     present: int  # before the run
     damaged: dict[str, str] = dataclasses.field(default_factory=dict)  # what is wrong, by chunk or file
@@ -62,19 +60,15 @@ class ChunkCounts:
 
     @property
     def done(self) -> int:
-        """Chunks that are saved."""
         return self.present + self.computed
 
     @property
     def line(self) -> str:
-        """Number of saved chunks, in words."""
         return f"{self.done:,} of {self.num_chunks:,} chunks"
 
 
 @dataclasses.dataclass(frozen=True)
 class Outcome:
-    """A run that has ended."""
-
     plan: SweepPlan
     store: Store
     counts: ChunkCounts
@@ -93,12 +87,11 @@ def run(
     """Compute the missing chunks of a sweep in a folder. Running again resumes.
 
     Args:
-        pool: where to compute: this machine's devices unless given. It is closed.
-        is_stopped: whether to stop, with a KeyboardInterrupt. An interrupt by itself may be lost: Python drops one that
-            comes in the middle of a callback.
-        keeps_going: whether an error of one chunk is no reason not to compute the others.
+        pool: workers, by default this machine's devices. It is closed.
+        is_stopped: whether to stop with a KeyboardInterrupt, which Python may lose inside a callback.
+        keeps_going: whether to compute other chunks after an error of one.
         part: the share of the chunks to compute, into a file of its own.
-    Raises: OutputError, InvalidValueError, WorkersError, or what a chunk raised. What was finished before is saved.
+    Raises: OutputError, InvalidValueError, WorkersError, or a chunk's error. Finished chunks are saved.
     """
     pool = device_pool() if pool is None else pool
     with contextlib.closing(pool):
@@ -147,7 +140,7 @@ def _tasks(missing: Sequence[PlannedChunk]) -> Iterator[Task]:
 
 
 def _save(results: Sequence[Result], store: Store, counts: ChunkCounts, keeps_going: bool) -> None:
-    """Save computed chunks together. Raises: OutputError, or a chunk's error, once the others are saved."""
+    """Save computed chunks together. Raises: OutputError, or then a chunk's error."""
     computed: dict[str, bytes] = {}
     failure: BaseException | None = None
     for result in results:
@@ -174,7 +167,7 @@ class Manifest(NamedTuple):
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """Return the manifest of a folder. Raises: InvalidValueError if it is missing or damaged."""
+    """Return the manifest of a folder. Raises: InvalidValueError if missing or damaged."""
     path = folder / MANIFEST
     require_no_0_1(folder, *_OF_0_1)
     if not path.exists():
@@ -192,10 +185,7 @@ def read_manifest(folder: Path) -> Manifest:
 
 
 def write_manifest(folder: Path, manifest: Manifest, is_part: bool) -> None:
-    """Write the manifest of a run that begins.
-
-    Raises: OutputError; InvalidValueError for a part whose numbers would not fit those of the other parts.
-    """
+    """Write the manifest of a run that begins. Raises: OutputError. InvalidValueError for a part unlike the others."""
     if is_part and (folder / MANIFEST).exists():
         before = read_manifest(folder)
         if before.specification == manifest.specification and before.fingerprint != manifest.fingerprint:

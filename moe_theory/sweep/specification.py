@@ -1,6 +1,6 @@
 """The specification of a sweep: a grid of cells times a range of replicates, as plain data.
 
-It is checked as a whole, on the host, when it is made: a specification that exists can be run.
+It is checked when it is made, so that every specification can be run.
 """
 
 import dataclasses
@@ -38,15 +38,15 @@ Names = Annotated[Sequence[Text], Field(min_length=1), BeforeValidator(plain), A
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Specification(Shown):
-    """A sweep's request, complete and checked. Equal specifications are the same data, in the same order of axes.
+    """A complete, checked request. Equal specifications have the same data and order of axes.
 
-    Names on axes and in zips are parameters, static sizes, static choices (such as `policy`) or "reading". An axis is
-    a list of values, or {"linspace": [a, b], "num": n} or {"logspace": [a, b], "num": n} where a and b are the end
-    VALUES themselves, also of a logspace. For whole numbers they are rounded and repetitions dropped.
+    Names on axes and in zips are parameters, static sizes, static choices (such as `policy`) or "reading". An axis is a
+    list of values, or {"linspace": [a, b], "num": n} or {"logspace": [a, b], "num": n} where a and b are the end VALUES
+    themselves, also of a logspace. For whole numbers they are rounded and repetitions dropped.
 
-    Fields that are None or left out get their defaults when the specification is made, except `chunk_width`.
+    Fields that are None get their defaults, except `chunk_width`.
 
-    Raises: DeclarationError, UnknownNameError, InvalidValueError for what cannot be run.
+    Raises: DeclarationError, UnknownNameError or InvalidValueError for a sweep that cannot be run.
     """
 
     system: Annotated[Text, AfterValidator(lambda name: sweepable(name) and name)]  # a registered system, see `systems`
@@ -74,7 +74,7 @@ class Specification(Shown):
         _ = self.grid
 
     def row(self) -> dict[str, Any]:
-        """Return facts of the specification by name, for a table of many."""
+        """Return facts of the specification by name, for a table."""
         shape = zip(self.grid.axes, self.grid.shape, strict=True)
         axes = ", ".join(f"{axis.name} {length}" for axis, length in shape)
         return {"system": self.system, "axes": axes, "rounds": self.rounds, "replicates": self.replicates}
@@ -86,7 +86,7 @@ class Specification(Shown):
 
     @functools.cached_property
     def grid(self) -> Grid:
-        """The axes and the cells, in C order. Raises: as the sweep itself, if it cannot be run."""
+        """The axes and the cells, in C order. Raises: as the sweep itself."""
         axes = [GridAxis(name, {name: values}) for name, values in self.axes.items()]
         axes += [GridAxis(name, columns) for name, columns in self.zips.items()]
         fixed: dict[str, dict[str, Any]] = {table: getattr(self, table) for table in TABLES}
@@ -109,7 +109,7 @@ class Specification(Shown):
 
     @classmethod
     def from_toml(cls, text: str, name: str = "spec") -> Self:
-        """Return the specification in a TOML document. `example()` explains the keys.
+        """Return the specification in a TOML document (see `example`).
 
         Raises: MoeTheoryError (DeclarationError, mostly) that begins with "NAME, KEY: ".
         """
@@ -146,7 +146,7 @@ class Specification(Shown):
         return cls(**entries)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the specification as plain data, the same for equal ones: lists where the order counts."""
+        """Return the specification as plain data, the same for equal ones."""
         data = {name: getattr(self, name) for name in self.__dataclass_fields__ if getattr(self, name) is not None}
         data["axes"] = [{"name": name, "values": list(values)} for name, values in self.axes.items()]
         data["zips"] = [
@@ -167,7 +167,7 @@ class Specification(Shown):
         return vocabulary.vocabulary_of(self.system, self.precision)
 
     def _settings(self) -> Iterator[tuple[tuple[str, ...], Any]]:
-        """Yield each entry that sets a name: its key, which ends with the name, and its value."""
+        """Yield the key of each entry that sets a name, which ends with the name, and its value."""
         if self.reading is not None:
             yield (READING,), self.reading
         for table in (*TABLES, "axes"):
@@ -178,10 +178,7 @@ class Specification(Shown):
                 yield ("zips", axis, name), values
 
     def _completed(self) -> dict[str, Any]:
-        """Return fields whose values depend on the system, in their one plain form and with defaults.
-
-        Raises: MoeTheoryError, whose `key` says which entry is wrong.
-        """
+        """Return fields that depend on the system, in plain form and with defaults. Raises: MoeTheoryError."""
         system_kind = self._vocabulary.known
         fields: dict[str, Any] = {table: {} for table in (*TABLES, "axes")}
         fields["zips"] = {name: {} for name in self.zips}
@@ -254,11 +251,9 @@ _FIELDS = TypeAdapter(create_model("Fields", **_KINDS))
 
 
 def _dotted(key: Sequence[str]) -> str:
-    """Return a key as TOML writes it: axes.num_experts."""
     return ".".join(part if re.fullmatch(r"[A-Za-z0-9_-]{1,60}", part) else shortened(part) for part in key)
 
 
 def _one_line(path: str | os.PathLike[str]) -> str:
-    """Return a path as messages show it, with signs that break a line escaped."""
     name = os.fspath(path)
     return name if isinstance(name, str) and name.isprintable() and len(name) <= 200 else shortened(name)

@@ -15,14 +15,11 @@ Arrays = dict[str, Shaped[np.ndarray, "..."]]  # by observable
 
 
 def over_replicates(cell: Sequence[Arrays], names: Sequence[str], quantiles: Sequence[float]) -> Arrays:
-    """Return statistics (R, *own axes, S) of a cell's chunks (R, *own axes, B), in float64. Moments merge in the order
-    of chunks. Quantiles are exact.
-    """
+    """Return statistics (R, *own axes, S), with exact quantiles, of a cell's chunks (R, *own axes, B), in float64."""
     return {name: _statistics([chunk[name] for chunk in cell], quantiles) for name in names}
 
 
 def _statistics(pieces: Sequence[np.ndarray], quantiles: Sequence[float]) -> Float[np.ndarray, "R ... S"]:
-    """Return statistics, computed some rounds at a time to save memory."""
     num_rounds = len(pieces[0])
     step = max(1, SUMMED // max(sum(piece[0].size for piece in pieces), 1))
     with np.errstate(invalid="ignore", over="ignore"):  # of values that are not finite, or their squares

@@ -1,7 +1,6 @@
-"""Systems that a specification can name: their sizes, parameters, readings, choices and observables.
+"""Systems that a specification can name: sizes, parameters, readings, choices and observables.
 
-A specification is plain data, and so is a task that goes to a worker. Both name systems that are registered here,
-and never modules to import.
+Specifications and tasks are plain data. They name registered systems, and never modules to import.
 """
 
 import dataclasses
@@ -21,7 +20,7 @@ from moe_theory.runs.key import code_digest
 
 @dataclasses.dataclass(frozen=True)
 class Observable:
-    """A quantity of each replicate that recorded rounds can save."""
+    """A quantity of each replicate that rounds can record."""
 
     name: str
     about: str  # what it is, its unit and its source
@@ -52,18 +51,16 @@ class Sweepable:
 
     @functools.cached_property
     def code(self) -> str:
-        """Digest of the code that decides the numbers of its runs, besides a task."""
+        """Digest of the code that, besides a task, decides numbers of runs."""
         reads = {name: observable.read for name, observable in self.observables.items()}
         return code_digest(self.build, self.dims, self.params, self.choices, reads, compute_chunk)
 
     @property
     def default_reading(self) -> str:
-        """The reading of a specification without a named reading."""
         return next(iter(self.readings))
 
     @property
     def params(self) -> type:
-        """The class of its parameters."""
         return type(self.readings[self.default_reading].defaults)
 
     @property
@@ -75,7 +72,7 @@ class Sweepable:
         return tuple(field.name for field in dataclasses.fields(self.dims))
 
     def system(self, dims: Any, choices: Mapping[str, str]) -> System:
-        """Return the system of these sizes and named choices. Raises: UnknownNameError for an unknown choice."""
+        """Return the system of these sizes and choices. Raises: UnknownNameError for an unknown choice."""
         parts = []
         for kind, by_name in self.choices.items():
             name = choices.get(kind, next(iter(by_name)))
@@ -85,12 +82,12 @@ class Sweepable:
         return _built(self.build, dims, tuple(parts))
 
     def observe(self, names: Sequence[str]) -> Observe:
-        """Return a function of (state, info) that saves the named observables, the same object for the same names."""
+        """Return a function of (state, info) that records observables, the same object for the same names."""
         return _observe(tuple((name, self.observables[name].read) for name in names))
 
 
 def sweepable(name: str) -> Sweepable:
-    """Return the system called `name` of an installed paper. Raises: UnknownNameError, with a suggestion."""
+    """Return a system of an installed paper. Raises: UnknownNameError, with a suggestion."""
     if name in paper_names() and name in find_paper(name).systems:  # a paper's own system: no other paper is imported
         return find_paper(name).import_system(name)
     for paper in all_papers().values():
@@ -104,7 +101,7 @@ def system_names() -> list[str]:
 
 
 def observables(*members: Observable | Callable[[State, Info], Array]) -> dict[str, Observable]:
-    """Return observables by name. A function (state, info) -> scalar has its own name, and its docstring as text."""
+    """Return observables by name, where a function (state, info) -> scalar has its own name and docstring."""
     by_name = {}
     for member in members:
         if not isinstance(member, Observable):

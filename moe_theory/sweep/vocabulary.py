@@ -1,6 +1,6 @@
-"""Values that the names in a specification may have: plain Python, of one type for each name.
+"""Values that the names in a specification may have: plain Python, one type for each name.
 
-pydantic checks them. Its errors become one line that names the entry, the value, the bound and the way out.
+pydantic checks them. Its errors become one line with the entry, the value, the bound and the way out.
 """
 
 import functools
@@ -26,10 +26,7 @@ _T = TypeVar("_T")
 
 
 def checked(kind: TypeAdapter[_T], value: Any, *key: str) -> _T:
-    """Return a value that `kind` accepts, for the entry `key` of a specification.
-
-    Raises: MoeTheoryError of one line with the entry's `key`.
-    """
+    """Return a value that `kind` accepts, for an entry. Raises: MoeTheoryError of one line with the entry's `key`."""
     try:
         return kind.validate_python(value)
     except ValidationError as failure:
@@ -48,7 +45,7 @@ def checked(kind: TypeAdapter[_T], value: Any, *key: str) -> _T:
 
 
 def one_of(kind: str, names: Iterable[str]) -> AfterValidator:
-    """Return a check that a text is one of these names."""
+    """Return a check that a text is among these names."""
 
     def check(name: str) -> str:
         if name not in names:
@@ -59,7 +56,7 @@ def one_of(kind: str, names: Iterable[str]) -> AfterValidator:
 
 
 def plain(value: Any) -> Any:
-    """Return ranges, tuples and arrays of any kind as Python's lists or numbers, and everything else as it is."""
+    """Return ranges, tuples and arrays as Python's lists or numbers, and other values unchanged."""
     if isinstance(value, range):
         value = value[: MOST_VALUES + 1]
     if isinstance(value, (range, tuple)):
@@ -97,7 +94,7 @@ Table = dict[Text, Any]
 
 
 class Spacing(BaseModel):
-    """Values from a first to a last one, at equal distances or ratios. A logspace has values as ends, too."""
+    """Values at equal distances or ratios from a first to a last. A logspace, too, has values as ends."""
 
     model_config = ConfigDict(extra="forbid")
     num: Annotated[Whole, Field(ge=2, le=MOST_VALUES)]
@@ -105,7 +102,7 @@ class Spacing(BaseModel):
     logspace: Annotated[list[Annotated[Real, Field(gt=0)]], Field(min_length=2, max_length=2)] | None = None
 
     def values(self) -> list[float]:
-        """Return the values, rounded to 12 digits between the ends: 0.3, not 0.30000000000000004."""
+        """Return the values, rounded to 12 digits between the ends."""
         ends = self.linspace or self.logspace
         if ends is None or (self.linspace and self.logspace):
             raise PydanticCustomError("spacing", "Input should have either linspace or logspace = [first, last]")
@@ -116,7 +113,7 @@ class Spacing(BaseModel):
 
 
 class Vocabulary(NamedTuple):
-    """The names that a specification of one system may set, and their values."""
+    """The names that a specification of a system may set, and their values."""
 
     known: Sweepable
     precision: str
@@ -124,14 +121,14 @@ class Vocabulary(NamedTuple):
     columns: Mapping[str, TypeAdapter]  # values on an axis, by name
 
     def home(self, name: str) -> str:
-        """Return the table that a fixed value of `name` belongs to. Raises: UnknownNameError."""
+        """Return the table of a fixed value of `name`. Raises: UnknownNameError."""
         for table, names in self.fixed.items():
             if name in names:
                 return table
         raise unknown_name("parameter, size or choice", name, self.columns, self.known.params)
 
     def kind(self, table: str, name: str) -> TypeAdapter:
-        """Return the values that a name may have in a table. Raises: UnknownNameError, or DeclarationError."""
+        """Return the values that a name may have in a table. Raises: UnknownNameError or DeclarationError."""
         home = self.home(name)
         if table not in self.fixed:
             return self.columns[name]
@@ -143,7 +140,7 @@ class Vocabulary(NamedTuple):
 
 @functools.cache
 def vocabulary_of(system: str, precision: str) -> Vocabulary:
-    """Return the vocabulary of a system. Raises: UnknownNameError for a system that is not registered."""
+    """Return the vocabulary of a system. Raises: UnknownNameError for an unregistered system."""
     system_kind = sweepable(system)
     hints = get_type_hints(system_kind.dims)
     defaults = system_kind.readings[system_kind.default_reading].defaults._asdict()

@@ -1,4 +1,4 @@
-"""Samples of claims in the store, by digests of code and inputs, so that a verification resumes where it stopped."""
+"""Samples of claims in the store, keyed by code and inputs, so that a verification resumes."""
 
 import hashlib
 from collections.abc import Callable
@@ -21,8 +21,6 @@ _OF_0_1 = "*@*.npz"
 
 
 class Archive:
-    """Samples of claims in a folder."""
-
     def __init__(self, folder: Path) -> None:
         """Raises: InvalidValueError for a folder that version 0.1 wrote."""
         require_no_0_1(folder, _OF_0_1)
@@ -33,7 +31,7 @@ class Archive:
         self.damaged: dict[str, str] = {}  # why samples that were there count for nothing
 
     def load(self, claim: Claim, reading: ReadingLike, seed: int) -> tuple[Samples, list[str]] | None:
-        """Return the samples of replicates 0, 1, ... and the components' names, or None if none are saved."""
+        """Return the samples of replicates 0, 1, ... and the components' names, or None."""
         key = self.keys.of(claim, reading, seed)
         data = self.store.get(key)
         self.damaged |= self.store.damaged
@@ -50,10 +48,7 @@ class Archive:
         return Samples(**parts), [str(label) for label in arrays["labels"]]
 
     def save(self, claim: Claim, reading: ReadingLike, seed: int, samples: Samples, labels: list[str]) -> None:
-        """Save samples in place of earlier ones of the same claim and setting, unless another process has saved more.
-
-        Raises: OutputError.
-        """
+        """Save samples in place of shorter ones of the same claim and setting. Raises: OutputError."""
         key = self.keys.of(claim, reading, seed)
         self.written.add(key)
         parts = {name: part for name, part in samples._asdict().items() if part is not None}
@@ -73,9 +68,7 @@ def clear_samples(folder: Path) -> None:
 
 
 class Keys:
-    """Keys of claims' samples: digests of code, parameters, seed, precision, versions and machine. Shared files are
-    read once, so that all keys belong to one verification.
-    """
+    """Keys of claims' samples: digests of code, parameters, seed, precision, versions and machine, read once."""
 
     def __init__(self) -> None:
         self._digests = Digests()
@@ -111,7 +104,6 @@ def _functions(claim: Claim) -> Any:
 
 
 def _code(experiment: Experiment) -> Any:
-    """Return the code that makes an experiment's runs and takes their samples, without the parameters."""
     sampling = (SequentialTest.extend, collect_sample, compute_chunk, chunk_of)
     fields = "num_rounds record_every keeps_state width lengths is_double observe start dims".split()
     run = [getattr(experiment, field) for field in fields]

@@ -1,8 +1,8 @@
-"""Statements and claims of the installed papers, read from files: neither a paper nor JAX is imported.
+"""Statements and claims of the installed papers, read from files without importing papers or JAX.
 
 A statement is made of its texts in TOML and of the paper's `index.json`, which `moe-theory record` writes. The index
-has roles, kinds, the statements' free parameters, and a digest of the paper's Python files. If the digest differs, if
-there is no index, or if the paper is imported already, the statements come from the modules.
+has roles, kinds, free parameters, and a digest of the paper's Python files. Without a current index, or if the paper is
+imported already, the statements come from the modules.
 """
 
 import dataclasses
@@ -38,7 +38,7 @@ SCHEMA = "moe-theory/index/1"
 
 
 class ClaimFacts(NamedTuple):
-    """Facts of a claim that a record does not repeat. A `Claim` has the same attributes."""
+    """Facts of a claim that a record does not repeat, under the names of a `Claim`'s attributes."""
 
     id: str
     paper: str  # whose readings it has
@@ -52,7 +52,7 @@ class ClaimFacts(NamedTuple):
 
 
 class Catalog(NamedTuple):
-    """The statements that a paper declares, its own and other papers', and its claims by id."""
+    """The statements that a paper declares, of any paper, and its claims by id."""
 
     statements: list[Statement]
     claims: Mapping[str, Any]  # `ClaimFacts`, or claims, which have the same attributes
@@ -63,11 +63,10 @@ def statements(pattern: str = "*") -> Listing[Statement]:
     """Return the statements whose names match, paper after paper.
 
     Args:
-        pattern: a name such as "continual.lemma-8", also of several cases or without its paper, a glob over names, the
-            paper's own name for it, "Lemma 11" or "continual.Lemma 11"; a paper's name, or a claim's id.
-
-    Raises: UnknownNameError for a pattern that matches nothing, with the nearest name suggested; DeclarationError
-        for a text that cannot be read, with its file and key; DamagedError for an index that cannot be read.
+        pattern: a name such as "continual.lemma-8", also of several cases or without its paper, or a glob over names.
+            Or the paper's own "Lemma 11" or "continual.Lemma 11", a paper's name, or a claim's id.
+    Raises: UnknownNameError for a pattern that matches nothing, with the nearest name suggested. DeclarationError for
+        an unreadable text, with its file and key. DamagedError for an unreadable index.
 
     Examples:
         >>> import moe_theory as mt
@@ -95,7 +94,7 @@ def matching(pattern: str, every: Sequence[Statement]) -> list[Statement]:
 
 
 def answered(paper: str) -> list[Statement]:
-    """Return a paper's statements in its order, or the other papers' statements that its claims answer for."""
+    """Return a paper's statements in order, or the statements that its claims answer for."""
     answers = answers_for(paper)
     if not answers:
         return statements(paper)
@@ -109,7 +108,7 @@ def answers_for(paper: str) -> Sequence[str]:
 
 
 def statements_of(paper: str) -> list[Statement]:
-    """Return the statements of a paper: its own first, and then the statements that other papers declare of it."""
+    """Return the statements of a paper: its own, then statements that other papers declare of it."""
     declaring = [paper, *(name for name in ordered_names() if paper in answers_for(name))]
     catalogs = [catalog_of(name) for name in declaring]
     own_statements = [statement for catalog in catalogs for statement in catalog.statements if statement.paper == paper]
@@ -117,22 +116,19 @@ def statements_of(paper: str) -> list[Statement]:
 
 
 def catalog_of(paper: str) -> Catalog:
-    """Return a paper's declarations, from its files if its index is up to date, else from its modules."""
+    """Return a paper's declarations, from its files if its index is current, else from its modules."""
     module = declaration_of(paper).get("statements") or paper_package(paper)
     catalog = None if module in sys.modules else _of_files(paper)
     return _imported(paper) if catalog is None else catalog
 
 
 def all_figure_titles() -> dict[str, dict[str, str]]:
-    """Return the titles of all figures by name, by paper, with the figure of all papers."""
+    """Return the titles of all figures by name, by paper, including the overview."""
     return {name: figure_titles(name) for name in (*paper_names(), OVERVIEW)}
 
 
 def figure_titles(paper: str) -> dict[str, str]:
-    """Return the titles of a paper's figures by name, from its index if it is up to date.
-
-    Raises: UnknownNameError, with the nearest name suggested.
-    """
+    """Return the titles of a paper's figures by name. Raises: UnknownNameError, with the nearest name suggested."""
     if paper == OVERVIEW:
         return {OVERVIEW: OVERVIEW_TITLE}
     if paper not in paper_names():
@@ -144,7 +140,7 @@ def figure_titles(paper: str) -> dict[str, str]:
 
 
 def digest_of(paper: str) -> str:
-    """Return the digest of the Python files of a paper, by their paths and bytes."""
+    """Return the digest of the paths and bytes of a paper's Python files."""
     folder = paper_folder(paper)
     digest = hashlib.sha256()
     for path in sorted(folder.rglob("*.py")):
@@ -155,7 +151,7 @@ def digest_of(paper: str) -> str:
 
 
 def index_text(paper: str) -> str | None:
-    """Return the text of a paper's index, from its modules, or None if a statement has its texts in Python."""
+    """Return the text of a paper's index, from its modules, or None if a statement has texts in Python."""
     owners = _declared_by(paper)
     if not all(declared.texts for declared in owners):
         return None
@@ -188,7 +184,6 @@ def _of_files(paper: str) -> Catalog | None:
 
 
 def _index_of(paper: str, digest: str) -> dict[str, Any] | None:
-    """Return a paper's index, or None if there is none for Python files of this digest."""
     path = paper_folder(paper) / NAME
     try:
         index = json.loads(path.read_text(encoding="utf-8"))
@@ -200,7 +195,6 @@ def _index_of(paper: str, digest: str) -> dict[str, Any] | None:
 
 
 def _read(paper: str, index: Mapping[str, Any]) -> Catalog:
-    """Return the catalog of an index, with the current texts."""
     statements = []
     claims = {}
     for record in index["statements"]:
@@ -241,7 +235,6 @@ def _declared_by(paper: str) -> list[Any]:
 
 
 def _of_users(paper: str) -> list[Statement]:
-    """Return the statements of a paper that a user's own modules have declared in this process."""
     declarations = sys.modules.get("moe_theory.verification.statement")
     every = [] if declarations is None else declarations.declared()
     return [statement.plain for statement in every if statement.paper == paper and not statement.is_of_a_paper]

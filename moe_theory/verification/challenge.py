@@ -1,11 +1,11 @@
-"""Search of a statement's free parameters: for a counterexample, or for settings where a false statement is true.
+"""Search of free parameters for a counterexample, or for settings where a false statement is true.
 
-The recorded setting comes first, then both ends of each axis alone, then points that fill the region. The best settings
-get more replicates, and neighbours. All these steps only choose settings. A flip is a verdict of `verify` on a fresh
-seed, at its share of the error. The setting is then shrunk, axis by axis back to the recorded value, and tested
-once more. Its border is found by halving. Where there are flips, the search fits a clause of one or two inequalities
-that leaves them out, and searches inside it. A search without a flip proves nothing, so the number of settings and the
-closest setting are part of the result.
+The recorded setting comes first, then both ends of each axis, then points that fill the region. The best settings get
+more replicates, and neighbours. These steps only choose settings. A flip is a verdict of `verify` on a fresh seed, at
+its share of the error. Its setting is shrunk, axis by axis back to the recorded value, and tested once more. Halving
+finds its border. Where there are flips, the search fits a clause of one or two inequalities that exclude them, and
+searches inside it. A search without a flip proves nothing, so the result has the number of settings and the closest
+one.
 """
 
 import dataclasses
@@ -75,12 +75,12 @@ def challenge(
         statement: its name, or a claim's id.
         seconds: time after which no new setting is begun.
         reading: of all other parameters. None searches under the first default reading that the hypotheses allow, and
-            tests its results under the others.
-        error: probability that any flip is false. None splits 0.01 over the searches of all statements, each 1 / 200.
+            tests the results under the others.
+        error: probability that any flip is false. None gives 0.01 / 200 to the search of each statement.
         module: the file that declares the statement, for the commands that repeat a flip.
         progress: listener of the progress, by default a line in a notebook, else standard error.
-    Raises: UnknownNameError; InvalidValueError for a statement without free parameters or an applicable reading;
-        InvalidValueError or DeclarationError of the systems that it runs.
+    Raises: UnknownNameError. InvalidValueError for a statement without free parameters or an applicable reading.
+        InvalidValueError or DeclarationError of the systems that run.
 
     Examples:
         >>> import moe_theory as mt
@@ -88,16 +88,13 @@ def challenge(
         >>> found.sought, [each.name for each in found.free]
         ('break', ['num_samples'])
     """
-    matches = every_named(statement)
-    if len(matches) > 1:
-        names = ", ".join(match.name for match in matches[:5]) + (", ..." if len(matches) > 5 else "")
-        raise InvalidValueError(f"{statement!r} names {len(matches)} statements, not one of {names}. Name one.")
-    chosen_statement = matches[0]
+    chosen_statement = _require_one(statement)
     claims = [registered()[id] for id in deciding(chosen_statement)]
     axes = axes_of(chosen_statement)
     if not seconds > 0:
         raise InvalidValueError(f"seconds={seconds} must be above 0. Raise seconds.", argument="seconds")
-    error = FAMILY_ERROR / MOST_SEARCHED if error is None else error
+    if error is None:
+        error = FAMILY_ERROR / MOST_SEARCHED
     check_request([claim.id for claim in claims], reading, None, seed, error)
     readings = registry.select_readings(claims[0].paper, None if reading is None else [reading])
     experiments = {id(claim.experiment): claim.experiment for claim in claims}.values()
@@ -107,19 +104,25 @@ def challenge(
         search.begin(readings, chosen_statement.name)
         flips = search.run()
         clause = search.clause() if flips else None
-    words = [f"moe-theory challenge {chosen_statement.name}"]
+    command = f"moe-theory challenge {chosen_statement.name}"
     if reading is not None:
-        words.append(f"--reading {reading}")
-    words.append(f"--seconds {seconds:g} --seed {seed} --error {error!r}")
+        command += f" --reading {reading}"
+    command += f" --seconds {seconds:g} --seed {seed} --error {error!r}"
     if module:
-        words.append(f"--module {shlex.quote(module)}")
+        command += f" --module {shlex.quote(module)}"
+    return _result(search, chosen_statement, flips, clause, command)
+
+
+def _result(
+    search: "RegionSearch", statement: Statement, flips: list[Flip], clause: Clause | None, command: str
+) -> Challenge:
     return Challenge(
-        statement=chosen_statement.name,
-        where=chosen_statement.where,
+        statement=statement.name,
+        where=statement.where,
         sought=search.sought,
         reading=search.reading.name,
         readings=[alike_reading.name for alike_reading in search.alike],
-        free=[described(axis, list(search.recorded[axis])) for axis in axes],
+        free=[described(axis, list(search.recorded[axis])) for axis in search.axes],
         flips=flips,
         clause=clause,
         recorded=search.looked[()],
@@ -127,12 +130,22 @@ def challenge(
         settings=len(search.looked),
         inadmissible=len(search.refused),
         shapes=search.num_shapes,
-        idle=[axis.name for axis in axes if axis in search.idle],
+        idle=[axis.name for axis in search.axes if axis in search.idle],
         seconds=round(search.spent, 1),
-        seed=seed,
-        error=error,
-        command=" ".join(words),
+        seed=search.seed,
+        error=search.error,
+        command=command,
     )
+
+
+def _require_one(pattern: str) -> Statement:
+    matches = every_named(pattern)
+    if len(matches) == 1:
+        return matches[0]
+    names = [match.name for match in matches[:5]]
+    if len(matches) > 5:
+        names.append("...")
+    raise InvalidValueError(f"{pattern!r} names {len(matches)} statements, not one of {', '.join(names)}. Name one.")
 
 
 def axes_of(statement: Statement) -> tuple[FreeAxis, ...]:
@@ -154,7 +167,7 @@ def every_named(pattern: str) -> Sequence[Statement]:
 
 @dataclasses.dataclass(eq=False)
 class RegionSearch:
-    """A search under way: the settings that it has looked at, and the settings that were refused."""
+    """A search under way: the settings that it has tried, and refused settings."""
 
     groups: Sequence[ClaimGroup]
     axes: Sequence[FreeAxis]
@@ -173,7 +186,6 @@ class RegionSearch:
 
     @property
     def spent(self) -> float:
-        """Seconds since the search began."""
         return time.monotonic() - self.start_time
 
     @property
@@ -182,23 +194,21 @@ class RegionSearch:
         return "break" if self.looked[()].violation <= 0 else "rescue"
 
     def gain(self, looked: Looked) -> float:
-        """Return the distance of a setting towards a flip, in margins."""
+        """Return the distance of a tried setting towards a flip, in margins."""
         return looked.violation if self.sought == "break" else -looked.violation
 
     def ranked(self) -> list[Point]:
-        """Return the settings, the closest to a flip first."""
         return sorted(self.looked, key=lambda point: -self.gain(self.looked[point]))
 
     def nearest(self, flips: Sequence[Flip]) -> Looked:
-        """Return the setting that came closest to a flip without one, or the recorded setting if there is no other."""
+        """Return the setting closest to a flip without one, or the recorded setting."""
         flipped = [flip.setting for flip in flips]
         candidates = [self.looked[point] for point in self.ranked() if point and _values(point) not in flipped]
         return candidates[0] if candidates else self.looked[()]
 
     def begin(self, readings: Sequence[ReadingLike], name: str) -> None:
-        """Look at the recorded setting under all readings, and select the first reading that the hypotheses allow.
-
-        Raises: InvalidValueError if they allow none.
+        """Try the recorded setting under all readings, and select the first that has verdicts. Raises:
+        InvalidValueError.
         """
         self.num_readings = len(readings)
         num_programs = engine.num_programs()
@@ -224,9 +234,9 @@ class RegionSearch:
         self.look([()], MANY)
 
     def run(self) -> list[Flip]:
-        """Go through all stages and return the flips."""
         for axis in sorted(self.axes, key=lambda axis: not self._is_built(axis)):
-            ends = [point for end in axis.ends if (point := self._point({axis: end}))]
+            points = [self._point({axis: end}) for end in axis.ends]
+            ends = [point for point in points if point]
             self.look(ends, FEW, ENDS)
             violations = [self.looked[end].violation for end in ends if end in self.looked]
             if violations and max(abs(violation - self._first_violation) for violation in violations) < 1e-9:
@@ -241,10 +251,7 @@ class RegionSearch:
         return self._flips()
 
     def look(self, points: Iterable[Point], replicates: int, until: float = 1.0) -> None:
-        """Look at settings that have had fewer replicates, until a share of the time is up.
-
-        As many run at once as there are workers.
-        """
+        """Try settings that have had fewer replicates, in parallel, until a share of the time is up."""
         waiting = [point for point in dict.fromkeys(points) if self._num_replicates(point) < replicates]
         width = num_device_workers()
         for start in range(0, len(waiting), width):
@@ -263,7 +270,6 @@ class RegionSearch:
                 self.num_shapes += len(new_shapes & self._shapes())
 
     def _num_replicates(self, point: Point) -> float:
-        """Return the number of a setting's replicates, which is infinite if the setting was refused."""
         if point in self.refused:
             return math.inf
         return self.looked[point].replicates if point in self.looked else 0
@@ -276,7 +282,6 @@ class RegionSearch:
         error: float,
         reading: ReadingLike | None = None,
     ) -> dict[Point, list[Verdict] | str]:
-        """Return the verdicts at each setting, or the reason for their absence, such as no time left."""
         answers: dict[Point, list[Verdict] | str] = {}
         monitors: dict[Point, list[StudyMonitor]] = {}
         for point in points:
@@ -299,13 +304,11 @@ class RegionSearch:
         return answers
 
     def _tested(self, point: Point, offset: int, reading: ReadingLike | None = None) -> list[Verdict]:
-        """Return publishable verdicts, with enough replicates to decide, or none at an inadmissible setting."""
         error = self.error / (FINALISTS + 1) / self.num_readings
         answer = self._judged([point], None, self.seed + offset, error, reading)[point]
         return [] if isinstance(answer, str) else answer
 
     def _note(self, point: Point, verdicts: Sequence[Verdict]) -> None:
-        """Store the result of a test at a setting."""
         replicates = min(verdict.replicates for verdict in verdicts)
         self.looked[point] = Looked(_values(point), _worst(verdicts), replicates)
 
@@ -336,10 +339,10 @@ class RegionSearch:
         return flips
 
     def clause(self) -> Clause | None:
-        """Return at most two inequalities within which no look is beyond its margin, or None if there are none.
+        """Return at most two inequalities within which no tried setting breaks, or None.
 
-        They allow most of the settings looked at. The search looks at more settings inside, and narrows the clause if
-        a setting breaks it. The two settings closest to a break are tested like finalists.
+        They allow most of the tried settings. The search tries more settings inside, and narrows the clause if one
+        breaks it. The two settings closest to a break are tested like finalists.
         """
         is_break = self.sought == "break"
         anchor = () if is_break else self.flipped[0]
@@ -354,18 +357,19 @@ class RegionSearch:
             self.look(probes, FEW, OVER)
             inside = sorted((point for point in self.looked if self._allows(bounds, point)), key=self._violation)
             closest = inside[-2:]
-            is_broken = self._violation(closest[-1]) > 0
-            for point in () if is_broken else closest:
+            if self._violation(closest[-1]) > 0:
+                continue
+            for point in closest:
                 verdicts = self._tested(point, 4)
                 if verdicts:
                     self._note(point, verdicts)
-            if not is_broken and all(self._violation(point) <= 0 for point in closest):
+            if all(self._violation(point) <= 0 for point in closest):
                 readings = self._standing(dict.fromkeys([*edges, *closest]))
                 return Clause([bound for _, bound in bounds], len(inside), self.looked[closest[-1]], readings)
         return None
 
     def _standing(self, points: Iterable[Point]) -> list[str]:
-        """Return the readings under which none of these settings breaks, the search's own reading first."""
+        """Return the readings under which none of these settings breaks, the search's own first."""
         names = [self.reading.name]
         for reading in self.alike:
             if reading is self.reading:
@@ -379,7 +383,7 @@ class RegionSearch:
         return self.looked[point].violation
 
     def _fitted(self, anchor: Point, bad: Set[Point]) -> Bounds:
-        """Return inequalities that allow the anchor and no bad setting, at values that were looked at."""
+        """Return inequalities at tried values that allow the anchor and no bad setting."""
         good = [point for point in self.looked if point not in bad and self._violation(point) <= 0]
         singles = [single for single in self._single_bounds(good) if self._allows([single], anchor)]
         if not singles:
@@ -401,7 +405,6 @@ class RegionSearch:
         return [singles[first], singles[second]] if scores[first, second] >= 0 else []
 
     def _single_bounds(self, points: Sequence[Point]) -> Bounds:
-        """Return all bounds of one axis at values of these settings."""
         bounds: Bounds = []
         for axis in self.axes:
             if len(self.recorded[axis]) > 1:
@@ -412,7 +415,6 @@ class RegionSearch:
         return bounds
 
     def _table(self, bounds: Bounds, points: Sequence[Point]) -> np.ndarray:
-        """Return which bound allows which setting, (bounds, settings)."""
         rows = [[self._allows([bound], point) for point in points] for bound in bounds]
         return np.array(rows, bool).reshape(len(bounds), -1)
 
@@ -420,7 +422,6 @@ class RegionSearch:
         return all(bound.allows(self._value(point, axis)) for axis, bound in bounds)
 
     def _value(self, point: Point, axis: FreeAxis) -> Any:
-        """Return a setting's value on an axis, or its recorded value."""
         return dict(point).get(axis, next(iter(self.recorded[axis])))
 
     def _within(self, bounds: Bounds, seed: int) -> list[Point]:
@@ -443,7 +444,7 @@ class RegionSearch:
         return bool(verdicts) and all(verdict.status is Status.SUPPORTED for verdict in verdicts)
 
     def _shrunk(self, point: Point) -> Point:
-        """Return the flip with as many axes as possible back at the recorded value."""
+        """Return the flip with as many axes as possible at the recorded value."""
         for axis, _ in point:
             smaller = tuple(pair for pair in point if pair[0] is not axis)
             if smaller and self._is_flip(self._tested(smaller, 2)):
@@ -451,7 +452,7 @@ class RegionSearch:
         return point
 
     def _border(self, point: Point, axis: FreeAxis) -> list[Any]:
-        """Return values on either side of the border along an axis, from the recorded one to where it flips."""
+        """Return values on either side of the border between an axis's recorded value and the flip."""
         within = next(iter(self.recorded[axis]))
         beyond = dict(point)[axis]
         if len(self.recorded[axis]) > 1 or isinstance(within, str):
@@ -471,10 +472,7 @@ class RegionSearch:
         return [within, beyond]
 
     def _finalists(self) -> list[Point]:
-        """Return settings to test, which are beyond the margin and each move other axes.
-
-        Among settings about equally far, the settings that move the fewest axes come first.
-        """
+        """Return settings beyond the margin that each move other axes, with few axes first among equally far ones."""
         gains = {point: self.gain(self.looked[point]) for point in self.ranked()}
         beyond = [point for point, gain in gains.items() if point and gain > 0]
         most = max((gains[point] for point in beyond), default=0.0)
@@ -485,7 +483,6 @@ class RegionSearch:
         return list(by_axes.values())[:FINALISTS]
 
     def _filling(self, number: int, seed: int) -> list[Point]:
-        """Return settings that fill the region evenly."""
         places = qmc.Sobol(len(self.axes), rng=seed).random(number)
         return [
             self._affordable({axis: axis.at(place) for axis, place in zip(self.axes, row, strict=True)}, number)
@@ -493,7 +490,7 @@ class RegionSearch:
         ]
 
     def _neighbour(self, point: Point, random: np.random.Generator) -> Point:
-        """Return the setting with one axis drawn again, or halfway to the recorded value."""
+        """Return the setting with one axis drawn again, or moved halfway to the recorded value."""
         axis = self.axes[int(random.integers(len(self.axes)))]
         values = dict(point)
         recorded = next(iter(self.recorded[axis]))
@@ -501,7 +498,7 @@ class RegionSearch:
         return self._affordable({**values, axis: axis.at(random.random()) if middle is None else middle})
 
     def _affordable(self, values: Mapping[FreeAxis, Any], number: int = 0) -> Point:
-        """Return the setting, at sizes whose programs are compiled, unless only sizes are free."""
+        """Return the setting with sizes whose programs are compiled, unless only sizes are free."""
         point = self._point(values)
         shapes = sorted(self._shapes(), key=str)
         if not self.num_shapes or self._shape(point) in shapes or all(map(self._is_built, self.axes)):
@@ -515,7 +512,6 @@ class RegionSearch:
         )
 
     def _shape(self, point: Point) -> Point:
-        """Return the sizes and choices that the programs of a setting are compiled for."""
         return tuple(pair for pair in point if self._is_built(pair[0]))
 
     def _shapes(self) -> set[Point]:

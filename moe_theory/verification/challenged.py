@@ -1,11 +1,11 @@
-"""Results of searches of the statements' free regions."""
+"""Results of searches of statements' free parameters."""
 
 import dataclasses
 import operator
 from collections.abc import Mapping
 from typing import Any
 
-from moe_theory.core.errors import DamagedError, shortened, shown
+from moe_theory.core.errors import DamagedError, shortened, text_of
 from moe_theory.core.notebook import Shown
 from moe_theory.runs.files import plain
 from moe_theory.verification.records import Count, Finite, read_record
@@ -18,7 +18,7 @@ _RELATIONS = {"≤": operator.le, "≥": operator.ge, "=": operator.eq}
 
 @dataclasses.dataclass(frozen=True)
 class Looked:
-    """A setting that a search looked at, as its values that differ from the recorded ones."""
+    """A setting that a search has tried, as the values that differ from the recorded ones."""
 
     setting: Values
     violation: Finite  # in margins: below 0 the statement is within them
@@ -27,7 +27,7 @@ class Looked:
 
 @dataclasses.dataclass(frozen=True)
 class Flip:
-    """A setting at which the statement's verdicts are the opposite, on a seed that the search has not seen."""
+    """A setting with the opposite verdicts, on a seed that the search has not used."""
 
     setting: Values
     verdicts: list[Verdict]  # under the reading of the search, then under each other one that was looked at
@@ -38,7 +38,6 @@ class Flip:
         return self.verdicts[0].command
 
     def under(self, reading: str) -> list[Verdict]:
-        """Return the verdicts under a reading of the paper."""
         return [verdict for verdict in self.verdicts if verdict.reading.partition(", ")[0] == reading]
 
 
@@ -56,12 +55,12 @@ class ClauseBound:
     @property
     def words(self) -> str:
         """ "num_samples ≥ 3"."""
-        return f"{self.name} {self.relation} {said(self.value)}"
+        return f"{self.name} {self.relation} {text_of(self.value)}"
 
 
 @dataclasses.dataclass(frozen=True)
 class Clause:
-    """At most two inequalities, within which a search found no setting where the statement breaks."""
+    """At most two inequalities, within which a search found no break of the statement."""
 
     bounds: list[ClauseBound]
     settings: Count  # looked at within them
@@ -76,8 +75,6 @@ class Clause:
 
 @dataclasses.dataclass(frozen=True, repr=False)
 class Challenge(Shown):
-    """The result of a search of a statement's free region."""
-
     statement: str
     where: str
     sought: str  # "break" of what holds at the recorded point, or "rescue" of what does not
@@ -103,11 +100,11 @@ class Challenge(Shown):
 
     @property
     def is_thorough(self) -> bool:
-        """True if it has looked at least at the recorded point and at both ends of every axis."""
+        """True if it has tried at least the recorded setting and both ends of every axis."""
         return self.settings + self.inadmissible > 2 * len(self.free)
 
     def restores(self, reading: str) -> bool:
-        """Return whether it has found a clause within which the statement holds under a reading."""
+        """Return whether it has found a clause that restores the statement under a reading."""
         return self.clause is not None and reading in self.clause.readings
 
     def row(self) -> dict[str, Any]:
@@ -115,7 +112,7 @@ class Challenge(Shown):
         return {"statement": self.statement, "sought": self.sought, "found": at or "none", "settings": self.settings}
 
     def to_json(self) -> dict[str, Any]:
-        """Return the search as plain data, verdicts with the fields that a record has."""
+        """Return the search as plain data, with the recorded fields of verdicts."""
         flips = []
         for flip in self.flips:
             flips.append({**dataclasses.asdict(flip), "verdicts": [verdict.record for verdict in flip.verdicts]})
@@ -133,21 +130,18 @@ class Challenge(Shown):
         return read_record(cls, {**document, "flips": flips})
 
     def flips_under(self, reading: str) -> list[Flip]:
-        """Return the flips whose verdicts under a reading are opposite to the verdicts at the recorded point."""
+        """Return the flips whose verdicts under a reading are opposite to the recorded setting's."""
         flips = []
         for flip in self.flips:
             statuses = [verdict.status for verdict in flip.under(reading)]
-            is_rescue = bool(statuses) and set(statuses) == {Status.SUPPORTED}
-            if Status.REFUTED in statuses if self.sought == "break" else is_rescue:
+            is_opposite = Status.REFUTED in statuses
+            if self.sought != "break":
+                is_opposite = set(statuses) == {Status.SUPPORTED}
+            if is_opposite:
                 flips.append(flip)
         return flips
 
 
-def said(value: Any) -> str:
-    """Return a value of a setting in words."""
-    return value if isinstance(value, str) else shown(value)
-
-
 def placed(setting: Mapping[str, Any]) -> str:
     """Return the values of a setting in words: "num_samples = 2, num_tasks = 2"."""
-    return ", ".join(f"{name} = {said(value)}" for name, value in setting.items()) or "the recorded point"
+    return ", ".join(f"{name} = {text_of(value)}" for name, value in setting.items()) or "the recorded point"

@@ -39,10 +39,10 @@ def search_each(
         patterns: as in `mt.statements`, or a claim's id.
         error: probability that any flip of all statements is false, split evenly. None gives each search the default
             share of `challenge`.
-        folder: of saved searches. A saved search of the same code, time, seed and error is not made again.
+        folder: of saved searches. A search with the same code, time, seed and error is not repeated.
         how: further arguments of `challenge`.
-    Raises: InvalidValueError for a single statement without free parameters, or a folder of version 0.1; else as
-        `challenge`. Finished searches are saved.
+    Raises: as `challenge`. InvalidValueError also for a single statement without free parameters, or a folder of
+        version 0.1. Finished searches are saved.
     """
     every = list({statement.name: statement for pattern in patterns for statement in every_named(pattern)}.values())
     searchable = [statement for statement in every if (axes_of(statement) if len(every) == 1 else free_of(statement))]
@@ -61,15 +61,16 @@ def search_each(
         if store is not None:
             text = json.dumps(searches[-1].to_json(), ensure_ascii=False)
             store.put({key: text.encode()}, label=name)
-    for reason in store.damaged.values() if store is not None else ():
-        _LOG.warning("%s. It was searched again.", reason)
+    if store is not None:
+        for reason in store.damaged.values():
+            _LOG.warning("%s. It was searched again.", reason)
     return searches
 
 
 def kept(folder: Path) -> list[Challenge]:
     """Return the searches in a folder that belong to installed papers.
 
-    Raises: DamagedError for a damaged search; InvalidValueError for a folder of version 0.1.
+    Raises: DamagedError for a damaged search. InvalidValueError for a folder of version 0.1.
     """
     registry.all_claims()
     store = _store(folder)
@@ -86,7 +87,6 @@ def _store(folder: Path) -> Store:
 
 
 def _parsed(row: bytes) -> Challenge:
-    """Return the search in a row."""
     try:
         return Challenge.of_json(json.loads(row), declared_claims())
     except (KeyError, TypeError, ValueError) as failure:
@@ -94,7 +94,7 @@ def _parsed(row: bytes) -> Challenge:
 
 
 def _key(keys: Keys, statement: Statement, settings: object) -> str:
-    """Return a digest of the code of a statement's claims, its free parameters and the arguments of the search."""
+    """Return a digest of the code of a statement's claims, its free parameters and the search's arguments."""
     claims = [registered()[id] for id in deciding(statement)]
     readings = registry.select_readings(claims[0].paper, None)
     parts = [keys.of(claim, reading, 0) for claim in claims for reading in readings]

@@ -1,4 +1,4 @@
-"""Claims: numbered statements made executable, and the experiments that their evidence comes from."""
+"""Claims: statements made executable, and the experiments behind them."""
 
 import dataclasses
 import functools
@@ -25,7 +25,7 @@ Measure = Callable[[Sequence[Cell], int, int, int], Runs]  # (cells, first repli
 
 
 class Measured(NamedTuple):
-    """Measurement of an experiment's runs in place of a simulation, with clocks or code that no scan computes."""
+    """Measurement of an experiment's runs in place of a simulation, such as by clocks."""
 
     make: Measure
     runs_systems: bool = False  # whether `make` simulates the systems all the same
@@ -45,7 +45,7 @@ class ReadingLike(Protocol):
 
 @dataclasses.dataclass(frozen=True, repr=False)
 class Experiment(Shown):
-    """Runs that claims share: the cells of one system, by name, each with its overrides of a reading's parameters."""
+    """Runs that claims share: one system's cells by name, with overrides of a reading's parameters."""
 
     name: str
     dims: Any
@@ -75,7 +75,7 @@ class Experiment(Shown):
         return {**vars(self), "of": None, "length_of": None}, *ways
 
     def row(self) -> dict[str, Any]:
-        """Return the experiment as a row of a table, by column name."""
+        """Return the experiment as a row of a table."""
         cells = ", ".join(self.cells)
         return {"experiment": self.name, "rounds": self.num_rounds, "replicates": self.replicates, "cells": cells}
 
@@ -94,7 +94,6 @@ class Experiment(Shown):
         ]
 
     def _length_at(self, cell: str, params: Any) -> int:
-        """Return the rounds of a cell, in whole records, which are more if its parameters need more."""
         recorded = self.lengths.get(cell, self.num_rounds)
         needed = 0 if self.length_of is None else math.ceil(self.length_of(params))
         if needed <= recorded:
@@ -104,7 +103,7 @@ class Experiment(Shown):
     def at_setting(self, setting: Setting) -> "Experiment":
         """Return the experiment with the sizes and choices of a setting, if any, built by `of`.
 
-        Raises: DeclarationError for an `of` that builds another experiment; else as `of`.
+        Raises: as `of`. DeclarationError for an `of` that builds another experiment.
         """
         if not setting:
             return self
@@ -115,11 +114,11 @@ class Experiment(Shown):
         return built
 
     def over(self, axis: str | Mapping[str, float] | Sequence[str], *values: Any) -> "Selection":
-        """Return runs that a claim looks at one at a time, a component each.
+        """Return runs that a claim reads one at a time, as its components.
 
         Args:
-            axis: a parameter's name, for the cells that set it and agree in all else, cells' names with the abscissa
-                of each, or cells' names.
+            axis: a parameter's name, for the cells that set it and agree in all else. Or cells' names, also with the
+                abscissa of each.
             values: of the parameter, by default all.
         Raises: DeclarationError for missing cells, or cells that differ in more than the parameter.
         """
@@ -147,11 +146,11 @@ class Experiment(Shown):
         return Selection(self, cells, cells, tuple(map(float, wanted_values)))
 
     def at(self, cell: str) -> "Selection":
-        """Return one run for a claim, which names its components itself. Raises: DeclarationError for no cell."""
+        """Return one run, for a claim that names its components itself. Raises: DeclarationError for no cell."""
         return Selection(self, (cell,))
 
     def together(self, *cells: str) -> "Selection":
-        """Return runs that are arguments of a claim's functions together. Raises: DeclarationError for no cell."""
+        """Return runs that a claim's functions take together. Raises: DeclarationError for no cell."""
         return Selection(self, cells, is_joint=True)
 
 
@@ -162,7 +161,7 @@ def _built(build: Any, settings: tuple[tuple[str, Any], ...]) -> Experiment:
 
 @dataclasses.dataclass(frozen=True)
 class Selection:
-    """Cells of an experiment whose runs a claim looks at: one at a time, jointly, or as a mapping by name."""
+    """Cells of an experiment that a claim reads: one at a time, jointly, or as a mapping by name."""
 
     experiment: Experiment
     cells: tuple[str, ...] | None  # None: all of them, as a mapping
@@ -184,18 +183,18 @@ class Selection:
                 )
 
     def jointly(self) -> "Selection":
-        """Return the same runs as arguments of a claim's functions together."""
+        """Return the same runs as joint arguments of a claim's functions."""
         return self.experiment.together(*(self.cells or ()))
 
     def call(self, function: Callable[..., Any], runs: Runs) -> list[Any]:
-        """Return the function's values: one for each run, or one of all runs."""
+        """Return the function's values, one for each run or one for all."""
         if self.cells is None:
             return [function(runs)]
         selected = [runs[cell] for cell in self.cells]
         return [function(*selected)] if self.is_joint else [function(run) for run in selected]
 
     def measured(self, function: Callable[..., Any]) -> "Values":
-        """Return `Claim.observe` of a function with values (B,) or (V, B): a row a replicate, a column a component."""
+        """Return `Claim.observe` of a function with values (B,) or (V, B), as replicates times components."""
 
         def observe(runs: Runs) -> np.ndarray:
             parts = self.call(function, runs)
@@ -208,7 +207,7 @@ class Selection:
         return observe
 
     def values(self, value: Any) -> "Callable[[Runs], Any]":
-        """Return a function of runs for a number, numbers (V,), or a function with a result of (), (B,) or (V, B)."""
+        """Return a function of runs for a number, numbers (V,), or a function with results (), (B,) or (V, B)."""
         if not callable(value):
             return lambda runs: value
 
@@ -223,28 +222,25 @@ class Selection:
 
     def bind(self, criterion: Criterion) -> Criterion:
         """Return the criterion with functions of runs in place of its numbers and functions."""
-        functions = {
-            name: self.values(value)
-            for name in ("value", "scale", "trivial")
-            if (value := getattr(criterion, name)) is not None
-        }
+        values = {name: getattr(criterion, name) for name in ("value", "scale", "trivial")}
+        functions = {name: self.values(value) for name, value in values.items() if value is not None}
         abscissa = self.abscissa if criterion.is_over_grid else None
         return dataclasses.replace(criterion, **functions, abscissa=abscissa)
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
 class Claim(Shown):
-    """One testable consequence of a statement, under a criterion.
+    """A testable consequence of a statement, under a criterion.
 
-    `observe` gives one number a replicate, or a short vector of components, from the experiment's runs. The criterion
-    compares them with the claimed mean, a constant or a number for each replicate. For an ordering the claimed mean is
-    the larger side. For a probability `observe` returns whether the event happened, for a counterexample whether the
-    instance violates the statement. For a rate its components are positive quantities at the grid points, and the value
-    is the exponent. A quantity O(x^e) for small x has a slope of at least e. A quantity O(n^-e) for large n has a slope
-    of at most -e. A quantity Theta(x^e) has a slope `equal` to e within the margin.
+    `observe` gives a number, or a short vector of components, for each replicate. The criterion compares them with the
+    claimed mean, a constant or a number for each replicate. For an ordering the claimed mean is the larger side. For a
+    probability `observe` returns whether the event happened, for a counterexample whether the instance violates the
+    statement. For a rate the components are positive quantities at the grid points, and the value is the exponent. A
+    quantity O(x^e) for small x has a slope of at least e. A quantity O(n^-e) for large n has a slope of at most -e. A
+    quantity Theta(x^e) has a slope `equal` to e within the margin.
 
-    Functions treat each replicate by itself, because each look adds replicates. `ranges` has the ranges of their values
-    by the names "observed", "predicted" and "scale": see `ranged`.
+    Functions treat replicates separately. `ranges` has the ranges of their values (see `ranged`) by the names
+    "observed", "predicted" and "scale".
 
     Raises: DeclarationError for an incomplete declaration.
     """
@@ -283,7 +279,7 @@ class Claim(Shown):
         return self.criterion.margin
 
     def row(self) -> dict[str, Any]:
-        """Return the claim as a row of a table, by column name."""
+        """Return the claim as a row of a table."""
         return {"claim": self.id, "where": self.where, "kind": self.kind, "statement": self.statement}
 
     def __post_init__(self) -> None:
@@ -298,7 +294,7 @@ class Claim(Shown):
 def require_replicates_last(
     function: Callable[..., Any], shape: tuple[int, ...], count: int, cell: str | None = None
 ) -> None:
-    """Raise DeclarationError unless a claim's function returns the right shape for `count` replicates."""
+    """Raise DeclarationError unless a claim's function returns a right shape for `count` replicates."""
     if len(shape) not in (1, 2) or shape[-1] != count:
         raise DeclarationError(
             f"{getattr(function, '__name__', 'the function')} gave shape {shape} for {count} replicates"
@@ -318,7 +314,7 @@ def register(claim: Claim) -> None:
 
 
 def registered() -> dict[str, Claim]:
-    """Return all claims declared so far, by id, in order of declaration."""
+    """Return all claims declared so far by id, in order."""
     return dict(_REGISTERED)
 
 
@@ -326,5 +322,5 @@ Values = Callable[[Runs], np.ndarray]  # one number a replicate (B,), or a row o
 
 
 def excess(observed: np.ndarray, bound: Any) -> np.ndarray:
-    """Return the excess of a number over its bound, or 0 for a number within it."""
+    """Return the excess of a number over its bound, at least 0."""
     return np.maximum(observed - bound, 0)

@@ -1,7 +1,7 @@
-"""Criteria: the tests of claims. A new kind is one class here, and its words in `report.wording`.
+"""Criteria: the tests of claims. A new kind is a class here, and its words in `report.wording`.
 
-A criterion defines its samples of a claim, the values that it compares, and the decision of a look at them. The
-statistics are functions of `verification.judgement`.
+A criterion defines its samples of a claim, the values to compare, and the decision of a look. `verification.judgement`
+has the statistics.
 """
 
 import dataclasses
@@ -51,7 +51,7 @@ LEAST_DECADES = 2  # and how far it reaches at least
 
 
 class Samples(NamedTuple):
-    """Samples of a claim, in float64: one row a replicate, one column a component."""
+    """Samples of a claim in float64, replicates times components."""
 
     observed: Float[np.ndarray, "B V"]
     predicted: Float[np.ndarray, "B V"] | None = None  # of a rate (B, 1), its exponent
@@ -66,7 +66,7 @@ class Samples(NamedTuple):
         return Samples(*(None if part is None else part[rows] for part in self))  # pyright: ignore[reportArgumentType]
 
     def after(self, earlier: "Samples | None") -> "Samples":
-        """Return earlier replicates followed by these. Raises: DeclarationError if components differ."""
+        """Return earlier replicates followed by these. Raises: DeclarationError for other components."""
         if earlier is None:
             return self
         if earlier.observed.shape[1] != self.observed.shape[1]:
@@ -80,14 +80,12 @@ class Samples(NamedTuple):
 
 
 class Prior(NamedTuple):
-    """Declarations of a claim about its samples before any is taken."""
-
     ranges: Mapping[str, Range] = {}  # of what is "observed", "predicted" and "scale"
     is_computed: bool = False  # whether nothing random enters
 
 
 class Compared(NamedTuple):
-    """Values that a criterion compares: samples, completed by its kind, its side and its margin."""
+    """Values to compare: samples, completed by the criterion's kind, side and margin."""
 
     observed: Values
     predicted: Values  # of a rate (B, 1), its exponent
@@ -98,7 +96,7 @@ class Compared(NamedTuple):
 
 
 class InterimResult(NamedTuple):
-    """The result of a look, as numbers of the component that decides, or is nearest to the opposite decision."""
+    """The result of a look, for the component that decides or is nearest to the opposite decision."""
 
     decision: Decision
     at: str  # the component
@@ -113,8 +111,8 @@ class InterimResult(NamedTuple):
 class Criterion:
     """The test of a claim: the claimed value and the margin by which it may be missed.
 
-    `value`, `scale` and `trivial` are numbers, one a component, or functions of the measuring function's arguments. In
-    a `Claim` they are functions of its runs.
+    `value`, `scale` and `trivial` are numbers, one a component, or functions of the measuring function's arguments (in
+    a `Claim`, of its runs).
     """
 
     value: Any = None  # what is claimed
@@ -135,12 +133,11 @@ class Criterion:
     is_of_instances: ClassVar[bool] = False  # whether single replicates decide
 
     def require_valid(self, claim: str) -> None:
-        """Raise DeclarationError, with the claim's id, for a criterion that decides nothing."""
+        """Raise DeclarationError, with the claim's id, for a criterion that cannot decide."""
         for complaint in self._complaints():
             raise DeclarationError(f"claim {claim}: {complaint}")
 
     def _complaints(self) -> Iterator[str]:
-        """Yield the reasons why it decides nothing."""
         if not self.margin >= 0:
             yield f"margin={self.margin} must be a number of at least 0."
         if self.trivial is not None and not self.may_be_trivial:
@@ -156,7 +153,7 @@ class Criterion:
             yield f"abscissa={list(places)} must be at least two different positive numbers."
 
     def asked(self) -> list[tuple[str, str, Callable[..., Any] | None]]:
-        """Return its further fields of samples: field, name in messages, and function of the runs."""
+        """Return its further fields of samples: field, name in messages, function of the runs."""
         every = {
             "predicted": ("predict", self.value),
             "scale": ("scale", self.scale),
@@ -181,19 +178,16 @@ class Criterion:
         return Compared(observed, predicted, allowed, trivial, prior_bounds, prior.is_computed)
 
     def _allowed(self, samples: Samples, predicted: Values) -> Values:
-        """Return the margin in the difference's own unit."""
         return np.full_like(predicted, self.margin)
 
     def _known(self, prior: Prior, observed: Values, predicted: Values, allowed: Values) -> Known:
-        """Return prior knowledge of the differences."""
         return Known()
 
     def decide(self, samples: Compared, error: float) -> Decision:
-        """Decide at the error that this look may spend. Raises: DeclarationError for samples without a verdict."""
+        """Decide at the error that this look may spend. Raises: DeclarationError for undecidable samples."""
         raise NotImplementedError
 
     def outcome(self, samples: Compared, labels: list[str], error: float) -> InterimResult:
-        """Decide, and return the numbers of the deciding component."""
         decision = self.decide(samples, error)
         worst = decision.worst
         predicted = samples.predicted.mean(axis=0)
@@ -209,18 +203,17 @@ class Criterion:
         )
 
     def _measured(self, samples: Compared) -> tuple[Float[np.ndarray, " V"], Float[np.ndarray, " V"]]:
-        """Return the observed values of reports, and the standard errors of the differences."""
         _, standard_errors = mean_and_error(samples.observed - samples.predicted)
         return samples.observed.mean(axis=0), standard_errors
 
     def is_vacuous(self, predicted: Float[np.ndarray, " V"], trivial: Float[np.ndarray, " V"]) -> bool:
-        """Return whether the claim holds trivially, from the means of predicted and trivial values."""
+        """Return whether the claim holds trivially, from means of predicted and trivial values."""
         is_upper = self.kind == UpperBound.kind or self.side == "at_most"
         return bool(np.all(predicted >= trivial if is_upper else predicted <= trivial))
 
 
 class _OfMeans(Criterion):
-    """Test of the mean of observed - predicted against a margin that is a fraction of a scale."""
+    """Test of the mean of observed - predicted against a margin, a fraction of a scale."""
 
     fields = ("predicted", "scale", "trivial")
 
@@ -246,7 +239,7 @@ class _OfMeans(Criterion):
 
 
 class Equality(_OfMeans):
-    """Test that the means agree within a margin declared beforehand."""
+    """Test that the means agree within a declared margin."""
 
     kind = "equality"
 
@@ -257,15 +250,11 @@ class Equality(_OfMeans):
 
 
 class UpperBound(_OfMeans):
-    """Test that the mean stays below the bound at every recorded round."""
-
     kind = "upper_bound"
     may_be_trivial = True
 
 
 class LowerBound(_OfMeans):
-    """Test that the mean stays above the bound at every recorded round."""
-
     kind = "lower_bound"
     may_be_trivial = True
 
@@ -277,7 +266,7 @@ class Ordering(_OfMeans):
 
 
 class Identity(Criterion):
-    """Test that the largest error over all replicates stays below a numerical tolerance."""
+    """Test that the largest error over all replicates is within a numerical tolerance."""
 
     kind = "identity"
     fields = ()
@@ -293,8 +282,6 @@ class Identity(Criterion):
 
 
 class _OfEvents(Criterion):
-    """Test of the frequency of an event."""
-
     is_of_events = True
 
     def _measured(self, samples: Compared) -> tuple[Float[np.ndarray, " V"], Float[np.ndarray, " V"]]:
@@ -302,7 +289,7 @@ class _OfEvents(Criterion):
 
 
 class Probability(_OfEvents):
-    """Test that an event's probability is at most (or at least) the claimed one, by exact binomial intervals."""
+    """Test that an event has at most, or at least, a probability, by exact binomial intervals."""
 
     kind = "probability"
     sides = ONE_SIDED
@@ -328,7 +315,7 @@ class ConstructedCounterexample(_OfEvents):
 
 
 class _Limit(Criterion):
-    """Test that is decided at the end of a grid nearest to the limit."""
+    """Test at the end of a grid nearest to the limit."""
 
     is_over_grid = True
 
@@ -344,7 +331,7 @@ class _Limit(Criterion):
 
 
 class LimitProbability(_Limit, _OfEvents):
-    """Test that an event's probability tends to 0 (at most) or to 1 (at least) along a grid."""
+    """Test that an event's probability tends to 0 (at most) or 1 (at least) along a grid."""
 
     kind = "limit_probability"
     sides = ONE_SIDED
@@ -363,7 +350,7 @@ class LimitProbability(_Limit, _OfEvents):
         return judge_limit_probability(samples.observed, self._places, self.margin, error, at_most=at_most)
 
     def outcome(self, samples: Compared, labels: list[str], error: float) -> InterimResult:
-        """Decide. The trend is the frequency of failures two decades before the end of the limit."""
+        """Decide. The trend is the frequency of failures two decades before the end."""
         result = super().outcome(samples, labels, error)
         first = int(last_decades(self._places, 2)[0])
         share = float(samples.observed[:, first].mean())
@@ -379,10 +366,10 @@ class LimitProbability(_Limit, _OfEvents):
 
 
 class Rate(Criterion):
-    """Test that the slope of log means over a logarithmic grid is at least (at most, close to) the claimed exponent.
+    """Test that the slope of log means over a log grid is at least (at most, close to) the claimed exponent.
 
-    An exponent describes a limit. A grid supports it if both the whole grid and the end nearest to the limit show it,
-    and only that end refutes it.
+    A grid supports the exponent if both the whole grid and the end nearest to the limit show it. Only that end refutes
+    it.
     """
 
     kind = "rate"
@@ -396,7 +383,7 @@ class Rate(Criterion):
             yield NEEDS_MARGIN
 
     def outcome(self, samples: Compared, labels: list[str], error: float) -> InterimResult:
-        """Decide by slopes. The curve has the means, around the power law of the claimed exponent."""
+        """Decide by slopes. The curve has the means, around the claimed power law."""
         abscissa = np.asarray(self.abscissa, np.float64)
         around = student_intervals(samples.observed, scheme_for(samples.observed, error))
         weights, names = self._contrasts(abscissa)
@@ -423,7 +410,7 @@ class Rate(Criterion):
         )
 
     def _contrasts(self, abscissa: Float[np.ndarray, " V"]) -> tuple[Float[np.ndarray, "C V"], list[str]]:
-        """Return weights of the log means in each slope, and the slopes' names."""
+        """Return the weights of log means in each slope, and the slopes' names."""
         end, end_name = asymptotic_end(abscissa)
         weights = np.stack([slope_weights(abscissa, places) for places in (slice(None), end)])
         names = ["slope", f"slope at the {end_name} end"]
@@ -432,11 +419,9 @@ class Rate(Criterion):
         return weights, names
 
     def _exponents(self, samples: Compared) -> Values:
-        """Return the claimed exponent of each slope."""
         return samples.predicted
 
     def _exponent(self, samples: Compared, exponents: Values) -> float:
-        """Return the claimed exponent as one number."""
         return float(exponents.mean())
 
     _judge: ClassVar[Callable[..., Decision]] = staticmethod(judge_slopes)
@@ -446,7 +431,7 @@ class Rate(Criterion):
 
 
 class LimitRate(_Limit, Rate):
-    """Test that the slope of log means at the end of a grid, where it no longer bends, is the limit's exponent."""
+    """Test that the slope of log means at the end of a grid, where it no longer bends, is the exponent."""
 
     kind = "limit_rate"
 
@@ -472,7 +457,7 @@ class LimitRate(_Limit, Rate):
     _judge = staticmethod(judge_limit_rate)
 
     def _trend(self, measured: Float[np.ndarray, " C"], decision: Decision) -> Trend:
-        """Return the change of the slope from the decade before to the last one."""
+        """Return the change of the slope over the last two decades."""
         return Trend("", float(measured[0]), float(decision.low[0]), float(decision.high[0]))
 
 
@@ -494,7 +479,7 @@ KINDS: dict[str, type[Criterion]] = {
 
 
 def equality(value: Any, *, margin: float, scale: Any = None) -> Criterion:
-    """Return the test that the mean equals `value` within a margin, a fraction of `scale`, or of |value|."""
+    """Return the test that the mean equals `value` within a fraction of `scale`, by default of |value|."""
     return Equality(value, margin, scale=scale)
 
 
@@ -508,12 +493,11 @@ def bound(
 
 
 def ordering(*, below: Any, margin: float = 0.0, scale: Any = None) -> Criterion:
-    """Return the test that the mean is below the mean of another measurement, on common random numbers."""
     return Ordering(below, margin, scale=scale)
 
 
 def identity(*, within: float) -> Criterion:
-    """Return the test that the largest size over all replicates is within a tolerance."""
+    """Return the test that no replicate's size is beyond a tolerance."""
     return Identity(margin=within)
 
 
@@ -532,19 +516,19 @@ def rate(
 
 
 def counterexample(*, allowed: Any = None, margin: float = 0.0) -> Criterion:
-    """Return the test that instances violate the statement more often than it allows, by default never."""
+    """Return the test that instances violate the statement more often than allowed."""
     return ConstructedCounterexample(allowed, margin)
 
 
 def limit_probability(*, to: int, margin: float) -> Criterion:
-    """Return the test that the event's probability tends to 0, or to 1. Failures up to `margin` count as rare."""
+    """Return the test that the event's probability tends to 0 or 1. Failures up to `margin` are rare."""
     return LimitProbability(margin=margin, side="at_least" if to else "at_most")
 
 
 def limit_rate(
     *, at_most: float | None = None, at_least: float | None = None, equal: float | None = None, margin: float = 0.1
 ) -> Criterion:
-    """Return a test of the slope of log means at the abscissa's end, where it bends by at most `margin`."""
+    """Return a test of the slope of log means at the grid's end, where it bends by at most `margin`."""
     side, value = _side(at_most=at_most, at_least=at_least, equal=equal)
     return LimitRate(value, margin, side)
 
@@ -557,7 +541,7 @@ def _side(**sides: Any) -> tuple[Side, Any]:
 
 
 def _declared_bounds(prior: Prior, name: str, values: Values) -> Bounds:
-    """Return the declared bounds of values. Raises: DeclarationError for values outside of them."""
+    """Return the declared bounds of values. Raises: DeclarationError for values outside."""
     if prior.is_computed:
         return Bounds(values[0], values[0])
     declared = prior.ranges.get(name)
@@ -582,7 +566,7 @@ def _declared_bounds(prior: Prior, name: str, values: Values) -> Bounds:
 def _known_of_logs(
     contrasts: Values, weights: np.ndarray, claimed: Values, samples: Compared, means: Intervals
 ) -> Known:
-    """Return knowledge of contrasts of log means in addition to their samples, complete for computed claims."""
+    """Return knowledge of contrasts of log means besides their samples, complete for computed claims."""
     if samples.is_computed:
         difference = (contrasts - claimed)[0]
         margin = samples.allowed[0, 0]

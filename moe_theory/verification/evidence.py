@@ -27,8 +27,6 @@ from moe_theory.verification.verdict import Status
 
 
 class ClaimSample(NamedTuple):
-    """Samples of a claim from the runs of some replicates."""
-
     samples: Samples | None = None
     labels: Sequence[str] = ()  # names of the components, in the first sample of a claim
     cells: frozenset[str] = frozenset()  # cells whose runs the claim has read
@@ -38,12 +36,12 @@ class ClaimSample(NamedTuple):
 def collect_sample(
     claim: Claim, runs: Runs, overflows: Mapping[str, str], random: Set[str], is_first: bool
 ) -> ClaimSample:
-    """Return the sample of a claim from runs of some replicates, or an end if its own code fails.
+    """Return the sample of a claim from runs of some replicates, or an end if its code fails.
 
     Args:
-        overflows: faults of runs, by name. Reading such a run is an error.
+        overflows: faults of runs by name, which may not be read.
         random: runs of which an exact claim may read only parameters.
-        is_first: whether hypotheses are checked and components get their names.
+        is_first: whether to check hypotheses and name components.
     """
     num_replicates = len(next(iter(runs.values())).replicates)
     read_runs = _ReadRuns(runs)
@@ -63,17 +61,17 @@ def collect_sample(
 
 
 def is_of_study(failure: BaseException) -> bool:
-    """Return whether an error of a study's runs is an ERROR of its claims, and ends no other study."""
+    """Return whether an error of a study's runs only ends the study's claims as ERROR."""
     return not isinstance(failure, MoeTheoryError) or isinstance(failure, DeclarationError)
 
 
 def reason_of(failure: BaseException) -> str:
-    """Return the reason of an ERROR, with the line of the user's code that raised it."""
+    """Return the reason of an ERROR, with the line of the user's code."""
     return f"{described(failure)}{frames(failure)}"
 
 
 class _ReadRuns(Mapping[str, Run]):
-    """Runs by name that remember which of them were read, and show only parameters of `random` ones."""
+    """Runs by name that remember readings, and show only parameters of `random` ones."""
 
     def __init__(self, runs: Runs, random: Set[str] = frozenset()) -> None:
         self._runs = runs
@@ -111,7 +109,7 @@ class _Parameters:
 
 
 def collect(claim: Claim, runs: Runs, num_replicates: int) -> Samples:
-    """Return the samples of a batch of replicates. Raises: DeclarationError for shapes or values that no test takes."""
+    """Return the samples of a batch of replicates. Raises: DeclarationError for untestable shapes or values."""
     observed = _observed(claim, runs, num_replicates)
     criterion = claim.criterion
     if criterion.abscissa is not None and len(criterion.abscissa) != observed.shape[1]:
@@ -126,9 +124,10 @@ def collect(claim: Claim, runs: Runs, num_replicates: int) -> Samples:
 
 
 def random_cells(experiment: Experiment, cells: Sequence[Cell], claims: Sequence[Claim]) -> frozenset[str]:
-    """Return the cells whose states or records depend on a replicate's key, or none if no claim is exact.
-    Runs that begin with states of their own count as random. Measured runs are never listed, because there the
-    replicates of an exact claim must agree.
+    """Return the cells whose states or records depend on a replicate's key, or none without exact claims.
+
+    Runs that begin with states of their own count as random. Measured runs do not, because replicates of an exact claim
+    must agree there.
     """
     random: set[str] = set()
     if experiment.measured is not None or not any(claim.is_computed for claim in claims):
@@ -145,7 +144,7 @@ def random_cells(experiment: Experiment, cells: Sequence[Cell], claims: Sequence
 
 @functools.lru_cache
 def _depends_on_key(system: System, observe: Observe, keeps_state: bool, structure: Any, shapes: tuple) -> bool:
-    """Return whether a run's records, or its saved state, depend on its key, from its program without running it."""
+    """Return whether a run's program makes its records, or its saved state, depend on its key."""
 
     def run(key: Any, params: Any) -> Any:
         def one_round(state: Any, _: None) -> Any:
@@ -160,7 +159,6 @@ def _depends_on_key(system: System, observe: Observe, keeps_state: bool, structu
 
 
 def find_nan_runs(runs: Runs) -> dict[str, str]:
-    """Return error messages by name of the runs in which the final state of a replicate is NaN somewhere."""
     messages = {}
     for name, run in runs.items():
         is_lost = np.zeros(len(run.replicates), bool)
@@ -177,7 +175,7 @@ def find_nan_runs(runs: Runs) -> dict[str, str]:
 
 
 def labels_of(claim: Claim, runs: Runs, num_components: int) -> list[str]:
-    """Return names of the components, or of the recorded rounds. Raises: DeclarationError for another number."""
+    """Return names of the components or recorded rounds. Raises: DeclarationError for another number."""
     rounds = next(iter(runs.values())).rounds
     labels = ["mean"] if num_components == 1 else [f"component {index + 1}" for index in range(num_components)]
     abscissa = claim.criterion.abscissa

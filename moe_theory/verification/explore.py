@@ -1,4 +1,4 @@
-"""Map of the settings in which a claim holds: its verdicts over a grid of one or two parameters.
+"""Map of the settings in which a claim holds: verdicts over a grid of one or two parameters.
 
 Each point is a separate verdict of `verify`, at its share of the error.
 """
@@ -12,12 +12,11 @@ from typing import Any
 import numpy as np
 
 from moe_theory.core.constraints import shown, typed
-from moe_theory.core.errors import InvalidValueError, unknown_name
+from moe_theory.core.errors import InvalidValueError, text_of, unknown_name
 from moe_theory.runs import Progress, automatic, quiet
 from moe_theory.runs import shown as shown_progress
 from moe_theory.runs.provenance import is_x64, versions
 from moe_theory.verification import registry
-from moe_theory.verification.challenged import said
 from moe_theory.verification.claim import Claim, ReadingLike
 from moe_theory.verification.region import Choice, FreeAxis, Span, tidy
 from moe_theory.verification.request import FAMILY_ERROR, Request, Study, check_request, require_one, resolve
@@ -37,24 +36,23 @@ OnPoint = Callable[["Point"], None]
 
 @dataclasses.dataclass(frozen=True)
 class Axis:
-    """One parameter's values in ascending order, or the labels of a choice."""
+    """Ascending values of one parameter, or labels of a choice."""
 
     name: str
     values: tuple[Any, ...]
 
     @property
     def is_log(self) -> bool:
-        """True if the values are far apart."""
         return not isinstance(self.values[0], str) and Span(self.values[0], self.values[-1]).is_log
 
     def place(self, value: Any) -> float:
-        """Return the position of a value: a number itself, a label's place in the list."""
+        """Return the position of a value, or a label's place in the list."""
         return self.values.index(value) if isinstance(value, str) else value
 
 
 @dataclasses.dataclass(frozen=True)
 class Search:
-    """A map that can be made: one claim under one reading, over axes."""
+    """A map to make: one claim under one reading, over axes."""
 
     claim: Claim
     reading: ReadingLike
@@ -74,21 +72,19 @@ class Search:
 
     @property
     def point_error(self) -> float:
-        """Every point's share of the error, in few digits, so that a command can repeat it."""
+        """Share of the error of a point, in few digits so that a command can repeat it."""
         return float(f"{0.995 * self.error / self.num_points:.2e}")
 
     def study(self, coordinates: Coordinates) -> Study:
-        """Return the study at one point. Raises: InvalidValueError for a point that its system refuses."""
+        """Return the study at a point. Raises: InvalidValueError if its system refuses the point."""
         groups = set_to(Group(self.claim.experiment, self.reading, [self.claim]), self.settings(coordinates))
         (study,) = resolve(groups, self.replicates, self.seed, self.point_error, module=self.module).studies
         return study
 
     def settings(self, coordinates: Coordinates) -> dict[str, Any]:
-        """Return a value for each axis by its name."""
         return {axis.name: value for axis, value in zip(self.axes, coordinates, strict=True)}
 
     def places(self, coordinates: Coordinates) -> tuple[float, ...]:
-        """Return a point's position on each axis."""
         return tuple(axis.place(value) for axis, value in zip(self.axes, coordinates, strict=True))
 
     @property
@@ -102,8 +98,6 @@ class Search:
 
 @dataclasses.dataclass(frozen=True)
 class Point:
-    """One setting of the parameters, and the verdict there."""
-
     coordinates: Coordinates
     verdict: Verdict
 
@@ -117,23 +111,23 @@ class Exploration:
     command: str
 
     def summary(self) -> list[str]:
-        """Return a line for each status, with its number of points, and on one axis their places."""
+        """Return a line for each status, with the number of points, and on one axis their places."""
         lines = []
         for status in Status:
             values = [point.coordinates[0] for point in self.points if point.verdict.status is status]
             if values:
-                where = f": {self.search.axes[0].name} = {', '.join(map(said, values))}"
-                has_place = len(self.search.axes) == 1 and len(values) <= MAX_NAMED
-                lines.append(f"{status} at {len(values)} of {len(self.points)} points{where if has_place else ''}")
+                line = f"{status} at {len(values)} of {len(self.points)} points"
+                if len(self.search.axes) == 1 and len(values) <= MAX_NAMED:
+                    line += f": {self.search.axes[0].name} = {', '.join(map(text_of, values))}"
+                lines.append(line)
         return lines
 
     def failures(self) -> list[str]:
-        """Return a few reasons why the claim's own code failed at some points, each once."""
+        """Return a few different reasons of ERROR points."""
         reasons = (point.verdict.reason for point in self.points if point.verdict.status is Status.ERROR)
         return [f"{Status.ERROR}: {reason}" for reason in list(dict.fromkeys(reasons))[:MAX_FAILURES]]
 
     def assurance(self) -> str:
-        """Return the guarantee of the statuses."""
         search = self.search
         return (
             f"Probability that any status is wrong: at most {search.error:g}, split evenly over the "
@@ -141,7 +135,6 @@ class Exploration:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """Return everything as plain data."""
         search = self.search
         claim = search.claim
         return {
@@ -179,10 +172,10 @@ def explore(
     Args:
         claim: its id.
         over: axes, such as "signal_scale=0.5..20" (logarithmic from a ratio of 10 on) or "num_clusters=1,2,3". A free
-            choice of the claim's statement has two or more of its labels.
+            choice has two or more of its labels.
         reading: all other parameters. None takes the paper's first default.
         points: on each axis that is a range.
-        replicates: largest number at every point. None takes the experiment's own number.
+        replicates: largest number at every point, by default the experiment's own.
         error: probability that any status of the map is wrong.
         progress: listener of the progress, by default a line in a notebook, else standard error.
         on_point: called with each point as soon as its verdict stands.

@@ -1,7 +1,7 @@
-"""Interim analyses: the sample size and the share of the error of each look, and one claim's test by looks.
+"""Interim analyses: the sample size and error of each look, and a claim's sequential test.
 
 Replicates double from look to look. Look k of a verdict at error a spends a/(k (k + 1)). These shares add up to at most
-a for any number of looks, so that a verdict does not depend on the planned number.
+a for any number of looks.
 """
 
 import dataclasses
@@ -22,8 +22,8 @@ MOST_REPLICATES = 1 << 22  # of a run without another limit
 def look_sizes(replicates: int, limit: int | None = None) -> tuple[int, ...]:
     """Return sample sizes of the interim analyses: doubling, up to `limit` (None: to `MOST_REPLICATES`).
 
-    A limit below the first look is the only look. A limit between two looks is not looked at, because a look at each
-    limit that a user tries would spend error that is not counted.
+    A limit below the first look is the only look. A limit between two looks is not looked at, because its error would
+    not be counted.
     """
     first = max(replicates // FIRST_SHARE, FIRST_LOOK)
     last = limit or MOST_REPLICATES
@@ -42,7 +42,7 @@ def examine(claim: Claim, samples: Samples, labels: list[str], error: float, bla
 
     Intervals that hold at all looks together have the error of `blank`. Others have `error`, the share of this look.
 
-    Raises: DeclarationError if the samples have no verdict, such as means without a logarithm.
+    Raises: DeclarationError for samples without a verdict, such as means without a logarithm.
     """
     criterion = claim.criterion
     compared = criterion.compared(samples, Prior(claim.ranges, claim.is_computed), blank.error)
@@ -82,9 +82,9 @@ def examine(claim: Claim, samples: Samples, labels: list[str], error: float, bla
 
 
 class SequentialTest:
-    """The test of one claim under one reading: its samples so far, and the looks at them.
+    """The test of a claim under a reading: its samples so far, and the looks at them.
 
-    An identity is not supported by fewer than `least_replicates`. A single look has the whole error.
+    An identity needs `least_replicates` for support. A single look has the whole error.
     """
 
     def __init__(
@@ -113,7 +113,7 @@ class SequentialTest:
         return 0 if self.samples is None else self.samples.num_replicates
 
     def extend(self, runs: Runs, overflows: Mapping[str, str]) -> None:
-        """Take samples from the runs of further replicates, as `collect_sample` does."""
+        """Take samples from further runs, as `collect_sample` does."""
         replicates = next(iter(runs.values())).replicates
         first = int(replicates[0])
         last = int(replicates[-1]) + 1
@@ -123,7 +123,8 @@ class SequentialTest:
             return
         try:
             if part.samples is not None and self.count < last:
-                self.labels = self.labels if self.samples is not None else list(part.labels)
+                if self.samples is None:
+                    self.labels = list(part.labels)
                 self.samples = part.samples.rows(slice(max(self.count - first, 0), None)).after(self.samples)
             self.cells = set(part.cells)
         except OWN_CODE as failure:  # of the claim's own code: an ERROR of this claim alone

@@ -3,13 +3,12 @@
 For values with a declared range they are exact, for any distribution and stopping time. A gambler who begins with 1 and
 makes bets that are fair if the mean is m reaches 1/error with probability at most `error`. The interval contains the m
 at which the gambler has not reached it. The bets are Cover's universal portfolio, whose wealth is within a known factor
-of the best constant bet in hindsight (Cover and Ordentlich, IEEE Trans. Inf. Theory 42, 1996; Orabona and Jun, IEEE
-Trans. Inf. Theory 70, 2024), so that the order of replicates does not matter.
+of the best constant bet in hindsight. So the order of replicates does not matter (Cover and Ordentlich, IEEE Trans.
+Inf. Theory 42, 1996. Orabona and Jun, IEEE Trans. Inf. Theory 70, 2024).
 
-For other means they are Student's t, simultaneous over components by the multiplier bootstrap of the largest |t|, and
-wider by the effect of skewness on t. Without evidence in the samples that t can be trusted there is no interval. A
-slope then has the interval of its means, if this interval can be trusted. For probabilities they are Clopper and
-Pearson's.
+Other means have Student's t, simultaneous over components by the multiplier bootstrap of the largest |t|, and widened
+by the effect of skewness. Without evidence in the samples that t can be trusted there is no interval. A slope then has
+the interval of its means, if this can be trusted. Probabilities have Clopper and Pearson's intervals.
 """
 
 import functools
@@ -41,8 +40,6 @@ ROUNDING = 1e-6  # of a range's width, or of the largest value of one without an
 
 
 class Scheme(NamedTuple):
-    """Critical value of simultaneous intervals of means."""
-
     critical: float  # half-width in standard errors
     is_bootstrap: bool
 
@@ -77,15 +74,15 @@ def scheme_for(samples: Float[np.ndarray, "B V"], error: float) -> Scheme:
 
 @functools.lru_cache(maxsize=4096)
 def student_tail(tail: float, freedom: int) -> float:
-    """Return the number that Student's t exceeds with probability `tail`, cached because SciPy is slow."""
+    """Return the number that Student's t exceeds with probability `tail`."""
     return float(scipy.stats.t.isf(tail, freedom))
 
 
 def student_intervals(samples: Float[np.ndarray, "B V"], scheme: Scheme) -> Intervals:
     """Return intervals of the V means by t, with infinite ends where t cannot be trusted.
 
-    Skewness g moves the true critical value c of t by g (2 c^2 + 1)/(6 sqrt(n)) to first order (Hall, The Bootstrap and
-    Edgeworth Expansion, 1992, Sec. 2.6), a share of c that grows as the error falls. Both ends move out by it.
+    Skewness g moves the true critical value c of t by g (2 c^2 + 1)/(6 sqrt(n)) to first order, a share of c that grows
+    as the error falls (Hall, The Bootstrap and Edgeworth Expansion, 1992, Sec. 2.6). Both ends move out by this amount.
     """
     mean, standard_error = mean_and_error(samples)
     shift, doubts = _trust_in_t(samples, scheme.critical)
@@ -101,9 +98,10 @@ def _trust_in_t(samples: Float[np.ndarray, "B V"], critical: float) -> tuple[Flo
     is_varying = varies(samples)
     moved, kurtosis = skewness_shift(samples, critical)
     for place in range(num_components):
+        distinct = len(np.unique(samples[:, place]))
         if not is_varying[place]:
             doubts[place] = f"all {count:,} replicates are equal"
-        elif (distinct := len(np.unique(samples[:, place]))) < LEAST_DISTINCT:
+        elif distinct < LEAST_DISTINCT:
             doubts[place] = f"{count:,} replicates take {distinct} values"
         elif count < LEAST_REPLICATES:
             doubts[place] = f"{count:,} replicates are fewer than {LEAST_REPLICATES}"
@@ -132,9 +130,10 @@ def betting_intervals(
     high: Float[np.ndarray, " V"],
     error: float,
 ) -> tuple[Float[np.ndarray, " V"], Float[np.ndarray, " V"]]:
-    """Return intervals of the V means of values in [low, high]. All of them cover at all numbers of replicates with
-    probability 1 - `error`. A side without a finite bound has an infinite end, and a component with equal bounds is
-    their value.
+    """Return simultaneous intervals of the V means of values in [low, high].
+
+    They hold at all numbers of replicates with probability 1 - `error`. A side without a finite bound has an infinite
+    end. A component with equal bounds has their value.
     """
     width = high - low
     slack = rounding_of(samples, low, high)
@@ -157,20 +156,20 @@ def betting_intervals(
 
 
 def rounding_of(samples: Float[np.ndarray, "B V"], low: Any, high: Any) -> Float[np.ndarray, " V"]:
-    """Return the rounding by which values in single precision may leave a range."""
     width = np.broadcast_to(np.subtract(high, low), samples.shape[1:])
     return ROUNDING * np.where(np.isfinite(width), width, np.abs(samples).max(axis=0))
 
 
 def _least_mean(values: Float[np.ndarray, " B"], error: float) -> float:
-    """Return the lower end m of the interval of a mean of values >= 0. There the best constant bet on a larger mean has
-    won 1/`error` times the factor by which the universal portfolio may fall behind it.
+    """Return the lower end m of the interval of a mean of values >= 0.
 
-    The best bet puts a share of the wealth on value / m and saves the rest. It has won
-    sum log(1 + theta value) - n log(1 + theta m) at m(theta) = sum value/(1 + theta value) / sum 1/(1 + theta value).
-    Beyond theta = infinity it bets all wealth: sum log(value / m).
+    There the best constant bet on a larger mean has won 1/`error` times the factor by which the universal portfolio may
+    fall behind. The bet puts a share of the wealth on value / m and saves the rest. It has won sum log(1 + theta value)
+    - n log(1 + theta m) at m(theta) = sum value/(1 + theta value) / sum 1/(1 + theta value). Beyond theta = infinity it
+    bets all wealth: sum log(value / m).
     """
-    count, scale = len(values), values.mean()
+    count = len(values)
+    scale = values.mean()
     if scale == 0:
         return 0.0
     values = values / scale
@@ -209,10 +208,11 @@ def clopper_pearson(
 
 
 def is_dependent(values: Float[np.ndarray, " B"]) -> bool:
-    """Return whether replicates 0, 1, ... depend on each other, such as by a shared seed. Their ranks are then alike at
-    some distance up to half of their number, or between neighbours in blocks. Independent replicates are called
-    dependent with probability about `DEPENDENCE_ERROR`. The result is False for events of frequency below 1/5 or
-    above 4/5, whose sums are far from normal.
+    """Return whether replicates 0, 1, ... depend on each other, such as by a shared seed.
+
+    Their ranks are then alike at a distance up to half of their number, or between neighbours in blocks. Independent
+    replicates are called dependent with probability about `DEPENDENCE_ERROR`. The result is False for events of
+    frequency below 1/5 or above 4/5, whose sums are far from normal.
     """
     count = len(values)
     ranks = scipy.stats.rankdata(values)
@@ -231,7 +231,7 @@ def is_dependent(values: Float[np.ndarray, " B"]) -> bool:
 
 
 def slope_weights(abscissa: Float[np.ndarray, " V"], places: Any = slice(None)) -> Float[np.ndarray, " V"]:
-    """Return weights a_v of log means in the least-squares slope over log x at these places of a grid, 0 elsewhere."""
+    """Return weights a_v of log means in the least-squares slope over log x at these places, 0 elsewhere."""
     weights = np.zeros(len(abscissa))
     logs = np.log(abscissa[places])
     weights[places] = (logs - logs.mean()) / np.sum((logs - logs.mean()) ** 2)
@@ -239,10 +239,11 @@ def slope_weights(abscissa: Float[np.ndarray, " V"], places: Any = slice(None)) 
 
 
 def contrast_samples(values: Float[np.ndarray, "B V"], weights: Float[np.ndarray, "C V"]) -> Float[np.ndarray, "B C"]:
-    """Return numbers of each replicate whose means are sum_v a_v log(mean_v), for each row a of the weights. Their
-    scatter is the error: by the delta method a replicate's share is sum_v a_v (value_v / mean_v - 1).
+    """Return numbers of each replicate whose means are sum_v a_v log(mean_v), for each row a of the weights.
 
-    Raises: DeclarationError if a mean is not positive, and so has no logarithm.
+    Their scatter is the error: by the delta method a replicate's share is sum_v a_v (value_v / mean_v - 1).
+
+    Raises: DeclarationError for a mean that is not positive.
     """
     means = values.mean(axis=0)
     if not np.all(means > 0):
@@ -253,8 +254,9 @@ def contrast_samples(values: Float[np.ndarray, "B V"], weights: Float[np.ndarray
 def contrast_limits(
     means: Intervals, weights: Float[np.ndarray, "C V"]
 ) -> tuple[Float[np.ndarray, " C"], Float[np.ndarray, " C"]]:
-    """Return limits of sum_v a_v log(mean_v) from simultaneous intervals of the means. They are wide if means rise and
-    fall together, and right for any distribution. They are infinite if a mean has no interval.
+    """Return limits of sum_v a_v log(mean_v) from simultaneous intervals of the means.
+
+    They are right for any distribution, wide if means rise and fall together, and infinite if a mean has no interval.
     """
     if any(means.doubts) or not np.all(means.low > 0):
         nowhere = np.full(len(weights), np.inf)
@@ -275,13 +277,13 @@ def doubt_of_logs(values: Float[np.ndarray, "B V"]) -> str:
 
 
 def asymptotic_end(abscissa: Float[np.ndarray, " V"]) -> tuple[list[int], str]:
-    """Return the two grid points nearest to the limit, which is 0 on a grid up to at most 1, and that end's name."""
+    """Return the two grid points nearest to the limit, which is 0 on a grid up to 1 or less, and that end's name."""
     order = np.argsort(abscissa)
     return (order[:2].tolist(), "small") if abscissa.max() <= 1 else (order[-2:].tolist(), "large")
 
 
 def last_decades(abscissa: Float[np.ndarray, " V"], number: int) -> Int[np.ndarray, " P"]:
-    """Return at least `number` + 1 grid points, within `number` decades of the last, which is nearest to the limit."""
+    """Return at least `number` + 1 grid points, within `number` decades of the one nearest to the limit."""
     order = np.argsort(abscissa)
     order = order[::-1] if abscissa.max() <= 1 else order
     decades = np.abs(np.log10(abscissa[order] / abscissa[order[-1]]))
@@ -295,7 +297,6 @@ def varies(samples: np.ndarray) -> np.ndarray:
 
 @functools.lru_cache(maxsize=16)
 def _clopper_pearson(successes: tuple[float, ...], count: int, error: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return the limits of `clopper_pearson`, cached because every verdict on `count` replicates needs all counts."""
     counts = np.asarray(successes)
     low = scipy.stats.beta.ppf(error / 2, counts, count - counts + 1)
     high = scipy.stats.beta.isf(error / 2, counts + 1, count - counts)
@@ -304,7 +305,7 @@ def _clopper_pearson(successes: tuple[float, ...], count: int, error: float) -> 
 
 @functools.lru_cache(maxsize=128)
 def _tail_quantiles(freedom: int, lowest: float, highest: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return log tail probabilities in a range, and Student's quantiles of them, cached because SciPy is slow."""
+    """Return log tail probabilities in a range and Student's quantiles of them, cached because SciPy is slow."""
     log_tails = np.linspace(lowest, highest, QUANTILES)
     return _constant(log_tails), _constant(scipy.stats.t.isf(np.exp(log_tails), freedom))
 
@@ -318,9 +319,9 @@ def _constant(values: Any) -> np.ndarray:
 def _largest_t(samples: np.ndarray, error: float) -> float:
     """Return the `error` upper quantile of max_v |T_v|, for T multivariate t with the samples' correlation.
 
-    P(max > c) = V p E[1 / number of |T_u| > c], for p = P(|T_v| > c) and T drawn given that |T_v| > c for a v
-    chosen evenly. The weights are bounded for any probability. Draws are the same for every c, and the estimate is
-    raised by three of its standard errors.
+    P(max > c) = V p E[1 / number of |T_u| > c], for p = P(|T_v| > c) and T drawn given that |T_v| > c for a v chosen
+    evenly. The weights are bounded for any probability. Draws are the same for every c, and the estimate is raised by
+    three of its standard errors.
     """
     count, num_components = samples.shape
     freedom = count - 1
@@ -334,7 +335,8 @@ def _largest_t(samples: np.ndarray, error: float) -> float:
     rows = np.arange(BOOTSTRAP_DRAWS) % num_components
     normals = generator.standard_normal((BOOTSTRAP_DRAWS, num_components)) @ root.T
     remaining = normals - correlation[rows] * normals[places, rows][:, None]  # independent of component v
-    chi_squares, uniforms = generator.chisquare(freedom + 1, BOOTSTRAP_DRAWS), generator.random(BOOTSTRAP_DRAWS)
+    chi_squares = generator.chisquare(freedom + 1, BOOTSTRAP_DRAWS)
+    uniforms = generator.random(BOOTSTRAP_DRAWS)
     widest, narrowest = (scipy.stats.t.logsf(critical, freedom) for critical in (alone, bonferroni))
     lowest = float(narrowest + math.log(uniforms.min()))
     log_tails, quantiles = _tail_quantiles(freedom, lowest, float(widest))  # between these, linear

@@ -1,14 +1,13 @@
 """Judgements: the test of a claim's kind at one look, from samples to the numbers of a verdict.
 
-A test of means works on one difference a replicate and component, so that variation between replicates (their pools,
-their arrivals) cancels. A claim is REFUTED if some component's interval lies beyond its margin, SUPPORTED if all lie
-within. Intervals are two-sided at the whole error, so that each way of being wrong has at most half of it, or both
-together all of it.
+A test of means works on one difference a replicate and component, so that variation between replicates cancels. A claim
+is REFUTED if some component's interval lies beyond its margin, SUPPORTED if all lie within. Intervals are two-sided at
+the whole error, which bounds both ways of being wrong together.
 
-The interval of a mean is declared before any run. Values with a declared range have an exact interval, which holds at
-all looks together. A value without randomness is its own interval, and other means have Student's t. A slope alone has
-two intervals: if its samples do not show that t may be trusted, it has the interval of its means. Each way of being
-wrong then has at most half of the error by either, and all of it together.
+Values with a declared range have an exact interval, which holds at all looks together. A value without randomness is
+its own interval, and other means have Student's t. Only a slope has two intervals: if its samples do not show that t
+can be trusted, it has the interval of its means. Each way of being wrong then has at most half of the error by either,
+and all of it together.
 """
 
 import functools
@@ -42,7 +41,6 @@ class Bounds(NamedTuple):
     high: Any = np.inf
 
     def less(self, other: "Bounds") -> "Bounds":
-        """Return the limits of differences of two such values."""
         return Bounds(np.subtract(self.low, other.high), np.subtract(self.high, other.low))
 
     def times(self, factor: float) -> "Bounds":
@@ -51,7 +49,7 @@ class Bounds(NamedTuple):
 
 
 class Known(NamedTuple):
-    """Prior knowledge of a claim's samples, and knowledge of their logarithms once they are there."""
+    """Prior knowledge of a claim's samples, and knowledge of their logarithms."""
 
     difference: Bounds = Bounds()  # observed - predicted
     allowed: Bounds = Bounds()
@@ -64,8 +62,6 @@ NOTHING = Known()
 
 
 class Decision(NamedTuple):
-    """Decision of a test, and the component that decides it."""
-
     status: Status
     worst: int  # the component that decides, or comes nearest to deciding otherwise
     low: Float[np.ndarray, " V"]  # simultaneous intervals of observed - predicted
@@ -81,7 +77,7 @@ class Decision(NamedTuple):
 def judge_slopes(
     slopes: Values, exponents: Values, allowed: Values, error: float, side: str, known: Known = NOTHING
 ) -> Decision:
-    """Test that slopes are at_most, at_least or equal to exponents. All slopes support it, and the last refutes it."""
+    """Test that slopes are at_most, at_least or equal to exponents. Support needs all slopes, refutation the last."""
     judgement = judge_means(slopes - exponents, allowed, error, side, known)
     margins = allowed.mean(axis=0)
     # How surely a slope is too high, or too low.
@@ -107,10 +103,12 @@ SIGNS: dict[str, tuple[int, ...]] = {  # of a difference that must not be large,
 
 
 def judge_means(difference: Values, allowed: Values, error: float, side: str, known: Known = NOTHING) -> Decision:
-    """Test for every component at once, by one-sided tests, the means of observed - predicted, with the `SIGNS` of the
-    side. They must be at most the allowed means, or for an ordering strictly below them.
+    """Test means of observed - predicted, with the `SIGNS` of the side, for every component at once.
+
+    They must be at most the allowed means, or for an ordering strictly below them.
     """
-    signs, num_components = SIGNS[side], difference.shape[1]
+    signs = SIGNS[side]
+    num_components = difference.shape[1]
     excess = np.concatenate([sign * difference - allowed for sign in signs], axis=1)
     scheme = scheme_for(excess, error)
     margins = allowed.mean(axis=0)
@@ -147,9 +145,7 @@ def judge_means(difference: Values, allowed: Values, error: float, side: str, kn
 def _intervals(
     values: Values, bounds: Bounds, otherwise: Bounds, scheme: Scheme, error: float, known: Known, mirrored: int = 1
 ) -> Intervals:
-    """Return simultaneous intervals of means. Ends come from betting on sides with a bound, from t on other sides, or
-    from `otherwise` if t cannot be trusted.
-    """
+    """Return simultaneous intervals of means: bets where bounded, else t, or `otherwise` where t cannot be trusted."""
     by_t = student_intervals(values, scheme)
     doubts = [known.doubt] * len(by_t.mean) if known.doubt else by_t.doubts
     is_doubted = [bool(doubt) for doubt in doubts]
@@ -164,7 +160,6 @@ def _intervals(
 
 
 def _method(bounds: Bounds, scheme: Scheme, num_components: int) -> str:
-    """Return the methods behind the ends of intervals, in words."""
     ends = np.isfinite(np.stack(bounds))
     by_t = "Student's t"
     if num_components > 1:
@@ -178,9 +173,10 @@ def _method(bounds: Bounds, scheme: Scheme, num_components: int) -> str:
 
 
 def judge_identity(errors: Values, tolerance: float, error: float) -> Decision:
-    """Test that every replicate's error is within `tolerance`. One violation refutes. The interval is from 0 to the
-    largest error seen. The smallest discrepancy is the frequency of violations of which at least one would have
-    appeared with probability 1 - `error` (exact, binomial).
+    """Test that every replicate's error is within `tolerance`. One violation refutes.
+
+    The interval is from 0 to the largest error. The smallest discrepancy is the frequency of violations of which at
+    least one would have appeared with probability 1 - `error` (exact, binomial).
     """
     largest = np.max(np.abs(errors), axis=0)
     worst = int(np.argmax(largest))
@@ -194,9 +190,11 @@ def judge_identity(errors: Values, tolerance: float, error: float) -> Decision:
 def judge_probability(
     happened: Values, claimed: Float[np.ndarray, " V"], margin: float, error: float, *, at_most: bool
 ) -> Decision:
-    """Test V events' probabilities by Clopper-Pearson intervals against at most (or at least) `claimed`. The smallest
-    discrepancy is the excess at which the worst event would be refuted with power `POWER`. Replicates may differ in
-    their probabilities, with `claimed` for the mean, because such counts scatter less than a binomial (Hoeffding).
+    """Test V events' probabilities by Clopper-Pearson intervals against at most (or at least) `claimed`.
+
+    The smallest discrepancy is the excess at which the worst event would be refuted with power `POWER`. Replicates may
+    differ in their probabilities, with `claimed` for the mean, because such counts scatter less than a binomial
+    (Hoeffding).
     """
     count, num_events = happened.shape
     low, high = clopper_pearson(happened.sum(axis=0), count, error / num_events)
@@ -212,25 +210,27 @@ def judge_probability(
 
 
 def judge_counterexample(violated: Values, allowed: Float[np.ndarray, " V"], error: float) -> Decision:
-    """Test whether instances violate a statement more often than `allowed`, which refutes it. Nothing supports it."""
+    """Test whether instances violate a statement more often than `allowed`. Nothing supports it."""
     judgement = judge_probability(violated, allowed, 0.0, error, at_most=True)
-    return judgement if judgement.status is Status.REFUTED else judgement._replace(status=Status.INCONCLUSIVE)
+    if judgement.status is Status.REFUTED:
+        return judgement
+    return judgement._replace(status=Status.INCONCLUSIVE)
 
 
 def judge_limit_probability(
     happened: Values, abscissa: Float[np.ndarray, " V"], margin: float, error: float, *, at_most: bool
 ) -> Decision:
-    """Test that the probability of an event tends to 0 (at_most) or to 1. Its failure probability, of happening or of
-    not happening, then tends to 0 towards the limit of the grid.
+    """Test that the probability of an event tends to 0 (at_most) or to 1 along the grid.
 
-    SUPPORTED if the failure probability is at most the margin at the end, has fallen over the last two decades or has
-    been at most the margin all along them, and is nowhere there shown to be lower than at the end. REFUTED if it is
-    above the margin at the end and falls over the last two decades, if at all, with an exponent below `SLOWEST_FALL`.
-    The test uses simultaneous Clopper-Pearson intervals. All other cases stay open, such as a probability that is
-    large and falls, or still falls towards a positive number. A probability that falls as slowly as 1/log(1/x) below
-    x = 1e-10 counts as not falling.
+    The failure probability, of happening or of not happening, must tend to 0. SUPPORTED if it is at most the margin at
+    the end, and has fallen over the last two decades or has been at most the margin all along them. Nowhere there may
+    it be shown to be lower than at the end. REFUTED if it is above the margin at the end and falls over the last two
+    decades, if at all, with an exponent below `SLOWEST_FALL`. All other cases stay open.
+
+    The test uses simultaneous Clopper-Pearson intervals. A probability that falls as slowly as 1/log(1/x) below x =
+    1e-10 counts as not falling.
     """
-    claimed = np.full(happened.shape[1], 0.0 if at_most else 1.0)
+    claimed = np.full(happened.shape[1], float(not at_most))
     judgement = judge_probability(happened, claimed, margin, error, at_most=at_most)
     low, high = (judgement.low, judgement.high) if at_most else (-judgement.high, -judgement.low)
     window = last_decades(abscissa, 2)
@@ -251,14 +251,14 @@ def judge_limit_probability(
 def judge_limit_rate(
     slopes: Values, exponents: Values, allowed: Values, error: float, side: str, known: Known = NOTHING
 ) -> Decision:
-    """Test that a quantity is O(), Omega() or Theta() of a power of x, with any constant, in a limit. Its slope of log
-    means over log x there is at_most, at_least or equal to the exponent.
+    """Test that a quantity is O(), Omega() or Theta() of a power of x, with any constant, in a limit.
 
-    The columns are the bending, which is the slope over the last decade less the slope over the decade before, with
-    exponent 0, and the slope over the last decade. SUPPORTED if this slope is within the margin on the allowed side,
-    and is shown not to bend towards the other side by more than the margin. REFUTED if it is beyond the margin, and is
-    shown not to bend back by more than the margin. A slope that still bends towards the other decision is left open
-    whatever its value. It shows little of the limit, and only a grid nearer to the limit could show more.
+    Its slope of log means over log x there is at_most, at_least or equal to the exponent. The columns are the bending,
+    with exponent 0, and the slope over the last decade. The bending is this slope less the slope over the decade
+    before. SUPPORTED if the slope is within the margin on the allowed side, and is shown not to bend towards the other
+    side by more than the margin. REFUTED if it is beyond the margin, and is shown not to bend back by more than the
+    margin. A slope that still bends towards the other decision is left open, because only a grid nearer to the limit
+    could show more.
     """
     judgement = judge_slopes(slopes, exponents, allowed, error, side, known)
     margin = float(allowed.mean())
@@ -281,9 +281,7 @@ def judge_limit_rate(
 
 @functools.lru_cache(maxsize=256)
 def _detectable_limit(margin: float, count: int, error: float, least_ratio: float) -> float:
-    """Return the failure probability at which a limit of 0 is refuted with power `POWER`, or NaN if there is none. It
-    is the same all along the grid, with independent counts at its points. Cached, as verdicts need it again.
-    """
+    """Return the failure probability, the same all along a grid, that power `POWER` tells from a limit of 0, or NaN."""
     counts = np.arange(count + 1)
     low, high = clopper_pearson(counts, count, error)
     refuting = np.where(low > margin, np.searchsorted(high, low / least_ratio), 0)  # counts at the first point, from 0
@@ -298,7 +296,7 @@ def _detectable_limit(margin: float, count: int, error: float, least_ratio: floa
 
 
 def _detectable_probability(claimed: float, count: int, error: float, sign: int) -> float:
-    """Return the excess over `claimed` of a probability refuted with probability `POWER`, or NaN if there is none."""
+    """Return the excess over `claimed` that is refuted with probability `POWER`, or NaN."""
     counts = np.arange(count + 1)
     low, high = clopper_pearson(counts, count, error)
     refuting = counts[low > claimed] if sign > 0 else counts[high < claimed]

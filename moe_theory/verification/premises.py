@@ -1,7 +1,7 @@
 """Premises of the proofs of statements, and statements that cannot be true together.
 
-A paper's `paper.toml` lists them. If a premise is false the proof fails, and the statement's own verdicts decide
-whether it fails too. A statement that holds although a premise of its proof is false holds for another reason.
+A paper's `paper.toml` lists them. If a premise is false the proof fails, but the statement may hold for another reason.
+Its own verdicts decide.
 """
 
 import dataclasses
@@ -14,7 +14,7 @@ from moe_theory.verification.texts import PaperTexts, paper_texts
 
 
 class Conflict(NamedTuple):
-    """Statements of one paper that cannot all be true if the hypotheses of all are met."""
+    """Statements of a paper that cannot all be true under the hypotheses of all."""
 
     one: tuple[str, ...]  # names
     other: tuple[str, ...]
@@ -25,13 +25,11 @@ class Conflict(NamedTuple):
 
 
 def conflicts_of(paper: str) -> tuple[Conflict, ...]:
-    """Return the conflicts between a paper's statements."""
     conflicts = _texts(paper).conflicts
     return tuple(Conflict(_names(paper, conflict.one), _names(paper, conflict.other)) for conflict in conflicts)
 
 
 def premises_of(name: str) -> tuple[str, ...]:
-    """Return the names of the statements that the proof of a statement uses."""
     paper, _, id = name.partition(".")
     return _names(paper, _texts(paper).premises.get(id, ()))
 
@@ -55,13 +53,12 @@ class Footing:
 
     @property
     def is_root(self) -> bool:
-        """True if it fails by an independent error."""
         statement = self.known.statement
         return self.known.fails and (not self.failing or statement.id in _texts(statement.paper).own_faults)
 
     @property
     def follows(self) -> bool:
-        """True if it fails, and its proof's only error is the use of failing statements."""
+        """True if its proof's only error is the use of failing statements."""
         return self.known.fails and not self.is_root
 
     @property

@@ -12,10 +12,7 @@ OWN = f"{__name__.partition('.')[0]}."  # what the packages of this distribution
 
 
 def require_proofs(statements: Iterable[Statement]) -> None:
-    """Run the proofs of statements, each once, except the proofs of this distribution's papers, which its tests run.
-
-    Raises: DeclarationError, as `require_proof`.
-    """
+    """Run the proofs of statements once, except this distribution's. Raises: DeclarationError, as `require_proof`."""
     names = {(proof.path, kind): statement.name for statement in statements for kind, proof in statement.proofs.items()}
     for (path, kind), name in names.items():
         if not path.startswith(OWN):
@@ -41,7 +38,7 @@ def require_proof(path: str, kind: str, name: str) -> None:
 
 
 def end_fault(source: str) -> str:
-    """Return the fault of a program's end, if any: its exit status must depend on its result."""
+    """Return the fault of a program's end, if its exit status does not depend on its result."""
     try:
         last = ast.parse(source).body[-1]
     except SyntaxError as failure:

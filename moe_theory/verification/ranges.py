@@ -24,8 +24,8 @@ def ranged(low: float, high: float = math.inf) -> Callable[[F], F]:
 
     The mean then has an exact interval, and a value outside is an ERROR.
 
-    Raises: DeclarationError unless `low` is below `high` and one of them is finite, and for a function that is a
-        claim already, which would not see it.
+    Raises: DeclarationError unless `low` is below `high` and one of them is finite, or for a function that is a claim
+        already.
 
     Examples:
         >>> from moe_theory.verification.ranges import range_of, ranged
@@ -41,12 +41,12 @@ def ranged(low: float, high: float = math.inf) -> Callable[[F], F]:
 
 
 def constant(function: F) -> F:
-    """Decorate a function of parameters alone, whose value all replicates of a cell share."""
+    """Decorate a function of parameters alone, with one value for all replicates of a cell."""
     return _with_range(Range(is_constant=True))(function)
 
 
 def range_of(value: Any) -> Range | None:
-    """Return the range that a function declares, or that a number has by itself, or None."""
+    """Return the range that a function declares, or a number's own, or None."""
     if value is None or callable(value):
         return getattr(value, _RANGE, None)
     return Range(is_constant=True)

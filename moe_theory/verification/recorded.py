@@ -1,8 +1,8 @@
-"""Recorded runs: papers' published verdicts, `recorded.json` in their folders, as `moe-theory record` wrote it.
+"""Recorded runs: papers' published verdicts in `recorded.json`, written by `moe-theory record`.
 
-There `recorded-DATA.json` has verdicts on the same claims from runs on other data, and `challenged.json`
-the results of searches of the statements' free regions. The folder of `mine` is `mine/`, whether its `PAPER` is in
-`mine/__init__.py`, `mine/paper.py` or `mine.py`, so that a module that becomes a folder leaves no record behind.
+`recorded-DATA.json` has verdicts on the same claims from runs on other data, `challenged.json` the results of searches
+of free parameters. The files of `mine` are in `mine/`, whether its `PAPER` is in `mine/__init__.py`, `mine/paper.py` or
+`mine.py`.
 """
 
 import dataclasses
@@ -26,7 +26,7 @@ SCHEMA = "moe-theory/recorded/1"
 
 @dataclasses.dataclass(frozen=True)
 class Recorded:
-    """One paper's run of `moe-theory verify`, trimmed to the published fields."""
+    """A paper's run of `moe-theory verify`, with the published fields."""
 
     paper: str
     command: str  # without --out, which names a place on the machine that ran it
@@ -44,7 +44,7 @@ class Recorded:
         return {verdict["reading"]: verdict for verdict in self.verdicts if verdict["claim"] == claim}
 
     def whole(self) -> list[Verdict]:
-        """Return the verdicts with the texts of their claims, except verdicts on claims that no longer exist."""
+        """Return the verdicts with the texts of their claims, without claims that no longer exist."""
         claims = catalog_of(self.paper).claims
         return [
             whole_verdict(claims[verdict["claim"]], verdict) for verdict in self.verdicts if verdict["claim"] in claims
@@ -52,14 +52,14 @@ class Recorded:
 
 
 def read() -> dict[str, Recorded]:
-    """Return recorded verdicts by paper, in the order of the papers. Raises: DamagedError for a damaged file."""
+    """Return recorded verdicts by paper, in order. Raises: DamagedError for a damaged file."""
     paths = {name: file_of(name) for name in ordered_names()}
     runs = {name: kept_at(path) for name, path in paths.items() if path.is_file()}
     return {name: run for name, run in runs.items() if run.paper == name}  # `record` refuses another paper's file
 
 
 def file_of(paper: str, name: str = NAME) -> Path:
-    """Return the path of a paper's record, which need not exist, or of another file in its folder."""
+    """Return the path of a paper's record, or of another file in its folder."""
     return paper_folder(paper) / name
 
 
@@ -69,31 +69,31 @@ def kept_at(path: Path) -> Recorded:
 
 
 def on_other_data() -> list[Verdict]:
-    """Return the verdicts of recorded runs on data other than the papers' own."""
+    """Return the verdicts of recorded runs on other data than the papers'."""
     records = [path for name in ordered_names() for path in sorted(paper_folder(name).glob("recorded-*.json"))]
     return [verdict for path in records for verdict in kept_at(path).whole()]
 
 
 def judged_statements(pattern: str = "*") -> list[Judged]:
-    """Return the statements that match, as in `statements`, with the statuses that follow from the recorded runs."""
+    """Return the matching statements with the statuses that follow from the recorded runs."""
     selected = statements(pattern)
     return judged_with_searches(selected, recorded_verdicts(selected))
 
 
 def judged_with_searches(of: Sequence[Statement], verdicts: Sequence[Verdict]) -> list[Judged]:
-    """Return statements with the statuses that follow from these verdicts and from the recorded searches."""
+    """Return statements with the statuses from these verdicts and from the recorded searches."""
     searches = recorded_searches(of)
     return [judged(statement, verdicts, searches.get(statement.name)) for statement in of]
 
 
 def recorded_verdicts(of: Iterable[Statement] | None = None) -> list[Verdict]:
-    """Return the verdicts of all recorded runs, or of the runs that test claims of these statements."""
+    """Return the verdicts of all recorded runs, or of runs on these statements."""
     papers = None if of is None else {id.partition(".")[0] for statement in of for id in statement.roles}
     return [verdict for name, run in read().items() if papers is None or name in papers for verdict in run.whole()]
 
 
 def written(recorded: Recorded) -> str:
-    """Return the text of a record's file, a verdict a line, so that two records can be compared line by line."""
+    """Return the text of a record's file, a verdict a line."""
     document = {"schema": SCHEMA, **dataclasses.asdict(recorded)}
     verdicts = [json.dumps(verdict, ensure_ascii=False) for verdict in document.pop("verdicts")]
     head = json.dumps(document, indent=1, ensure_ascii=False).removesuffix("\n}")
@@ -101,7 +101,7 @@ def written(recorded: Recorded) -> str:
 
 
 def parsed(text: str, where: str) -> Recorded:
-    """Parse the output of `written`. Raises: DamagedError, which names `where`, for any other text."""
+    """Parse the output of `written`. Raises: DamagedError, which names `where`."""
     try:
         document = json.loads(text)
         schema = document.pop("schema")
@@ -113,7 +113,7 @@ def parsed(text: str, where: str) -> Recorded:
 
 
 def recorded_searches(of: Iterable[Statement]) -> dict[str, Challenge]:
-    """Return the recorded searches of these statements' papers, by names of statements. Raises: DamagedError."""
+    """Return the recorded searches of statements' papers, by names. Raises: DamagedError."""
     papers = dict.fromkeys(statement.paper for statement in of)
     return {
         statement.statement: statement for name in papers if name in paper_names() for statement in searches_of(name)
@@ -122,7 +122,7 @@ def recorded_searches(of: Iterable[Statement]) -> dict[str, Challenge]:
 
 @functools.cache
 def searches_of(paper: str) -> list[Challenge]:
-    """Return the recorded searches of a paper, except searches of claims that no longer exist."""
+    """Return the recorded searches of a paper, without claims that no longer exist."""
     path = file_of(paper, SEARCHES)
     if not path.is_file():
         return []
@@ -137,7 +137,7 @@ def searches_written(searches: Iterable[Challenge]) -> str:
 
 
 def searches_parsed(text: str, where: str, claims: Mapping[str, ClaimFacts]) -> list[Challenge]:
-    """Parse the output of `searches_written`, of claims by id. Raises: DamagedError, which names `where`."""
+    """Parse the output of `searches_written`. Raises: DamagedError, which names `where`."""
     try:
         searches = []
         for document in json.loads(text):

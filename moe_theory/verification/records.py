@@ -1,4 +1,4 @@
-"""Dataclasses in JSON, which pydantic reads. An error names the wrong field in one line."""
+"""Dataclasses in JSON, read by pydantic, with errors in one line."""
 
 import functools
 import math
@@ -29,7 +29,7 @@ Number = Annotated[float, GetPydanticSchema(lambda source, handler: _NUMBER)]
 
 
 class JsonRecord:
-    """A dataclass whose JSON has all fields, including fields with a default."""
+    """A dataclass whose JSON has all fields, also defaults."""
 
     LATER: ClassVar[tuple[str, ...]] = ()  # fields that older documents lack
 
@@ -43,7 +43,7 @@ class JsonRecord:
 
 
 def read_record(kind: type[T], document: Any) -> T:
-    """Return the dataclass of a JSON document. Raises: DamagedError for any other document, with the field."""
+    """Return the dataclass of a JSON document. Raises: DamagedError, with the wrong field."""
     try:
         return _adapter(kind).validate_python(document)
     except ValidationError as failure:

@@ -1,9 +1,9 @@
-"""Free parameters of a statement, which its hypotheses leave open, as axes of the region that its status describes.
+"""Free parameters of a statement, which its hypotheses leave open, as axes of a region.
 
     statement("lemma-11", ..., free=(Order("balance_weight", least=0.5, most=1.5), Scale("min_strength", 0, 1)))
 
-An axis is a parameter of the runs, which is changed in every cell, or a size or a distribution that the experiment's
-`of` builds with. Its recorded value is the cells' value. A setting has a value for each axis that it changes.
+An axis is a parameter that changes in every cell, or a size or a distribution that the experiment's `of` builds with.
+Its recorded value is the cells' value. A setting has a value for each changed axis.
 """
 
 import dataclasses
@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from moe_theory.core.constraints import Whole, Within, shown
-from moe_theory.core.errors import DeclarationError, InvalidValueError, unknown_name
+from moe_theory.core.errors import DeclarationError, InvalidValueError, text_of, unknown_name
 from moe_theory.verification.span import LOG_RATIO as LOG_RATIO
 from moe_theory.verification.span import Number as Number
 from moe_theory.verification.span import Span as Span
@@ -24,8 +24,6 @@ WHY = "its statement leaves no more of it free"
 
 @dataclasses.dataclass(frozen=True)
 class _Ranged:
-    """Common base of axes whose values are numbers."""
-
     parameter: str
 
     @property
@@ -51,15 +49,15 @@ class _Ranged:
             )
 
     def at(self, place: float) -> Number:
-        """Return the value at a place from 0 to 1."""
+        """Return the value at a place in [0, 1]."""
         return tidy(float(self.span.value_at(place)))
 
     def halfway(self, one: Any, other: Any) -> Any:
-        """Return the value halfway between two, or None if there is none."""
+        """Return the value halfway between two, or None."""
         return self.span.between(min(one, other), max(one, other))
 
     def parsed(self, text: Any) -> Number:
-        """Return a number of the region from a number or its text. Raises: InvalidValueError for any other value."""
+        """Return a number of the region from a number or its text. Raises: InvalidValueError."""
         try:
             value = float(text)
         except ValueError:
@@ -72,14 +70,13 @@ class _Ranged:
         return type(low)(value)
 
     def is_built(self, experiment: Any) -> bool:
-        """Return whether the experiment is built with it, by its `of`, and not only run with it."""
+        """Return whether the experiment's `of` builds with it."""
         return False
 
     def region(self) -> str:
         return " to ".join(map(shown, self.ends))
 
     def _had(self, params: Any, name: str) -> float:
-        """Return a cell's parameter. Raises: DeclarationError for a name that the parameters lack."""
         if name not in params._fields:
             raise DeclarationError(f"free {self.name}: {unknown_name('parameter', name, params._fields)}")
         return float(getattr(params, name))
@@ -87,8 +84,9 @@ class _Ranged:
 
 @dataclasses.dataclass(frozen=True)
 class Order(_Ranged):
-    """An order: the parameter is a constant times `of` to a power. O() opens the power upwards, Omega() downwards. The
-    constant is the cell's constant at the `recorded` power.
+    """An order: the parameter is a constant times `of` to a power.
+
+    The constant is the cell's at the `recorded` power. O() opens the power upwards, Omega() downwards.
     """
 
     of: str = "truth_scale"
@@ -118,7 +116,7 @@ class Order(_Ranged):
 
 @dataclasses.dataclass(frozen=True)
 class Scale(_Ranged):
-    """A real parameter from `low` to `high`, or its ratio to another parameter, `of`."""
+    """A real parameter from `low` to `high`, or its ratio to the parameter `of`."""
 
     low: float
     high: float
@@ -144,8 +142,9 @@ class Scale(_Ranged):
 
 @dataclasses.dataclass(frozen=True)
 class Size(_Ranged):
-    """A whole number from `low` to `high`: a parameter, or a size that the experiment is built with. Its recorded
-    value is by default the value in the dims.
+    """A whole number from `low` to `high`: a parameter, or a size that the experiment is built with.
+
+    Its recorded value is by default the value in the dims.
     """
 
     low: int
@@ -175,8 +174,9 @@ class Size(_Ranged):
 
 @dataclasses.dataclass(frozen=True)
 class Choice:
-    """A distribution, a system or another choice, by label, the recorded label first. Mappings as values set parameters
-    in every cell. The experiment is built with all other values.
+    """A distribution, a system or another choice, by label, the recorded label first.
+
+    Mappings as values set parameters in every cell. Other values are what the experiment is built with.
     """
 
     name: str
@@ -225,14 +225,14 @@ Setting = Mapping[FreeAxis, Any]  # values of the axes that are changed
 
 
 def assigned(setting: Setting) -> list[str]:
-    """Return the values of a setting in the form of `--set`: "num_samples=2"."""
-    return [f"{axis.name}={value if isinstance(value, str) else shown(value)}" for axis, value in setting.items()]
+    """Return the values of a setting as `--set` takes them: "num_samples=2"."""
+    return [f"{axis.name}={text_of(value)}" for axis, value in setting.items()]
 
 
 def described(axis: FreeAxis, recorded: Sequence[Any]) -> FreeQuantity:
-    """Return the axis as plain data, with the recorded values of its statement's runs."""
+    """Return the axis as plain data, with the recorded values."""
     ends = (min(recorded), max(recorded)) if recorded else ()
-    words = dict.fromkeys(value if isinstance(value, str) else shown(value) for value in ends)
+    words = dict.fromkeys(map(text_of, ends))
     if isinstance(axis, Choice):
         return FreeQuantity(axis.name, axis.region(), " to ".join(words), labels=list(axis.ends))
     values = list(map(float, dict.fromkeys(ends)))
@@ -240,8 +240,9 @@ def described(axis: FreeAxis, recorded: Sequence[Any]) -> FreeQuantity:
 
 
 def varies(axis: FreeAxis, experiment: Any, cells: Sequence[str] | None = None) -> bool:
-    """Return whether an axis that a whole paper declares applies to these cells of an experiment, or to all: whether
-    they do not set its parameter to different values.
+    """Return whether an axis of a whole paper applies to these cells of an experiment, by default all.
+
+    Cells must not set its parameter to different values.
     """
     if axis.is_built(experiment) or not isinstance(axis, Order | Scale):
         return False
@@ -257,7 +258,7 @@ def varies(axis: FreeAxis, experiment: Any, cells: Sequence[str] | None = None) 
 
 
 def require_varies(axis: FreeAxis, experiment: Any) -> None:
-    """Raise DeclarationError unless an experiment's runs can be made at other values of an axis."""
+    """Raise DeclarationError unless the axis can vary in an experiment's runs."""
     if axis.is_built(experiment) and experiment.of is None:
         value = getattr(experiment.dims, axis.name, axis.ends[0])
         raise DeclarationError(

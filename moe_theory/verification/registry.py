@@ -1,4 +1,4 @@
-"""Claims and readings by name, of the installed papers and of users' own papers."""
+"""Claims and readings by name, of installed and of users' papers."""
 
 import fnmatch
 import importlib.util
@@ -27,7 +27,7 @@ SPECIAL_NAMES = ("all", "quick")
 
 
 def all_claims() -> dict[str, Claim]:
-    """Return all claims of all papers, including claims of the user's own modules, by id, paper after paper."""
+    """Return all claims by id, also of the user's own modules, paper after paper."""
     for paper in all_papers().values():
         paper.import_claims()
     return declared_claims()
@@ -48,7 +48,7 @@ def claims(pattern: str = "*") -> Listing[Claim]:
 
 
 def declared_claims() -> dict[str, Claim]:
-    """Return the claims of the papers imported so far, and the user's own, by id, paper after paper."""
+    """Return the claims declared in this process by id, paper after paper."""
     places = {paper: place for place, paper in enumerate(ordered_names())}
     last = len(places)  # of papers that are not installed
     claims = sorted(registered().values(), key=lambda claim: (places.get(claim.paper, last), not is_of_a_paper(claim)))
@@ -56,11 +56,11 @@ def declared_claims() -> dict[str, Claim]:
 
 
 def select_claims(patterns: Sequence[str] = ("*",)) -> list[Claim]:
-    """Return the claims whose ids match any of `patterns`: an id, a glob, a statement's name, a paper's, or PAPER:TIER.
+    """Return the claims that match any of `patterns`: an id, a glob, a statement, a paper, or PAPER:TIER.
 
     Only papers that a pattern can name are imported.
 
-    Raises: UnknownNameError for a pattern that matches nothing, with the nearest id suggested; InvalidValueError for a
+    Raises: UnknownNameError for a pattern that matches nothing, with the nearest id suggested. InvalidValueError for a
         statement without a claim, with the reason.
     """
     ids: set[str] = set()
@@ -90,22 +90,22 @@ def select_claims(patterns: Sequence[str] = ("*",)) -> list[Claim]:
 
 
 def is_of_a_paper(claim: Claim) -> bool:
-    """Return whether an installed paper declares a claim, and not the user's own module."""
+    """Return whether an installed paper, and no user's module, declares a claim."""
     return paper_of(claim.module) is not None
 
 
 def tier_of(claim: Claim) -> str:
-    """Return PAPER:TIER, the name of the claims of a paper whose runs cost about the same."""
+    """Return PAPER:TIER, the name of a paper's claims of about the same cost."""
     return f"{claim.paper}:{claim.experiment.tier}"
 
 
 def load_claims(path: Path) -> list[str]:
-    """Run a Python file, and return the ids of the claims that it declares, in order.
+    """Run a Python file, and return the ids of its claims in order.
 
     A claim is tested under the readings of its paper. A paper of the user's own is the file's `PAPER`, a `Paper`.
 
-    Raises: DeclarationError for a file that cannot be read or run, that declares no claim, or a claim of a
-        paper without readings.
+    Raises: DeclarationError for a file that cannot be read or run, has no claim, or has a claim of a paper without
+        readings.
     """
     before = registered()
     run_file(path)
@@ -125,15 +125,12 @@ def load_claims(path: Path) -> list[str]:
 
 
 def module_name(path: Path) -> str:
-    """Return the name of the module that a user's file is run as."""
+    """Return the module name that a user's file runs under."""
     return f"moe_theory_claims_{path.stem}"
 
 
 def run_file(path: Path, option: str = "--module") -> ModuleType:
-    """Run a user's Python file, which an option names, and return it as a module.
-
-    Raises: DeclarationError for a file that cannot be read or run.
-    """
+    """Run a user's Python file, which an option names, and return its module. Raises: DeclarationError if it fails."""
     name = module_name(path)
     specification = importlib.util.spec_from_file_location(name, path)
     if specification is None or specification.loader is None or not path.is_file():
@@ -157,9 +154,7 @@ def readings_of(paper: str) -> Mapping[str, ReadingLike]:
 
 
 def readings_by_paper(papers: Sequence[str], names: Sequence[str] | None) -> dict[str, list[ReadingLike]]:
-    """Return each paper's readings among the named ones, or its defaults for None. Raises: UnknownNameError for a name
-    that no paper has, with the nearest name suggested.
-    """
+    """Return each paper's readings among the named ones, or its defaults for None. Raises: UnknownNameError."""
     if names is None:
         return {paper: select_readings(paper, None) for paper in papers}
     names_of = {paper: {*readings_of(paper), *SPECIAL_NAMES} for paper in papers}
@@ -171,8 +166,9 @@ def readings_by_paper(papers: Sequence[str], names: Sequence[str] | None) -> dic
 
 
 def select_readings(paper: str, names: Sequence[str] | None) -> list[ReadingLike]:
-    """Return the readings called `names`: `all` for all, `quick` for a few, None for the paper's defaults. Raises:
-    UnknownNameError, with the nearest name suggested, or for a paper that has no readings.
+    """Return the readings called `names`: `all`, `quick` for a few, None for the paper's defaults.
+
+    Raises: UnknownNameError, with the nearest name suggested, or for a paper without readings.
     """
     known_paper = _known_paper(paper)
     if known_paper is None:
@@ -186,12 +182,11 @@ def select_readings(paper: str, names: Sequence[str] | None) -> list[ReadingLike
 
 
 def most_verdicts(paper: str) -> int:
-    """Return the number of verdicts that a paper's error is split over in advance."""
+    """Return the number of verdicts that share a paper's error."""
     return (_known_paper(paper) or Paper).most_verdicts
 
 
 def _known_paper(name: str) -> Paper | None:
-    """Return an installed paper, or the `PAPER` of a file that declares claims on it."""
     if name in paper_names():
         return find_paper(name)
     homes = (sys.modules.get(claim.module) for claim in registered().values() if claim.paper == name)

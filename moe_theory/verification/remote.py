@@ -1,4 +1,4 @@
-"""Chunks that the workers of a cluster or an executor compute. The workers import claims by their names."""
+"""Chunks that workers of a cluster or an executor compute. They import claims by name."""
 
 import functools
 import platform
@@ -42,9 +42,7 @@ class ChunkTask(NamedTuple):
 
 
 def compute_there(task: ChunkTask) -> tuple[Outcome, float]:
-    """Compute a chunk on a worker. Raises: InvalidValueError if its numbers would differ, or it lacks the claim; else
-    as `run_cells`.
-    """
+    """Compute a chunk on a worker. Raises: as `run_cells`, or InvalidValueError on an unlike machine."""
     with jax.enable_x64(task.is_x64):
         experiment, reading, (claim,) = _study_of(task.claim, task.reading, task.settings)
         if _key_of(claim, reading, task.seed) != task.key:
@@ -62,7 +60,7 @@ def compute_there(task: ChunkTask) -> tuple[Outcome, float]:
 def remote_pool(
     studies: Sequence[Study], executor: Executor | None = None, dask: str | None = None
 ) -> WorkerPool | None:
-    """Return the workers of an executor or a Dask cluster for these studies, or None for this process's own workers.
+    """Return the workers of an executor or a Dask cluster for these studies, or None without either.
 
     Raises: InvalidValueError for both, for an invalid address, or for code that workers could not import.
     """
@@ -82,7 +80,7 @@ def remote_pool(
 
 
 class RemoteBatch(CellBatch):
-    """Chunks of replicates `first` to `last` - 1 of a study, which workers elsewhere compute."""
+    """Chunks of replicates `first` to `last` - 1 of a study, for workers elsewhere."""
 
     def __init__(self, study: Study, cells: Sequence[Cell], first: int, last: int) -> None:
         super().__init__(cells, last - first, first=first, seed=study.seed, width=study.experiment.width)
@@ -110,7 +108,6 @@ class RemoteBatch(CellBatch):
 
 @functools.cache
 def _keys() -> tuple[Keys, threading.Lock]:
-    """Return the keys of this process, which read much code once."""
     return Keys(), threading.Lock()
 
 
@@ -125,7 +122,7 @@ def _key_of(claim: Claim, reading: ReadingLike, seed: int) -> str:
 
 @functools.lru_cache(256)
 def _study_of(id: str, reading: str, settings: tuple[tuple[str, Any], ...]) -> Group:
-    """Return the claim of this id, with its experiment and reading. Raises: InvalidValueError if it is missing."""
+    """Return the claim of this id with its experiment and reading. Raises: InvalidValueError if it is missing."""
     try:
         claims = registry.select_claims([id])
         (paper_reading,) = registry.select_readings(claims[0].paper, [reading])

@@ -1,7 +1,7 @@
-"""Requests for verdicts, resolved once into studies that can be run without further input.
+"""Requests for verdicts, resolved into studies that run without further input.
 
-A study is one experiment under one reading, with the claims that its runs decide. It has cells with their parameters,
-seed, replicates at every interim analysis, and for each claim a blank verdict.
+A study is one experiment under one reading, with the claims that its runs decide. It has cells with parameters, a seed,
+replicates at every interim analysis, and a blank verdict for each claim.
 """
 
 import dataclasses
@@ -34,7 +34,7 @@ MIN_REPLICATES = 30  # below that an asymptotic interval of a mean is not to be 
 
 @dataclasses.dataclass(frozen=True)
 class Study:
-    """One experiment under one reading, and the claims that its runs decide."""
+    """One experiment under one reading, and its claims."""
 
     experiment: Experiment
     reading: ReadingLike
@@ -54,7 +54,7 @@ class Study:
 
 @dataclasses.dataclass(frozen=True)
 class Request:
-    """Studies to run, and the time that they may take."""
+    """Studies to run, and their time."""
 
     studies: tuple[Study, ...]
     claims: tuple[str, ...]  # ids in the order of the report
@@ -68,7 +68,7 @@ class Request:
 
     @property
     def num_verdicts(self) -> int:
-        """Number of verdicts that runs decide."""
+        """Number of verdicts that need runs."""
         return sum(len(study.claims) for study in self.studies)
 
 
@@ -83,7 +83,7 @@ def check_request(
     settings: Mapping[str, Any] | None = None,
     system: str | Parts | None = None,
 ) -> Request:
-    """Return the studies of a request, before anything runs. Arguments and errors are as in `verify`."""
+    """Return the studies of a request before anything runs. Arguments and errors are as in `verify`."""
     if replicates is not None and (not isinstance(replicates, (int, np.integer)) or replicates < MIN_REPLICATES):
         raise InvalidValueError(
             f"replicates={replicates} must be a whole number of at least {MIN_REPLICATES}: with fewer, an interval "
@@ -120,7 +120,7 @@ def check_request(
 
 
 def _grouped(claims: Sequence[Claim], readings: Sequence[str] | None) -> list[Group]:
-    """Group claims by experiment and reading, in their order."""
+    """Group claims by experiment and reading, in order."""
     papers = dict.fromkeys(claim.paper for claim in claims)
     by_paper = registry.readings_by_paper(list(papers), readings) if papers else {}
     groups: dict[tuple[int, str], Group] = {}
@@ -135,7 +135,7 @@ def _grouped(claims: Sequence[Claim], readings: Sequence[str] | None) -> list[Gr
 def _on_own(
     groups: Sequence[Group], variant: Variant, seed: int, module: str | None
 ) -> tuple[list[Group], list[Verdict]]:
-    """Replace the papers' algorithm by the user's, and return the verdicts on claims that do not apply to it."""
+    """Replace the papers' algorithm by the user's, and return verdicts on claims that do not apply to it."""
     experiments: dict[int, Experiment] = {}  # readings share its runs
     remaining: list[Group] = []
     verdicts: list[Verdict] = []
@@ -157,7 +157,7 @@ def _on_own(
 
 
 def _recorded_competitor(claim: Claim, printed: str, reading: str) -> Verdict | None:
-    """Return the recorded verdict on a competitor, which does not depend on the user's algorithm."""
+    """Return the recorded verdict on a competitor, which has no part of the user's algorithm."""
     statements = [statement for statement in bearing([claim.id]) if statement.roles[claim.id] is Role.COMPETITOR]
     for verdict in recorded_verdicts(statements) if statements else ():
         if verdict.claim == claim.id and printed in (verdict.reading, *verdict.also):
@@ -183,7 +183,7 @@ def resolve(
     module: str | None = None,
     order: Sequence[str] | None = None,
 ) -> Request:
-    """Return the request to test these groups of claims, whose ids the report has in this order.
+    """Return the request to test these groups of claims, with ids in this order in the report.
 
     If two readings give an experiment the same parameters its claims are tested once, and count once.
     """
@@ -224,11 +224,7 @@ def resolve(
 
 
 def _shares(papers: Sequence[str], error: float | None) -> dict[str, float]:
-    """Return the error that one verdict may use, by paper. `papers` has the paper of each verdict.
-
-    A given error is split evenly. Otherwise a verdict has 1 / `Paper.most_verdicts` of the whole, alone or with
-    others. If the parts together exceed the whole, all shrink alike.
-    """
+    """Return the error that one verdict may use, by paper, from the paper of each verdict."""
     counts = Counter(papers)
     if error is not None:
         return dict.fromkeys(counts, error / max(counts.total(), 1))
@@ -238,7 +234,7 @@ def _shares(papers: Sequence[str], error: float | None) -> dict[str, float]:
 
 
 def _judged_once(groups: Sequence[Group], cells: Sequence[Sequence[Cell]]) -> list[list[tuple[Claim, list[str]]]]:
-    """Return the claims that each group's runs decide, with the further readings that have the same parameters."""
+    """Return the claims that each group's runs decide, with further readings of the same parameters."""
     questions: list[list[tuple[Claim, list[str]]]] = []
     readings: dict[Any, list[str]] = {}
     for (experiment, reading, claims), group_cells in zip(groups, cells, strict=True):
@@ -273,7 +269,7 @@ def blank_verdict(
     """Return a verdict without results, at this error.
 
     Args:
-        options: options of a command that give the reading, by default its name.
+        options: of a command that give the reading, by default its name.
         also: further readings with the same parameters.
     """
     options = options or f"--reading {reading}"

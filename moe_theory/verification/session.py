@@ -1,7 +1,7 @@
 """Verification: a request's studies, look by look, until every claim is decided or the budget is spent.
 
-The claims of one experiment share its runs. Only the samples that claims take from a run are stored, so that memory
-grows with the claims' components and not with the states. Samples can be saved on disk to resume from.
+The claims of an experiment share its runs. Only the samples that claims take from a run are stored, so that memory
+grows with the claims' components and not with the states.
 """
 
 import contextlib
@@ -61,30 +61,28 @@ def verify(
 
     Args:
         patterns: ids, globs or papers' names.
-        readings: names, `all` or `quick`. None takes each paper's defaults.
-        replicates: limit for every experiment. None takes each experiment's own number, or with a budget no limit.
-        error: probability that any of the verdicts is false, split evenly over them and spent over the looks. None
-            is 0.01, of which each verdict has its paper's part, 1 / `Paper.most_verdicts`, in any request. A claim is
-            tested once for readings that give its experiment the same parameters.
-        budget: seconds after which no run begins, and simulations are abandoned. Claims that are not decided by then
-            stay INCONCLUSIVE.
-        settings: parameters by name, set in addition to every reading's own choices.
+        readings: names, `all` or `quick`, by default each paper's defaults.
+        replicates: limit for every experiment, by default its own number, or with a budget none.
+        error: probability that any of the verdicts is false, split evenly over them and spent over the looks. None is
+            0.01, of which each verdict has its paper's part, 1 / `Paper.most_verdicts`, in any request. Readings that
+            give an experiment the same parameters share one test.
+        budget: seconds after which no run begins, and simulations are abandoned. Open claims stay INCONCLUSIVE.
+        settings: parameters by name, in addition to every reading's choices.
         system: your own algorithm in place of the paper's: parts by their names in the paper's `system`, such as
-            {"router": mine}, or "FILE:NAME" of such a mapping. Its verdicts name it in their reading and enter no
-            record. A claim that does not apply to it is INAPPLICABLE, with the reason.
+            {"router": mine}, or "FILE:NAME" of such a mapping. Its verdicts enter no record. A claim that does not
+            apply is INAPPLICABLE, with the reason.
         folder: of saved samples, which a later call, or `moe-theory verify --out FOLDER`, resumes from.
         executor: any `concurrent.futures.Executor` whose workers can import this package and the papers. It is left
             open. Measured runs stay in this process.
-        dask: or a Dask cluster: the address of its scheduler, or "local:N" for N processes. Anyone who controls the
-            scheduler can run any code here and on its workers.
+        dask: or the address of a Dask scheduler, or "local:N" for N processes. Anyone who controls the scheduler can
+            run any code here and on its workers.
         progress: listener of the progress, by default a line in a notebook, else standard error.
         on_verdict: called with each verdict as soon as its claim is decided.
-    Returns: the verdicts, in the order of the claims and their readings: a list with `to_frame` and `report`.
-    Raises: UnknownNameError for a claim, a reading or a part that does not exist; InvalidValueError for an argument
-        that decides nothing or that the claims cannot take, or workers that would take other samples; WorkersError
-        for unreachable or lost workers; DeclarationError for a file of parts that cannot be run, or a
-        statement whose proof fails; DamagedError for a paper's damaged record; OutputError for a folder that
-        cannot be written.
+    Returns: the verdicts, in the order of the claims and their readings.
+    Raises: UnknownNameError for an unknown claim, reading or part. InvalidValueError for an argument that decides
+        nothing or that the claims cannot take, or workers that would take other samples. WorkersError for unreachable
+        or lost workers. DeclarationError for a file of parts that cannot be run, or a statement whose proof fails.
+        DamagedError for a paper's damaged record. OutputError for a folder that cannot be written.
 
     Examples:
         >>> from moe_theory.verification import verify
@@ -109,11 +107,11 @@ def carry_out(
     on_verdict: OnVerdict = lambda verdict: None,
     command: str = "",
 ) -> Report:
-    """Test a request's claims: the first look of all studies, then the second look of undecided ones, and so on.
+    """Test a request's claims, look by look.
 
     Args:
         pool: workers elsewhere, which are closed at the end. By default this process's own threads.
-    Raises: DeclarationError for a statement whose proof fails, before anything runs; with a pool as `verify`.
+    Raises: as `verify`. DeclarationError for a statement whose proof fails, before anything runs.
     """
     statements = bearing(request.claims)
     require_proofs(statements)
@@ -147,10 +145,8 @@ def take_looks(
 ) -> None:
     """Look at studies until all their tests have ended, or until a time of the monotonic clock.
 
-    Tasks that still run at the deadline are left to themselves.
-
-    Several studies are under way at once, and each is looked at while the runs of others are made. Earlier looks come
-    first. The order of the studies changes no number. Measured runs, some of them by clocks, have the machine alone.
+    Runs of several studies are made at once, earlier looks first. The order changes no number. Measured runs have the
+    machine alone. Tasks that still run at the deadline are left to themselves.
     """
     with Runner(monitors[0].pool if monitors else None, progress) as runner:
         _Looks(monitors, runner, on_verdict, deadline).take()
@@ -170,7 +166,7 @@ class _Looks:
         self._under_way: dict[int, StudyMonitor] = {}
 
     def take(self) -> None:
-        """Take all looks, or as many as there is time for."""
+        """Take all looks that there is time for."""
         while self._deadline > time.monotonic():
             while self._waiting and self._has_room():
                 *_, place = heapq.heappop(self._waiting)
@@ -201,7 +197,6 @@ class _Looks:
         monitor.begin(self._runner, (*monitor.rank, place))
 
     def _wait(self) -> None:
-        """Wait for results, no longer than to the deadline."""
         seconds = None if self._deadline == math.inf else max(self._deadline - time.monotonic(), 0.0)
         for result in self._runner.wait(seconds):
             monitor = result.job
@@ -210,7 +205,7 @@ class _Looks:
                 self._try(place, functools.partial(monitor.take, result))
 
     def _try(self, place: int, step: Callable[[], T]) -> T | None:
-        """Take a step of a study. An error of its own code ends it as an ERROR of its claims alone."""
+        """Take a step of a study, whose own error ends only its claims as ERROR."""
         try:
             return step()
         except OWN_CODE as failure:
@@ -229,7 +224,7 @@ class _Looks:
             heapq.heappush(self._waiting, (*monitor.rank, place))
 
     def _leave(self) -> None:
-        """Save the samples of the runs under way at the deadline, and stop all undecided studies."""
+        """Save samples of running tasks at the deadline, and stop all undecided studies."""
         for monitor in self._under_way.values():
             monitor.save_part()
         if self._under_way:
@@ -240,7 +235,7 @@ class _Looks:
 
 
 def judge(claim: Claim, reading: str, runs: Mapping[str, Run], seed: int, error: float) -> Verdict:
-    """Return the verdict on one claim from a single look at its experiment's runs, with the whole error."""
+    """Return the verdict on a claim from a single look at runs, with the whole error."""
     num_replicates = len(next(iter(runs.values())).replicates)
     test = SequentialTest(claim, blank_verdict(claim, reading, seed, error), num_replicates, is_single_look=True)
     test.extend(runs, find_nan_runs(runs))
@@ -250,7 +245,7 @@ def judge(claim: Claim, reading: str, runs: Mapping[str, Run], seed: int, error:
 
 
 class MeasuredRuns(NamedTuple):
-    """Runs that were measured and not simulated. They had the machine alone."""
+    """Measured runs, which had the machine alone."""
 
     made: Runs
     seconds: float
@@ -265,7 +260,7 @@ class MeasuredRuns(NamedTuple):
 
 
 class StudyMonitor:
-    """A study under way: the tests of its claims, and the next look at them."""
+    """A study under way: the tests of its claims, and their next look."""
 
     def __init__(self, study: Study, archive: Archive | None = None, pool: WorkerPool | None = None) -> None:
         self.study = study
@@ -300,14 +295,14 @@ class StudyMonitor:
 
     @property
     def rank(self) -> tuple[int, int]:
-        """Priority: the lowest rank comes first. Workers elsewhere do not wait for this process's measurements."""
+        """Priority, lowest first. Workers elsewhere do not wait for measurements here."""
         looks = self._num_looks
         alone = int(self.is_alone)
         return (looks, alone) if self.pool is None else (alone, looks)
 
     @property
     def is_ready(self) -> bool:
-        """True if the runs that the next look needs are there."""
+        """True if the runs for the next look are there."""
         return self.batch is None or self.batch.is_finished
 
     def load(self) -> None:
@@ -321,7 +316,7 @@ class StudyMonitor:
                 test.samples, test.labels = saved
 
     def begin(self, runner: Runner, rank: tuple[int, ...]) -> None:
-        """Begin the runs that the next look needs, if any. Pass results to `take` until it `is_ready`."""
+        """Begin the runs for the next look, if any. Pass results to `take` until it `is_ready`."""
         study = self.study
         first = self._known
         last = self._part_end
@@ -344,19 +339,19 @@ class StudyMonitor:
         runner.add(self, self.batch.tasks(), replicate_rounds(cells, last - first), words, rank)
 
     def take(self, result: Result) -> None:
-        """Store the result of a task of its runs. Raises: the error of the task."""
+        """Store the result of a task. Raises: the error of the task."""
         assert self.batch is not None  # it has begun
         assert not isinstance(self.batch, MeasuredRuns)
         self.batch.take(result)
 
     def save_part(self) -> None:
-        """Save the samples of the complete replicates of runs that will not end."""
+        """Save the samples of complete replicates of unfinished runs."""
         runs = None if self.batch is None else self.batch.runs_so_far()
         if runs is not None:
             self._sample(self.undecided, runs)
 
     def look(self) -> list[SequentialTest]:
-        """Take the next look, once all its samples are there, and return the tests that it ends."""
+        """Take the next look, once it `is_ready`, and return the tests that it ends."""
         start_time = time.monotonic()
         undecided = self.undecided
         first = self._known
@@ -382,7 +377,7 @@ class StudyMonitor:
         return [test for test in undecided if test.has_ended]
 
     def fail(self, failure: BaseException) -> list[SequentialTest]:
-        """End all tests with the error that was raised while the runs were made."""
+        """End all tests with the error of the runs."""
         self.batch = None
         undecided = self.undecided
         for test in undecided:
@@ -407,7 +402,6 @@ class StudyMonitor:
 
     @property
     def _part_end(self) -> int:
-        """End of the next runs' replicates: the next look's, or as many of them as fit."""
         if not self._bytes_each:
             return self._target
         first = self.study.looks[0]

@@ -1,4 +1,4 @@
-"""Settings in addition to a reading: parameters that a user sets, and values of statements' free parameters."""
+"""Settings in addition to a reading: parameters that a user sets, and values of free parameters."""
 
 import contextlib
 import dataclasses
@@ -16,7 +16,7 @@ from moe_theory.verification.verdict import OWN_SYSTEM
 
 
 class Group(NamedTuple):
-    """Claims that share an experiment's runs under a reading."""
+    """Claims of one experiment under a reading."""
 
     experiment: Experiment
     reading: ReadingLike
@@ -27,8 +27,8 @@ class Group(NamedTuple):
 class AdjustedReading:
     """A reading with some parameters set, and with values of statements' free parameters.
 
-    A cell's own overrides go before `settings`, and `free` goes before both. Values that an experiment is built with
-    are only named, and so is a user's own algorithm.
+    A cell's own overrides precede `settings`, and `free` precedes both. Values that an experiment is built with, and a
+    user's own algorithm, are only named.
     """
 
     base: ReadingLike
@@ -67,7 +67,7 @@ class AdjustedReading:
         return [*assignments, *assigned({**self.built, **self.free})]
 
     def params(self, **overrides: Any) -> Any:
-        """Return the parameters of a cell with these overrides."""
+        """Return the parameters of a cell."""
         params = self.base.params(**{**self.settings, **overrides})
         for axis, value in self.free.items():
             params = axis.into(params, value)
@@ -75,7 +75,7 @@ class AdjustedReading:
 
 
 def adjusted(reading: ReadingLike) -> AdjustedReading:
-    """Return the reading as a reading that settings can be added to."""
+    """Return the reading in a form that takes settings."""
     return reading if isinstance(reading, AdjustedReading) else AdjustedReading(reading, {})
 
 
@@ -85,7 +85,7 @@ def options_of(reading: ReadingLike) -> str:
 
 
 def asked_of(reading: ReadingLike) -> tuple[str, dict[str, Any]]:
-    """Return the name of a paper's reading and the settings from which `set_to` makes this reading."""
+    """Return a reading's name and settings, from which `set_to` makes it again."""
     if not isinstance(reading, AdjustedReading):
         return reading.name, {}
     name, settings = asked_of(reading.base)
@@ -96,8 +96,8 @@ def asked_of(reading: ReadingLike) -> tuple[str, dict[str, Any]]:
 def set_to(group: Group, settings: Mapping[str, Any]) -> list[Group]:
     """Return the group with settings, numbers or their texts, in parts if its claims' statements differ.
 
-    Raises: InvalidValueError for a parameter that does not exist or that the experiment decides itself, and for a value
-        that its system, or the statement's region, refuses.
+    Raises: InvalidValueError for an unknown parameter or one that the experiment sets, or a value that its system, or
+        the statement's region, refuses.
     """
     experiment, reading, claims = group
     by_axes: dict[tuple[FreeAxis, ...], list[Claim]] = {}
@@ -119,10 +119,7 @@ def set_to(group: Group, settings: Mapping[str, Any]) -> list[Group]:
 
 
 def at_setting(group: Group, setting: Setting) -> Group:
-    """Return the group at a setting of its claims' free parameters.
-
-    Raises: InvalidValueError or DeclarationError for a setting that the systems refuse.
-    """
+    """Return the group at a setting of free parameters. Raises: InvalidValueError or DeclarationError."""
     experiment, reading, claims = group
     if not setting:
         return group
@@ -136,17 +133,14 @@ def at_setting(group: Group, setting: Setting) -> Group:
 
 
 def check_cells(experiment: Experiment, reading: ReadingLike) -> None:
-    """Check the parameters of an experiment's cells with its systems, in the precision of the runs."""
+    """Check the parameters of an experiment's cells in the precision of the runs."""
     for cell in experiment.cells_under(reading):
         with contextlib.suppress(DeclarationError), cell.precision():
             check_system(cell.system, cell.params)
 
 
 def with_settings(reading: ReadingLike, settings: Mapping[str, Any]) -> ReadingLike:
-    """Return the reading with `settings`, if any, which are numbers or their texts.
-
-    Raises: InvalidValueError for a parameter that does not exist, or for a value that it cannot have.
-    """
+    """Return the reading with `settings`, numbers or texts. Raises: InvalidValueError for an impossible one."""
     defaults = reading.params()
     for name in settings:
         if name not in defaults._fields:
@@ -156,7 +150,7 @@ def with_settings(reading: ReadingLike, settings: Mapping[str, Any]) -> ReadingL
 
 
 def parsed(texts: Sequence[str], option: str = "--set") -> dict[str, str]:
-    """Return the values of texts such as "signal_scale=5", by parameter. Raises: InvalidValueError for others."""
+    """Return the values of texts such as "signal_scale=5" by parameter. Raises: InvalidValueError."""
     settings = {}
     for text in texts:
         name, equals, value = (part.strip() for part in text.partition("="))
@@ -169,7 +163,7 @@ def parsed(texts: Sequence[str], option: str = "--set") -> dict[str, str]:
 
 
 def require_free(name: str, reading: ReadingLike, experiment: Experiment, free: Sequence[str] = ()) -> None:
-    """Raise InvalidValueError for a parameter that does not exist, or that the experiment's runs have decided.
+    """Raise InvalidValueError for an unknown parameter, or one that the experiment sets.
 
     Args:
         free: names of free parameters, which can also be set.

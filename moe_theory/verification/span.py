@@ -13,7 +13,7 @@ Number = bool | int | float
 
 @dataclasses.dataclass(frozen=True)
 class Span:
-    """Numbers from `low` to `high`: whole numbers if both are, and logarithmic if they are positive and far apart."""
+    """Numbers from `low` to `high`: whole if both are, logarithmic if positive and far apart."""
 
     low: Number
     high: Number
@@ -23,12 +23,12 @@ class Span:
         return self.low > 0 and self.high >= LOG_RATIO * self.low
 
     def place(self, value: Number) -> float:
-        """Return the position of a value: 0 at the lowest, 1 at the highest."""
+        """Return the position of a value, from 0 at the lowest to 1 at the highest."""
         low, high, at = (math.log(number) if self.is_log else number for number in (self.low, self.high, value))
         return (at - low) / (high - low)
 
     def value_at(self, places: Any) -> "np.ndarray":
-        """Return the values at positions, as real numbers: the inverse of `place`."""
+        """Return the real values at positions: the inverse of `place`."""
         import numpy as np  # which takes .1 s, and cards need no ranges
 
         ends = np.asarray([self.low, self.high], np.float64)
@@ -37,12 +37,12 @@ class Span:
         return np.exp(values) if self.is_log else values
 
     def between(self, lower: Number, upper: Number) -> Number | None:
-        """Return the value halfway between two, or None if there is none."""
+        """Return the value halfway between two, or None."""
         middle = math.sqrt(lower * upper) if self.is_log else (lower + upper) / 2
         middle = round(middle) if isinstance(lower, int) else tidy(middle)
         return middle if lower < middle < upper else None
 
 
 def tidy(value: float) -> float:
-    """Return a number rounded to six digits, as commands print it."""
+    """Return a number rounded to six digits."""
     return float(f"{value:.6g}")

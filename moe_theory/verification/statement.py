@@ -1,4 +1,4 @@
-"""Statements of papers. Each is declared in one file of its paper, with the claims that test it.
+"""Statements of papers, each declared in one file with the claims that test it.
 
     LEMMA_8 = statement("lemma-8", module=__name__)  # texts: lemma_08.toml next to this module
 
@@ -6,8 +6,7 @@
     def largest_gap(run):
         return share_gaps(run).max(axis=0)
 
-A statement's status is derived from the verdicts on its claims by their roles (`verification.status`), and never
-typed.
+A statement's status is derived from the verdicts on its claims by their roles (`verification.status`), and never typed.
 """
 
 import dataclasses
@@ -65,7 +64,7 @@ class Hypothesis:
 
 @dataclasses.dataclass(frozen=True)
 class Declared(Statement):
-    """A statement as its file declares it, which claims are added to."""
+    """A statement as declared, which claims are added to."""
 
     checks: tuple[Hypothesis, ...] = ()
     judged_under: str = ""  # the paper whose readings its claims have
@@ -79,7 +78,6 @@ class Declared(Statement):
 
     @property
     def plain(self) -> Statement:
-        """The statement as plain data, without the tests of its hypotheses."""
         statement = Statement(**{field.name: getattr(self, field.name) for field in dataclasses.fields(Statement)})
         axes = free_of(statement)
         if not axes:
@@ -131,22 +129,22 @@ class Declared(Statement):
     ) -> Callable[[F], F]:
         """Return a decorator of a claim's measuring function, which registers the claim.
 
-        The function gets one run of a selection at a time, or all runs by name if `runs` is an experiment. It returns
-        one number a replicate (B,), or components (V, B), with replicates last, as in states and records. Each
-        role has a method of its name: `LEMMA.charitable("lemma-8.experts", ...)`.
+        The function takes one run of a selection at a time, or all runs by name if `runs` is an experiment. It returns
+        numbers (B,), or components (V, B), with replicates last. Each role has a method of its name:
+        `LEMMA.charitable("lemma-8.experts", ...)`.
 
         Args:
-            id: "lemma-8.experts", which a paper's name is put before, or the whole id if no paper's folder declares it.
+            id: "lemma-8.experts", without the paper's name if a paper's folder declares the claim.
             runs: an experiment, or a selection of its cells (`Experiment.over`, `Experiment.together`).
-            criterion: from `equality`, `bound` or a similar function.
+            criterion: such as `equality(...)`.
             says: the claim in one sentence, if no file has the texts.
-            formula: of the claim, in LaTeX, if no file has the texts and it is not the statement's.
-            where: place of the claim, if no file has the texts and it is not the statement's.
+            formula: LaTeX, if no file has the texts and it is not the statement's.
+            where: place in the paper, if no file has the texts and it is not the statement's.
             labels: names of the components, if the selection gives none.
             hypotheses: in addition to the statement's own, by id if `paper.toml` has their sentences.
             instead: id of the claim that holds if this claim does not.
             exact: whether the claim has no randomness: algebra, enumeration, a constructed instance.
-        Raises: DeclarationError for another role, or a claim without a sentence; on decoration, for an incomplete
+        Raises: DeclarationError for another role, or a claim without a sentence. On decoration also for an incomplete
             declaration, or an id that is taken.
         """
         if role not in list(Role):
@@ -241,19 +239,16 @@ def statement(
     shared_free: Iterable[FreeAxis] = (),
     **texts: Any,
 ) -> Declared:
-    """Declare a statement of a paper, with its texts in the TOML file next to `module`, or given here as arguments.
+    """Declare a statement of a paper, with texts in the TOML file next to `module`, or given as arguments.
 
     Args:
         id: unique in its paper: "lemma-8".
-        module: the declaring module, `__name__`. Without `claim` the texts are read from the file in its folder.
+        module: the declaring module, `__name__`. Without `claim` the texts are from the file in its folder.
         hypotheses: in addition to the file's. A claim is INAPPLICABLE under a reading that breaks a hypothesis.
         holds: tests of hypotheses by id: `(dims, run)` to a Boolean, or to a Boolean for each replicate.
-        free: free parameters with their region, as axes of `verification.region`, which `challenge`
-            searches.
-        shared_free: used if `free` is not given, as far as the runs of a claim can vary it.
-        texts: entries that the file would have, such as `where`, `claim` and `paper`: the fields of
-            `verification.texts.StatementTexts`, and of `Deciding`.
-
+        free: free parameters, as axes of `verification.region`, which `challenge` searches.
+        shared_free: default of `free`, as far as the runs of a claim can vary it.
+        texts: entries of the file: the fields of `verification.texts.StatementTexts` and of `Deciding`.
     Raises: DeclarationError for an incomplete declaration, or an id that is taken.
 
     Examples:
@@ -272,23 +267,14 @@ def statement(
         True
     """
     holds = holds or {}
+    words = _texts_of(id, module, texts)
     is_in_file = not texts.get("claim")
-    if not is_in_file:
-        words = given_texts(id, texts)
-    elif module:
-        words = statement_texts(module, id)
+    if is_in_file:
         hypotheses = (*paper_texts(module).all, *words.hypotheses, *hypotheses)
-    else:
-        raise DeclarationError(
-            f"statement {shortened(id)}: give claim=..., or module=__name__ where a file has its texts."
-        )
     home = paper_of(module)
     owner = words.paper or home
     if owner is None:
-        raise DeclarationError(
-            f"statement {shortened(id)}: name its paper, as paper=...: the module {module or 'that declares it'} is in "
-            "no paper's folder."
-        )
+        raise _without_paper(id, module or "that declares it")
     checks = tuple(_hypothesis(hypothesis, module, holds) for hypothesis in hypotheses)
     plain = plain_statement(id, owner, module, words, [check.text for check in checks])
     return Declared(
@@ -305,6 +291,21 @@ def statement(
     )._registered()
 
 
+def _without_paper(id: str, module: str) -> DeclarationError:
+    problem = f"the module {module} is in no paper's folder"
+    return DeclarationError(f"statement {shortened(id)}: name its paper, as paper=...: {problem}.")
+
+
+def _texts_of(id: str, module: str, texts: Mapping[str, Any]) -> StatementTexts:
+    if texts.get("claim"):
+        return given_texts(id, texts)
+    if not module:
+        raise DeclarationError(
+            f"statement {shortened(id)}: give claim=..., or module=__name__ where a file has its texts."
+        )
+    return statement_texts(module, id)
+
+
 def _hypothesis(hypothesis: str | Hypothesis, module: str, holds: Mapping[str, Holds]) -> Hypothesis:
     if isinstance(hypothesis, Hypothesis):
         return hypothesis
@@ -314,9 +315,7 @@ def _hypothesis(hypothesis: str | Hypothesis, module: str, holds: Mapping[str, H
 
 
 def free_of(statement: Statement) -> tuple[FreeAxis, ...]:
-    """Return the free parameters that all claims that decide a statement can vary. There are none if only literal
-    claims decide, whose constants are ours. The papers that test it are imported.
-    """
+    """Return the free parameters that all deciding claims can vary, or none if only literal claims decide."""
     for paper in {id.partition(".")[0] for id in statement.roles}.intersection(paper_names()):
         find_paper(paper).import_claims()
     claims = [registered()[id] for id in deciding(statement) if id in registered() and statement.roles[id] in DECIDING]
@@ -324,18 +323,18 @@ def free_of(statement: Statement) -> tuple[FreeAxis, ...]:
 
 
 def declared() -> list[Declared]:
-    """Return the statements declared so far, in order of declaration."""
+    """Return the statements declared so far, in order."""
     return list(_DECLARED.values())
 
 
 def bearing(claims: Iterable[str]) -> list[Statement]:
-    """Return the statements declared so far that have any of these claims, by id."""
+    """Return the statements declared so far that have any of these claims."""
     ids = set(claims)
     return [declaration.plain for declaration in declared() if ids & declaration.roles.keys()]
 
 
 def alike(run: Run, numbers: Any) -> np.ndarray:
-    """Return the same number, or components (V,), for every replicate of a run: (B,) or (V, B)."""
+    """Return a number, or components (V,), repeated for every replicate of a run: (B,) or (V, B)."""
     numbers = np.asarray(numbers, np.float64)
     return np.broadcast_to(numbers[..., None], (*numbers.shape, len(run.replicates)))
 
@@ -347,7 +346,7 @@ def _names(selection: Selection, labels: Any) -> Callable[[Runs], Sequence[str]]
 
 
 def _checked(hypotheses: Sequence[Hypothesis], selection: Selection) -> Callable[[Any, Runs], list[tuple[str, bool]]]:
-    """Return a check of each hypothesis on all runs of the selection, whose text names the runs where it fails."""
+    """Return a check of each hypothesis on all runs, whose text names the runs where it fails."""
 
     def check(dims: Any, runs: Runs) -> list[tuple[str, bool]]:
         names = selection.cells or tuple(runs)

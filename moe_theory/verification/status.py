@@ -2,36 +2,31 @@
 
 Under one reading, from the verdicts of the claims that decide, `charitable` and `figure`:
 
-1. false, if any is REFUTED,
-2. not judged, if any has no verdict or its code failed,
-3. open, if any is undecided,
-4. vacuous, if all applicable claims are VACUOUS, or if all `competitor` claims are met, by a system without the
+1. false, if any is REFUTED, 2. not judged, if any has no verdict or its code failed, 3. open, if any is undecided, 4.
+vacuous, if all applicable claims are VACUOUS, or if all `competitor` claims are met, by a system without the
    property that the statement credits,
-5. holds amended, if they hold and a `literal` claim is REFUTED: a slip, or a missing hypothesis,
-6. holds, if they hold, at least one of them not vacuously.
+5. holds amended, if they hold and a `literal` claim is REFUTED, 6. holds, if they hold, one of them not vacuously.
 
-A statement that only `literal` claims can decide holds if they hold, and is open if they do not. A constant of ours
-does not refute an O(). Claims of the other roles decide nothing. A counterexample that does not refute shows nothing
-and is passed over. Under a reading that breaks the hypotheses of all deciding claims there is no status.
-If all readings agree, the statement has their status, and otherwise a status for each reading. A statement that no
-claim can decide, with the reason declared, is not testable.
+A statement that only `literal` claims can decide holds if they hold, and is otherwise open, because a constant of ours
+does not refute an O(). Claims of other roles, and counterexamples that do not refute, decide nothing. Under a reading
+that breaks the hypotheses of all deciding claims there is no status. If readings disagree, the statement has a status
+for each. A statement that no claim can decide, with the reason declared, is not testable.
 
 A statement with a `disproof` is violated as printed. If its claims hold, it is amended if it declares the clause that
-restores it, and false otherwise, also under a reading that no claim is tested under. If its claims do not decide, the
-status stays open between these two.
+restores it, and false otherwise, also under untested readings. If its claims do not decide, it stays open.
 
-If the statement's free region was searched, its status describes the region. A statement that holds at the recorded
-setting and breaks elsewhere is amended if the search has found a clause without breaks, or the statement declares it,
-and false otherwise. A statement that is false at the recorded setting is amended if the search has rescued it and found
-such a clause, except if it has a disproof and does not declare its clause.
+A search extends the status to the free region. A statement that holds at the recorded setting and breaks elsewhere is
+amended if the search has found a clause without breaks, or the statement declares a clause, and false otherwise. A
+statement that is false at the recorded setting is amended if the search has rescued it and found such a clause, unless
+it has a disproof and declares no clause.
 
-A status is proved if a proof agrees with the claims: the disproof of a false statement, or the proof of a statement
-that holds, holds amended or is vacuous. It has a caveat if the proof makes assumptions that the paper does not. It is
-exact if the deciding claims have no randomness, or if a single instance refutes. All other statuses are simulated.
+A status is proved if a disproof or proof agrees with the claims. It has a caveat if the proof has assumptions beyond
+the paper's. It is exact if the deciding claims have no randomness, or if a single instance refutes. All others are
+simulated.
 
-The cause of a false statement is isolated if every `intervention`, which takes the cause away, restores the statement,
-and no `suspect`, which takes another cause away, does. A disproof that shows the failing line isolates it too. An
-intervention that is REFUTED shows that the named cause is not the cause.
+The cause of a false statement is isolated if every `intervention`, which removes the cause, restores the statement, and
+no `suspect`, which removes another cause, does. A disproof of the failing line isolates it too. A REFUTED intervention
+shows that the cause is another.
 """
 
 import dataclasses
@@ -59,7 +54,7 @@ class StatementStatus(enum.StrEnum):
 
 
 class Cause(enum.StrEnum):
-    """Evidence on the cause that a false statement's `why` names, the strongest first."""
+    """Evidence for the cause in a false statement's `why`, the strongest first."""
 
     REFUTED = "not the cause"  # without it the statement fails as well
     ISOLATED = "isolated"  # without it the statement holds, and without others it does not
@@ -104,13 +99,13 @@ class Judged:
 
     @property
     def missing(self) -> list[str]:
-        """Deciding claims that were not tested under any reading."""
+        """Deciding claims without any test."""
         judged = {id for finding in self.by_reading.values() for id in finding.judged}
         return [id for id in deciding(self.statement) if id not in judged]
 
     @property
     def finding(self) -> Finding | None:
-        """The common finding of all readings, or None if they differ, or if all of them break its hypotheses."""
+        """The common finding of all readings, or None if they differ or break the hypotheses."""
         findings = list(self.by_reading.values())
         if not findings:
             if self.statement.untestable:
@@ -124,7 +119,7 @@ class Judged:
 
     @property
     def cause(self) -> Cause | None:
-        """Evidence on its cause if it is false, under the reading with the strongest evidence."""
+        """Evidence on its cause if it is false, under the reading with the strongest."""
         causes = {finding.cause for finding in self.by_reading.values()}
         return next((cause for cause in Cause if cause in causes), None)
 
@@ -142,7 +137,7 @@ class Judged:
 
 
 def judged(statement: Statement, verdicts: Iterable[Verdict], search: Challenge | None = None) -> Judged:
-    """Return the statement's status by reading, from the verdicts on its claims and over the region searched."""
+    """Return the statement's status by reading, from verdicts on its claims and a search."""
     by_reading: dict[str, dict[str, Verdict]] = {}
     for verdict in verdicts:
         if verdict.claim in statement.roles:
@@ -155,10 +150,7 @@ def judged(statement: Statement, verdicts: Iterable[Verdict], search: Challenge 
 
 
 def deciding(statement: Statement) -> list[str]:
-    """Return the ids of the claims that decide a statement.
-
-    These are its charitable claims and sentences about figures, else its literal claims.
-    """
+    """Return the ids of the claims that decide a statement: charitable and figure claims, else literal claims."""
     ids = [id for id, role in statement.roles.items() if role in DECIDING]
     return ids or [id for id, role in statement.roles.items() if role is Role.LITERAL]
 
@@ -166,10 +158,7 @@ def deciding(statement: Statement) -> list[str]:
 def find(
     statement: Statement, verdicts: Mapping[str, Verdict], search: Challenge | None = None, reading: str = ""
 ) -> Finding | None:
-    """Return the status under one reading, from its verdicts by claim and from a search under it.
-
-    None if the hypotheses fail.
-    """
+    """Return the status under a reading, from verdicts by claim and a search, or None if hypotheses fail."""
     finding = _find(statement, verdicts)
     if finding is not None and search is not None and search.flips_under(reading):
         finding = _over_region(finding, search, search.restores(reading), bool(statement.amendment))
@@ -186,7 +175,7 @@ def find(
 
 
 def _over_region(finding: Finding, search: Challenge, is_restored: bool, is_amended: bool) -> Finding:
-    """Return the finding at the recorded setting, changed by the flips of a search."""
+    """Return the finding at the recorded setting, changed by a search's flips."""
     if search.sought == "break" and finding.status in _TRUE:
         status = StatementStatus.AMENDED if is_restored or is_amended else StatementStatus.FALSE
         return dataclasses.replace(finding, status=status, known="simulated")
@@ -196,10 +185,7 @@ def _over_region(finding: Finding, search: Challenge, is_restored: bool, is_amen
 
 
 def _broken(statement: Statement, finding: Finding | None) -> Finding | None:
-    """Return the finding if a disproof refutes the printed statement: false, or amended if a clause restores it.
-
-    A disproof outranks simulations that do not decide. So does a proof of the statement with the clause.
-    """
+    """Return the finding if a disproof refutes the printed statement, which outranks undecided simulations."""
     if not statement.disproof or (finding is not None and finding.status not in {*_TRUE, StatementStatus.OPEN}):
         return finding
     if not statement.amendment:
@@ -211,7 +197,7 @@ def _broken(statement: Statement, finding: Finding | None) -> Finding | None:
 
 
 def _find(statement: Statement, verdicts: Mapping[str, Verdict]) -> Finding | None:
-    """Return the status by the rules 1 to 6 above, or None if the hypotheses of all deciding claims fail."""
+    """Return the status by the rules 1 to 6, or None if the hypotheses of all deciding claims fail."""
     ids = deciding(statement)
     if statement.untestable or not ids:
         return Finding(StatementStatus.NOT_TESTABLE if statement.untestable else StatementStatus.NOT_JUDGED)
@@ -246,7 +232,6 @@ def _find(statement: Statement, verdicts: Mapping[str, Verdict]) -> Finding | No
 
 
 def _in_role(statement: Statement, role: Role, verdicts: Mapping[str, Verdict]) -> list[Verdict]:
-    """Return the verdicts of a statement's claims in a role that apply, in the order of declaration."""
     in_role = [verdicts[id] for id, own_role in statement.roles.items() if own_role is role and id in verdicts]
     return [verdict for verdict in in_role if verdict.status is not Status.INAPPLICABLE]
 

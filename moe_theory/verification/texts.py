@@ -1,9 +1,8 @@
-"""Texts of statements for readers, in TOML files in the folders of the modules that declare the statements.
+"""Texts of statements for readers, in TOML files in the folders of the declaring modules.
 
 `lemma_08.toml` is next to `lemma_08.py`, and `statements.toml` next to an `__init__.py`. Each statement has a table
-under its id, which holds a table `decides` with the entries that decide its status, and a table for each claim under
-the claim's full id. `paper.toml` in the same folder has texts that its statements share. Strings are Markdown with
-LaTeX. A string whose key ends in `formula` is LaTeX alone.
+under its id, with a table `decides` for its status and a table for each claim under the claim's full id. `paper.toml`
+has texts that statements share. Strings are Markdown with LaTeX. A string whose key ends in `formula` is LaTeX alone.
 """
 
 import functools
@@ -40,7 +39,7 @@ class ClaimTexts(TextTable):
 
 
 class Deciding(TextTable):
-    """Entries that decide a statement's status: files in the module's folder, and two texts."""
+    """Entries that decide a statement's status: files in the folder, and two texts."""
 
     proof: str = ""  # file in `proofs`: it holds, or it is vacuous
     disproof: str = ""  # likewise: the sentence as printed is violated by an example
@@ -69,7 +68,7 @@ class StatementTexts(TextTable):
 
 
 class ConflictTexts(TextTable):
-    """Statements that cannot all be true if the hypotheses of all are met: ids against other ids."""
+    """Statements that cannot all be true under the hypotheses of all: ids against other ids."""
 
     one: list[str]
     other: list[str]
@@ -87,7 +86,7 @@ class PaperTexts(TextTable):
 
 
 def statement_texts(module: str, id: str) -> StatementTexts:
-    """Return the texts of a statement that a module declares. Raises: DeclarationError, with file and key."""
+    """Return the texts of a module's statement. Raises: DeclarationError, with file and key."""
     home = _home(module)
     if home is None:
         raise DeclarationError(
@@ -105,16 +104,14 @@ def statement_texts(module: str, id: str) -> StatementTexts:
 
 
 def given_texts(id: str, texts: Mapping[str, Any]) -> StatementTexts:
-    """Return the texts of a statement that are given in Python, including texts that decide its status."""
+    """Return texts of a statement that are given in Python."""
     decides = {name: text for name, text in texts.items() if name in Deciding.model_fields}
     words = {name: text for name, text in texts.items() if name not in decides}
     return _checked(StatementTexts, {"where": "", **words, "decides": decides}, f"statement {id}")
 
 
 def paper_texts(module: str) -> PaperTexts:
-    """Return the texts of `paper.toml` in a module's folder, which are empty without a file. Raises: DeclarationError,
-    with the file and the key.
-    """
+    """Return the texts of `paper.toml` in a module's folder, if any. Raises: DeclarationError, with file and key."""
     home = _home(module)
     if home is None:
         return PaperTexts()
@@ -123,7 +120,7 @@ def paper_texts(module: str) -> PaperTexts:
 
 
 def sentence_of(module: str, hypothesis: str) -> str:
-    """Return the sentence of a hypothesis in `paper.toml` in a module's folder. Raises: DeclarationError for none."""
+    """Return the sentence of a hypothesis in `paper.toml`. Raises: DeclarationError without it."""
     sentences = paper_texts(module).hypotheses
     if hypothesis not in sentences:
         raise DeclarationError(f"paper.toml beside {module}: {unknown_name('hypothesis', hypothesis, sentences)}")
@@ -131,11 +128,7 @@ def sentence_of(module: str, hypothesis: str) -> str:
 
 
 def plain_statement(id: str, paper: str, module: str, texts: StatementTexts, hypotheses: Sequence[str]) -> Statement:
-    """Return the statement of a paper that a module declares with these texts, without claims and free parameters.
-
-    Args:
-        hypotheses: sentences.
-    """
+    """Return a module's statement with texts and sentences of hypotheses, without claims and free parameters."""
     folder = folder_of(module)
     decides = texts.decides
     return Statement(
@@ -160,7 +153,7 @@ def plain_statement(id: str, paper: str, module: str, texts: StatementTexts, hyp
 
 
 def claim_words(texts: ClaimTexts, statement: Statement, judged_under: str, role: str) -> dict[str, str]:
-    """Return the words of a claim in a role for a statement: `where`, `statement` and `formula` of a `Claim`."""
+    """Return `where`, `statement` and `formula` of a `Claim` in a role for a statement."""
     place = statement.where if statement.paper == judged_under else f"{statement.paper}, {statement.where}"
     formula = statement.formula
     if role == Role.CORRECTED:
@@ -174,13 +167,13 @@ def claim_words(texts: ClaimTexts, statement: Statement, judged_under: str, role
 
 
 def import_statements(package: str) -> None:
-    """Import the modules that declare a paper's statements, in the order of `paper.toml`."""
+    """Import the modules of a paper's statements, in the order of `paper.toml`."""
     for name in paper_texts(package).order:
         import_module(f"{package}.{name}")
 
 
 def folder_of(module: str) -> str:
-    """Return the package that a module is in, or is, or an empty text. The module need not be imported."""
+    """Return the package that contains a module, or is it, or an empty text, without imports."""
     home = _home(module)
     is_file_alone = module in sys.modules and not hasattr(sys.modules[module], "__path__")  # run by itself
     if home is not None and home.stem == "__init__" and not is_file_alone:
@@ -189,7 +182,7 @@ def folder_of(module: str) -> str:
 
 
 def _home(module: str) -> Path | None:
-    """Return the file of a module, which need not be imported yet, or None if it has none."""
+    """Return the file of a module without importing it, or None."""
     loaded = sys.modules.get(module)
     if loaded is not None:
         file = getattr(loaded, "__file__", None)

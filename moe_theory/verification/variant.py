@@ -1,4 +1,4 @@
-"""A user's own algorithm in place of a paper's: the same claims on the same runs, with some parts replaced.
+"""A user's own algorithm in place of a paper's: the same claims on the same runs, with other parts.
 
 Claims do not apply if their runs begin at states of the paper's algorithm, are measured, or take a part of it away.
 """
@@ -32,7 +32,7 @@ class Variant(NamedTuple):
 def variant_of(system: str | Parts) -> Variant:
     """Return the parts that "FILE:NAME" names, or the given parts, which commands then call FILE:NAME.
 
-    Raises: InvalidValueError for a text that names no parts; DeclarationError for a file that cannot be read or run.
+    Raises: InvalidValueError for a text that names no parts. DeclarationError for a file that cannot be read or run.
     """
     if not isinstance(system, str):
         return Variant("FILE:NAME", "+".join(system), _checked("system", system))
@@ -56,8 +56,9 @@ def _checked(source: str, parts: Any) -> Parts:
 
 
 def require_parts(variant: Variant, experiments: Iterable[Experiment]) -> None:
-    """Raise UnknownNameError for a part that no algorithm of these experiments has, and InvalidValueError for a part
-    of another kind than the paper's own.
+    """Refuse parts that no experiment's algorithm has.
+
+    Raises: UnknownNameError for another name. InvalidValueError for another kind of part.
     """
     every = [parts_of(experiment.system_of(cell)) for experiment in experiments for cell in experiment.cells]
     names = {name for parts in every for name in parts}
@@ -91,7 +92,7 @@ def of_own(claim: Claim, variant: Variant) -> Experiment:
 
 
 def as_asked(statement: Statement) -> Statement:
-    """Return the statement without texts and proofs about the printed algorithm."""
+    """Return the statement without texts and proofs on the printed algorithm."""
     texts = ("why", "instance", "corrected", "corrected_formula", "note", "witness", "amendment")
     proofs = ("disproof", "proof", "derivation")
     return dataclasses.replace(statement, **dict.fromkeys(texts, ""), **dict.fromkeys(proofs), free=[])

@@ -1,4 +1,4 @@
-"""Statements, verdicts on their claims with the evidence, and reports of verdicts, as plain data."""
+"""Statements, verdicts with their evidence, and reports, as plain data."""
 
 import dataclasses
 import enum
@@ -82,7 +82,7 @@ class Stop(enum.StrEnum):
 
 @dataclasses.dataclass(frozen=True)
 class Curve(JsonRecord):
-    """All components of a claim, for plots: one entry a component."""
+    """All components of a claim, for plots."""
 
     labels: list[str]
     predicted: list[Number]
@@ -95,7 +95,7 @@ class Curve(JsonRecord):
 
 @dataclasses.dataclass(frozen=True)
 class Look(JsonRecord):
-    """One look of a sequential test, at its own share of the error."""
+    """One look of a sequential test, at its share of the error."""
 
     replicates: Count
     at: str  # the component that decides, or comes nearest to deciding otherwise
@@ -107,8 +107,9 @@ class Look(JsonRecord):
 
 @dataclasses.dataclass(frozen=True)
 class Trend(JsonRecord):
-    """A number before the end of a limit, with its interval: the frequency of failures two decades before it, or the
-    change of the slope from the decade before to the last one.
+    """A number before the end of a limit, with its interval.
+
+    It is the frequency of failures two decades before the end, or the change of the slope over the last two decades.
     """
 
     at: str  # the component; empty for a change
@@ -119,8 +120,7 @@ class Trend(JsonRecord):
 
 @dataclasses.dataclass(frozen=True, repr=False)
 class Verdict(Shown, JsonRecord):
-    """Verdict on one claim under one reading, or several with the same parameters, with all data to check and repeat
-    it.
+    """Verdict on a claim under one reading, or several with the same parameters, with all data to repeat it.
 
     The numbers belong to the component `at`, which decides or is nearest to the opposite decision. The interval is of
     observed - predicted, simultaneous over components, at the error of the last look. `error` is the error of the
@@ -166,8 +166,9 @@ class Verdict(Shown, JsonRecord):
 
     @property
     def unseen(self) -> float:
-        """Largest frequency of an event that all replicates may have missed, at the error of this verdict and for any
-        values of the event. NaN if the interval takes it into account, or there is no randomness.
+        """Largest frequency of an event that all replicates may have missed, at this verdict's error.
+
+        NaN if the interval takes the event into account, or there is no randomness.
         """
         if self.is_exact or self.is_computed or not self.replicates:
             return math.nan
@@ -175,13 +176,14 @@ class Verdict(Shown, JsonRecord):
 
     @property
     def own_system(self) -> str:
-        """Name of the user's own algorithm that was tested, empty for a paper's algorithm."""
+        """Name of the tested algorithm of the user, empty for a paper's."""
         return self.reading.partition(f", {OWN_SYSTEM}")[2]
 
     @property
     def violation(self) -> float:
-        """Excess of the claim over its margin, in margins: negative within the margin, NaN without numbers. If the
-        margin is 0 the unit is a probability, or the standard deviation of a replicate.
+        """Excess of the claim over its margin, in margins: negative within the margin, NaN without numbers.
+
+        For a margin of 0 the unit is a probability, or the standard deviation of a replicate.
         """
         difference = self.observed - self.predicted
         margin = self.margin
@@ -198,12 +200,12 @@ class Verdict(Shown, JsonRecord):
 
     @property
     def settings(self) -> list[str]:
-        """Settings that it holds for, as in reports: its readings, each with its data set if there is one."""
+        """Its readings, each with its data set if there is one."""
         return [f"{reading} on {self.data}" if self.data else reading for reading in (self.reading, *self.also)]
 
     @property
     def setting(self) -> str:
-        """All its settings, in words."""
+        """Its settings, in words."""
         return " and ".join(self.settings)
 
     @property
@@ -213,7 +215,7 @@ class Verdict(Shown, JsonRecord):
         return {name: fields[name] for name in FIELDS if name not in self.LATER or fields[name]}
 
     def held_for(self, settings: Container[str]) -> "Verdict":
-        """Return the verdict for only the readings whose settings are among these."""
+        """Return the verdict for only its readings among these settings."""
         readings = [
             reading
             for reading, setting in zip((self.reading, *self.also), self.settings, strict=True)
@@ -235,7 +237,7 @@ class Verdict(Shown, JsonRecord):
         return f"<Verdict {self.claim} under {self.setting}: {self.status}, {shortest(words)}>"
 
     def plot(self) -> "Figure":
-        """Return the figure of the report: observed against predicted over the components.
+        """Return the report's figure: observed against predicted over the components.
 
         Raises: InvalidValueError for a verdict without numbers, such as an ERROR.
         """
@@ -252,14 +254,14 @@ class Verdict(Shown, JsonRecord):
 
 
 def verdict_of(declared: Any, **known: Any) -> Verdict:
-    """Return a verdict with the texts of its claim, a `Claim` or a catalog's facts, and these fields."""
+    """Return a verdict with the texts of its claim or its facts, and these fields."""
     names = ("paper", "where", "statement", "formula", "kind", "side", "replaced_by", "is_computed")
     fields: dict[str, Any] = {name: getattr(declared, name) for name in names}
     return Verdict(**fields, **known)
 
 
 def whole_verdict(claim: Any, known: Mapping[str, Any]) -> Verdict:
-    """Return a verdict of a record, with the texts of its claim: a `Claim`, or a catalog's facts."""
+    """Return a recorded verdict with the texts of its claim or its facts."""
     fields = {name: known[name] for name in FIELDS if name not in Verdict.LATER or name in known}
     fields |= {name: nan_for_null(fields[name]) for name in NUMBERS}
     low, high = fields["interval"]
@@ -274,7 +276,7 @@ def whole_verdict(claim: Any, known: Mapping[str, Any]) -> Verdict:
 
 @dataclasses.dataclass(frozen=True)
 class Proof(JsonRecord):
-    """A proof in a few lines, checkable by hand, and its program of exact arithmetic."""
+    """A short proof, checkable by hand, and its program in exact arithmetic."""
 
     path: str  # "package:proofs/NAME.py"
     title: str
@@ -285,8 +287,8 @@ class Proof(JsonRecord):
 
     @classmethod
     def of(cls, path: str) -> "Proof":
-        """Return the proof in a file's docstring: title, paragraphs, and the paragraphs that begin with "Robust:",
-        "Objection:" and "Caveat:".
+        """Return the proof in a file's docstring: title, paragraphs, and paragraphs after "Robust:", "Objection:" or
+        "Caveat:".
         """
         _, *opened = source_of(path).split('"""', 2)
         if len(opened) < 2:
@@ -309,7 +311,7 @@ _MARK = re.compile(r"[A-Z][a-z]+: ")
 
 
 def source_of(path: str) -> str:
-    """Return the text of "package:folder/NAME.py" without importing the package. Raises: DeclarationError for none."""
+    """Return the text of "package:folder/NAME.py" without imports. Raises: DeclarationError for none."""
     package, _, place = path.partition(":")
     if not package:
         raise DeclarationError(
@@ -343,7 +345,7 @@ class FreeQuantity(JsonRecord):
 
 @dataclasses.dataclass(frozen=True, repr=False)
 class Statement(Shown, JsonRecord):
-    """A numbered statement of a paper, or a sentence about one of its figures, as plain data."""
+    """A numbered statement of a paper, or a sentence about a figure, as plain data."""
 
     id: str  # unique in its paper: "lemma-8"
     paper: str
@@ -366,7 +368,7 @@ class Statement(Shown, JsonRecord):
     roles: dict[str, Role] = dataclasses.field(default_factory=dict)  # of its claims, by id
 
     def row(self) -> dict[str, Any]:
-        """Return the statement as a row of a table, by column name."""
+        """Return the statement as a row of a table."""
         return {"statement": self.name, "where": self.where, "says": self.says, "claims": len(self.roles)}
 
     @property
@@ -375,7 +377,7 @@ class Statement(Shown, JsonRecord):
         return f"{self.paper}.{self.id}"
 
     def script(self, kind: str = "witness") -> str:
-        """Return the source of its "witness", "disproof", "proof" or "derivation". Raises: DeclarationError."""
+        """Return the source of its program of a kind. Raises: DeclarationError for none."""
         if kind not in self.scripts:
             noun = "script" if kind == "witness" else kind
             kinds = ", ".join(self.scripts) or "none"
@@ -390,7 +392,7 @@ class Statement(Shown, JsonRecord):
 
     @property
     def proofs(self) -> dict[str, Proof]:
-        """Its proofs by kind: "disproof", "proof" and "derivation", as far as it has them."""
+        """Its proofs by kind: "disproof", "proof" and "derivation"."""
         every = {"disproof": self.disproof, "proof": self.proof, "derivation": self.derivation}
         return {name: proof for name, proof in every.items() if proof is not None}
 
@@ -413,7 +415,7 @@ class Report(JsonRecord):
 
     @property
     def own_system(self) -> str:
-        """Name of the user's own algorithm that was tested, empty for a paper's algorithm."""
+        """Name of the tested algorithm of the user, empty for a paper's."""
         return next((verdict.own_system for verdict in self.verdicts), "")
 
     def to_json(self) -> dict[str, Any]:
@@ -426,7 +428,7 @@ class Report(JsonRecord):
 
 
 class Verdicts(Listing[Verdict]):
-    """The verdicts of one call of `verify`, in the order of the claims and their readings.
+    """The verdicts of a call of `verify`, in the order of claims and readings.
 
     Examples:
         >>> import moe_theory as mt
