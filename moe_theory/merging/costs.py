@@ -1,10 +1,10 @@
 """Costs of serving: latency and memory of every method, and of Tanbr's own choice of weights.
 
 Programs are timed in turn within every repetition, in a new random order, so that a slow spell of the machine meets all
-of them; ratios are within a repetition. A repetition serves one batch. Merging is timed separately: it is paid once a
-slot, however many batches the slot has.
+of them. Ratios are within a repetition. A repetition serves one batch. Merging is timed separately, because it is paid
+once a slot.
 
-Timings are also experiments: an `Experiment` whose `measure` is one of those below needs no system, its replicates are
+Timings are also experiments. An `Experiment` whose `measure` is a function below needs no system, its replicates are
 repetitions, and verdicts on latency are statistical. Everything is compiled once a process and runs on one core, in
 processor time, so that other processes do not count.
 """
@@ -76,9 +76,9 @@ class Timer:
 
     Args:
         methods: names of `METHODS`, with `merged` among them, which merges with equal weights.
-        tags: each request's task, which only some methods know. A method for batches of a single task serves all
-            requests as if they were of the first one's.
-    Raises: InvalidValueError unless `merged` is among the methods; UnknownNameError for unknown methods.
+        tags: each request's task, which only some methods use. A method for batches of a single task serves all
+            requests as the first one's task.
+    Raises: InvalidValueError unless `merged` is among the methods, or UnknownNameError for unknown methods.
     """
 
     def __init__(self, methods: Sequence[str], deployment: Deployment, inputs: Any, tags: Any) -> None:
@@ -103,8 +103,8 @@ class Timer:
         """Time one batch with every method.
 
         Args:
-            clock: `time.process_time` ignores other processes. On one core (`on_one_core`) it is otherwise the same as
-                the wall clock, which on a busy machine penalises long batches.
+            clock: `time.process_time` ignores other processes. On one core (`on_one_core`) it otherwise equals the wall
+                clock.
         Returns: over (repeat, approach) the seconds of `serving` and `merging` (0 for methods that do not merge slot by
             slot), `ratio` of their sum to that of one merged expert in the same repetition, and `serving_ratio` without
             merging; over approach `loaded_bytes` while a slot is served, `peak_bytes` of the program that serves a
@@ -148,9 +148,7 @@ def _compiled(programs: dict[int, Any], function: Callable[..., Any], arguments:
 def interleaved(
     runs: Sequence[Callable[[], None]], repeats: int, seed: int, clock: Clock = time.perf_counter
 ) -> Float[np.ndarray, "repeats runs"]:
-    """Return the seconds of one call of each run in every repetition.
-
-    The order of the runs is random and changes with each repetition.
+    """Return the seconds of one call of each run in every repetition, in a new random order each time.
 
     Raises: InvalidValueError for no repetitions.
     """
@@ -171,7 +169,7 @@ def interleaved(
 
 @contextlib.contextmanager
 def on_one_core() -> Iterator[None]:
-    """Pin all threads of this process to one core, where the system can do that (Linux)."""
+    """Pin all threads of this process to one core, on Linux."""
     if not hasattr(os, "sched_setaffinity"):
         yield
         return
@@ -214,7 +212,7 @@ class ChoiceCosts(NamedTuple):
 
 
 def latencies(methods: Sequence[str], setting: Recipe) -> Measure:
-    """Measure the costs of a batch with each of these methods. The model is untrained and has the setting's sizes."""
+    """Measure the costs of a batch with each of these methods, on an untrained model of the setting's sizes."""
     timed = tuple(dict.fromkeys([MERGED, *methods]))
 
     def measure(cells: Sequence[Cell], first: int, count: int, seed: int) -> Runs:
@@ -234,8 +232,7 @@ def step_times(methods: Sequence[str], setting: Recipe) -> Measure:
     """Measure the costs of a fine-tuning step.
 
     A step computes the gradient of a batch's loss in all norms and in a method's routers, on an untrained model of the
-    setting's sizes. A bandit merges again in every step and learns its weights without a gradient. The order of norms
-    and residual paths, pre-norm or post-norm, changes no operation.
+    setting's sizes. A bandit merges again in every step and learns its weights without a gradient.
     """
     timed = tuple(methods)
 
@@ -256,10 +253,7 @@ def step_times(methods: Sequence[str], setting: Recipe) -> Measure:
 
 
 def choice_times(forms: Mapping[str, str]) -> Measure:
-    """Measure the seconds in which Tanbr chooses among 20 feasible leaves (`ChoiceCosts`).
-
-    The number of experts is the cell's `num_experts`.
-    """
+    """Measure the seconds in which Tanbr chooses among 20 feasible leaves, for each cell's `num_experts`."""
 
     def measure(cells: Sequence[Cell], first: int, count: int, seed: int) -> Runs:
         programs = [_choice_program(int(cell.params.num_experts), forms[cell.name]) for cell in cells]
@@ -274,10 +268,7 @@ def choice_times(forms: Mapping[str, str]) -> Measure:
 
 
 def untrained(setting: Recipe) -> Deployment:
-    """Return a model of the setting's sizes with random experts and random routers.
-
-    The experts differ from each other, and there are routers of every kind.
-    """
+    """Return a model of the setting's sizes with random, distinct experts and random routers of every kind."""
     random = np.random.default_rng(0)
     model = jit(training.initial, static_argnums=1)(root_key(0), setting)
     copies = [
@@ -357,7 +348,7 @@ def _costs_of(table: Any) -> MethodCosts:
 
 
 def _order(seed: int, first: int) -> int:
-    """The seed of the order in which replicates from `first` on are timed."""
+    """Return the seed of the order in which replicates from `first` on are timed."""
     return int(np.random.SeedSequence([seed, first]).generate_state(1)[0])
 
 
@@ -376,9 +367,7 @@ class GrownTrees(NamedTuple):
 def grow_trees(
     num_experts: int, replicates: int, seed: int = 0, form: str = uncertainty.DIAGONAL, params: Params | None = None
 ) -> GrownTrees:
-    """Run Tanbr on peaked rewards until each tree has `NUM_LEAVES` feasible leaves.
-
-    The network has w = 64 and V = 8.
+    """Run Tanbr on peaked rewards until each tree has `NUM_LEAVES` feasible leaves, with w = 64 and V = 8.
 
     Source: Fig. 6 and Sec. V-D of `merging`, which name neither the rewards nor the constants.
     """
@@ -400,10 +389,7 @@ def grow_trees(
 
 
 def choice_program(trees: GrownTrees, form: str = uncertainty.DIAGONAL) -> Program:
-    """Compile `Policy.choose` with the state of the first of these trees.
-
-    The matrix Z of this state has the form `form`.
-    """
+    """Compile `Policy.choose` with the state of the first of these trees, whose Z has the form `form`."""
     num_experts = trees.state.memory.tree.point.shape[1]
     dims = _room_for(num_experts)
     params = _with_experts(num_experts)
@@ -424,7 +410,7 @@ def _room_for(num_experts: int) -> Dims:
 
 
 def _with_experts(num_experts: int, params: Params | None = None) -> Params:
-    """Parameters for this number of experts, of which at most 8 are active, as in the paper."""
+    """Return parameters for this number of experts, of which at most 8 are active, as in the paper."""
     layer_params = Params() if params is None else params
     active = min(num_experts, int(layer_params.max_active))
     return layer_params._replace(num_experts=num_experts, max_active=active)  # pyright: ignore[reportArgumentType]
