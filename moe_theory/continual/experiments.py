@@ -1,4 +1,4 @@
-"""Runs that statements and figures share, with assumptions of statements, and measurements that several of them use.
+"""Runs that statements and figures share, with assumptions of statements and measurements.
 
 "With probability 1 - o(1)" is read as at least 1 - delta, delta = 0.05, at the smallest sigma_0 of a grid.
 """
@@ -222,7 +222,7 @@ def router_cell(scale: float, variant: str = "") -> str:
 
 
 def router_rate_cell(rate: float) -> str:
-    """Return the name of a cell of the grid of learning rates. One cell lies on the grid of scales."""
+    """Return the name of a cell of the grid of learning rates."""
     return router_cell(ROUTER_SCALE) if rate == ROUTER_SCALE**0.5 else f"eta = {rate}"
 
 
@@ -405,9 +405,7 @@ def _limit(
     changes: Callable[[float], Mapping[str, Any]] = lambda scale: {},
     **about: Any,
 ) -> tuple[Selection, Selection]:
-    """Return runs over a grid of sigma_0, with more experts than tasks and with fewer. Lengths follow T1, rounded up to
-    as many numbers as scales, and results depend on them. `changes` gives parameters that change otherwise.
-    """
+    """Return runs over a grid of sigma_0, with more experts than tasks and with fewer, whose lengths follow T1."""
 
     def of(setting: Mapping[str, Any]) -> Experiment:
         law = setting.get("signals", as_drawn)
@@ -427,7 +425,6 @@ def _limit(
 
 
 def over_scales(experiment: Experiment, scales: Sequence[float]) -> tuple[Selection, Selection]:
-    """Return the runs of an experiment over sigma_0, with more experts than tasks and with fewer."""
     many, few = (
         experiment.over({specialization_cell(number, scale): scale for scale in scales})
         for number in (MANY_EXPERTS, FEW_EXPERTS)
@@ -649,7 +646,7 @@ def printed(
 
 @functools.lru_cache(maxsize=2 * NUM_POOLS)  # of two readings: each look at each claim asks for those it has again
 def exact_of_pool(truths: bytes, signals: bytes, num_tasks: int, num_samples: int, num_rounds: int) -> corrected.Exact:
-    """Return exact single-expert metrics in each round. The pool is given as bytes of its float64 arrays (N, d)."""
+    """Return exact single-expert metrics in each round, for a pool as bytes of its float64 arrays (N, d)."""
     truth_rows, signal_rows = (np.frombuffer(buffer).reshape(num_tasks, -1) for buffer in (truths, signals))
     return corrected.single_expert(Pool(truth_rows, signal_rows, np.arange(num_tasks)), num_samples, num_rounds)
 
@@ -728,7 +725,7 @@ def truth_length(run: Run) -> np.ndarray:
 
 
 def previous_tasks(run: Run) -> np.ndarray:
-    """Return the task that an arrival's expert has met before it, -1 for none: (T, B) of a full history."""
+    """Return the task that an arrival's expert met before it, -1 for none: (T, B) of a full history."""
     return last_tasks(run.records.task, run.records.expert)
 
 

@@ -1,4 +1,4 @@
-"""Runs of a deep preset: tables, warnings, a picture, and the same as JSON."""
+"""Reports of a deep preset's runs: tables, warnings, a picture, and JSON."""
 
 import dataclasses
 import json
@@ -79,7 +79,7 @@ def presets() -> Document:
 
 
 def folder_document(folder: Path) -> Document:
-    """Return what a folder holds, and what `--data` reads of it. Raises: MissingError; DataError."""
+    """Return what a folder holds, and what `--data` reads of it. Raises: MissingError or DataError."""
     names = datasets.found_in(folder)
     if not names:
         raise datasets.missing(folder)
@@ -134,7 +134,6 @@ def tables(summary: Summary) -> list[Markup]:
 
 
 def _measures(cell: CellSummary, is_routed: bool) -> dict[str, str]:
-    """Return the measures of a cell by title."""
     return {
         title: _shown(name, cell.measures[name])
         for name, title in TITLES.items()
@@ -171,7 +170,7 @@ def _shown(measure: str, estimate: Estimate, sign: str = "") -> str:
 
 
 def magnitudes(summary: Summary) -> tuple[str, str]:
-    """Return what decides what a router can learn: sigma_0 and the gate drive."""
+    """Return sigma_0 and the gate drive, which decide how much a router can learn."""
     return (
         f"sigma_0, of an element of the normalised mean images across tasks: variance {summary.variance:.3g}, "
         f"deviation {summary.deviation:.3g}",
@@ -210,7 +209,7 @@ def warnings_of(summary: Summary) -> list[str]:
 
 
 def verdict_warnings(summary: Summary) -> list[str]:
-    """Return what is to be said of too few seeds."""
+    """Return warnings about too few seeds."""
     number = summary.num_replicates
     if number >= MIN_REPLICATES:
         return []
@@ -229,7 +228,7 @@ def picture(plan: Plan, runs: Runs, summary: Summary) -> Picture:
 
 
 def document(judgement: Judgement, folder: Path) -> Document:
-    """Each cell's errors, how they differ, and the verdicts on the figure's claims, with files for the folder."""
+    """Return each cell's errors, how they differ, the verdicts on the figure's claims, and files for the folder."""
     plan = judgement.plan
     summary = judgement.summary
     verdicts = judgement.verdicts.source
@@ -263,7 +262,7 @@ def document(judgement: Judgement, folder: Path) -> Document:
 
 
 def summary_json(plan: Plan, summary: Summary, judged: Sequence[Verdict], paths: Sequence[Path]) -> dict[str, Any]:
-    """All cells, magnitudes, warnings and verdicts; numbers that do not exist are null."""
+    """Return all cells, magnitudes, warnings and verdicts, null for numbers that do not exist."""
     preset = plan.preset
     params = next(iter(plan.params().values()))
     return {

@@ -56,7 +56,7 @@ class Summary:
 
     @property
     def deviation(self) -> float:
-        """Root of the variance; the papers call one or the other sigma_0."""
+        """Root of the variance. The papers call one of them sigma_0."""
         return float(np.sqrt(self.variance))
 
 

@@ -1,10 +1,9 @@
-"""Algorithm 1 reduced to its gates and to models' expected distances to kinds of tasks (`core/expected.py`).
+"""Algorithm 1 reduced to its gates and to models' expected distances to task types (`core/expected.py`).
 
-Routing, delays, stale gate steps and drops are Algorithm 1's. A task's truth is its kind's and the spread inside a
-cluster, of which the mean is taken. The model ignores deviations of distances from their mean (the root in the locality
-loss and squares take means for values), and information on them in routes by noisy features. It also ignores
-information on the spread of learned tasks in models, or in signals along a task's own truth. Draws are the draws of
-`edge.system`: the same pool, servers, tasks, features, delays and perturbations for a key.
+Routing, delays, stale gate steps and drops are Algorithm 1's. A task's truth is its type's plus the spread inside a
+cluster, averaged. The model ignores deviations of distances from their mean (the root in the locality loss and squares
+take means for values). It ignores information on them in routes by noisy features, and on the spread of learned tasks
+in models or in signals along a task's own truth. Its draws for a key are the draws of `edge.system`.
 """
 
 import functools
@@ -62,8 +61,8 @@ def system(
     """Return the reduced model as a `System`. `Params` and arguments are those of `edge.system`.
 
     Source: Algorithm 1 of `edge`, with `core/expected.py`.
-    Raises: InvalidValueError where servers hold several tasks; InvalidValueError for a policy that is no
-        function; from its `init` the errors of `edge.system`'s.
+    Raises: InvalidValueError where servers hold several tasks, or for a policy that is no function. Its `init` raises
+        the errors of `edge.system`'s.
 
     Examples:
         It follows Algorithm 1, here with gates that step far beyond the perturbation:
@@ -103,7 +102,7 @@ def learn(state: State, arrival: Arrival, params: Params, policy: Policy = adapt
     """Run one round on an explicit arrival, as `edge.learn` does.
 
     Source: Algorithm 1 of `edge`, with `core/expected.py`.
-    Raises: InvalidValueError for features with s >= p; InvalidValueError for a policy that returns another shape.
+    Raises: InvalidValueError for features with s >= p, or for a policy that returns another shape.
 
     Examples:
         A task whose truth its signal shows is known at once:

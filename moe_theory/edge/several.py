@@ -1,7 +1,7 @@
 """Servers of `edge` that hold several tasks: footnote 1, and queues at the servers (`soonest`).
 
-Tasks of one server complete in the order of their ends, then of their routing. Each starts from the model that the
-task before it has left.
+Tasks of one server complete in the order of their ends, then of their routing. Each starts from the model that the task
+before it has left.
 """
 
 from typing import Any, NamedTuple
@@ -87,10 +87,7 @@ def _take(state: Any, arrival: Any, task: Assignment, params: Any) -> tuple[Any,
 
 
 def _next_free_round(state: Any, task: Assignment, params: Any) -> Int[Array, " M"]:
-    """Return the first round in which each server can start another task. It is not after now if it can already.
-
-    A new task starts once all but `capacity` - 1 of the earlier ones are done.
-    """
+    """Return the first round, now at the earliest, with at most `capacity` - 1 earlier tasks at each server."""
     del task
     is_pending = state.pending_server != FREE
     is_decisive = is_pending & (_rank_at_server(state, is_pending, backwards=True) == jnp.asarray(params.capacity) - 1)
@@ -100,10 +97,7 @@ def _next_free_round(state: Any, task: Assignment, params: Any) -> Int[Array, " 
 
 
 def _rank_at_server(state: Any, counts: Bool[Array, " S"], backwards: bool = False) -> Int[Array, " S"]:
-    """Return for each slot the number of counted tasks at its server that end earlier (`backwards`: later).
-
-    Ties go to the task routed first.
-    """
+    """Return for each slot how many counted tasks at its server end earlier (`backwards`: later), ties by routing."""
     until = state.pending_until
     serial = state.pending_serial
     is_earlier = (until[None, :] < until[:, None]) | (

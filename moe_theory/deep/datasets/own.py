@@ -30,13 +30,13 @@ def from_arrays(
     test_labels: Int[np.ndarray, " m"],
     class_names: Sequence[str] | None = None,
 ) -> DataSet:
-    """A data set of arrays: images (n, h, w) or (n, h, w, c), or features (n, p), such as a frozen network's.
+    """Return a data set of arrays: images (n, h, w) or (n, h, w, c), or features (n, p), such as a frozen network's.
 
-    Bytes are pixels in 0..255; floats stay as they are. Either is standardised, channel by channel or feature by
-    feature, before a network reads it.
+    Bytes are pixels in 0..255. Floats stay unchanged. Either is standardised, by channel or feature, before a network
+    reads it.
 
     Args:
-        class_names: of the classes 0, 1, ...; their numbers unless given.
+        class_names: of the classes 0, 1, ..., by default their numbers.
     Raises: InvalidValueError for arrays that do not fit each other, numbers that are not finite, or labels without a
         class.
 
@@ -143,7 +143,7 @@ def _pixels(values: np.ndarray, labels: np.ndarray) -> Num[np.ndarray, "n h w c"
 
 
 def _read(path: Path) -> tuple[list[np.ndarray], list[str]]:
-    """Return the arrays of training data and, where there are any, of test data, and the names of other arrays."""
+    """Return the arrays of training data and, if any, of test data, and the names of other arrays."""
     data = read_whole(path)
     try:
         with np.load(io.BytesIO(data), allow_pickle=False) as archive:

@@ -48,7 +48,7 @@ def compute(setup: plot.Setup) -> xr.Dataset:
 
 
 def drive_while_exploring(run: Run) -> float:
-    """Median of kappa over replicates and rounds 2 .. T1, before any termination."""
+    """Return the median of kappa over replicates and rounds 2 .. T1, before any termination."""
     last = int(exploration_rounds(int(run.params.num_experts), run.params.learning_rate))
     drives = run.records.drive[:last]
     return float(np.median(drives[1:] if len(drives) > 1 else drives))

@@ -25,7 +25,7 @@ BAND = "10–90 % of {replicates} runs"
 
 
 def summarize(preset: Preset, runs: Runs, metrics: Sequence[str], experts: Sequence[int]) -> xr.Dataset:
-    """Means, bands and errors by round, the share of terminated runs, and average incremental accuracies."""
+    """Return means, bands and errors by round, the share of terminated runs, and average incremental accuracies."""
     table = printed(preset)
 
     def of_rounds(metric: str, part: str, size: int) -> dict[str, np.ndarray]:
@@ -117,7 +117,7 @@ ERRORS = ("forgetting", "generalization_error")
 
 
 def figure(name: str, of: str, metrics: Sequence[str], *, experts: Sequence[int] = (), **about: Any) -> plot.FigureSpec:
-    """The figure of a small preset."""
+    """Return the figure of a small preset."""
     small = preset(of)
     sizes = experts or small.experts
     names = {expert_cell(size, part == "with") for size in sizes for part in TERMINATIONS}
