@@ -191,7 +191,6 @@ def _numbers(name: str, numbers: Sequence[int] | None) -> tuple[int, ...] | None
 
 
 def _tests(plan: Plan) -> list[SequentialTest]:
-    """Return the tests of the preset's claims, which share one error, none for a single seed."""
     claims = claims_for(plan.preset, plan.data.title) if plan.replicates > 1 else []
     errors = FAMILY_ERROR / max(len(claims), 1)
     verdicts = [blank_verdict(claim, plan.setting, plan.seed, errors) for claim in claims]
@@ -232,7 +231,6 @@ def _call(plan: Plan) -> str:
 
 
 def _recorder(plan: Plan, progress: Progress) -> Callable[[RunProgress], None]:
-    """Return a function that reports the steps of runs, which come from threads, as progress."""
     lock = threading.Lock()
     num_rounds = plan.preset.num_rounds
     progress.add_work(len(plan.preset.cells()) * plan.replicates * num_rounds)

@@ -142,7 +142,6 @@ def _measures(cell: CellSummary, is_routed: bool) -> dict[str, str]:
 
 
 def _differences(summary: Summary) -> list[dict[str, str]]:
-    """Return the differences of each cell, the gate drive, and the share of rounds after termination, by title."""
     baselines = {cell.baseline for cell in summary.cells if cell.baseline}
     terminates = "terminated" in summary.cells[0].measures
     baseline = "with termination" if terminates else "adaptive"

@@ -87,7 +87,7 @@ class Plan:
         return ", ".join([self.reading.name, *(f"{name}={value}" for name, value in self.settings.items())])
 
     def params(self) -> dict[str, Params]:
-        """Parameters by cell: the reading's, a cell's own and the settings. Raises: InvalidValueError for wrong ones."""
+        """Parameters by cell: the reading's, a cell's own and the settings. Raises: InvalidValueError."""
         defaults = self.reading.params()
         self.reading.params(**self.settings)  # refuses unknown names
         for name in self.settings:
@@ -299,7 +299,6 @@ class _Shared:
 
 
 def _require_finite(piece: Any, num_rounds: int, cell: str, replicate: int, params: Params) -> None:
-    """Stop a run whose experts diverge at the first round that shows it."""
     if not np.all(finite := np.isfinite(piece.locality)):
         raise InvalidValueError(
             f"{cell}, seed {replicate}: experts diverge in round {num_rounds + int(np.argmin(finite)) + 1}, at "
@@ -325,7 +324,6 @@ def _common_key(plan: Plan) -> dict[str, Any]:
 
 @functools.cache
 def _code(paper: Any, network: Network) -> str:
-    """Return a digest of the code that determines a paper's runs, with a user's own network."""
     draws = (root_key, replicate_keys, step_key, pool_of, on_device)
     return code_digest(paper.system, paper.begin, paper.Info, network, draws, engine.run, observe_info)
 

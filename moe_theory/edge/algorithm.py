@@ -398,7 +398,6 @@ def generalization_error_flushed(state: State, dims: Dims | None = None) -> Floa
 def _check_round(
     state: State, arrival: Arrival, params: Params, dims: Dims | None, fit: Fit, locality: Locality | None
 ) -> Arrival:
-    """Return the arrival as arrays. Raise for wrong shapes or, where they are known, wrong values."""
     (max_experts, num_features), num_tasks = state.experts.shape, state.pool.truths.shape[0]
     features = np.shape(arrival.features)
     if len(features) != 2 or features[0] != num_features:
@@ -450,7 +449,6 @@ def _require_no_dims(state: State) -> None:
 
 
 def _check_totals(transfer_delay: Any, execution_delay: Any, params: Params, longest: int | None) -> None:
-    """Raise unless a transfer and an execution together, where known, take between 1 and `longest` rounds."""
     if not is_known(transfer_delay, execution_delay, params.num_experts):
         return
     totals = (np.asarray(transfer_delay) + np.asarray(execution_delay))[: int(params.num_experts)]
@@ -467,7 +465,6 @@ def _check_totals(transfer_delay: Any, execution_delay: Any, params: Params, lon
 
 
 def _check_delays(name: str, values: Any, shape: tuple[int, ...], longest: int | None) -> None:
-    """Raise unless delays, where known, are whole numbers of rounds of at least 0 and at most `longest`, in `shape`."""
     if np.shape(values) != shape:
         raise InvalidValueError(
             f"{name} of shape {np.shape(values)} must be {shape}, one a server. Change {name}.", argument=name

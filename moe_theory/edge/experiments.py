@@ -262,7 +262,6 @@ def rate_limit(setting: Mapping[str, Any]) -> Experiment:
 
 
 def _with_servers(experiment: Experiment, number: int, build: Callable[..., Experiment]) -> Experiment:
-    """Return an experiment with equal servers, or with another number of servers, the first of them slow."""
     experiment = dataclasses.replace(experiment, of=build)
     if number == SMALL_EXPERTS:
         return experiment

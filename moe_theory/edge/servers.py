@@ -113,7 +113,6 @@ def due(state: Any, params: Any, servers: Servers) -> tuple[Any, Bool[Array, " S
 def _charged(
     locality: Locality, state: Any, is_done: Bool[Array, " S"], norms: Float[Array, " S"], params: Any
 ) -> tuple[Float[Array, " S"], Any]:
-    """Return the costs of the completed tasks by a locality loss, and the state with its memory."""
     at_server = at_servers(state, is_done)
 
     def by_server(of_slots: Array) -> Array:

@@ -234,7 +234,6 @@ def theorem_1(
 
 
 def _binomial_tail(counts, num_rounds, num_tasks):
-    """Return P(A > count) for A ~ Binomial(num_rounds, 1/num_tasks)."""
     from scipy import special  # which takes longer to import than the paper
 
     return special.bdtrc(np.minimum(counts, num_rounds), num_rounds, 1 / num_tasks)

@@ -272,7 +272,6 @@ def _paper_forms(setting: Setting) -> Iterator[Form]:
 
 
 def _corrected_forms(setting: Setting) -> Iterator[Form]:
-    """Return bounds by complexities and by the number of weights, where these are known."""
     sizes = (setting.num_experts, setting.num_active)
     norms = (setting.expert_norm, setting.feature_norm)
     is_linear = setting.experts == LINEAR and setting.router_kind == LINEAR
@@ -337,7 +336,6 @@ def _uniform(setting: Setting, name: str, complexity_at: Callable[[int], Any]) -
 
 
 def _log_patterns(setting: Setting, num_samples: int) -> float:
-    """Return log Gamma(m) of the router's masks."""
     if setting.router == FIXED:
         return 0.0
     sizes = (setting.num_experts, setting.num_active, num_samples, setting.num_features)

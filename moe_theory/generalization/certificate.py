@@ -164,7 +164,6 @@ def code_of(path: str | Path) -> Coded:
 
 
 def _length_by_levels(array: np.ndarray) -> int | None:
-    """Return the length of a tensor's code by its levels, None for too many levels or none."""
     levels, counts = np.unique(array.reshape(-1), return_counts=True)  # -0.0 is 0.0, and computes the same
     if not 0 < len(levels) <= MOST_LEVELS:
         return None

@@ -61,7 +61,6 @@ def uniform(
 
 
 def _spread(log_count: Real, num_samples: Real, delta: Real) -> np.ndarray:
-    """Return the terms of Massart's lemma over a finite union, and of McDiarmid's inequality."""
     twice = 2 * np.asarray(num_samples, float)
     return 2 * np.sqrt(np.asarray(log_count) / twice) + np.sqrt(np.log(2 / np.asarray(delta, float)) / twice)
 

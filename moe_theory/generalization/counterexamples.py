@@ -147,7 +147,6 @@ def _check(num_experts: int, num_active: int, num_samples: int, num_draws: int, 
 
 
 def _gaps(system: System, key: Key[Array, ""], num_draws: int, params: Params, width: int | None = None) -> np.ndarray:
-    """Return the gap of each replicate, computing `width` of them at a time."""
     width = width or num_draws
     parts = [range(first, min(first + width, num_draws)) for first in range(0, num_draws, width)]
     gaps = [simulate_batch(system, key, np.asarray(part), params, 1)[1].gap[0] for part in parts]

@@ -49,7 +49,6 @@ def cell_name(**sizes: float) -> str:
 
 
 def _settings(every: Iterable[ClassCapacity], *, needs_reading: bool = False, **fixed: Any) -> Settings:
-    """Return a cell for each of the sizes that name it, with `fixed` sizes and parameters besides."""
     free = {} if needs_reading else {"whole_router": False}
     return {
         cell_name(**sizes): {SYMBOLS.get(name, name): value for name, value in {**sizes, **fixed, **free}.items()}
@@ -64,7 +63,6 @@ def _drawn(
 
 
 def _trained(name: str, dims: Dims, settings: Settings, num_rounds: int, source: str = RANDOM_LABELS) -> Experiment:
-    """Return an experiment on the gap of linear classifiers trained on random labels for the largest gap."""
     optimizer = best_experts if source == RANDOM_LABELS else None
     run = system(dims, source, optimizer)
     return Experiment(name, dims, run, settings, num_rounds, num_rounds, gap, 256, tier=LEARNED)

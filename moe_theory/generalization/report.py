@@ -200,7 +200,6 @@ def count(value: float) -> str:
 
 
 def _dimension(bound: EvaluatedBound) -> str:
-    """Return d_N, with the reading that it is of."""
     if bound.form.natarajan is None:
         return ""
     reading = "" if bound.form.dimension == calculator.BOTH else f" ({bound.form.dimension})"

@@ -187,7 +187,6 @@ def _moved(layers: tuple[Array, ...], updates: tuple[Array, ...], norm: Any) -> 
 
 
 def _mean(sample: Sample, values: Array) -> Float[Array, ""]:
-    """Return the mean over the samples that are drawn."""
     dtype = sample.labels.dtype
     count = jnp.sum(sample.is_drawn, dtype=jnp.int32).astype(dtype)
     return jnp.sum(jnp.where(sample.is_drawn, values, 0).astype(dtype)) / count

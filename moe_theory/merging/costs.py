@@ -348,7 +348,6 @@ def _costs_of(table: Any) -> MethodCosts:
 
 
 def _order(seed: int, first: int) -> int:
-    """Return the seed of the order in which replicates from `first` on are timed."""
     return int(np.random.SeedSequence([seed, first]).generate_state(1)[0])
 
 
@@ -410,14 +409,12 @@ def _room_for(num_experts: int) -> Dims:
 
 
 def _with_experts(num_experts: int, params: Params | None = None) -> Params:
-    """Return parameters for this number of experts, of which at most 8 are active, as in the paper."""
     layer_params = Params() if params is None else params
     active = min(num_experts, int(layer_params.max_active))
     return layer_params._replace(num_experts=num_experts, max_active=active)  # pyright: ignore[reportArgumentType]
 
 
 def _advance(run: System) -> Any:
-    """Compile some slots of a batch of replicates, with the number of candidates in each."""
 
     def slots(states: State, keys: Array, times: Int[Array, " n"], params: Params) -> tuple[State, Int[Array, "n B"]]:
         def slot(states: State, now: Array) -> tuple[State, Array]:

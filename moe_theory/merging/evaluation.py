@@ -136,7 +136,6 @@ def _accuracies(
     slot_size: int,
     root: Key[Array, ""],
 ) -> "xr.Dataset":
-    """Return means over all and over the late slots, of every method and policy under one distribution of the mix."""
     mixes_of_all = next(iter(runs.values())).mix
     num_slots, _, seeds = mixes_of_all.shape
     late = num_late(num_slots)
@@ -270,7 +269,6 @@ def _costs(
     repeats: int,
     seed: int,
 ) -> "xr.Dataset":
-    """Return the costs of the table's rows. Policies and the best merge cost as much as `merged`."""
     batch = costs.drawn_batch(data, slot_size, seed)
     timer = costs.Timer(methods, deployment, batch.inputs, batch.tasks)
     with costs.on_one_core():

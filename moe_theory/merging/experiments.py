@@ -274,7 +274,6 @@ LEARN_NOTHING = (policies.MIX, policies.UNIFORM)
 
 
 def _testbed(name: str, setting: Recipe, mix: Mapping[str, Any], beside: tuple[str, ...] = ()) -> Experiment:
-    """Return every learner and method, none of which drops a token, on one trained model."""
     number = setting.num_experts
     dims = dataclasses.replace(LONG_DIMS, max_experts=number, num_tasks=setting.num_tasks, max_rounds=SLOTS)
     cells = (policies.TANBR, policies.NUCB, *TESTBED_METHODS, *beside)

@@ -118,7 +118,6 @@ def squared_length(factors: Factors) -> Float[Array, " C"]:
 
 
 def _forward(weights: NetworkWeights, points: Float[Array, "C K"]) -> tuple[list[Array], Float[Array, "C V"]]:
-    """Return the input of each layer, and f."""
     inputs = [points]
     for layer in weights.layers[:-1]:
         inputs.append(jax.nn.relu(jnp.matmul(inputs[-1], layer.T, precision="highest")))

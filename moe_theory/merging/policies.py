@@ -312,11 +312,7 @@ def _update(
     dims: Dims,
     params: Params,
 ) -> Learner:
-    """Update Z with the gradient at theta_{t-1}, then take J gradient steps (Algorithm 1, lines 13 and 14).
-
-    Args:
-        norm: of that gradient when it was chosen, if any. It is computed again if Z was updated since.
-    """
+    """Update Z with the gradient at theta_{t-1}, then take J gradient steps (Algorithm 1, lines 13 and 14)."""
     if is_known(feedback):
         network.check_rewards(feedback)
     _, factors = network.factors(learner.weights, point[None], mix)
@@ -396,13 +392,11 @@ def _unchanged(key: PRNGKey, memory: _Exists, *observed: Any) -> _Exists:
 
 
 def _choose_uniform(key: PRNGKey, memory: _Exists, mix: Mix, time: Slot, params: Params) -> Pick:
-    """Draw weights uniformly on the simplex, truncated to the B largest."""
     del mix, time
     return plain_pick(truncated(uniform_weights(key, memory.exists), params.max_active))
 
 
 def _choose_average(key: PRNGKey, memory: _Exists, mix: Mix, time: Slot, params: Params) -> Pick:
-    """Return 1/K each, or 1/B for the first B."""
     del key, mix, time
     return plain_pick(truncated(equal_weights(memory.exists), params.max_active))
 

@@ -318,7 +318,6 @@ def _family(
     best: Callable[[World, Float[Array, " V"], Params], Float[Array, " K"]],
     needs_experts: bool = False,
 ) -> Reward:
-    """Return a family as a `Reward`. `needs_experts` asks for an expert for each task."""
 
     def draw(key: Key[Array, ""], dims: Dims, params: Params) -> World:
         if needs_experts:

@@ -107,7 +107,6 @@ def _along_routes(run: Run, routes: Run, dims: Dims) -> corrected.Exact:
 
 
 def _exact_means(run: Run, dims: Dims) -> corrected.Exact:
-    """Return exact theory of a single expert, averaged over the replicates' pools, at the recorded rounds."""
     length = min(SETTLED, int(run.rounds[-1]))
     pools = pools_of(run)
     moments = [corrected.single_expert(pool, dims.num_samples, length) for pool in pools]

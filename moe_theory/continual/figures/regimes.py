@@ -20,7 +20,7 @@ LIMIT = (SIGMA_0, min(LIMIT_SCALES))  # sigma_0 at the ends of the paper's own p
 
 
 def at_drive(params: Params, drive: float, ratio: float, dims: Dims) -> Params:
-    """Return these parameters at a drive and a ratio of it to lambda, with fixed noise over signal and Gamma / lambda."""
+    """Return these parameters at a drive and a ratio of it to lambda. Noise over signal and Gamma / lambda stay."""
     noise, threshold = (
         float(part) / float(total)
         for part, total in (
@@ -73,7 +73,6 @@ def picture(data: xr.Dataset, canvas: plot.Canvas) -> None:
 
 
 def _draw_limit(panel: plot.Axes, data: xr.Dataset) -> None:
-    """Draw the paper's limit, sigma_0 to 0, from its largest value to the map's edge."""
     edges = panel.axis()
     (drive, next_drive), (ratio, next_ratio) = (data.attrs[name] for name in ("limit_drives", "limit_ratios"))
     slope = math.log(ratio / next_ratio) / math.log(drive / next_drive)

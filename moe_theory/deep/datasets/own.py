@@ -110,7 +110,6 @@ def load_arrays(paths: list[Path]) -> DataSet:
 
 
 def _pixels(values: np.ndarray, labels: np.ndarray) -> Num[np.ndarray, "n h w c"]:
-    """Return images or features in four axes. Raises: InvalidValueError."""
     if values.ndim not in (2, 3, 4) or labels.shape != values.shape[:1] or not len(labels):
         raise InvalidValueError(
             f"data of shape {values.shape} with labels of shape {labels.shape} must be images (n, h, w) or "
@@ -143,7 +142,6 @@ def _pixels(values: np.ndarray, labels: np.ndarray) -> Num[np.ndarray, "n h w c"
 
 
 def _read(path: Path) -> tuple[list[np.ndarray], list[str]]:
-    """Return the arrays of training data and, if any, of test data, and the names of other arrays."""
     data = read_whole(path)
     try:
         with np.load(io.BytesIO(data), allow_pickle=False) as archive:

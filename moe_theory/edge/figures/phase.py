@@ -145,7 +145,6 @@ def _draw_lines(panel: plot.Axes) -> None:
 
 
 def _draw_path(panel: plot.Axes, data: xr.Dataset) -> None:
-    """Draw the reading's own gate drive over M, and the cells of Fig. 3."""
     bottom, top = panel.get_ylim()
     panel.plot(data.experts, [critical_drive(int(number)) for number in data.experts], **CRITICAL)
     panel.plot(data.experts, data.reading_drive, color="white", linewidth=2.2)

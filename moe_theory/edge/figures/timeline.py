@@ -55,7 +55,6 @@ def compute(setup: plot.Setup) -> xr.Dataset:
 
 
 def _commonest(run: Run, replicate: int) -> Int[np.ndarray, " M"]:
-    """Return the task type that each server received most often in the second half of a run."""
     later = len(run.records.task) // 2
     tasks = run.records.task[later:, replicate]
     experts = run.records.expert[later:, replicate]

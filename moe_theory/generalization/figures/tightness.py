@@ -110,7 +110,6 @@ def picture(data: xr.Dataset, canvas: plot.Canvas) -> None:
 
 
 def _label_cells(panel: plot.Axes, ratios: np.ndarray) -> None:
-    """Write each cell's number, light on dark colours, and frame cells where the bound is below the gap."""
     from matplotlib.patches import Rectangle
 
     middle = np.sqrt(LEVELS[0] * LEVELS[1])

@@ -119,7 +119,6 @@ def picture(data: xr.Dataset, canvas: plot.Canvas) -> None:
 
 
 def _fit(top: plot.Axes, bottom: plot.Axes, selection: xr.Dataset) -> None:
-    """Fit the axis to measurements and to bounds that are crossed. Where (5) is far off, it leaves the picture."""
     most = float(selection.repaired_leaves.max())
     top.set_ylim(0.3 if float(selection.printed_leaves.min()) < 1 else 0.8, most * 8)
     lowest = min(0.0, float(selection.printed_depth.min()))

@@ -140,7 +140,6 @@ def picture(data: xr.Dataset, canvas: plot.Canvas) -> None:
 
 
 def _draw_guides(panel: plot.Axes, slots: Float[np.ndarray, " R"], end: float, ratio: float) -> None:
-    """Draw both rates through Tanbr's last regret."""
     exponent = corrected.regret_exponent(ratio)
     root = np.sqrt(slots) * np.log(np.maximum(slots, 2))
     power = slots**exponent

@@ -129,7 +129,6 @@ def _by_router(names: Sequence[str]) -> dict[str, list[str]]:
 
 
 def _label(panel: plot.Axes, values: Mapping[str, xr.Dataset], words: Mapping[str, str], at: float, side: str) -> None:
-    """Write labels of approaches in a column, each joined to its point by a line."""
     ordered = sorted(words, key=lambda name: float(values[name].accuracy))
     heights = spread([float(values[name].accuracy) for name in ordered], LEAST_GAP, 0.02, 1.0)
     for name, height in zip(ordered, heights, strict=True):
@@ -147,5 +146,4 @@ def spread(heights: Sequence[float], gap: float, low: float, high: float) -> lis
 
 
 def _diameter(loaded: float, selection: xr.Dataset) -> float:
-    """Return the diameter of a marker whose area is in proportion to the bytes."""
     return 7.5 * float(np.sqrt(loaded / float(selection.loaded_bytes.max())))
