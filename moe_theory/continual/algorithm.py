@@ -330,8 +330,8 @@ def learn(
         optimizer, locality: as passed to `begin`.
     Source: Eqs. (1)-(9) and Algorithm 1 of `continual`.
     Raises: InvalidValueError for an arrival that does not fit the state or has s >= d, for values outside their range,
-        and for a router, fit or locality that returns another shape. Inside a `jax.jit`, where values are unknown, a
-        task outside the pool or infinite features make the errors NaN.
+        and for a router, fit or locality that returns another shape. Inside a `jax.jit` a task outside the pool and
+        features that are not finite make the errors NaN.
 
     Examples:
         An expert that sees all that its task depends on fits it exactly:

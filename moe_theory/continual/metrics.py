@@ -1,9 +1,8 @@
 """Forgetting and overall generalization error of all past arrivals, streamed in O(d) a round.
 
-Both are sums over the whole past of |w^(m) - w_tau|^2, but a round changes only the experts it trains. When expert m
-moves from w to w', the n arrivals that it served change the sums by n (w' - w).(w' + w - 2 c), where c is the mean of
-their truths when they arrived. Only n and c are stored, however the tasks drift. A mean, unlike a sum, retains
-float32's accuracy.
+Both are sums over the whole past of |w^(m) - w_tau|^2. When expert m moves from w to w', the n arrivals that it served
+change the sums by n (w' - w).(w' + w - 2 c), where c is the mean of their truths when they arrived. Only n and c are
+stored, however the tasks drift. A mean, unlike a sum, is accurate in float32.
 """
 
 from typing import Annotated, NamedTuple

@@ -2,7 +2,7 @@
 
 Routing, costs, gate steps and their end are Algorithm 1's. The model ignores the deviations of distances from their
 mean (the root in (6) and squares take means for values), and information on them in routes by noisy features. Its draws
-for a key are the draws of `continual.system`.
+are those of `continual.system`.
 """
 
 import functools

@@ -1,8 +1,8 @@
 """Closed forms as `continual` prints them, right or wrong (see `corrected.py`): Proposition 4, Theorems, Lemmas 11, 16.
 
-The arrivals at expert m see the loads 1, 2, ..., L_t(m), so that each sum over rounds is geometric and costs O(M).
-Given NumPy float64 a function computes in float64. Given JAX arrays, traced or not, it uses their precision. Functions
-refuse arguments outside the domains beside them (InvalidValueError).
+The arrivals at expert m see the loads 1, 2, ..., L_t(m), so each sum over rounds is geometric and costs O(M). Functions
+compute in the precision of their arguments, NumPy or JAX, traced or not. They refuse arguments outside the domains
+beside them (InvalidValueError).
 """
 
 from typing import Annotated, NamedTuple
@@ -48,8 +48,7 @@ def exploration_rounds(
 ) -> Int[Numbers, "*batch"]:
     """Return T1 = ceil(M / eta), the last round of the exploration stage, in rounds.
 
-    A quotient within float32's rounding of an integer counts as that integer, whatever the precision of eta: 7 /
-    float32(0.7) is 10.0000002. At most `MAX_ROUNDS`.
+    A quotient within float32's rounding of an integer counts as that integer. At most `MAX_ROUNDS`.
 
     Source: Algorithm 1 of `continual`, input line.
 

@@ -1,8 +1,7 @@
 """Layers of networks on images (n, height, width, channels): convolution, pooling, normalisation, initial values.
 
 On a CPU the gradient of XLA's convolution is tens of times slower inside a scan than outside. There the patches under
-the kernel are multiplied by it as a matrix (im2col), at the cost of the kernel's size times the images' memory, so
-evaluate in minibatches. `benchmarks/deep_convolution.py` times both.
+the kernel are multiplied by it as a matrix (im2col), which needs the kernel's size times the images' memory.
 """
 
 import functools

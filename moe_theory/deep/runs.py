@@ -1,7 +1,7 @@
 """Runs of a preset, one for each cell and seed, with checkpoints, so that interrupted runs resume.
 
 Each run is one row of the store: its records so far and, until it is complete, its state. Rounds run in parts of fixed
-length by one program, so that a resumed run equals an uninterrupted run bit for bit on one device.
+length by one program, so a resumed run equals an uninterrupted run bit for bit on one device.
 """
 
 import concurrent.futures

@@ -314,9 +314,9 @@ def learn(
         locality: as passed to `begin`.
     Returns: the state after the round, and its observables.
     Source: Eqs. (1)-(13) and Algorithm 1 of `edge`, and its footnote 1 for capacities above 1.
-    Raises: InvalidValueError for arrays that do not fit the state, or parameters, delays or costs of a locality that
-        are known and out of range. It is also raised for a custom fit, locality or targets where servers hold several
-        tasks, whose models are fitted once more when they complete. once more when they complete.
+    Raises: InvalidValueError for arrays or costs of a locality of another shape, and for parameters, delays or costs
+        that are known and out of range. It is also raised for a custom fit, locality or targets where servers hold
+        several tasks, whose models are fitted once more when they complete.
 
     Examples:
         A task takes 3 rounds to the fastest server and 1 there; until then the server's model is at distance 1:

@@ -7,9 +7,9 @@ expert with load L has the expected error g(L) of a single expert after L arriva
     E[G_T | loads] = sum_m (L_m / T) g(L_m),
 
 with g from the moment recursion of `core/single_expert.py`: `generalization_error` and `by_loads`. Delays do not
-matter, because an expert is idle only once it has its new model. A model still being trained counts as learned. So this
-is G with pending tasks completed, one task an expert at a time. T is the number of tasks that were not dropped.
-Functions refuse arguments outside the domains beside them (InvalidValueError).
+matter, because an expert is idle only once it has its new model. This is G with pending tasks completed, one task an
+expert at a time. T is the number of tasks that were not dropped. Functions refuse arguments outside the domains beside
+them (InvalidValueError).
 """
 
 from typing import Annotated

@@ -2,8 +2,8 @@
 
 Routing, delays, stale gate steps and drops are Algorithm 1's. A task's truth is its type's plus the spread inside a
 cluster, averaged. The model ignores deviations of distances from their mean (the root in the locality loss and squares
-take means for values). It ignores information on them in routes by noisy features, and on the spread of learned tasks
-in models or in signals along a task's own truth. Its draws for a key are the draws of `edge.system`.
+take means for values). It ignores information on them in routes, and on the spread of learned tasks in models or in
+signals along a task's own truth. Its draws are those of `edge.system`.
 """
 
 import functools

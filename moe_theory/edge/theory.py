@@ -1,9 +1,9 @@
 """Closed forms of `edge` as printed: (16), T1, (22) and (23) of Propositions 1, 2 and 4 and Theorem 1.
 
 The sums over tasks in (22) and (23) are taken through the experts' loads: sum_t r^{L_T^{(m_t)}} = sum_m L_m r^{L_m},
-with |w_t|^2 replaced by its mean. Given NumPy float64 these functions compute in float64. Given JAX arrays, traced or
-not, they use their precision. The expert numbers of Proposition 1 are for the host alone. Functions refuse arguments
-outside the domains beside them (InvalidValueError). `corrected` has the corrected statements.
+with |w_t|^2 replaced by its mean. Functions compute in the precision of their arguments, NumPy or JAX, traced or not.
+The expert numbers of Proposition 1 are for the host alone. Functions refuse arguments outside the domains beside them
+(InvalidValueError). `corrected` has the corrected statements.
 """
 
 from typing import Annotated
@@ -78,9 +78,9 @@ def specialists_needed(max_delay: Size, num_tasks: Size, failure: Failure, quant
       small ones, where the binomial has the heavier tail, even after rounding up.
     - `binomial`: the smallest integer k with P(A_n > k) < failure.
 
-    The window ends with the round of the new arrival. If A_n <= M_th, at most M_th - 1 experts are busy when a task
-    arrives, so M_th are enough. But the paper bounds the probability of an overfull window. Proposition 1 is about the
-    larger probability that an arriving task finds no expert: `corrected.unserved`.
+    If A_n <= M_th, at most M_th - 1 experts are busy when a task arrives, as the window ends with that round. So M_th
+    are enough. Proposition 1 is about the larger probability that an arriving task finds no expert:
+    `corrected.unserved`.
 
     Source: Proposition 1, (16), and Appendix B of `edge`.
     Raises: UnknownNameError for another `quantile`.

@@ -1,7 +1,7 @@
 """The bounds for one classifier: their values, whether they are informative, and from how many samples on.
 
-The loss is in [0, 1], so that a bound is informative below 1. The paper's bounds are listed with the bounds that hold.
-Forms that do not apply to the given experts or router are left out.
+The loss is in [0, 1], so that a bound is informative below 1. Forms that do not apply to the given experts or router
+are left out.
 """
 
 import dataclasses

@@ -9,9 +9,9 @@ for which this holds.
 
 The code describes all that training chose: the number of tensors, their shapes, whether a tensor is written as stored
 or by its levels, these levels, and the level of each weight. The last part has ceil(-log2 P) + 1 bits, where P is the
-probability that Krichevsky and Trofimov's estimate gives the weights in their order. The code of Shannon, Fano and
-Elias has that length and is prefix-free. How a network computes its output from tensors in the order of their names is
-fixed before the samples. One of N ways, chosen after seeing them, costs log2 N bits more.
+probability of the weights in their order by Krichevsky and Trofimov's estimate. The code of Shannon, Fano and Elias has
+that length and is prefix-free. How a network uses the tensors, in the order of their names, is fixed before the
+samples. A choice among N ways after seeing them costs log2 N bits more.
 """
 
 import math

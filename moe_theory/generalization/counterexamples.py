@@ -1,8 +1,8 @@
 """Three classes of sparse MoE whose gap exceeds Theorem 1's bound far more often than delta.
 
-The theorem claims that sup_f |L_S(f) - L_D(f)| exceeds its bound with probability at most delta. The loss here is the
-ramp, clip((1 - y f)/2, 0, 1), 1/2-Lipschitz and in [0, 1]. y = +1 or -1 is a fair coin, independent of x. So L_D(f) =
-E_x [l(1, f(x)) + l(-1, f(x))] / 2 = 1/2 exactly for every f.
+Theorem 1 bounds sup_f |L_S(f) - L_D(f)| with probability 1 - delta. The loss here is the ramp, clip((1 - y f)/2, 0, 1),
+1/2-Lipschitz and in [0, 1]. y = +1 or -1 is a fair coin, independent of x. So L_D(f) = E_x [l(1, f(x)) + l(-1, f(x))] /
+2 = 1/2 exactly for every f.
 
 The bound is Eq. (23), Theorem 1 with its proof's constants. d_N has two readings, of masks (Definition 4) and of the
 whole router (Theorem 1), and `Counterexample.bounds` has both. Where they differ, gaps are compared with the bound for

@@ -1,7 +1,7 @@
 """Distributions of samples on which the true risk of any classifier is exact.
 
-Inputs have |x| <= 1 and labels are -1 or 1. Random labels are fair coins, so every classifier has the ramp risk 1/2. A
-teacher and the digits have inputs uniform on a finite population, over which a risk is an exact mean.
+Inputs have |x| <= 1 and labels are -1 or 1. Random labels are fair coins, so every risk is 1/2. A teacher and the
+digits have inputs uniform on a finite population, over which a risk is an exact mean.
 """
 
 import functools

@@ -2,12 +2,11 @@
 
 `cells`, `learned_cells`, `dense` and `coin` draw a sample. Loss is the ramp l(y, f) = clip((1 - y f)/2, 0, 1). Labels
 are fair coins, independent of the inputs, by default. Then L_D(f) = 1/2 exactly for every f, as l(1, f) + l(-1, f) = 1.
-So the gap of a class, sup_f |L_S(f) - L_D(f)|, needs no estimate, and is exact where the best f on a sample is known in
-closed form.
+So the gap of a class, sup_f |L_S(f) - L_D(f)|, is exact where the best f on a sample is known in closed form.
 
 `linear_router` draws a given linear router and inputs, for which the best experts in a ball are exact for each vector
 of signs. `function_classes`, `labelings` and `lone_points` draw a small finite class and enumerate every supremum and
-mean over signs, so that a lemma on all classes is checked on each draw.
+mean over signs.
 
 A sample is padded to `Dims.max_samples`. Its first m members do not depend on the padding. Shapes: F functions, m
 samples, n points, L labels.

@@ -199,8 +199,7 @@ def expert_outputs(weights: ClassifierWeights, features: Float[Array, "m d"]) ->
 def masks(logits: Float[Array, "m M"], num_active: Int[Scalar, ""], num_experts: Int[Scalar, ""]) -> Bool[Array, "m M"]:
     """Return J(x) of Eq. (5): the k experts with the largest logits, of equal logits the lowest indices.
 
-    An expert is active if fewer than k others precede it. Counting in a loop avoids an M x M array per sample. The
-    masks are stored, or each use would count again.
+    An expert is active if fewer than k others precede it. Counting in a loop avoids an M x M array per sample.
     """
     indices = jnp.arange(logits.shape[1], dtype=jnp.int32)
     exists = indices < num_experts

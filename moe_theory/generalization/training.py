@@ -52,11 +52,10 @@ class Info(NamedTuple):
 def system(dims: Dims, data: str = source.RANDOM_LABELS, optimizer: Optimizer | None = None) -> System:
     """Return a sparse MoE fitted to a sample of `data`, as a `System`. Equal arguments give the same object.
 
-    Training minimises the mean of -y f / 2, the ramp loss without clipping, less 1/2. Unlike the ramp loss it has a
-    gradient at samples that are right by a margin. On random labels minus twice it is at most the supremum that the
-    Rademacher complexity averages. A round is a step over the whole sample, then a projection on the norms. Steps are
-    in units of the norm that a layer may have (B of experts, W of the router), so that one learning rate serves all
-    layers.
+    Training minimises the mean of -y f / 2, the ramp loss without clipping, less 1/2, which has a gradient also at
+    samples that are right by a margin. On random labels minus twice this mean is at most the supremum in the Rademacher
+    complexity. A round is a step over the whole sample, then a projection on the norms. Steps are in units of a layer's
+    norm (B of experts, W of the router).
 
     Args:
         data: one of `data.DATA`.

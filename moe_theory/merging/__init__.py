@@ -1,14 +1,13 @@
 """Online expert merging: a tree-structured neural bandit (Tanbr), its rivals, a real MoE to merge, theory and figures.
 
-Tier `merging:exact` has trees whose leaves are picked by the rules that are worst for the lemmas, and the paper's
-tables. Tier `merging:surfaces` is regret over 512 slots, and over 5,000, in 128 worlds whose best weights are known.
-Tier `merging:testbed` is accuracy over 5,000 slots of 64 streams on transformers trained here on digits (half a minute,
-saved). One has 8 tasks, 4 changes of the image times 2 label maps that conflict, and one has the 4 changes alone. No
-rival drops a token, and the settings of all learners were searched. Tier `merging:clocks` times ways to serve and to
-fine-tune a layer of the paper's sizes. Its numbers depend on the machine and on how a rival is built.
+Tier `merging:exact` has the paper's tables, and trees whose leaves are picked by the rules worst for the lemmas. Tier
+`merging:surfaces` is regret over 512 slots, and over 5,000, in 128 worlds whose best weights are known. Tier
+`merging:testbed` is accuracy over 5,000 slots of 64 streams on transformers trained here on digits (half a minute,
+saved): 8 tasks, 4 changes of the image times 2 label maps that conflict, or the 4 changes alone. Tier `merging:clocks`
+times ways to serve and to fine-tune a layer of the paper's sizes, so its numbers depend on the machine.
 
-Claims that one policy beats another on a surface are about most worlds, by exact sign tests. The reversed claims were
-written down after seed 0 was seen, and are recorded at seed 1.
+Claims that one policy beats another on a surface are exact sign tests over worlds. The reversed claims were written
+down after seed 0 was seen, and are recorded at seed 1.
 
 Source: Z. Han, X. Liu, R. Zhou, X. Dai, J. C. S. Lui, "Faster, Smaller, and Smarter: Task-Aware Expert Merging for
 Online MoE Inference".

@@ -41,9 +41,8 @@ def split_times(num_rounds: Size, params: Params) -> Int[np.ndarray, " H"]:
     e_h is the least whole s > e_{h-1} with s - e_{h-1} >= tau_h(s), and e_{-1} = 0. At delta = 1, e_0 = 1.
 
     Proof: By induction, a leaf at depth h exists after its parent's split in a slot b >= e_{h-1}. If it is split in
-    slot s, it had P <= s - b pulls, each in a slot of its own. So s - e_{h-1} >= P >= tau_h(s) and P >= 1, and e_h is
-    the least such s. The tree reaches e_h if the deepest leaf is pulled in every slot until it is split. (One of its
-    children meets the simplex.)
+    slot s, it had P <= s - b pulls. So s - e_{h-1} >= P >= tau_h(s) and P >= 1, and e_h is the least such s. The tree
+    reaches e_h if the deepest leaf is pulled in every slot until it is split. (One of its children meets the simplex.)
 
     Source: replaces the proof of Lemma 2.
 
@@ -65,8 +64,8 @@ def split_times(num_rounds: Size, params: Params) -> Int[np.ndarray, " H"]:
 def depth_bound(num_rounds: Size, params: Params) -> int:
     """Return the largest depth that the tree can have after T slots, over all ways to pick leaves.
 
-    It is attained. It equals the number of `split_times` up to T, because a leaf at depth h + 1 exists once a leaf at
-    depth h was split.
+    It is attained, and equals the number of `split_times` up to T, as a leaf at depth h + 1 exists once one at depth h
+    was split.
 
     Source: replaces Lemma 2, Eq. (7).
 
@@ -109,9 +108,9 @@ def leaf_bound(num_rounds: Size, params: Params) -> int:
     It is 1 + max{sum_h n_h : n_h <= 2^h, sum_h n_h m_h <= T} with m_h = max(1, ceil(tau_h(e_h))). So N_t grows as
     T^(log 2 / log(2/rho^2)), up to logarithms.
 
-    Proof: A split makes one leaf more. There are at most 2^h splits at depth h, none before slot e_h. Each uses up P >=
-    max(1, tau_h(e_h)) slots, a whole number, which no other split uses. As m_h does not fall with h, filling up the
-    smallest depths first gives the most splits.
+    Proof: A split makes one leaf more. There are at most 2^h splits at depth h, none before slot e_h. Each uses up a
+    whole number P >= max(1, tau_h(e_h)) of slots of its own. As m_h does not fall with h, filling up the smallest
+    depths first gives the most splits.
 
     Source: replaces Lemma 1, Eq. (5).
 
@@ -137,10 +136,10 @@ def discretization_bound(num_rounds: Size, params: Params, is_cyclic: Switch = F
     The error is sum_t nu_1 rho^(h_t) over T slots. The bound is nu_1 min_H [T rho^H + sum_{h<H} 2^h m_h
     (rho^h - rho^H)] with m_h = max(1, ceil(tau_h(T))).
 
-    Proof: A leaf at depth h is pulled at most m_h times up to slot T. Because tau_h(t) <= tau_h(T), its m_h-th pull
-    splits it, in whatever slot. There are at most 2^h leaves at depth h, so Q_h <= 2^h m_h of the T pulls are there.
-    Then sum_h Q_h rho^h <= sum_{h<H} Q_h rho^h + (T - sum_{h<H} Q_h) rho^H for every H, where the right side grows with
-    every Q_h. Its least value over H is reached if T pulls fill up the smallest depths first.
+    Proof: As tau_h(t) <= tau_h(T), the m_h-th pull of a leaf at depth h splits it, in whatever slot. There are at most
+    2^h leaves at depth h, so Q_h <= 2^h m_h of the T pulls are there. Then sum_h Q_h rho^h <= sum_{h<H} Q_h rho^h + (T
+    - sum_{h<H} Q_h) rho^H for every H, where the right side grows with every Q_h. Its least value over H is reached if
+    T pulls fill up the smallest depths first.
 
     Args:
         is_cyclic: use `cyclic_leaves` in place of 2^h, as leaves that miss the simplex are not picked.
@@ -251,7 +250,7 @@ def cyclic_leaves(num_experts: Experts, depth: SizeOrZero) -> int:
     < M = 2^(m+1). The other sides are 2 long and begin at 2n, n < M/2. A box meets the simplex when M - r - 2(K - r) <=
     sum of beginnings <= M. The count, at most 2^h, is a convolution over sides.
 
-    Source: Sec. IV-B, worked out: a box meets the simplex when sum(l) <= 1 <= sum(u).
+    Source: Sec. IV-B, worked out.
     Raises: InvalidValueError for fewer than two experts, or depths at which M exceeds `FINEST`.
 
     Examples:

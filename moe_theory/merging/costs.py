@@ -1,12 +1,11 @@
 """Costs of serving: latency and memory of every method, and of Tanbr's own choice of weights.
 
 Programs are timed in turn within every repetition, in a new random order, so that a slow spell of the machine meets all
-of them. Ratios are within a repetition. A repetition serves one batch. Merging is timed separately, because it is paid
-once a slot.
+of them. Ratios are within a repetition, which serves one batch. Merging is timed separately, because it is paid once a
+slot.
 
-Timings are also experiments. An `Experiment` whose `measure` is a function below needs no system, its replicates are
-repetitions, and verdicts on latency are statistical. Everything is compiled once a process and runs on one core, in
-processor time, so that other processes do not count.
+An `Experiment` whose `measure` is a function below needs no system. Its replicates are repetitions. Everything is
+compiled once a process and runs on one core, in processor time, so that other processes do not count.
 """
 
 import contextlib
@@ -76,8 +75,7 @@ class Timer:
 
     Args:
         methods: names of `METHODS`, with `merged` among them, which merges with equal weights.
-        tags: each request's task, which only some methods use. A method for batches of a single task serves all
-            requests as the first one's task.
+        tags: each request's task, which only some methods use. Methods for one task serve all requests as the first's.
     Raises: InvalidValueError unless `merged` is among the methods, or UnknownNameError for unknown methods.
     """
 
@@ -232,7 +230,7 @@ def step_times(methods: Sequence[str], setting: Recipe) -> Measure:
     """Measure the costs of a fine-tuning step.
 
     A step computes the gradient of a batch's loss in all norms and in a method's routers, on an untrained model of the
-    setting's sizes. A bandit merges again in every step and learns its weights without a gradient.
+    setting's sizes. A bandit merges again in every step, without a gradient.
     """
     timed = tuple(methods)
 

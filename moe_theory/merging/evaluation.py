@@ -1,7 +1,7 @@
 """The paper's evaluation: accuracy, latency and memory of every method and of every policy on a trained MoE.
 
-Methods and policies serve slots with the same mixes, fixed or drifting, of the validation split. Accuracy is the share
-of right answers in a slot. Policies choose the weights of a merged expert, so they cost as much as `merged`.
+Methods and policies serve slots with the same mixes, fixed or drifting, of the validation split. Policies choose the
+weights of a merged expert, so they cost as much as `merged`.
 
 Source: Tables I and II and Fig. 3 to 5 of `merging`.
 """
@@ -283,8 +283,8 @@ def of_model(
     """Return a trained MoE as a reward, the accuracy on each task.
 
     Each layer has one expert, merged with the weights in question. A slot shows the accuracy on its own random
-    requests. `value` is the accuracy on a fixed part of the validation split, to save time, so it orders policies
-    better than it measures them. The best weights are unknown, so the regret is NaN. Each call returns a new system.
+    requests. `value` is the accuracy on a fixed part of the validation split, so it orders policies better than it
+    measures them. The best weights and so the regret are NaN. Each call returns a new system.
 
     Args:
         data: in V equal parts, the v-th of task v.
@@ -352,9 +352,9 @@ def slot_accuracies(
 ) -> Measure:
     """Return slots of the trained model as an experiment on accuracies.
 
-    The cells are policies and methods that learn nothing online. Replicates are streams of task mixes and requests for
-    the same model, which is trained, or read from its cache, when the experiment runs. Every cell receives the same
-    mixes. Records are `SlotAccuracy`, of all slots for policies and of the last `num_last` slots for methods.
+    Cells are policies, and methods that learn nothing online. Replicates are streams of the same task mixes and
+    requests for one model, trained or read from its cache when the experiment runs. Records are `SlotAccuracy`, of all
+    slots for policies and of the last `num_last` slots for methods.
     Args:
         methods_of: cell -> policy and monitor. Other cells are named after methods.
     """

@@ -1,11 +1,10 @@
 """The runs that the claims on expert merging share.
 
-Tier `exact` has the tree without a network, its leaves picked by the rules that are worst for the paper's statements.
-Tier `surfaces` has Tanbr and every rival, each in a cell of its own, on rewards whose best weights are known. Replicate
-i meets the same world in each cell. A reading decides how Tanbr splits and where its candidates are. The rivals' cells
-fix these choices. Tier `testbed` has slots of two trained models, one of tasks whose label maps conflict and one of
-tasks that agree. There Tanbr follows Algorithm 1 whatever the reading, and rivals drop no tokens. Tier `clocks` has
-timings on this machine, at the paper's layer sizes, which another run does not reproduce.
+Tier `exact` has the tree without a network, its leaves picked by the worst rules. Tier `surfaces` has Tanbr and each
+rival in a cell of its own, on rewards whose best weights are known, with the same world for replicate i in each. A
+reading decides how Tanbr splits and where its candidates are. Tier `testbed` has slots of two trained models, whose
+label maps conflict or agree. There Tanbr follows Algorithm 1 whatever the reading, and rivals drop no tokens. Tier
+`clocks` has timings on this machine, at the paper's layer sizes.
 """
 
 import dataclasses

@@ -1,17 +1,16 @@
 """The network of Eq. (3), which predicts each task's reward from merging weights, and how it learns from a history.
 
-The network has ReLUs and no biases. Inputs are padded with 0 beyond the experts that exist. The gradient of psi' f in
-layer l is an outer product of factors, delta_l a_{l-1}'. Inner products of two gradients are therefore sums of products
-of inner products of factors, and no vector of p numbers is built.
+There are ReLUs and no biases. Inputs are padded with 0 beyond the experts that exist. The gradient of psi' f in layer l
+is an outer product of factors, delta_l a_{l-1}', so inner products of gradients need no vector of p numbers.
 
 Leaves keep their candidates, so weights repeat. The sum over slots of (f_v(x_s) - r_{s,v})^2 is, up to a constant, a
-sum over distinct arms of the slots in which task v was present times (f_v(x) - mean reward)^2. The cost of a gradient
-step therefore grows with the arms. The gradients of the paper's loss, L = sum_s |f(x_s) - r_s|^2 / 2 + lambda / 2
-|theta - theta_0|^2, grow with t. At the paper's widths and step sizes they soon kill every ReLU. Here L is divided by
-the number n of its squares, so a step of learning_rate / w is the paper's with eta = learning_rate / (n w).
+sum over distinct arms of the slots in which task v was present times (f_v(x) - mean reward)^2. The gradients of the
+paper's loss, L = sum_s |f(x_s) - r_s|^2 / 2 + lambda / 2 |theta - theta_0|^2, grow with t. At the paper's widths and
+step sizes they soon kill every ReLU. Here L is divided by the number n of its squares, so a step of learning_rate / w
+is the paper's with eta = learning_rate / (n w).
 
-A task without requests in a slot has no reward in it. `check_rewards` refuses rewards that are not finite on the host.
-A compiled program ignores them and counts them in `unusable`.
+On the host `check_rewards` refuses rewards that are not finite. A compiled program ignores them and counts them in
+`unusable`.
 """
 
 import math
@@ -46,8 +45,8 @@ def draw(key: Key[Array, ""], dims: Dims) -> NetworkWeights:
     """Draw a network of two equal halves whose outputs cancel.
 
     So f(x, theta_0) = 0 for every x, as (11) needs. A half has independent normal entries, of variance 4 / w in hidden
-    layers and 2 / w in the last layer. The last layer of the other half has their negatives. No weight connects the
-    halves yet. An expert's column does not depend on `dims.max_experts`.
+    layers and 2 / w in the last layer, which the other half has with the opposite sign. No weight connects the halves
+    yet. An expert's column does not depend on `dims.max_experts`.
 
     Source: NeuralUCB (Zhou, Li and Gu 2020, Algorithm 1), which Sec. IV-C of `merging` refers to.
     """

@@ -1,7 +1,7 @@
 """Merging online for a stream of requests: a policy chooses weights slot by slot and learns from their rewards.
 
-A `Stream` says what arrives and what merged experts earn on it: this package's testbed, or a model of your own. Only
-the policy is compiled, so `serve` may do anything.
+A `Stream` gives requests and the rewards of merged experts, from the testbed or your own model. Only the policy is
+compiled, so `serve` may do anything.
 """
 
 import functools
@@ -199,11 +199,11 @@ def compare_replicates(
 ) -> dict[str, RewardEstimate]:
     """Return each policy's mean reward over replicates. Replicate r serves `open_stream(r)` with seed r.
 
-    This is a Python loop over replicates, policies and slots, so `serve` may be any program. A `merging.system` runs
-    thousands of replicates in one compiled program instead.
+    This is a Python loop, so `serve` may be any program. A `merging.system` runs thousands of replicates in one
+    compiled program instead.
 
     Args:
-        replicates: at least 2. All policies serve the same slots in each, so that their rewards can be paired.
+        replicates: at least 2. All policies serve the same slots in each.
         names, num_slots, reading, max_active: as for `compare`.
     Raises: as `compare`, and InvalidValueError for fewer than 2 replicates.
 

@@ -1,4 +1,4 @@
-"""Static sizes and traced parameters of online expert merging, what they may be, and readings of the paper.
+"""Static sizes and traced parameters of online expert merging, and readings of the paper.
 
 A reading names choices where the paper is silent or contradicts itself:
 

@@ -152,9 +152,9 @@ class TanbrMemory(NamedTuple):
 def tanbr(dims: Dims, uncertainty: str = EXACT) -> Policy:
     """Return Tanbr, with Z in one of the forms of `UNCERTAINTIES`.
 
-    Candidates are the tree's rows, of which the active leaves can be picked, then the weights of the warm start. Ties
-    go to the first. With `Params.warm_start`, which is not in the paper, weights equal to the task mix are picked in
-    the first slots. Later they compete by their own bound, without a term for the size of a leaf.
+    Candidates are the tree's rows, then the weights of the warm start. Ties go to the first. With `Params.warm_start`,
+    which is not in the paper, weights equal to the task mix are picked in the first slots. Later they compete by their
+    own bound, without a term for the size of a leaf.
 
     Source: Alg. 1. Raises: UnknownNameError for an unknown form.
 

@@ -1,8 +1,8 @@
 """Rewards of merging weights, the task mix they are observed under, and families with known best weights.
 
-The regret needs the best weights of a mix, which the families have in closed form, for every mix and every B. A slot
-shows the mean reward of each task that had requests: f*_v(x) plus Gaussian noise of deviation `noise_scale`. It is not
-clipped to [0, 1], so that its mean is f* itself.
+The families have the best weights in closed form, for every mix and every B. A slot shows the mean reward of each task
+that had requests: f*_v(x) plus Gaussian noise of deviation `noise_scale`, not clipped to [0, 1], so that its mean is
+f*.
 """
 
 from collections.abc import Callable

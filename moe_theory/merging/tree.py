@@ -1,9 +1,9 @@
 """The binary tree of boxes in [0, 1]^K, cut with the simplex, as a fixed number of rows that hold its leaves.
 
-A row holds one leaf: a box, its depth and count, its candidate weights. When a leaf is split, a child that meets the
-simplex takes its row, and a second one takes the first free row. A child that misses the simplex can never be picked,
-so it is counted, not stored. Sums are compared with 1 without tolerance: edges are multiples of 2^-h, which are exact
-if 2^h is within the numbers' precision. Written for one replicate.
+A row holds one leaf: a box, its depth and count, its candidate weights. A child that meets the simplex takes the row of
+the leaf that is split, and a second one the first free row. A child that misses the simplex can never be picked, so it
+is counted, not stored. Sums are compared with 1 without tolerance: edges are multiples of 2^-h, which are exact if 2^h
+is within the numbers' precision.
 
 Source: Sec. IV-B. A box meets the simplex exactly when sum(l) <= 1 <= sum(u), so no linear program is needed.
 """

@@ -123,8 +123,8 @@ def best(
 ) -> tuple[Int[Array, ""], Float[Array, ""], NormSearch]:
     """Return the wanted candidate with the highest value + gamma sqrt(g' Z^-1 g / w).
 
-    Ties go to the first. Gradients change little from slot to slot, so candidates are measured from the most promising
-    on, until one exceeds the bounds of all others. Up to rounding the choice is as if all were measured.
+    Ties go to the first. Candidates are measured from the most promising on, until one exceeds the bounds of all
+    others. Up to rounding the choice is as if all were measured.
 
     Returns: the candidate's index, its norm, and by-products of the search.
     """

@@ -53,7 +53,7 @@ def weighted_sum(
     """Return the sum of K large arrays times their weights, in single precision.
 
     The sum is computed on the host, in the order of the experts. Arrays of weight 0 are not read, so they may be
-    memory-mapped files. With merging weights the sum is the merged expert of Eq. (1) of `merging`.
+    memory-mapped files.
 
     Raises: InvalidValueError for arrays of several shapes, or not as many as weights, or for a sum that is not finite.
 
@@ -106,7 +106,7 @@ def log_gammas(key: Key[Array, ""], count: int, concentration: Float[Scalar, ""]
 
     Their softmax is a Dirichlet variable. Gammas of small concentrations would underflow. A longer array begins with
     the shorter one. The first accepted of a fixed number of proposals is taken (the last proposal in 1 of 10^10 cases),
-    because the loop of `jax.random.loggamma` takes more than a second to compile.
+    which compiles faster than `jax.random.loggamma`.
 
     Source: Marsaglia and Tsang, 2000, for a shape of 1 + a, where at least 95 % are accepted. A gamma of shape a is
         this times U^(1/a).

@@ -1,7 +1,7 @@
 """Fig. 3: the generalization error of the adaptive policy and of three that ignore the task, with theory.
 
-Errors are per coordinate, G_t / p. Truths have deviation sigma_0 an entry, so |w|^2 is p sigma_0^2, and only G_t / p
-compares with sigma_0^2 and sigma_0, as in Section VI. G_t counts pending tasks as completed.
+Errors are per coordinate, G_t / p, as truths have deviation sigma_0 an entry and Section VI compares with sigma_0^2 and
+sigma_0. G_t counts pending tasks as completed.
 """
 
 from collections.abc import Mapping, Sequence

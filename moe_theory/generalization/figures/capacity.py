@@ -1,7 +1,7 @@
 """Capacity over the number of active experts, against the paper's growth with k, sqrt(k (1 + log(T/k))).
 
 In (a), a given linear router with linear experts, the supremum over the experts is exact. In (b) experts and router are
-both fitted to random labels. Capacities are in units of R_m(H), one expert's capacity, which by Eq. (32) bounds (a).
+fitted to random labels. Capacities are in units of R_m(H), which by Eq. (32) bounds (a).
 """
 
 from typing import Any

@@ -1,6 +1,6 @@
 """Number of leaves and depth of the tree under the worst rules to pick leaves, against Lemmas 1 and 2.
 
-Splits are effective, so that every leaf is a candidate. The bounds at slot t are for a run that ends there, T = t.
+Splits are effective, so every leaf is a candidate. The bounds at slot t are for T = t.
 """
 
 from typing import Any, NamedTuple

@@ -1,7 +1,7 @@
 """How the tree refines the simplex of three experts' weights where the reward is large.
 
-A leaf is drawn as the exact part of the simplex in its box, a polygon of up to six corners. The reward is known. A slot
-pulls the leaf with the largest value at its candidate plus nu_1 rho^h, without a network.
+A leaf is drawn as the exact part of the simplex in its box, a polygon of up to six corners. A slot pulls the leaf with
+the largest known reward at its candidate plus nu_1 rho^h.
 """
 
 from collections.abc import Sequence

@@ -1,9 +1,9 @@
 """Routing: linear routers of tokens, examples or task tags, and builds of sparse and soft MoE layers.
 
-The sparse builds (`SPARSE_BUILDS`) take every token's k experts and gates and return the gated sum of those experts'
-outputs. `with_capacity` drops tokens that exceed an expert's room. In soft merging (SMEAR), every example, or every
-token, has its own merged expert, E(u; sum_k x_k W_k). Both linear maps of an expert are linear in its parameters, so
-the merge may act on the inputs of the K maps (`by_linearity`) or on the parameters, as printed (`materialised`).
+The sparse builds (`SPARSE_BUILDS`) return the gated sum of the outputs of every token's k experts. `with_capacity`
+drops tokens that exceed an expert's room. In soft merging (SMEAR), every example or token has its own merged expert,
+E(u; sum_k x_k W_k). Both linear maps of an expert are linear in its parameters, so the merge may act on the inputs of
+the K maps (`by_linearity`) or on the parameters, as printed (`materialised`).
 
 Source: M. Muqeeth, H. Liu, C. Raffel, "Soft Merging of Experts with Adaptive Routing", 2023, Sec. 3.
 """

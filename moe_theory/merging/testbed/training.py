@@ -76,8 +76,8 @@ def cached(
 def train(setting: Recipe, progress: Progress = tell) -> Model:
     """Train a model with task-level routing, expert v mod K on task v, always in float32.
 
-    First one expert a layer is trained on batches of all tasks. Then it is copied K times and training goes on, with
-    equally large batches for each expert of the tasks that it serves.
+    First one expert a layer is trained on batches of all tasks. Then K copies train on equally large batches of the
+    tasks that each serves.
     """
     data = Examples(*map(jnp.asarray, examples(setting, TRAIN)))
     key = root_key(setting.seed)
