@@ -226,7 +226,7 @@ def system_with_tally(dims: Dims, **parts: Any) -> System:
 def with_common_part(base: System, truths: float = 0.0) -> System:
     """Return the system with a common part added to each entry of all truths, and 1 to each entry of all signals.
 
-    Differences stay unchanged. Only for systems whose start makes nothing else of the pool.
+    Differences stay unchanged. The system's start must use nothing else of the pool.
     """
 
     def init(key: Key[Array, ""], params: Params) -> Any:

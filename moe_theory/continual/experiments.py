@@ -405,7 +405,7 @@ def _limit(
     changes: Callable[[float], Mapping[str, Any]] = lambda scale: {},
     **about: Any,
 ) -> tuple[Selection, Selection]:
-    """Return runs over a grid of sigma_0, with more experts than tasks and with fewer, whose lengths follow T1."""
+    """Return runs over a grid of sigma_0, with M > N and M < N, whose lengths follow T1."""
 
     def of(setting: Mapping[str, Any]) -> Experiment:
         law = setting.get("signals", as_drawn)
@@ -490,7 +490,6 @@ COVERED = f"{COVERAGE_SETS} sets"
 
 
 def _coverage(name: str, members: int, setting: Mapping[str, Any], build: Callable[..., Experiment]) -> Experiment:
-    """Return exploration runs with a setting's number of tasks and sigma_0, or as recorded, `members` a cluster."""
     tasks = setting.get("num_tasks", members * COVERAGE_SETS)
     scale = setting.get("sigma_0", COVERAGE_SCALE)
     sets = tasks // members
@@ -512,7 +511,7 @@ def _coverage(name: str, members: int, setting: Mapping[str, Any], build: Callab
 
 
 def coverage(setting: Mapping[str, Any]) -> Experiment:
-    """Return exploration runs with a setting's number of tasks, each a set, and its sigma_0, or as recorded."""
+    """Return exploration runs with a setting's number of tasks, each a set, and sigma_0, or as recorded."""
     return _coverage("coverage", 1, setting, coverage)
 
 
@@ -621,7 +620,7 @@ def task_gap(run: Run) -> Float[np.ndarray, " B"]:
 
 
 def loads_of(run: Run) -> tuple[Float[np.ndarray, "R B M"], Float[np.ndarray, "R B M"]]:
-    """Return loads L_t(m) and explored loads at the recorded rounds, experts last, as the closed forms take them."""
+    """Return loads L_t(m) and explored loads at the recorded rounds, experts last."""
     loads, explored = (np.moveaxis(leaf, 1, -1) for leaf in (run.records.loads, run.records.explored_loads))
     return loads.astype(np.float64), explored.astype(np.float64)
 
@@ -660,7 +659,7 @@ def exact_of(run: Run) -> corrected.Exact:
 
 
 def given_routes_of(run: Run) -> corrected.Exact:
-    """Return expected metrics in each round of a run, given the tasks and routes of all rounds (T, B)."""
+    """Return expected metrics in each round of a run, given all tasks and routes (T, B)."""
     assert len(run.records.task) == run.rounds[-1], "a run that records every round"
     return corrected.given_routes(run.state.pool, run.dims.num_samples, run.records.task, run.records.expert)
 
@@ -746,7 +745,7 @@ def gates_of(run: Run) -> Float[np.ndarray, "M d B"]:
 
 
 def gate_output_pairs(run: Run) -> Float[np.ndarray, "B 2 M"]:
-    """Return gate outputs of two tasks of one cluster (of one task without clusters), at the gates of round T."""
+    """Return gate outputs of two tasks of one cluster, or of one task, at the gates of round T."""
     params = run.params
     num_tasks = ROUTER_DIMS.num_tasks
     units = draws_of(run, 3, 6)

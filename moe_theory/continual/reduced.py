@@ -1,8 +1,8 @@
 """Algorithm 1 reduced to its gates and to experts' expected distances to the truths (`core/expected.py`).
 
 Routing, costs, gate steps and their end are Algorithm 1's. The model ignores the deviations of distances from their
-mean (the root in (6) and squares take means for values), and information on them in routes by noisy features. Its draws
-are those of `continual.system`.
+mean (the root in (6) and squares take means for values), and information on them in routes by noisy features. It draws
+as `continual.system` does.
 """
 
 import functools

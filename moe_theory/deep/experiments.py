@@ -1,4 +1,4 @@
-"""The experiments of claims and figures: small presets on digits, and a sweep over the scale of the gate's input."""
+"""The experiments of claims and figures: small presets on digits, and a sweep over the gate's scale."""
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
@@ -62,7 +62,7 @@ EDGE_BASELINE = _on_digits("edge-baseline")
 
 
 def claims_for(of: Preset, data: str) -> list[Claim]:
-    """Return the claims about a preset's figure, none for other numbers of experts or gate scales than the figure's."""
+    """Return the claims about a preset's figure, none for other numbers of experts or gate scales."""
     small = next((each.name for each in SMALL_PRESETS if figure_of(each) == figure_of(of)), None)
     arguments = {"name": of.name, "dims": of.dims, "cells": of.cells(), "num_rounds": of.num_rounds, "data": data}
     return [

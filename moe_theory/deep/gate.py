@@ -1,4 +1,4 @@
-"""The gate's input, from a task's mean image, and the drive kappa: how far one gate step moves its own output."""
+"""The gate's input, from a task's mean image, and the drive kappa."""
 
 from collections.abc import Callable
 from typing import NamedTuple

@@ -227,7 +227,7 @@ def picture(plan: Plan, runs: Runs, summary: Summary) -> Picture:
 
 
 def document(judgement: Judgement, folder: Path) -> Document:
-    """Return each cell's errors, how they differ, the verdicts on the figure's claims, and files for the folder."""
+    """Return each cell's errors, their differences, the claims' verdicts, and files for the folder."""
     plan = judgement.plan
     summary = judgement.summary
     verdicts = judgement.verdicts.source

@@ -198,7 +198,7 @@ def joined(runs: Runs, more: Runs) -> Runs:
 
 
 def dataset(plan: Plan, runs: Runs, command: str = "") -> "xr.Dataset":
-    """Return all records, over cells, rounds, replicates and, where there is one for each, experts or classes."""
+    """Return all records, over cells, rounds, replicates and, where each has one, experts or classes."""
     import xarray as xr  # takes longer to import than all the rest
 
     first = next(iter(runs.values()))
@@ -308,7 +308,7 @@ def _require_finite(piece: Any, num_rounds: int, cell: str, replicate: int, para
 
 
 def _common_key(plan: Plan) -> dict[str, Any]:
-    """Return the key shared by all cells and seeds, with the number of cores, among which XLA splits sums."""
+    """Return the key shared by all cells and seeds, with the number of cores, which changes XLA's sums."""
     return {
         "preset": plan.preset.name,
         "dims": dataclasses.asdict(plan.preset.dims),
@@ -347,7 +347,6 @@ def digest_of(data: DataSet) -> str:
 
 @functools.cache
 def _begin_program(paper: Any, dims: Any) -> Any:
-    """Compile `begin` with the pool as an argument, as a constant would take its memory twice."""
     return programs.jit(lambda key, params, pool: paper.begin(key, dims, params, pool))
 
 

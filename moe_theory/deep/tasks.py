@@ -136,7 +136,7 @@ def on_device(pool: Pool) -> Pool:
 
 
 def _moments(pixels: Num[np.ndarray, "n h w c"]) -> tuple[Float[np.ndarray, " c"], Float[np.ndarray, " c"]]:
-    """Return mean and deviation of each channel, of bytes in [0, 1] from the histogram of the 256 levels."""
+    """Return mean and deviation of each channel, of bytes from the histogram of the 256 levels."""
     if pixels.dtype != np.uint8:
         deviation = pixels.std(axis=(0, 1, 2), dtype=np.float64)
         return pixels.mean(axis=(0, 1, 2), dtype=np.float64), np.where(deviation > 0, deviation, 1)
@@ -180,7 +180,7 @@ def sample_rows(
 
 
 def inputs_of(pool: Pool, pixels: Num[Array, "n h w c"]) -> Float[Array, "n h w c"]:
-    """Return pixels standardised, by channel, by mean and deviation of the training images: the networks' input."""
+    """Return pixels standardised, by channel, by mean and deviation of the training images."""
     return (in_unit(pixels, pool.mean.dtype) - pool.mean) / pool.deviation
 
 
@@ -191,7 +191,7 @@ def in_unit(pixels: Num[Array, "*shape"], dtype: DTypeLike) -> Float[Array, "*sh
 
 
 def _batches(key: Key[Array, ""], dims: Dims) -> Int[Array, "steps b"]:
-    """Return a new permutation of the images for each epoch. The order does not matter in a single batch."""
+    """Return a new permutation of the images for each epoch, none needed for a single batch."""
     places = jnp.arange(dims.num_samples, dtype=jnp.int32)
     if dims.batch_size == dims.num_samples:
         return jnp.broadcast_to(places, (dims.num_epochs, dims.num_samples))

@@ -172,7 +172,6 @@ def _drawn(dims: Dims, execution: Law, locality: Locality | None) -> Callable[..
 
 
 def _positions_of(num_servers: int, positions: Float[Numbers, "M 2"] | None) -> Float[Numbers, "M 2"]:
-    """Return the servers' positions, on an even map by default. Raises: InvalidValueError for another shape."""
     if positions is None:
         return delays.even_map(num_servers)
     if np.shape(positions) != (num_servers, 2):

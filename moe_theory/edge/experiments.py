@@ -72,7 +72,7 @@ observe_availability = fields("info.specialist_idle", "info.num_specialists")
 
 
 def observe_steps(state: State, info: Info) -> GateObservables:
-    """Return the gate step of a round that completed one task, and the gates' sizes, for a gate lag of 1."""
+    """Return the gate step of a round that completed one task, and the gates' sizes (gate lag 1)."""
     kind = jnp.max(info.completed_task)  # the only one
     is_kind = (jnp.arange(state.pool.signals.shape[0]) == kind)[:, None]
     signal = jnp.sum(jnp.where(is_kind, state.pool.signals, 0), axis=0)
@@ -239,12 +239,12 @@ def one_slow(trip: delays.Trip, params: Params) -> Int[Array, " M"]:
 
 
 def limit(setting: Mapping[str, Any]) -> Experiment:
-    """Return the limit of small sigma_0, with the servers of a setting (their number, one slow), or as recorded."""
+    """Return the limit of small sigma_0, with a setting's servers (number, one slow), or as recorded."""
     return _over_scales("limit-scale", SCALES, setting, limit)
 
 
 def quiet_limit(setting: Mapping[str, Any]) -> Experiment:
-    """Return the limit of small sigma_0 with almost no noise in the features, equal strengths and a shorter range."""
+    """Return the limit of small sigma_0 with little noise in features, equal strengths and a shorter range."""
     return _over_scales("limit-quiet", QUIET_SCALES, setting, quiet_limit, noise_scale=QUIET, min_strength=1.0)
 
 
@@ -308,7 +308,7 @@ HISTORY_DIMS = figure_3_dims(HISTORY_EXPERTS)
 
 
 class Expected(NamedTuple):
-    """Arrivals as `observe_assignments` has them, with the error that is expected given their routes."""
+    """Arrivals as `observe_assignments` has them, with the expected error given their routes."""
 
     truth: Float[np.ndarray, "T p B"]
     expert: Int[np.ndarray, "T B"]
@@ -340,7 +340,7 @@ def expected_history(cells: Sequence[Cell], first: int, count: int, seed: int) -
 
 
 def history(setting: Mapping[str, Any]) -> Experiment:
-    """Return the first arrivals under uniform routing, simulated, or exactly with a setting's sizes s, p and N."""
+    """Return the first arrivals under uniform routing, simulated or exact, with a setting's s, p and N."""
     dims = dataclasses.replace(HISTORY_DIMS, **setting)
     cells = _servers(HISTORY_EXPERTS)
     experiment = _experiment("history", dims, cells, 60, observe_assignments, 8192, policy=policies.uniform)
@@ -378,7 +378,7 @@ def task_gap(run: Run) -> Float[np.ndarray, " B"]:
 
 
 def loads_of(run: Run) -> Float[np.ndarray, "R B M"]:
-    """Return loads L_t(m) at the recorded rounds, experts last, as the closed forms take them."""
+    """Return loads L_t(m) at the recorded rounds, experts last."""
     return np.moveaxis(run.records.loads, 1, -1).astype(np.float64)
 
 
@@ -415,7 +415,7 @@ def exact_error_at(time: int) -> Callable[[Run], np.ndarray]:
 
 
 def error_given_routes(run: Run, num_samples: int = FIGURE_3_DIMS.num_samples) -> Float[np.ndarray, "T B"]:
-    """Return E[G_t], once pending tasks are completed, given tasks and routes of a run that records every round."""
+    """Return E[G_t], pending tasks completed, given tasks and routes of a run that records every round."""
     assert len(run.records.task) == run.rounds[-1], "a run that records every round"
     truths, tasks, experts = (np.asarray(getattr(run.records, name)) for name in ("truth", "task", "expert"))
     signals = np.asarray(run.state.pool.signals)

@@ -3,7 +3,7 @@
 Routing, delays, stale gate steps and drops are Algorithm 1's. A task's truth is its type's plus the spread inside a
 cluster, averaged. The model ignores deviations of distances from their mean (the root in the locality loss and squares
 take means for values). It ignores information on them in routes, and on the spread of learned tasks in models or in
-signals along a task's own truth. Its draws are those of `edge.system`.
+signals along a task's own truth. It draws as `edge.system` does.
 """
 
 import functools
@@ -26,7 +26,7 @@ from moe_theory.edge.servers import Assignment, Servers, due, offer
 
 
 class State(NamedTuple):
-    """State carried from round to round, which is the checkpoint. Models are as once pending tasks are completed."""
+    """State carried from round to round, which is the checkpoint, with models as if no task were pending."""
 
     pool: Pool
     positions: Float[Array, "M 2"]  # of the servers, on the unit square
@@ -137,7 +137,6 @@ def _complete(state: Any, is_done: Bool[Array, " S"]) -> tuple[Any, Float[Array,
 def _take(
     state: Any, arrival: Arrival, task: Assignment, params: Params, *, contraction: float
 ) -> tuple[Any, Float[Array, ""]]:
-    """Return the state with a task learned by its server, which has no other task before completion."""
     errors, projections, squared_move = taught_to(
         task.mask, state.pool, arrival.task, state.errors, state.projections, contraction, params.cluster_spread
     )

@@ -56,7 +56,7 @@ def several_tasks_each(dims: Dims) -> Servers:
 
 
 def _complete_one_each(state: Any, is_done: Bool[Array, " S"]) -> tuple[Any, Float[Array, " S"]]:
-    """Complete at most one task of each server, refitted if the server's model has changed since its routing."""
+    """Complete at most one task of each server, refitted if the model has changed since its routing."""
     refit = state.refit
     at_server = at_servers(state, is_done)
     basis = refit.basis
@@ -97,7 +97,7 @@ def _next_free_round(state: Any, task: Assignment, params: Any) -> Int[Array, " 
 
 
 def _rank_at_server(state: Any, counts: Bool[Array, " S"], backwards: bool = False) -> Int[Array, " S"]:
-    """Return for each slot how many counted tasks at its server end earlier (`backwards`: later), ties by routing."""
+    """Return how many counted tasks at a slot's server end earlier (`backwards`: later), ties by routing."""
     until = state.pending_until
     serial = state.pending_serial
     is_earlier = (until[None, :] < until[:, None]) | (

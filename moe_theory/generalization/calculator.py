@@ -89,7 +89,7 @@ class Setting:
 
     @property
     def stored_weights(self) -> int | None:
-        """The number of weights that the samples decide, without the weights of a given router, None if not known."""
+        """The number of weights that the samples decide, without a given router's, None if not known."""
         if self.num_weights is not None:
             return self.num_weights
         if self.experts == OWN:

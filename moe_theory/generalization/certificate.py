@@ -177,10 +177,7 @@ def _length_by_levels(array: np.ndarray) -> int | None:
 
 
 def _estimate_length(counts: list[int]) -> int:
-    """Return ceil(-log2 P) + 1, where P is Krichevsky and Trofimov's probability of symbols with these counts.
-
-    The last bit halves the sum of 2^-length over all sequences. So rounding cannot take it above 1.
-    """
+    """Return ceil(-log2 P) + 1, P by Krichevsky and Trofimov. The last bit covers rounding."""
     half = len(counts) / 2
     log_probability = math.lgamma(half) - math.lgamma(sum(counts) + half)
     log_probability += sum(math.lgamma(count + 0.5) - math.lgamma(0.5) for count in counts)

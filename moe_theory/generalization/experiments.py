@@ -268,7 +268,7 @@ def is_beyond(run: Run, name: str, gaps: Iterable[float]) -> Float[np.ndarray, "
 
 
 def gap_of(run: Run) -> Float[np.ndarray, " B"]:
-    """Return the gap of an instance that is drawn, or the last recorded gap of classifiers that are trained."""
+    """Return the gap of an instance, or the last recorded gap of trained classifiers."""
     records = run.records
     return np.asarray(records[-1], np.float64) if isinstance(records, np.ndarray) else records.gap[-1]
 

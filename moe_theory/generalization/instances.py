@@ -471,7 +471,7 @@ def lone_points(dims: Dims) -> System:
 
 
 def draws(law: Callable[..., Array], key: Key[Array, ""], *shapes: tuple[int, ...]) -> list[Array]:
-    """Return arrays of these shapes from one call of `random.uniforms` or `normals`, which compiles sooner."""
+    """Return arrays of these shapes from one call of `random.uniforms` or `normals`."""
     sizes = [math.prod(shape) for shape in shapes]
     numbers = law(key, sum(sizes), jnp.result_type(float))
     starts = itertools.accumulate(sizes, initial=0)

@@ -275,7 +275,7 @@ def _shrink(layer: Array, axes: range, norm: Float[Scalar, ""]) -> Array:
 
 
 def _products(features: Float[Array, "m d"], rows: Float[Array, "n d"]) -> Float[Array, "m n"]:
-    """Return inner products of inputs and rows, elementwise for few features, which is faster in a batch."""
+    """Return inner products of inputs and rows, elementwise for few features, for speed."""
     if features.shape[1] > LONGEST_CHAIN:
         return jnp.matmul(features, rows.T, precision="highest")
     return jnp.sum(features[:, None, :] * rows[None, :, :], axis=-1)

@@ -1,4 +1,4 @@
-"""Report on the bounds for one classifier: a table with a line on each form, and a JSON document."""
+"""Report on the bounds for one classifier: a table, a line on each form, and a JSON document."""
 
 import dataclasses
 import math

@@ -167,8 +167,7 @@ def true_risk(state: State, info: Any = None) -> Float[Array, ""]:
 def gap(state: State, info: Any = None) -> Float[Array, ""]:
     """Return |L_S(f) - L_D(f)|, the generalization error of Eq. (3).
 
-    This, `true_risk` and `empirical_risk` serve as `observe` of `simulate`. They are computed in recorded rounds alone,
-    with the weights at the end of the round.
+    This, `true_risk` and `empirical_risk` serve as `observe` of `simulate`.
     """
     return jnp.abs(empirical_risk(state, info) - true_risk(state, info))
 

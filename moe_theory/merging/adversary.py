@@ -67,14 +67,14 @@ def one_rule(dims: Dims, selection: str) -> System:
 
 
 def peaked_value(points: Float[Array, "*n K"], num_experts: Int[Scalar, ""]) -> Float[Array, "*n"]:
-    """Return 1 - max_k |x_k - c_k| with c_k proportional to k, the reward that the rule "optimistic" knows."""
+    """Return 1 - max_k |x_k - c_k| with c_k proportional to k, the reward of the rule "optimistic"."""
     index = jnp.arange(points.shape[-1])
     centre = jnp.where(index < num_experts, index + 1, 0).astype(points.dtype)
     return 1 - jnp.max(jnp.abs(points - centre / jnp.sum(centre)), axis=-1)
 
 
 def select_leaf(key: Key[Array, ""], tree: trees.Tree, params: Params, selection: Int[Scalar, ""]) -> Int[Array, ""]:
-    """Return the row of the leaf that the `rule`-th of the `SELECTIONS` picks, with ties to the first row."""
+    """Return the row of the leaf that the `rule`-th of the `SELECTIONS` picks, the first on ties."""
     dtype = tree.lower.dtype
     depth = tree.depth.astype(dtype)
     count = tree.count.astype(dtype)

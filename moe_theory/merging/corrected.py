@@ -214,7 +214,7 @@ def regret_exponent(smoothness_ratio: Ratio) -> float:
 
 @checked
 def cyclic_exponent(num_experts: Experts) -> float:
-    """Return (K+1)/(K+2), the `regret_exponent` at rho = 2^(-1/K), the least that cyclic splits of the box allow.
+    """Return (K+1)/(K+2), the `regret_exponent` at 2^(-1/K), the least rho for cyclic splits of the box.
 
     Source: `regret_exponent` and `least_ratio`.
 

@@ -210,7 +210,7 @@ class ChoiceCosts(NamedTuple):
 
 
 def latencies(methods: Sequence[str], setting: Recipe) -> Measure:
-    """Measure the costs of a batch with each of these methods, on an untrained model of the setting's sizes."""
+    """Measure the costs of a batch with each method, on an untrained model of the setting's sizes."""
     timed = tuple(dict.fromkeys([MERGED, *methods]))
 
     def measure(cells: Sequence[Cell], first: int, count: int, seed: int) -> Runs:
@@ -251,7 +251,7 @@ def step_times(methods: Sequence[str], setting: Recipe) -> Measure:
 
 
 def choice_times(forms: Mapping[str, str]) -> Measure:
-    """Measure the seconds in which Tanbr chooses among 20 feasible leaves, for each cell's `num_experts`."""
+    """Measure the seconds in which Tanbr chooses among 20 feasible leaves, by `num_experts`."""
 
     def measure(cells: Sequence[Cell], first: int, count: int, seed: int) -> Runs:
         programs = [_choice_program(int(cell.params.num_experts), forms[cell.name]) for cell in cells]
@@ -266,7 +266,7 @@ def choice_times(forms: Mapping[str, str]) -> Measure:
 
 
 def untrained(setting: Recipe) -> Deployment:
-    """Return a model of the setting's sizes with random, distinct experts and random routers of every kind."""
+    """Return a model of the setting's sizes with random, distinct experts and random routers."""
     random = np.random.default_rng(0)
     model = jit(training.initial, static_argnums=1)(root_key(0), setting)
     copies = [
@@ -386,7 +386,7 @@ def grow_trees(
 
 
 def choice_program(trees: GrownTrees, form: str = uncertainty.DIAGONAL) -> Program:
-    """Compile `Policy.choose` with the state of the first of these trees, whose Z has the form `form`."""
+    """Compile `Policy.choose` with the state of the first of these trees and Z in the form `form`."""
     num_experts = trees.state.memory.tree.point.shape[1]
     dims = _room_for(num_experts)
     params = _with_experts(num_experts)

@@ -81,7 +81,7 @@ def evaluate(
     seed: int = 0,
     make_params: Callable[..., Params] = Params,
 ) -> "xr.Dataset":
-    """Evaluate every method and policy on a model, under a fixed and a drifting mix, in parallel on all cores.
+    """Evaluate every method and policy on a model, under a fixed and a drifting mix, on all cores.
 
     Raises: UnknownNameError for unknown names, or InvalidValueError for arguments that cannot be run.
     """
@@ -179,7 +179,7 @@ def observe(state: State, info: Info) -> SlotAccuracy:
 def serve_slots(
     name: str, loaded: Loaded, data: Examples, mixes: Float[Array, "seeds slots V"], slot_size: int, key: Key[Array, ""]
 ) -> Float[np.ndarray, "seeds slots"]:
-    """Return the accuracy, on the same requests for all, of a method that learns nothing online."""
+    """Return the accuracy, on equal requests for all, of a method that learns nothing online."""
     flat = mixes.reshape(-1, mixes.shape[-1])
     keys = jax.random.split(key, len(flat))
     served = _serve_all(named(name).serve, loaded, jax.tree.map(jnp.asarray, data), keys, flat, slot_size)
@@ -241,7 +241,6 @@ def _ascend(
     values: Float[Array, " S"],
     mix: Float[Array, " V"],
 ) -> Float[Array, ""]:
-    """Return the largest accuracy under a mix, of the candidates and on the way up from the best of them."""
     start = jnp.log(candidates[jnp.argmax(values)] + 1e-3)
     optimizer = optax.adam(ASCENT_RATE)
 

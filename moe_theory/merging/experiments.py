@@ -115,7 +115,7 @@ class Record(NamedTuple):
 
 @functools.cache
 def recorder(reward: str) -> Callable[[State, Info], Record]:
-    """Return a function, cached by the family's name, that records a slot for claims under a family of rewards."""
+    """Return a function, cached by name, that records a slot for claims under a family of rewards."""
     family = rewards.named(reward)
     form = uncertainty.named(uncertainty.EXACT, DIMS)
 
@@ -149,7 +149,7 @@ def _distance(learner: Learner) -> Float[Array, ""]:
 
 
 def _best_leaf(family: Reward, state: State, info: Info, tree: Tree) -> tuple[Float[Array, ""], Int[Array, ""]]:
-    """Return the loss of value from the best weights to the candidate of their leaf, and that leaf's depth."""
+    """Return the loss of value from the best weights to their leaf's candidate, and that leaf's depth."""
     best = family.best(state.world, info.mix, Params()) if family.best else info.pick.weights
     holds = tree.active & jnp.all((tree.lower <= best) & (best <= tree.upper), axis=1)
     row = jnp.argmax(holds)
@@ -158,7 +158,7 @@ def _best_leaf(family: Reward, state: State, info: Info, tree: Tree) -> tuple[Fl
 
 
 def surface(name: str, reward: str, mix: Mapping[str, Any]) -> Experiment:
-    """Return the experiment with Tanbr and every rival on one family of rewards. The task mix is fixed or drifts."""
+    """Return the experiment with Tanbr and every rival on one family of rewards, with a fixed or drifting mix."""
     built = {policy: system(DIMS, reward, policy) for policy in (policies.TANBR, *RIVALS)}
     settings: dict[str, Mapping[str, Any]] = {policies.TANBR: {**mix}}
     return Experiment(
@@ -429,7 +429,7 @@ def is_faster(run: Run, method: str, rival: str, share: float, field: str = "ser
 
 
 def exponent_over_log(values: Float[np.ndarray, "V B"], slots: Sequence[int]) -> Float[np.ndarray, " B"]:
-    """Return the least-squares slope of log (values / log T) over log T, for T in `slots`, in each replicate."""
+    """Return the least-squares slope of log (values / log T) over log T in each replicate."""
     places = np.log(slots)
     centred = places - places.mean()
     return centred @ np.log(values / places[:, None]) / (centred @ centred)

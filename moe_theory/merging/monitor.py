@@ -1,6 +1,6 @@
 """Monitors: estimates of the task mix of a slot before its requests arrive.
 
-Source: Sec. III-B, which names a moving average and a Count-Min Sketch, without constants. Here is the average.
+Source: Sec. III-B, which names a moving average, used here, and a Count-Min Sketch, without constants.
 """
 
 from collections.abc import Callable

@@ -128,7 +128,7 @@ ARMS_A_BLOCK = 128  # gradients are summed over the blocks of arms seen so far
 
 
 class History(NamedTuple):
-    """Distinct weights (arms) in the order in which they were first tried. A slot adds at most one arm."""
+    """Distinct weights (arms) in the order of their first use. A slot adds at most one arm."""
 
     points: Float[Array, "A K"]  # weights
     counts: Int[Array, "A V"]  # slots that an arm was tried in with a usable reward of the task

@@ -247,7 +247,7 @@ def _estimate(rewards: Float[np.ndarray, " B"]) -> RewardEstimate:
 
 
 def params_for(policy: str, num_experts: int, reading: Reading | None = None, max_active: int | None = None) -> Params:
-    """Return the parameters of a policy under a reading, with the settings that were found best on the testbed.
+    """Return the parameters of a policy under a reading, with its best settings on the testbed.
 
     Args:
         max_active: B, the most experts in a merge, all by default.

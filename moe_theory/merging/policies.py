@@ -268,7 +268,7 @@ def nucb(dims: Dims, uncertainty: str = EXACT) -> Policy:
 
 
 def _random_weights(key: PRNGKey, dims: Dims, params: Params) -> Float[Array, "n K"]:
-    """Draw NUCB's candidates, uniform on the simplex, truncated to the B largest. Padding changes no draw."""
+    """Draw NUCB's candidates, uniform on the simplex, then truncated. Padding changes no draw."""
     exists = existing(dims.max_experts, params.num_experts)
     keys = jax.random.split(key, dims.num_candidates)
     return jax.vmap(lambda key: truncated(uniform_weights(key, exists), params.max_active))(keys)
@@ -282,7 +282,7 @@ def _begin_learner(key: PRNGKey, form: Uncertainty, dims: Dims, params: Params) 
 def _predict(
     learner: Learner, points: Float[Array, "C K"], mix: Mix, time: Int[Scalar, ""], dims: Dims
 ) -> tuple[Float[Array, " C"], Factors]:
-    """Return psi' f, the first term of Eq. (4), and gradients of the candidates, NaN beyond the slots memory holds."""
+    """Return psi' f, the first term of Eq. (4), and gradients, NaN beyond the slots memory holds."""
     if is_known(time) and int(time) > dims.max_rounds:
         raise InvalidValueError(
             f"slot {int(time)} must be at most max_rounds={dims.max_rounds}, the slots that memory was allotted to. "
@@ -312,7 +312,7 @@ def _update(
     dims: Dims,
     params: Params,
 ) -> Learner:
-    """Update Z with the gradient at theta_{t-1}, then take J gradient steps (Algorithm 1, lines 13 and 14)."""
+    """Update Z with the gradient at theta_{t-1}, then take J gradient steps (Alg. 1, lines 13 and 14)."""
     if is_known(feedback):
         network.check_rewards(feedback)
     _, factors = network.factors(learner.weights, point[None], mix)

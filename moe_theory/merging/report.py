@@ -23,7 +23,7 @@ Policies = Mapping[str, Sequence[Row]]  # the same slots by each policy
 
 
 def document(by_policy: Policies, body: Mapping[str, Any], folder: Path) -> Document:
-    """Return the rewards of each policy on the same slots, with a table of the numbers and a picture as files."""
+    """Return the rewards of each policy on the same slots, with a table and a picture as files."""
     rows = compared(by_policy)
     num_slots = len(next(iter(by_policy.values())))
     columns = ("policy", "mean reward", f"in the last {num_late(num_slots)}", "a choice, ms")

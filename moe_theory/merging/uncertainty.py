@@ -383,7 +383,7 @@ def _zeros(dims: Dims, count: int) -> Factors:
 
 
 def _loop(count: Int[Array, ""], most: int, body: Callable[[Any, Any], Any], carry: Any) -> Any:
-    """Run a `fori_loop` of `count` turns, at most `most`. A single possible turn always runs, as unused tiles are 0."""
+    """Run a `fori_loop` of `count` turns, at most `most`. A single possible turn always runs."""
     if most == 1:
         return body(jnp.zeros((), jnp.int32), carry)
     return lax.fori_loop(jnp.zeros((), jnp.int32), count, body, carry)

@@ -175,7 +175,7 @@ def settling(
 
 
 def once_settled(setting: Mapping[str, Any]) -> Experiment:
-    """Return runs with twice as many experts as tasks, as many, and one fewer, by sigma_0, N, d and baseline."""
+    """Return runs with M = 2N, N and N - 1, by sigma_0, N, d and baseline."""
     num_tasks = setting.get("num_tasks", NUM_TASKS)
     scale = setting.get("sigma_0", SCALE)
     numbers = {TWICE: 2 * num_tasks, AS_MANY: num_tasks, ONE_FEWER: num_tasks - 1}

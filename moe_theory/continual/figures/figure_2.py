@@ -39,7 +39,7 @@ SETTLED = 32
 
 
 def compute(setup: plot.Setup, terminations: Sequence[str] = TERMINATIONS) -> xr.Dataset:
-    """Return means, bands, closed forms and exact theory by termination and M, and the share of terminated runs."""
+    """Return means, bands, closed forms and exact theory, and the share of terminated runs."""
     numbers = setup.experts
     dims = setup.dims
     length = setup.rounds
@@ -92,7 +92,7 @@ def _printed(run: Run, dims: Dims) -> theory.Bound | None:
 
 
 def statement_of(num_experts: int, num_tasks: int) -> str | None:
-    """Return the paper's statement for this number of experts: Theorem 1 assumes M > N, Theorem 2 M < N."""
+    """Return the paper's statement for this M: Theorem 1 assumes M > N, Theorem 2 M < N."""
     if num_experts == 1:
         return "proposition-4"
     if num_experts == num_tasks:
@@ -101,7 +101,7 @@ def statement_of(num_experts: int, num_tasks: int) -> str | None:
 
 
 def _along_routes(run: Run, routes: Run, dims: Dims) -> corrected.Exact:
-    """Return expected metrics in the recorded rounds of `run`, given the routes of `routes`, which has every round."""
+    """Return expected metrics in the recorded rounds of `run`, given the routes of every round."""
     expected = corrected.given_routes(routes.state.pool, dims.num_samples, *routes.records)
     return corrected.Exact(*(leaf[run.rounds - 1].mean(axis=1) for leaf in expected))
 
@@ -120,7 +120,7 @@ def _exact_means(run: Run, dims: Dims) -> corrected.Exact:
 
 
 def _continued(sums: Float[np.ndarray, " T"], rounds: np.ndarray) -> Float[np.ndarray, " R"]:
-    """Return sums over rounds 1..t at `rounds`, also beyond T, as settled moments add the same every round."""
+    """Return sums over rounds 1..t, also beyond T, as settled moments add equally every round."""
     last = len(sums)
     inside = sums[np.minimum(rounds, last) - 1]
     if last < 2:

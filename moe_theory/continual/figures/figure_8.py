@@ -31,7 +31,7 @@ def settings_of(setup: plot.Setup) -> dict[str, Params]:
 
 
 def compute(setup: plot.Setup) -> xr.Dataset:
-    """Return every arrival of one replicate under the four thresholds. Tasks, clusters and experts count from 1."""
+    """Return every arrival of one replicate under the four thresholds, counted from 1."""
     settings = settings_of(setup)
     runs = setup.run(Cell(name, HISTORY.system, params, setup.rounds, 1, observe) for name, params in settings.items())
     experts = np.stack([run.records.expert for run in runs.values()])

@@ -1,4 +1,4 @@
-"""Where experts specialise, over the gate drive and the perturbation apart: a picture the paper lacks."""
+"""Where experts specialise, over the gate drive and the perturbation."""
 
 import math
 
@@ -36,7 +36,7 @@ KINDS = drives.Kinds("gates", ENDS, SYSTEMS, observe, at_drive, task_gap)
 
 
 def compute(setup: plot.Setup) -> xr.Dataset:
-    """Return means over replicates, with standard errors, over experts, termination, kappa and kappa / lambda."""
+    """Return means with standard errors over experts, termination, kappa and kappa / lambda."""
     dims = setup.dims
     paths = [setup.params(**limit_params(setup.experts[-1], scale)) for scale in LIMIT]
     return drives.compute(setup, KINDS).assign_attrs(

@@ -69,7 +69,7 @@ def locate(title: str, folder: Path, patterns: Sequence[str]) -> list[Path]:
 
 
 def matching(folder: Path, pattern: str) -> list[Path]:
-    """Return the files of a folder that match a glob pattern by name, or its folders if the pattern ends in "/"."""
+    """Return the files of a folder that match a glob pattern by name, or folders if it ends in "/"."""
     is_kind = Path.is_dir if pattern.endswith("/") else Path.is_file
     with reading(folder):
         return sorted(path for path in folder.glob(pattern) if is_kind(path) and not is_system(path))

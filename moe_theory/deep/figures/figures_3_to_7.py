@@ -25,7 +25,7 @@ BAND = "10–90 % of {replicates} runs"
 
 
 def summarize(preset: Preset, runs: Runs, metrics: Sequence[str], experts: Sequence[int]) -> xr.Dataset:
-    """Return means, bands and errors by round, the share of terminated runs, and average incremental accuracies."""
+    """Return means, bands and errors by round, shares of terminated runs, and incremental accuracies."""
     table = printed(preset)
 
     def of_rounds(metric: str, part: str, size: int) -> dict[str, np.ndarray]:

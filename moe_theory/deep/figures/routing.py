@@ -44,7 +44,7 @@ def compute(setup: plot.Setup) -> xr.Dataset:
     length = max(len(run.rounds) for run in runs.values())
 
     def map_of(name: str) -> dict[str, Any]:
-        """Return each round's class and expert in replicate 0, whether the gates were terminated, and its numbers."""
+        """Return each round's class and expert in replicate 0, whether gates were terminated, and its numbers."""
         small = preset(MAPS[name].preset)
         run = runs[MAPS[name].preset, MAPS[name].cell]
         records = run.records

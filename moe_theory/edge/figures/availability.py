@@ -41,7 +41,7 @@ observe = fields(
 
 
 def compute(setup: plot.Setup) -> xr.Dataset:
-    """Return shares of the later arrivals without an idle specialist, and without any, for each setting."""
+    """Return shares of the later arrivals without an idle specialist, and without any."""
     length = setup.rounds
     later = tuple(range(length // 2, length))
     runs = setup.run(

@@ -84,11 +84,7 @@ def compute(setup: plot.Setup, policies: Sequence[str] = tuple(POLICIES)) -> xr.
 def _values_of(
     run: Run, policy: str, single: Float[np.ndarray, "B L"], dims: Dims, routes: Run
 ) -> dict[str, Float[np.ndarray, " R"]]:
-    """Return the errors of a cell per coordinate, and theory, NaN for a theory that is not about its policy.
-
-    Args:
-        routes: the adaptive policy's of the same replicates, in every round.
-    """
+    """Return the errors of a cell per coordinate, and theory, NaN where it does not apply."""
     scale = 1 / dims.num_features
     missing = np.full(len(run.rounds), np.nan)
     if policy == "adaptive":
@@ -119,7 +115,7 @@ def theorem_1_of(run: Run, dims: Dims) -> Float[np.ndarray, "R B"]:
 
 
 def single_expert_errors(pool: Pool, dims: Dims, params: Any, max_load: int) -> Float[np.ndarray, " L"]:
-    """Return g(L) for L = 0..`max_load`. Once it has converged, L g(L) grows by the same at each arrival."""
+    """Return g(L) for L = 0..`max_load`, by equal increments of L g(L) once it has converged."""
     last = min(CONVERGED, max_load)
     follows_truth = int(params.signal_law) == PROPORTIONAL
     errors = corrected.generalization_error(pool, dims.num_samples, last, float(params.cluster_spread), follows_truth)
@@ -203,7 +199,7 @@ def _draw_blind(panel: plot.Axes, selection: xr.Dataset) -> None:
 
 
 def overview_curves(setup: plot.Setup) -> plot.Curves:
-    """Return G_t per coordinate of the adaptive policy on 30 servers, with (23) and the recursion along its routes."""
+    """Return G_t per coordinate of the adaptive policy on 30 servers, with (23) and the recursion."""
     setup_of_30 = picture.setup(setup.reading, setup.replicates, setup.seed, setup.progress, experts=[30])
     curves = compute(setup_of_30, ["adaptive"]).sel(policy="adaptive", experts=30)
     columns = (curves["mean"], curves.low, curves.high, curves.theorem_1, curves.exact)

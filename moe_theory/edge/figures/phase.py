@@ -1,4 +1,4 @@
-"""Where Algorithm 1 works: the final error over the gate drive and the number of servers, a picture the paper lacks."""
+"""Where Algorithm 1 works: the final error over the gate drive and the number of servers."""
 
 import math
 from typing import TYPE_CHECKING, Any
@@ -34,7 +34,7 @@ def signal_scale(params: Any, drive: float, dims: Dims) -> float:
 
 
 def compute(setup: plot.Setup) -> xr.Dataset:
-    """Return means over replicates of G_T / Delta, and of the shares of tasks dropped and misrouted, for each cell."""
+    """Return means of G_T / Delta, and of the shares of tasks dropped and misrouted, for each cell."""
     length = setup.rounds
     cells = []
     for drive in DRIVES:

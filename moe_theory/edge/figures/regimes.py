@@ -1,4 +1,4 @@
-"""Where servers specialise, over the gate drive and the perturbation apart: a picture the paper lacks."""
+"""Where servers specialise, over the gate drive and the perturbation."""
 
 import xarray as xr
 
@@ -30,7 +30,7 @@ KINDS = drives.Kinds("delays", DELAYS, SYSTEMS, observe, at_drive, task_gap)
 
 
 def compute(setup: plot.Setup) -> xr.Dataset:
-    """Return means over replicates, with standard errors, over servers, delays, kappa and kappa / lambda."""
+    """Return means with standard errors over servers, delays, kappa and kappa / lambda."""
     return drives.compute(setup, KINDS).assign_attrs(num_tasks=setup.dims.num_tasks)
 
 

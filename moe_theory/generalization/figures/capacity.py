@@ -27,7 +27,7 @@ MARKERS = "os^D"  # of norms
 
 
 def compute(setup: plot.Setup) -> xr.Dataset:
-    """Return both capacities in units of R_m(H) by router norm and number of active experts, and the paper's curve."""
+    """Return both capacities in units of R_m(H), and the paper's curve."""
     params = {(norm, active): _params(setup, norm, active) for norm in NORMS for active in ACTIVE}
     names = {(norm, active): cell_name(W=norm, k=active) for norm, active in params}
     settings = {names[place]: (DIMS, values) for place, values in params.items()}

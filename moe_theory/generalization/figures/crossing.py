@@ -56,10 +56,7 @@ def observe(state: State, info: Any) -> Float[Array, ""]:
 
 
 def compute(setup: plot.Setup, names: Sequence[str] = tuple(CASES)) -> xr.Dataset:
-    """Return the gap's mean and band, the bounds and where they cross, by case and place on the axis of samples.
-
-    Each case has its own samples, padded with NaN.
-    """
+    """Return the gap's mean and band, the bounds and where they cross, padded with NaN."""
     cases = {name: CASES[name] for name in names}
     length, places = setup.rounds, max(len(case.samples) for case in cases.values())
     runs = setup.run(
@@ -94,7 +91,7 @@ def experts_of(case: Case, num_samples: int) -> int:
 
 
 def _system(case: Case, num_samples: int) -> System:
-    """Return the system, padded to the case's largest sample for one program, less for B, which sorts."""
+    """Return the system, padded to the case's largest sample, less for B, which sorts."""
     padded = max(num_samples, LEAST_PADDED) if case.is_learned else max(case.samples)
     dims = Dims(experts_of(case, padded), COORDINATES if case.is_learned else 1, padded)
     return learned_cells(dims) if case.is_learned else cells(dims)
@@ -105,7 +102,7 @@ def _params(setup: plot.Setup, case: Case, num_samples: int) -> Any:
 
 
 def bounds_of(setup: plot.Setup, case: Case, num_samples: int) -> dict[str, float]:
-    """Return Theorem 1 with the d_N of the case, and with 1 where it is 0 (NaN elsewhere), and the bound that holds."""
+    """Return Theorem 1 with the d_N of the case, and with 1 where it is 0, and the bound that holds."""
     params = _params(setup, case, num_samples)
     num_experts = experts_of(case, num_samples)
     router = "fixed"

@@ -24,7 +24,7 @@ VIOLATED: dict[str, Any] = {"facecolor": "none", "edgecolor": "C1", "linewidth":
 
 
 def compute(setup: plot.Setup) -> xr.Dataset:
-    """Return the mean gap, both bounds, their ratios to it and the share of replicates beyond each, NaN where k > T."""
+    """Return the mean gap, both bounds, their ratios and the share of replicates beyond each, NaN where k > T."""
     places = [(num_experts, active) for num_experts in EXPERTS for active in ACTIVE if active <= num_experts]
     # Not padded, since few experts would cost as much as many.
     dims = {number: Dims(number, NUM_FEATURES, NUM_SAMPLES) for number in EXPERTS}
@@ -50,9 +50,7 @@ def compute(setup: plot.Setup) -> xr.Dataset:
 
 
 def bounds_of(setup: plot.Setup, num_experts: int, active: int) -> dict[str, float]:
-    """Return Theorem 1 with R_m(H) at its upper bound B c/sqrt(m) and the reading's d_N, and the smallest bound that
-    holds.
-    """
+    """Return Theorem 1 with R_m(H) <= B c/sqrt(m) and the reading's d_N, and the smallest bound that holds."""
     params = _params(setup, num_experts, active)
     radius = float(params.expert_norm) / np.sqrt(NUM_SAMPLES)
     printed = theorem_1_at(params, radius, "linear", NUM_FEATURES)

@@ -41,7 +41,7 @@ BOUNDS = {
 
 
 def compute(setup: plot.Setup) -> xr.Dataset:
-    """Return the most leaves and the largest depth over replicates, by case, rule and slot, with the bounds."""
+    """Return the most leaves and the largest depth over replicates, with the bounds."""
     length = setup.rounds
     progress = setup.progress
     params = {name: params_of(setup, case) for name, case in CASES.items()}
@@ -70,7 +70,7 @@ def params_of(setup: plot.Setup, case: Column) -> Params:
 
 
 def bounds_of(times: Int[np.ndarray, " R"], params: Params) -> dict[str, Any]:
-    """Return all bounds for runs that end in these slots, NaN where they are infinite at log(t/delta) = 0."""
+    """Return all bounds for runs that end in these slots, NaN where they are infinite."""
     bounds = {
         "printed_leaves": theory.leaf_bound(times, params),
         "repaired_leaves": np.array([corrected.leaf_bound(int(time), params) for time in times], float),

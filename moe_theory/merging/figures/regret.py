@@ -1,7 +1,7 @@
 """Regret of Tanbr and of its rivals over slots, on rewards whose best weights are known.
 
 All policies meet the same tasks, requests and noise. Exponents are least-squares fits to the logarithm of the mean
-regret, as in claims about rates.
+regret.
 """
 
 from collections.abc import Mapping
@@ -62,7 +62,7 @@ CONFIDENCE = 0.95
 
 
 def compute(setup: plot.Setup) -> xr.Dataset:
-    """Return mean regret with its band, and fitted exponents with their intervals, by reward, method and slot."""
+    """Return mean regret with its band, and fitted exponents with their intervals."""
     cells = []
     observe = fields("info.cumulative_regret")
     for reward in REWARDS:
@@ -81,7 +81,7 @@ def compute(setup: plot.Setup) -> xr.Dataset:
 
 
 def fitted(regrets: Float[np.ndarray, "R B"], slots: np.ndarray, num_rounds: int) -> tuple[float, float]:
-    """Return the exponent of the mean regret's growth and half the length of its interval, NaN for one replicate."""
+    """Return the growth exponent of the mean regret and half its interval, NaN for one replicate."""
     is_fitted = slots >= num_rounds / FITTED_SHARE
     samples = contrast_samples(regrets[is_fitted].T, slope_weights(slots[is_fitted].astype(float))[None])[:, 0]
     if len(samples) < 2:
@@ -153,7 +153,7 @@ OVERVIEW_RATIO = 0.9  # rho of the claims in the overview
 
 
 def overview_curves(setup: plot.Setup) -> plot.Curves:
-    """Return the sum of nu_1 rho^h over T slots, on the trees of its claim, and both orders through the first point."""
+    """Return the sum of nu_1 rho^h over T slots, and both orders through the first point."""
     (cell,) = [
         cell
         for cell in experiments.GROWTH.cells_under(setup.reading)

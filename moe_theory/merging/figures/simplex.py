@@ -27,7 +27,7 @@ LEAST_AREA = 1e-9  # of a box's part of the simplex; smaller ones are points or 
 
 
 def compute(setup: plot.Setup) -> xr.Dataset:
-    """Return the first replicate's boxes, candidates, depths and pulls at three times, NaN in rows without a leaf.
+    """Return the first replicate's boxes, candidates, depths and pulls at three times, NaN without a leaf.
 
     Raises: InvalidValueError for rounds that cannot be run.
     """
@@ -54,7 +54,7 @@ def compute(setup: plot.Setup) -> xr.Dataset:
 
 
 def polygon(lower: Float[np.ndarray, " 3"], upper: Float[np.ndarray, " 3"]) -> Float[np.ndarray, "c 3"]:
-    """Return the corners, in order, of the intersection of a box and the simplex of three weights, or none."""
+    """Return the corners, in order, of the intersection of a box and the simplex of three weights."""
     corners = np.eye(3)
     for k in range(3):
         for sign, edge in ((1.0, lower[k]), (-1.0, upper[k])):

@@ -29,7 +29,7 @@ LEAST_GAP = 0.055  # between labels, as a share of the axis
 
 
 def compute(setup: plot.Setup) -> xr.Dataset:
-    """Return the summary of `evaluation.evaluate` on the digits. Replicates are seeds of slots and policies."""
+    """Return the summary of `evaluation.evaluate` on the digits."""
     setup.progress.running(setup.name)
     run = (tuple(METHODS), tuple(POLICIES), setup.replicates, setup.rounds, REPEATS)
     table = evaluation.evaluate(

@@ -48,7 +48,7 @@ def loaded_bytes(loaded: Loaded) -> int:
 
 
 def begin_slot(method: ServingMethod, loaded: Loaded, weights: Float[Array, " K"]) -> Loaded:
-    """Return the arrays that serve the slot, merged with these weights for a method that merges slot by slot."""
+    """Return the arrays that serve the slot, merged with these weights if the method merges by slot."""
     return loaded if method.merge is None else method.merge(loaded, weights)
 
 

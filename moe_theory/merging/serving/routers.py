@@ -49,7 +49,7 @@ def train(
     key: Key[Array, ""],
     descent: Descent | None = None,
 ) -> Routers:
-    """Train routers for the model's frozen experts, from zero, on batches in which all tasks are equally likely."""
+    """Train routers for the frozen experts, from zero, on batches with equally likely tasks."""
     sizes = [layer.experts.b_out.shape for layer in model.layers]
     start = routing.zeros(kind, [width for _, width in sizes], sizes[0][0], num_tasks)
     on_device = jax.tree.map(jnp.asarray, data)
@@ -164,7 +164,7 @@ def _reinforced_loss(
 
 
 def deployed(setting: Recipe) -> Deployment:
-    """Return the trained model with routers of all kinds, each trained or read from the user's cache.
+    """Return the trained model with routers of all kinds, trained or from the user's cache.
 
     A cache that cannot be written is reported on standard error.
     """

@@ -152,7 +152,7 @@ def draw_slot(key: Key[Array, ""], examples: Examples, mix: Float[Array, " V"], 
 def accuracies(
     logits: Float[Array, "n C"], labels: Int[Array, " n"], tasks: Int[Array, " n"], num_tasks: int
 ) -> tuple[Float[Array, " V"], Int[Array, " V"]]:
-    """Return the share of right answers and the number of a slot's requests by task, 0 and 0 for absent tasks."""
+    """Return the share of right answers and the number of a slot's requests by task, 0 for absent tasks."""
     is_own = tasks[:, None] == jnp.arange(num_tasks, dtype=tasks.dtype)
     is_right = (jnp.argmax(logits, axis=-1) == labels)[:, None]
     counts = jnp.sum(is_own, axis=0, dtype=jnp.int32)

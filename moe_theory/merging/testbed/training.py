@@ -44,7 +44,7 @@ def trained(setting: Recipe, progress: Progress = tell, folder: Path | None = No
     """Return `train`'s model of this setting, or the cached model.
 
     Args:
-        folder: of the cache, by default the user's. If it cannot be written there is no cache, as `progress` reports.
+        folder: of the cache, by default the user's. A failing cache is reported by `progress`.
     """
     store = Store(cache_folder() if folder is None else folder)
     arrays = cached(store, _key(setting), lambda: arrays_of(train(setting, progress)), progress)
@@ -54,10 +54,7 @@ def trained(setting: Recipe, progress: Progress = tell, folder: Path | None = No
 def cached(
     store: Store, key: str, make: Callable[[], dict[str, np.ndarray]], progress: Progress = tell
 ) -> dict[str, np.ndarray]:
-    """Return the arrays of a cache, or make and save them.
-
-    If the folder cannot be used there is no cache, as `progress` reports.
-    """
+    """Return the arrays of a cache, or make and save them. A failing cache is reported by `progress`."""
     data = None
     with contextlib.suppress(OutputError):  # saving meets it again
         data = store.get(key)

@@ -1,7 +1,6 @@
 """A pre-layer-norm transformer encoder in which every FFN is an MoE layer of K experts.
 
 `forward` takes an `MoE`, the experts' action on their tokens, so merged and routed experts run in the same network.
-Sizes are read from the arrays' shapes.
 """
 
 from collections.abc import Callable, Sequence
@@ -66,7 +65,7 @@ MoE = Callable[[Experts, Float[Array, "n s d"], int], Float[Array, "n s d"]]  # 
 
 
 def forward(model: Model, inputs: Float[Array, "n s p"], moe: MoE) -> Float[Array, "n C"]:
-    """Return logits of n inputs of s tokens each, with `moe` applying a layer's experts to its normalised tokens."""
+    """Return logits of n inputs of s tokens each, with `moe` applying each layer's experts."""
     tokens = inputs @ model.w_embedding + (model.b_embedding + model.positions)
     for index, layer in enumerate(model.layers):
         tokens = tokens + attend(layer.attention, normalise(layer.attention_norm, tokens))
@@ -81,7 +80,7 @@ def dense(expert: Experts, tokens: Float[Array, "*n d"]) -> Float[Array, "*n d"]
 
 
 def in_groups(experts: Experts, tokens: Float[Array, "n s d"], layer: int) -> Float[Array, "n s d"]:
-    """Return an `MoE` for inputs in order of their experts: of E groups of n / E inputs, the e-th to expert e."""
+    """Return an `MoE` for inputs in order of their experts, in E groups of n / E."""
     num_experts, width = experts.b_out.shape
     groups = tokens.reshape(num_experts, -1, width)
     hidden = jax.nn.relu(groups @ experts.w_in + experts.b_in[:, None])
