@@ -104,8 +104,8 @@ def given_routes(
 
     `pool` has states of a batch, replicates last. Each expert has the moments of a single expert along its own tasks,
     with one signal column and the others Gaussian. Exact where routes do not depend on features beyond the task, as
-    under a large lambda. Under Algorithm 1 the router sees the noise, which moves the mean by about a percent at Fig.
-    2's sizes. Float64, O(T B d^2), whatever M.
+    under a large lambda. Under Algorithm 1 the noise moves the mean by about a percent at Fig. 2's sizes. Float64, O(T
+    B d^2), whatever M.
 
     Source: `core/single_expert.py`. Replaces Theorems 1 and 2, (19) to (22), and Lemma 16, (42), of `continual`.
     Raises: InvalidValueError unless 1 <= num_samples < d, for a zero signal, no round, or tasks or experts below 0.

@@ -97,13 +97,12 @@ def plan(
         epochs, samples, batch: of an expert on a task: passes, training images, images of a gradient step.
         rounds, experts, classes: T, the numbers M that are compared, and the classes of the data that are tasks.
         test_images: of the data, evenly spread, that experts are evaluated on.
-        reading, settings: where the papers are silent, and parameters by name in place of the preset's, values or
-            texts.
+        reading, settings: where the papers are silent, and parameters by name, values or texts, over the preset's.
         replicates: seeds that each cell is run with.
         folder, every: where runs are saved, to resume from, and rounds between checkpoints. None saves nothing.
         tell: called with lines about the input that was read.
     Raises: UnknownNameError, InvalidValueError, MissingError, DataError, DeclarationError or OutputError for arguments
-        that are unknown, not allowed, or cannot be read, imported or written.
+        that are unknown, not allowed, unreadable or unwritable.
 
     Examples:
         >>> from moe_theory import deep
@@ -152,9 +151,8 @@ def judge(
 ) -> Judgement:
     """Run a plan and test the claims of its preset's figure on it.
 
-    The claims share one error. A single seed gives no verdicts, and few seeds leave most INCONCLUSIVE. With many seeds
-    there is an interim analysis after each of `plan.looks`, and runs end once every claim is decided. Saved runs are
-    not repeated.
+    The claims share one error. A single seed gives no verdicts, and few seeds leave most INCONCLUSIVE. An interim
+    analysis follows each of `plan.looks`, and runs end once every claim is decided. Saved runs are not repeated.
 
     Args:
         progress: where to report, by default standard error.

@@ -299,9 +299,10 @@ class _Shared:
 
 
 def _require_finite(piece: Any, num_rounds: int, cell: str, replicate: int, params: Params) -> None:
-    if not np.all(finite := np.isfinite(piece.locality)):
+    is_finite = np.isfinite(piece.locality)
+    if not np.all(is_finite):
         raise InvalidValueError(
-            f"{cell}, seed {replicate}: experts diverge in round {num_rounds + int(np.argmin(finite)) + 1}, at "
+            f"{cell}, seed {replicate}: experts diverge in round {num_rounds + int(np.argmin(is_finite)) + 1}, at "
             f"expert_rate={float(params.expert_rate):g}. Set a smaller one, such as --set "
             f"expert_rate={float(params.expert_rate) / 2:g} --set final_rate={float(params.final_rate) / 2:g}."
         )

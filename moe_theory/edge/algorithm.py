@@ -214,13 +214,12 @@ def begin(
     dtype = jnp.result_type(float)
     experts = dims.max_experts
     slots = dims.num_slots
-    positions = _positions_of(experts, positions)
     zeros = jnp.zeros((experts, dims.num_features), dtype)
     count = jnp.zeros((), jnp.int32)
     vectors = jnp.zeros((slots, dims.num_features), dtype)
     return State(
         pool=Pool(jnp.asarray(pool.truths, dtype), jnp.asarray(pool.signals, dtype), jnp.asarray(pool.clusters)),
-        positions=jnp.asarray(positions, dtype),
+        positions=jnp.asarray(_positions_of(experts, positions), dtype),
         execution_delay=jnp.asarray(execution_delay, jnp.int32),
         experts=zeros,
         gates=zeros,

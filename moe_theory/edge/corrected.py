@@ -128,8 +128,8 @@ def given_routes(
 ) -> Float[np.ndarray, "T B"]:
     """Return E[G_t | tasks, routes] once pending tasks are completed, after each round, under any policy.
 
-    It is exact where routes depend on tasks alone and not on the noise in their features. At Fig. 3's sizes Algorithm
-    1's mean error differs by less than 2 %. Float64, O(T B p^2), whatever M.
+    It is exact where routes do not depend on the noise in features. At Fig. 3's sizes Algorithm 1's mean error differs
+    by less than 2 %. Float64, O(T B p^2), whatever M.
 
     Args:
         truths: own truth of each arrival.

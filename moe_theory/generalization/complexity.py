@@ -77,8 +77,8 @@ def natarajan(
     """Return an upper bound on d_N of a class of top-k routers (5), a number of points.
 
     A class with one function, or one mask, shatters nothing: 0 for "fixed", and under "mask-dimension" for k = T. The
-    proofs for "linear" are in the module's docstring. "network" is Lemma 2 with the constant 1 in its O(). "free" is
-    any function of x, without a finite d_N for two or more labels.
+    module's docstring proves "linear". "network" is Lemma 2 with the constant 1 in its O(). "free" is any function of
+    x, without a finite d_N for two or more labels.
 
     Args:
         router: "fixed", "linear", "network" or "free".

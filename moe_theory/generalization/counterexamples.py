@@ -56,8 +56,8 @@ def fixed_router(
     takes the majority in each cell, so the gap is sum_j |S_j| / (2m), S_j the sum of the labels in cell j. With many
     more cells than samples it is near 1/2, because f memorises nearly every label.
 
-    The bound has R_m(H) = E|S| / m, exact, for the sum S of m signs. The class of routers has one member, so d_N = 0
-    under both readings. The bound has `GRANTED` instead, which makes it larger.
+    The bound has R_m(H) = E|S| / m, exact, for the sum S of m signs. One router has d_N = 0 under both readings. The
+    bound has the larger `GRANTED` instead.
 
     Source: against Theorem 1 and Eq. (23).
     Raises: InvalidValueError for sizes below 1, a delta outside (0, 1) or an invalid key.
@@ -86,10 +86,10 @@ def learned_router(
     the ball of radius B = sqrt(m/T) in an RKHS with k(x, x) = 1 and k(x, x') = 0 for other x'. Inputs have a continuous
     distribution, so they are almost surely distinct and the functions k(x_i, .) orthonormal. An expert with n_j inputs
     gives them f_i = y_i min(1, B/sqrt(n_j)), of norm at most B: all its labels, where n_j <= m/T. Where T divides m the
-    gap is 1/2, its maximum. Elsewhere other cuts might come closer to 1/2.
+    gap is 1/2, its maximum.
 
     The bound has R_m(H) = E |sum_i sigma_i k(x_i, .)| B/m = B/sqrt(m), exact, and d_N <= 2 (T - 1), of linear routers
-    with two features. With one active expert, whose weight is 1, both readings agree.
+    with two features. With one active expert both readings agree.
 
     Source: against Theorem 1 and Eq. (23).
     Raises: InvalidValueError for sizes below 1, a delta outside (0, 1) or an invalid key.

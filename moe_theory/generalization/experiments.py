@@ -1,8 +1,7 @@
 """The runs that claims and figures share.
 
-Tier `exact` has thousands of instances whose gap is known in closed form, or small enough to enumerate. Tier `learned`
-has classifiers trained for the gap, a lower bound on the largest gap. Where the reading of d_N does not matter,
-`whole_router` is set in every cell, so that both readings share one run.
+`moe_theory.generalization` describes the tiers. Where the reading of d_N does not matter, `whole_router` is set in
+every cell, so that both readings share one run.
 """
 
 import dataclasses

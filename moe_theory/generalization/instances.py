@@ -1,8 +1,8 @@
 """Instances on which the paper's statements are tested, as systems of one round that draws an instance.
 
 `cells`, `learned_cells`, `dense` and `coin` draw a sample. Loss is the ramp l(y, f) = clip((1 - y f)/2, 0, 1). Labels
-are fair coins, independent of the inputs, by default. Then L_D(f) = 1/2 exactly for every f, as l(1, f) + l(-1, f) = 1.
-So the gap of a class, sup_f |L_S(f) - L_D(f)|, is exact where the best f on a sample is known in closed form.
+are fair coins, independent of the inputs, by default. Then L_D(f) = 1/2 for every f, as l(1, f) + l(-1, f) = 1. So the
+gap, sup_f |L_S(f) - L_D(f)|, is exact where the best f on a sample is known in closed form.
 
 `linear_router` draws a given linear router and inputs, for which the best experts in a ball are exact for each vector
 of signs. `function_classes`, `labelings` and `lone_points` draw a small finite class and enumerate every supremum and
@@ -96,9 +96,7 @@ class Coin(NamedTuple):
 
 @functools.lru_cache
 def cells(dims: Dims) -> System:
-    """Return a fixed router, k = 1, and two experts, +1 or -1 in each cell floor(T x), x uniform on [0, 1].
-
-    The best expert of a cell takes the majority of its labels, so the gap is sum_j |S_j| / (2m).
+    """Return counterexample A of `counterexamples`: a fixed router, k = 1, and experts +1 or -1 in cells floor(T x).
 
     Raises: InvalidValueError for `num_active` other than 1.
     """
@@ -132,12 +130,10 @@ def cells(dims: Dims) -> System:
 
 @functools.lru_cache
 def learned_cells(dims: Dims) -> System:
-    """Return a learned linear router, k = 1, on one coordinate z and a constant, with experts in a ball of an RKHS.
+    """Return counterexample B of `counterexamples`: a learned linear router, k = 1, and experts in a ball of an RKHS.
 
-    The kernel is k(x, x) = 1, and 0 between the distinct inputs of a sample, which have further coordinates. The radius
-    is B = sqrt(m/T). Logits j z + c_j are T lines, whose upper envelope cuts the z axis into T intervals, here at the
-    sample's quantiles. An expert with n_j inputs is best at f_i = y_i min(1, B/sqrt(n_j)). So the gap is sum_j n_j
-    min(1, B/sqrt(n_j)) / (2m), 1/2 where T divides m.
+    The gap is sum_j n_j min(1, B/sqrt(n_j)) / (2m) with B = sqrt(m/T), 1/2 where T divides m. Router lines cut the z
+    axis at the sample's quantiles.
 
     Raises: InvalidValueError for `num_active` other than 1.
     """
@@ -161,10 +157,9 @@ def learned_cells(dims: Dims) -> System:
 
 @functools.lru_cache
 def dense(dims: Dims) -> System:
-    """Return all k = T >= 2 experts active, one +1 and the others -1, and a router that is any function of x.
+    """Return counterexample C of `counterexamples` for any k = T >= 2: one expert +1, the others -1, and any router.
 
-    f = 2 a - 1 with the gate a of the expert +1. The router sets a arbitrarily close to 1 or 0 at each of the distinct
-    inputs of a sample, so the gap is 1/2. With logits `DENSE_LOGIT` apart it is 1/2 - 1e-7.
+    With logits `DENSE_LOGIT` apart the gap is 1/2 - 1e-7.
 
     Raises: InvalidValueError unless 2 <= num_active = num_experts.
     """

@@ -103,10 +103,10 @@ class Timer:
         Args:
             clock: `time.process_time` ignores other processes. On one core (`on_one_core`) it otherwise equals the wall
                 clock.
-        Returns: over (repeat, approach) the seconds of `serving` and `merging` (0 for methods that do not merge slot by
-            slot), `ratio` of their sum to that of one merged expert in the same repetition, and `serving_ratio` without
-            merging; over approach `loaded_bytes` while a slot is served, `peak_bytes` of the program that serves a
-            batch, and `merging_peak_bytes` of the program that merges.
+        Returns: over (repeat, approach) the seconds of `serving` and `merging` (0 without merging slot by slot),
+            `ratio` of their sum to one merged expert's in the same repetition, and `serving_ratio` without merging.
+            Over approach `loaded_bytes` while a slot is served, `peak_bytes` of the serving program, and
+            `merging_peak_bytes` of the merging program.
         Raises: InvalidValueError for no repetitions.
         """
         count = len(self.names)

@@ -1,10 +1,7 @@
 """The runs that the claims on expert merging share.
 
-Tier `exact` has the tree without a network, its leaves picked by the worst rules. Tier `surfaces` has Tanbr and each
-rival in a cell of its own, on rewards whose best weights are known, with the same world for replicate i in each. A
-reading decides how Tanbr splits and where its candidates are. Tier `testbed` has slots of two trained models, whose
-label maps conflict or agree. There Tanbr follows Algorithm 1 whatever the reading, and rivals drop no tokens. Tier
-`clocks` has timings on this machine, at the paper's layer sizes.
+`moe_theory.merging` describes the tiers. In tier `surfaces` replicate i has the same world in each cell. A reading
+decides how Tanbr splits and where its candidates are, but on the testbed Tanbr follows Algorithm 1.
 """
 
 import dataclasses

@@ -164,8 +164,8 @@ def compare(
         reading: how Tanbr splits and where its candidates are, "random-split" by default.
         max_active: B, the most experts in a merge, all by default.
     Returns: the slots of each policy.
-    Raises: UnknownNameError for a policy that does not exist, InvalidValueError for impossible numbers or seeds and for
-        rewards outside [0, 1], or DeclarationError for a stream without slots.
+    Raises: UnknownNameError for an unknown policy, InvalidValueError for impossible numbers or seeds and for rewards
+        outside [0, 1], or DeclarationError for a stream without slots.
     """
     stream = open_stream()
     if names is None:

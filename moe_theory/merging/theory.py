@@ -174,8 +174,7 @@ def theorem_1(
         norm: S, at least sqrt(2 m' M^-1 m). It is printed as 2 sqrt(lambda S), where [29] has 2 sqrt(lambda) S.
         exploration: v. confidence: delta, where 1 is the experiments' own. learning_rate: eta. num_steps: J.
         constant: C_3.
-        form: "printed" for (6), with -2 log delta beside v's root, or "appendix" for (10), with it under the root as
-            in [29].
+        form: "printed" for (6), -2 log delta beside v's root, or "appendix" for (10), under the root as in [29].
     Source: Theorem 1, Eq. (6) and (10).
     Raises: InvalidValueError for amounts out of range, or UnknownNameError for another form.
 

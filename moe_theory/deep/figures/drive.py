@@ -92,9 +92,8 @@ def picture(data: xr.Dataset, canvas: plot.Canvas) -> None:
     plot.intervals(saved, drives, data.saved_mean, data.saved_error.values, **LOOKS["with"])
     saved.set_ylabel("$G_T$ without minus with termination")
     ends = np.log10([min(FREEZING_DRIVES[0], *drives[drives > 0]), max(FREEZING_DRIVES[1], *drives)])
+    ticks = 10.0 ** np.arange(np.floor(ends[0]), np.ceil(ends[1]))
     for panel in (errors, saved):
         panel.axvspan(*FREEZING_DRIVES, **FREEZING, label="κ from 10 to 20")
-        panel.set_xticks(
-            ticks := 10.0 ** np.arange(np.floor(ends[0]), np.ceil(ends[1])), [f"{tick:g}" for tick in ticks]
-        )
+        panel.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
     plot.legend(canvas, 3)

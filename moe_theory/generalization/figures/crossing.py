@@ -1,7 +1,6 @@
 """Where Theorem 1's bound falls below the gap: counterexamples A and B over the number of samples.
 
-Both have k = 1, where the readings of d_N agree. In A the router is fixed, so d_N is 0, as one function shatters
-nothing. In B it is linear and learned, and d_N is the dimension of linear routers.
+Both have k = 1, where the readings of d_N agree. In A the router is fixed, so d_N is 0. In B it is linear and learned.
 """
 
 from collections.abc import Sequence

@@ -1,7 +1,7 @@
 """Theorem 1 over the number of active experts: Eq. (22) against Eq. (23), and the smallest bound that holds.
 
 (23) bounds log binom(T, k) by k (1 + log(T/k)), which grows up to k = T. The binomial itself, in (22), is equal for k
-and T - k. Everything is a closed form, for linear experts and linear routers.
+and T - k.
 """
 
 from typing import Any

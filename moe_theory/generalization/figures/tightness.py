@@ -1,7 +1,6 @@
 """Bounds over the gap that training finds: Theorem 1, and the smallest corrected bound, over T and k.
 
-The gap is the gap of the best fit to random labels. It is at most the supremum, so each ratio is at least the true
-ratio, and a ratio below 1 is a violation.
+The gap is of the best fit to random labels, at most the supremum, so a ratio below 1 is a violation.
 """
 
 from typing import Any

@@ -123,7 +123,8 @@ def _draw_panel(panel: plot.Axes, selection: xr.Dataset) -> None:
 def _by_router(names: Sequence[str]) -> dict[str, list[str]]:
     methods: dict[str, list[str]] = {}
     for name in names:
-        if name in METHODS and (router := METHODS[name].router) is not None:
+        router = METHODS[name].router if name in METHODS else None
+        if router is not None:
             methods.setdefault(router, []).append(name)
     return methods
 
