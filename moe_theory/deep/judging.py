@@ -182,7 +182,9 @@ def judge(
 
 def _numbers(name: str, numbers: Sequence[int] | None) -> tuple[int, ...] | None:
     try:
-        return None if numbers is None else tuple(numbers)
+        if numbers is None:
+            return None
+        return tuple(numbers)
     except TypeError:
         complaint = f"{name}={shortened(numbers)} must be a sequence of whole numbers, such as (1, 4)"
         raise InvalidValueError(f"{complaint}. Put it in brackets.") from None

@@ -46,7 +46,9 @@ class Preset:
     @property
     def replicates(self) -> int:
         """Default number of seeds: the fewest that can show a majority of runs, more for a small version."""
-        return 32 if self.name.endswith(SMALL) else 12
+        if self.name.endswith(SMALL):
+            return 32
+        return 12
 
     def cells(self) -> dict[str, dict[str, Any]]:
         """Parameters by the name of the cell.

@@ -144,7 +144,9 @@ def _measures(cell: CellSummary, is_routed: bool) -> dict[str, str]:
 def _differences(summary: Summary) -> list[dict[str, str]]:
     baselines = {cell.baseline for cell in summary.cells if cell.baseline}
     terminates = "terminated" in summary.cells[0].measures
-    baseline = "with termination" if terminates else "adaptive"
+    baseline = "adaptive"
+    if terminates:
+        baseline = "with termination"
     if len(baselines) == 1:
         baseline = baselines.pop()
     rows = []
@@ -163,9 +165,13 @@ def _differences(summary: Summary) -> list[dict[str, str]]:
 
 
 def _shown(measure: str, estimate: Estimate, sign: str = "") -> str:
-    digits = 3 if measure.startswith("accuracy") else 4
+    digits = 4
+    if measure.startswith("accuracy"):
+        digits = 3
     mean = f"{estimate.mean:{sign}.{digits}f}"
-    return f"{mean} ± {estimate.standard_error:.{digits}f}" if math.isfinite(estimate.standard_error) else mean
+    if math.isfinite(estimate.standard_error):
+        return f"{mean} ± {estimate.standard_error:.{digits}f}"
+    return mean
 
 
 def magnitudes(summary: Summary) -> tuple[str, str]:

@@ -121,7 +121,9 @@ class Plan:
     @functools.cached_property
     def store(self) -> Store | None:
         """The store of the runs, where there is a folder. Raises: OutputError for an address in place of a folder."""
-        return None if self.folder is None else Store(self.folder)
+        if self.folder is None:
+            return None
+        return Store(self.folder)
 
 
 def set_by(preset: Preset) -> set[str]:
@@ -334,7 +336,9 @@ def _key(common: Mapping[str, Any], cell: str, replicate: int, params: Params) -
 
 
 def paper_of(preset: Preset) -> Any:
-    return edge if preset.paper == EDGE else continual
+    if preset.paper == EDGE:
+        return edge
+    return continual
 
 
 @functools.lru_cache(maxsize=1)

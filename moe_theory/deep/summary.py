@@ -100,7 +100,9 @@ def baseline_of(preset: Preset, cell: str) -> str | None:
         name = server_cell(params["num_experts"])
     else:
         name = expert_cell(preset.experts[0], gate_scale=params["gate_scale"] if preset.scales else None)
-    return None if name == cell else name
+    if name == cell:
+        return None
+    return name
 
 
 def _cell(plan: Plan, name: str, runs: Runs) -> CellSummary:

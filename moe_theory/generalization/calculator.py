@@ -80,12 +80,16 @@ class Setting:
             return ANY
         if self.rademacher is not None:
             return OWN
-        return NETWORK if self.expert_widths else LINEAR
+        if self.expert_widths:
+            return NETWORK
+        return LINEAR
 
     @property
     def router_kind(self) -> str:
         """Class of the router: one of ROUTERS, or ANY if only the number of weights is known."""
-        return self.router if self.num_weights is None else ANY
+        if self.num_weights is None:
+            return self.router
+        return ANY
 
     @property
     def stored_weights(self) -> int | None:
@@ -120,7 +124,9 @@ class Form(NamedTuple):
 
     @property
     def id(self) -> str:
-        return f"{self.name}.{self.dimension}" if self.dimension else self.name
+        if self.dimension:
+            return f"{self.name}.{self.dimension}"
+        return self.name
 
 
 class EvaluatedBound(NamedTuple):
@@ -215,7 +221,9 @@ def _guarded(bound: Callable[[int], float]) -> Callable[[int], float]:
                 value = float(bound(num_samples))
         except OverflowError:
             return math.inf
-        return math.inf if math.isnan(value) else value
+        if math.isnan(value):
+            return math.inf
+        return value
 
     return at
 

@@ -170,7 +170,9 @@ LINEAR_ROUTER = _drawn(
 def router_name(num_experts: int, num_active: int, router_norm: float) -> str:
     """Return the name of a cell of `LINEAR_ROUTER`."""
     sizes = {"T": num_experts, "k": num_active}
-    return cell_name(**sizes) if num_active == 1 else cell_name(**sizes, W=router_norm)
+    if num_active == 1:
+        return cell_name(**sizes)
+    return cell_name(**sizes, W=router_norm)
 
 
 # Experts of one hidden layer, fitted to fair coins: a lower estimate of the complexity of networks.
@@ -269,7 +271,9 @@ def is_beyond(run: Run, name: str, gaps: Iterable[float]) -> Float[np.ndarray, "
 def gap_of(run: Run) -> Float[np.ndarray, " B"]:
     """Return the gap of an instance, or the last recorded gap of trained classifiers."""
     records = run.records
-    return np.asarray(records[-1], np.float64) if isinstance(records, np.ndarray) else records.gap[-1]
+    if isinstance(records, np.ndarray):
+        return np.asarray(records[-1], np.float64)
+    return records.gap[-1]
 
 
 def every(experiment: Experiment) -> Selection:

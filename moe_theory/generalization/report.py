@@ -196,13 +196,17 @@ def status(bound: EvaluatedBound) -> str:
 def count(value: float) -> str:
     """Return a count in full, or to three digits where it is large or not whole."""
     is_short = math.isfinite(value) and value == int(value) and abs(value) < 10**MOST_DIGITS
-    return f"{int(value):,}" if is_short else f"{value:.3g}"
+    if is_short:
+        return f"{int(value):,}"
+    return f"{value:.3g}"
 
 
 def _dimension(bound: EvaluatedBound) -> str:
     if bound.form.natarajan is None:
         return ""
-    reading = "" if bound.form.dimension == calculator.BOTH else f" ({bound.form.dimension})"
+    reading = f" ({bound.form.dimension})"
+    if bound.form.dimension == calculator.BOTH:
+        reading = ""
     return count(bound.form.natarajan) + reading
 
 
@@ -211,8 +215,12 @@ def _is_true_here(bound: EvaluatedBound) -> bool:
 
 
 def _value(value: float) -> str:
-    return f"{value:,.3f}" if 0.1 <= value < 10_000 else f"{value:.3g}"
+    if 0.1 <= value < 10_000:
+        return f"{value:,.3f}"
+    return f"{value:.3g}"
 
 
 def _least(bound: EvaluatedBound) -> str:
-    return "never" if bound.smallest_num_samples is None else count(bound.smallest_num_samples)
+    if bound.smallest_num_samples is None:
+        return "never"
+    return count(bound.smallest_num_samples)

@@ -282,7 +282,9 @@ def checked(served: Any, num_tasks: int, slot: int) -> Feedback:
     rewards = np.where(counts > 0, rewards, 0)
     if not np.all((rewards >= 0) & (rewards <= 1)):
         place = int(np.argmax(~((rewards >= 0) & (rewards <= 1))))
-        words = "NaN" if math.isnan(rewards[place]) else f"{rewards[place]:g}"
+        words = f"{rewards[place]:g}"
+        if math.isnan(rewards[place]):
+            words = "NaN"
         raise InvalidValueError(
             f"slot {slot}: the reward of task {place} is {words}, but must be a number in [0, 1], which the "
             "bandit's bounds suppose. Shift and scale it in serve."

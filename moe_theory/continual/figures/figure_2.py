@@ -97,7 +97,9 @@ def statement_of(num_experts: int, num_tasks: int) -> str | None:
         return "proposition-4"
     if num_experts == num_tasks:
         return None
-    return "theorem-1" if num_experts > num_tasks else "theorem-2"
+    if num_experts > num_tasks:
+        return "theorem-1"
+    return "theorem-2"
 
 
 def _along_routes(run: Run, routes: Run, dims: Dims) -> corrected.Exact:

@@ -55,7 +55,9 @@ def compute(setup: plot.Setup) -> xr.Dataset:
 
 
 def termination_round(run: xr.Dataset) -> int | None:
-    return int(run["round"].values[np.argmax(run.terminated.values)]) if bool(run.terminated.any()) else None
+    if run.terminated.any():
+        return int(run["round"].values[np.argmax(run.terminated.values)])
+    return None
 
 
 def load_shares(run: xr.Dataset) -> Float[np.ndarray, "M K"]:
@@ -111,7 +113,9 @@ def picture(data: xr.Dataset, canvas: plot.Canvas) -> None:
         words = rf"$\Gamma = \sigma_0^{{{power:g}}}$ = {SIGMA_0**power:.3f} {relation} $\lambda$"
         routes.set_title(f"({letter}) threshold {words}", loc="left")
         ended = termination_round(curves)
-        fixed = f"gates fixed from round {ended}" if ended else "gates never fixed"
+        fixed = "gates never fixed"
+        if ended:
+            fixed = f"gates fixed from round {ended}"
         moved = elsewhere.sizes["round"]
         difference = (
             f"; {moved} {'arrival' if moved == 1 else 'arrivals'} elsewhere than in (a)" if letter != "a" else ""

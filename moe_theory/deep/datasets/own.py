@@ -138,7 +138,9 @@ def _pixels(values: np.ndarray, labels: np.ndarray) -> Num[np.ndarray, "n h w c"
         )
     if values.ndim == 2:
         return values[:, None, None, :]
-    return values[..., None] if values.ndim == 3 else values
+    if values.ndim == 3:
+        return values[..., None]
+    return values
 
 
 def _read(path: Path) -> tuple[list[np.ndarray], list[str]]:

@@ -80,7 +80,9 @@ def _draw_panel(panel: plot.Axes, selection: xr.Dataset) -> None:
     rounds = selection["round"].values
     band = BAND.format(replicates=selection.attrs.get("replicates", "the"))
     for size in selection.experts.values:
-        label = f"$M$ = {size}" if size > 1 else "one expert ($M$ = 1)"
+        label = "one expert ($M$ = 1)"
+        if size > 1:
+            label = f"$M$ = {size}"
         plot.curve(panel, rounds, selection.sel(experts=size), label, band, **style_of(selection, size))
     for place, size in enumerate(selection.experts.values):
         half = np.flatnonzero(selection.terminated.sel(experts=size).values >= 0.5)

@@ -78,7 +78,9 @@ def loads(
 
 def share_of_own_class(counts: Int[np.ndarray, "M K"]) -> float:
     """Return the share of the tasks that are of their expert's most frequent class, NaN without tasks."""
-    return float(counts.max(axis=1).sum() / counts.sum()) if counts.sum() else float("nan")
+    if counts.sum():
+        return float(counts.max(axis=1).sum() / counts.sum())
+    return float("nan")
 
 
 def _mean_share(small: Preset, run: Run) -> float:

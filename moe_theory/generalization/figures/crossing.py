@@ -86,7 +86,9 @@ def compute(setup: plot.Setup, names: Sequence[str] = tuple(CASES)) -> xr.Datase
 
 def experts_of(case: Case, num_samples: int) -> int:
     """Return T at this m."""
-    return case.num_experts * num_samples if case.is_growing else case.num_experts
+    if case.is_growing:
+        return case.num_experts * num_samples
+    return case.num_experts
 
 
 def _system(case: Case, num_samples: int) -> System:

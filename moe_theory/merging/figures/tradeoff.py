@@ -44,7 +44,9 @@ def family(approach: str) -> str:
         return "policy"
     if approach in STATIC:
         return "static"
-    return "token" if approach.startswith("rl") else approach.split("-")[0]
+    if approach.startswith("rl"):
+        return "token"
+    return approach.split("-")[0]
 
 
 def caption_words(data: xr.Dataset) -> dict[str, float]:
