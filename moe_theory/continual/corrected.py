@@ -69,7 +69,7 @@ def single_expert_gaussian(pool: Pool, num_samples: Size, num_rounds: Size) -> E
     """Return exact expected metrics for M = 1 if all of X were Gaussian, as in Proposition 4's proof.
 
     Then Pi_n = I and D = d, and with r = 1 - s/d every error is a mean over the truths learned before:
-    E|w_t - w_{n_tau}|^2 = r^t W + (1 - r^t - (1-r) r^(t-tau)) Delta. Float64; O(T).
+    E|w_t - w_{n_tau}|^2 = r^t W + (1 - r^t - (1-r) r^(t-tau)) Delta. Float64, O(T).
 
     Source: Lemma 16, (42), of `continual`, summed without dropping l = i.
     Raises: InvalidValueError unless 1 <= num_samples < d and num_rounds >= 1.

@@ -1,6 +1,6 @@
 """Algorithm 1 with more observables than `Info`, for its lemmas. A round is described with the gates that routed it.
 
-With K >= N every task (M > N) is a cluster of its own (M < N), so both are one case.
+Tasks (M > N) and clusters (M < N) are one case, as with K >= N every task is a cluster of its own.
 """
 
 import functools

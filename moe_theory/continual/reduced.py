@@ -47,7 +47,7 @@ class Info(NamedTuple):
 
 @functools.lru_cache
 def system(dims: Dims) -> System:
-    """Return the reduced model as a `System` of switch routing. `Params` are those of `continual.system`.
+    """Return the reduced model as a `System` of switch routing. It has the `Params` of `continual.system`.
 
     Source: Algorithm 1 of `continual`, with `core/expected.py`.
     Raises: InvalidValueError for max_active > 1, and from its `init` for parameters outside their range.

@@ -155,6 +155,6 @@ def bounded_delays(law: Law, trip: Trip, params: Params) -> Int[Array, " M"]:
 
 
 def check_execution(law: Law) -> None:
-    """Raise InvalidValueError for a law of transfers in place of a law of executions."""
+    """Raise InvalidValueError for a transfer's distribution in place of an execution's."""
     if law is delays.by_distance:
         raise InvalidValueError("by_distance is a law of transfers: execution is at one server. Choose another law.")

@@ -58,11 +58,11 @@ class Info(NamedTuple):
 def system(
     dims: Dims, policy: Policy = adaptive, *, transfer: Law = delays.uniform, execution: Law = delays.uniform
 ) -> System:
-    """Return the reduced model as a `System`. `Params` and arguments are those of `edge.system`.
+    """Return the reduced model as a `System`. It has the `Params` and arguments of `edge.system`.
 
     Source: Algorithm 1 of `edge`, with `core/expected.py`.
     Raises: InvalidValueError where servers hold several tasks, or for a policy that is no function. Its `init` raises
-        the errors of `edge.system`'s.
+        the same errors as the `init` of `edge.system`.
 
     Examples:
         It follows Algorithm 1, here with gates that step far beyond the perturbation:

@@ -75,7 +75,7 @@ class Timer:
 
     Args:
         methods: names of `METHODS`, with `merged` among them, which merges with equal weights.
-        tags: each request's task, which only some methods use. Methods for one task serve all requests as the first's.
+        tags: each request's task, which only some methods use. Methods for one task use the first request's.
     Raises: InvalidValueError unless `merged` is among the methods, or UnknownNameError for unknown methods.
     """
 

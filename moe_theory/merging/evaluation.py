@@ -283,7 +283,7 @@ def of_model(
 
     Each layer has one expert, merged with the weights in question. A slot shows the accuracy on its own random
     requests. `value` is the accuracy on a fixed part of the validation split, so it orders policies better than it
-    measures them. The best weights and so the regret are NaN. Each call returns a new system.
+    measures them. The best weights are unknown, so the regret is NaN. Each call returns a new system.
 
     Args:
         data: in V equal parts, the v-th of task v.

@@ -40,7 +40,7 @@ def with_capacity(
 
     First choices come before second choices, earlier tokens before later ones.
 
-    Source: Switch Transformer, Sec. 2.2 (one choice); GShard, Algorithm 1 (several).
+    Source: Switch Transformer, Sec. 2.2 (one choice), and GShard, Algorithm 1 (several).
     """
     num_tokens, num_choices = chosen.shape
     num_experts = experts.b_out.shape[0]
