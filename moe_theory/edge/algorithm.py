@@ -299,8 +299,8 @@ def learn(
 ) -> tuple[State, Info]:
     """Run one round on an explicit arrival, without randomness: gate steps, completions, routing, in this order.
 
-    Round t opens with the gate steps of the tasks completed in round t - 1 (with `gate_lag` 0, of tasks completed now),
-    with gate probabilities and inputs from the round of routing. Servers whose tasks end in round t take their new
+    Round t opens with the gate steps of the tasks completed in round t - 1 (with `gate_lag` 0, of tasks completed now).
+    They use gate probabilities and inputs from the round of routing. Servers whose tasks end in round t take their new
     models and are idle. The arrival goes to the idle server of highest score, which is busy in rounds t, ..., t + d -
     1. With no server idle, it is dropped and counted, or waits (`Dims.when_busy`).
 

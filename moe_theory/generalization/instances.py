@@ -434,7 +434,7 @@ def lone_points(dims: Dims) -> System:
     """Return constant experts, T = 2, k = 1, where a router sends any set of up to `NUM_LONE` inputs to one expert.
 
     Inputs are uniform on `NUM_INPUTS` numbers and all labels are +1. So f errs exactly on the set, or off it, or never,
-    or always, and m sup_f |L_S - L_S'| is the largest sum, over that many inputs, of differences between their counts
+    or always. Hence m sup_f |L_S - L_S'| is the largest sum, over that many inputs, of differences between their counts
     in S and in S'. The masks shatter `NUM_LONE` points and no more. For a mask chosen beforehand, L_S = L_S' for all
     its experts, unless one of its points is drawn.
 

@@ -1,8 +1,8 @@
 """The tree alone as a `System`: an adversary picks leaves by the rules that are worst for the paper's statements.
 
-No reward is learned. The rules pick the deepest leaf, worst for the depth (Lemma 2, `corrected.depth_bound`), one leaf
-after another, worst for the number of leaves (Lemma 1), or the shallowest in turn, worst for the discretization error
-sum_t nu_1 rho^(h_t) (the step to (10)).
+No reward is learned. The deepest leaf is worst for the depth (Lemma 2, `corrected.depth_bound`). One leaf after another
+is worst for the number of leaves (Lemma 1). The shallowest leaves in turn are worst for the discretization error sum_t
+nu_1 rho^(h_t) (the step to (10)).
 """
 
 import functools
