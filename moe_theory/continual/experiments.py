@@ -405,7 +405,6 @@ def _limit(
     changes: Callable[[float], Mapping[str, Any]] = lambda scale: {},
     **about: Any,
 ) -> tuple[Selection, Selection]:
-    """Return runs over a grid of sigma_0, with M > N and M < N, whose lengths follow T1."""
 
     def of(setting: Mapping[str, Any]) -> Experiment:
         law = setting.get("signals", as_drawn)

@@ -306,7 +306,6 @@ def _check_policies(policies: tuple[Policy, ...], params: Params) -> None:
 
 
 def _select(is_chosen: Bool[Array, " M"], rows: Tables, alternatives: Tables) -> Tables:
-    """Select leaves (M, K, n), from `rows` for the chosen servers and from `alternatives` for all others."""
     return Tables(*(jnp.where(is_chosen[:, None, None], new, old) for new, old in zip(rows, alternatives, strict=True)))
 
 

@@ -202,7 +202,6 @@ def _tests(plan: Plan) -> list[SequentialTest]:
 
 
 def _has_decided(tests: list[SequentialTest], runs: Runs) -> bool:
-    """Return whether an analysis of these runs leaves no claim open, False without claims."""
     undecided = [test for test in tests if not test.has_ended]
     for test in undecided:
         test.extend(runs, {})

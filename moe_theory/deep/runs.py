@@ -311,7 +311,6 @@ def _require_finite(piece: Any, num_rounds: int, cell: str, replicate: int, para
 
 
 def _common_key(plan: Plan) -> dict[str, Any]:
-    """Return the key shared by all cells and seeds, with the number of cores, which changes XLA's sums."""
     return {
         "preset": plan.preset.name,
         "dims": dataclasses.asdict(plan.preset.dims),

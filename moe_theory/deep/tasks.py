@@ -191,7 +191,6 @@ def in_unit(pixels: Num[Array, "*shape"], dtype: DTypeLike) -> Float[Array, "*sh
 
 
 def _batches(key: Key[Array, ""], dims: Dims) -> Int[Array, "steps b"]:
-    """Return a new permutation of the images for each epoch, none needed for a single batch."""
     places = jnp.arange(dims.num_samples, dtype=jnp.int32)
     if dims.batch_size == dims.num_samples:
         return jnp.broadcast_to(places, (dims.num_epochs, dims.num_samples))

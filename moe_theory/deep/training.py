@@ -104,6 +104,5 @@ def cross_entropies(
 
 
 def _method(optimizer: str, params: Params, rate: Float[Scalar, ""]) -> optax.GradientTransformation:
-    """Return the optimizer, with weight decay in the gradient, as in the papers' framework."""
     begin: Callable[[Any], optax.GradientTransformation] = optax.adam if optimizer == ADAM else optax.sgd
     return optax.chain(optax.add_decayed_weights(params.weight_decay), begin(rate))

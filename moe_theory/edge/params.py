@@ -242,7 +242,6 @@ def _mean_square_bounded(num_features: int) -> float:
 
 
 def _tuned(**choices: Any) -> dict[str, Any]:
-    """Return choices with the signals' scale at which the gate drive is 1 in Fig. 3 with `TUNED_EXPERTS`."""
     params = Params(num_experts=TUNED_EXPERTS, signal_scale=1.0)._replace(**choices)
     return {**choices, "signal_scale": 1 / math.sqrt(gate_drive(params, FIGURE_3_FEATURES))}
 

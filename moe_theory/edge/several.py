@@ -56,7 +56,6 @@ def several_tasks_each(dims: Dims) -> Servers:
 
 
 def _complete_one_each(state: Any, is_done: Bool[Array, " S"]) -> tuple[Any, Float[Array, " S"]]:
-    """Complete at most one task of each server, refitted if the model has changed since its routing."""
     refit = state.refit
     at_server = at_servers(state, is_done)
     basis = refit.basis
@@ -87,7 +86,6 @@ def _take(state: Any, arrival: Any, task: Assignment, params: Any) -> tuple[Any,
 
 
 def _next_free_round(state: Any, task: Assignment, params: Any) -> Int[Array, " M"]:
-    """Return the first round, now at the earliest, with at most `capacity` - 1 earlier tasks at each server."""
     del task
     is_pending = state.pending_server != FREE
     is_decisive = is_pending & (_rank_at_server(state, is_pending, backwards=True) == jnp.asarray(params.capacity) - 1)

@@ -123,7 +123,6 @@ def _points(num_features: int) -> np.ndarray:
 
 @functools.lru_cache
 def _digits() -> tuple[np.ndarray, np.ndarray]:
-    """Return scikit-learn's 1,797 digits as rows scaled to |x| <= 1, labelled 1 where odd and -1 where even."""
     images, digits, _ = handwritten_digits()
     rows = images.reshape(-1, DIGITS_PIXELS)
     return rows / np.linalg.norm(rows, axis=1).max(), np.where(digits % 2 == 1, 1.0, -1.0)

@@ -482,7 +482,6 @@ def all_signs(num_samples: int) -> Float[np.ndarray, "2^m m"]:
 
 
 def _fair_labels(units: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
-    """Return -1 or +1, each with probability exactly 1/2, as half of a uniform's numbers are below 1/2."""
     return jnp.where(units < 0.5, -1, 1).astype(units.dtype)
 
 
@@ -521,7 +520,6 @@ def _norms(rows: Float[Array, "*n d"]) -> Float[Array, "*n"]:
 def _mixtures(
     units: Float[Array, "n F"], signs: np.ndarray, values: Float[Array, "T k m"], exists: Bool[Array, "T k"]
 ) -> tuple[Float[Array, ""], Float[Array, ""]]:
-    """Return E_sigma of max_f sum_i sigma_i f(x_i) over random mixtures f, and at the best function itself."""
     functions = values.reshape(-1, values.shape[-1])
     exists = exists.reshape(-1)
     table = jnp.asarray(signs, values.dtype)
@@ -534,7 +532,6 @@ def _mixtures(
 
 
 def _mask_labels(outputs: Float[Array, "n L"], params: Params) -> Int[Array, " n"]:
-    """Return a number for each mask: the active expert at k = 1, else the inactive expert (0 if none is)."""
     mask = model.masks(outputs, params.num_active, params.num_experts)
     exists = jnp.arange(outputs.shape[1]) < params.num_experts
     left_out = jnp.argmax(~mask & exists, axis=1)

@@ -262,7 +262,6 @@ def ramp_loss(labels: Float[Array, "*shape"], outputs: Float[Array, "*shape"]) -
 
 
 def _softmax(logits: Float[Array, "m M"], active: Bool[Array, "m M"]) -> Float[Array, "m M"]:
-    """Return the softmax over the active experts, exactly 0 elsewhere, in its gradient too."""
     largest = jnp.max(jnp.where(active, jax.lax.stop_gradient(logits), -jnp.inf), axis=1, keepdims=True)
     weights = jnp.where(active, jnp.exp(jnp.where(active, logits - largest, 0)), 0)
     return weights / jnp.sum(weights, axis=1, keepdims=True)
@@ -275,7 +274,6 @@ def _shrink(layer: Array, axes: range, norm: Float[Scalar, ""]) -> Array:
 
 
 def _products(features: Float[Array, "m d"], rows: Float[Array, "n d"]) -> Float[Array, "m n"]:
-    """Return inner products of inputs and rows, elementwise for few features, for speed."""
     if features.shape[1] > LONGEST_CHAIN:
         return jnp.matmul(features, rows.T, precision="highest")
     return jnp.sum(features[:, None, :] * rows[None, :, :], axis=-1)

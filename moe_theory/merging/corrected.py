@@ -387,7 +387,6 @@ def _first_split(last: int, depth: int, num_rounds: int, params: Params) -> int 
 
 
 def _least_pulls(time: float, depth: int, params: Params) -> int:
-    """Return max(1, ceil(tau_h(t))) as a Python integer, which does not overflow."""
     threshold = float(theory.split_threshold(time, float(depth), params))
     return max(1, math.ceil(min(threshold, 1e300)))
 

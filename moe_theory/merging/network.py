@@ -233,7 +233,6 @@ def check_rewards(feedback: Feedback) -> None:
 def _squares_gradient(
     weights: NetworkWeights, points: Float[Array, "A K"], counts: Int[Array, "A V"], means: Float[Array, "A V"]
 ) -> NetworkWeights:
-    """Return the gradient of half the sum over slots of squared errors, with arms last, as most products need."""
     inputs = [points.T]
     for layer in weights.layers[:-1]:
         inputs.append(jax.nn.relu(jnp.matmul(layer, inputs[-1], precision="highest")))

@@ -268,7 +268,6 @@ def nucb(dims: Dims, uncertainty: str = EXACT) -> Policy:
 
 
 def _random_weights(key: PRNGKey, dims: Dims, params: Params) -> Float[Array, "n K"]:
-    """Draw NUCB's candidates, uniform on the simplex, then truncated. Padding changes no draw."""
     exists = existing(dims.max_experts, params.num_experts)
     keys = jax.random.split(key, dims.num_candidates)
     return jax.vmap(lambda key: truncated(uniform_weights(key, exists), params.max_active))(keys)
@@ -331,8 +330,6 @@ class _Exists(NamedTuple):
 
 
 class _ExpertRewards(NamedTuple):
-    """Rewards of single experts."""
-
     exists: Bool[Array, " K"]
     counts: Int[Array, " K"]
     sums: Float[Array, " K"]  # of a slot's mean reward
@@ -402,7 +399,6 @@ def _choose_average(key: PRNGKey, memory: _Exists, mix: Mix, time: Slot, params:
 
 
 def _choose_mix(key: PRNGKey, memory: _Exists, mix: Mix, time: Slot, params: Params) -> Pick:
-    """Return x = psi. Expert v has the share of task v."""
     del key, time
     return plain_pick(truncated(like_tasks(mix, memory.exists.shape[0]), params.max_active))
 

@@ -301,7 +301,6 @@ def _draw_peak(key: Key[Array, ""], exists: Bool[Array, " K"], num_tasks: int) -
 
 
 def _draw_flat(key: Key[Array, ""], exists: Bool[Array, " K"], num_tasks: int) -> Float[Array, "V K"]:
-    """Draw each task's own best weights c_v (Dirichlet) expert by expert, so that padding changes no draw."""
     logs = log_gammas(key, exists.shape[0] * num_tasks, FLAT_CONCENTRATION).reshape(-1, num_tasks)
     return jax.nn.softmax(jnp.where(exists, logs.T, -jnp.inf), axis=1)
 

@@ -256,7 +256,6 @@ def _halves(
     uniform: Float[Array, ""],
     params: Params,
 ) -> tuple[Float[Array, "2 K"], Float[Array, "2 K"], Int[Array, ""]]:
-    """Return the boxes of a leaf's two children, and the dimension that tells them apart."""
     num_experts = jnp.asarray(params.num_experts, jnp.int32)
     is_effective = jnp.asarray(params.split_rule) == EFFECTIVE_SPLIT
     draws = jnp.minimum(jnp.floor(uniform * num_experts).astype(jnp.int32), num_experts - 1)
@@ -303,7 +302,6 @@ def _filled(lower: Float[Array, " K"], upper: Float[Array, " K"]) -> Float[Array
 
 
 def _read(rows: Array, is_row: Bool[Array, " C"]) -> Array:
-    """Return one row, without a gather, which is slow in a batch of replicates."""
     mask = is_row.reshape(is_row.shape + (1,) * (rows.ndim - 1))
     return jnp.sum(jnp.where(mask, rows, 0), axis=0, dtype=rows.dtype)
 

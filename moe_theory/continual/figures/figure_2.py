@@ -103,7 +103,6 @@ def statement_of(num_experts: int, num_tasks: int) -> str | None:
 
 
 def _along_routes(run: Run, routes: Run, dims: Dims) -> corrected.Exact:
-    """Return expected metrics in the recorded rounds of `run`, given the routes of every round."""
     expected = corrected.given_routes(routes.state.pool, dims.num_samples, *routes.records)
     return corrected.Exact(*(leaf[run.rounds - 1].mean(axis=1) for leaf in expected))
 
@@ -122,7 +121,6 @@ def _exact_means(run: Run, dims: Dims) -> corrected.Exact:
 
 
 def _continued(sums: Float[np.ndarray, " T"], rounds: np.ndarray) -> Float[np.ndarray, " R"]:
-    """Return sums over rounds 1..t, also beyond T, as settled moments add equally every round."""
     last = len(sums)
     inside = sums[np.minimum(rounds, last) - 1]
     if last < 2:

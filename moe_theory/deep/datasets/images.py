@@ -87,7 +87,6 @@ def _decode(path: Path) -> tuple[UInt8[np.ndarray, "h w 3"], bool]:
 
 
 def _fault(image: Image.Image) -> str:
-    """Return why an image cannot be read as it is, and how to convert it, or an empty text."""
     depth = _depth(image)  # before anything is decoded, which forgets it
     if getattr(image, "n_frames", 1) > 1:
         return "has several frames. Save one of them in a file of its own."
@@ -103,7 +102,6 @@ def _fault(image: Image.Image) -> str:
 
 
 def _depth(image: Image.Image) -> str:
-    """Return the depth of a channel in the file where Pillow's mode hides it, or an empty text for 8 bits."""
     for _, _, _, arguments in getattr(image, "tile", ()):
         raw_mode = arguments if isinstance(arguments, str) else arguments[0]
         return str(raw_mode).partition(";")[2]

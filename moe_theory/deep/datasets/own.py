@@ -161,7 +161,6 @@ def _read(path: Path) -> tuple[list[np.ndarray], list[str]]:
 
 
 def _check_scales(data: DataSet) -> None:
-    """Raise InvalidValueError for images in 0..1 beside others in 0..255."""
     training = float(np.abs(data.train.pixels).max())
     test = float(np.abs(data.test.pixels).max())
     if data.train.pixels.dtype != np.uint8 and max(training, test) > _MOST_SCALES * min(training, test):

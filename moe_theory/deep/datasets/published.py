@@ -103,7 +103,6 @@ def _idx_split(image_file: Path, label_file: Path, num_classes: int) -> Images:
 
 
 def _read_idx(path: Path, shape: tuple[int, ...]) -> UInt8[np.ndarray, "n ..."]:
-    """Return the numbers of an IDX file, whose items have this shape."""
     data = read_whole(path)
     start = 8 + 4 * len(shape)
     begin = bytes([0, 0, _UINT8, 1 + len(shape)])

@@ -92,7 +92,6 @@ def experts_of(case: Case, num_samples: int) -> int:
 
 
 def _system(case: Case, num_samples: int) -> System:
-    """Return the system, padded to the case's largest sample, less for B, which sorts."""
     padded = max(num_samples, LEAST_PADDED) if case.is_learned else max(case.samples)
     dims = Dims(experts_of(case, padded), COORDINATES if case.is_learned else 1, padded)
     return learned_cells(dims) if case.is_learned else cells(dims)

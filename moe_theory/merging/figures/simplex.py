@@ -63,7 +63,6 @@ def polygon(lower: Float[np.ndarray, " 3"], upper: Float[np.ndarray, " 3"]) -> F
 
 
 def _cut(corners: Float[np.ndarray, "c 3"], room: Float[np.ndarray, " c"]) -> Float[np.ndarray, "d 3"]:
-    """Return the part of a convex polygon where `room`, linear in it, is at least 0."""
     points: list[np.ndarray] = []
     for index in range(len(corners)):
         before = index - 1

@@ -85,7 +85,6 @@ def _descend(
 def _supervised_loss(
     routers: Routers, kind: Kind, model: Model, batch: Examples, key: Key[Array, ""], balance_weight: Scalar
 ) -> Float[Array, ""]:
-    """Return the cross-entropy in nats, plus a load-balancing loss where tokens are routed sparsely."""
     del key
     balance: list[Float[Array, ""]] = []
 

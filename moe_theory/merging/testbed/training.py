@@ -129,7 +129,6 @@ def _phase(
     num_groups: int,
     progress: Progress,
 ) -> Model:
-    """Train in one program, called a few times to report progress."""
     num_steps = setting.dense_steps if name == "dense" else setting.expert_steps
     if num_steps == 0:
         return model
