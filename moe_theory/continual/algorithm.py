@@ -112,7 +112,7 @@ Experts = Callable[[Routing], Learned]
 
 
 def balance_cost(visits: Int[Array, " M"], time: Int[Array, ""], params: Params) -> Float[Array, " M"]:
-    """Return alpha M f_t / t, with f_t(m) of rounds 1..t, an auxiliary cost. Source: Eqs. (7), (30) of `continual`."""
+    """Return the auxiliary cost alpha M f_t / t, with f_t(m) of rounds 1..t. Source: Eqs. (7), (30) of `continual`."""
     # Without the cast JAX divides integers in float32, even where the run is in float64.
     fractions = visits.astype(jnp.result_type(float)) / (time * params.num_active)
     return params.balance_weight * params.num_experts * fractions / time
@@ -170,14 +170,13 @@ def system(
 ) -> System:
     """Return Algorithm 1 as a `System`. Equal arguments give the same object, so that a program is compiled once.
 
-    Every replicate draws a pool of its own. `on_pool` makes all replicates share a pool.
-
-    Each part is a pure function with the paper's own as default. Values besides `params` are bound in a closure.
+    Every replicate draws a pool of its own. Each part is a pure function with the paper's own as default. Values
+    besides `params` are bound in a closure.
 
     Args:
         stream: the arrivals of each round, and the moves of the pool.
-        router: scores of the experts. The `Params.num_active` best learn the task. A router with a parameter `key`
-            gets a key of its own in every round.
+        router: scores of the experts. The `Params.num_active` best learn the task. A parameter `key` gets a new key in
+            every round.
         fit: the change of an expert's model.
         optimizer: the transformation of the gate's gradient, of a traced learning rate. `optax.sgd` is (9).
         auxiliary: the auxiliary loss's cost for a chosen expert. `balance_cost` is (7).
@@ -221,8 +220,7 @@ def on_pool(
     Args:
         locality, parts: locality, stream, router, fit and auxiliary, as `system` has them.
     Source: Algorithm 1 of `continual`.
-    Raises: InvalidValueError if the pool's shapes are not those of `dims`; InvalidValueError for a locality that is no
-        `Locality`.
+    Raises: InvalidValueError if the pool's shapes do not fit `dims`, or for a locality that is no `Locality`.
 
     Examples:
         >>> import numpy as np
@@ -253,8 +251,7 @@ def begin(
     """Return the state before round 1, with zero experts and gates.
 
     Source: Algorithm 1 of `continual`, line 2.
-    Raises: InvalidValueError if the pool's shapes are not those of `dims`; InvalidValueError for `params` outside
-        their range.
+    Raises: InvalidValueError if the pool's shapes do not fit `dims`, or for `params` outside their range.
 
     Examples:
         >>> import numpy as np
@@ -323,19 +320,18 @@ def learn(
     """Run one round of Algorithm 1 on an explicit arrival and perturbation, without randomness.
 
     The task goes to the expert (with `max_active` > 1, to the `Params.num_active` experts) of highest perturbed gate
-    output. These experts move to the nearest model that fits the samples. Then all gates take one gradient step,
-    unless the update has been terminated.
+    output. These experts move to the nearest model that fits the samples. Then all gates take one gradient step, unless
+    the update has been terminated.
 
     Args:
-        arrival: task () and features (d, s), whose task must be one of the pool's; truth (d,) and targets (s,) of its
-            own, where it has any.
+        arrival: task () of the pool and features (d, s), with truth (d,) and targets (s,) of its own, if any.
         max_active: static bound of `Params.num_active`. A system takes it from its `Dims`.
         router, fit, auxiliary: as for `system`.
         optimizer, locality: as passed to `begin`.
     Source: Eqs. (1)-(9) and Algorithm 1 of `continual`.
     Raises: InvalidValueError for an arrival that does not fit the state or has s >= d, for values outside their range,
-        and for a router, fit or locality that returns another shape. Inside a `jax.jit`, where values are unknown, a
-        task outside the pool and features that are not finite make the errors NaN.
+        and for a router, fit or locality that returns another shape. Inside a `jax.jit` a task outside the pool and
+        features that are not finite make the errors NaN.
 
     Examples:
         An expert that sees all that its task depends on fits it exactly:
@@ -427,8 +423,7 @@ def advance(
     """Run one round of Algorithm 1 with any experts and any gate input. `learn` is the case of linear experts.
 
     Args:
-        state: any NamedTuple with gates, visits, converged, terminated, round, optimizer_state and memory, as `State`
-            has them.
+        state: any NamedTuple with the fields gates, visits, converged, terminated, round, optimizer_state and memory.
         arrival: the argument of the router and the locality loss.
         params: anything with the fields of `Params` that routing and gate updates read: all except fields of pools.
         experts: the functions that learn the arrival.
@@ -496,8 +491,8 @@ def flag_converged(
 ) -> Bool[Array, " M"]:
     """Return convergence flags after a router-learning round: gate outputs within Gamma of a chosen expert's.
 
-    Gate outputs exclude the perturbation and use the gates before this round's update. Flags accumulate, or under
-    `accumulate_flags=False` show this round alone. Source: Algorithm 1, lines 7 and 8, of `continual`.
+    Gate outputs are without perturbation, by the gates before this round's update. Flags accumulate unless
+    `accumulate_flags` is False. Source: Algorithm 1, lines 7 and 8, of `continual`.
     """
     leaders = jnp.sum(jnp.where(masks, outputs[None, :], 0), axis=1)
     is_near = jnp.abs(outputs[None, :] - leaders[:, None]) < params.termination_threshold

@@ -48,9 +48,8 @@ def single_expert(pool: Pool, num_samples: Size, num_rounds: Size) -> Exact:
 
     Tasks arrive uniformly. The expectation is over tasks and features. Float64, O(N d^3 + T (N d^2 + d^3)).
 
-    Source: `core/single_expert.py`; replaces Proposition 4, (17) and (18), of `continual`.
-    Raises: InvalidValueError unless 1 <= num_samples < d; InvalidValueError for a zero signal; InvalidValueError if
-        num_rounds < 1.
+    Source: `core/single_expert.py`. Replaces Proposition 4, (17) and (18), of `continual`.
+    Raises: InvalidValueError unless 1 <= num_samples < d and num_rounds >= 1, or for a zero signal.
 
     Examples:
         A single task whose signal is its ground truth is known after one arrival:
@@ -70,10 +69,10 @@ def single_expert_gaussian(pool: Pool, num_samples: Size, num_rounds: Size) -> E
     """Return exact expected metrics for M = 1 if all of X were Gaussian, as in Proposition 4's proof.
 
     Then Pi_n = I and D = d, and with r = 1 - s/d every error is a mean over the truths learned before:
-    E|w_t - w_{n_tau}|^2 = r^t W + (1 - r^t - (1-r) r^(t-tau)) Delta. Float64; O(T).
+    E|w_t - w_{n_tau}|^2 = r^t W + (1 - r^t - (1-r) r^(t-tau)) Delta. Float64, O(T).
 
     Source: Lemma 16, (42), of `continual`, summed without dropping l = i.
-    Raises: InvalidValueError unless 1 <= num_samples < d; InvalidValueError if num_rounds < 1.
+    Raises: InvalidValueError unless 1 <= num_samples < d and num_rounds >= 1.
 
     Examples:
         With one task of norm 1 the error is r^t, here with r = 1 - 2/4:
@@ -103,14 +102,13 @@ def given_routes(
 ) -> Exact:
     """Return expected metrics of M experts along realised routes (T, B): the task and the expert of each round.
 
-    `pool` as states of a batch have it, replicates last. Each expert has the moments of a single expert along its own
-    tasks, with one signal column and the others Gaussian. Exact where routes do not depend on features beyond the
-    task, as under a large lambda. Under Algorithm 1 the router sees the noise, which moves the mean by about a percent
-    at Fig. 2's sizes. Float64, O(T B d^2), whatever M.
+    `pool` has states of a batch, replicates last. Each expert has the moments of a single expert along its own tasks,
+    with one signal column and the others Gaussian. Exact where routes do not depend on features beyond the task, as
+    under a large lambda. Under Algorithm 1 the noise moves the mean by about a percent at Fig. 2's sizes. Float64, O(T
+    B d^2), whatever M.
 
-    Source: `core/single_expert.py`; replaces Theorems 1 and 2, (19) to (22), and Lemma 16, (42), of `continual`.
-    Raises: InvalidValueError unless 1 <= num_samples < d; InvalidValueError for a zero signal; InvalidValueError for no
-        round, or for tasks or experts below 0.
+    Source: `core/single_expert.py`. Replaces Theorems 1 and 2, (19) to (22), and Lemma 16, (42), of `continual`.
+    Raises: InvalidValueError unless 1 <= num_samples < d, for a zero signal, no round, or tasks or experts below 0.
 
     Examples:
         Two tasks whose signals are their truths, each with an expert of its own: nothing is left to learn or forget.
@@ -136,11 +134,11 @@ def route_tilt(
 ) -> float:
     """Return a bound on the change of a route's distribution, with fixed gates, if the span of features is known.
 
-    In total variation, in the mean over features, at most 1: M^2 (s - 1) (sigma_t / lambda)^2 sum_m |theta_m|^2. For
-    fixed gates this bounds the error of `given_routes` in a round. The bound has no first order in sigma_t.
+    It is M^2 (s - 1) (sigma_t / lambda)^2 sum_m |theta_m|^2 in total variation, in the mean over features, at most 1.
+    For fixed gates this bounds the error of `given_routes` in a round. It has no first order in sigma_t.
 
-    Source: docs/pages/derivations/loads.md, by a change of sign of all noise; beside Theorems 1 and 2 of `continual`.
-    Raises: InvalidValueError unless perturbation_scale > 0, and for gates that do not add up to 0 (Lemma 4).
+    Source: docs/pages/derivations/loads.md, by a change of sign of all noise. See Theorems 1 and 2 of `continual`.
+    Raises: InvalidValueError unless perturbation_scale > 0 and the gates add up to 0 (Lemma 4).
 
     Examples:
         >>> import numpy as np
@@ -161,16 +159,16 @@ def route_tilt(
 def theorem_1(pool_gaps: theory.Gaps, ratio: linear.Ratio, loads: linear.Loads) -> theory.Bound:
     """Return expected metrics after t = sum_m L_m rounds, given the loads L_m: (19) and (20) as equalities.
 
-    For routes that depend on neither tasks nor features, and columns that are all Gaussian. With W = |w_n|^2 and
-    Delta = |w_n - w_n'|^2 in the mean over tasks, an expert with L arrivals adds
+    Routes depend on neither tasks nor features, and all columns are Gaussian. With W = |w_n|^2 and Delta = |w_n -
+    w_n'|^2 in the mean over tasks, an expert with L arrivals adds
 
         t E[G_t]:      L r^L W + (1 - r^L) (L - 1) Delta
         (t-1) E[F_t]:  S (Delta - W) + [(1 - r) (L - 1) - r + r^L] Delta,   S = sum_{l<=L} (r^l - r^L),
 
-    in which (L - 1) for L, and the bracket, are the task's own term that (19) and (20) leave out. A router that gives
-    each expert its own set of tasks has the gap within a set in place of Delta.
+    in which (L - 1) for L, and the bracket, are the task's own term that (19) and (20) leave out. With a router that
+    gives each expert its own set of tasks, Delta is the gap within a set.
 
-    Source: replaces Theorem 1, (19) and (20), of `continual`; derivation on the site's page on loads.
+    Source: replaces Theorem 1, (19) and (20), of `continual`. Derivation on the site's page on loads.
 
     Examples:
         >>> import numpy as np
@@ -201,11 +199,11 @@ def blind_limit(
 ) -> float:
     """Return lim E[G_t] in units of |w|^2 for orthonormal truths along their signals, if routes ignore the tasks.
 
-    The limit for any number of experts, once each has had many tasks: with D = d - 1, p = d - s, c = p/D and
-    b = 1 - 1/N it is 2 + c R - 2 m, m = (1/N)/(1 - b c), R = b (1 - k1)/((1 - b k1)(1 - c) + b k2). Two random tasks
-    are 2 b apart.
+    The limit holds for any number of experts, once each has had many tasks. With D = d - 1, p = d - s, c = p/D and b =
+    1 - 1/N it is 2 + c R - 2 m, m = (1/N)/(1 - b c), R = b (1 - k1)/((1 - b k1)(1 - c) + b k2). Two random tasks are 2
+    b apart.
 
-    Source: docs/pages/derivations/loads.md; beside Theorems 1 and 2 of `continual`.
+    Source: docs/pages/derivations/loads.md. See Theorems 1 and 2 of `continual`.
     Raises: InvalidValueError unless 1 <= num_samples < d and num_tasks <= d.
 
     Examples:
@@ -241,7 +239,7 @@ def random_routing(
         (t-1) E[F_t] = [(1 - r) (t - 1) - M q (1 - q^(t-1))] Delta - r (W - Delta) D,
         D = M (1 - q^(t-1))/(1 - r) - (t - 1) q^(t-1).
 
-    Source: replaces Theorem 1, (19) and (20), of `continual` for blind routing; derivation on the site's page on loads.
+    Source: replaces Theorem 1, (19) and (20), of `continual` for blind routing. Derivation on the site's page on loads.
 
     Examples:
         One expert has all loads:
@@ -282,7 +280,7 @@ def theorem_2(
     (22) is as printed. Arguments and result: as of `theory.theorem_2`.
 
     Source: Theorem 2, (21), and Appendix J of `continual`.
-    Raises: InvalidValueError for loads that are not of top-1 routing; where these are traced the bounds are NaN.
+    Raises: InvalidValueError for loads that are not of top-1 routing. Where these are traced the bounds are NaN.
 
     Examples:
         >>> import numpy as np
@@ -308,8 +306,8 @@ def theorem_2(
 def lemma_2(perturbation_scale: Perturbation) -> float:
     """Return 2 / lambda, the least L with |p - p^|_inf <= L |h - h^|_inf for all outputs and all M >= 2.
 
-    dp_m/dh_m = sum_j c_j and dp_m/dh_j = -c_j with c_j >= 0, and sum_j c_j is 1/lambda times the increase of
-    prod_j F(u + (h_m - h_j) / lambda) over u in [0, 1], at most 1. Equal outputs attain it: raise one, lower the rest.
+    dp_m/dh_m = sum_j c_j and dp_m/dh_j = -c_j with c_j >= 0, and sum_j c_j is 1/lambda times the increase of prod_j F(u
+    + (h_m - h_j) / lambda) over u in [0, 1], at most 1. Equal outputs attain it, if one is raised and the rest lowered.
 
     Source: replaces Lemma 2 of `continual`, which has lambda M^2.
 
@@ -327,8 +325,9 @@ def routing_probabilities(
 ) -> Float[np.ndarray, "*batch M"]:
     """Return P(argmax_j h_j + r_j = m) for independent r_j ~ U[0, lambda], in float64.
 
-    With its perturbation at u lambda expert m wins with probability prod_j F(u + (h_m - h_j) / lambda), F that of
-    U[0, 1]: a piecewise polynomial of degree M - 1 in u, which Gauss-Legendre quadrature integrates exactly.
+    With its perturbation at u lambda expert m wins with probability prod_j F(u + (h_m - h_j) / lambda), with F the
+    distribution function of U[0, 1]. Gauss-Legendre quadrature integrates this piecewise polynomial of degree M - 1 in
+    u exactly.
 
     Source: Eq. (1) and Appendix B of `continual`.
 
@@ -396,7 +395,7 @@ def lemma_16(
 ) -> Float[Array, " N"]:
     """Return E |w' - w_n|^2 for each truth w_n in `others`, after an expert w learns a task (`truth`, `signal`).
 
-    w' - w_n = (I - P)(w - w_n) + P b with b = truth - w_n, the two parts orthogonal, and I - P is a projector that is
+    w' - w_n = (I - P)(w - w_n) + P b with b = truth - w_n, the two parts orthogonal. I - P is a projector that is
     uniformly random inside the signal's complement, of rank d - s out of d - 1 dimensions.
 
     Source: replaces the step behind (42), Lemma 16 of `continual`, which takes P to be uniformly random.

@@ -1,6 +1,6 @@
 """Algorithm 1 with more observables than `Info`, for its lemmas. A round is described with the gates that routed it.
 
-Tasks n (M > N) and clusters k (M < N) are one case: with K >= N every task is a cluster of its own.
+Tasks (M > N) and clusters (M < N) are one case, as with K >= N every task is a cluster of its own.
 """
 
 import functools
@@ -65,7 +65,7 @@ def _costs(
 
 @of_parts(like=system, only=("router", "fit", "auxiliary", "locality"))
 def system_with_gate_steps(dims: Dims, **parts: Any) -> System:
-    """Return Algorithm 1 as a `System` with `GateSteps` as info. It draws and learns exactly as `continual.system`."""
+    """Return Algorithm 1 as a `System` with `GateSteps` as info and the draws of `continual.system`."""
 
     def step(key: Key[Array, ""], state: State, params: Params) -> tuple[State, GateSteps]:
         arrival, perturbation = draw(key, dims, state.pool, params)
@@ -225,7 +225,8 @@ def system_with_tally(dims: Dims, **parts: Any) -> System:
 
 def with_common_part(base: System, truths: float = 0.0) -> System:
     """Return the system with a common part added to each entry of all truths, and 1 to each entry of all signals.
-    Differences stay as before. Only for systems whose start makes nothing else of the pool.
+
+    Differences stay unchanged. The system's start must use nothing else of the pool.
     """
 
     def init(key: Key[Array, ""], params: Params) -> Any:
@@ -287,8 +288,9 @@ class Expecting(NamedTuple):
 
 
 def system_with_expected_costs(dims: Dims) -> System:
-    """Return Algorithm 1 where the locality loss charges about (E|w_t - w_{t-1}|^2)^0.5 given the routes. As in the
-    reduced model, costs depend on routes and pool alone, not on the features that experts have met.
+    """Return Algorithm 1 where the locality loss charges about (E|w_t - w_{t-1}|^2)^0.5 given the routes.
+
+    As in the reduced model, costs depend on routes and pool alone.
     """
 
     def expected(move: Move, memory: Array, arrival: Arrival, params: Params) -> tuple[Array, Array]:

@@ -1,4 +1,4 @@
-"""Runs that statements and figures share, with assumptions of statements, and measurements that several of them use.
+"""Runs that statements and figures share, with assumptions of statements and measurements.
 
 "With probability 1 - o(1)" is read as at least 1 - delta, delta = 0.05, at the smallest sigma_0 of a grid.
 """
@@ -222,7 +222,7 @@ def router_cell(scale: float, variant: str = "") -> str:
 
 
 def router_rate_cell(rate: float) -> str:
-    """Return the name of a cell of the grid of learning rates. One cell lies on the grid of scales."""
+    """Return the name of a cell of the grid of learning rates."""
     return router_cell(ROUTER_SCALE) if rate == ROUTER_SCALE**0.5 else f"eta = {rate}"
 
 
@@ -405,9 +405,6 @@ def _limit(
     changes: Callable[[float], Mapping[str, Any]] = lambda scale: {},
     **about: Any,
 ) -> tuple[Selection, Selection]:
-    """Return runs over a grid of sigma_0, with more experts than tasks and with fewer. Lengths follow T1, rounded up to
-    as many numbers as scales, and results depend on them. `changes` gives parameters that change otherwise.
-    """
 
     def of(setting: Mapping[str, Any]) -> Experiment:
         law = setting.get("signals", as_drawn)
@@ -427,7 +424,6 @@ def _limit(
 
 
 def over_scales(experiment: Experiment, scales: Sequence[float]) -> tuple[Selection, Selection]:
-    """Return the runs of an experiment over sigma_0, with more experts than tasks and with fewer."""
     many, few = (
         experiment.over({specialization_cell(number, scale): scale for scale in scales})
         for number in (MANY_EXPERTS, FEW_EXPERTS)
@@ -493,7 +489,6 @@ COVERED = f"{COVERAGE_SETS} sets"
 
 
 def _coverage(name: str, members: int, setting: Mapping[str, Any], build: Callable[..., Experiment]) -> Experiment:
-    """Return exploration runs with a setting's number of tasks and sigma_0, or as recorded, `members` a cluster."""
     tasks = setting.get("num_tasks", members * COVERAGE_SETS)
     scale = setting.get("sigma_0", COVERAGE_SCALE)
     sets = tasks // members
@@ -515,7 +510,7 @@ def _coverage(name: str, members: int, setting: Mapping[str, Any], build: Callab
 
 
 def coverage(setting: Mapping[str, Any]) -> Experiment:
-    """Return exploration runs with a setting's number of tasks, each a set, and its sigma_0, or as recorded."""
+    """Return exploration runs with a setting's number of tasks, each a set, and sigma_0, or as recorded."""
     return _coverage("coverage", 1, setting, coverage)
 
 
@@ -624,7 +619,7 @@ def task_gap(run: Run) -> Float[np.ndarray, " B"]:
 
 
 def loads_of(run: Run) -> tuple[Float[np.ndarray, "R B M"], Float[np.ndarray, "R B M"]]:
-    """Return loads L_t(m) and explored loads at the recorded rounds, experts last, as the closed forms take them."""
+    """Return loads L_t(m) and explored loads at the recorded rounds, experts last."""
     loads, explored = (np.moveaxis(leaf, 1, -1) for leaf in (run.records.loads, run.records.explored_loads))
     return loads.astype(np.float64), explored.astype(np.float64)
 
@@ -649,7 +644,7 @@ def printed(
 
 @functools.lru_cache(maxsize=2 * NUM_POOLS)  # of two readings: each look at each claim asks for those it has again
 def exact_of_pool(truths: bytes, signals: bytes, num_tasks: int, num_samples: int, num_rounds: int) -> corrected.Exact:
-    """Return exact single-expert metrics in each round. The pool is given as bytes of its float64 arrays (N, d)."""
+    """Return exact single-expert metrics in each round, for a pool as bytes of its float64 arrays (N, d)."""
     truth_rows, signal_rows = (np.frombuffer(buffer).reshape(num_tasks, -1) for buffer in (truths, signals))
     return corrected.single_expert(Pool(truth_rows, signal_rows, np.arange(num_tasks)), num_samples, num_rounds)
 
@@ -663,7 +658,7 @@ def exact_of(run: Run) -> corrected.Exact:
 
 
 def given_routes_of(run: Run) -> corrected.Exact:
-    """Return expected metrics in each round of a run, given the tasks and routes of all rounds (T, B)."""
+    """Return expected metrics in each round of a run, given all tasks and routes (T, B)."""
     assert len(run.records.task) == run.rounds[-1], "a run that records every round"
     return corrected.given_routes(run.state.pool, run.dims.num_samples, run.records.task, run.records.expert)
 
@@ -728,7 +723,7 @@ def truth_length(run: Run) -> np.ndarray:
 
 
 def previous_tasks(run: Run) -> np.ndarray:
-    """Return the task that an arrival's expert has met before it, -1 for none: (T, B) of a full history."""
+    """Return the task that an arrival's expert met before it, -1 for none: (T, B) of a full history."""
     return last_tasks(run.records.task, run.records.expert)
 
 
@@ -749,7 +744,7 @@ def gates_of(run: Run) -> Float[np.ndarray, "M d B"]:
 
 
 def gate_output_pairs(run: Run) -> Float[np.ndarray, "B 2 M"]:
-    """Return gate outputs of two tasks of one cluster (of one task without clusters), at the gates of round T."""
+    """Return gate outputs of two tasks of one cluster, or of one task, at the gates of round T."""
     params = run.params
     num_tasks = ROUTER_DIMS.num_tasks
     units = draws_of(run, 3, 6)

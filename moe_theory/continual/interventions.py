@@ -1,6 +1,6 @@
 """Runs of Algorithm 1 without the supposed cause of a statement's failure, or without a cause that a statement credits.
 
-Signals are along the truths unless a cell has others, whatever the reading. So each run is tested once.
+Signals are along the truths unless a cell has others, whatever the reading, so each run is tested once.
 """
 
 import dataclasses
@@ -37,7 +37,7 @@ BLIND = {"perturbation_scale": experiments.UNIFORM_PERTURBATION}
 def by_kind(
     outputs: Float[Array, " M"], perturbation: Float[Array, " M"], state: Any, arrival: Arrival, params: Params
 ) -> Float[Array, " M"]:
-    """Return scores of a router that gives each kind k of K its own experts, m mod K = k, whatever the gates output."""
+    """Return scores of a router that gives each task type k of K the experts m mod K = k, whatever the gates output."""
     del outputs, params
     clusters = state.pool.clusters
     kind = jnp.sum(jnp.where(jnp.arange(clusters.shape[0]) == arrival.task, clusters, 0))
@@ -85,8 +85,9 @@ def later_balance_cost(visits: Int[Array, " M"], time: Int[Array, ""], params: P
 
 
 def apart(base: System) -> System:
-    """Return the system from separated gates. An expert's output is sigma_0^0.5 for signals of its own kind, and 0 for
-    others, as far apart as in (35) after exploration.
+    """Return the system from separated gates, as far apart as in (35) after exploration.
+
+    An expert's output is sigma_0^0.5 for signals of its own task type, and 0 for others.
     """
 
     def gates(key: Key[Array, ""], state: State, params: Params) -> Float[Array, "M d"]:
@@ -102,8 +103,9 @@ def apart(base: System) -> System:
 
 
 def unexplored(base: System) -> System:
-    """Return the system at T1 without a round before it. Experts have learned nothing, and gates are random, sum to 0
-    and are of size sigma_0^2.
+    """Return the system at T1 without a round before it.
+
+    Experts have learned nothing, and gates are random, sum to 0 and are of size sigma_0^2.
     """
 
     def gates(key: Key[Array, ""], state: State, params: Params) -> Float[Array, "M d"]:
@@ -116,7 +118,6 @@ def unexplored(base: System) -> System:
 
 
 def _begun(base: System, gates: Callable[..., Array], rounds: Callable[[Params], Any] = lambda params: 0) -> System:
-    """Return the system with a tally that begins with other gates, after a number of rounds."""
 
     def init(key: Key[Array, ""], params: Params) -> Any:
         tally = base.init(key, params)

@@ -1,9 +1,8 @@
 """Forgetting and overall generalization error of all past arrivals, streamed in O(d) a round.
 
-Both are sums over the whole past of |w^(m) - w_tau|^2, but a round changes only the experts it trains. When expert m
-moves from w to w', the n arrivals that it served change the sums by n (w' - w).(w' + w - 2 c), where c is the mean of
-their truths when they arrived. Only n and c need to be stored, however the tasks drift. A mean, unlike a sum,
-keeps float32 accurate.
+Both are sums over the whole past of |w^(m) - w_tau|^2. When expert m moves from w to w', the n arrivals that it served
+change the sums by n (w' - w).(w' + w - 2 c), where c is the mean of their truths when they arrived. Only n and c are
+stored, however the tasks drift. A mean, unlike a sum, is accurate in float32.
 """
 
 from typing import Annotated, NamedTuple
@@ -43,7 +42,7 @@ def record_arrival(
     `error` is the arrival's own model error after the move, E_t(w_t). Unused rows of `chosen` must have no change. An
     arrival that no expert serves, because the gates are NaN, makes the metrics NaN from then on.
 
-    Source: Eqs. (14)-(16) of `continual`; top-k: an arrival's error is the mean over the experts that served it.
+    Source: Eqs. (14)-(16) of `continual`. Under top-k an arrival's error is the mean over the experts that served it.
     """
     served = jnp.sum(jnp.where(chosen, metrics.served[None, :], 0), axis=1)
     centres = jnp.sum(jnp.where(chosen[:, :, None], metrics.centres[None, :, :], 0), axis=1)

@@ -59,7 +59,7 @@ LeastStrength = Annotated[Scale, AtMost("max_strength", "beta_t is uniform betwe
 class Dims:
     """Static shapes, for which a program is compiled.
 
-    `max_experts` and `max_active` only pad: a run uses `Params.num_experts` of them, and trains `Params.num_active`.
+    `max_experts` and `max_active` only pad: a run uses `Params.num_experts` and trains `Params.num_active`.
 
     Raises: InvalidValueError outside 1 <= num_samples < num_features, or for sizes below 1.
 
@@ -167,8 +167,8 @@ def gate_drive(params: Params, num_features: int, num_tasks: int | None = None) 
     apart only above `corrected.critical_drive`.
 
     Args:
-        num_tasks: N. With num_clusters >= N each task is a cluster of its own, and pools have no `cluster_spread`.
-            None: fewer clusters than tasks.
+        num_tasks: N. With num_clusters >= N each task is a cluster of its own, without `cluster_spread`. None means
+            fewer clusters than tasks.
 
     Examples:
         >>> from moe_theory import continual

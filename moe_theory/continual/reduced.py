@@ -1,8 +1,8 @@
 """Algorithm 1 reduced to its gates and to experts' expected distances to the truths (`core/expected.py`).
 
 Routing, costs, gate steps and their end are Algorithm 1's. The model ignores the deviations of distances from their
-mean (the root in (6) and squares take means for values), and information on them in routes by noisy features. Draws
-are the draws of `continual.system`: the same pool, tasks, features and perturbations for a key.
+mean (the root in (6) and squares take means for values), and information on them in routes by noisy features. It draws
+as `continual.system` does.
 """
 
 import functools
@@ -47,10 +47,10 @@ class Info(NamedTuple):
 
 @functools.lru_cache
 def system(dims: Dims) -> System:
-    """Return the reduced model as a `System` of switch routing. `Params` are those of `continual.system`.
+    """Return the reduced model as a `System` of switch routing. It has the `Params` of `continual.system`.
 
     Source: Algorithm 1 of `continual`, with `core/expected.py`.
-    Raises: InvalidValueError for max_active > 1; from its `init`, InvalidValueError for parameters outside their range.
+    Raises: InvalidValueError for max_active > 1, and from its `init` for parameters outside their range.
 
     Examples:
         It follows Algorithm 1, here with gates that step far beyond the perturbation:
@@ -99,7 +99,7 @@ def learn(state: State, arrival: Arrival, perturbation: Float[Array, " M"], para
     """Run one round on an explicit arrival and perturbation, as `continual.learn` does.
 
     Source: Algorithm 1 of `continual`, with `core/expected.py`.
-    Raises: InvalidValueError for features with s >= d; InvalidValueError for a perturbation of more axes than (M,).
+    Raises: InvalidValueError for features with s >= d, or for a perturbation of more axes than (M,).
 
     Examples:
         A task whose truth its signal shows is known at once:

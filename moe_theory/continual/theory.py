@@ -1,8 +1,8 @@
 """Closed forms as `continual` prints them, right or wrong (see `corrected.py`): Proposition 4, Theorems, Lemmas 11, 16.
 
-The arrivals at expert m see the loads 1, 2, ..., L_t(m), so that each sum over rounds is geometric and costs O(M).
-Given NumPy float64 a function computes in float64. Given JAX arrays, traced or not, it uses their precision.
-Functions refuse arguments outside the domains beside them (InvalidValueError).
+The arrivals at expert m see the loads 1, 2, ..., L_t(m), so each sum over rounds is geometric and costs O(M). Functions
+compute in the precision of their arguments, NumPy or JAX, traced or not. They refuse arguments outside the domains
+beside them (InvalidValueError).
 """
 
 from typing import Annotated, NamedTuple
@@ -48,8 +48,7 @@ def exploration_rounds(
 ) -> Int[Numbers, "*batch"]:
     """Return T1 = ceil(M / eta), the last round of the exploration stage, in rounds.
 
-    A quotient within float32's rounding of an integer counts as that integer: 7 / float32(0.7) is 10.0000002, and T1
-    must not depend on the precision that eta passed through. Saturates at `MAX_ROUNDS`.
+    A quotient within float32's rounding of an integer counts as that integer. At most `MAX_ROUNDS`.
 
     Source: Algorithm 1 of `continual`, input line.
 
@@ -116,7 +115,7 @@ def theorem_1(
     needs no other loads. Experts without arrivals add nothing, so padding is free.
 
     Source: Theorem 1, (19) and (20) of `continual`.
-    Raises: InvalidValueError for loads that are not of top-1 routing; where these are traced the bounds are NaN.
+    Raises: InvalidValueError for loads that are not of top-1 routing. Where these are traced the bounds are NaN.
 
     Examples:
         >>> import numpy as np
@@ -157,8 +156,8 @@ def theorem_2(
       expert without arrivals after T1 contributes less than 0.
 
     Source: Theorem 2, (21) and (22), and Appendix J of `continual`.
-    Raises: UnknownNameError for another `form`; InvalidValueError for loads that are not of top-1 routing; where these
-        are traced the bounds are NaN.
+    Raises: UnknownNameError for another `form`, or InvalidValueError for loads that are not of top-1 routing. Where
+        these are traced the bounds are NaN.
 
     Examples:
         >>> import numpy as np

@@ -1,9 +1,9 @@
 """The deep-network experiments of two papers: image classes as tasks, networks as experts, on data that users bring.
 
 `deep.continual` and `deep.edge` hold the systems, `deep.datasets` reads images, `deep.networks` has the experts.
-`deep.plan` and `deep.judge` run a preset on any of these and judge its figure's claims.
+`deep.plan` and `deep.judge` run a preset and test its figure's claims.
 
-Source: Section 6 and Appendix A of `continual`; Section VI of `edge`.
+Source: Section 6 and Appendix A of `continual`, and Section VI of `edge`.
 """
 
 from moe_theory.core.papers import Paper

@@ -21,7 +21,7 @@ from moe_theory.deep.tasks import Arrival, Pool, Source, Stream, draw, on_device
 
 
 class State(NamedTuple):
-    """Carried from round to round; the checkpoint."""
+    """State carried from round to round, which is the checkpoint."""
 
     pool: Pool
     experts: Weights  # leaves (M, ...)
@@ -39,7 +39,7 @@ class State(NamedTuple):
 
     @property
     def max_rounds(self) -> int:
-        """Rounds that arrays are padded to: `simulate` refuses more."""
+        """Rounds that arrays are padded to, the most that `simulate` accepts."""
         return self.past.max_rounds
 
 
@@ -79,18 +79,17 @@ def system(
     locality: Locality | None = None,
     **parts: Any,
 ) -> System:
-    """The experiment as a `System` on a data set; the tasks are to recognise `classes`, one each.
+    """Return the experiment as a `System` on a data set, with the tasks to recognise `classes`, one each.
 
     Args:
-        embed: what the gate reads of a task's images, as a vector.
-        stream: what arrives in each round, and how the pool moves; unless given what `tasks.draw` draws.
+        embed: the gate's input from a task's images, a vector.
+        stream: the arrivals of each round, and the moves of the pool, by default `tasks.draw`.
         optimizer, locality, parts: optimizer, locality, router and auxiliary, as `moe_theory.continual.system` has
-            them; their `params` are those of networks, and at test a router is shown the arrival of the round with
-            another `task` and `tests`. Where `Dims.compares`, the locality loss has the baseline that
-            `Params.baseline_weight` asks for, unless given.
+            them, with the networks' `params`. At test a router receives the round's arrival with another `task` and
+            `tests`. Where `Dims.compares`, the default locality loss has the baseline of `Params.baseline_weight`.
     Source: Algorithm 1, Section 6 and Appendix A of `continual`.
-    Raises: InvalidValueError unless there are `num_classes` of them, all in the data set; InvalidValueError for a
-        locality that is no `Locality`.
+    Raises: InvalidValueError unless there are `num_classes` classes, all in the data set, or for a locality that is no
+        `Locality`.
 
     Examples:
         >>> import jax
@@ -129,11 +128,11 @@ def begin(
     optimizer: Optimizer = optax.sgd,
     locality: Locality | None = None,
 ) -> State:
-    """The state before round 1: random experts, gates at zero.
+    """Return the state before round 1, with random experts and gates at zero.
 
     Source: Algorithm 1 and Section 6 of `continual`.
-    Raises: InvalidValueError for a pool of another number of classes; InvalidValueError for `params` outside their
-        range; DeclarationError for an `embed` that gives no vector.
+    Raises: InvalidValueError for a pool of another number of classes or for `params` outside their range, or
+        DeclarationError for an `embed` that gives no vector.
     """
     check_params(dims, params, len(pool.train.counts))
     num_features = gate.num_features(embed, pool, dims.num_samples)
@@ -169,15 +168,15 @@ def learn(
     locality: Locality | None = None,
     **parts: Any,
 ) -> tuple[State, Info]:
-    """One round of Algorithm 1 on an explicit arrival: nothing random inside.
+    """Run one round of Algorithm 1 on an explicit arrival, without randomness.
 
-    The expert of highest perturbed gate output trains on the task, all others stay; the gates then take one gradient
-    step on locality and auxiliary loss, unless their update has been terminated.
+    The expert of highest perturbed gate output trains on the task. Then the gates take one gradient step on locality
+    and auxiliary loss, unless their update has been terminated.
 
     Args:
         router, locality, parts: router, locality, optimizer and auxiliary, as for `system`.
     Source: Algorithm 1, Section 6 and Appendices A.3, A.4 of `continual`.
-    Raises: as `begin`; InvalidValueError for a round beyond `Dims.max_rounds`, where its number is known.
+    Raises: as `begin`, and InvalidValueError for a round known to be beyond `Dims.max_rounds`.
 
     Examples:
         >>> import moe_theory as mt

@@ -28,7 +28,7 @@ _EXECUTION = 2**31 - 1  # folded into a key that experts' numbers are folded int
 
 
 class State(NamedTuple):
-    """Carried from round to round; the checkpoint."""
+    """State carried from round to round, which is the checkpoint."""
 
     pool: Pool
     experts: Weights  # leaves (M, ...); of a busy server, already trained
@@ -55,7 +55,7 @@ class State(NamedTuple):
 
     @property
     def max_rounds(self) -> int:
-        """Rounds that arrays are padded to: `simulate` refuses more."""
+        """Rounds that arrays are padded to, the most that `simulate` accepts."""
         return self.past.max_rounds
 
 
@@ -95,18 +95,18 @@ def system(
     stream: Stream | None = None,
     locality: Locality | None = None,
 ) -> System:
-    """The experiment as a `System` on a data set; the tasks are to recognise `classes`, one each.
+    """Return the experiment as a `System` on a data set, with the tasks to recognise `classes`, one each.
 
     Args:
-        policies: of `moe_theory.edge.policies`, or your own; `Params.policy` is the index of the one that routes.
-        transfer, execution: laws of delays, of `moe_theory.edge.delays` or your own.
-        embed: what the gate reads of a task's images, as a vector.
-        stream: what arrives in each round, and how the pool moves; unless given what `sent` makes of `tasks.draw`.
-        locality: what servers are charged for as they complete their tasks, as `moe_theory.edge.system` has it. Unless
-            given the printed loss, with the baseline that `Params.baseline_weight` asks for where `Dims.compares`.
+        policies: of `moe_theory.edge.policies`, or your own, of which `Params.policy` is the index in use.
+        transfer, execution: distributions of delays, of `moe_theory.edge.delays` or your own.
+        embed: the gate's input from a task's images, a vector.
+        stream: the arrivals of each round, and the moves of the pool, by default `sent` with `tasks.draw`.
+        locality: the cost for servers as they complete their tasks, as `moe_theory.edge.system` has it. By default the
+            printed loss, with the baseline of `Params.baseline_weight` where `Dims.compares`.
     Source: Algorithm 1 and Section VI of `edge`.
-    Raises: InvalidValueError unless there are `num_classes` classes, all in the data set; InvalidValueError for a
-        locality that is no `Locality`, and from `init` for a policy out of range, and laws that do not fit.
+    Raises: InvalidValueError unless there are `num_classes` classes, all in the data set, or for a locality that is no
+        `Locality`. From `init` it is raised for a policy out of range, or distributions that do not fit.
 
     Examples:
         >>> import jax
@@ -147,11 +147,11 @@ def begin(
     embed: gate.Embed = gate.mean_image,
     locality: Locality | None = None,
 ) -> State:
-    """The state before round 1: random experts and execution delays, idle servers spread evenly.
+    """Return the state before round 1: random experts and execution delays, idle servers spread evenly.
 
     Source: Algorithm 1 and Section VI of `edge`.
-    Raises: InvalidValueError for a pool of another number of classes; InvalidValueError for `params` outside their
-        range; DeclarationError for an `embed` that gives no vector.
+    Raises: InvalidValueError for a pool of another number of classes or for `params` outside their range, or
+        DeclarationError for an `embed` that gives no vector.
     """
     locality = baselines.locality_of(dims, locality, None)
     check_params(dims, params, len(pool.train.counts))
@@ -203,17 +203,17 @@ def learn(
     embed: gate.Embed = gate.mean_image,
     locality: Locality | None = None,
 ) -> tuple[State, Info]:
-    """One round on an explicit arrival, nothing random inside: gate steps, completions, routing, in this order.
+    """Run one round on an explicit arrival, without randomness: gate steps, completions, routing, in this order.
 
-    The tasks completed in the last round (with `gate_lag` 0 in this one) update the gates, with the inputs and
-    probabilities of the rounds in which they were routed. Then the task goes to the idle server that the policy ranks
-    first, which is busy for the task's delay and has its new model afterwards; with no server idle it is dropped.
+    The tasks completed in the last round (with `gate_lag` 0 in this round) update the gates, with inputs and
+    probabilities of their routing. Then the task goes to the idle server that the policy ranks first, which is busy for
+    the task's delay and has its new model afterwards. With no server idle the task is dropped.
 
     Args:
-        locality: the one that `begin` was given.
+        locality: as passed to `begin`.
     Source: Eqs. (1)-(13), Algorithm 1 and Section VI of `edge`.
-    Raises: as `begin`; InvalidValueError for a policy out of range, or without one score for each server;
-        InvalidValueError for a round beyond `Dims.max_rounds`, where its number is known.
+    Raises: as `begin`, and InvalidValueError for a policy out of range or without one score for each server, or for a
+        round known to be beyond `Dims.max_rounds`.
 
     Examples:
         >>> import moe_theory as mt
@@ -306,7 +306,6 @@ def _check_policies(policies: tuple[Policy, ...], params: Params) -> None:
 
 
 def _select(is_chosen: Bool[Array, " M"], rows: Tables, alternatives: Tables) -> Tables:
-    """Leaves (M, K, n), from `rows` for the chosen servers and from `alternatives` for all others."""
     return Tables(*(jnp.where(is_chosen[:, None, None], new, old) for new, old in zip(rows, alternatives, strict=True)))
 
 
@@ -318,10 +317,10 @@ def sent(
     params: Params,
     transfer: Law,
 ) -> Arrival:
-    """The arrival of a user at `place`, with its distances and transfer delays.
+    """Return the arrival of a user at `place`, with its distances and transfer delays.
 
     Source: Eq. (1) and Section VI of `edge`.
-    Raises: InvalidValueError for a law of delays that does not give one whole number for each server.
+    Raises: InvalidValueError for a distribution of delays that does not give one whole number for each server.
     """
     units = uniforms(key, positions.shape[0] + 1, positions.dtype)
     trip = transfer_trip(place, positions, units[1:], units[0], params)

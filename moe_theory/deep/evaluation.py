@@ -1,11 +1,11 @@
 """Test errors and accuracies of all past tasks with the current experts: F_t of (15), G_t of (16).
 
-Each round evaluates the expert that was trained, once on all test images; earlier tasks are read from that table. There
-are two settings of a test:
+Each round evaluates the trained expert once on all test images. Earlier tasks are read from that table.
+A test has two settings:
 
-- `task-given`: it is known which expert served an arrival, and that one is tested. So are F_t, G_t and all claims.
-- `routed`: the router picks an expert for the arrival's test images, as if they arrived now: by the gates as they are,
-  without perturbation. So are fields with the suffix `_routed`.
+- `task-given`: the expert that served an arrival is known and tested, for F_t, G_t and all claims.
+- `routed`: the router picks an expert for the arrival's test images by the current gates, without perturbation, for
+  fields with the suffix `_routed`.
 """
 
 from collections.abc import Callable
@@ -29,7 +29,7 @@ EVALUATION_BATCH = 500
 
 
 class Tables(NamedTuple):
-    """Each expert on each test image, for each of the K tasks that the image may belong to."""
+    """Outputs of each expert on each test image, for each of the K tasks that the image may belong to."""
 
     losses: Float[Array, "M K n"]  # squared errors
     hits: Float[Array, "M K n"]  # 1 where it is right
@@ -78,7 +78,7 @@ def record(
     tests: Int[Array, " n"],
     rows: Tables,
 ) -> Past:
-    """The past with round `time`'s arrival; `rows` (K, n) are its expert's once it has learned it."""
+    """Return the past with round `time`'s arrival. `rows` (K, n) are its expert's outputs after learning."""
     if constraints.is_known(time) and int(time) > past.max_rounds:
         raise InvalidValueError(
             f"round {int(time)} must be at most max_rounds={past.max_rounds}, the rounds that arrays are padded to. "
@@ -94,12 +94,11 @@ def record(
 
 
 def scores(past: Past, tables: Tables, time: Int[Array, ""]) -> Scores:
-    """F_t, G_t and the accuracy of all tasks that were routed to an expert, and of those of each class, after round
-    `time`.
+    """Return F_t, G_t and the accuracy after round `time`, of all routed tasks and of each class.
 
     NaN in rounds beyond `Dims.max_rounds`, whose arrivals are not stored.
 
-    Source: Eqs. (15), (16) of `continual` with the mean-squared test error in place of (14); Eq. (20) of `edge`.
+    Source: Eqs. (15), (16) of `continual` with the mean-squared test error in place of (14), and Eq. (20) of `edge`.
     """
     routed = past.experts != NO_EXPERT
     count = jnp.sum(routed)
@@ -118,7 +117,7 @@ def scores(past: Past, tables: Tables, time: Int[Array, ""]) -> Scores:
 
 
 class Tests(NamedTuple):
-    """Test images whose expert the router is to pick, and one test of each of the K tasks that stays the same."""
+    """Test images for the router, and one fixed test of each of the K tasks."""
 
     rows: Int[Array, "K n"]  # of each task's test, evenly spread over the images of its class and over the others
     images: Float[Array, "K p"]  # what the gate reads of them
@@ -139,7 +138,7 @@ Rank = Callable[[Float[Array, " M"], Arrival], Float[Array, " M"]]
 
 
 def begin_tests(pool: Pool, params: Params, dims: Dims, embed: gate.Embed) -> Tests:
-    """The tests before round 1."""
+    """Return the tests before round 1."""
     places = jnp.arange(dims.num_tests)
     num_own = jnp.round(params.positive_share * dims.num_tests)
     spread = jnp.where(
@@ -167,11 +166,12 @@ def tested(
     params: Params,
     rank: Rank,
 ) -> Tested:
-    """Scores after round `time`, with gates and experts as they are then. NaN in rounds beyond `Dims.max_rounds`, and
-    where every score of the router is NaN.
+    """Return scores after round `time`, by the current gates and experts.
+
+    NaN in rounds beyond `Dims.max_rounds`, and where every score of the router is NaN.
 
     Args:
-        arrival: that of the round, whose user and delays a router is shown beside each test.
+        arrival: the round's, whose user and delays a router receives with each test.
     """
     exists = jnp.arange(len(gates)) < params.num_experts
 
@@ -252,7 +252,7 @@ def evaluate(expert: Weights, pool: Pool, params: Params, dims: Dims) -> Tables:
 def squared_errors(
     outputs: Float[Array, "n K"], labels: Int[Array, " n"], task: Int[Array, ""], params: Params
 ) -> Float[Array, " n"]:
-    """(p - y)^2 of the probability p that an image shows the task's class; among K classes the sum over them."""
+    """Return (p - y)^2 of the probability p that an image shows the task's class, summed over K classes if several."""
     binary = jnp.square(jax.nn.sigmoid(outputs[:, 0]) - (labels == task))
     among = jnp.sum(jnp.square(jax.nn.softmax(outputs) - one_hot(outputs, labels)), axis=1)
     return jnp.where(jnp.asarray(params.multi_class, bool), among, binary)
@@ -268,5 +268,5 @@ def hits(
 
 
 def one_hot(outputs: Float[Array, "n K"], labels: Int[Array, " n"]) -> Bool[Array, "n K"]:
-    """Labels as rows; zeros for an image of none of the K classes."""
+    """Return labels as rows, with zeros for an image of none of the K classes."""
     return labels[:, None] == jnp.arange(outputs.shape[1])

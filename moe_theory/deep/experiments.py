@@ -1,4 +1,4 @@
-"""The experiments of claims and figures: small presets on digits, and a sweep over the scale of the gate's input."""
+"""The experiments of claims and figures: small presets on digits, and a sweep over the gate's scale."""
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
@@ -62,8 +62,7 @@ EDGE_BASELINE = _on_digits("edge-baseline")
 
 
 def claims_for(of: Preset, data: str) -> list[Claim]:
-    """The claims about a preset's figure, to be judged on runs of the preset on a data set; none for other numbers of
-    experts than the figure's, or other scales of the gate's input."""
+    """Return the claims about a preset's figure, none for other numbers of experts or gate scales."""
     small = next((each.name for each in SMALL_PRESETS if figure_of(each) == figure_of(of)), None)
     arguments = {"name": of.name, "dims": of.dims, "cells": of.cells(), "num_rounds": of.num_rounds, "data": data}
     return [
@@ -78,7 +77,7 @@ def figure_of(preset: Preset) -> tuple[Any, ...]:
 
 
 def run_preset(preset: Preset, settings: Mapping[str, Mapping[str, Any]], setup: Setup) -> Mapping[str, Run]:
-    """Runs of a preset for a figure, of as many rounds as the preset has unless others are asked for.
+    """Run a preset for a figure, with the preset's rounds by default.
 
     Raises: InvalidValueError for more rounds than it has.
     """
@@ -130,7 +129,7 @@ def average_accuracy(run: Run) -> np.ndarray:
 
 
 def of_experts(metric: Metric, sizes: Sequence[int], terminate: bool = True) -> Callable[[Runs], np.ndarray]:
-    """The metric of the cell with each number of experts (V, B)."""
+    """Return the metric of the cell with each number of experts (V, B)."""
     return lambda runs: np.stack([metric(runs[expert_cell(size, terminate)]) for size in sizes])
 
 

@@ -1,4 +1,4 @@
-"""The gate's input, from a task's mean image, and the drive kappa: how far one gate step moves its own output."""
+"""The gate's input, from a task's mean image, and the drive kappa."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -27,7 +27,7 @@ def initial_moments(num_pixels: int) -> ImageMoments:
 
 
 def mean_image(pixels: Num[Array, "s h w c"]) -> Float[Array, " p"]:
-    """Mean of a task's images as a vector of norm 1. Source: Section VI of `edge`, Section 6 of `continual`."""
+    """Return the mean of a task's images as a vector of norm 1. Source: Section VI of `edge`, 6 of `continual`."""
     image = jnp.mean(in_unit(pixels, jnp.result_type(float)), axis=0).reshape(-1)
     return image / jnp.maximum(jnp.sqrt(jnp.sum(jnp.square(image))), 1e-12)
 
@@ -36,7 +36,7 @@ Embed = Callable[[Num[Array, "s h w c"]], Float[Array, " p"]]  # a task's images
 
 
 def num_features(embed: Embed, pool: Pool, num_samples: int) -> int:
-    """p, of what the gate reads. Raises: DeclarationError unless that is a vector of real numbers."""
+    """Return p of the gate's input. Raises: DeclarationError unless the input is a vector of real numbers."""
     images = jax.ShapeDtypeStruct((num_samples, *pool.train.pixels.shape[1:]), pool.train.pixels.dtype)
     shape = jax.eval_shape(embed, images)
     if getattr(shape, "ndim", None) != 1 or not jnp.issubdtype(shape.dtype, jnp.floating):
@@ -59,7 +59,7 @@ def observe(
 
 
 def gate_input(moments: ImageMoments, image: Float[Array, " p"], params: Params) -> Float[Array, " p"]:
-    """Input of the linear gate: the image, under `centre` less the mean of all arrivals, scaled."""
+    """Return the input of the linear gate: the image, under `centre` less the mean of all arrivals, scaled."""
     centre = jnp.where(jnp.asarray(params.centre, bool), moments.mean, 0)
     return params.gate_scale * (image - centre)
 
@@ -69,9 +69,9 @@ def total_variance(moments: ImageMoments, time: Int[Array, ""]) -> Float[Array, 
 
 
 def variance(moments: ImageMoments, time: Int[Array, ""]) -> Float[Array, ""]:
-    """Variance of an element across tasks, mean over elements: sigma_0, or its square. In [0, 1/p].
+    """Return the mean over elements of their variance across tasks: sigma_0, or its square. In [0, 1/p].
 
-    Elements' variances sum to 1 - |E x|^2 for vectors x of norm 1: at p = 784 the 0.1 of `edge` is impossible.
+    Elements' variances sum to 1 - |E x|^2 for vectors x of norm 1, so at p = 784 the 0.1 of `edge` is impossible.
 
     Source: as `mean_image`.
     """
@@ -79,5 +79,5 @@ def variance(moments: ImageMoments, time: Int[Array, ""]) -> Float[Array, ""]:
 
 
 def drive(input: Float[Array, " p"], locality: Float[Array, ""], params: Params) -> Float[Array, ""]:
-    """kappa = eta |g|^2 |w_t - w_{t-1}|, dimensionless: how far one step on a task moves its own gate output."""
+    """Return kappa = eta |g|^2 |w_t - w_{t-1}|, dimensionless, the move of a task's own gate output in one step."""
     return params.learning_rate * jnp.sum(jnp.square(input)) * locality

@@ -1,6 +1,6 @@
-"""Judge the claims of a preset's figure on networks: trained on digits, on a paper's data or on images of one's own.
+"""Tests of the claims of a preset's figure on networks, trained on digits, on a paper's data or on your own images.
 
-`plan` resolves a request. `judge` runs it with interim looks.
+`plan` resolves a request. `judge` runs it with interim analyses.
 """
 
 import dataclasses
@@ -52,15 +52,15 @@ class Judgement:
     verdicts: Verdicts  # which name the data; none of a single seed, or of other cells than the figure's
 
     def to_xarray(self) -> "xr.Dataset":
-        """All records (T, ..., B), over cells, rounds, seeds and, where there is one for each, experts or classes."""
+        """Return all records (T, ..., B), over cells, rounds, seeds and, where each has one, experts or classes."""
         return runs.dataset(self.plan, self.runs, self.verdicts.source.command)
 
 
 def preset_for(name: str | None, folder: Path | str | None) -> Preset:
-    """The preset called `name` on the data set that a folder has; without a name the first one on these data.
+    """Return the preset called `name` on the data set that a folder has, by default the first on these data.
 
-    Raises: UnknownNameError for an unknown name; MissingError for a folder that holds something else;
-        DataError; InvalidValueError where neither names a preset.
+    Raises: UnknownNameError for an unknown name, MissingError for a folder that holds something else, DataError, or
+        InvalidValueError where neither names a preset.
     """
     data_set = None if folder is None else datasets.found_in(folder)
     if folder is not None and not data_set and name is None:
@@ -88,21 +88,21 @@ def plan(
     every: int = EVERY,
     tell: Callable[..., object] | None = None,
 ) -> Plan:
-    """A request to `judge`: a preset's cells with sizes, data, seeds and parameters, all of them checked.
+    """Return a checked request to `judge`: a preset's cells with sizes, data, seeds and parameters.
 
     Args:
-        preset: its name, or one of your own; None takes the first one on the data that `data` has.
-        data: a data set, or the folder of its files; None loads the preset's, which digits alone allow.
+        preset: its name, or one of your own. None takes the first preset on `data`.
+        data: a data set, or the folder of its files. None loads the preset's, for digits only.
         network: of the experts: a key of `networks.NETWORKS`, or "package.module:name".
         epochs, samples, batch: of an expert on a task: passes, training images, images of a gradient step.
         rounds, experts, classes: T, the numbers M that are compared, and the classes of the data that are tasks.
         test_images: of the data, evenly spread, that experts are evaluated on.
-        reading, settings: where the papers are silent; parameters by name in place of the preset's, values or texts.
+        reading, settings: where the papers are silent, and parameters by name, values or texts, over the preset's.
         replicates: seeds that each cell is run with.
-        folder, every: where runs are kept, to resume from; rounds between checkpoints. None keeps nothing.
-        tell: called with lines about what was read.
-    Raises: UnknownNameError, InvalidValueError, MissingError, DataError, DeclarationError or OutputError for what is
-        unknown or not allowed, or cannot be read, imported or written.
+        folder, every: where runs are saved, to resume from, and rounds between checkpoints. None saves nothing.
+        tell: called with lines about the input that was read.
+    Raises: UnknownNameError, InvalidValueError, MissingError, DataError, DeclarationError or OutputError for arguments
+        that are unknown, not allowed, unreadable or unwritable.
 
     Examples:
         >>> from moe_theory import deep
@@ -149,18 +149,16 @@ def judge(
     progress: Progress = automatic,
     command: str | None = None,
 ) -> Judgement:
-    """Run a plan and judge the claims of its preset's figure on it.
+    """Run a plan and test the claims of its preset's figure on it.
 
-    The claims share one error. A single seed decides none: then there are no verdicts, and of few seeds most are
-    INCONCLUSIVE. Of many seeds the claims are looked at after `plan.looks`, and no more are run once every claim is
-    decided. Runs that the plan's folder has are not repeated.
+    The claims share one error. A single seed gives no verdicts, and few seeds leave most INCONCLUSIVE. An interim
+    analysis follows each of `plan.looks`, and runs end once every claim is decided. Saved runs are not repeated.
 
     Args:
-        progress: where to report; standard error unless given.
-        command: that verdicts name as what repeats them; unless given this call.
-    Raises: InvalidValueError for runs whose experts diverge; OutputError for a folder
-        that cannot be written; InvalidValueError, DeclarationError and UnknownNameError for a plan
-        that was changed by hand.
+        progress: where to report, by default standard error.
+        command: the command that repeats the verdicts, by default this call.
+    Raises: InvalidValueError for runs whose experts diverge, OutputError for a folder that cannot be written, or
+        InvalidValueError, DeclarationError and UnknownNameError for a plan that was changed by hand.
 
     Examples:
         >>> from moe_theory import deep
@@ -184,14 +182,15 @@ def judge(
 
 def _numbers(name: str, numbers: Sequence[int] | None) -> tuple[int, ...] | None:
     try:
-        return None if numbers is None else tuple(numbers)
+        if numbers is None:
+            return None
+        return tuple(numbers)
     except TypeError:
         complaint = f"{name}={shortened(numbers)} must be a sequence of whole numbers, such as (1, 4)"
         raise InvalidValueError(f"{complaint}. Put it in brackets.") from None
 
 
 def _tests(plan: Plan) -> list[SequentialTest]:
-    """The tests of the preset's claims, which share one error; none of a single seed, which decides nothing."""
     claims = claims_for(plan.preset, plan.data.title) if plan.replicates > 1 else []
     errors = FAMILY_ERROR / max(len(claims), 1)
     verdicts = [blank_verdict(claim, plan.setting, plan.seed, errors) for claim in claims]
@@ -203,7 +202,6 @@ def _tests(plan: Plan) -> list[SequentialTest]:
 
 
 def _has_decided(tests: list[SequentialTest], runs: Runs) -> bool:
-    """Whether a look at these runs leaves no claim open; without claims nothing decides."""
     undecided = [test for test in tests if not test.has_ended]
     for test in undecided:
         test.extend(runs, {})
@@ -232,7 +230,6 @@ def _call(plan: Plan) -> str:
 
 
 def _recorder(plan: Plan, progress: Progress) -> Callable[[RunProgress], None]:
-    """Return what reports the steps of runs, which come from threads, as progress."""
     lock = threading.Lock()
     num_rounds = plan.preset.num_rounds
     progress.add_work(len(plan.preset.cells()) * plan.replicates * num_rounds)

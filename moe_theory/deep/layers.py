@@ -1,8 +1,7 @@
 """Layers of networks on images (n, height, width, channels): convolution, pooling, normalisation, initial values.
 
-On a CPU the gradient of XLA's convolution is tens of times slower inside a scan than outside; there the patches under
-the kernel are multiplied by it as a matrix (im2col). Patches take as many times the memory of the images as the kernel
-has pixels: evaluate in minibatches. `benchmarks/deep_convolution.py` times both.
+On a CPU the gradient of XLA's convolution is tens of times slower inside a scan than outside. There the patches under
+the kernel are multiplied by it as a matrix (im2col), which needs the kernel's size times the images' memory.
 """
 
 import functools
@@ -27,11 +26,11 @@ def convolve(
     padding: int | None = None,
     way: Way = "platform",
 ) -> Float[Array, "n rows columns o"]:
-    """Cross-correlation, which networks call convolution, of zero-padded images.
+    """Return the cross-correlation (convolution in networks) of zero-padded images.
 
     Args:
-        padding: rows and columns of zeros on each side; by default (side of the kernel - 1) // 2.
-        way: "patches" or "xla"; by default chosen by the platform that a program is lowered for.
+        padding: rows and columns of zeros on each side, by default (side of the kernel - 1) // 2.
+        way: "patches" or "xla", by default chosen by the platform that a program is lowered for.
     Raises: InvalidValueError if the kernel is larger than the padded image.
     """
     rows, columns = ((side - 1) // 2 if padding is None else padding for side in kernel.shape[:2])
@@ -50,7 +49,7 @@ def convolve(
 
 
 def max_pool(images: Float[Array, "n h w c"], side: int = 2) -> Float[Array, "n rows columns c"]:
-    """Max pooling of `side` x `side` squares with stride `side`; incomplete squares are dropped."""
+    """Return the maxima of `side` x `side` squares with stride `side`, without incomplete squares."""
     n, height, width, channels = images.shape
     rows = height // side
     columns = width // side
@@ -104,7 +103,9 @@ class RunningStatistics(NamedTuple):
 
 
 class Normalization(NamedTuple):
-    """`begin(channels)`: statistics; `apply(values, affine, statistics, is_training)`: values and new statistics."""
+    """Functions `begin(channels)`: statistics, and `apply(values, affine, statistics, is_training)`: values and
+    statistics.
+    """
 
     begin: Callable[[int], PyTree]
     apply: Callable[[Float[Array, "n h w c"], Affine, PyTree, bool], tuple[Float[Array, "n h w c"], PyTree]]
@@ -113,7 +114,7 @@ class Normalization(NamedTuple):
 def batch_normalized(
     values: Float[Array, "n h w c"], affine: Affine, running: RunningStatistics, is_training: bool
 ) -> tuple[Float[Array, "n h w c"], RunningStatistics]:
-    """Normalise each channel by its mean and variance: in training of this batch, in evaluation the running ones.
+    """Normalise each channel by its mean and variance, of the batch in training, else the running ones.
 
     Source: Ioffe and Szegedy, "Batch Normalization" (2015), Algorithms 1 and 2.
     Raises: InvalidValueError in training if a channel has a single value, whose variance is 0.
@@ -170,11 +171,11 @@ def _moved(running: Array, batch: Array) -> Array:
 
 
 def he_kernels(key: Key[Array, ""], shapes: Sequence[tuple[int, ...]]) -> list[Float[Array, "..."]]:
-    """Independent normal entries of mean 0 and variance 2 / fan-in, for kernels whose last axis is the outputs.
+    """Draw normal entries of mean 0 and variance 2 / fan-in, for kernels whose last axis is the outputs.
 
-    With smaller kernels networks die early (all ReLUs at 0), and the locality loss then favours a dead expert for ever.
+    With smaller kernels networks die early (all ReLUs at 0), and the locality loss then favours a dead expert forever.
 
-    Source: He, Zhang, Ren and Sun, "Delving Deep into Rectifiers" (2015), Eq. (10); the papers do not say.
+    Source: He, Zhang, Ren and Sun, "Delving Deep into Rectifiers" (2015), Eq. (10). The papers do not say.
     """
     dtype = jnp.result_type(float)
     sizes = [math.prod(shape) for shape in shapes]

@@ -3,7 +3,7 @@
 `NETWORKS` has them by name:
 - "five-layer": of the MNIST experiment, with 16 and 32 channels and 128 and 64 units (widths are ours).
 - "five-layer-small": 8 and 16 channels, 32 and 16 units, for digits of 8 x 8.
-- "resnet18": the standard one for 32 x 32 (64 to 512 channels, two blocks each, BatchNorm); its stem halves 64 x 64.
+- "resnet18": the standard one for 32 x 32 (64 to 512 channels, two blocks each, BatchNorm), whose stem halves 64 x 64.
 - "resnet18-small": for 8 x 8, a ResNet of 6 layers: 8 and 16 channels, one block each, GroupNorm of 4 groups.
 - "mlp": one hidden layer of 32 units.
 """
@@ -44,9 +44,9 @@ class Weights(NamedTuple):
 
 @dataclass(frozen=True)
 class Network:
-    """Two pure functions and a name; hashable.
+    """Two pure functions and a name, hashable.
 
-    Outputs are those BEFORE the sigmoid (of one output) or the softmax (of several), which training code applies.
+    Outputs are before the sigmoid (of one output) or the softmax (of several), which training code applies.
     """
 
     name: str
@@ -59,7 +59,7 @@ class Network:
 def stacked(
     network: Network, key: Key[Array, ""], num_experts: int, shape: tuple[int, int, int], num_outputs: int
 ) -> Weights:
-    """M networks as one tree, leaves (M, ...). Expert m has the key `fold_in(key, m)`, however many others there are.
+    """Return M networks as one tree, leaves (M, ...). Expert m has the key `fold_in(key, m)` for every M.
 
     Examples:
         >>> import moe_theory as mt
@@ -79,7 +79,7 @@ def stacked(
 
 
 def expert(stack: Stack, index: Int[Array, ""]) -> Stack:
-    """Expert `index` of a stack; an index outside [0, M), such as the -1 of a dropped task, is clipped."""
+    """Return expert `index` of a stack, clipped to [0, M), as for the -1 of a dropped task."""
     last = num_experts(stack) - 1
     return jax.tree.map(
         lambda leaf: jax.lax.dynamic_index_in_dim(leaf, jnp.clip(index, 0, last), keepdims=False), stack
@@ -87,7 +87,7 @@ def expert(stack: Stack, index: Int[Array, ""]) -> Stack:
 
 
 def with_expert(stack: Stack, index: Int[Array, ""], one: Stack) -> Stack:
-    """The stack with `one` as its expert `index`, all others bitwise unchanged.
+    """Return the stack with `one` as its expert `index`, all others bitwise unchanged.
 
     An index outside [0, M), such as the -1 of a dropped task, changes nothing.
     """
@@ -101,17 +101,17 @@ def with_expert(stack: Stack, index: Int[Array, ""], one: Stack) -> Stack:
 
 
 def num_experts(stack: PyTree) -> int:
-    """M, of a stack with leaves (M, ...)."""
+    """Return M of a stack with leaves (M, ...)."""
     return jax.tree.leaves(stack)[0].shape[0]
 
 
 def num_parameters(weights: Weights) -> int:
-    """Number of trained parameters (of a stack: of all its experts); running statistics do not count."""
+    """Return the number of trained parameters (of a stack: of all its experts), without running statistics."""
     return sum(leaf.size for leaf in jax.tree.leaves(weights.params))
 
 
 def squared_distance(one: PyTree, other: PyTree) -> Float[Array, ""]:
-    """Sum over all leaves of |a - b|^2: for `params`, the square of the papers' locality norm |w_t - w_{t-1}|."""
+    """Return the sum over all leaves of |a - b|^2, for `params` the squared locality norm |w_t - w_{t-1}|^2."""
     squares = jax.tree.map(lambda a, b: jnp.sum(jnp.square(a - b)), one, other)
     return jax.tree.reduce(jnp.add, squares)
 
@@ -151,7 +151,7 @@ def adapted(
     init: Callable[[Key[Array, ""], Float[Array, "n h w c"], int], PyTree],
     apply: Callable[[PyTree, Float[Array, "n h w c"]], Float[Array, "n outputs"]],
 ) -> Network:
-    """A network of another library, by the two functions that flax, haiku and others have.
+    """Return a network of another library, by the two functions that flax, haiku and others have.
 
     Args:
         init: (key, an image (1, h, w, c), number of outputs) -> its weights, all of which are trained.
@@ -189,7 +189,7 @@ class _Layer(NamedTuple):
 
 @functools.cache  # the same arguments give the same network, so that programs are reused
 def mlp(name: str, widths: tuple[int, ...]) -> Network:
-    """Fully connected ReLU layers of these widths on flattened images, and a linear layer to the outputs.
+    """Return fully connected ReLU layers of these widths on flattened images, and a linear layer to the outputs.
 
     Examples:
         >>> import moe_theory as mt
@@ -210,9 +210,9 @@ def mlp(name: str, widths: tuple[int, ...]) -> Network:
 
 @functools.cache
 def five_layer(name: str, channels: tuple[int, int], widths: tuple[int, int], way: Way = "platform") -> Network:
-    """Two convolutions, the first of them max-pooled at stride 2, and three fully connected layers, under ReLUs.
+    """Return two convolutions, the first max-pooled at stride 2, and three fully connected layers, under ReLUs.
 
-    The paper gives no sizes: kernels here are 3 x 3, padded, so that 8 x 8 digits are enough.
+    The paper gives no sizes. Kernels here are 3 x 3, padded, so that 8 x 8 digits are enough.
 
     Source: Appendix A.4 of `continual`.
     Raises: InvalidValueError, by `init`, if images are too small for pooling.
@@ -283,10 +283,11 @@ class _Params(NamedTuple):
 def resnet(
     name: str, widths: tuple[int, ...], num_blocks: int, normalization: Normalization, way: Way = "platform"
 ) -> Network:
-    """A residual network for images of 8 x 8 to 64 x 64: a stem, basic blocks, the mean over pixels, a linear layer.
+    """Return a residual network for images of 8 x 8 to 64 x 64: a stem, basic blocks, the mean over pixels, a linear
+    layer.
 
-    There are `num_blocks` blocks for each of the widths. The first block of every width but the first has stride 2;
-    where size or channels change, the shortcut is a normalised 1 x 1 convolution. Halved sides are rounded up.
+    Each width has `num_blocks` blocks. The first block of every width but the first has stride 2. Where size or
+    channels change, the shortcut is a normalised 1 x 1 convolution. Halved sides are rounded up.
 
     Source: He, Zhang, Ren and Sun, "Deep Residual Learning for Image Recognition" (2016), Sec. 3.3 and, for small
         images, 4.2: a stem of 3 x 3 at stride 1 without max pooling. The papers say "non-pretrained ResNet-18" only.

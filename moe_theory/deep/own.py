@@ -1,4 +1,4 @@
-"""Register a user's own networks, data sets and presets, which are known by name from then on."""
+"""Registration of a user's own networks, data sets and presets under a name."""
 
 import importlib
 import os
@@ -17,10 +17,10 @@ _BUILT_IN = frozenset({*NETWORKS, *DATASETS, *PRESETS})
 def register(thing: Thing) -> Thing:
     """Make a network, a data set or a preset known by its name: to `Dims`, to `Preset.data`, to `moe-theory deep`.
 
-    A later one of the same name takes the place of an earlier one of your own.
+    It replaces an earlier one of your own with the same name.
 
-    Returns: the same.
-    Raises: InvalidValueError for the name of one that comes with the package, or for something else.
+    Returns: the argument.
+    Raises: InvalidValueError for a name that comes with the package, or for another argument.
 
     Examples:
         >>> from moe_theory import deep
@@ -46,7 +46,7 @@ def described_type(thing: object) -> str:
 
 
 def network_named(name: str | None) -> str | None:
-    """The name of a network; one that is given as MODULE:NAME is imported, and registered.
+    """Return the name of a network. MODULE:NAME is imported and registered.
 
     Raises: InvalidValueError for a module that cannot be imported, or without a network of that name.
     """

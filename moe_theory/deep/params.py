@@ -49,11 +49,11 @@ BETWEEN = "a delay is between them"
 
 @dataclasses.dataclass(frozen=True)
 class Dims:
-    """Static shapes: what a program is compiled for.
+    """Static shapes for which a program is compiled.
 
     `max_experts` and `max_rounds` only pad.
 
-    Raises: InvalidValueError for sizes below 1, or batches that do not divide the samples; UnknownNameError for an
+    Raises: InvalidValueError for sizes below 1, or batches that do not divide the samples, or UnknownNameError for an
         unknown network or optimizer.
 
     Examples:
@@ -88,12 +88,12 @@ class Dims:
             )
 
     def __fingerprint__(self) -> Any:
-        """Count the network by its code: a user's own is registered when the program runs."""
+        """Count the network by its code, because a user's own is registered at run time."""
         return vars(self), NETWORKS[self.network]
 
     @property
     def servers(self) -> edge.Dims:
-        """The sizes that the laws of delays of `edge` take: its number of servers."""
+        """Sizes for the distributions of delays of `edge`, with the number of servers."""
         return edge.Dims(self.max_experts, num_tasks=1, num_features=2, num_samples=1)
 
     @property
@@ -103,7 +103,7 @@ class Dims:
 
 
 class Params(NamedTuple):
-    """Everything a user sweeps; every leaf may be traced. Those of mobile edge computing alone come last.
+    """Parameters that a user sweeps. Every leaf may be traced. Parameters of mobile edge computing alone come last.
 
     Algorithm 1 of `edge` has no auxiliary loss, no termination and the plain norm: `deep.edge` ignores
     `balance_weight`, `termination_threshold`, `terminate`, `accumulate_flags` and `locality_power`.
@@ -143,12 +143,12 @@ class Params(NamedTuple):
 
     @property
     def num_active(self) -> int:
-        """Experts that learn a task, as `continual` calls it."""
+        """Experts that learn a task."""
         return 1
 
     @property
     def delays(self) -> edge.Params:
-        """The same as parameters of `edge`, for its laws of delays."""
+        """Parameters of `edge` for its distributions of delays."""
         return edge.Params(
             num_experts=self.num_experts,
             min_transfer_delay=self.min_transfer_delay,
@@ -159,7 +159,7 @@ class Params(NamedTuple):
 
 
 def check_params(dims: Dims, params: Params, num_classes: int | None = None) -> None:
-    """Refuse parameters outside their range; traced ones are passed over."""
+    """Check parameters against their range, except traced ones."""
     if num_classes not in (None, dims.num_classes):
         raise InvalidValueError(
             f"num_classes={dims.num_classes} must be the number of classes that tasks recognise, {num_classes}. "

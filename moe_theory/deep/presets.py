@@ -21,7 +21,7 @@ SMALL = "-small"  # suffix of the small versions
 
 @dataclasses.dataclass(frozen=True)
 class Preset:
-    """One experiment of a paper: data, sizes, and the cells that its figure compares."""
+    """An experiment of a paper: data, sizes, and the cells that its figure compares."""
 
     name: str
     where: str  # "Fig. 5", of `paper`
@@ -45,14 +45,16 @@ class Preset:
 
     @property
     def replicates(self) -> int:
-        """Default number of seeds: the fewest that can show what most runs do, more for a small version."""
-        return 32 if self.name.endswith(SMALL) else 12
+        """Default number of seeds: the fewest that can show a majority of runs, more for a small version."""
+        if self.name.endswith(SMALL):
+            return 32
+        return 12
 
     def cells(self) -> dict[str, dict[str, Any]]:
         """Parameters by the name of the cell.
 
-        Experts with and without termination (a single expert needs no router), at each scale of the gate's input, or
-        servers under every policy.
+        Cells are experts with and without termination (a single expert needs no router), at each scale of the gate's
+        input, or servers under every policy.
         """
         fixed = {**self.choices, "num_rounds": self.num_rounds}
         cells = {}
@@ -72,7 +74,7 @@ class Preset:
         return cells | {name: {**fixed, **first, **changes} for name, changes in self.others.items()}
 
     def system(self, source: Source) -> System:
-        """The system that all cells run, on a data set or a function that reads it.
+        """Return the system that all cells run, on a data set or a function that reads it.
 
         Source: Algorithm 1 of the preset's paper.
         """
@@ -90,7 +92,7 @@ def server_cell(num_experts: int, policy: str = "adaptive") -> str:
 
 
 def preset(name: str) -> Preset:
-    """The preset called `name`. Raises: UnknownNameError, with the nearest name suggested.
+    """Return the preset called `name`. Raises: UnknownNameError, with the nearest name suggested.
 
     Examples:
         >>> from moe_theory import deep
@@ -104,11 +106,11 @@ def preset(name: str) -> Preset:
 
 
 def on_data(name: str | None, names: Sequence[str] | None) -> Preset:
-    """The preset called `name`, on a data set that is found; without a name the first preset on one of these.
+    """Return the preset called `name` on an available data set, by default the first preset on one of these.
 
     Args:
-        names: names of data sets, the likeliest first; None or none at all leaves the preset's own.
-    Raises: UnknownNameError for an unknown name; InvalidValueError where neither names a preset.
+        names: names of data sets, the likeliest first. None or no name leaves the preset's own.
+    Raises: UnknownNameError for an unknown name, or InvalidValueError where neither names a preset.
     """
     if name is None:
         alike = [ALIKE.get(data, data) for data in names or ()]
@@ -236,12 +238,12 @@ class PrintedTable(NamedTuple):
 
 
 def printed(preset: Preset) -> PrintedTable | None:
-    """The paper's table for an experiment or for its small version; None where there is none."""
+    """Return the paper's table for an experiment or its small version, None where there is none."""
     return _TABLES.get(preset.name.removesuffix(SMALL))
 
 
 def incremental_accuracy(accuracy: Float[np.ndarray, "T *batch"]) -> Float[np.ndarray, "*batch"]:
-    """The mean over rounds t of A_t, the mean accuracy of the tasks up to t (Rebuffi et al., iCaRL, 2017)."""
+    """Return the mean over rounds t of A_t, the mean accuracy of the tasks up to t (Rebuffi et al., iCaRL, 2017)."""
     return np.asarray(np.mean(accuracy, axis=0, dtype=np.float64))
 
 

@@ -1,4 +1,4 @@
-"""Runs of a deep preset: tables, warnings, a picture, and the same as JSON."""
+"""Reports of a deep preset's runs: tables, warnings, a picture, and JSON."""
 
 import dataclasses
 import json
@@ -79,7 +79,7 @@ def presets() -> Document:
 
 
 def folder_document(folder: Path) -> Document:
-    """Return what a folder holds, and what `--data` reads of it. Raises: MissingError; DataError."""
+    """Return what a folder holds, and what `--data` reads of it. Raises: MissingError or DataError."""
     names = datasets.found_in(folder)
     if not names:
         raise datasets.missing(folder)
@@ -136,7 +136,6 @@ def _table(summary: Summary, rows_by_title: list[dict[str, str]]) -> Markup:
 
 
 def _measures(cell: CellSummary, is_routed: bool) -> dict[str, str]:
-    """Return the measures of a cell by title."""
     return {
         title: _shown(name, cell.measures[name])
         for name, title in TITLES.items()
@@ -145,10 +144,11 @@ def _measures(cell: CellSummary, is_routed: bool) -> dict[str, str]:
 
 
 def _differences(summary: Summary) -> list[dict[str, str]]:
-    """Return the differences of each cell, the gate drive, and the share of rounds after termination, by title."""
     baselines = {cell.baseline for cell in summary.cells if cell.baseline}
     terminates = "terminated" in summary.cells[0].measures
-    baseline = "with termination" if terminates else "adaptive"
+    baseline = "adaptive"
+    if terminates:
+        baseline = "with termination"
     if len(baselines) == 1:
         baseline = baselines.pop()
     rows = []
@@ -167,13 +167,17 @@ def _differences(summary: Summary) -> list[dict[str, str]]:
 
 
 def _shown(measure: str, estimate: Estimate, sign: str = "") -> str:
-    digits = 3 if measure.startswith("accuracy") else 4
+    digits = 4
+    if measure.startswith("accuracy"):
+        digits = 3
     mean = f"{estimate.mean:{sign}.{digits}f}"
-    return f"{mean} ± {estimate.standard_error:.{digits}f}" if math.isfinite(estimate.standard_error) else mean
+    if math.isfinite(estimate.standard_error):
+        return f"{mean} ± {estimate.standard_error:.{digits}f}"
+    return mean
 
 
 def magnitudes(summary: Summary) -> tuple[str, str]:
-    """Return what decides what a router can learn: sigma_0 and the gate drive."""
+    """Return sigma_0 and the gate drive, which decide how much a router can learn."""
     return (
         f"sigma_0, of an element of the normalised mean images across tasks: variance {summary.variance:.3g}, "
         f"deviation {summary.deviation:.3g}",
@@ -212,7 +216,7 @@ def warnings_of(summary: Summary) -> list[str]:
 
 
 def verdict_warnings(summary: Summary) -> list[str]:
-    """Return what is to be said of too few seeds."""
+    """Return warnings about too few seeds."""
     number = summary.num_replicates
     if number >= MIN_REPLICATES:
         return []
@@ -231,7 +235,7 @@ def picture(plan: Plan, runs: Runs, summary: Summary) -> Picture:
 
 
 def document(judgement: Judgement, folder: Path) -> Document:
-    """Each cell's errors, how they differ, and the verdicts on the figure's claims, with files for the folder."""
+    """Return each cell's errors, their differences, the claims' verdicts, and files for the folder."""
     plan = judgement.plan
     summary = judgement.summary
     verdicts = judgement.verdicts.source
@@ -265,7 +269,7 @@ def document(judgement: Judgement, folder: Path) -> Document:
 
 
 def summary_json(plan: Plan, summary: Summary, judged: Sequence[Verdict], paths: Sequence[Path]) -> dict[str, Any]:
-    """All cells, magnitudes, warnings and verdicts; numbers that do not exist are null."""
+    """Return all cells, magnitudes, warnings and verdicts, null for numbers that do not exist."""
     preset = plan.preset
     params = next(iter(plan.params().values()))
     return {

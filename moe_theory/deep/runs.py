@@ -1,7 +1,7 @@
 """Runs of a preset, one for each cell and seed, with checkpoints, so that interrupted runs resume.
 
 Each run is one row of the store: its records so far and, until it is complete, its state. Rounds run in parts of fixed
-length by one program, so that a resumed run equals an uninterrupted one bit for bit on one device.
+length by one program, so a resumed run equals an uninterrupted run bit for bit on one device.
 """
 
 import concurrent.futures
@@ -62,7 +62,7 @@ _STATE = "state."  # of a state's
 
 @dataclasses.dataclass(frozen=True)
 class Plan:
-    """A request to run a preset, as `deep.plan` makes it. Raises: InvalidValueError for one that cannot be run."""
+    """A request to run a preset, as `deep.plan` makes it. Raises: InvalidValueError if it cannot be run."""
 
     preset: Preset
     data: DataSet
@@ -87,10 +87,7 @@ class Plan:
         return ", ".join([self.reading.name, *(f"{name}={value}" for name, value in self.settings.items())])
 
     def params(self) -> dict[str, Params]:
-        """Parameters by cell: the reading's, a cell's own and the settings.
-
-        Raises: InvalidValueError for settings that cannot be.
-        """
+        """Parameters by cell: the reading's, a cell's own and the settings. Raises: InvalidValueError."""
         defaults = self.reading.params()
         self.reading.params(**self.settings)  # refuses unknown names
         for name in self.settings:
@@ -109,7 +106,7 @@ class Plan:
 
     @property
     def looks(self) -> tuple[int, ...]:
-        """Replicates after which the claims are looked at: all, half of them, and so on down to `MIN_REPLICATES`."""
+        """Replicates after which the claims are analysed: all, half of them, and so on down to `MIN_REPLICATES`."""
         counts = (self.replicates,)
         while counts[0] // 2 >= MIN_REPLICATES:
             counts = (counts[0] // 2, *counts)
@@ -117,25 +114,27 @@ class Plan:
 
     @functools.cached_property
     def padded(self) -> Preset:
-        """The preset with arrays for more rounds than it has: other numbers of rounds share its programs."""
+        """The preset with arrays for more rounds, so that other numbers of rounds share its programs."""
         rounds = -(-self.preset.num_rounds // PADDED_ROUNDS) * PADDED_ROUNDS
         return dataclasses.replace(self.preset, dims=dataclasses.replace(self.preset.dims, max_rounds=rounds))
 
     @functools.cached_property
     def store(self) -> Store | None:
-        """The store of the runs, where there is a folder. Raises: OutputError for an address in place of one."""
-        return None if self.folder is None else Store(self.folder)
+        """The store of the runs, where there is a folder. Raises: OutputError for an address in place of a folder."""
+        if self.folder is None:
+            return None
+        return Store(self.folder)
 
 
 def set_by(preset: Preset) -> set[str]:
-    """Parameters that differ between the cells of a preset, the number of experts and of rounds."""
+    """Return parameters that differ between the cells of a preset, the number of experts and of rounds."""
     first, *other_cells = preset.cells().values()
     differing = {name for cell in other_cells for name, value in cell.items() if value != first.get(name, value)}
     return differing | {"num_experts", "num_rounds"}
 
 
 class RunProgress(NamedTuple):
-    """A step of a run: its begin, or a part of it."""
+    """A step of a run: its start, or a part of it."""
 
     cell: str
     replicate: int
@@ -150,13 +149,12 @@ def run_plan(
     num_threads: int = 2,
     replicates: range | None = None,
 ) -> Runs:
-    """Run what is not stored yet, and return all records by the cells' names, as claims and figures take them.
+    """Run the cells that are not stored yet, and return all records by the cells' names.
 
     Args:
-        replicates: the seeds to run, all of the plan's unless given.
-        on_step: called from threads after every part is stored. An exception that it raises ends the runs.
-    Raises: OutputError for a folder that cannot be written; InvalidValueError for runs whose experts
-        diverge.
+        replicates: the seeds to run, by default all of the plan's.
+        on_step: called from threads after every part is stored. Its exceptions end the runs.
+    Raises: OutputError for a folder that cannot be written, or InvalidValueError for runs whose experts diverge.
     """
     cells = plan.params()
     seeds = range(plan.replicates) if replicates is None else replicates
@@ -189,7 +187,7 @@ def run_plan(
 
 
 def joined(runs: Runs, more: Runs) -> Runs:
-    """The runs with those of further replicates."""
+    """Return the runs with the runs of further replicates."""
     if not runs:
         return more
     return {
@@ -202,7 +200,7 @@ def joined(runs: Runs, more: Runs) -> Runs:
 
 
 def dataset(plan: Plan, runs: Runs, command: str = "") -> "xr.Dataset":
-    """All records, over cells, rounds, replicates and, where there is one for each, experts or classes."""
+    """Return all records, over cells, rounds, replicates and, where each has one, experts or classes."""
     import xarray as xr  # takes longer to import than all the rest
 
     first = next(iter(runs.values()))
@@ -243,7 +241,7 @@ class RunCheckpoint(NamedTuple):
 
 
 def load(plan: Plan, key: str) -> RunCheckpoint | None:
-    """Return the checkpoint of a run, if the store has one that is whole."""
+    """Return the checkpoint of a run, if the store has a whole one."""
     data = None if plan.store is None else plan.store.get(key)
     if data is None:
         return None
@@ -262,7 +260,6 @@ class _Shared:
         self.common_key = _common_key(plan)
 
     def run(self, cell: str, replicate: int, params: Params) -> PyTree:
-        """Return a run's records, once they are all there."""
         num_rounds = self.plan.preset.num_rounds
         store = self.plan.store
         store_key = _key(self.common_key, cell, replicate, params)
@@ -298,24 +295,22 @@ class _Shared:
             return begin(step_key(key, jnp.int32(0)), params, self.pool)
 
     def advance(self, key: Key[Array, ""], state: Any, params: Params, rounds: int) -> tuple[Any, Any]:
-        """Run a part."""
         with compiled_once((self.system, rounds, is_x64())):
             state, records = engine.run(self.system, key, state, params, rounds, 1, observe_info, None, False)
         return state._replace(pool=self.pool), jax.device_get(records)
 
 
 def _require_finite(piece: Any, num_rounds: int, cell: str, replicate: int, params: Params) -> None:
-    """Stop a run whose experts diverge at the first round that shows it."""
-    if not np.all(finite := np.isfinite(piece.locality)):
+    is_finite = np.isfinite(piece.locality)
+    if not np.all(is_finite):
         raise InvalidValueError(
-            f"{cell}, seed {replicate}: experts diverge in round {num_rounds + int(np.argmin(finite)) + 1}, at "
+            f"{cell}, seed {replicate}: experts diverge in round {num_rounds + int(np.argmin(is_finite)) + 1}, at "
             f"expert_rate={float(params.expert_rate):g}. Set a smaller one, such as --set "
             f"expert_rate={float(params.expert_rate) / 2:g} --set final_rate={float(params.final_rate) / 2:g}."
         )
 
 
 def _common_key(plan: Plan) -> dict[str, Any]:
-    """Key shared by all cells and seeds, with the number of cores, among which XLA splits sums of products."""
     return {
         "preset": plan.preset.name,
         "dims": dataclasses.asdict(plan.preset.dims),
@@ -331,18 +326,18 @@ def _common_key(plan: Plan) -> dict[str, Any]:
 
 @functools.cache
 def _code(paper: Any, network: Network) -> str:
-    """A digest of what determines the numbers of a paper's runs. The network may be a user's own."""
     draws = (root_key, replicate_keys, step_key, pool_of, on_device)
     return code_digest(paper.system, paper.begin, paper.Info, network, draws, engine.run, observe_info)
 
 
 def _key(common: Mapping[str, Any], cell: str, replicate: int, params: Params) -> str:
-    """The key of a run in its plan's store."""
     return digest(plain({**common, "cell": cell, "replicate": replicate, "params": params._asdict()}))
 
 
 def paper_of(preset: Preset) -> Any:
-    return edge if preset.paper == EDGE else continual
+    if preset.paper == EDGE:
+        return edge
+    return continual
 
 
 @functools.lru_cache(maxsize=1)
@@ -356,7 +351,6 @@ def digest_of(data: DataSet) -> str:
 
 @functools.cache
 def _begin_program(paper: Any, dims: Any) -> Any:
-    """The compiled `begin`; the pool is an argument, as a constant would take its memory twice."""
     return programs.jit(lambda key, params, pool: paper.begin(key, dims, params, pool))
 
 

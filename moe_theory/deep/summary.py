@@ -56,7 +56,7 @@ class Summary:
 
     @property
     def deviation(self) -> float:
-        """Root of the variance; the papers call one or the other sigma_0."""
+        """Root of the variance. The papers call one of them sigma_0."""
         return float(np.sqrt(self.variance))
 
 
@@ -100,7 +100,9 @@ def baseline_of(preset: Preset, cell: str) -> str | None:
         name = server_cell(params["num_experts"])
     else:
         name = expert_cell(preset.experts[0], gate_scale=params["gate_scale"] if preset.scales else None)
-    return None if name == cell else name
+    if name == cell:
+        return None
+    return name
 
 
 def _cell(plan: Plan, name: str, runs: Runs) -> CellSummary:

@@ -22,7 +22,7 @@ Source = DataSet | Callable[[], DataSet]  # a data set, or a function that reads
 
 
 class ImageSplit(NamedTuple):
-    """Images of one split, sorted by class: first those of no task, then class 0, 1, ..., K - 1."""
+    """Images of one split, sorted by class: first images of no task, then class 0, 1, ..., K - 1."""
 
     pixels: Num[Numbers, "n h w c"]  # bytes, or features as float32
     labels: Int[Numbers, " n"]  # which of the K classes an image shows, or `OTHER`
@@ -40,9 +40,9 @@ class Pool(NamedTuple):
 
 
 class Arrival(NamedTuple):
-    """The data of one round: rows of images in the pool, and what routing may depend on.
+    """Rows of images in the pool, and all data that routing may depend on.
 
-    The last three are for mobile edge computing alone, where policies read them by these names.
+    The last three fields are for policies of mobile edge computing.
     """
 
     task: Int[Array, ""]  # n_t, one of the K classes
@@ -62,10 +62,11 @@ Stream = Callable[[Key[Array, ""], Dims, Any, Params], tuple[Pool, Arrival]]
 def draw(
     key: Key[Array, ""], dims: Dims, pool: Pool, params: Params, time: Int[Scalar, ""] = 1
 ) -> tuple[Arrival, Float[Array, "2"]]:
-    """Draw the arrival of round `time`, of a uniform class or `incremental`, and the user's position; distances and
-    delays are left at 0.
+    """Draw the arrival of round `time`, of a uniform class or `incremental`, and the user's position.
 
-    Source: Appendices A.3 to A.6 of `continual`; Section VI of `edge`.
+    Distances and delays are left at 0.
+
+    Source: Appendices A.3 to A.6 of `continual`, and Section VI of `edge`.
     """
     sizes = (3, dims.num_samples, dims.num_tests)
     count = sum(sizes) + 2 * dims.max_experts
@@ -94,7 +95,7 @@ def draw(
 
 @functools.lru_cache(maxsize=4)  # each as large as its data set
 def pool_of(source: Source, classes: tuple[int, ...]) -> Pool:
-    """The pool, on the host, of tasks that recognise these classes of a data set, one each."""
+    """Return the pool, on the host, of tasks that recognise these classes of a data set, one each."""
     data = source if isinstance(source, DataSet) else source()
     check_classes(data, classes)
     mean, deviation = _moments(data.train.pixels)
@@ -135,7 +136,7 @@ def on_device(pool: Pool) -> Pool:
 
 
 def _moments(pixels: Num[np.ndarray, "n h w c"]) -> tuple[Float[np.ndarray, " c"], Float[np.ndarray, " c"]]:
-    """Mean and deviation of each channel; of bytes in [0, 1], from the histogram of the 256 levels."""
+    """Return mean and deviation of each channel, of bytes from the histogram of the 256 levels."""
     if pixels.dtype != np.uint8:
         deviation = pixels.std(axis=(0, 1, 2), dtype=np.float64)
         return pixels.mean(axis=(0, 1, 2), dtype=np.float64), np.where(deviation > 0, deviation, 1)
@@ -167,7 +168,7 @@ def _split(images: Images, classes: tuple[int, ...]) -> ImageSplit:
 def sample_rows(
     split: ImageSplit, task: Int[Array, ""], uniforms: Float[Array, " n"], positive_share: Float[Scalar, ""]
 ) -> Int[Array, " n"]:
-    """Rows of a task's images: the first `positive_share` of them of its class, the others of all other classes."""
+    """Draw rows of a task's images, the first `positive_share` of its class, the others of all other classes."""
     # Sums of int32 are int64 under x64, but rows are int32 in the state.
     start, count = (select_row(leaf[:, None], task)[0].astype(jnp.int32) for leaf in (split.starts, split.counts))
     num_others = split.labels.shape[0] - count
@@ -179,18 +180,17 @@ def sample_rows(
 
 
 def inputs_of(pool: Pool, pixels: Num[Array, "n h w c"]) -> Float[Array, "n h w c"]:
-    """Pixels standardised, channel by channel, by mean and deviation of the training images: the input of networks."""
+    """Return pixels standardised, by channel, by mean and deviation of the training images."""
     return (in_unit(pixels, pool.mean.dtype) - pool.mean) / pool.deviation
 
 
 def in_unit(pixels: Num[Array, "*shape"], dtype: DTypeLike) -> Float[Array, "*shape"]:
-    """Bytes in [0, 1]; features as they are."""
+    """Return bytes in [0, 1], and features unchanged."""
     values = pixels.astype(dtype)
     return values / 255 if pixels.dtype == jnp.uint8 else values
 
 
 def _batches(key: Key[Array, ""], dims: Dims) -> Int[Array, "steps b"]:
-    """A new permutation of the images for each epoch; the order does not matter in a single batch."""
     places = jnp.arange(dims.num_samples, dtype=jnp.int32)
     if dims.batch_size == dims.num_samples:
         return jnp.broadcast_to(places, (dims.num_epochs, dims.num_samples))

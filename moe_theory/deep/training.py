@@ -1,4 +1,4 @@
-"""Training of experts: some epochs of gradient steps on one task, with an optimizer initialised anew."""
+"""Training of experts: some epochs of gradient steps on one task, with a newly initialised optimizer."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -23,7 +23,7 @@ class Trained(NamedTuple):
 
 
 def initial_experts(key: Key[Array, ""], dims: Dims, pool: Pool) -> Weights:
-    """Raises: DeclarationError for a network that does not fit the images."""
+    """Return untrained experts. Raises: DeclarationError for a network that does not fit the images."""
     _, height, width, channels = pool.train.pixels.shape
     shape = (height, width, channels)
     network = NETWORKS[dims.network]
@@ -61,7 +61,7 @@ def train(
     time: Int[Array, ""],
     params: Params,
 ) -> Weights:
-    """The weights after one gradient step for each row of `batches`, which are positions in `inputs`."""
+    """Return the weights after one gradient step for each row of `batches`, which are positions in `inputs`."""
     rate = step_size(params, time)
     method = _method(optimizer, params, rate)
 
@@ -80,7 +80,7 @@ def train(
 
 
 def step_size(params: Params, time: Int[Array, ""]) -> Float[Array, ""]:
-    """Half a cosine from `expert_rate` in round 1 to `final_rate` in round T."""
+    """Return half a cosine from `expert_rate` in round 1 to `final_rate` in round T."""
     # Without the cast JAX divides integers in float32, even where the run is in float64.
     share = (time - 1).astype(jnp.result_type(float)) / jnp.maximum(params.num_rounds - 1, 1)
     fall = (1 + jnp.cos(jnp.pi * jnp.clip(share, 0, 1))) / 2
@@ -104,6 +104,5 @@ def cross_entropies(
 
 
 def _method(optimizer: str, params: Params, rate: Float[Scalar, ""]) -> optax.GradientTransformation:
-    """Weight decay is part of the gradient, as in the Adam of the papers' framework."""
     begin: Callable[[Any], optax.GradientTransformation] = optax.adam if optimizer == ADAM else optax.sgd
     return optax.chain(optax.add_decayed_weights(params.weight_decay), begin(rate))

@@ -1,7 +1,7 @@
 """Algorithm 1 of `edge`: a router sends tasks to idle servers, which are busy until they have learned the tasks.
 
-Written for one replicate. In the paper a server holds one task at a time. It holds several if `Dims.max_capacity` or a
-queue at the server allows it.
+Written for one replicate. In the paper a server holds one task at a time. `Dims.max_capacity` or a queue at the server
+allows several.
 """
 
 import functools
@@ -81,7 +81,7 @@ class State(NamedTuple):
 
 
 class Info(NamedTuple):
-    """Observables of one round. Models and errors are as after it, without the tasks still pending."""
+    """Observables after a round. Models and errors are without the tasks still pending."""
 
     task: Annotated[Int[Array, ""], IndexOf("state.pool.truths")]  # n_t
     truth: Float[Array, " p"]  # w_t, the task's own ground truth
@@ -120,17 +120,16 @@ def system(
     Every replicate draws a pool and its servers' execution delays. Servers are at `delays.even_map`.
 
     Args:
-        policy: from `policies`, or your own pure function. One with a parameter `key` gets a key of its own in every
-            round.
-        transfer: law of the transfer delays, drawn for every task, from `delays` or your own.
-        execution: law of the execution delays, drawn once.
+        policy: from `policies`, or your own pure function. A parameter `key` gets a new key in every round.
+        transfer: distribution of the transfer delays, drawn for every task, from `delays` or your own.
+        execution: distribution of the execution delays, drawn once.
         stream: the arrivals of each round, and the moves of the pool. By default `draw` draws from one pool.
         fit: the change of a server's model.
         locality: the locality loss's cost for servers that complete their tasks, and its memory. Its arrival is the
             tasks, a `servers.Done`. By default the cost is |w_t - w_{t-1}|, as in (11).
     Source: Algorithm 1, Definition 1, Assumption 1 and Section VI of `edge`.
-    Raises: InvalidValueError for a policy that is no function, or a locality that is no `Locality`; from its `init`,
-        the errors of `begin`; from its `step` the errors of `learn`.
+    Raises: InvalidValueError for a policy that is no function, or a locality that is no `Locality`. Its `init` and
+        `step` raise the errors of `begin` and `learn`.
 
     Examples:
         >>> import moe_theory as mt
@@ -173,7 +172,6 @@ def _drawn(dims: Dims, execution: Law, locality: Locality | None) -> Callable[..
 
 
 def _positions_of(num_servers: int, positions: Float[Numbers, "M 2"] | None) -> Float[Numbers, "M 2"]:
-    """Return the servers' positions, on an even map unless given. Raises: InvalidValueError for another shape."""
     if positions is None:
         return delays.even_map(num_servers)
     if np.shape(positions) != (num_servers, 2):
@@ -196,7 +194,7 @@ def begin(
 
     Args:
         execution_delay: d^ex of each server, from 0 to `Dims.max_delay` whole rounds.
-        positions: of the servers on the unit square, `delays.even_map` unless given.
+        positions: of the servers on the unit square, `delays.even_map` by default.
         locality: as for `system`.
     Source: Algorithm 1 of `edge`, line 2.
     Raises: InvalidValueError for shapes that do not fit `dims`, parameters out of range, or impossible delays.
@@ -216,13 +214,12 @@ def begin(
     dtype = jnp.result_type(float)
     experts = dims.max_experts
     slots = dims.num_slots
-    positions = _positions_of(experts, positions)
     zeros = jnp.zeros((experts, dims.num_features), dtype)
     count = jnp.zeros((), jnp.int32)
     vectors = jnp.zeros((slots, dims.num_features), dtype)
     return State(
         pool=Pool(jnp.asarray(pool.truths, dtype), jnp.asarray(pool.signals, dtype), jnp.asarray(pool.clusters)),
-        positions=jnp.asarray(positions, dtype),
+        positions=jnp.asarray(_positions_of(experts, positions), dtype),
         execution_delay=jnp.asarray(execution_delay, jnp.int32),
         experts=zeros,
         gates=zeros,
@@ -265,7 +262,7 @@ def on_pool(
     Args:
         locality, parts: locality, stream and fit, as `system` has them.
     Source: Algorithm 1 of `edge`.
-    Raises: as `begin`; InvalidValueError where execution and transfer may take less than 1 round together, or more
+    Raises: as `begin`, and InvalidValueError where execution and transfer may take together less than 1 round or more
         than `Dims.max_delay`.
 
     Examples:
@@ -302,10 +299,10 @@ def learn(
 ) -> tuple[State, Info]:
     """Run one round on an explicit arrival, without randomness: gate steps, completions, routing, in this order.
 
-    Round t opens with the gate steps of the tasks completed in round t - 1 (with `gate_lag` 0, of tasks completed
-    now). They are stale: their gate probabilities and inputs are from the round of routing. Servers whose tasks
-    end in round t take their new models and are idle. The arrival goes to the idle server of highest score, which is
-    busy in rounds t, ..., t + d - 1. With no server idle, it is dropped and counted, or waits (`Dims.when_busy`).
+    Round t opens with the gate steps of the tasks completed in round t - 1 (with `gate_lag` 0, of tasks completed now).
+    They use gate probabilities and inputs from the round of routing. Servers whose tasks end in round t take their new
+    models and are idle. The arrival goes to the idle server of highest score, which is busy in rounds t, ..., t + d -
+    1. With no server idle, it is dropped and counted, or waits (`Dims.when_busy`).
 
     Args:
         arrival: truth (p,) and features (p, s) of the task, and the data that policies use.
@@ -314,11 +311,10 @@ def learn(
         fit: the change of a server's model.
         locality: as passed to `begin`.
     Returns: the state after the round, and its observables.
-    Source: Eqs. (1)-(13) and Algorithm 1 of `edge`; its footnote 1 for capacities above 1.
-    Raises: InvalidValueError for arrays that do not fit the state; InvalidValueError for parameters or delays outside
-        their range, where their values are known; for a locality that gives another shape or, where it is known,
-        NaN; for a custom fit, locality or targets where servers hold several tasks, whose models are fitted
-        once more when they complete.
+    Source: Eqs. (1)-(13) and Algorithm 1 of `edge`, and its footnote 1 for capacities above 1.
+    Raises: InvalidValueError for arrays or costs of a locality of another shape, and for parameters, delays or costs
+        that are known and out of range. It is also raised for a custom fit, locality or targets where servers hold
+        several tasks, whose models are fitted once more when they complete.
 
     Examples:
         A task takes 3 rounds to the fastest server and 1 there; until then the server's model is at distance 1:
@@ -400,7 +396,6 @@ def generalization_error_flushed(state: State, dims: Dims | None = None) -> Floa
 def _check_round(
     state: State, arrival: Arrival, params: Params, dims: Dims | None, fit: Fit, locality: Locality | None
 ) -> Arrival:
-    """Return the arrival as arrays. Raise for a round with wrong shapes or, where they are known, wrong values."""
     (max_experts, num_features), num_tasks = state.experts.shape, state.pool.truths.shape[0]
     features = np.shape(arrival.features)
     if len(features) != 2 or features[0] != num_features:
@@ -447,13 +442,11 @@ def _check_round(
 
 
 def _require_no_dims(state: State) -> None:
-    """Raise InvalidValueError if a round needs the dims."""
     if state.refit is not None:
         raise InvalidValueError("servers of this state hold several tasks: pass dims, those of begin.")
 
 
 def _check_totals(transfer_delay: Any, execution_delay: Any, params: Params, longest: int | None) -> None:
-    """Raise unless a transfer and an execution together, where known, take between 1 and `longest` rounds."""
     if not is_known(transfer_delay, execution_delay, params.num_experts):
         return
     totals = (np.asarray(transfer_delay) + np.asarray(execution_delay))[: int(params.num_experts)]
@@ -470,7 +463,6 @@ def _check_totals(transfer_delay: Any, execution_delay: Any, params: Params, lon
 
 
 def _check_delays(name: str, values: Any, shape: tuple[int, ...], longest: int | None) -> None:
-    """Raise unless delays, where known, are whole numbers of rounds of at least 0 and at most `longest`, in `shape`."""
     if np.shape(values) != shape:
         raise InvalidValueError(
             f"{name} of shape {np.shape(values)} must be {shape}, one a server. Change {name}.", argument=name
@@ -489,7 +481,6 @@ def _check_delays(name: str, values: Any, shape: tuple[int, ...], longest: int |
 
 
 def _fits(state: State, dims: Dims) -> bool:
-    """Return whether the state was begun with these dims, as far as they matter."""
     return (
         state.pending_slopes.shape == (dims.num_slots, dims.max_experts)
         and state.pool.truths.shape == (dims.num_tasks, dims.num_features)

@@ -25,7 +25,7 @@ from moe_theory.edge.params import Dims, Params
 
 
 class Arrival(NamedTuple):
-    """The data of one round: a user's task, and all data that its routing may depend on."""
+    """A user's task, and all data that its routing may depend on."""
 
     task: Int[Array, ""]  # n_t: the kind, an index into the pool
     features: Float[Array, "p s"]  # feature matrix X_t, one sample a column
@@ -42,10 +42,10 @@ def draw(
 ) -> Arrival:
     """Draw a round's arrival: task and data by Definition 1, the user on the unit square, delays by `transfer`.
 
-    The kind is uniform on the pool. The truth is its centre plus N(0, spread^2) entrywise (6).
+    The task type is uniform on the pool. The truth is its centre plus N(0, spread^2) entrywise (6).
 
     Source: Definition 1 and Eq. (6) of `edge`.
-    Raises: InvalidValueError for a law of delays that does not return whole numbers (M,).
+    Raises: InvalidValueError for a distribution of delays that does not return whole numbers (M,).
 
     Examples:
         >>> import jax, jax.numpy as jnp
@@ -89,7 +89,7 @@ def draw_pool(key: Key[Array, ""], dims: Dims, params: Params) -> Pool:
     """Draw the centres of the N clusters of ground truths, N(0, sigma_0) entrywise, and their feature signals.
 
     By `signal_law` the signals are c times the centres, orthogonal to each other with norm c, or independent of the
-    truths with largest entry c. Under the first law an arrival's signal is c times its own truth.
+    truths with largest entry c. Under the first choice an arrival's signal is c times its own truth.
 
     Source: Assumption 1 of `edge`, which asks for |v|_inf = O(1) and leaves the rest open.
     """
@@ -129,10 +129,7 @@ def transfer_trip(
 
 
 def draw_execution(key: Key[Array, ""], dims: Dims, positions: Float[Array, "M 2"], params: Params, law: Law) -> Array:
-    """Draw each server's execution delay d^ex (M,), in rounds, which stays for the whole run.
-
-    Raises: InvalidValueError, as `bounded_delays`.
-    """
+    """Draw each server's execution delay d^ex (M,), in rounds, for the whole run. Raises: as `bounded_delays`."""
     uniform = random.uniforms(key, dims.max_experts, positions.dtype)
     trip = Trip(
         uniform=uniform,
@@ -158,6 +155,6 @@ def bounded_delays(law: Law, trip: Trip, params: Params) -> Int[Array, " M"]:
 
 
 def check_execution(law: Law) -> None:
-    """Raise InvalidValueError for a law of transfers in place of a law of executions."""
+    """Raise InvalidValueError for a transfer's distribution in place of an execution's."""
     if law is delays.by_distance:
         raise InvalidValueError("by_distance is a law of transfers: execution is at one server. Choose another law.")

@@ -1,15 +1,15 @@
 """Corrections of the false statements of `edge`: Propositions 1 and 4, Theorem 1.
 
-Proposition 4 is about routing that ignores the content of tasks: nearest, fastest and uniform offloading, not Algorithm
-1. Given the loads, an expert's arrivals are then independent draws of task and own truth, whatever the other experts
-got, so an expert with load L has the expected error g(L) of a single expert after L arrivals, and exactly
+Proposition 4 is about routing that ignores the content of tasks: nearest, fastest and uniform offloading. Given the
+loads, an expert's arrivals are then independent draws of task and own truth, whatever the other experts received. So an
+expert with load L has the expected error g(L) of a single expert after L arrivals, and exactly
 
     E[G_T | loads] = sum_m (L_m / T) g(L_m),
 
 with g from the moment recursion of `core/single_expert.py`: `generalization_error` and `by_loads`. Delays do not
-matter: an expert is idle only once it has its new model, so it learns its arrivals one by one. A model still being
-trained counts as learned. So this is G with pending tasks completed, one task an expert at a time. T is the number of
-tasks that were not dropped. Functions refuse arguments outside the domains beside them (InvalidValueError).
+matter, because an expert is idle only once it has its new model. This is G with pending tasks completed, one task an
+expert at a time. T is the number of tasks that were not dropped. Functions refuse arguments outside the domains beside
+them (InvalidValueError).
 """
 
 from typing import Annotated
@@ -61,12 +61,12 @@ def generalization_error(
     """Return g(L) for L = 0..`max_load`, the expected mean error of one expert over its L arrivals, with g(0) = 0.
 
     An arrival of task n has the own truth w_n + xi, with independent N(0, `cluster_spread`^2) entries of xi. Its signal
-    points along this own truth if `follows_truth` (`pool.signals` are then not used), else along v_n of the pool.
-    The expectation is over tasks, own truths and features, for this `pool`. Squared unit of the truths, float64.
+    points along this own truth if `follows_truth`, else along v_n of the pool. The expectation is over tasks, own
+    truths and features, for this `pool`. Squared unit of the truths, float64.
 
     Source: the module's docstring, in place of Proposition 4, (22), of `edge`.
-    Raises: InvalidValueError unless 1 <= num_samples < p; InvalidValueError for a negative spread or a signal without
-        direction; InvalidValueError if max_load < 1.
+    Raises: InvalidValueError unless 1 <= num_samples < p and max_load >= 1, for a negative spread, or for a signal
+        without direction.
 
     Examples:
         A single task without spread is known after one arrival:
@@ -128,16 +128,15 @@ def given_routes(
 ) -> Float[np.ndarray, "T B"]:
     """Return E[G_t | tasks, routes] once pending tasks are completed, after each round, under any policy.
 
-    Exact where routes depend on tasks alone and not on the noise in their features, else an approximation: at Fig. 3's
-    sizes Algorithm 1's mean error differs by less than 2 %. Float64, O(T B p^2), whatever M.
+    It is exact where routes do not depend on the noise in features. At Fig. 3's sizes Algorithm 1's mean error differs
+    by less than 2 %. Float64, O(T B p^2), whatever M.
 
     Args:
         truths: own truth of each arrival.
-        signals: of the pool, not used if `follows_truth`: an arrival's signal is then along its own truth.
+        signals: of the pool. Under `follows_truth` an arrival's signal is along its own truth instead.
         experts: -1 for a task that was dropped.
-    Source: `core/single_expert.py`; in place of Theorem 1, (23), of `edge`.
-    Raises: InvalidValueError unless 1 <= num_samples < p; InvalidValueError for a signal without direction;
-        InvalidValueError for no round.
+    Source: `core/single_expert.py`, in place of Theorem 1, (23), of `edge`.
+    Raises: InvalidValueError unless 1 <= num_samples < p, for a signal without direction, or for no round.
 
     Examples:
         Two kinds of tasks, each at a server of its own: nothing is left to learn.
@@ -158,12 +157,12 @@ def given_routes(
 def proposition_4(
     pool_gaps: Gaps, ratio: linear.Ratio, loads: linear.Loads, round: linear.Rounds
 ) -> Float[Numbers, "*batch"]:
-    """Return `theory.proposition_4` without the error between a task and its own arrival, which (22) counts, though 0.
+    """Return `theory.proposition_4` without the error between a task and its own arrival, which is 0.
 
     This is (34) summed, and exact if every column of X were Gaussian.
 
     Source: Lemma 9, (34), of `edge`, in place of Proposition 4, (22).
-    Raises: InvalidValueError for loads that do not add up to `round`; where these are traced the result is NaN.
+    Raises: InvalidValueError for loads that do not add up to `round`. Where these are traced the result is NaN.
 
     Examples:
         >>> import numpy as np
@@ -191,16 +190,16 @@ def theorem_1(
 ) -> Float[Numbers, "*batch"]:
     """Return an upper bound of E[G_T] under Algorithm 1 where the tasks of the exploration keep their error.
 
-    A task up to T1 keeps its distance to its expert's last model, as under (22), forever. Only later tasks, if
-    from then on each is routed to a specialist, fade to the floor: the sum over m of
-    L_T1 (r^L_T W + (1 - r^L_T) Delta) + (L_T - L_T1) (floor + r^(L_T - L_T1) Delta), over T.
+    A task up to T1 always has its distance to its expert's last model, as under (22). Only later tasks, if each is then
+    routed to a specialist, fade to the floor. The bound is the sum over m of L_T1 (r^L_T W + (1 - r^L_T) Delta) + (L_T
+    - L_T1) (floor + r^(L_T - L_T1) Delta), over T.
 
     Args:
         explored_loads: the loads at round min(T, T1).
         floor: the term G^4 = O(sigma_0^2), whose constant the paper leaves open.
-    Source: ours, in place of Theorem 1, (23), of `edge`: the rest in (34) of the tasks up to T1, which the last step
-        of Appendix F makes fade.
-    Raises: InvalidValueError for loads that do not add up to `round`; where these are traced the result is NaN.
+    Source: ours, in place of Theorem 1, (23), of `edge`. The last step of Appendix F lets the rest in (34) of the tasks
+        up to T1 fade.
+    Raises: InvalidValueError for loads that do not add up to `round`. Where these are traced the result is NaN.
 
     Examples:
         >>> import numpy as np

@@ -1,7 +1,7 @@
-"""Laws of the delays of (1): transfer d^tr of each task to each server, execution d^ex of each server.
+"""Distributions of the delays of (1): transfer d^tr of each task to each server, execution d^ex of each server.
 
-The paper allows any law on whole rounds between bounds. A law is a pure function of one replicate. You can write
-your own. All bounds and rates are traced parameters, and every law's delays are clipped to the bounds.
+The paper allows any distribution on whole rounds between bounds. Each is a pure function of one replicate, and you can
+write your own. All bounds and rates are traced parameters, and all delays are clipped to the bounds.
 
 | law | transfer | execution |
 | --- | --- | --- |
@@ -66,7 +66,7 @@ def geometric(trip: Trip, params: Params) -> Int[Array, " M"]:
 def by_distance(trip: Trip, params: Params) -> Int[Array, " M"]:
     """Return a random uplink to the nearest server, then fibre from there to each server, in rounds, within bounds.
 
-    An uplink's duration is its distance times an exponential variable of mean 1: the channel fades.
+    An uplink's duration is its distance times an exponential variable of mean 1, for fading.
     """
     is_nearest = jnp.arange(trip.positions.shape[0]) == trip.nearest
     position = jnp.sum(jnp.where(is_nearest[:, None], trip.positions, 0), axis=0)
@@ -77,7 +77,7 @@ def by_distance(trip: Trip, params: Params) -> Int[Array, " M"]:
 
 
 def even_map(count: int) -> Float[np.ndarray, "M 2"]:
-    """Return positions of servers, spread evenly over the unit square for any number of servers.
+    """Return positions of any number of servers, spread evenly over the unit square.
 
     Source: the additive recurrence of the plastic constant (M. Roberts, 2018).
 

@@ -72,7 +72,7 @@ observe_availability = fields("info.specialist_idle", "info.num_specialists")
 
 
 def observe_steps(state: State, info: Info) -> GateObservables:
-    """Return the gate step of a round in which one task was completed, and the gates' sizes, for a gate lag of 1."""
+    """Return the gate step of a round that completed one task, and the gates' sizes (gate lag 1)."""
     kind = jnp.max(info.completed_task)  # the only one
     is_kind = (jnp.arange(state.pool.signals.shape[0]) == kind)[:, None]
     signal = jnp.sum(jnp.where(is_kind, state.pool.signals, 0), axis=0)
@@ -118,7 +118,6 @@ def _experiment(name, dims, cells, num_rounds, observe, replicates, record_every
 
 
 def _servers(*numbers: int, **params: float) -> dict[str, dict[str, float]]:
-    """Return cells that differ in their number of servers."""
     return {cell_name(number): {"num_experts": number, **params} for number in numbers}
 
 
@@ -192,7 +191,7 @@ MARGIN = 0.25  # of their exponents, half of the least difference between what i
 
 
 def small_dims(max_experts: int, num_features: int, num_samples: int) -> Dims:
-    """Return dims for two kinds of tasks, with enough features that their signals are not nearly opposite."""
+    """Return dims for two task types, with enough features that their signals are not nearly opposite."""
     return Dims(max_experts, SMALL_TASKS, num_features, num_samples, max_delay=SMALL_DELAY)
 
 
@@ -240,12 +239,12 @@ def one_slow(trip: delays.Trip, params: Params) -> Int[Array, " M"]:
 
 
 def limit(setting: Mapping[str, Any]) -> Experiment:
-    """Return the limit of small sigma_0, with the servers of a setting (their number, one slow), or as recorded."""
+    """Return the limit of small sigma_0, with a setting's servers (number, one slow), or as recorded."""
     return _over_scales("limit-scale", SCALES, setting, limit)
 
 
 def quiet_limit(setting: Mapping[str, Any]) -> Experiment:
-    """Return the limit of small sigma_0 with almost no noise in the features, equal strengths and a shorter range."""
+    """Return the limit of small sigma_0 with little noise in features, equal strengths and a shorter range."""
     return _over_scales("limit-quiet", QUIET_SCALES, setting, quiet_limit, noise_scale=QUIET, min_strength=1.0)
 
 
@@ -263,7 +262,6 @@ def rate_limit(setting: Mapping[str, Any]) -> Experiment:
 
 
 def _with_servers(experiment: Experiment, number: int, build: Callable[..., Experiment]) -> Experiment:
-    """Return an experiment with its equal servers, or with another number of servers, of which the first is slow."""
     experiment = dataclasses.replace(experiment, of=build)
     if number == SMALL_EXPERTS:
         return experiment
@@ -310,7 +308,7 @@ HISTORY_DIMS = figure_3_dims(HISTORY_EXPERTS)
 
 
 class Expected(NamedTuple):
-    """Arrivals as `observe_assignments` has them, with the error that is expected given their routes."""
+    """Arrivals as `observe_assignments` has them, with the expected error given their routes."""
 
     truth: Float[np.ndarray, "T p B"]
     expert: Int[np.ndarray, "T B"]
@@ -318,9 +316,7 @@ class Expected(NamedTuple):
 
 
 def expected_history(cells: Sequence[Cell], first: int, count: int, seed: int) -> Mapping[str, Run]:
-    """Run uniform routing with errors that are exact expectations over features, so that no program is compiled for
-    their sizes. A server is as likely to be chosen busy as idle. (34) is true or false for both alike.
-    """
+    """Run uniform routing, busy servers included, with exact expectations over features in place of errors."""
     runs = {}
     for cell in cells:
         random = np.random.default_rng([seed, first])
@@ -344,7 +340,7 @@ def expected_history(cells: Sequence[Cell], first: int, count: int, seed: int) -
 
 
 def history(setting: Mapping[str, Any]) -> Experiment:
-    """Return the first arrivals under uniform routing: simulated, or exactly with a setting's sizes s, p and N."""
+    """Return the first arrivals under uniform routing, simulated or exact, with a setting's s, p and N."""
     dims = dataclasses.replace(HISTORY_DIMS, **setting)
     cells = _servers(HISTORY_EXPERTS)
     experiment = _experiment("history", dims, cells, 60, observe_assignments, 8192, policy=policies.uniform)
@@ -382,7 +378,7 @@ def task_gap(run: Run) -> Float[np.ndarray, " B"]:
 
 
 def loads_of(run: Run) -> Float[np.ndarray, "R B M"]:
-    """Return loads L_t(m) at the recorded rounds, experts last, as the closed forms take them."""
+    """Return loads L_t(m) at the recorded rounds, experts last."""
     return np.moveaxis(run.records.loads, 1, -1).astype(np.float64)
 
 
@@ -408,9 +404,7 @@ def exact_errors(run: Run) -> Float[np.ndarray, "R B"]:
 
 
 def exact_error_at(time: int) -> Callable[[Run], np.ndarray]:
-    """Return the exact errors at round `time` (B,): errors of blind routing with the same loads. They are less noisy
-    than the error of such routing itself.
-    """
+    """Return the exact errors at round `time` (B,) of task-independent routing with the same loads."""
 
     def error(run: Run) -> np.ndarray:
         place = np.searchsorted(run.rounds, time)
@@ -421,7 +415,7 @@ def exact_error_at(time: int) -> Callable[[Run], np.ndarray]:
 
 
 def error_given_routes(run: Run, num_samples: int = FIGURE_3_DIMS.num_samples) -> Float[np.ndarray, "T B"]:
-    """Return E[G_t], once pending tasks are completed, given tasks and routes of a run that records every round."""
+    """Return E[G_t], pending tasks completed, given tasks and routes of a run that records every round."""
     assert len(run.records.task) == run.rounds[-1], "a run that records every round"
     truths, tasks, experts = (np.asarray(getattr(run.records, name)) for name in ("truth", "task", "expert"))
     signals = np.asarray(run.state.pool.signals)
@@ -443,14 +437,14 @@ def explored(run: Run, name: str) -> np.ndarray:
 
 
 def misrouted_share(run: Run) -> np.ndarray:
-    """Return the share of tasks past T1 whose expert specialises in another kind, or in none (B,)."""
+    """Return the share of tasks past T1 whose expert specialises in another task type, or in none (B,)."""
     first = explored_record(run)
     counts = run.records.misrouted.astype(np.float64)
     return (counts[-1] - counts[first]) / (run.rounds[-1] - run.rounds[first])
 
 
 def drives(run: Run) -> Float[np.ndarray, "M N B"]:
-    """Return every expert's output for every kind's signal, at T1."""
+    """Return every expert's output for every task type's signal, at T1."""
     return outputs_of(run, run.state.pool.signals.astype(np.float64))
 
 
@@ -461,11 +455,11 @@ def outputs_of(run: Run, inputs: Float[np.ndarray, "N d B"]) -> Float[np.ndarray
 
 
 def log_probabilities(outputs: Float[np.ndarray, "M N B"]) -> Float[np.ndarray, "M N B"]:
-    """Return log pi of every expert for every kind."""
+    """Return log pi of every expert for every task type."""
     return outputs - np.logaddexp.reduce(outputs, axis=0, keepdims=True)
 
 
 def specialists(outputs: Float[np.ndarray, "M N B"]) -> np.ndarray:
-    """Return which experts specialise in which kinds (15), as bools (M, N, B)."""
+    """Return which experts specialise in which task types (15), as bools (M, N, B)."""
     second_largest = np.sort(outputs, axis=1)[:, -2:-1]
     return (outputs == np.max(outputs, axis=1, keepdims=True)) & (outputs > second_largest)

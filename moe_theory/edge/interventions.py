@@ -1,7 +1,7 @@
 """Runs of Algorithm 1 without the supposed cause of a statement's failure, or without a cause that a statement credits.
 
 They are on the grids of the limits. Under another router signals are orthogonal and strengths equal, whatever the
-reading. So each run is tested once.
+reading, so each run is tested once.
 """
 
 import dataclasses
@@ -23,14 +23,14 @@ TIER = "interventions"  # which a first look leaves out
 
 
 def own_kind(gate_outputs: Float[Array, " M"], state: State, arrival: Arrival, params: Params) -> Float[Array, " M"]:
-    """Return scores that prefer idle servers of the arriving kind. Server m is of kind m mod N, for any gates."""
+    """Return scores that prefer idle servers of the arriving task type. Server m has type m mod N, for any gates."""
     del params
     kinds = jnp.arange(gate_outputs.shape[0]) % state.pool.signals.shape[0]
     return jnp.where(kinds == arrival.task, 1, 0) + arrival.uniform / 2
 
 
 def of_the_set(gate_outputs: Float[Array, " M"], state: State, arrival: Arrival, params: Params) -> Float[Array, " M"]:
-    """Return scores that prefer idle servers of the arriving kind's set (15), ranked by (4)."""
+    """Return scores that prefer idle servers of the arriving task type's set (15), ranked by (4)."""
     outputs = state.gates @ state.pool.signals.T
     is_own = (jnp.argmax(outputs, axis=1) == arrival.task) & (jnp.ptp(outputs, axis=1) > 0)
     return jnp.where(is_own, 1000, 0) + policies.adaptive(gate_outputs, state, arrival, params)
@@ -39,9 +39,7 @@ def of_the_set(gate_outputs: Float[Array, " M"], state: State, arrival: Arrival,
 def above_own_mean(
     gate_outputs: Float[Array, " M"], state: State, arrival: Arrival, params: Params
 ) -> Float[Array, " M"]:
-    """Return a server's output for the arriving kind minus its own mean over kinds, which the sets (15) compare,
-    perturbed as in (4).
-    """
+    """Return a server's output for the arriving task type minus its mean over types (15), perturbed as in (4)."""
     del gate_outputs, params
     signals = state.pool.signals
     is_kind = (jnp.arange(signals.shape[0]) == arrival.task)[:, None]

@@ -1,7 +1,7 @@
-"""Static shapes and traced parameters of mobile edge computing, the constraints on each, and readings of the paper,
-which are named choices where the paper is silent or contradicts itself.
+"""Static shapes and traced parameters of mobile edge computing, their constraints, and readings of the paper.
 
-Open points of the paper, and the parameters that decide them:
+A reading names choices where the paper is silent or contradicts itself. Open points, and the parameters that decide
+them:
 
 | open | parameter |
 | --- | --- |
@@ -14,8 +14,8 @@ Open points of the paper, and the parameters that decide them:
 | laws of the delays in Fig. 3, of which only d_u = 10 is given | the laws of `delays` and their bounds |
 | whether a completed task moves the gates in its own round, or in the next as (13) has it | `gate_lag` |
 
-The outcome depends on `gate_drive`, how far one gate step moves a gate output. With v = w it is so small in Fig. 3
-that nothing specialises within T.
+The outcome depends on `gate_drive`, how far one gate step moves a gate output. With v = w it is so small in Fig. 3 that
+nothing specialises within T.
 """
 
 import dataclasses
@@ -77,10 +77,10 @@ class Dims:
     """Static shapes, for which a program is compiled.
 
     `max_experts`, `max_capacity` and `max_delay` only pad: a run uses `Params.num_experts` servers of capacity
-    `Params.capacity`. Without `max_delay` delays may be of any length. The state then has a slot for every task that
-    all servers together may hold.
+    `Params.capacity`. Without `max_delay` delays may be of any length, and the state has a slot for every task that all
+    servers together may hold.
 
-    Raises: InvalidValueError outside 1 <= num_samples < num_features, or for sizes below 1; UnknownNameError for a
+    Raises: InvalidValueError outside 1 <= num_samples < num_features, or for sizes below 1, or UnknownNameError for a
         `when_busy` that does not exist.
 
     Examples:
@@ -117,7 +117,7 @@ class Dims:
 
     @property
     def num_slots(self) -> int:
-        """Number of tasks that may be pending at once in the network: one arrives a round and stays for its delay."""
+        """Number of tasks that may be pending at once: one arrives a round and stays for its delay."""
         everywhere = self.max_experts * self.slots_per_server
         if self.max_delay is None or self.when_busy == "soonest":
             return everywhere
@@ -156,7 +156,7 @@ class Params(NamedTuple):
 
 
 def check_params(dims: Dims, params: Params) -> None:
-    """Raise for parameters outside their range, except traced ones.
+    """Check parameters against their range, except traced ones.
 
     Raises: InvalidValueError naming the value, the bound and the way out.
     """
@@ -242,7 +242,6 @@ def _mean_square_bounded(num_features: int) -> float:
 
 
 def _tuned(**choices: Any) -> dict[str, Any]:
-    """Return choices with the signals' scale at which the gate drive is 1 in Fig. 3 with `TUNED_EXPERTS`."""
     params = Params(num_experts=TUNED_EXPERTS, signal_scale=1.0)._replace(**choices)
     return {**choices, "signal_scale": 1 / math.sqrt(gate_drive(params, FIGURE_3_FEATURES))}
 

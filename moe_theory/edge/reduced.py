@@ -1,10 +1,9 @@
-"""Algorithm 1 reduced to its gates and to models' expected distances to kinds of tasks (`core/expected.py`).
+"""Algorithm 1 reduced to its gates and to models' expected distances to task types (`core/expected.py`).
 
-Routing, delays, stale gate steps and drops are Algorithm 1's. A task's truth is its kind's and the spread inside a
-cluster, of which the mean is taken. The model ignores deviations of distances from their mean (the root in the locality
-loss and squares take means for values), and information on them in routes by noisy features. It also ignores
-information on the spread of learned tasks in models, or in signals along a task's own truth. Draws are the draws of
-`edge.system`: the same pool, servers, tasks, features, delays and perturbations for a key.
+Routing, delays, stale gate steps and drops are Algorithm 1's. A task's truth is its type's plus the spread inside a
+cluster, averaged. The model ignores deviations of distances from their mean (the root in the locality loss and squares
+take means for values). It ignores information on them in routes, and on the spread of learned tasks in models or in
+signals along a task's own truth. It draws as `edge.system` does.
 """
 
 import functools
@@ -27,7 +26,7 @@ from moe_theory.edge.servers import Assignment, Servers, due, offer
 
 
 class State(NamedTuple):
-    """State carried from round to round, which is the checkpoint. Models are as once pending tasks are completed."""
+    """State carried from round to round, which is the checkpoint, with models as if no task were pending."""
 
     pool: Pool
     positions: Float[Array, "M 2"]  # of the servers, on the unit square
@@ -59,11 +58,11 @@ class Info(NamedTuple):
 def system(
     dims: Dims, policy: Policy = adaptive, *, transfer: Law = delays.uniform, execution: Law = delays.uniform
 ) -> System:
-    """Return the reduced model as a `System`. `Params` and arguments are those of `edge.system`.
+    """Return the reduced model as a `System`. It has the `Params` and arguments of `edge.system`.
 
     Source: Algorithm 1 of `edge`, with `core/expected.py`.
-    Raises: InvalidValueError where servers hold several tasks; InvalidValueError for a policy that is no
-        function; from its `init` the errors of `edge.system`'s.
+    Raises: InvalidValueError where servers hold several tasks, or for a policy that is no function. Its `init` raises
+        the same errors as the `init` of `edge.system`.
 
     Examples:
         It follows Algorithm 1, here with gates that step far beyond the perturbation:
@@ -103,7 +102,7 @@ def learn(state: State, arrival: Arrival, params: Params, policy: Policy = adapt
     """Run one round on an explicit arrival, as `edge.learn` does.
 
     Source: Algorithm 1 of `edge`, with `core/expected.py`.
-    Raises: InvalidValueError for features with s >= p; InvalidValueError for a policy that returns another shape.
+    Raises: InvalidValueError for features with s >= p, or for a policy that returns another shape.
 
     Examples:
         A task whose truth its signal shows is known at once:
@@ -138,7 +137,6 @@ def _complete(state: Any, is_done: Bool[Array, " S"]) -> tuple[Any, Float[Array,
 def _take(
     state: Any, arrival: Arrival, task: Assignment, params: Params, *, contraction: float
 ) -> tuple[Any, Float[Array, ""]]:
-    """Return the state with a task learned by its server, which has no other task before completion."""
     errors, projections, squared_move = taught_to(
         task.mask, state.pool, arrival.task, state.errors, state.projections, contraction, params.cluster_spread
     )

@@ -1,4 +1,4 @@
-"""Servers of Algorithm 1 of `edge`, of any kind: completions, gate steps and routing, and the paper's own servers.
+"""Servers of Algorithm 1 of `edge`: completions, gate steps and routing, and the paper's own servers.
 
 A pending task is routed but not completed. It has one of S slots of the state.
 """
@@ -64,8 +64,8 @@ def _summed_in_turn(weights: Float[Array, "S M"], inputs: Float[Array, "S p"]) -
 class Servers(NamedTuple):
     """Completion, acceptance and capacity of servers, as pure functions of one replicate's state.
 
-    A state has `gates`, `gate_step`, `execution_delay`, `busy_until`, `visits`, `round` and the `pending_` fields of
-    `State` from `pending_server` to `pending_slopes` that `due` and `offer` read. Other fields are the servers' own.
+    `due` and `offer` read `gates`, `gate_step`, `execution_delay`, `busy_until`, `visits`, `round` and the fields
+    `pending_server` to `pending_slopes` of a state. Other fields are the servers' own.
     """
 
     # (state, which slots' tasks are done (S,)) -> the state with their models, |w_t - w_{t-1}| of each task (S,)
@@ -85,8 +85,9 @@ class Servers(NamedTuple):
 
 
 def due(state: Any, params: Any, servers: Servers) -> tuple[Any, Bool[Array, " S"], Float[Array, " S"]]:
-    """Open a round: complete tasks whose time is up, and let the gates take the step that is due. It is last round's
-    step or, with `gate_lag` 0, the step of the tasks just completed.
+    """Open a round: complete tasks whose time is up, and let the gates take last round's step.
+
+    With `gate_lag` 0 they take the step of the tasks just completed.
 
     Returns: the state, which slots' tasks are done, and how far each of them moved a model.
     Source: Eqs. (9)-(13), (24)-(26) of `edge`.
@@ -112,7 +113,6 @@ def due(state: Any, params: Any, servers: Servers) -> tuple[Any, Bool[Array, " S
 def _charged(
     locality: Locality, state: Any, is_done: Bool[Array, " S"], norms: Float[Array, " S"], params: Any
 ) -> tuple[Float[Array, " S"], Any]:
-    """Return the costs of the completed tasks by a locality loss, and the state with its memory."""
     at_server = at_servers(state, is_done)
 
     def by_server(of_slots: Array) -> Array:
@@ -172,7 +172,7 @@ def existing(state: Any, params: Any) -> Bool[Array, " M"]:
 
 
 def has_own_slots(state: Any, slots_per_server: int) -> bool:
-    """Return whether there are slots for all tasks that all servers hold: the first server's, the second's, ..."""
+    """Return whether there are slots for all tasks that all servers hold, server by server."""
     return state.pending_server.shape[0] == state.busy_until.shape[0] * slots_per_server
 
 
@@ -195,8 +195,8 @@ def one_task_each(fit: Fit, locality: Locality | None = None) -> Servers:
 def moved(state: Any, move: Float[Array, "M p"]) -> Any:
     """Return the state after servers' models have moved (9).
 
-    The sum of squared errors is kept in centred form: when a server's model moves by D, the residuals of its c tasks
-    sum to u' = u + c D in place of u, and their squares change by D.(u + u'). This stays accurate in float32.
+    When a server's model moves by D, the residuals of its c tasks sum to u' = u + c D in place of u, and their squares
+    change by D.(u + u'). This centred form is accurate in float32.
 
     Source: Eqs. (9), (10), (20) of `edge`.
     """
@@ -211,9 +211,7 @@ def moved(state: Any, move: Float[Array, "M p"]) -> Any:
 
 
 def taken(state: Any, arrival: Any, task: Assignment, params: Any, fit: Fit) -> tuple[Any, Float[Array, ""]]:
-    """Return the state with a task among its server's, and the length of its move of the server's model. Nothing
-    changes for a task without a server.
-    """
+    """Return the state with a task, if it has a server, at its server, and the length of its move of the model."""
     mask = task.mask
     slot = task.slot
     model = jnp.sum(jnp.where(mask[:, None], state.experts, 0), axis=0)
@@ -234,18 +232,18 @@ def taken(state: Any, arrival: Any, task: Assignment, params: Any, fit: Fit) -> 
 
 
 def at_servers(state: Any, counts: Bool[Array, " S"] | bool) -> Bool[Array, "S M"]:
-    """Return the server of each slot's task, or none for a free slot or one that does not count."""
+    """Return the server of each slot's task, or none for a free slot or a task that does not count."""
     servers = jnp.arange(state.busy_until.shape[0])
     return (state.pending_server[:, None] == servers[None, :]) & jnp.asarray(counts)[..., None]
 
 
 def is_misrouted(state: Any, server: Int[Array, ""], task: Int[Array, ""]) -> Bool[Array, ""]:
-    """Return whether a task's server specialises in another kind (15). A task without a server is not misrouted."""
+    """Return whether a task has a server that specialises in another task type (15)."""
     return (server >= 0) & (specialty(state, select_row(state.gates, server)) != task)
 
 
 def specialty(state: Any, gate: Float[Array, " p"]) -> Int[Array, ""]:
-    """Return the kind n that an expert specialises in, m in M_n of (15), or `NONE` if the largest output is a tie."""
+    """Return the task type n in which an expert specialises, m in M_n of (15), or `NONE` at a tie."""
     drives = jnp.sum(gate[None, :] * state.pool.signals, axis=1)
     kinds = jnp.arange(drives.shape[0], dtype=jnp.int32)
     leads = drives == jnp.max(drives)

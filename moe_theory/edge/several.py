@@ -1,7 +1,7 @@
 """Servers of `edge` that hold several tasks: footnote 1, and queues at the servers (`soonest`).
 
-Tasks of one server complete in the order of their ends, then of their routing. Each starts from the model that the
-task before it has left.
+Tasks of one server complete in the order of their ends, then of their routing. Each starts from the model that the task
+before it has left.
 """
 
 from typing import Any, NamedTuple
@@ -56,7 +56,6 @@ def several_tasks_each(dims: Dims) -> Servers:
 
 
 def _complete_one_each(state: Any, is_done: Bool[Array, " S"]) -> tuple[Any, Float[Array, " S"]]:
-    """Complete at most one task of each server, refitted if the server's model has changed since its routing."""
     refit = state.refit
     at_server = at_servers(state, is_done)
     basis = refit.basis
@@ -87,10 +86,6 @@ def _take(state: Any, arrival: Any, task: Assignment, params: Any) -> tuple[Any,
 
 
 def _next_free_round(state: Any, task: Assignment, params: Any) -> Int[Array, " M"]:
-    """Return the first round in which each server can start another task. It is not after now if it can already.
-
-    A new task starts once all but `capacity` - 1 of the earlier ones are done.
-    """
     del task
     is_pending = state.pending_server != FREE
     is_decisive = is_pending & (_rank_at_server(state, is_pending, backwards=True) == jnp.asarray(params.capacity) - 1)
@@ -100,10 +95,7 @@ def _next_free_round(state: Any, task: Assignment, params: Any) -> Int[Array, " 
 
 
 def _rank_at_server(state: Any, counts: Bool[Array, " S"], backwards: bool = False) -> Int[Array, " S"]:
-    """Return for each slot the number of counted tasks at its server that end earlier (`backwards`: later).
-
-    Ties go to the task routed first.
-    """
+    """Return how many counted tasks at a slot's server end earlier (`backwards`: later), ties by routing."""
     until = state.pending_until
     serial = state.pending_serial
     is_earlier = (until[None, :] < until[:, None]) | (

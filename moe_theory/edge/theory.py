@@ -1,11 +1,9 @@
 """Closed forms of `edge` as printed: (16), T1, (22) and (23) of Propositions 1, 2 and 4 and Theorem 1.
 
 The sums over tasks in (22) and (23) are taken through the experts' loads: sum_t r^{L_T^{(m_t)}} = sum_m L_m r^{L_m},
-with |w_t|^2 replaced by its mean. Given NumPy float64 these functions compute in float64. Given JAX arrays, traced or
-not, they use their precision. The expert numbers of Proposition 1 are for the host alone.
-Functions refuse arguments outside the domains beside them (InvalidValueError).
-
-The corrected statements are in `corrected`.
+with |w_t|^2 replaced by its mean. Functions compute in the precision of their arguments, NumPy or JAX, traced or not.
+The expert numbers of Proposition 1 are for the host alone. Functions refuse arguments outside the domains beside them
+(InvalidValueError). `corrected` has the corrected statements.
 """
 
 from typing import Annotated
@@ -43,10 +41,10 @@ Spread = Annotated[Float[ArrayLike, ""], Within(low=0, why="it is a deviation")]
 def gaps(pool: Pool, cluster_spread: Spread) -> Gaps:
     """Return the truth norm and the gaps between arrivals whose truths scatter around the centres of a `pool`.
 
-    An arrival of task n has w_t = w_n + xi with independent entries of xi of deviation `cluster_spread` tau: p features
-    add p tau^2 to a squared norm and 2 p tau^2 to the squared distance of two different arrivals. As in (22) the task
-    gap counts n = n', at 2 p tau^2. Each task is a cluster of its own, whatever `pool.clusters` says, so the across gap
-    is the task gap.
+    An arrival of task n has w_t = w_n + xi with independent entries of xi of deviation `cluster_spread` tau. So p
+    features add p tau^2 to a squared norm and 2 p tau^2 to the squared distance of two different arrivals. As in (22)
+    the task gap counts n = n', at 2 p tau^2. Each task is a cluster of its own, whatever `pool.clusters` says, so the
+    across gap is the task gap.
 
     Source: Assumption 1, (22) and (23) of `edge`.
 
@@ -71,18 +69,18 @@ def gaps(pool: Pool, cluster_spread: Spread) -> Gaps:
 
 @checked
 def specialists_needed(max_delay: Size, num_tasks: Size, failure: Failure, quantile: str = "normal") -> float | int:
-    """Return M_th: the number of experts of a kind that keep one idle for a task, with probability 1 - `failure`.
+    """Return M_th, the experts of a task type that leave one idle for a task, with probability 1 - `failure`.
 
     Appendix B asks for P(A_n > M_th) < failure, where A_n ~ Binomial(d_u, 1/N) counts the arrivals of one task in a
     window of d_u = `max_delay` rounds, the longest delay.
 
-    - `normal`: (16) as printed, a normal quantile and a real number. Anti-conservative: P(A_n > M_th) mostly exceeds
-      `failure`, and for small ones, where the binomial has the heavier tail, even after rounding up.
+    - `normal`: (16) as printed, a normal quantile and a real number. P(A_n > M_th) mostly exceeds `failure`, and for
+      small ones, where the binomial has the heavier tail, even after rounding up.
     - `binomial`: the smallest integer k with P(A_n > k) < failure.
 
-    The window ends with the round of the new arrival. If A_n <= M_th, at most M_th - 1 experts are busy when a task
-    arrives, so M_th are enough. But the paper bounds the probability of an overfull window. Proposition 1 is about the
-    probability that an arriving task finds no expert, which is larger: `corrected.unserved`.
+    If A_n <= M_th, at most M_th - 1 experts are busy when a task arrives, as the window ends with that round. So M_th
+    are enough. Proposition 1 is about the larger probability that an arriving task finds no expert:
+    `corrected.unserved`.
 
     Source: Proposition 1, (16), and Appendix B of `edge`.
     Raises: UnknownNameError for another `quantile`.
@@ -105,7 +103,7 @@ def specialists_needed(max_delay: Size, num_tasks: Size, failure: Failure, quant
 
 @checked
 def tail(max_delay: Size, num_tasks: Size, specialists: Specialists) -> float:
-    """Return P(A_n > specialists), exactly: the event of Appendix B, for A_n ~ Binomial(max_delay, 1/num_tasks).
+    """Return P(A_n > specialists), the event of Appendix B, for A_n ~ Binomial(max_delay, 1/num_tasks).
 
     Source: Appendix B of `edge`.
 
@@ -131,7 +129,7 @@ def experts_needed(
     A negative M_th, from the normal quantile of a `failure` above 1/2, counts as 0.
 
     Source: Proposition 1 and Appendix B of `edge`.
-    Raises: as `specialists_needed`; UnknownNameError for another `rule`.
+    Raises: as `specialists_needed`, or UnknownNameError for another `rule`.
 
     Examples:
         >>> from moe_theory.edge import theory
@@ -159,7 +157,7 @@ def exploration_rounds(
 ) -> Int[Numbers, "*batch"]:
     """Return T1 = d_u + ceil(eta^-1 sigma_0^-1/2 M ln(M / failure)), the last round of the exploration stage.
 
-    Rounded as in `core.linear.ceil_to_rounds`. Saturates at `MAX_ROUNDS`.
+    Rounded as in `core.linear.ceil_to_rounds`, at most `MAX_ROUNDS`.
 
     Source: Proposition 2 and Appendix C of `edge`.
 
@@ -180,11 +178,11 @@ def proposition_4(
 ) -> Float[Numbers, "*batch"]:
     """Return E[G_T] of routing that ignores the task, for realised `loads` L_T^(m) after `round` = T tasks.
 
-    Tends to the task gap as all loads grow. Experts without arrivals add nothing, so padding is free.
+    It tends to the task gap as all loads grow. Experts without arrivals add nothing, so padding is free.
 
     Source: Proposition 4, (22), of `edge`.
-    Raises: InvalidValueError for loads that do not add up to `round`, as those of dropped tasks or of top-2 routing;
-        where these are traced the result is NaN.
+    Raises: InvalidValueError for loads that do not add up to `round`, as with dropped tasks or top-2 routing. Where
+        these are traced the result is NaN.
 
     Examples:
         >>> import numpy as np
@@ -217,8 +215,8 @@ def theorem_1(
         explored_loads: the loads at round min(T, T1).
         floor: the term G^4 = O(sigma_0^2), whose constant the paper leaves open.
     Source: Theorem 1, (23), of `edge`.
-    Raises: InvalidValueError for loads that do not add up to `round`, as those of dropped tasks or of top-2 routing;
-        where these are traced the result is NaN.
+    Raises: InvalidValueError for loads that do not add up to `round`, as with dropped tasks or top-2 routing. Where
+        these are traced the result is NaN.
 
     Examples:
         >>> import numpy as np
@@ -236,7 +234,6 @@ def theorem_1(
 
 
 def _binomial_tail(counts, num_rounds, num_tasks):
-    """Return P(A > count) for A ~ Binomial(num_rounds, 1/num_tasks)."""
     from scipy import special  # which takes longer to import than the paper
 
     return special.bdtrc(np.minimum(counts, num_rounds), num_rounds, 1 / num_tasks)

@@ -1,10 +1,10 @@
-"""Generalization of sparse Mixture-of-Experts: classifiers, their capacity, the paper's bound and the one that holds.
+"""Generalization of sparse Mixture-of-Experts: classifiers, their capacity, the paper's bound and the bound that holds.
 
-In the tier `generalization:exact`, a quarter of a minute, gaps are known in closed form and true risks are exact:
-labels that are independent of the inputs make every classifier's risk 1/2. The tier `generalization:learned` trains
-classifiers, whose gap bounds the largest one from below: trained as usual they can refute no bound. What holds instead
-of Theorem 1 is in `corrected`, with its derivations; some claims are on instances where one of its three terms is
-nearly reached, and would fail if that term were half as large. `counterexamples` are functions of a few seconds each.
+In the tier `generalization:exact`, a quarter of a minute, gaps are known in closed form and true risks are exact,
+because labels independent of the inputs make every risk 1/2. The tier `generalization:learned` trains classifiers,
+whose gap is a lower bound on the largest gap and so refutes no bound by itself. `corrected` has the corrections of
+Theorem 1. Some claims are on instances where one of its three terms is nearly reached. `counterexamples` are functions
+of a few seconds each.
 
 Source: J. Zhao, P. Wang, Z. Wang, "Generalization Error Analysis for Sparse Mixture-of-Experts", 2024.
 """

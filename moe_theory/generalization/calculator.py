@@ -1,7 +1,7 @@
 """The bounds for one classifier: their values, whether they are informative, and from how many samples on.
 
-The loss is in [0, 1], so that a bound is informative below 1. The paper's bounds stand beside those that hold; forms
-that do not apply to the given experts or router are left out.
+The loss is in [0, 1], so that a bound is informative below 1. Forms that do not apply to the given experts or router
+are left out.
 """
 
 import dataclasses
@@ -46,9 +46,9 @@ LOSS, SAMPLES, ONE, LIPSCHITZ, NORMS, OUTPUT, LOGITS, GIVEN, SIZES, CODE, ERROR 
 
 @dataclasses.dataclass(frozen=True)
 class Setting:
-    """A classifier and its number of samples. A bound is informative below 1.
+    """A classifier and its number of samples.
 
-    Raises: InvalidValueError for values out of range or in contradiction; UnknownNameError for an unknown router.
+    Raises: InvalidValueError for values out of range or in contradiction, or UnknownNameError for an unknown router.
     """
 
     num_experts: int = 8  # T
@@ -80,16 +80,20 @@ class Setting:
             return ANY
         if self.rademacher is not None:
             return OWN
-        return NETWORK if self.expert_widths else LINEAR
+        if self.expert_widths:
+            return NETWORK
+        return LINEAR
 
     @property
     def router_kind(self) -> str:
         """Class of the router: one of ROUTERS, or ANY if only the number of weights is known."""
-        return self.router if self.num_weights is None else ANY
+        if self.num_weights is None:
+            return self.router
+        return ANY
 
     @property
     def stored_weights(self) -> int | None:
-        """The weights that the samples decide, those of a router that is given not among them; None if not known."""
+        """The number of weights that the samples decide, without a given router's, None if not known."""
         if self.num_weights is not None:
             return self.num_weights
         if self.experts == OWN:
@@ -100,7 +104,7 @@ class Setting:
 
     @property
     def stored_bits(self) -> int | None:
-        """The bits of these weights, which no more classifiers have than they tell apart; None if not known."""
+        """The bits that tell apart all classifiers with these weights, None if not known."""
         if self.num_bits is not None or self.stored_weights is None:
             return self.num_bits
         return self.stored_weights * self.bits
@@ -120,7 +124,9 @@ class Form(NamedTuple):
 
     @property
     def id(self) -> str:
-        return f"{self.name}.{self.dimension}" if self.dimension else self.name
+        if self.dimension:
+            return f"{self.name}.{self.dimension}"
+        return self.name
 
 
 class EvaluatedBound(NamedTuple):
@@ -140,15 +146,15 @@ _OF_CLASS = (LOSS, SAMPLES, LIPSCHITZ, OUTPUT, NORMS, ONE)  # of a class that is
 def bound(
     *, checkpoint: Path | str | None = None, num_errors: int | None = None, **values: Any
 ) -> list[EvaluatedBound]:
-    """All bounds that apply to a classifier, those of the paper first, as `moe-theory bound` shows them.
+    """Return all bounds that apply to a classifier, the paper's first, as `moe-theory bound` shows them.
 
     Args:
         checkpoint: weights in safetensors, a file or a folder, of which the headers alone are read. With `num_errors`
             or `training_error` it is a model trained on the samples, and its weights are coded.
-        num_errors: samples, of `num_samples`, that this trained model gets wrong; its bounds are on the risk.
+        num_errors: samples, of `num_samples`, that this trained model gets wrong. Its bounds are on the risk.
         values: fields of `calculator.Setting`.
-    Raises: InvalidValueError for values out of range or in contradiction, or for files that say too little;
-        DamagedError for weights that cannot be read; UnknownNameError for a name that is not known.
+    Raises: InvalidValueError for values out of range or in contradiction, or for files that say too little,
+        DamagedError for weights that cannot be read, or UnknownNameError for an unknown name.
 
     Examples:
         The smallest of those that hold, of 8 linear experts of which one is active:
@@ -164,7 +170,7 @@ def bound(
 
 
 def setting_of(**values: Any) -> Setting:
-    """The setting of some fields. Raises: as `bound`."""
+    """Return the setting of some fields. Raises: as `bound`."""
     names = [field.name for field in dataclasses.fields(Setting)]
     for name in values:
         if name not in names:
@@ -173,7 +179,7 @@ def setting_of(**values: Any) -> Setting:
 
 
 def calculate(setting: Setting) -> list[EvaluatedBound]:
-    """All applicable bounds, those of the paper first: on the risk with a training error, else on the gap."""
+    """Return all applicable bounds, the paper's first: on the risk with a training error, else on the gap."""
     forms = applicable_forms(setting)
     values = [form.at(setting.num_samples) for form in forms]
     best = min((value for form, value in zip(forms, values, strict=True) if form.status == HOLDS), default=math.inf)
@@ -191,7 +197,7 @@ def calculate(setting: Setting) -> list[EvaluatedBound]:
 
 
 def applicable_forms(setting: Setting) -> list[Form]:
-    """The paper's bounds for each d_N, then the bounds that hold."""
+    """Return the paper's bounds for each d_N, then the bounds that hold."""
     forms = [*_stored(setting)] if setting.experts == ANY else [*_paper_forms(setting), *_corrected_forms(setting)]
     forms = [form._replace(at=_guarded(form.at)) for form in forms]
     if setting.training_error is None:
@@ -208,7 +214,6 @@ def applicable_forms(setting: Setting) -> list[Form]:
 
 
 def _guarded(bound: Callable[[int], float]) -> Callable[[int], float]:
-    """Return the bound, infinite where it overflows."""
 
     def at(num_samples: int) -> float:
         try:
@@ -216,13 +221,14 @@ def _guarded(bound: Callable[[int], float]) -> Callable[[int], float]:
                 value = float(bound(num_samples))
         except OverflowError:
             return math.inf
-        return math.inf if math.isnan(value) else value
+        if math.isnan(value):
+            return math.inf
+        return value
 
     return at
 
 
 def _of_risk(form: Form, training_error: float) -> Form:
-    """Return a bound on the gap with the training error added."""
     at = form.at
     return form._replace(
         at=lambda num_samples: at(num_samples) + training_error, needs=(*form.needs, ERROR), bounds=RISK
@@ -230,7 +236,7 @@ def _of_risk(form: Form, training_error: float) -> Form:
 
 
 def dimensions(setting: Setting) -> dict[str, float]:
-    """d_N of the router's class under each reading; empty where only the number of weights is known."""
+    """Return d_N of the router's class under each reading, empty where only the number of weights is known."""
     if setting.router_kind == ANY:
         return {}
     sizes = (setting.num_experts, setting.num_active, setting.num_features)
@@ -238,7 +244,7 @@ def dimensions(setting: Setting) -> dict[str, float]:
 
 
 def rademacher(setting: Setting, num_samples: int) -> float:
-    """R_m(H): the user's; Lemma 3; or, by Jensen, B c / sqrt(m) for linear experts |w| <= B."""
+    """Return R_m(H): the user's, Lemma 3, or, by Jensen, B c / sqrt(m) for linear experts |w| <= B."""
     if setting.rademacher is not None:
         return setting.rademacher * math.sqrt(setting.num_samples / num_samples)
     if setting.experts == NETWORK:
@@ -247,10 +253,10 @@ def rademacher(setting: Setting, num_samples: int) -> float:
 
 
 def layer_norms(setting: Setting) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """K_i and b_i of Lemma 3, the largest possible.
+    """Return K_i and b_i of Lemma 3, the largest possible.
 
-    A matrix of r rows with Frobenius norm B has a spectral norm of at most B, and row norms that sum to at most
-    sqrt(r) B.
+    A matrix of r rows with Frobenius norm B has a spectral norm of at most B, and row norms that sum to at most sqrt(r)
+    B.
     """
     num_rows = (*setting.expert_widths, 1)
     operator_norms = (setting.expert_norm,) * len(num_rows)
@@ -274,7 +280,6 @@ def _paper_forms(setting: Setting) -> Iterator[Form]:
 
 
 def _corrected_forms(setting: Setting) -> Iterator[Form]:
-    """Bounds by complexities, where experts and router have them; by the number of weights, where that is known."""
     sizes = (setting.num_experts, setting.num_active)
     norms = (setting.expert_norm, setting.feature_norm)
     is_linear = setting.experts == LINEAR and setting.router_kind == LINEAR
@@ -319,7 +324,6 @@ def _stored(setting: Setting) -> Iterator[Form]:
 
 
 def _norms(setting: Setting, num_samples: int) -> Any:
-    """`corrected.uniform` for networks, by the Frobenius norms of their layers."""
     sizes = (setting.num_experts, setting.num_active, num_samples)
     experts = (setting.expert_norm,) * (len(setting.expert_widths) + 1)
     router = () if setting.router == FIXED else (setting.router_norm,)
@@ -329,7 +333,6 @@ def _norms(setting: Setting, num_samples: int) -> Any:
 
 
 def _uniform(setting: Setting, name: str, complexity_at: Callable[[int], Any]) -> Form:
-    """`corrected.uniform` with this complexity of a class whose masks are given."""
 
     def at(num_samples: int) -> Any:
         patterns = _log_patterns(setting, num_samples)
@@ -341,7 +344,6 @@ def _uniform(setting: Setting, name: str, complexity_at: Callable[[int], Any]) -
 
 
 def _log_patterns(setting: Setting, num_samples: int) -> float:
-    """log Gamma(m), of the router's masks on a sample."""
     if setting.router == FIXED:
         return 0.0
     sizes = (setting.num_experts, setting.num_active, num_samples, setting.num_features)

@@ -2,16 +2,16 @@
 
 Let a prefix-free code, fixed before the samples, have length L(h) in bits for each model h, so that the 2^-L(h) sum to
 at most 1 (Kraft). For one h, m independent samples and a loss in [0, 1], with risk p and mean loss q <= p on the
-samples, P(kl(q, p) >= x) <= exp(-m x) (Hoeffding 1963, Theorem 1; Chernoff for losses 0 and 1), where
-kl(q, p) = q log(q/p) + (1 - q) log((1 - q)/(1 - p)). With x(h) = (L(h) log 2 + log(1/delta)) / m the failures of all
-models sum to at most delta, so that, whatever the samples chose, kl(q, p) < x(h) with probability 1 - delta: p is below
-the largest number for which that holds.
+samples, P(kl(q, p) >= x) <= exp(-m x) (Hoeffding 1963, Theorem 1, or Chernoff for losses 0 and 1), where kl(q, p) = q
+log(q/p) + (1 - q) log((1 - q)/(1 - p)). With x(h) = (L(h) log 2 + log(1/delta)) / m the failures of all models sum to
+at most delta. So with probability 1 - delta kl(q, p) < x(h) for the trained model, and p is below the largest number
+for which this holds.
 
-The code pays for all that training chose: how many tensors there are and their shapes, whether a tensor is written as
-it is stored or by its levels, these levels, and which of them each weight has. The last part has ceil(-log2 P) + 1
-bits, where P is the probability that Krichevsky and Trofimov's estimate gives the weights in their order. The code of
-Shannon, Fano and Elias has that length and is prefix-free. How a network computes its output from tensors in the order
-of their names is fixed before the samples. One of N ways, chosen after seeing them, costs log2 N bits more.
+The code describes all that training chose: the number of tensors, their shapes, whether a tensor is written as stored
+or by its levels, these levels, and the level of each weight. The last part has ceil(-log2 P) + 1 bits, where P is the
+probability of the weights in their order by Krichevsky and Trofimov's estimate. The code of Shannon, Fano and Elias has
+that length and is prefix-free. How a network uses the tensors, in the order of their names, is fixed before the
+samples. A choice among N ways after seeing them costs log2 N bits more.
 """
 
 import math
@@ -37,15 +37,15 @@ _Arrays = Mapping[str, Shaped[np.ndarray, "..."]]
 
 
 def certificate(num_bits: int, training_error: float, num_samples: int, delta: float = 0.05) -> float:
-    """The largest risk, with probability 1 - delta, of a model that a prefix-free code describes in `num_bits`.
+    """Return the largest risk, with probability 1 - delta, of a model that a prefix-free code describes in `num_bits`.
 
     Args:
         training_error: mean loss on the m samples, in [0, 1].
-    Source: Hoeffding (1963), Theorem 1, and a union over a prefix-free code; derived at the head of the module.
+    Source: Hoeffding (1963), Theorem 1, and a union over a prefix-free code. The module's docstring has the derivation.
     Raises: InvalidValueError for numbers out of range.
 
     Examples:
-        Nothing is to be described, and no errors were made: 1 - delta^(1/m).
+        A model without a description or errors: 1 - delta^(1/m).
 
         >>> from moe_theory.generalization import certificate
         >>> round(certificate.certificate(num_bits=0, training_error=0.0, num_samples=100), 6)
@@ -63,7 +63,7 @@ def certificate(num_bits: int, training_error: float, num_samples: int, delta: f
 
 
 def largest_risk(training_error: float, divergence: float) -> float:
-    """The largest p with kl(q, p) <= `divergence` for q the training error, rounded up.
+    """Return the largest p with kl(q, p) <= `divergence` for q the training error, rounded up.
 
     Source: inversion of the binary kl divergence by bisection, as it increases in p >= q.
 
@@ -82,7 +82,7 @@ def largest_risk(training_error: float, divergence: float) -> float:
 
 
 def divergence_of(first: float, second: float) -> float:
-    """kl(q, p) = q log(q/p) + (1 - q) log((1 - q)/(1 - p)) in nats, between coins.
+    """Return kl(q, p) = q log(q/p) + (1 - q) log((1 - q)/(1 - p)) in nats, between coins.
 
     Source: Hoeffding (1963).
 
@@ -134,12 +134,12 @@ class Coded(NamedTuple):
 
 
 def code_of(path: str | Path) -> Coded:
-    """The code's length for the weights of a checkpoint.
+    """Return the length of the code for the weights of a checkpoint.
 
     Args:
         path: a safetensors file, or a folder of shards, of at most `MOST_WEIGHTS` floating-point weights.
     Source: `code_length`.
-    Raises: DamagedError for what is no checkpoint; InvalidValueError for other dtypes, or too many weights.
+    Raises: DamagedError for a file that is no checkpoint, or InvalidValueError for other dtypes or too many weights.
 
     Examples:
         >>> import tempfile
@@ -164,7 +164,6 @@ def code_of(path: str | Path) -> Coded:
 
 
 def _length_by_levels(array: np.ndarray) -> int | None:
-    """Return the length of a tensor's code by its levels. It is None for too many levels, or none."""
     levels, counts = np.unique(array.reshape(-1), return_counts=True)  # -0.0 is 0.0, and computes the same
     if not 0 < len(levels) <= MOST_LEVELS:
         return None
@@ -178,10 +177,7 @@ def _length_by_levels(array: np.ndarray) -> int | None:
 
 
 def _estimate_length(counts: list[int]) -> int:
-    """Return ceil(-log2 P) + 1, where P is Krichevsky and Trofimov's probability of symbols with these counts.
-
-    The last bit halves the sum of 2^-length over all sequences. So rounding in the logarithms cannot take it above 1.
-    """
+    """Return ceil(-log2 P) + 1, P by Krichevsky and Trofimov. The last bit covers rounding."""
     half = len(counts) / 2
     log_probability = math.lgamma(half) - math.lgamma(sum(counts) + half)
     log_probability += sum(math.lgamma(count + 0.5) - math.lgamma(0.5) for count in counts)
@@ -189,12 +185,10 @@ def _estimate_length(counts: list[int]) -> int:
 
 
 def _holds(kind: str, values: np.ndarray) -> bool:
-    """Return whether numbers of this kind hold the values exactly."""
     with np.errstate(over="ignore"):
         return np.array_equal(values.astype(_KINDS[kind]).astype(np.float64), values.astype(np.float64))
 
 
 def _elias_length(number: int) -> int:
-    """Return the length of Elias's delta code of a number from 1 on."""
     digits = number.bit_length()
     return 2 * (digits.bit_length() - 1) + digits

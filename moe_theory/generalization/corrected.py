@@ -1,12 +1,12 @@
-"""Bounds that hold instead of Theorem 1 and its lemmas, derived in `statements/proofs` or step by step here.
+"""Corrections of Theorem 1 and its lemmas, derived in `statements/proofs` or here.
 
-T experts, k active, m i.i.d. samples, a loss in [0, 1] that is C-Lipschitz in the model's output; linear experts
-w_j.x with |w_j| <= B, linear routers with logits v_j.x, |v_j| <= W, inputs with |x| <= c. R_S(F) is the empirical
-Rademacher complexity E_sigma sup_f (1/m) sum_i sigma_i f(x_i). Everything is float64 on the host, dimensionless; sizes
-may be arrays. Functions refuse arguments outside the domains beside them (InvalidValueError).
+T experts, k active, m i.i.d. samples, a loss in [0, 1] that is C-Lipschitz in the model's output. Linear experts w_j.x
+with |w_j| <= B, linear routers with logits v_j.x, |v_j| <= W, inputs with |x| <= c. R_S(F) is the empirical Rademacher
+complexity E_sigma sup_f (1/m) sum_i sigma_i f(x_i). Everything is float64 on the host, dimensionless. Sizes may be
+arrays. Functions refuse arguments outside the domains beside them (InvalidValueError).
 
-What fails in the paper: Eq. (31) replaces gates that depend on x by one point of the simplex, which loses a factor of
-sqrt(T); Eq. (20) forgets that S and S' are 2m samples; Eqs. (13) to (15) take a union over masks that depend on the
+Errors in the paper: Eq. (31) replaces gates that depend on x by one point of the simplex, which loses a factor of
+sqrt(T). Eq. (20) forgets that S and S' are 2m samples. Eqs. (13) to (15) take a union over masks that depend on the
 sample.
 """
 
@@ -40,16 +40,16 @@ EPSILONS = (1e-9, 2.0)  # in units of B c: the range of cover radii that `coveri
 def uniform(
     complexity: Amounts, log_patterns: Amounts, num_samples: Counts, lipschitz: Amounts = 1.0, delta: Deltas = 0.05
 ) -> Real:
-    """2 C rho + 2 sqrt(log Gamma / (2m)) + sqrt(log(2/delta) / (2m)), a bound on sup_f |L_S(f) - L_D(f)|.
+    """Return a bound on sup_f |L_S(f) - L_D(f)| that fails with probability at most delta.
 
-    It fails with probability at most delta: McDiarmid's inequality and symmetrization, Massart's lemma over the masks
-    that a router leaves on the sample, and contraction by the loss.
+    It is 2 C rho + 2 sqrt(log Gamma / (2m)) + sqrt(log(2/delta) / (2m)), by McDiarmid's inequality, symmetrization,
+    Massart's lemma over the sample's masks, and contraction by the loss.
 
     Args:
         complexity: rho, at least R_S(F|mu) for every mask pattern of every sample.
-        log_patterns: log Gamma(m); 0 where the mask cannot change. The mean of log Gamma(S) over samples will do
-            (Jensen), as the mean of R_S(F|mu) does for rho where there is but one mask.
-    Source: replaces Eq. (8) and (23); derivation in `proofs/theorem_1_instead.py`; dimensionless.
+        log_patterns: log Gamma(m), 0 where the mask cannot change. The mean of log Gamma(S) over samples also serves
+            (Jensen), as does the mean of R_S(F|mu) for rho if there is one mask.
+    Source: replaces Eq. (8) and (23). Derivation in `proofs/theorem_1_instead.py`.
 
     Examples:
         >>> from moe_theory.generalization import corrected
@@ -61,20 +61,19 @@ def uniform(
 
 
 def _spread(log_count: Real, num_samples: Real, delta: Real) -> np.ndarray:
-    """The terms of Massart's lemma over a finite union, and of McDiarmid's inequality."""
     twice = 2 * np.asarray(num_samples, float)
     return 2 * np.sqrt(np.asarray(log_count) / twice) + np.sqrt(np.log(2 / np.asarray(delta, float)) / twice)
 
 
 @checked
 def log_mask_patterns(num_experts: Counts, num_active: Active, num_samples: Counts, num_features: Counts) -> Real:
-    """log Gamma(m): number of top-k mask patterns that linear routers can give m inputs with d features.
+    """Return log Gamma(m) for the top-k mask patterns that linear routers can give m inputs with d features.
 
-    (T-1) d log(e m T / (2d)), Sauer and Shelah's count of the signs of the N = m T(T-1)/2 differences of logits, linear
-    in D = (T-1) d parameters, once N >= D; at most m log binom(T, k), all masks of all samples; 0 at k = T. Ties, which
-    the lower index wins, are counted.
+    It is (T-1) d log(e m T / (2d)), Sauer and Shelah's count of the signs of the N = m T(T-1)/2 differences of logits,
+    linear in D = (T-1) d parameters, once N >= D. It is at most m log binom(T, k), all masks of all samples, and 0 at k
+    = T. Ties, which the lower index wins, are counted.
 
-    Source: replaces Eq. (16); derivation in `proofs/remark_masks.py`.
+    Source: replaces Eq. (16). Derivation in `proofs/remark_masks.py`.
 
     Examples:
         >>> from moe_theory.generalization import corrected
@@ -98,12 +97,11 @@ def fixed_router_complexity(
     expert_norm: Amounts = 1.0,
     feature_norm: Amounts = 1.0,
 ) -> Real:
-    """Upper bound on R_S(F|a) for a given router a: B c sqrt(T A / m), A the mean of |a(x_i)|^2 over the sample.
+    """Return an upper bound on R_S(F|a) for a given router a: B c sqrt(T A / m), A the sample mean of |a(x_i)|^2.
 
-    With k active experts 1/k <= A <= 1, and the bound falls with A as more experts share an input. It is at most B c,
-    since a(x) is a convex combination.
+    With k active experts 1/k <= A <= 1. It is at most B c, since a(x) is a convex combination.
 
-    Source: replaces Eqs. (29) to (32) for a given router; derivation in `proofs/fixed_router.py`.
+    Source: replaces Eqs. (29) to (32) for a given router. Derivation in `proofs/fixed_router.py`.
 
     Examples:
         >>> from moe_theory.generalization import corrected
@@ -116,12 +114,12 @@ def fixed_router_complexity(
 
 @checked
 def cells_complexity(num_experts: Size, num_samples: Size) -> float:
-    """R_m(F|a), exactly, of experts +1 and -1 in T cells, each of which has probability 1/T.
+    """Return the exact R_m(F|a) of experts +1 and -1 in T cells, each of which has probability 1/T.
 
-    The supremum is (1/m) sum_j |S_j| with S_j a sum of n_j signs, n_j ~ Binomial(m, 1/T), so that its mean is
-    (T/m) E[|S_n|]. E|S_n| = n binom(n - 1, floor((n - 1)/2)) / 2^(n - 1), of which n = 2j and 2j - 1 have the same.
+    The supremum is (1/m) sum_j |S_j| with S_j a sum of n_j signs, n_j ~ Binomial(m, 1/T). So its mean is (T/m)
+    E[|S_n|]. E|S_n| = n binom(n - 1, floor((n - 1)/2)) / 2^(n - 1) is equal for n = 2j and 2j - 1.
 
-    Source: replaces Eqs. (29) to (32) for a router that is given.
+    Source: replaces Eqs. (29) to (32) for a given router.
 
     Examples:
         >>> from moe_theory.generalization import corrected
@@ -140,12 +138,12 @@ def cells_complexity(num_experts: Size, num_samples: Size) -> float:
 def product_complexity(
     num_experts: Counts, num_samples: Counts, expert_norm: Amounts = 1.0, feature_norm: Amounts = 1.0
 ) -> Real:
-    """rho for k = 1: B c sqrt(min(T, m) / m).
+    """Return rho for k = 1: B c sqrt(min(T, m) / m).
 
-    Given the mask, F|mu is a product of T balls, each on its own inputs. With orthogonal inputs and as many in each the
-    bound is reached, so that the factor sqrt(T) is necessary.
+    Given the mask, F|mu is a product of T balls, each on its own inputs. Orthogonal inputs, as many in each, attain the
+    bound, so the factor sqrt(T) is necessary.
 
-    Source: replaces Eqs. (29) to (32) at k = 1; derivation in `proofs/fixed_router.py`.
+    Source: replaces Eqs. (29) to (32) at k = 1. Derivation in `proofs/fixed_router.py`.
 
     Examples:
         >>> from moe_theory.generalization import corrected
@@ -165,20 +163,20 @@ def lipschitz_complexity(
     feature_norm: Amounts = 1.0,
     router_norm: Amounts = 1.0,
 ) -> Real:
-    """rho for any k: sqrt(2) (H^(2/3) + (B c G / sqrt(2))^(2/3))^(3/2) with H = B c sqrt(k T/m), G = W c sqrt(k T/m).
+    """Return rho for any k, sqrt(2) (H^(2/3) + (B c G / sqrt(2))^(2/3))^(3/2).
 
-    Given the mask, an output is phi(h, g) = sum_j softmax(g)_j h_j over the outputs h of the k selected experts, within
-    +-B c, and logits g.
-    1. Its gradient in h is the softmax a, of norm at most 1; in g it is a_j (h_j - phi), whose square norm is at most
-       (B c)^2 / 2: for h_j = +-B c with weight p on the + side it is at most 2 p^2 (1 - p)^2 (2 B c)^2, largest at
-       p = 1/2, and the square norm is convex in each h_j.
+    Here H = B c sqrt(k T/m) and G = W c sqrt(k T/m). Given the mask, an output is phi(h, g) = sum_j softmax(g)_j h_j
+    over the outputs h, within +-B c, and the logits g of the k selected experts.
+    1. Its gradient in h is the softmax a, of norm at most 1. In g it is a_j (h_j - phi), whose square norm is at most
+       (B c)^2 / 2: for h_j = +-B c with weight p on the + side it is at most 2 p^2 (1 - p)^2 (2 B c)^2, largest at p =
+       1/2, and the square norm is convex in each h_j.
     2. In the coordinates (s h, t g), phi is then Lipschitz with the constant sqrt(1/s^2 + (B c)^2 / (2 t^2)). By
        Maurer's vector contraction (2016) R_S(F|mu) <= sqrt(2) sqrt(1/s^2 + (B c)^2 / (2 t^2)) (s H' + t G') with
        H' = E sup (1/m) sum_ij sigma_ij w_j.x_i over selected pairs <= (B c/m) sum_j sqrt(n_j) with sum_j n_j = k m, so
        H' <= B c sqrt(k min(T, k m) / m), and G' the same with W.
     3. The least over s and t is (H'^(2/3) + (B c G' / sqrt(2))^(2/3))^(3/2), by Hoelder.
-    At k = 1 the gates are 1 and `product_complexity` is what this becomes, without the factor sqrt(2). It is at most
-    B c, since outputs are convex combinations.
+    At k = 1 the gates are 1, and this becomes `product_complexity` without the factor sqrt(2). It is at most B c, since
+    outputs are convex combinations.
 
     Source: replaces Eqs. (29) to (32) for k >= 2.
 
@@ -195,7 +193,7 @@ def lipschitz_complexity(
 def _mixed(
     num_experts: Real, num_active: Real, num_samples: Real, experts: Real, logits: Real, largest: Real
 ) -> float | np.ndarray:
-    """`lipschitz_complexity` of outputs within +-`largest` and classes with R_n <= `experts`/sqrt(n), and `logits`."""
+    """Return `lipschitz_complexity` of outputs within +-`largest`, R_n <= `experts`/sqrt(n), and `logits`."""
     samples = np.asarray(num_samples, float)
     active = np.asarray(num_active, float)
     spread = np.sqrt(active * np.minimum(num_experts, active * samples) / samples)
@@ -206,10 +204,11 @@ def _mixed(
 
 @checked
 def relu_capacity(layer_norms: LayerNorms, feature_norm: Amount = 1.0) -> float:
-    """A with R_S <= A / sqrt(n) on any n inputs |x| <= c: c prod_l F_l (sqrt(2 log(2) L) + 1); c F for one layer.
+    """Return A with R_S <= A / sqrt(n) on any n inputs |x| <= c.
 
-    Of networks with ReLU, no biases and one output, whose L layers have Frobenius norms of at most F_l: Theorem 1 of
-    N. Golowich, A. Rakhlin, O. Shamir, "Size-independent sample complexity of neural networks" (2018). No width enters.
+    A is c prod_l F_l (sqrt(2 log(2) L) + 1), and c F for one layer. The class has networks with ReLU, no biases and one
+    output, whose L layers have Frobenius norms of at most F_l: Theorem 1 of N. Golowich, A. Rakhlin, O. Shamir,
+    "Size-independent sample complexity of neural networks" (2018).
 
     Source: replaces Lemma 3, which has no logarithms.
 
@@ -232,12 +231,12 @@ def network_complexity(
     router_norms: LayerNorms = (),
     feature_norm: Amount = 1.0,
 ) -> Real:
-    """rho for any k and ReLU networks as experts and router, by the Frobenius norms of their layers.
+    """Return rho for any k and ReLU networks as experts and router, by the Frobenius norms of their layers.
 
-    As `lipschitz_complexity`, with `relu_capacity` in place of B c and W c, and outputs within +-c prod_l F_l: steps 1
-    and 2 there use no more of experts and logits than that. Of the router the last layer's norm is that of a row, one
-    logit's; a logit is then a network of its own. Of a router that is given (no `router_norms`) the gates are numbers
-    in [0, 1] that signs are multiplied by, which does not raise a complexity (contraction): A sqrt(k min(T, k m) / m).
+    It is `lipschitz_complexity` with `relu_capacity` in place of B c and W c, and outputs within +-c prod_l F_l. Steps
+    1 and 2 there use no more of experts and logits. The norm of the router's last layer is a row's, for one logit, and
+    a logit is then a network of its own. The gates of a given router (no `router_norms`) are numbers in [0, 1] that
+    multiply signs, which does not raise a complexity (contraction): A sqrt(k min(T, k m) / m).
 
     Source: replaces Eqs. (29) to (32) for networks.
 
@@ -263,13 +262,13 @@ def log_network_patterns(
     num_features: Size,
     widths: Annotated[Sequence[int], Whole(1)],
 ) -> float:
-    """log Gamma(m) of a ReLU network as router, without biases and with hidden layers of these widths.
+    """Return log Gamma(m) of a ReLU network as router, without biases and with hidden layers of these widths.
 
     Its logits are polynomials in the weights where the signs of all units before them are known. Layer by layer, of the
     m n_i inputs to the units of layer i, polynomials of degree i in the w_i weights up to there, at most 2 (2 e m n_i i
-    / w_i)^(w_i) patterns of signs occur (Bartlett, Harvey, Liaw, Mehrabian 2019, Lemma 17), or 2^(m n_i). Behind the
+    / w_i)^(w_i) patterns of signs occur (Bartlett, Harvey, Liaw, Mehrabian 2019, Lemma 17), or 2^(m n_i). After the
     last layer these are the signs of the m T (T - 1) / 2 differences of logits, which decide the mask. The patterns of
-    all layers multiply. At most m log binom(T, k); 0 at k = T.
+    all layers multiply. The result is at most m log binom(T, k), and 0 at k = T.
 
     Source: replaces Eq. (16) with Lemma 2.
 
@@ -296,13 +295,12 @@ def log_network_patterns(
 
 @checked
 def stored(num_weights: Counts, bits: Counts, num_samples: Counts, delta: Deltas = 0.05) -> Real:
-    """sqrt((p b log 2 + log(2/delta)) / (2m)), of any classifier whose p weights are stored in b bits each.
+    """Return sqrt((p b log 2 + log(2/delta)) / (2m)), for any classifier whose p weights are stored in b bits each.
 
-    There are 2^(p b) of them, and of each Hoeffding's inequality has |L_S - L_D| >= x with probability at most
-    2 exp(-2 m x^2). Nothing else is assumed: no norm, no architecture, no k; only that samples are independent and the
-    loss is in [0, 1]. It is what the number of parameters alone can show.
+    There are 2^(p b) of them. For each, Hoeffding's inequality has |L_S - L_D| >= x with probability at most 2 exp(-2 m
+    x^2). It assumes only independent samples and a loss in [0, 1].
 
-    Source: replaces Eq. (8) and (9) for experts and routers of any kind; dimensionless.
+    Source: replaces Eq. (8) and (9) for experts and routers of any kind.
 
     Examples:
         >>> from moe_theory.generalization import corrected
@@ -325,19 +323,19 @@ def covering(
     lipschitz: Amount = 1.0,
     delta: Delta = 0.05,
 ) -> float:
-    """2 C eps + 2 sqrt((log Gamma + log N(eps)) / (2m)) + sqrt(log(2/delta) / (2m)), at the eps where it is smallest.
+    """Return the smallest 2 C eps + 2 sqrt((log Gamma + log N(eps)) / (2m)) + sqrt(log(2/delta) / (2m)) over eps.
 
-    log N = T d [log(1 + 4 B c/eps) + log(1 + 4 B c^2 W/eps)]; at k = 1, where no gate varies, T d log(1 + 2 B c/eps).
+    log N = T d [log(1 + 4 B c/eps) + log(1 + 4 B c^2 W/eps)]. At k = 1, where no gate varies, T d log(1 + 2 B c/eps).
     1. A ball of radius B in R^d has a cover at distance eta of at most (1 + 2B/eta)^d points.
-    2. Moving the experts by eta moves an output by at most c eta: outputs are convex combinations. Moving the
-       router's rows by eta moves logits by at most c eta, and an output by at most B c times that: the gradient in
-       the logits has the 1-norm sum_j a_j |h_j - f|, at most 4 p (1 - p) B c <= B c for outputs within +-B c.
+    2. Moving the experts by eta moves an output by at most c eta, as outputs are convex combinations. Moving the
+       router's rows by eta moves logits by at most c eta, and an output by at most B c times that. The gradient in the
+       logits has the 1-norm sum_j a_j |h_j - f|, at most 4 p (1 - p) B c <= B c for outputs within +-B c.
     3. With eps/2 for each, covers at eps/(2c) and eps/(2 B c^2) approximate every f, given the mask, to eps.
-    4. So R_S(l o F) is at most C eps plus that of a finite class of Gamma N losses, and Massart's lemma, centred as in
-       `proofs/theorem_1_instead.py`, bounds that by sqrt((log Gamma + log N) / (2m)). The rest is as there.
+    4. So R_S(l o F) is at most C eps plus the complexity of a finite class of Gamma N losses. Massart's lemma, centred
+       as in `proofs/theorem_1_instead.py`, bounds that by sqrt((log Gamma + log N) / (2m)). The rest is as there.
 
-    Chaining covers of ever smaller radii, which would spare the logarithm, has larger constants: 1.65, 1.34 and 1.2
-    times the terms in eps and N at m = 10^3, 10^6 and 10^9 T d (k = 1, C B c = 1, the best ratio of radii).
+    Chaining covers of smaller radii would spare the logarithm, but the terms in eps and N become 1.65, 1.34 and 1.2
+    times as large at m = 10^3, 10^6 and 10^9 T d (k = 1, C B c = 1, the best ratio of radii).
 
     Source: replaces Eq. (8) and (23) for finite dimensions.
 
@@ -387,9 +385,10 @@ def bounds(
     lipschitz: Amount = 1.0,
     delta: Delta = 0.05,
 ) -> LinearBounds:
-    """All forms of the bound for this class. Each fails with probability at most delta, and so does the smallest.
+    """Return all forms of the bound for this class.
 
-    (Which one is smallest does not depend on the sample.)
+    Each fails with probability at most delta. So does the smallest, because which form is smallest does not depend on
+    the sample.
 
     Source: `uniform` with each complexity, and `covering`.
 
@@ -416,9 +415,9 @@ def bounds(
 
 @checked
 def tail(num_samples: Counts, excess: Amounts) -> Real:
-    """exp(-m x^2), a bound on P(phi(S, S') - E phi >= x), of McDiarmid's inequality for 2m samples.
+    """Return exp(-m x^2), a bound on P(phi(S, S') - E phi >= x), of McDiarmid's inequality for 2m samples.
 
-    Source: replaces Eq. (20); derivation in `proofs/equation_20.py`.
+    Source: replaces Eq. (20). Derivation in `proofs/equation_20.py`.
 
     Examples:
         >>> from moe_theory.generalization import corrected

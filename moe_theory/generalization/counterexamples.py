@@ -1,12 +1,12 @@
 """Three classes of sparse MoE whose gap exceeds Theorem 1's bound far more often than delta.
 
-The theorem claims that sup_f |L_S(f) - L_D(f)| exceeds its bound with probability at most delta. Here the loss is the
-ramp, clip((1 - y f)/2, 0, 1), 1/2-Lipschitz and in [0, 1], and y = +1 or -1 is a fair coin, independent of x. So
-L_D(f) = E_x [l(1, f(x)) + l(-1, f(x))] / 2 = 1/2 exactly for every f.
+Theorem 1 bounds sup_f |L_S(f) - L_D(f)| with probability 1 - delta. The loss here is the ramp, clip((1 - y f)/2, 0, 1),
+1/2-Lipschitz and in [0, 1]. y = +1 or -1 is a fair coin, independent of x. So L_D(f) = E_x [l(1, f(x)) + l(-1, f(x))] /
+2 = 1/2 exactly for every f.
 
 The bound is Eq. (23), Theorem 1 with its proof's constants. d_N has two readings, of masks (Definition 4) and of the
-whole router (Theorem 1), and `Counterexample.bounds` has both. Where they differ, gaps are compared with that of the
-masks. `corrected.py` has what holds instead.
+whole router (Theorem 1), and `Counterexample.bounds` has both. Where they differ, gaps are compared with the bound for
+masks.
 """
 
 from collections.abc import Mapping
@@ -50,17 +50,17 @@ class Counterexample(NamedTuple):
 def fixed_router(
     key: Key[Array, ""], num_samples: int = 500, num_experts: int = 5000, num_draws: int = 200, delta: float = 0.05
 ) -> Counterexample:
-    """Counterexample A: one router, k = 1, two experts. It refutes the theorem under both readings.
+    """Return counterexample A: one router, k = 1, two experts. It refutes the theorem under both readings.
 
     x is uniform on [0, 1], the router sends it to the expert floor(T x), and H = {+1, -1}, the constants. The best f
-    takes the majority in each cell, so that the gap is sum_j |S_j| / (2m), S_j the sum of the labels in cell j. With
-    many more cells than samples it is near 1/2: f memorises nearly every label.
+    takes the majority in each cell, so the gap is sum_j |S_j| / (2m), S_j the sum of the labels in cell j. With many
+    more cells than samples it is near 1/2, because f memorises nearly every label.
 
-    The bound has R_m(H) = E|S| / m, exact, for the sum S of m signs. The class of routers has one member, hence d_N = 0
-    under both readings; the bound has `GRANTED` instead, which makes it larger.
+    The bound has R_m(H) = E|S| / m, exact, for the sum S of m signs. One router has d_N = 0 under both readings. The
+    bound has the larger `GRANTED` instead.
 
     Source: against Theorem 1 and Eq. (23).
-    Raises: InvalidValueError for sizes below 1 or a delta outside (0, 1); InvalidValueError for what is no key.
+    Raises: InvalidValueError for sizes below 1, a delta outside (0, 1) or an invalid key.
 
     Examples:
         >>> import moe_theory as mt
@@ -79,20 +79,20 @@ def fixed_router(
 def learned_router(
     key: Key[Array, ""], num_samples: int = 1_000_000, num_experts: int = 64, num_draws: int = 20, delta: float = 0.05
 ) -> Counterexample:
-    """Counterexample B: a learned linear router, k = 1, experts in a ball. It refutes the theorem under both readings.
+    """Return counterexample B: a learned linear router, k = 1, experts in a ball.
 
-    The router sees one coordinate z of x and a constant: logits u_j z + c_j, T lines, whose upper envelope cuts the z
-    axis into up to T intervals, at any points; here at the sample's quantiles. H is the ball of radius B = sqrt(m/T) in
-    an RKHS with k(x, x) = 1 and k(x, x') = 0 for x other than x'. Inputs have a continuous distribution, so that they
-    are almost surely distinct and the functions k(x_i, .) orthonormal. An expert with n_j inputs gives them
-    f_i = y_i min(1, B/sqrt(n_j)), of norm at most B: all its labels, where n_j <= m/T. Where T divides m the gap is
-    1/2, its maximum; elsewhere other cuts might come closer to that.
+    It refutes the theorem under both readings. The router sees one coordinate z of x and a constant. Its logits u_j z +
+    c_j are T lines, whose upper envelope cuts the z axis into up to T intervals, here at the sample's quantiles. H is
+    the ball of radius B = sqrt(m/T) in an RKHS with k(x, x) = 1 and k(x, x') = 0 for other x'. Inputs have a continuous
+    distribution, so they are almost surely distinct and the functions k(x_i, .) orthonormal. An expert with n_j inputs
+    gives them f_i = y_i min(1, B/sqrt(n_j)), of norm at most B: all its labels, where n_j <= m/T. Where T divides m the
+    gap is 1/2, its maximum.
 
     The bound has R_m(H) = E |sum_i sigma_i k(x_i, .)| B/m = B/sqrt(m), exact, and d_N <= 2 (T - 1), of linear routers
-    with two features; with one active expert, whose weight is 1, both readings agree.
+    with two features. With one active expert both readings agree.
 
     Source: against Theorem 1 and Eq. (23).
-    Raises: InvalidValueError for sizes below 1 or a delta outside (0, 1); InvalidValueError for what is no key.
+    Raises: InvalidValueError for sizes below 1, a delta outside (0, 1) or an invalid key.
 
     Examples:
         >>> import moe_theory as mt
@@ -111,17 +111,17 @@ def learned_router(
 def dense_router(
     key: Key[Array, ""], num_samples: int = 1000, num_draws: int = 200, delta: float = 0.05
 ) -> Counterexample:
-    """Counterexample C: k = T = 2 and a router that is any function of x. It refutes the reading of d_N of masks.
+    """Return counterexample C: k = T = 2 and a router that is any function of x.
 
-    The experts are the constants +1 and -1, so that f = 2 a - 1 with the weight a of the first, which the router can
-    bring arbitrarily close to 1 or 0 at each of the distinct inputs of a sample: the gap is 1/2. `gap` has logits
-    `instances.DENSE_LOGIT` apart, and is 1e-7 less.
+    It refutes the reading of d_N of masks. The experts are the constants +1 and -1, so f = 2 a - 1 with the weight a of
+    the first. The router can bring a arbitrarily close to 1 or 0 at each of the distinct inputs of a sample, so the gap
+    is 1/2. `gap` has logits `instances.DENSE_LOGIT` apart, and is 1e-7 less.
 
     There is one mask, so d_N = 0 and the bound is 4 C R_m(H) + 2 sqrt(log(4/delta) / (2m)), R_m(H) exact. Under the
     reading "router-dimension" this class has no finite d_N, and the theorem is void.
 
     Source: against Theorem 1 and Eq. (23), with d_N of Definition 4.
-    Raises: InvalidValueError for sizes below 1 or a delta outside (0, 1); InvalidValueError for what is no key.
+    Raises: InvalidValueError for sizes below 1, a delta outside (0, 1) or an invalid key.
 
     Examples:
         >>> import moe_theory as mt
@@ -147,7 +147,6 @@ def _check(num_experts: int, num_active: int, num_samples: int, num_draws: int, 
 
 
 def _gaps(system: System, key: Key[Array, ""], num_draws: int, params: Params, width: int | None = None) -> np.ndarray:
-    """The gap of each replicate, `width` of them at a time."""
     width = width or num_draws
     parts = [range(first, min(first + width, num_draws)) for first in range(0, num_draws, width)]
     gaps = [simulate_batch(system, key, np.asarray(part), params, 1)[1].gap[0] for part in parts]

@@ -1,7 +1,7 @@
 """Distributions of samples on which the true risk of any classifier is exact.
 
-Inputs have |x| <= 1 and labels are -1 or 1. Random labels are fair coins, so that every classifier has the ramp risk
-1/2. A teacher and the digits have inputs uniform on a finite population: a risk is a mean over it, not an estimate.
+Inputs have |x| <= 1 and labels are -1 or 1. Random labels are fair coins, so every risk is 1/2. A teacher and the
+digits have inputs uniform on a finite population, over which a risk is an exact mean.
 """
 
 import functools
@@ -34,7 +34,7 @@ class Sample(NamedTuple):
 
 
 def check_data(dims: Dims, data: str) -> None:
-    """Raise UnknownNameError for unknown data, InvalidValueError where `dims` do not fit them."""
+    """Raise UnknownNameError for unknown data, or InvalidValueError where `dims` do not fit them."""
     if data not in DATA:
         raise unknown_name("data", data, DATA)
     if data == DIGITS and dims.num_features != DIGITS_PIXELS:
@@ -48,10 +48,10 @@ def check_data(dims: Dims, data: str) -> None:
 def draw_sample(
     key: Key[Array, ""], dims: Dims, params: Params, data: str, teacher: ClassifierWeights | None = None
 ) -> Sample:
-    """m independent samples of the distribution called `data`; a larger sample extends a smaller one.
+    """Draw m independent samples of the distribution called `data`. A larger sample extends a smaller one.
 
     Args:
-        teacher: labels the inputs of "teacher"; from `draw_teacher`.
+        teacher: labels the inputs of "teacher", from `draw_teacher`.
     """
     feature_key, label_key = jax.random.split(key)
     size = dims.max_samples
@@ -73,18 +73,18 @@ def draw_sample(
 
 
 def population(dims: Dims, data: str) -> np.ndarray:
-    """The inputs (P, d) that "teacher" or "digits" draw from uniformly, the same for all replicates."""
+    """Return the inputs (P, d) that "teacher" or "digits" draw from uniformly, the same for all replicates."""
     return _digits()[0] if data == DIGITS else _points(dims.num_features)
 
 
 def draw_teacher(key: Key[Array, ""], dims: Dims) -> ClassifierWeights:
-    """A sparse MoE of `TEACHER_EXPERTS` linear experts, one of them active, whose sign labels inputs."""
+    """Draw a sparse MoE of `TEACHER_EXPERTS` linear experts, one of them active, whose sign labels inputs."""
     teacher_dims = Dims(TEACHER_EXPERTS, dims.num_features, 1)
     return model.draw_weights(key, teacher_dims, Params(TEACHER_EXPERTS, 1, 1, router_norm=TEACHER_NORM))
 
 
 def teacher_labels(teacher: ClassifierWeights | None, features: Float[Array, "m d"]) -> Float[Array, " m"]:
-    """The sign of the teacher's output; 1 where that is 0."""
+    """Return the sign of the teacher's output, 1 at 0."""
     assert teacher is not None
     outputs = model.outputs(teacher, features, 1, TEACHER_EXPERTS)
     labels = jnp.where(outputs < 0, jnp.asarray(-1, outputs.dtype), jnp.asarray(1, outputs.dtype))
@@ -99,7 +99,7 @@ def true_risk(
     teacher: ClassifierWeights | None = None,
     label_noise: Scalar = 0.0,
 ) -> Float[Array, ""]:
-    """L_D(f) of the ramp loss, exactly: a mean over the population and over the label of each of its inputs.
+    """Return the exact L_D(f) of the ramp loss, a mean over the population and over the label of each of its inputs.
 
     It is 1/2 for random labels, as (l(1, f) + l(-1, f))/2 = 1/2 for every f.
     """
@@ -117,14 +117,12 @@ def true_risk(
 
 @functools.lru_cache
 def _points(num_features: int) -> np.ndarray:
-    """Points on the unit sphere, the same in every run."""
     normals = np.random.default_rng(0).standard_normal((POPULATION_SIZE, num_features))
     return normals / np.linalg.norm(normals, axis=1, keepdims=True)
 
 
 @functools.lru_cache
 def _digits() -> tuple[np.ndarray, np.ndarray]:
-    """Scikit-learn's 1,797 images of digits as rows scaled to |x| <= 1, labelled 1 where odd and -1 where even."""
     images, digits, _ = handwritten_digits()
     rows = images.reshape(-1, DIGITS_PIXELS)
     return rows / np.linalg.norm(rows, axis=1).max(), np.where(digits % 2 == 1, 1.0, -1.0)

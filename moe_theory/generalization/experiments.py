@@ -1,8 +1,7 @@
 """The runs that claims and figures share.
 
-Tier `exact`: instances whose gap is known in closed form, or small enough to enumerate, drawn by the thousand. Tier
-`learned`: classifiers trained for the gap, which bounds it from below. Where a claim does not depend on what d_N is the
-dimension of, its experiment sets `whole_router` in every cell, so that both readings share one run.
+`moe_theory.generalization` describes the tiers. Where the reading of d_N does not matter, `whole_router` is set in
+every cell, so that both readings share one run.
 """
 
 import dataclasses
@@ -44,12 +43,11 @@ Settings = Mapping[str, Mapping[str, Any]]  # overrides of the parameters, by th
 
 
 def cell_name(**sizes: float) -> str:
-    """The name of the cell with these sizes, such as "T = 4, m = 100"."""
+    """Return the name of the cell with these sizes, such as "T = 4, m = 100"."""
     return ", ".join(f"{symbol} = {value:g}" for symbol, value in sizes.items())
 
 
 def _settings(every: Iterable[ClassCapacity], *, needs_reading: bool = False, **fixed: Any) -> Settings:
-    """A cell for each of the sizes that it is named by, with `fixed` sizes and parameters besides."""
     free = {} if needs_reading else {"whole_router": False}
     return {
         cell_name(**sizes): {SYMBOLS.get(name, name): value for name, value in {**sizes, **fixed, **free}.items()}
@@ -60,12 +58,10 @@ def _settings(every: Iterable[ClassCapacity], *, needs_reading: bool = False, **
 def _drawn(
     name: str, instance: Callable[[Dims], System], dims: Dims, settings: Settings, replicates: int
 ) -> Experiment:
-    """An experiment on a system whose one round draws an instance."""
     return Experiment(name, dims, instance(dims), settings, 1, 1, observe_info, replicates, tier=EXACT)
 
 
 def _trained(name: str, dims: Dims, settings: Settings, num_rounds: int, source: str = RANDOM_LABELS) -> Experiment:
-    """An experiment on the gap of linear classifiers after training: on random labels for the largest gap."""
     optimizer = best_experts if source == RANDOM_LABELS else None
     run = system(dims, source, optimizer)
     return Experiment(name, dims, run, settings, num_rounds, num_rounds, gap, 256, tier=LEARNED)
@@ -136,7 +132,7 @@ LABELING_DIMS = Dims(max_experts=3, num_features=2, max_samples=4)
 
 
 def labelings_of(setting: Mapping[str, Any]) -> Experiment:
-    """Labelings by inputs of as many features as a setting has, or two."""
+    """Return labelings by inputs of as many features as a setting has, or two."""
     dims = dataclasses.replace(LABELING_DIMS, **setting)
     sizes = _settings(({"T": T, "k": k} for T, k in LABELING_SIZES), m=LABELING_DIMS.max_samples)
     return dataclasses.replace(_drawn("labelings", labelings, dims, sizes, 512), of=labelings_of)
@@ -172,9 +168,11 @@ LINEAR_ROUTER = _drawn(
 
 
 def router_name(num_experts: int, num_active: int, router_norm: float) -> str:
-    """The name of a cell of `LINEAR_ROUTER`."""
+    """Return the name of a cell of `LINEAR_ROUTER`."""
     sizes = {"T": num_experts, "k": num_active}
-    return cell_name(**sizes) if num_active == 1 else cell_name(**sizes, W=router_norm)
+    if num_active == 1:
+        return cell_name(**sizes)
+    return cell_name(**sizes, W=router_norm)
 
 
 # Experts of one hidden layer, fitted to fair coins: a lower estimate of the complexity of networks.
@@ -243,7 +241,7 @@ TRAINED = {
 
 
 def shown(run: Run, *names: str) -> Float[np.ndarray, "*rest B"]:
-    """The field of these nested names in the only round of a run, in float64."""
+    """Return the field of these nested names in the only round of a run, in float64."""
     record: Any = run.records
     for name in names:
         record = getattr(record, name)
@@ -251,42 +249,44 @@ def shown(run: Run, *names: str) -> Float[np.ndarray, "*rest B"]:
 
 
 def shows(*names: str) -> Callable[[Run], Float[np.ndarray, "*rest B"]]:
-    """`shown` as a function of the run."""
+    """Return `shown` as a function of the run."""
     return lambda run: shown(run, *names)
 
 
 def delta_of(run: Run) -> float:
-    """The probability with which a bound may fail."""
+    """Return the probability with which a bound may fail."""
     return float(run.params.delta)
 
 
 def difference(run: Run) -> Float[np.ndarray, " B"]:
-    """L_S - L_S' of the one function of `COIN`."""
+    """Return L_S - L_S' of the one function of `COIN`."""
     return shown(run, "risk") - shown(run, "ghost")
 
 
 def is_beyond(run: Run, name: str, gaps: Iterable[float]) -> Float[np.ndarray, "V B"]:
-    """Whether a recorded gap is above each of these, as 0 and 1."""
+    """Return whether a recorded gap is above each of these, as 0 and 1."""
     return (shown(run, name) > np.array(gaps)[:, None]).astype(np.float64)
 
 
 def gap_of(run: Run) -> Float[np.ndarray, " B"]:
-    """The gap of an instance that is drawn, or the last recorded one of classifiers that are trained."""
+    """Return the gap of an instance, or the last recorded gap of trained classifiers."""
     records = run.records
-    return np.asarray(records[-1], np.float64) if isinstance(records, np.ndarray) else records.gap[-1]
+    if isinstance(records, np.ndarray):
+        return np.asarray(records[-1], np.float64)
+    return records.gap[-1]
 
 
 def every(experiment: Experiment) -> Selection:
-    """All cells of an experiment, a component each."""
+    """Return all cells of an experiment, a component each."""
     return experiment.over(tuple(experiment.cells))
 
 
 def learned_gap(num_experts: int, num_samples: float, share: float = 1.0) -> float:
-    """The gap of `instances.learned_cells` with equal cells, m a multiple of T, the same for every sample.
+    """Return the gap of `instances.learned_cells` with equal cells, m a multiple of T, the same for every sample.
 
     An input has a coordinate and a constant, arbitrarily small, which a linear router reads with arbitrarily large
-    weights, and a random one of many orthonormal vectors, which the experts, of norm share sqrt(m/T), read: m^3
-    dimensions are enough, as no two of m inputs then share one but with probability 1 / (2m).
+    weights. It also has a random one of m^3 orthonormal vectors, which the experts, of norm share sqrt(m/T), read. No
+    two of m inputs then share a vector except with probability 1 / (2m).
     """
     counts = np.array([num_samples / num_experts])  # of one cell; all are alike
     return float(num_experts * ball_gap(counts, share**2 * counts[0], np.float64(num_samples)))
@@ -295,10 +295,10 @@ def learned_gap(num_experts: int, num_samples: float, share: float = 1.0) -> flo
 def best_gaps(
     settings: Mapping[str, tuple[Dims, Any]], num_steps: int, replicates: int, seed: int, progress: Progress, words: str
 ) -> dict[str, Float[np.ndarray, " B"]]:
-    """Lower estimates of the largest gap of a class: the best of its fits to random labels, which cannot be learned.
+    """Return lower estimates of the largest gap of a class: the best of its fits to random labels.
 
-    A fit is in the class, so that its gap is at most the supremum; how much less is not known. With |f| <= 1 the ramp
-    loss is linear, and twice the gap is (1/m) sum_i y_i f(x_i): a lower estimate of R_m(F), labels for signs.
+    A fit is in the class, so its gap is at most the supremum. With |f| <= 1 the ramp loss is linear, and twice the gap
+    is (1/m) sum_i y_i f(x_i), a lower estimate of R_m(F).
 
     Args:
         settings: name -> (dims, params).
@@ -322,7 +322,7 @@ def best_gaps(
 
 
 def theorem_1_at(params: Any, rademacher: float, router: str, num_features: int, least_natarajan: float = 0.0) -> float:
-    """(23) of a cell with routers of this class (see `complexity.natarajan`), with `least_natarajan` for a smaller d_N.
+    """Return (23) of a cell with routers of this class, with `least_natarajan` for a smaller d_N.
 
     Raises: InvalidValueError for a class that has no finite d_N under the cell's reading.
     """
@@ -333,11 +333,11 @@ def theorem_1_at(params: Any, rademacher: float, router: str, num_features: int,
 
 
 def corrected_bounds_at(params: Any, num_features: int, share: float = 1.0) -> corrected.LinearBounds:
-    """The bounds that hold for linear experts and routers, at `share` of the cell's delta."""
+    """Return the bounds that hold for linear experts and routers, at `share` of the cell's delta."""
     norms = (float(params.expert_norm), 1.0, float(params.router_norm))
     return corrected.bounds(*sizes_of(params), num_features, *norms, LIPSCHITZ, share * float(params.delta))
 
 
 def sizes_of(params: Any) -> tuple[int, int, int]:
-    """T, k and m."""
+    """Return T, k and m."""
     return int(params.num_experts), int(params.num_active), int(params.num_samples)

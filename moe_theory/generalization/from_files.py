@@ -1,4 +1,4 @@
-"""What files say of the classifier that bounds are for: the size of its weights, or the code of a trained model."""
+"""Files that describe a classifier: the size of its weights, or the code of a trained model."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -24,7 +24,7 @@ def stored(path: str | Path) -> StoredSize:
     Args:
         path: a safetensors file, or a folder of its shards.
     Source: the safetensors format.
-    Raises: DamagedError for what is no checkpoint; InvalidValueError where weights cannot be counted.
+    Raises: DamagedError for a file that is no checkpoint, or InvalidValueError where weights cannot be counted.
 
     Examples:
         >>> import tempfile
@@ -51,11 +51,11 @@ def stored(path: str | Path) -> StoredSize:
 def fields(
     checkpoint: Path | None, num_errors: int | None, values: Mapping[str, Any]
 ) -> tuple[dict[str, Any], list[str]]:
-    """Return the fields of a `calculator.Setting` that files give, and notes. There are none without a file.
+    """Return fields of a `calculator.Setting` that files give, and notes, none without a file.
 
     Args:
         values: the fields that are given beside them.
-    Raises: InvalidValueError for files that cannot be read, that say too little, or what is given too.
+    Raises: InvalidValueError for files that cannot be read, that say too little, or for fields that are given too.
     """
     if num_errors is not None or (checkpoint is not None and "training_error" in values):
         return _trained(checkpoint, num_errors, values)
@@ -72,7 +72,6 @@ def fields(
 
 
 def _sizes(num_weights: int, num_bits: int) -> dict[str, Any]:
-    """Return fields for weights of as many bits each, or on average."""
     bits, remainder = divmod(num_bits, num_weights)
     if remainder or not bits:
         return {"num_weights": num_weights, "num_bits": num_bits}
@@ -82,7 +81,6 @@ def _sizes(num_weights: int, num_bits: int) -> dict[str, Any]:
 def _trained(
     checkpoint: Path | None, num_errors: int | None, values: Mapping[str, Any]
 ) -> tuple[dict[str, Any], list[str]]:
-    """Return the code length of a trained model's weights, and its training error."""
     if checkpoint is None:
         raise InvalidValueError("--errors needs --checkpoint, the weights of the model that makes them. Name it.")
     if "num_samples" not in values:

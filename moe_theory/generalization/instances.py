@@ -1,16 +1,15 @@
-"""Instances on which the paper's statements are tested, as systems of one round: a round draws an instance.
+"""Instances on which the paper's statements are tested, as systems of one round that draws an instance.
 
 `cells`, `learned_cells`, `dense` and `coin` draw a sample. Loss is the ramp l(y, f) = clip((1 - y f)/2, 0, 1). Labels
-are fair coins, independent of the inputs, unless said otherwise. Then L_D(f) = 1/2 exactly for every f, as
-l(1, f) + l(-1, f) = 1. So the gap of a class, sup_f |L_S(f) - L_D(f)|, needs no estimate, and where the best f on a
-sample is known in closed form it is exact.
+are fair coins, independent of the inputs, by default. Then L_D(f) = 1/2 for every f, as l(1, f) + l(-1, f) = 1. So the
+gap, sup_f |L_S(f) - L_D(f)|, is exact where the best f on a sample is known in closed form.
 
-`linear_router` draws a given linear router and inputs; the best experts in a ball are exact for each vector of signs.
-`function_classes`, `labelings` and `lone_points` draw a small finite class, of which every supremum and mean over signs
-is enumerated, so that what a lemma says of all classes is checked on each draw by itself.
+`linear_router` draws a given linear router and inputs, for which the best experts in a ball are exact for each vector
+of signs. `function_classes`, `labelings` and `lone_points` draw a small finite class and enumerate every supremum and
+mean over signs.
 
-A sample is padded to `Dims.max_samples`; its first m members are the same whatever the padding. Shapes: F functions,
-m samples, n points, L labels.
+A sample is padded to `Dims.max_samples`. Its first m members do not depend on the padding. Shapes: F functions, m
+samples, n points, L labels.
 """
 
 import functools
@@ -46,8 +45,6 @@ NUM_LONE = 4  # of `lone_points`
 
 
 class State(NamedTuple):
-    """Every round draws a new instance, so that nothing else is carried."""
-
     round: Int[Array, ""]  # rounds done
 
 
@@ -56,7 +53,7 @@ def one_round(
     instance: Callable[[Key[Array, ""], Params], NamedTuple],
     check: Callable[[Params], None] = lambda params: None,
 ) -> System:
-    """The system whose every round draws a new instance.
+    """Return the system whose every round draws a new instance.
 
     Args:
         check: refuses parameters that the instance is not for.
@@ -99,9 +96,7 @@ class Coin(NamedTuple):
 
 @functools.lru_cache
 def cells(dims: Dims) -> System:
-    """A fixed router, k = 1, and two experts: x is uniform on [0, 1], cell floor(T x) has the expert +1 or -1.
-
-    The best expert of a cell takes the majority of its labels, so that the gap is sum_j |S_j| / (2m).
+    """Return counterexample A of `counterexamples`: a fixed router, k = 1, and experts +1 or -1 in cells floor(T x).
 
     Raises: InvalidValueError for `num_active` other than 1.
     """
@@ -135,12 +130,10 @@ def cells(dims: Dims) -> System:
 
 @functools.lru_cache
 def learned_cells(dims: Dims) -> System:
-    """A learned linear router, k = 1, on one coordinate z and a constant; experts in a ball of an RKHS.
+    """Return counterexample B of `counterexamples`: a learned linear router, k = 1, and experts in a ball of an RKHS.
 
-    The kernel is k(x, x) = 1, and 0 between distinct inputs, as all of a sample are: x has further coordinates. The
-    radius is B = sqrt(m/T). Logits j z + c_j are T lines, whose upper envelope cuts the z axis into T intervals,
-    anywhere: here at the sample's quantiles. An expert with n_j inputs is best at f_i = y_i min(1, B/sqrt(n_j)), so
-    that the gap is sum_j n_j min(1, B/sqrt(n_j)) / (2m): 1/2 where T divides m.
+    The gap is sum_j n_j min(1, B/sqrt(n_j)) / (2m) with B = sqrt(m/T), 1/2 where T divides m. Router lines cut the z
+    axis at the sample's quantiles.
 
     Raises: InvalidValueError for `num_active` other than 1.
     """
@@ -164,10 +157,9 @@ def learned_cells(dims: Dims) -> System:
 
 @functools.lru_cache
 def dense(dims: Dims) -> System:
-    """All k = T >= 2 experts active, one of them +1 and the others -1, and a router that is any function of x.
+    """Return counterexample C of `counterexamples` for any k = T >= 2: one expert +1, the others -1, and any router.
 
-    f = 2 a - 1 with the gate a of the expert +1, which the router sets arbitrarily close to 1 or 0 at each of the
-    distinct inputs of a sample: the gap is 1/2. With logits `DENSE_LOGIT` apart it is 1/2 - 1e-7.
+    With logits `DENSE_LOGIT` apart the gap is 1/2 - 1e-7.
 
     Raises: InvalidValueError unless 2 <= num_active = num_experts.
     """
@@ -183,7 +175,7 @@ def dense(dims: Dims) -> System:
 
 @functools.lru_cache
 def coin(dims: Dims) -> System:
-    """A class of one function, whose loss is 0 or 1 with probability 1/2 each."""
+    """Return a class of one function, whose loss is 0 or 1 with probability 1/2 each."""
 
     def instance(key: Key[Array, ""], params: Params) -> Coin:
         losses = (_fair_labels(*draws(uniforms, key, (dims.max_samples, 2))) + 1) / 2
@@ -195,24 +187,24 @@ def coin(dims: Dims) -> System:
 
 
 def draw_cells(key: Key[Array, ""], count: int) -> tuple[Float[Array, "m 2"], Float[Array, "m 2"]]:
-    """Inputs and labels of `cells`, of the sample and of its ghost."""
+    """Draw inputs and labels of `cells`, of the sample and of its ghost."""
     (units,) = draws(uniforms, key, (count, 4))
     return units[:, :2], _fair_labels(units[:, 2:])
 
 
 def draw_learned(key: Key[Array, ""], count: int) -> tuple[Float[Array, " m"], Float[Array, " m"]]:
-    """The coordinate z of inputs that the router of `learned_cells` sees, uniform on [0, 1), and their labels."""
+    """Draw the coordinate z of inputs that the router of `learned_cells` sees, uniform on [0, 1), and their labels."""
     (units,) = draws(uniforms, key, (count, 2))
     return units[:, 0], _fair_labels(units[:, 1])
 
 
 def draw_labels(key: Key[Array, ""], count: int) -> Float[Array, " m"]:
-    """Fair labels, of `dense`."""
+    """Draw fair labels for `dense`."""
     return _fair_labels(*draws(uniforms, key, (count,)))
 
 
 def cell_of(inputs: Float[Array, "*shape"], num_experts: Int[Scalar, ""]) -> Int[Array, "*shape"]:
-    """floor(T x), the cell of each input on [0, 1)."""
+    """Return floor(T x), the cell of each input on [0, 1)."""
     cell = jnp.floor(inputs * num_experts).astype(jnp.int32)
     return jnp.minimum(cell, jnp.asarray(num_experts, jnp.int32) - 1)  # a product may be rounded up to T
 
@@ -220,19 +212,19 @@ def cell_of(inputs: Float[Array, "*shape"], num_experts: Int[Scalar, ""]) -> Int
 def ball_gap(
     counts: Float[Numbers, " T"], squared_radius: Float[Scalar, ""], num_samples: Float[Scalar, ""]
 ) -> Float[Array, ""]:
-    """sum_j n_j min(1, B/sqrt(n_j)) / (2m), the gap of experts in a ball on n_j orthonormal inputs each.
+    """Return sum_j n_j min(1, B/sqrt(n_j)) / (2m), the gap of experts in a ball on n_j orthonormal inputs each.
 
-    The loss of outputs f_i is convex where y_i f_i <= 1 and 0 beyond, and depends on y_i f_i alone, so that with
-    sum_i f_i^2 <= B^2 the best are equal: y_i f_i = min(1, B/sqrt(n_j)).
+    The loss of outputs f_i is convex in y_i f_i where y_i f_i <= 1 and 0 beyond. So with sum_i f_i^2 <= B^2 the best
+    are equal: y_i f_i = min(1, B/sqrt(n_j)).
     """
     margin = jnp.minimum(1, jnp.sqrt(squared_radius / jnp.maximum(counts, 1)))
     return jnp.sum(counts * margin) / (2 * num_samples)
 
 
 def dense_losses(labels: Float[Array, " m"]) -> Float[Array, " m"]:
-    """Ramp losses of outputs 2 a - 1, with the gate a = 1/(1 + exp(-y L)) of the expert +1.
+    """Return ramp losses of outputs 2 a - 1, with the gate a = 1/(1 + exp(-y L)) of the expert +1.
 
-    Its logit is y L, and those of the T - 1 experts -1 are -log(T - 1), so that together they weigh 1.
+    Its logit is y L. The logits of the T - 1 experts -1 are -log(T - 1), so together they weigh 1.
     """
     return (1 - labels * (2 * jax.nn.sigmoid(labels * DENSE_LOGIT) - 1)) / 2
 
@@ -247,7 +239,7 @@ class Capacity(NamedTuple):
 
 @functools.lru_cache
 def linear_router(dims: Dims) -> System:
-    """Linear experts in a ball and a given linear router: their capacity on a sample, exact for its signs.
+    """Return linear experts in a ball and a given linear router: their capacity on a sample, exact for its signs.
 
     Inputs are uniform on the unit sphere, router rows on the sphere of radius W. Each expert points along its own sum:
     sup over |w_j| <= B of (1/m) sum_i sigma_i sum_j a_j(x_i) w_j.x_i is (B/m) sum_j |sum_i sigma_i a_j(x_i) x_i|.
@@ -302,7 +294,7 @@ class Growth(NamedTuple):
 
 @functools.lru_cache
 def function_classes(dims: Dims) -> System:
-    """T masks of k functions each at m inputs and m ghosts: normal values of one scale a draw, labels fair coins.
+    """Return T masks of k functions each at m inputs and m ghosts: normal values of one scale a draw, fair labels.
 
     Raises: InvalidValueError for more samples than `MOST_SIGNS`.
     """
@@ -347,7 +339,7 @@ def function_classes(dims: Dims) -> System:
 
 @functools.lru_cache
 def labelings(dims: Dims) -> System:
-    """Growth and Natarajan dimension of two classes of functions from n = `max_samples` points to labels.
+    """Return growth and Natarajan dimension of two classes of functions from n = `max_samples` points to labels.
 
     One is a random subset of all functions to T labels, of any density. The other has the top-k masks that
     `NUM_ROUTERS` normal linear routers give n normal inputs.
@@ -384,7 +376,7 @@ def labelings(dims: Dims) -> System:
 class ShatteringTables(NamedTuple):
     """Tables of 0s and 1s that give a class's growth and Natarajan dimension by matrix products.
 
-    A pattern has a label, or none, at each point; a cube has two labels, or none, at each point.
+    A pattern has a label, or none, at each point. A cube has two labels, or none, at each point.
     """
 
     patterns: Float[Any, "P L^n"]  # which functions agree with a pattern
@@ -396,7 +388,7 @@ class ShatteringTables(NamedTuple):
 
 @functools.cache
 def shattering_tables(num_points: int, num_labels: int) -> ShatteringTables:
-    """The tables for all functions from points to labels, in lexicographic order: Kronecker powers of those of one."""
+    """Return the tables for all functions from points to labels, in lexicographic order, as Kronecker powers."""
     labels = np.eye(num_labels)
     pairs = np.array([labels[first] + labels[second] for first, second in itertools.combinations(range(num_labels), 2)])
     pairs = pairs.reshape(-1, num_labels)
@@ -418,7 +410,7 @@ def shattering_tables(num_points: int, num_labels: int) -> ShatteringTables:
 
 
 def class_sizes(is_member: Bool[Array, " L^n"], num_points: int, num_labels: int) -> ClassCapacity:
-    """Growth and Natarajan dimension of a class on all its points.
+    """Return growth and Natarajan dimension of a class on all its points.
 
     A set of points is shattered (Definition 3) if all 2^size patterns of some cube on it occur.
 
@@ -439,10 +431,10 @@ def class_sizes(is_member: Bool[Array, " L^n"], num_points: int, num_labels: int
 
 @functools.lru_cache
 def lone_points(dims: Dims) -> System:
-    """Constant experts, T = 2, k = 1: a router sends any set of up to `NUM_LONE` inputs to one, the rest to the other.
+    """Return constant experts, T = 2, k = 1, where a router sends any set of up to `NUM_LONE` inputs to one expert.
 
-    Inputs are uniform on `NUM_INPUTS` numbers and all labels are +1, so that f errs exactly on the set, or off it, or
-    never, or always: m sup_f |L_S - L_S'| is the largest sum, over so many inputs, of differences between their counts
+    Inputs are uniform on `NUM_INPUTS` numbers and all labels are +1. So f errs exactly on the set, or off it, or never,
+    or always. Hence m sup_f |L_S - L_S'| is the largest sum, over that many inputs, of differences between their counts
     in S and in S'. The masks shatter `NUM_LONE` points and no more. For a mask chosen beforehand, L_S = L_S' for all
     its experts, unless one of its points is drawn.
 
@@ -474,7 +466,7 @@ def lone_points(dims: Dims) -> System:
 
 
 def draws(law: Callable[..., Array], key: Key[Array, ""], *shapes: tuple[int, ...]) -> list[Array]:
-    """Arrays of these shapes, of `random.uniforms` or `normals`, from one call of it, which is sooner compiled."""
+    """Return arrays of these shapes from one call of `random.uniforms` or `normals`."""
     sizes = [math.prod(shape) for shape in shapes]
     numbers = law(key, sum(sizes), jnp.result_type(float))
     starts = itertools.accumulate(sizes, initial=0)
@@ -485,17 +477,16 @@ def draws(law: Callable[..., Array], key: Key[Array, ""], *shapes: tuple[int, ..
 
 
 def all_signs(num_samples: int) -> Float[np.ndarray, "2^m m"]:
-    """Every vector of m signs, as a row."""
+    """Return every vector of m signs, as a row."""
     return np.array(list(itertools.product((-1.0, 1.0), repeat=num_samples)))
 
 
 def _fair_labels(units: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
-    """-1 or +1, each with probability exactly 1/2: half of the numbers that a uniform takes are below 1/2."""
     return jnp.where(units < 0.5, -1, 1).astype(units.dtype)
 
 
 def _sorted(values: Float[Array, " m"]) -> Float[Array, " m"]:
-    """Numbers of at least 0 in order: as integers, by their bits, which XLA sorts four times as fast."""
+    """Sort numbers of at least 0 as integers, by their bits, which XLA sorts four times as fast."""
     words = jnp.int32 if values.dtype == jnp.float32 else jnp.int64
     bits = jax.lax.bitcast_convert_type(values, words)
     return jax.lax.bitcast_convert_type(jnp.sort(bits), values.dtype)
@@ -529,7 +520,6 @@ def _norms(rows: Float[Array, "*n d"]) -> Float[Array, "*n"]:
 def _mixtures(
     units: Float[Array, "n F"], signs: np.ndarray, values: Float[Array, "T k m"], exists: Bool[Array, "T k"]
 ) -> tuple[Float[Array, ""], Float[Array, ""]]:
-    """E_sigma of max_f sum_i sigma_i f(x_i) over random mixtures f, and at the best function itself."""
     functions = values.reshape(-1, values.shape[-1])
     exists = exists.reshape(-1)
     table = jnp.asarray(signs, values.dtype)
@@ -542,7 +532,6 @@ def _mixtures(
 
 
 def _mask_labels(outputs: Float[Array, "n L"], params: Params) -> Int[Array, " n"]:
-    """A number for each mask: the active expert at k = 1, else the inactive one (0 if none is)."""
     mask = model.masks(outputs, params.num_active, params.num_experts)
     exists = jnp.arange(outputs.shape[1]) < params.num_experts
     left_out = jnp.argmax(~mask & exists, axis=1)

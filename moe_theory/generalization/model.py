@@ -1,7 +1,7 @@
 """Sparse-MoE classifiers: their parameters, and the readings of the paper, the top-k gate (5) and the output (4).
 
-One replicate's pure functions of padded arrays: M = `Dims.max_experts` experts of which the first T exist. T and the
-number k of active experts are traced, so that one program serves every sparsity. Experts and routers are linear or
+Functions are pure, for one replicate's padded arrays: M = `Dims.max_experts` experts of which the first T exist. T and
+the number k of active experts are traced, so one program serves every sparsity. Experts and routers are linear or
 networks of one hidden layer of ReLUs, without biases.
 
 Examples:
@@ -50,7 +50,7 @@ _START = 0.5  # initial norm of a row (or a matrix), about, as a share of the la
 
 @dataclasses.dataclass(frozen=True)
 class Dims:
-    """Static shapes. Experts and samples are padded, so that one program serves every T, k and m of a grid.
+    """Static shapes, of which experts and samples are padded.
 
     Raises: InvalidValueError for sizes that are no whole numbers in range.
 
@@ -71,7 +71,7 @@ class Dims:
 
 
 class Params(NamedTuple):
-    """Everything a user sweeps; every leaf may be traced.
+    """Parameters that a user sweeps. Every leaf may be traced.
 
     Examples:
         >>> from moe_theory import generalization
@@ -116,10 +116,10 @@ class ClassifierWeights(NamedTuple):
 
 
 def draw_weights(key: Key[Array, ""], dims: Dims, params: Params) -> ClassifierWeights:
-    """Normal entries, scaled so that linear experts have norms of about B/2 and rows of a linear router of about W/2.
+    """Draw normal entries, scaled so that linear experts have norms of about B/2 and rows of a linear router about W/2.
 
-    A network's matrices have about half of the Frobenius norm that `project` allows. An expert draws the same numbers
-    whatever `dims.max_experts`; experts that do not exist are zero.
+    A network's matrices have about half of the Frobenius norm that `project` allows. An expert's numbers do not depend
+    on `dims.max_experts`. Experts that do not exist are zero.
 
     Examples:
         >>> import moe_theory as mt
@@ -179,7 +179,7 @@ def project(weights: ClassifierWeights, params: Params) -> ClassifierWeights:
 
 
 def logits(weights: ClassifierWeights, features: Float[Array, "m d"]) -> Float[Array, "m M"]:
-    """g(x) of Eq. (5), also for experts that do not exist."""
+    """Return g(x) of Eq. (5), also for experts that do not exist."""
     if len(weights.router) == 1:
         return _products(features, weights.router[0])
     inner, outer = weights.router
@@ -187,7 +187,7 @@ def logits(weights: ClassifierWeights, features: Float[Array, "m d"]) -> Float[A
 
 
 def expert_outputs(weights: ClassifierWeights, features: Float[Array, "m d"]) -> Float[Array, "m M"]:
-    """h_j(x) of Eq. (4)."""
+    """Return h_j(x) of Eq. (4)."""
     if len(weights.experts) == 1:
         return _products(features, weights.experts[0])
     inner, outer = weights.experts
@@ -197,10 +197,9 @@ def expert_outputs(weights: ClassifierWeights, features: Float[Array, "m d"]) ->
 
 
 def masks(logits: Float[Array, "m M"], num_active: Int[Scalar, ""], num_experts: Int[Scalar, ""]) -> Bool[Array, "m M"]:
-    """J(x) of Eq. (5): the k experts with the largest logits, of equal ones those with the lowest indices.
+    """Return J(x) of Eq. (5): the k experts with the largest logits, of equal logits the lowest indices.
 
-    An expert is active if fewer than k others precede it. They are counted in a loop, which avoids an M x M array per
-    sample, and the masks are stored, or each of their uses would count again.
+    An expert is active if fewer than k others precede it. Counting in a loop avoids an M x M array per sample.
     """
     indices = jnp.arange(logits.shape[1], dtype=jnp.int32)
     exists = indices < num_experts
@@ -216,17 +215,16 @@ def masks(logits: Float[Array, "m M"], num_active: Int[Scalar, ""], num_experts:
 def gates(
     logits: Float[Array, "m M"], num_active: Int[Scalar, ""], num_experts: Int[Scalar, ""]
 ) -> Float[Array, "m M"]:
-    """a(x) of Eq. (5): the softmax of the k largest logits, exactly 0 elsewhere."""
+    """Return a(x) of Eq. (5): the softmax of the k largest logits, exactly 0 elsewhere."""
     return _softmax(logits, masks(logits, num_active, num_experts))
 
 
 def gates_straight_through(
     logits: Float[Array, "m M"], num_active: Int[Scalar, ""], num_experts: Int[Scalar, ""]
 ) -> Float[Array, "m M"]:
-    """`gates`, to the last bit, with a gradient at k = 1 too.
+    """Return `gates`, to the last bit, with a gradient at k = 1 too.
 
-    There Eq. (5) is constant, and nothing would train the router: the gradient is that of the softmax over all
-    experts that exist. At k >= 2 it is that of Eq. (5).
+    There Eq. (5) is constant, so the gradient is of the softmax over all experts that exist. At k >= 2 it is Eq. (5)'s.
 
     Examples:
         >>> import jax.numpy as jnp
@@ -246,13 +244,13 @@ def outputs(
     num_active: Int[Scalar, ""],
     num_experts: Int[Scalar, ""],
 ) -> Float[Array, " m"]:
-    """f(x) of Eq. (4)."""
+    """Return f(x) of Eq. (4)."""
     routed = gates(logits(weights, features), num_active, num_experts)
     return jnp.sum(routed * expert_outputs(weights, features), axis=1)
 
 
 def ramp_loss(labels: Float[Array, "*shape"], outputs: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
-    """(1 - y f)/2, clipped to [0, 1]: `LIPSCHITZ` in f, and 1/2 on average over a fair label whatever f.
+    """Return (1 - y f)/2, clipped to [0, 1]: `LIPSCHITZ` in f, and 1/2 on average over a fair label whatever f.
 
     Examples:
         >>> import numpy as np
@@ -264,7 +262,6 @@ def ramp_loss(labels: Float[Array, "*shape"], outputs: Float[Array, "*shape"]) -
 
 
 def _softmax(logits: Float[Array, "m M"], active: Bool[Array, "m M"]) -> Float[Array, "m M"]:
-    """Softmax over the active experts; exactly 0 elsewhere, in its gradient too."""
     largest = jnp.max(jnp.where(active, jax.lax.stop_gradient(logits), -jnp.inf), axis=1, keepdims=True)
     weights = jnp.where(active, jnp.exp(jnp.where(active, logits - largest, 0)), 0)
     return weights / jnp.sum(weights, axis=1, keepdims=True)
@@ -277,7 +274,6 @@ def _shrink(layer: Array, axes: range, norm: Float[Scalar, ""]) -> Array:
 
 
 def _products(features: Float[Array, "m d"], rows: Float[Array, "n d"]) -> Float[Array, "m n"]:
-    """Inner products of inputs and rows; elementwise for few features, which is three times as fast in a batch."""
     if features.shape[1] > LONGEST_CHAIN:
         return jnp.matmul(features, rows.T, precision="highest")
     return jnp.sum(features[:, None, :] * rows[None, :, :], axis=-1)

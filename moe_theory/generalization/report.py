@@ -1,4 +1,4 @@
-"""What the bounds say about one classifier: a table with a line on each form, and a JSON document."""
+"""Report on the bounds for one classifier: a table, a line on each form, and a JSON document."""
 
 import dataclasses
 import math
@@ -82,7 +82,7 @@ LACKING = (
 
 
 def document(setting: Setting, bounds: Sequence[EvaluatedBound], notes: Sequence[str] = ()) -> Document:
-    """The setting, the table, a line on each form, and the hypotheses."""
+    """Return the setting, the table, a line on each form, and the hypotheses."""
     return Document(lambda: _body(setting, bounds, notes), lambda _: _text(setting, bounds, notes), schema=SCHEMA)
 
 
@@ -102,7 +102,7 @@ def _text(setting: Setting, bounds: Sequence[EvaluatedBound], notes: Sequence[st
 
 
 def hypotheses(setting: Setting, bounds: Sequence[EvaluatedBound]) -> list[tuple[str, str]]:
-    """The letter that lines on the bounds have for each hypothesis, and its words."""
+    """Return the letter of each hypothesis in lines on the bounds, and its words."""
     return [(letter, _words(setting, need)) for need, letter in _letters(bounds).items()]
 
 
@@ -138,7 +138,7 @@ def facts(setting: Setting) -> list[str]:
 
 
 def remarks(bounds: Sequence[EvaluatedBound]) -> list[tuple[str, str]]:
-    """A line on each form: its name, and what holds and what does not."""
+    """Return a line on each form: its name, and whether it holds."""
     lines = []
     letters = _letters(bounds)
     for bound in {bound.form.name: bound for bound in bounds}.values():
@@ -185,7 +185,7 @@ def _body(setting: Setting, bounds: Sequence[EvaluatedBound], notes: Sequence[st
 
 
 def status(bound: EvaluatedBound) -> str:
-    """Whether the statement holds, and whether this is the best bound that does."""
+    """Return whether the statement holds, and whether this is the best bound that does."""
     if bound.is_best:
         return f"{bound.form.status}, best"
     if _is_true_here(bound):
@@ -194,16 +194,19 @@ def status(bound: EvaluatedBound) -> str:
 
 
 def count(value: float) -> str:
-    """A count in full, or to three digits where it is large or not whole."""
+    """Return a count in full, or to three digits where it is large or not whole."""
     is_short = math.isfinite(value) and value == int(value) and abs(value) < 10**MOST_DIGITS
-    return f"{int(value):,}" if is_short else f"{value:.3g}"
+    if is_short:
+        return f"{int(value):,}"
+    return f"{value:.3g}"
 
 
 def _dimension(bound: EvaluatedBound) -> str:
-    """Return d_N, with the reading that it is of."""
     if bound.form.natarajan is None:
         return ""
-    reading = "" if bound.form.dimension == calculator.BOTH else f" ({bound.form.dimension})"
+    reading = f" ({bound.form.dimension})"
+    if bound.form.dimension == calculator.BOTH:
+        reading = ""
     return count(bound.form.natarajan) + reading
 
 
@@ -212,8 +215,12 @@ def _is_true_here(bound: EvaluatedBound) -> bool:
 
 
 def _value(value: float) -> str:
-    return f"{value:,.3f}" if 0.1 <= value < 10_000 else f"{value:.3g}"
+    if 0.1 <= value < 10_000:
+        return f"{value:,.3f}"
+    return f"{value:.3g}"
 
 
 def _least(bound: EvaluatedBound) -> str:
-    return "never" if bound.smallest_num_samples is None else count(bound.smallest_num_samples)
+    if bound.smallest_num_samples is None:
+        return "never"
+    return count(bound.smallest_num_samples)

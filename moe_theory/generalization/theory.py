@@ -1,9 +1,9 @@
 """Closed forms of the paper on generalization of sparse MoE: Theorem 1, Corollary 4 and the steps of their proofs.
 
-They are as printed, right or wrong, with the constants of the proof where the paper writes O(); what holds instead is
-in `corrected.py`. T experts, k of them active, m samples, a loss in [0, 1] that is C-Lipschitz in the model's output.
-Everything is float64 on the host, dimensionless; sizes may be arrays, which broadcast.
-Functions refuse arguments outside the domains beside them (InvalidValueError).
+They are as printed, right or wrong, with the constants of the proof where the paper writes O(). `corrected.py` has the
+corrections. T experts, k of them active, m samples, a loss in [0, 1] that is C-Lipschitz in the model's output.
+Everything is float64 on the host, dimensionless. Sizes may be arrays, which broadcast. Functions refuse arguments
+outside the domains beside them (InvalidValueError).
 
 Source: J. Zhao, P. Wang, Z. Wang, "Generalization Error Analysis for Sparse Mixture-of-Experts", 2024.
 """
@@ -47,9 +47,9 @@ def theorem_1(
     delta: Deltas = 0.05,
     form: str = "printed",
 ) -> Real:
-    """Theorem 1's bound on the generalization error, with its proof's constants.
+    """Return Theorem 1's bound on the generalization error, with its proof's constants.
 
-    4 C R_m(H) + 2 sqrt((2 k d_N (1 + log(T/k)) + d_N log(2m) + log(4/delta)) / (2m)).
+    It is 4 C R_m(H) + 2 sqrt((2 k d_N (1 + log(T/k)) + d_N log(2m) + log(4/delta)) / (2m)).
 
     Args:
         rademacher: R_m(H) of the class that each expert is from.
@@ -84,7 +84,7 @@ def corollary_4(
     lipschitz: Amounts = 1.0,
     delta: Deltas = 0.05,
 ) -> Real:
-    """Theorem 1 with Lemma 3 for the experts and Lemma 2 for the router, whose O() is taken with the constant 1.
+    """Return Theorem 1 with Lemma 3 for the experts and Lemma 2, with the constant 1 in its O(), for the router.
 
     Args:
         feature_norm: c, the largest |x|.
@@ -108,7 +108,7 @@ def corollary_4(
 
 @checked
 def lemma_2(num_parameters: Amounts, num_outputs: Amounts) -> Real:
-    """d p^2: Natarajan dimension of a ReLU network with p parameters and d outputs, with the constant 1 in its O().
+    """Return d p^2, the Natarajan dimension of a ReLU network with p parameters and d outputs, O() read as 1.
 
     Source: Lemma 2.
 
@@ -122,14 +122,15 @@ def lemma_2(num_parameters: Amounts, num_outputs: Amounts) -> Real:
 
 @checked
 def lemma_3(num_samples: Counts, feature_norm: Amounts, operator_norms: Norms, row_norms: Norms) -> Real:
-    """Bound on the Rademacher complexity of networks: (c/sqrt(m)) prod K_i (sum_i (b_i/K_i)^(2/3))^(3/2).
+    """Return the bound (c/sqrt(m)) prod K_i (sum_i (b_i/K_i)^(2/3))^(3/2) on the Rademacher complexity of networks.
 
-    As printed: the bound of Bartlett et al. (2017) that it cites has further logarithms of m and of the width.
+    The bound of Bartlett et al. (2017) that it cites has further logarithms of m and of the width.
 
     Args:
         operator_norms: K_i, bounds on the layers' spectral norms.
         row_norms: b_i, bounds on the sums of the l2 norms of the layers' rows.
-    Source: Lemma 3. Raises: InvalidValueError for norms that are not positive, or not as many of one as of the other.
+    Source: Lemma 3.
+    Raises: InvalidValueError unless norms are positive, with as many of each.
 
     Examples:
         >>> from moe_theory.generalization import theory
@@ -149,7 +150,7 @@ def lemma_3(num_samples: Counts, feature_norm: Amounts, operator_norms: Norms, r
 
 @checked
 def lemma_6(num_points: Counts, num_labels: Counts, natarajan: Amounts) -> Real:
-    """log of Natarajan's bound m^d k^(2d) on the number of labelings of m points by a class of dimension d.
+    """Return log of Natarajan's bound m^d k^(2d) on the number of labelings of m points by a class of dimension d.
 
     Source: Lemma 6, Eq. (33).
 
@@ -164,7 +165,7 @@ def lemma_6(num_points: Counts, num_labels: Counts, natarajan: Amounts) -> Real:
 
 @checked
 def log_labelings(num_points: Counts, log_labels: Amounts, natarajan: Amounts) -> Real:
-    """2 d log k + d log m: `lemma_6` as a function of `log_labels`, since k = binom(T, k) may overflow.
+    """Return 2 d log k + d log m: `lemma_6` as a function of `log_labels`, since k = binom(T, k) may overflow.
 
     Source: Lemma 6, Eq. (33).
 
@@ -179,7 +180,7 @@ def log_labelings(num_points: Counts, log_labels: Amounts, natarajan: Amounts) -
 
 @checked
 def equation_16(num_experts: Counts, num_active: Active, num_samples: Counts, natarajan: Amounts) -> Real:
-    """log of the bound binom(T, k)^(2 d_N) (2m)^(d_N) on the mask patterns of 2m points.
+    """Return log of the bound binom(T, k)^(2 d_N) (2m)^(d_N) on the mask patterns of 2m points.
 
     Source: Eq. (16).
 
@@ -194,7 +195,7 @@ def equation_16(num_experts: Counts, num_active: Active, num_samples: Counts, na
 
 @checked
 def log_masks(num_experts: Counts, num_active: Active, form: Annotated[str, OneOf(FORMS)] = "binomial") -> Real:
-    """log binom(T, k), the number of masks of one input; with form "printed" its upper bound k (1 + log(T/k)).
+    """Return log binom(T, k), the number of masks of one input, or its "printed" upper bound k (1 + log(T/k)).
 
     Source: between Eq. (22) and Eq. (23).
 
@@ -214,7 +215,7 @@ def log_masks(num_experts: Counts, num_active: Active, form: Annotated[str, OneO
 
 @checked
 def sparsity_term(num_experts: Counts, num_active: Active) -> Real:
-    """sqrt(k (1 + log(T/k))), the paper's scaling of the error with sparsity.
+    """Return sqrt(k (1 + log(T/k))), the paper's scaling of the error with sparsity.
 
     Source: Section 1 and the remark on sparsity awareness.
 
@@ -228,7 +229,7 @@ def sparsity_term(num_experts: Counts, num_active: Active) -> Real:
 
 @checked
 def tail_printed(num_samples: Counts, excess: Amounts) -> Real:
-    """exp(-2 m x^2), the printed bound on P(phi(S, S') - E phi >= x). Source: Eq. (20).
+    """Return exp(-2 m x^2), the printed bound on P(phi(S, S') - E phi >= x). Source: Eq. (20).
 
     Examples:
         >>> from moe_theory.generalization import theory
@@ -240,7 +241,7 @@ def tail_printed(num_samples: Counts, excess: Amounts) -> Real:
 
 @checked
 def ghost_factor(num_samples: Counts, gap: Amounts) -> Real:
-    """1 - 2 exp(-eps^2 m / 2), the factor of ghost sampling. Source: Lemma 7, Eq. (34).
+    """Return 1 - 2 exp(-eps^2 m / 2), the factor of ghost sampling. Source: Lemma 7, Eq. (34).
 
     Examples:
         >>> from moe_theory.generalization import theory
@@ -252,11 +253,11 @@ def ghost_factor(num_samples: Counts, gap: Amounts) -> Real:
 
 @checked
 def smallest_num_samples(bound: Callable[[int], Real], threshold: Annotated[float, Within()] = 1.0) -> int | None:
-    """The smallest m at which `bound`, decreasing in m, is below `threshold`; None if there is none up to 2^62.
+    """Return the smallest m at which `bound`, decreasing in m, is below `threshold`, or None up to 2^62.
 
-    A bound of 1 or more on an error in [0, 1] is vacuous, so that 1 is the default.
+    A bound of 1 or more on an error in [0, 1] is vacuous.
 
-    Source: what Theorem 1 is used for; a search by doubling and bisection.
+    Source: a search by doubling and bisection.
 
     Examples:
         >>> from moe_theory.generalization import theory

@@ -23,7 +23,7 @@ LONG_STEP = 1e6  # in units of the norm: after it an expert points along its gra
 
 @jax.tree_util.register_static
 class Source(str):
-    """The name of the sample's distribution: part of a state's structure, not of its numbers."""
+    """The name of the sample's distribution, part of a state's structure."""
 
 
 class State(NamedTuple):
@@ -50,19 +50,18 @@ class Info(NamedTuple):
 
 @functools.lru_cache
 def system(dims: Dims, data: str = source.RANDOM_LABELS, optimizer: Optimizer | None = None) -> System:
-    """A sparse MoE fitted to a sample of `data`, as a `System`; equal arguments give the same object.
+    """Return a sparse MoE fitted to a sample of `data`, as a `System`. Equal arguments give the same object.
 
-    Training minimises the mean of -y f / 2, the ramp loss without clipping, less 1/2: unlike the ramp loss it has a
-    gradient at samples that are right by a margin, and on random labels minus twice it is at most the supremum that the
-    Rademacher complexity averages. A round is a step over the whole sample, after which weights are projected on their
-    norms. Steps are in units of the norm that a layer may have (B of experts, W of the router), so that one learning
-    rate serves all layers.
+    Training minimises the mean of -y f / 2, the ramp loss without clipping, less 1/2, which has a gradient also at
+    samples that are right by a margin. On random labels minus twice this mean is at most the supremum in the Rademacher
+    complexity. A round is a step over the whole sample, then a projection on the norms. Steps are in units of a layer's
+    norm (B of experts, W of the router).
 
     Args:
         data: one of `data.DATA`.
-        optimizer: an optax transformation of a traced learning rate; Adam by default.
-    Source: Eqs. (3)-(5) of `generalization`; how to train is left open there.
-    Raises: UnknownNameError for unknown data; InvalidValueError for sizes that do not fit them.
+        optimizer: an optax transformation of a traced learning rate, Adam by default.
+    Source: Eqs. (3)-(5) of `generalization`, which leaves open how to train.
+    Raises: UnknownNameError for unknown data, or InvalidValueError for sizes that do not fit them.
 
     Examples:
         >>> import jax.numpy as jnp
@@ -106,9 +105,9 @@ def system(dims: Dims, data: str = source.RANDOM_LABELS, optimizer: Optimizer | 
 
 
 def learn(state: State, params: Params, *, optimizer: Optimizer = optax.adam) -> tuple[State, Info]:
-    """One step on the state's own sample: the algorithm with nothing random inside.
+    """Take one step on the state's own sample, without randomness.
 
-    Source: Eqs. (3)-(5) of `generalization`; how to train is left open there.
+    Source: Eqs. (3)-(5) of `generalization`, which leaves open how to train.
 
     Examples:
         >>> import jax
@@ -138,10 +137,10 @@ def learn(state: State, params: Params, *, optimizer: Optimizer = optax.adam) ->
 
 
 def best_experts(learning_rate: Any) -> optax.GradientTransformation:
-    """An optimizer for the largest gap: Adam for the router, and the best linear experts given the router.
+    """Return an optimizer for the largest gap: Adam for the router, and the best linear experts given the router.
 
-    The training loss is linear in linear experts, so that the best in a ball are on its boundary, along the gradient: a
-    step so long that the projection keeps its direction alone takes them there.
+    The training loss is linear in linear experts, so the best in a ball are on its boundary, along the gradient. A step
+    so long that the projection retains only its direction takes them there.
     """
     steps: dict[Hashable, optax.GradientTransformation] = {
         "experts": optax.sgd(LONG_STEP),
@@ -151,14 +150,14 @@ def best_experts(learning_rate: Any) -> optax.GradientTransformation:
 
 
 def empirical_risk(state: State, info: Any = None) -> Float[Array, ""]:
-    """L_S(f), the mean ramp loss over the sample, in [0, 1]."""
+    """Return L_S(f), the mean ramp loss over the sample, in [0, 1]."""
     del info
     outputs = model.outputs(state.weights, state.sample.features, state.num_active, state.num_experts)
     return _mean(state.sample, model.ramp_loss(state.sample.labels, outputs))
 
 
 def true_risk(state: State, info: Any = None) -> Float[Array, ""]:
-    """L_D(f), the mean ramp loss over the distribution, exactly."""
+    """Return L_D(f), the exact mean ramp loss over the distribution."""
     del info
     return source.true_risk(
         state.weights, state.num_active, state.num_experts, state.source, state.teacher, state.label_noise
@@ -166,10 +165,9 @@ def true_risk(state: State, info: Any = None) -> Float[Array, ""]:
 
 
 def gap(state: State, info: Any = None) -> Float[Array, ""]:
-    """|L_S(f) - L_D(f)|, the generalization error of Eq. (3).
+    """Return |L_S(f) - L_D(f)|, the generalization error of Eq. (3).
 
-    This, `true_risk` and `empirical_risk` serve as `observe` of `simulate`, or inside one: they are computed in
-    recorded rounds alone, with the weights at the end of the round.
+    This, `true_risk` and `empirical_risk` serve as `observe` of `simulate`.
     """
     return jnp.abs(empirical_risk(state, info) - true_risk(state, info))
 
@@ -187,7 +185,6 @@ def _moved(layers: tuple[Array, ...], updates: tuple[Array, ...], norm: Any) -> 
 
 
 def _mean(sample: Sample, values: Array) -> Float[Array, ""]:
-    """Mean over the samples that are drawn."""
     dtype = sample.labels.dtype
     count = jnp.sum(sample.is_drawn, dtype=jnp.int32).astype(dtype)
     return jnp.sum(jnp.where(sample.is_drawn, values, 0).astype(dtype)) / count

@@ -1,14 +1,13 @@
 """Online expert merging: a tree-structured neural bandit (Tanbr), its rivals, a real MoE to merge, theory and figures.
 
-The tier `merging:exact` takes the lemmas to trees whose leaves are picked by the rules that are worst for them, and
-the paper's tables at their word. `merging:surfaces` is regret over 512 slots on rewards whose best weights are known,
-in 128 worlds, and over 5,000 of them. `merging:testbed` is accuracy over 5,000 slots of 64 streams on transformers
-that are trained here on digits (half a minute, kept): one of 8 tasks, which are 4 changes of the image times 2 label
-maps that conflict, and one of the 4 changes alone; no rival drops a token, and settings of all learners were searched.
-`merging:clocks` times ways to serve and to fine-tune a layer of the paper's sizes, so that another machine gives other
-numbers: how much faster one merged expert is depends on how the rival is built. Claims that one policy beats another
-on a surface are about most worlds, by exact sign tests. Who beats whom was seen at seed 0 before the reversed claims
-were written down, and is recorded at seed 1.
+Tier `merging:exact` has the paper's tables, and trees whose leaves are picked by the rules worst for the lemmas. Tier
+`merging:surfaces` is regret over 512 slots, and over 5,000, in 128 worlds whose best weights are known. Tier
+`merging:testbed` is accuracy over 5,000 slots of 64 streams on transformers trained here on digits (half a minute,
+saved): 8 tasks, 4 changes of the image times 2 label maps that conflict, or the 4 changes alone. Tier `merging:clocks`
+times ways to serve and to fine-tune a layer of the paper's sizes, so its numbers depend on the machine.
+
+Claims that one policy beats another on a surface are exact sign tests over worlds. The reversed claims were written
+down after seed 0 was seen, and are recorded at seed 1.
 
 Source: Z. Han, X. Liu, R. Zhou, X. Dai, J. C. S. Lui, "Faster, Smaller, and Smarter: Task-Aware Expert Merging for
 Online MoE Inference".

@@ -1,8 +1,8 @@
-"""The tree alone as a `System`: an adversary picks leaves by rules that are worst for what the paper says of the tree.
+"""The tree alone as a `System`: an adversary picks leaves by the rules that are worst for the paper's statements.
 
-No reward is learned. The deepest leaf is worst for the depth (Lemma 2; it reaches `corrected.depth_bound`), one leaf
-after another for the number of leaves (Lemma 1), the shallowest leaves in turn for the discretization error,
-sum_t nu_1 rho^(h_t) (the step to (10)).
+No reward is learned. The deepest leaf is worst for the depth (Lemma 2, `corrected.depth_bound`). One leaf after another
+is worst for the number of leaves (Lemma 1). The shallowest leaves in turn are worst for the discretization error sum_t
+nu_1 rho^(h_t) (the step to (10)).
 """
 
 import functools
@@ -51,8 +51,6 @@ class Info(NamedTuple):
 def one_rule(dims: Dims, selection: str) -> System:
     """Return the tree alone as a system, with leaves picked by one of the `SELECTIONS`.
 
-    Its parameters are `Params`.
-
     Raises: UnknownNameError for another rule.
     """
     if selection not in SELECTIONS:
@@ -69,20 +67,14 @@ def one_rule(dims: Dims, selection: str) -> System:
 
 
 def peaked_value(points: Float[Array, "*n K"], num_experts: Int[Scalar, ""]) -> Float[Array, "*n"]:
-    """Return 1 - max_k |x_k - c_k| with c_k proportional to k.
-
-    This is the reward that the rule "optimistic" knows.
-    """
+    """Return 1 - max_k |x_k - c_k| with c_k proportional to k, the reward of the rule "optimistic"."""
     index = jnp.arange(points.shape[-1])
     centre = jnp.where(index < num_experts, index + 1, 0).astype(points.dtype)
     return 1 - jnp.max(jnp.abs(points - centre / jnp.sum(centre)), axis=-1)
 
 
 def select_leaf(key: Key[Array, ""], tree: trees.Tree, params: Params, selection: Int[Scalar, ""]) -> Int[Array, ""]:
-    """Return the row of the leaf that a rule picks, with ties to the first row.
-
-    The rule is given by its place among the `SELECTIONS`.
-    """
+    """Return the row of the leaf that the `rule`-th of the `SELECTIONS` picks, the first on ties."""
     dtype = tree.lower.dtype
     depth = tree.depth.astype(dtype)
     count = tree.count.astype(dtype)

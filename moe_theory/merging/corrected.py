@@ -1,9 +1,9 @@
 """Bounds on the tree and on the regret where the paper's lemmas fail, each proved in its docstring.
 
-Everything holds for Alg. 1 with the threshold (2), however leaves are picked and split and for every delta in (0, 1],
-as long as the tree has room. Float64 on the host. A leaf made by the split in slot s can be picked from slot s + 1 on;
-P is the number of its own pulls; it is split in the first slot t in which it is picked and P >= tau_h(t). With
-A = C^2 / nu_1^2, tau_h(t) = A log(t/delta) rho^(-2h).
+Everything holds for Alg. 1 with the threshold (2), every delta in (0, 1] and any way to pick and split leaves, if the
+tree has room. Float64 on the host. A leaf made by the split in slot s can be picked from slot s + 1 on. P is the number
+of its own pulls. It is split in the first slot t in which it is picked and P >= tau_h(t). With A = C^2 / nu_1^2,
+tau_h(t) = A log(t/delta) rho^(-2h).
 Functions refuse arguments outside the domains beside them (InvalidValueError).
 """
 
@@ -40,10 +40,9 @@ def split_times(num_rounds: Size, params: Params) -> Int[np.ndarray, " H"]:
 
     e_h is the least whole s > e_{h-1} with s - e_{h-1} >= tau_h(s), and e_{-1} = 0. At delta = 1, e_0 = 1.
 
-    Proof: By induction, a leaf at depth h exists after its parent's split in a slot b >= e_{h-1}. If the leaf is split
-    in slot s, it had P <= s - b pulls, each in a slot of its own. So s - e_{h-1} >= P >= tau_h(s) and P >= 1, and e_h
-    is the least number s with these properties. The tree reaches e_h if the deepest leaf is pulled in every slot until
-    it is split. (One of its children meets the simplex.)
+    Proof: By induction, a leaf at depth h exists after its parent's split in a slot b >= e_{h-1}. If it is split in
+    slot s, it had P <= s - b pulls. So s - e_{h-1} >= P >= tau_h(s) and P >= 1, and e_h is the least such s. The tree
+    reaches e_h if the deepest leaf is pulled in every slot until it is split. (One of its children meets the simplex.)
 
     Source: replaces the proof of Lemma 2.
 
@@ -63,10 +62,10 @@ def split_times(num_rounds: Size, params: Params) -> Int[np.ndarray, " H"]:
 
 @checked
 def depth_bound(num_rounds: Size, params: Params) -> int:
-    """Return the largest depth that the tree can have after T slots.
+    """Return the largest depth that the tree can have after T slots, over all ways to pick leaves.
 
-    It is the largest over all ways to pick leaves, and it is attained. It equals the number of `split_times` up to T,
-    because a leaf at depth h + 1 exists once a leaf at depth h was split.
+    It is attained, and equals the number of `split_times` up to T, as a leaf at depth h + 1 exists once one at depth h
+    was split.
 
     Source: replaces Lemma 2, Eq. (7).
 
@@ -85,9 +84,9 @@ def simple_depth_bound(num_rounds: Size, params: Params) -> int:
     It is 1 + max(0, floor(log(T / (A log(T/delta))) / (2 log(1/rho)))), one more than in the proof of (7).
 
     Proof: Let a leaf at depth h >= 1 be split in slot s <= T. It had at most s - 1 pulls, because the root was split in
-    a slot of its own. So A log(s/delta) rho^(-2h) <= s - 1. With log(T/delta) <= log(s/delta) + T/s - 1 and log
-    s >= 1 - 1/s, (s - 1) log(T/delta) <= T log(s/delta). Hence rho^(-2h) <= T / (A log(T/delta)). So h is at most the
-    floor, and the leaf's children are at most one deeper.
+    an earlier slot. So A log(s/delta) rho^(-2h) <= s - 1. With log(T/delta) <= log(s/delta) + T/s - 1 and log s >= 1 -
+    1/s, (s - 1) log(T/delta) <= T log(s/delta). Hence rho^(-2h) <= T / (A log(T/delta)). So h is at most the floor, and
+    the leaf's children are at most one deeper.
 
     Source: replaces Lemma 2, Eq. (7).
 
@@ -107,11 +106,11 @@ def leaf_bound(num_rounds: Size, params: Params) -> int:
     """Return an upper bound on the number of leaves after T slots, inactive ones included.
 
     It is 1 + max{sum_h n_h : n_h <= 2^h, sum_h n_h m_h <= T} with m_h = max(1, ceil(tau_h(e_h))). So N_t grows as
-    T^(log 2 / log(2/rho^2)), up to logarithms, which is less than linearly.
+    T^(log 2 / log(2/rho^2)), up to logarithms.
 
-    Proof: A split makes one leaf more. There are at most 2^h splits at depth h, none of them before slot e_h. Each
-    split has used up P >= max(1, tau_h(e_h)) slots, a whole number of them, which no other split has. As m_h does not
-    fall with h, filling up the smallest depths first gives the most splits.
+    Proof: A split makes one leaf more. There are at most 2^h splits at depth h, none before slot e_h. Each uses up a
+    whole number P >= max(1, tau_h(e_h)) of slots of its own. As m_h does not fall with h, filling up the smallest
+    depths first gives the most splits.
 
     Source: replaces Lemma 1, Eq. (5).
 
@@ -137,11 +136,10 @@ def discretization_bound(num_rounds: Size, params: Params, is_cyclic: Switch = F
     The error is sum_t nu_1 rho^(h_t) over T slots. The bound is nu_1 min_H [T rho^H + sum_{h<H} 2^h m_h
     (rho^h - rho^H)] with m_h = max(1, ceil(tau_h(T))).
 
-    Proof: A leaf at depth h is pulled at most m_h times up to slot T. Because tau_h(t) <= tau_h(T), its m_h-th pull
-    splits it, in whatever slot. There are at most 2^h leaves at depth h, so Q_h <= 2^h m_h of the T pulls are there.
-    Then sum_h Q_h rho^h <= sum_{h<H} Q_h rho^h + (T - sum_{h<H} Q_h) rho^H for every H, where the right side grows with
-    every Q_h. Its least value over H is reached if T pulls fill up the smallest depths first, and is computed in this
-    way.
+    Proof: As tau_h(t) <= tau_h(T), the m_h-th pull of a leaf at depth h splits it, in whatever slot. There are at most
+    2^h leaves at depth h, so Q_h <= 2^h m_h of the T pulls are there. Then sum_h Q_h rho^h <= sum_{h<H} Q_h rho^h + (T
+    - sum_{h<H} Q_h) rho^H for every H, where the right side grows with every Q_h. Its least value over H is reached if
+    T pulls fill up the smallest depths first.
 
     Args:
         is_cyclic: use `cyclic_leaves` in place of 2^h, as leaves that miss the simplex are not picked.
@@ -171,9 +169,9 @@ def discretization_bound(num_rounds: Size, params: Params, is_cyclic: Switch = F
 def simple_discretization_bound(num_rounds: Size, params: Params) -> float:
     """Return a simpler upper bound on the discretization error.
 
-    It is nu_1 min_H [sum_{h<H} 2^h (tau_h(T) + 1) rho^h + T rho^H], never below `discretization_bound`. It follows from
-    that bound by m_h <= tau_h(T) + 1 (at least 1, as tau_h(T) >= 0) and by leaving out the terms that are subtracted.
-    At (2/rho^2)^H = T / (A log(T/delta)) both parts are of the order T rho^H, which gives `regret_exponent`.
+    It is nu_1 min_H [sum_{h<H} 2^h (tau_h(T) + 1) rho^h + T rho^H]. It follows from `discretization_bound`, which is
+    never larger, by m_h <= tau_h(T) + 1 (at least 1, as tau_h(T) >= 0) and without the subtracted terms. At (2/rho^2)^H
+    = T / (A log(T/delta)) both parts are of the order T rho^H, which gives `regret_exponent`.
 
     Source: replaces the step to (10).
 
@@ -196,9 +194,7 @@ def simple_discretization_bound(num_rounds: Size, params: Params) -> float:
 
 @checked
 def regret_exponent(smoothness_ratio: Ratio) -> float:
-    """Return the exponent a = log(2/rho) / log(2/rho^2), in (1/2, 1).
-
-    It is the exponent of sum_t nu_1 rho^(h_t) = O(T^a (log T)^(1-a)).
+    """Return the exponent a = log(2/rho) / log(2/rho^2), in (1/2, 1), of sum_t nu_1 rho^(h_t) = O(T^a (log T)^(1-a)).
 
     Proof: In `simple_discretization_bound` sum_{h<H} 2^h tau_h rho^h is at most A log(T/delta) (2/rho)^H / (2/rho - 1).
     At the H given there rho^H = (A log(T/delta) / T)^(log(1/rho) / log(2/rho^2)), so T rho^H = T^a (A
@@ -218,9 +214,7 @@ def regret_exponent(smoothness_ratio: Ratio) -> float:
 
 @checked
 def cyclic_exponent(num_experts: Experts) -> float:
-    """Return (K+1)/(K+2), the `regret_exponent` at rho = 2^(-1/K).
-
-    This rho is the least that cyclic splits of the box allow.
+    """Return (K+1)/(K+2), the `regret_exponent` at 2^(-1/K), the least rho for cyclic splits of the box.
 
     Source: `regret_exponent` and `least_ratio`.
 
@@ -236,13 +230,13 @@ def cyclic_exponent(num_experts: Experts) -> float:
 def simplex_exponent(num_experts: Experts) -> float:
     """Return K/(K+1), the `cyclic_exponent` if leaves that miss the simplex do not count.
 
-    Proof: At depth h = mK the boxes are cubes of side 2^-m with corners 2^-m n. A cube meets the simplex when
-    2^m - K <= sum n <= 2^m. There are binom(j + K - 1, K - 1) whole n >= 0 with sum j. So at most (K + 1)
-    binom(2^m + K - 1, K - 1) = O(2^(h (K-1)/K)) cubes meet the simplex, and between two such depths at most 2^K times
-    that number. With b^h leaves at depth h in place of 2^h, b = 2^((K-1)/K), the exponent is log(b/rho) / log(b/rho^2),
-    which is (K-1+1)/(K-1+2). This is (D+1)/(D+2) for a space of D = K - 1 dimensions, such as the simplex.
+    Proof: At depth h = mK the boxes are cubes of side 2^-m with corners 2^-m n. A cube meets the simplex when 2^m - K
+    <= sum n <= 2^m. There are binom(j + K - 1, K - 1) whole n >= 0 with sum j. So at most (K + 1) binom(2^m + K - 1, K
+    - 1) = O(2^(h (K-1)/K)) cubes meet the simplex, and between two such depths at most 2^K times that number. With b^h
+    leaves at depth h in place of 2^h, b = 2^((K-1)/K), the exponent is log(b/rho) / log(b/rho^2) = (K-1+1)/(K-1+2).
+    This is (D+1)/(D+2) for a space of D = K - 1 dimensions, such as the simplex.
 
-    Source: sharpens `cyclic_exponent`; its finite form is `discretization_bound` with `is_cyclic`.
+    Source: sharpens `cyclic_exponent`. Its finite form is `discretization_bound` with `is_cyclic`.
     """
     return num_experts / (num_experts + 1)
 
@@ -252,11 +246,11 @@ def simplex_exponent(num_experts: Experts) -> float:
 def cyclic_leaves(num_experts: Experts, depth: SizeOrZero) -> int:
     """Return the exact number of boxes at depth h of cyclic halving that meet the simplex.
 
-    It is at most 2^h. With h = mK + r the first r sides are halved m + 1 times. In units of 2^-(m+1) they are 1 long
-    and begin at whole n < M = 2^(m+1). The other sides are 2 long and begin at 2n, n < M/2. A box meets the simplex
-    when M - r - 2(K - r) <= sum of beginnings <= M. The count is a convolution over sides.
+    With h = mK + r the first r sides are halved m + 1 times. In units of 2^-(m+1) they are 1 long and begin at whole n
+    < M = 2^(m+1). The other sides are 2 long and begin at 2n, n < M/2. A box meets the simplex when M - r - 2(K - r) <=
+    sum of beginnings <= M. The count, at most 2^h, is a convolution over sides.
 
-    Source: Sec. IV-B, worked out: a box meets the simplex when sum(l) <= 1 <= sum(u).
+    Source: Sec. IV-B, worked out.
     Raises: InvalidValueError for fewer than two experts, or depths at which M exceeds `FINEST`.
 
     Examples:
@@ -291,7 +285,7 @@ def cyclic_diameter(num_experts: Experts, depth: SizeOrZero) -> Diameter:
     With h = mK + r, r sides are 2^-(m+1) long and K - r sides are 2^-m long. So the longest side is 2^-floor(h/K), and
     the diagonal is 2^-m sqrt(K - r + r/4).
 
-    Source: Assumption 1, ii a), worked out. Random splits guarantee nothing: one side may never be halved.
+    Source: Assumption 1, ii a), worked out. Random splits guarantee nothing, as one side may never be halved.
 
     Examples:
         >>> from moe_theory.merging import corrected
@@ -307,9 +301,9 @@ def cyclic_diameter(num_experts: Experts, depth: SizeOrZero) -> Diameter:
 def least_smoothness(num_experts: Experts, smoothness_ratio: Ratio) -> Diameter:
     """Return the least nu_1 for which all boxes of cyclic halving are within nu_1 rho^h.
 
-    There is a value for either distance, possibly infinity. It is sup_h diam(h) rho^-h. From h to h + K, diam halves
-    and rho^-h grows by rho^-K. So the supremum is infinite for 2 rho^K < 1. Otherwise it is the maximum over h < K.
-    This is rho^-(K-1) for sides, and the largest sqrt(K - 3h/4) rho^-h for diagonals.
+    It is sup_h diam(h) rho^-h, for either distance. From h to h + K, diam halves and rho^-h grows by rho^-K. So the
+    supremum is infinite for 2 rho^K < 1. Otherwise it is the maximum over h < K. This is rho^-(K-1) for sides, and the
+    largest sqrt(K - 3h/4) rho^-h for diagonals.
 
     Source: Assumption 1, ii a), worked out.
 
@@ -338,9 +332,9 @@ def least_ratio(num_experts: Experts, power: PositiveAmount = 1.0, on_simplex: S
     q = 1.
 
     Args:
-        on_simplex: what is needed of the boxes' parts of the simplex alone: 2^(-q/(K-1)), as 2^h parts of diameter
-            nu_1 rho^h have at most 2^h (c nu_1 rho^h)^((K-1)/q) of its volume in K - 1 dimensions.
-    Source: Assumption 1, ii a): it rules out all rho of the experiments, 0.3, 0.5, 0.7 and 0.9, at K = 8 and q = 1.
+        on_simplex: ask only for the boxes' parts of the simplex: 2^(-q/(K-1)), as 2^h parts of diameter nu_1 rho^h have
+            at most 2^h (c nu_1 rho^h)^((K-1)/q) of its volume in K - 1 dimensions.
+    Source: Assumption 1, ii a). It rules out all rho of the experiments, 0.3, 0.5, 0.7 and 0.9, at K = 8 and q = 1.
 
     Examples:
         >>> from moe_theory.merging import corrected
@@ -354,7 +348,7 @@ def least_ratio(num_experts: Experts, power: PositiveAmount = 1.0, on_simplex: S
 def regret_bound(num_rounds: Size, neural: Amount, params: Params, linearization: Amount = 0.0) -> float:
     """Return the bound on the regret to which Lemma 4 leads, in units of reward.
 
-    It is neural + 2 sum_t Gamma-bar + `discretization_bound`. For rewards in [0, 1] T is a bound as well.
+    It is neural + 2 sum_t Gamma-bar + `discretization_bound`, and at most T for rewards in [0, 1].
 
     Proof: (9) summed over T slots is at most 2 sum_t min(u_t, 1) + 2 sum_t Gamma-bar + sum_t nu_1 rho^(h_t). The first
     part is the neural part of (6), O(d sqrt(T) log T). The last part is at most `discretization_bound`. With sum_t
@@ -373,7 +367,7 @@ def regret_bound(num_rounds: Size, neural: Amount, params: Params, linearization
 
 
 def _first_split(last: int, depth: int, num_rounds: int, params: Params) -> int | None:
-    """The least s in (last, T] with s - last >= tau_h(s). The difference is convex in s, and so is negative between."""
+    """Return the least s in (last, T] with s - last >= tau_h(s). The difference, convex in s, is negative between."""
 
     def is_reached(time: int) -> bool:
         return time - last >= float(theory.split_threshold(float(time), float(depth), params))
@@ -393,13 +387,12 @@ def _first_split(last: int, depth: int, num_rounds: int, params: Params) -> int 
 
 
 def _least_pulls(time: float, depth: int, params: Params) -> int:
-    """max(1, ceil(tau_h(t))), as a Python integer, which does not overflow."""
     threshold = float(theory.split_threshold(time, float(depth), params))
     return max(1, math.ceil(min(threshold, 1e300)))
 
 
 def _with_one_more_side(counts: list[int], step: int, number: int) -> list[int]:
-    """Ways to a sum of one more beginning in {0, step, ..., (number - 1) step}, by running sums."""
+    """Count ways to a sum of one more beginning in {0, step, ..., (number - 1) step}, by running sums."""
     longer = list(counts)
     for place in range(step, len(counts)):
         longer[place] += longer[place - step]

@@ -1,12 +1,11 @@
 """Costs of serving: latency and memory of every method, and of Tanbr's own choice of weights.
 
 Programs are timed in turn within every repetition, in a new random order, so that a slow spell of the machine meets all
-of them; ratios are within a repetition. A repetition serves one batch. Merging is timed separately: it is paid once a
-slot, however many batches the slot has.
+of them. Ratios are within a repetition, which serves one batch. Merging is timed separately, because it is paid once a
+slot.
 
-Timings are also experiments: an `Experiment` whose `measure` is one of those below needs no system, its replicates are
-repetitions, and verdicts on latency are statistical. Everything is compiled once a process and runs on one core, in
-processor time, so that other processes do not count.
+An `Experiment` whose `measure` is a function below needs no system. Its replicates are repetitions. Everything is
+compiled once a process and runs on one core, in processor time, so that other processes do not count.
 """
 
 import contextlib
@@ -76,9 +75,8 @@ class Timer:
 
     Args:
         methods: names of `METHODS`, with `merged` among them, which merges with equal weights.
-        tags: each request's task, which only some methods know. A method for batches of a single task serves all
-            requests as if they were of the first one's.
-    Raises: InvalidValueError unless `merged` is among the methods; UnknownNameError for unknown methods.
+        tags: each request's task, which only some methods use. Methods for one task use the first request's.
+    Raises: InvalidValueError unless `merged` is among the methods, or UnknownNameError for unknown methods.
     """
 
     def __init__(self, methods: Sequence[str], deployment: Deployment, inputs: Any, tags: Any) -> None:
@@ -103,12 +101,12 @@ class Timer:
         """Time one batch with every method.
 
         Args:
-            clock: `time.process_time` ignores other processes. On one core (`on_one_core`) it is otherwise the same as
-                the wall clock, which on a busy machine penalises long batches.
-        Returns: over (repeat, approach) the seconds of `serving` and `merging` (0 for methods that do not merge slot by
-            slot), `ratio` of their sum to that of one merged expert in the same repetition, and `serving_ratio` without
-            merging; over approach `loaded_bytes` while a slot is served, `peak_bytes` of the program that serves a
-            batch, and `merging_peak_bytes` of the program that merges.
+            clock: `time.process_time` ignores other processes. On one core (`on_one_core`) it otherwise equals the wall
+                clock.
+        Returns: over (repeat, approach) the seconds of `serving` and `merging` (0 without merging slot by slot),
+            `ratio` of their sum to one merged expert's in the same repetition, and `serving_ratio` without merging.
+            Over approach `loaded_bytes` while a slot is served, `peak_bytes` of the serving program, and
+            `merging_peak_bytes` of the merging program.
         Raises: InvalidValueError for no repetitions.
         """
         count = len(self.names)
@@ -148,9 +146,7 @@ def _compiled(programs: dict[int, Any], function: Callable[..., Any], arguments:
 def interleaved(
     runs: Sequence[Callable[[], None]], repeats: int, seed: int, clock: Clock = time.perf_counter
 ) -> Float[np.ndarray, "repeats runs"]:
-    """Return the seconds of one call of each run in every repetition.
-
-    The order of the runs is random and changes with each repetition.
+    """Return the seconds of one call of each run in every repetition, in a new random order each time.
 
     Raises: InvalidValueError for no repetitions.
     """
@@ -171,7 +167,7 @@ def interleaved(
 
 @contextlib.contextmanager
 def on_one_core() -> Iterator[None]:
-    """Pin all threads of this process to one core, where the system can do that (Linux)."""
+    """Pin all threads of this process to one core, on Linux."""
     if not hasattr(os, "sched_setaffinity"):
         yield
         return
@@ -214,7 +210,7 @@ class ChoiceCosts(NamedTuple):
 
 
 def latencies(methods: Sequence[str], setting: Recipe) -> Measure:
-    """Measure the costs of a batch with each of these methods. The model is untrained and has the setting's sizes."""
+    """Measure the costs of a batch with each method, on an untrained model of the setting's sizes."""
     timed = tuple(dict.fromkeys([MERGED, *methods]))
 
     def measure(cells: Sequence[Cell], first: int, count: int, seed: int) -> Runs:
@@ -234,8 +230,7 @@ def step_times(methods: Sequence[str], setting: Recipe) -> Measure:
     """Measure the costs of a fine-tuning step.
 
     A step computes the gradient of a batch's loss in all norms and in a method's routers, on an untrained model of the
-    setting's sizes. A bandit merges again in every step and learns its weights without a gradient. The order of norms
-    and residual paths, pre-norm or post-norm, changes no operation.
+    setting's sizes. A bandit merges again in every step, without a gradient.
     """
     timed = tuple(methods)
 
@@ -256,10 +251,7 @@ def step_times(methods: Sequence[str], setting: Recipe) -> Measure:
 
 
 def choice_times(forms: Mapping[str, str]) -> Measure:
-    """Measure the seconds in which Tanbr chooses among 20 feasible leaves (`ChoiceCosts`).
-
-    The number of experts is the cell's `num_experts`.
-    """
+    """Measure the seconds in which Tanbr chooses among 20 feasible leaves, by `num_experts`."""
 
     def measure(cells: Sequence[Cell], first: int, count: int, seed: int) -> Runs:
         programs = [_choice_program(int(cell.params.num_experts), forms[cell.name]) for cell in cells]
@@ -274,10 +266,7 @@ def choice_times(forms: Mapping[str, str]) -> Measure:
 
 
 def untrained(setting: Recipe) -> Deployment:
-    """Return a model of the setting's sizes with random experts and random routers.
-
-    The experts differ from each other, and there are routers of every kind.
-    """
+    """Return a model of the setting's sizes with random, distinct experts and random routers."""
     random = np.random.default_rng(0)
     model = jit(training.initial, static_argnums=1)(root_key(0), setting)
     copies = [
@@ -357,7 +346,6 @@ def _costs_of(table: Any) -> MethodCosts:
 
 
 def _order(seed: int, first: int) -> int:
-    """The seed of the order in which replicates from `first` on are timed."""
     return int(np.random.SeedSequence([seed, first]).generate_state(1)[0])
 
 
@@ -376,9 +364,7 @@ class GrownTrees(NamedTuple):
 def grow_trees(
     num_experts: int, replicates: int, seed: int = 0, form: str = uncertainty.DIAGONAL, params: Params | None = None
 ) -> GrownTrees:
-    """Run Tanbr on peaked rewards until each tree has `NUM_LEAVES` feasible leaves.
-
-    The network has w = 64 and V = 8.
+    """Run Tanbr on peaked rewards until each tree has `NUM_LEAVES` feasible leaves, with w = 64 and V = 8.
 
     Source: Fig. 6 and Sec. V-D of `merging`, which name neither the rewards nor the constants.
     """
@@ -400,10 +386,7 @@ def grow_trees(
 
 
 def choice_program(trees: GrownTrees, form: str = uncertainty.DIAGONAL) -> Program:
-    """Compile `Policy.choose` with the state of the first of these trees.
-
-    The matrix Z of this state has the form `form`.
-    """
+    """Compile `Policy.choose` with the state of the first of these trees and Z in the form `form`."""
     num_experts = trees.state.memory.tree.point.shape[1]
     dims = _room_for(num_experts)
     params = _with_experts(num_experts)
@@ -424,14 +407,12 @@ def _room_for(num_experts: int) -> Dims:
 
 
 def _with_experts(num_experts: int, params: Params | None = None) -> Params:
-    """Parameters for this number of experts, of which at most 8 are active, as in the paper."""
     layer_params = Params() if params is None else params
     active = min(num_experts, int(layer_params.max_active))
     return layer_params._replace(num_experts=num_experts, max_active=active)  # pyright: ignore[reportArgumentType]
 
 
 def _advance(run: System) -> Any:
-    """Compile some slots of a batch of replicates, with the number of candidates in each."""
 
     def slots(states: State, keys: Array, times: Int[Array, " n"], params: Params) -> tuple[State, Int[Array, "n B"]]:
         def slot(states: State, now: Array) -> tuple[State, Array]:

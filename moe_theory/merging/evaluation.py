@@ -1,7 +1,7 @@
 """The paper's evaluation: accuracy, latency and memory of every method and of every policy on a trained MoE.
 
-Methods and policies serve slots with the same mixes, fixed or drifting, of the validation split. Accuracy is the share
-of right answers in a slot. Policies choose the weights of a merged expert, so they cost what `merged` costs.
+Methods and policies serve slots with the same mixes, fixed or drifting, of the validation split. Policies choose the
+weights of a merged expert, so they cost as much as `merged`.
 
 Source: Tables I and II and Fig. 3 to 5 of `merging`.
 """
@@ -81,11 +81,9 @@ def evaluate(
     seed: int = 0,
     make_params: Callable[..., Params] = Params,
 ) -> "xr.Dataset":
-    """Evaluate every method and policy on a model, under a fixed and a drifting mix.
+    """Evaluate every method and policy on a model, under a fixed and a drifting mix, on all cores.
 
-    The evaluations run in parallel on all cores.
-
-    Raises: UnknownNameError for unknown names; InvalidValueError for what cannot be run.
+    Raises: UnknownNameError for unknown names, or InvalidValueError for arguments that cannot be run.
     """
     if not chosen_policies:
         raise InvalidValueError(
@@ -138,7 +136,6 @@ def _accuracies(
     slot_size: int,
     root: Key[Array, ""],
 ) -> "xr.Dataset":
-    """Means over all and over the late slots, of every method and policy under one law of the mix."""
     mixes_of_all = next(iter(runs.values())).mix
     num_slots, _, seeds = mixes_of_all.shape
     late = num_late(num_slots)
@@ -182,10 +179,7 @@ def observe(state: State, info: Info) -> SlotAccuracy:
 def serve_slots(
     name: str, loaded: Loaded, data: Examples, mixes: Float[Array, "seeds slots V"], slot_size: int, key: Key[Array, ""]
 ) -> Float[np.ndarray, "seeds slots"]:
-    """Return the accuracy of a method that learns nothing online, in slots of these mixes.
-
-    All methods receive the same requests.
-    """
+    """Return the accuracy, on equal requests for all, of a method that learns nothing online."""
     flat = mixes.reshape(-1, mixes.shape[-1])
     keys = jax.random.split(key, len(flat))
     served = _serve_all(named(name).serve, loaded, jax.tree.map(jnp.asarray, data), keys, flat, slot_size)
@@ -210,7 +204,7 @@ def best_accuracies(
     """Return the largest psi' f(x) found for each mix.
 
     A random search over weights comes first, then gradient ascent from the best weights. f is the accuracy on all of
-    `data`, which the search itself uses, so weights that generalize cannot reach the result.
+    `data`, which the search itself uses, so it overestimates weights that generalize.
     """
     flat = np.asarray(mixes, np.float32).reshape(-1, mixes.shape[-1])
     distinct, places = np.unique(flat, axis=0, return_inverse=True)  # a fixed mix is that of all slots
@@ -233,7 +227,6 @@ def _losses_and_accuracies(
 def _candidates(
     model: Model, data: Examples, key: Key[Array, ""], num_tasks: int
 ) -> tuple[Float[Array, "S K"], Float[Array, "S V"]]:
-    """Random weights, and their accuracy on each task."""
     concentrations = jnp.repeat(jnp.asarray([0.3, 1.0], jnp.float32), SEARCHED // 2)
     shape = SEARCHED, merge.num_experts_of(model)
     candidates = jax.nn.softmax(jax.random.loggamma(key, concentrations[:, None], shape, jnp.float32))
@@ -248,7 +241,6 @@ def _ascend(
     values: Float[Array, " S"],
     mix: Float[Array, " V"],
 ) -> Float[Array, ""]:
-    """The largest accuracy under a mix, of the candidates and on the way up from the best of them."""
     start = jnp.log(candidates[jnp.argmax(values)] + 1e-3)
     optimizer = optax.adam(ASCENT_RATE)
 
@@ -276,7 +268,6 @@ def _costs(
     repeats: int,
     seed: int,
 ) -> "xr.Dataset":
-    """Costs of the table's rows: policies and the best merge cost what `merged` does."""
     batch = costs.drawn_batch(data, slot_size, seed)
     timer = costs.Timer(methods, deployment, batch.inputs, batch.tasks)
     with costs.on_one_core():
@@ -291,9 +282,8 @@ def of_model(
     """Return a trained MoE as a reward, the accuracy on each task.
 
     Each layer has one expert, merged with the weights in question. A slot shows the accuracy on its own random
-    requests. `value` is the accuracy on a fixed part of the validation split, because all of it would cost too much in
-    every slot. So `value` orders policies better than it measures any of them. The best weights are unknown, so the
-    regret is NaN. Each call returns a new object, and so a new system.
+    requests. `value` is the accuracy on a fixed part of the validation split, so it orders policies better than it
+    measures them. The best weights are unknown, so the regret is NaN. Each call returns a new system.
 
     Args:
         data: in V equal parts, the v-th of task v.
@@ -361,12 +351,11 @@ def slot_accuracies(
 ) -> Measure:
     """Return slots of the trained model as an experiment on accuracies.
 
-    The cells are policies and methods that learn nothing online. Replicates are streams of task mixes and requests for
-    the same model, which is trained, or read from its cache, when the experiment runs. Every cell receives the same
-    mixes. Records are `SlotAccuracy`, of all slots for policies and of the last `num_last` slots for methods.
-
+    Cells are policies, and methods that learn nothing online. Replicates are streams of the same task mixes and
+    requests for one model, trained or read from its cache when the experiment runs. Records are `SlotAccuracy`, of all
+    slots for policies and of the last `num_last` slots for methods.
     Args:
-        methods_of: cell -> policy and monitor; other cells are named after methods.
+        methods_of: cell -> policy and monitor. Other cells are named after methods.
     """
 
     def measure(cells: Sequence[Cell], first: int, count: int, seed: int) -> Runs:

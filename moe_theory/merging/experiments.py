@@ -1,13 +1,7 @@
 """The runs that the claims on expert merging share.
 
-Tier `exact`: the tree without a network, its leaves picked by the rules that are worst for what the paper says of it.
-Tier `surfaces`: Tanbr and every rival in a cell of its own on rewards whose best weights are known, so that replicate i
-meets the same world under each. A reading decides how Tanbr splits and where its candidates are; the rivals' cells fix
-what it decides. Tier `testbed`: slots of two trained models, one of tasks whose label maps conflict and one of tasks
-that agree, with Tanbr as Algorithm 1 says, whatever the reading, and rivals that drop no tokens. Tier `clocks`: timings
-on this machine, at the paper's layer sizes, which another run does not reproduce.
-
-What several statements measure of them and suppose of them follows at the end.
+`moe_theory.merging` describes the tiers. In tier `surfaces` replicate i has the same world in each cell. A reading
+decides how Tanbr splits and where its candidates are, but on the testbed Tanbr follows Algorithm 1.
 """
 
 import dataclasses
@@ -55,7 +49,6 @@ def tree_cell(rule: str, ratio: float, constant: float = 1.0) -> str:
 def _trees(
     name: str, dims: Dims, rules: tuple[str, ...], constants: tuple[float, ...], record_every: int
 ) -> Experiment:
-    """The tree alone under some rules, at the paper's rho and delta."""
     settings: dict[str, Mapping[str, Any]] = {
         tree_cell(rule, ratio, constant): {"smoothness_ratio": ratio, "split_constant": constant, "confidence": 1.0}
         for rule in rules
@@ -119,10 +112,7 @@ class Record(NamedTuple):
 
 @functools.cache
 def recorder(reward: str) -> Callable[[State, Info], Record]:
-    """Return a function that records a slot for claims, under a family of rewards.
-
-    The function is cached by the family's name.
-    """
+    """Return a function, cached by name, that records a slot for claims under a family of rewards."""
     family = rewards.named(reward)
     form = uncertainty.named(uncertainty.EXACT, DIMS)
 
@@ -156,7 +146,6 @@ def _distance(learner: Learner) -> Float[Array, ""]:
 
 
 def _best_leaf(family: Reward, state: State, info: Info, tree: Tree) -> tuple[Float[Array, ""], Int[Array, ""]]:
-    """Loss of value from the best weights to the candidate of the leaf that holds them, and that leaf's depth."""
     best = family.best(state.world, info.mix, Params()) if family.best else info.pick.weights
     holds = tree.active & jnp.all((tree.lower <= best) & (best <= tree.upper), axis=1)
     row = jnp.argmax(holds)
@@ -165,7 +154,7 @@ def _best_leaf(family: Reward, state: State, info: Info, tree: Tree) -> tuple[Fl
 
 
 def surface(name: str, reward: str, mix: Mapping[str, Any]) -> Experiment:
-    """Return the experiment with Tanbr and every rival on one family of rewards. The task mix is fixed or drifts."""
+    """Return the experiment with Tanbr and every rival on one family of rewards, with a fixed or drifting mix."""
     built = {policy: system(DIMS, reward, policy) for policy in (policies.TANBR, *RIVALS)}
     settings: dict[str, Mapping[str, Any]] = {policies.TANBR: {**mix}}
     return Experiment(
@@ -280,7 +269,6 @@ LEARN_NOTHING = (policies.MIX, policies.UNIFORM)
 
 
 def _testbed(name: str, setting: Recipe, mix: Mapping[str, Any], beside: tuple[str, ...] = ()) -> Experiment:
-    """Every learner and method, none of which drops a token, on one trained model."""
     number = setting.num_experts
     dims = dataclasses.replace(LONG_DIMS, max_experts=number, num_tasks=setting.num_tasks, max_rounds=SLOTS)
     cells = (policies.TANBR, policies.NUCB, *TESTBED_METHODS, *beside)
@@ -398,10 +386,7 @@ def candidates(run: Run) -> Float[np.ndarray, "R B"]:
 
 
 def worst_excess(runs: Runs, rule: str, name: str, bound: Callable[[int, Params], float]) -> Float[np.ndarray, "V B"]:
-    """Return the excess of an observable after T slots over its bound for T, by rho.
-
-    It is taken at the worst of `HORIZONS` and at the worse of the two values of C.
-    """
+    """Return the excess of an observable after T slots over its bound, by rho, at the worst T of `HORIZONS` and C."""
 
     def worst(cell: str) -> np.ndarray:
         bounds = np.array([bound(slots, runs[cell].params) for slots in HORIZONS])
@@ -434,19 +419,13 @@ def final_accuracy(run: Run) -> Float[np.ndarray, " B"]:
 
 
 def is_faster(run: Run, method: str, rival: str, share: float, field: str = "serving") -> Bool[np.ndarray, " B"]:
-    """Return whether a method takes at most `share` of a rival's time, by repetition.
-
-    The time is that of serving a batch, unless `field` names another cost.
-    """
+    """Return whether a method takes at most `share` of a rival's serving time, or of its `field`, by repetition."""
     mine, rival_times = (np.asarray(getattr(run.records[name], field)[0], np.float64) for name in (method, rival))
     return mine <= share * rival_times
 
 
 def exponent_over_log(values: Float[np.ndarray, "V B"], slots: Sequence[int]) -> Float[np.ndarray, " B"]:
-    """Return the slope of log (values / log T) over log T in each replicate.
-
-    The slope is fitted by least squares over T in `slots`.
-    """
+    """Return the least-squares slope of log (values / log T) over log T in each replicate."""
     places = np.log(slots)
     centred = places - places.mean()
     return centred @ np.log(values / places[:, None]) / (centred @ centred)
@@ -456,7 +435,7 @@ def increases(values: Sequence[np.ndarray]) -> Bool[np.ndarray, "V B"]:
     """Return whether each number is below the next, replicate by replicate.
 
     A claim that this holds in most replicates is a sign test. Regrets and accuracies of 64 replicates are too skewed
-    for an interval of their mean at the error level of a report.
+    for an interval of their mean.
     """
     return np.stack([one < following for one, following in itertools.pairwise(values)])
 

@@ -1,6 +1,6 @@
 """Monitors: estimates of the task mix of a slot before its requests arrive.
 
-Source: Sec. III-B, which names a moving average and a Count-Min Sketch, without constants. Here is the average.
+Source: Sec. III-B, which names a moving average, used here, and a Count-Min Sketch, without constants.
 """
 
 from collections.abc import Callable
@@ -41,7 +41,7 @@ class Monitor(NamedTuple):
 
 
 def _average(state: Float[Array, " V"], feedback: Feedback, params: Params) -> Float[Array, " V"]:
-    """(1 - rate) shares + rate (counts of the slot / their sum)."""
+    """Return (1 - rate) shares + rate (counts of the slot / their sum)."""
     counts = feedback.counts.astype(state.dtype)
     rate = jnp.asarray(params.monitor_rate, state.dtype)
     return (1 - rate) * state + rate * counts / jnp.sum(counts)

@@ -1,17 +1,16 @@
 """The network of Eq. (3), which predicts each task's reward from merging weights, and how it learns from a history.
 
-ReLUs, no biases. Inputs are padded with 0 beyond the experts that exist. The gradient of psi' f in layer l is an outer
-product of factors, delta_l a_{l-1}', so inner products of two gradients are sums of products of inner products of
-factors, and no vector of p numbers is built.
+There are ReLUs and no biases. Inputs are padded with 0 beyond the experts that exist. The gradient of psi' f in layer l
+is an outer product of factors, delta_l a_{l-1}', so inner products of gradients need no vector of p numbers.
 
-Weights are tried again and again, as a leaf keeps its candidate. The sum over slots of (f_v(x_s) - r_{s,v})^2 is, up to
-a constant, one over distinct arms of the slots in which task v was present times (f_v(x) - mean reward)^2, so the cost
-of a gradient step grows with the arms. The gradients of the paper's loss, L = sum_s |f(x_s) - r_s|^2 / 2
-+ lambda / 2 |theta - theta_0|^2, grow with t: at the paper's widths and step sizes they soon kill every ReLU. Here L is
-divided by the number n of its squares, so a step of learning_rate / w is the paper's with eta = learning_rate / (n w).
+Leaves keep their candidates, so weights repeat. The sum over slots of (f_v(x_s) - r_{s,v})^2 is, up to a constant, a
+sum over distinct arms of the slots in which task v was present times (f_v(x) - mean reward)^2. The gradients of the
+paper's loss, L = sum_s |f(x_s) - r_s|^2 / 2 + lambda / 2 |theta - theta_0|^2, grow with t. At the paper's widths and
+step sizes they soon kill every ReLU. Here L is divided by the number n of its squares, so a step of learning_rate / w
+is the paper's with eta = learning_rate / (n w).
 
-A task without requests in a slot has no reward in it. Rewards that are not finite are refused by `check_rewards` on the
-host; a compiled program ignores them and counts them in `unusable`.
+On the host `check_rewards` refuses rewards that are not finite. A compiled program ignores them and counts them in
+`unusable`.
 """
 
 import math
@@ -36,10 +35,7 @@ class NetworkWeights(NamedTuple):
 
 
 class Factors(NamedTuple):
-    """Gradients of psi' f at C points, or at one point (no leading axis).
-
-    They are outer products of `outer` and `inner`.
-    """
+    """Gradients of psi' f at C points, or at one point (no leading axis): outer products of `outer` and `inner`."""
 
     outer: tuple[Array, ...]  # delta_l (C, units of layer l)
     inner: tuple[Array, ...]  # a_{l-1} (C, inputs of layer l)
@@ -49,8 +45,8 @@ def draw(key: Key[Array, ""], dims: Dims) -> NetworkWeights:
     """Draw a network of two equal halves whose outputs cancel.
 
     So f(x, theta_0) = 0 for every x, as (11) needs. A half has independent normal entries, of variance 4 / w in hidden
-    layers and 2 / w in the last layer, where the other half has their negatives. No weight connects the two halves yet.
-    An expert's column does not depend on `dims.max_experts`.
+    layers and 2 / w in the last layer, which the other half has with the opposite sign. No weight connects the halves
+    yet. An expert's column does not depend on `dims.max_experts`.
 
     Source: NeuralUCB (Zhou, Li and Gu 2020, Algorithm 1), which Sec. IV-C of `merging` refers to.
     """
@@ -92,10 +88,7 @@ def gradient(factors: Factors) -> Float[Array, "C p"]:
 
 
 def layers(vector: Float[Array, " p"], like: Factors) -> tuple[Array, ...]:
-    """Split a vector of p numbers, in the order of `gradient`, into layers.
-
-    The layers have the shapes of one gradient.
-    """
+    """Split a vector of p numbers, in the order of `gradient`, into layers with the shapes of one gradient."""
     parts = []
     start = 0
     for outer, inner in zip(*like, strict=True):
@@ -106,10 +99,7 @@ def layers(vector: Float[Array, " p"], like: Factors) -> tuple[Array, ...]:
 
 
 def kernel(one: Factors, other: Factors) -> Float[Array, "N C"]:
-    """Return the inner products of the gradients at N points with those at C points.
-
-    `one` has the gradients at the N points, and `other` has those at the C points.
-    """
+    """Return the inner products of the gradients at N points, `one`, with the gradients at C points, `other`."""
     terms = [
         jnp.matmul(outer, outer_other.T, precision="highest") * jnp.matmul(inner, inner_other.T, precision="highest")
         for outer, inner, outer_other, inner_other in zip(*one, *other, strict=True)
@@ -127,7 +117,6 @@ def squared_length(factors: Factors) -> Float[Array, " C"]:
 
 
 def _forward(weights: NetworkWeights, points: Float[Array, "C K"]) -> tuple[list[Array], Float[Array, "C V"]]:
-    """The input of each layer, and f."""
     inputs = [points]
     for layer in weights.layers[:-1]:
         inputs.append(jax.nn.relu(jnp.matmul(inputs[-1], layer.T, precision="highest")))
@@ -139,7 +128,7 @@ ARMS_A_BLOCK = 128  # gradients are summed over the blocks of arms seen so far
 
 
 class History(NamedTuple):
-    """Distinct weights (arms) in the order in which they were first tried. A slot adds at most one arm."""
+    """Distinct weights (arms) in the order of their first use. A slot adds at most one arm."""
 
     points: Float[Array, "A K"]  # weights
     counts: Int[Array, "A V"]  # slots that an arm was tried in with a usable reward of the task
@@ -163,7 +152,7 @@ def empty_history(dims: Dims) -> History:
 
 
 def record(history: History, arm: Int[Array, ""], point: Float[Array, " K"], feedback: Feedback) -> History:
-    """Add a slot's rewards to those of an arm. A new arm has the index `history.num_arms`."""
+    """Add a slot's rewards to an arm's rewards. A new arm has the index `history.num_arms`."""
     present = feedback.counts > 0
     usable = present & jnp.isfinite(feedback.rewards)
     counts = history.counts[arm] + usable.astype(jnp.int32)
@@ -206,10 +195,7 @@ def loss_gradient(history: History, weights: NetworkWeights, start: NetworkWeigh
 def descend(
     history: History, weights: NetworkWeights, start: NetworkWeights, dims: Dims, params: Params
 ) -> NetworkWeights:
-    """Compute theta_t from theta_{t-1} by J gradient steps on the mean loss.
-
-    Each step has the size learning_rate / w.
-    """
+    """Compute theta_t from theta_{t-1} by J gradient steps of size learning_rate / w on the mean loss."""
     dtype = weights.layers[0].dtype
     size = jnp.asarray(params.learning_rate, dtype) / dims.width
 
@@ -247,7 +233,6 @@ def check_rewards(feedback: Feedback) -> None:
 def _squares_gradient(
     weights: NetworkWeights, points: Float[Array, "A K"], counts: Int[Array, "A V"], means: Float[Array, "A V"]
 ) -> NetworkWeights:
-    """Gradient of half the sum over slots of squared errors. With arms last, which all products but one want."""
     inputs = [points.T]
     for layer in weights.layers[:-1]:
         inputs.append(jax.nn.relu(jnp.matmul(layer, inputs[-1], precision="highest")))

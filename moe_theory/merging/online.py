@@ -1,7 +1,7 @@
 """Merging online for a stream of requests: a policy chooses weights slot by slot and learns from their rewards.
 
-A `Stream` says what arrives and what merged experts earn on it: this package's testbed, or a model of your own. Only
-the policy is compiled, so `serve` may do anything.
+A `Stream` gives requests and the rewards of merged experts, from the testbed or your own model. Only the policy is
+compiled, so `serve` may do anything.
 """
 
 import functools
@@ -32,7 +32,7 @@ from moe_theory.merging.testbed.transformer import Model
 class Stream(Protocol):
     """Slots of requests, and the rewards that merged experts earn on them.
 
-    Rewards are means in [0, 1] by task. They come with the number of requests by task.
+    Rewards are means in [0, 1] by task, with the number of requests by task.
 
     Examples:
         Of three experts that are merged the first alone is good:
@@ -94,15 +94,13 @@ def merge_online(
     params: Params | None = None,
     seed: int = 0,
 ) -> Iterator[Row]:
-    """Serve up to `num_slots` slots of a stream with a policy's weights.
-
-    The iterator yields each slot as soon as it is done.
+    """Serve up to `num_slots` slots of a stream with a policy's weights, and yield each slot as soon as it is done.
 
     Args:
-        policy: its name, of one of yours too, once it is in `policies.POLICIES`.
-        params: of the policy; the number of experts is the stream's.
-    Raises: UnknownNameError, InvalidValueError, also for a seed, before the first
-        slot; InvalidValueError for a slot whose rewards are not numbers in [0, 1], one a task.
+        policy: a name of `policies.POLICIES`, to which you may add.
+        params: of the policy. The number of experts is the stream's.
+    Raises: UnknownNameError or InvalidValueError before the first slot, also for a seed, or InvalidValueError for a
+        slot whose rewards are not numbers in [0, 1], one a task.
     """
     params = Params() if params is None else params
     params = params._replace(num_experts=stream.num_experts, max_active=min(int(params.max_active), stream.num_experts))
@@ -159,17 +157,15 @@ def compare(
 ) -> dict[str, list[Row]]:
     """Serve the same slots with each policy's weights, and let each policy learn.
 
-    Policies learn as in `merge_online`.
-
     Args:
-        open_stream: opens the stream anew, for each policy.
-        names: of policies; all unless given, but for the task mix where there are not as many experts as tasks.
-        num_slots: at most.
-        reading: how Tanbr splits and where its candidates are; "random-split" unless given.
-        max_active: B, experts that a merge may use at most; all unless given.
-    Returns: of each policy its slots.
-    Raises: UnknownNameError for a policy that does not exist; InvalidValueError for numbers or a seed that cannot be,
-        and for rewards outside [0, 1]; DeclarationError for a stream without slots.
+        open_stream: opens the stream again for each policy.
+        names: of policies. By default all, without the task mix unless there are as many experts as tasks.
+        num_slots: the most slots.
+        reading: how Tanbr splits and where its candidates are, "random-split" by default.
+        max_active: B, the most experts in a merge, all by default.
+    Returns: the slots of each policy.
+    Raises: UnknownNameError for an unknown policy, InvalidValueError for impossible numbers or seeds and for rewards
+        outside [0, 1], or DeclarationError for a stream without slots.
     """
     stream = open_stream()
     if names is None:
@@ -203,13 +199,13 @@ def compare_replicates(
 ) -> dict[str, RewardEstimate]:
     """Return each policy's mean reward over replicates. Replicate r serves `open_stream(r)` with seed r.
 
-    This is a Python loop over replicates, policies and slots: `serve` may be any program. A `merging.system` runs
-    thousands of replicates in one compiled program instead.
+    This is a Python loop, so `serve` may be any program. A `merging.system` runs thousands of replicates in one
+    compiled program instead.
 
     Args:
-        replicates: at least 2. All policies serve the same slots in each, so that their rewards can be paired.
+        replicates: at least 2. All policies serve the same slots in each.
         names, num_slots, reading, max_active: as for `compare`.
-    Raises: as `compare`; InvalidValueError for fewer than 2 replicates.
+    Raises: as `compare`, and InvalidValueError for fewer than 2 replicates.
 
     Examples:
         >>> import numpy as np
@@ -251,12 +247,10 @@ def _estimate(rewards: Float[np.ndarray, " B"]) -> RewardEstimate:
 
 
 def params_for(policy: str, num_experts: int, reading: Reading | None = None, max_active: int | None = None) -> Params:
-    """Return the parameters of a policy under a reading.
-
-    They include the settings that were found best for the policy on the testbed.
+    """Return the parameters of a policy under a reading, with its best settings on the testbed.
 
     Args:
-        max_active: B, experts that a merge may use at most; all unless given.
+        max_active: B, the most experts in a merge, all by default.
     Raises: InvalidValueError unless it is from 1 to the number of experts.
     """
     active = num_experts if max_active is None else max_active
@@ -288,7 +282,9 @@ def checked(served: Any, num_tasks: int, slot: int) -> Feedback:
     rewards = np.where(counts > 0, rewards, 0)
     if not np.all((rewards >= 0) & (rewards <= 1)):
         place = int(np.argmax(~((rewards >= 0) & (rewards <= 1))))
-        words = "NaN" if math.isnan(rewards[place]) else f"{rewards[place]:g}"
+        words = f"{rewards[place]:g}"
+        if math.isnan(rewards[place]):
+            words = "NaN"
         raise InvalidValueError(
             f"slot {slot}: the reward of task {place} is {words}, but must be a number in [0, 1], which the "
             "bandit's bounds suppose. Shift and scale it in serve."
@@ -333,9 +329,7 @@ def _accuracies(model: Model, weights: Any, inputs: Any, labels: Any, tasks: Any
 
 
 def drawn(model: Model, data: Examples, num_tasks: int, num_slots: int, size: int, drift: float, seed: int) -> Requests:
-    """Return a stream of slots with `size` examples each.
-
-    Their tasks follow the mix of `mix_of` with this `Params.mix_drift`.
+    """Return a stream of slots with `size` examples each, whose tasks follow `mix_of` with this `Params.mix_drift`.
 
     Raises: InvalidValueError for a negative or non-finite drift.
     """

@@ -1,4 +1,4 @@
-"""Static sizes and traced parameters of online expert merging, what they may be, and readings of the paper.
+"""Static sizes and traced parameters of online expert merging, and readings of the paper.
 
 A reading names choices where the paper is silent or contradicts itself:
 
@@ -63,7 +63,7 @@ Ratio = Annotated[Real, Within(0, 1, open_low=True, open_high=True)]
 class Dims:
     """Static shapes for which a program is compiled.
 
-    `max_experts` only pads, because a run uses `Params.num_experts` of them. A run may be shorter than `max_rounds`.
+    `max_experts` only pads, and runs may be shorter than `max_rounds`.
 
     Raises: InvalidValueError for sizes out of range.
 

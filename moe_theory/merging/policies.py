@@ -1,9 +1,9 @@
 """Policies: how the merging weights of a slot are chosen, and what is learned from its rewards.
 
-Tanbr (Algorithm 1) is a tree of candidate weights and a neural bandit that picks among its leaves. Its rivals are NUCB,
-the same network on random weights; fixed weights; a bandit over single experts; and a policy gradient.
+Tanbr (Algorithm 1) is a tree of candidate weights and a neural bandit that picks among its leaves. Its rivals are NUCB
+(the same network on random weights), fixed weights, a bandit over single experts, and a policy gradient.
 
-A policy is written for one replicate and needs no `System`; your own loop calls it with what it observes::
+A policy is written for one replicate and needs no `System`. Your own loop calls it with its observations::
 
     policy = policies.named("tanbr", dims)
     memory = policy.begin(key, dims, params)
@@ -113,7 +113,7 @@ def named(policy: str, dims: Dims, uncertainty: str = EXACT) -> Policy:
     """Return the policy called `policy`. Equal arguments give the same object.
 
     Args:
-        uncertainty: how a neural policy computes its norm by Z^-1; other policies ignore it.
+        uncertainty: how a neural policy computes its norm by Z^-1. Other policies ignore it.
     Raises: UnknownNameError for an unknown name, with the nearest suggested.
 
     Examples:
@@ -152,9 +152,9 @@ class TanbrMemory(NamedTuple):
 def tanbr(dims: Dims, uncertainty: str = EXACT) -> Policy:
     """Return Tanbr, with Z in one of the forms of `UNCERTAINTIES`.
 
-    Candidates are the tree's rows, of which the active leaves can be picked, and after them the weights of the warm
-    start. Ties go to the first. With `Params.warm_start`, which is not in the paper, weights equal to the task mix are
-    picked in the first slots. Later they compete by their own bound, without a term for the size of a leaf.
+    Candidates are the tree's rows, then the weights of the warm start. Ties go to the first. With `Params.warm_start`,
+    which is not in the paper, weights equal to the task mix are picked in the first slots. Later they compete by their
+    own bound, without a term for the size of a leaf.
 
     Source: Alg. 1. Raises: UnknownNameError for an unknown form.
 
@@ -234,8 +234,7 @@ def tanbr(dims: Dims, uncertainty: str = EXACT) -> Policy:
 def nucb(dims: Dims, uncertainty: str = EXACT) -> Policy:
     """Return NUCB, with Z in one of the forms of `UNCERTAINTIES`.
 
-    NUCB uses Tanbr's network and bounds on random weights. Each slot draws `Dims.num_candidates` new candidates. Ties
-    go to the first.
+    NUCB uses Tanbr's network and bounds on `Dims.num_candidates` new random weights in each slot. Ties go to the first.
 
     Source: Sec. V-A, baseline iv, of `merging`. Raises: UnknownNameError for an unknown form.
 
@@ -269,7 +268,6 @@ def nucb(dims: Dims, uncertainty: str = EXACT) -> Policy:
 
 
 def _random_weights(key: PRNGKey, dims: Dims, params: Params) -> Float[Array, "n K"]:
-    """NUCB's candidates: uniform on the simplex, then truncated to the B largest; padding changes no draw."""
     exists = existing(dims.max_experts, params.num_experts)
     keys = jax.random.split(key, dims.num_candidates)
     return jax.vmap(lambda key: truncated(uniform_weights(key, exists), params.max_active))(keys)
@@ -283,8 +281,7 @@ def _begin_learner(key: PRNGKey, form: Uncertainty, dims: Dims, params: Params) 
 def _predict(
     learner: Learner, points: Float[Array, "C K"], mix: Mix, time: Int[Scalar, ""], dims: Dims
 ) -> tuple[Float[Array, " C"], Factors]:
-    """The first term of Eq. (4), psi' f, of the candidates, and their gradients; NaN beyond what memory was allotted
-    to."""
+    """Return psi' f, the first term of Eq. (4), and gradients, NaN beyond the slots memory holds."""
     if is_known(time) and int(time) > dims.max_rounds:
         raise InvalidValueError(
             f"slot {int(time)} must be at most max_rounds={dims.max_rounds}, the slots that memory was allotted to. "
@@ -295,7 +292,7 @@ def _predict(
 
 
 def _bonus(norms: Float[Array, "*C"], time: Int[Scalar, ""], dims: Dims, params: Params) -> Float[Array, "*C"]:
-    """The last term of Eq. (4), gamma |g / sqrt(w)| by Z^-1; NaN beyond what memory was allotted to."""
+    """Return gamma |g / sqrt(w)| by Z^-1, the last term of Eq. (4), NaN beyond the slots memory holds."""
     return _remembered(jnp.asarray(params.exploration, norms.dtype) * norms, time, dims)
 
 
@@ -314,11 +311,7 @@ def _update(
     dims: Dims,
     params: Params,
 ) -> Learner:
-    """Algorithm 1, lines 13 and 14: update Z with the gradient at theta_{t-1}, then take J gradient steps.
-
-    Args:
-        norm: of that gradient when it was chosen, if any. It is computed anew if Z has been updated since.
-    """
+    """Update Z with the gradient at theta_{t-1}, then take J gradient steps (Alg. 1, lines 13 and 14)."""
     if is_known(feedback):
         network.check_rewards(feedback)
     _, factors = network.factors(learner.weights, point[None], mix)
@@ -337,8 +330,6 @@ class _Exists(NamedTuple):
 
 
 class _ExpertRewards(NamedTuple):
-    """Rewards of single experts."""
-
     exists: Bool[Array, " K"]
     counts: Int[Array, " K"]
     sums: Float[Array, " K"]  # of a slot's mean reward
@@ -359,7 +350,7 @@ def plain_pick(
     """Return the pick of a policy without a tree or a network.
 
     Args:
-        candidate: index of the weights among `num_candidates` that there were; 0 unless given.
+        candidate: index of the weights among `num_candidates`, 0 by default.
 
     Examples:
         >>> import jax.numpy as jnp
@@ -398,19 +389,16 @@ def _unchanged(key: PRNGKey, memory: _Exists, *observed: Any) -> _Exists:
 
 
 def _choose_uniform(key: PRNGKey, memory: _Exists, mix: Mix, time: Slot, params: Params) -> Pick:
-    """Uniform on the simplex, the B largest kept."""
     del mix, time
     return plain_pick(truncated(uniform_weights(key, memory.exists), params.max_active))
 
 
 def _choose_average(key: PRNGKey, memory: _Exists, mix: Mix, time: Slot, params: Params) -> Pick:
-    """1/K each, or 1/B for the first B."""
     del key, mix, time
     return plain_pick(truncated(equal_weights(memory.exists), params.max_active))
 
 
 def _choose_mix(key: PRNGKey, memory: _Exists, mix: Mix, time: Slot, params: Params) -> Pick:
-    """x = psi: expert v has the share of task v, which takes no learning."""
     del key, time
     return plain_pick(truncated(like_tasks(mix, memory.exists.shape[0]), params.max_active))
 
@@ -433,12 +421,10 @@ def _learn_experts(
 
 @functools.lru_cache
 def single_expert(scale: float = 1.0) -> Policy:
-    """Return UCB1 over single experts.
-
-    It picks the largest mean reward + scale (2 log t / n)^(1/2), and untried experts first.
+    """Return UCB1 over single experts: the largest mean reward + scale (2 log t / n)^(1/2), untried experts first.
 
     Args:
-        scale: 1 for rewards anywhere in [0, 1]; less where a slot's mean reward hardly varies.
+        scale: 1 for rewards anywhere in [0, 1], less where a slot's mean reward hardly varies.
 
     Examples:
         >>> from moe_theory.merging import Dims, policies
@@ -467,9 +453,7 @@ def _begin_logits(key: PRNGKey, dims: Dims, params: Params) -> _Logits:
 
 @functools.lru_cache
 def policy_gradient(noise: float = GRADIENT_NOISE, rate: float = GRADIENT_RATE) -> Policy:
-    """Return REINFORCE for a softmax router that is linear in the task mix.
-
-    The baseline is a moving average.
+    """Return REINFORCE for a softmax router that is linear in the task mix. The baseline is a moving average.
 
     Args:
         noise: standard deviation of the logits.
@@ -482,7 +466,7 @@ def policy_gradient(noise: float = GRADIENT_NOISE, rate: float = GRADIENT_RATE) 
     """
 
     def choose(key: PRNGKey, memory: _Logits, mix: Mix, time: Slot, params: Params) -> Pick:
-        """x = softmax(W (psi, 1) + noise), the B largest kept. The noise is in the memory: its gradient needs it."""
+        """Return x = softmax(W (psi, 1) + noise), truncated to the B largest. The gradient needs the noise."""
         del key, time
         logits = jnp.sum(memory.weights * _with_constant(mix), axis=1) + noise * memory.noise
         weights = jax.nn.softmax(jnp.where(memory.exists, logits, -jnp.inf))
@@ -491,7 +475,7 @@ def policy_gradient(noise: float = GRADIENT_NOISE, rate: float = GRADIENT_RATE) 
     def learn(
         key: PRNGKey, memory: _Logits, pick: Pick, mix: Mix, feedback: Feedback, time: Slot, params: Params
     ) -> _Logits:
-        """A step along (r - baseline) grad log p(logits), of a Gaussian: noise / deviation times (psi, 1)."""
+        """Step along (r - baseline) grad log p(logits) of a Gaussian, noise / deviation times (psi, 1)."""
         del pick, params
         reward = jnp.where(is_empty_slot(feedback), memory.baseline, slot_reward(feedback))
         gain = jnp.where(time > 1, reward - memory.baseline, 0)

@@ -23,10 +23,7 @@ Policies = Mapping[str, Sequence[Row]]  # the same slots by each policy
 
 
 def document(by_policy: Policies, body: Mapping[str, Any], folder: Path) -> Document:
-    """Return the rewards of each policy on the same slots, with files for the folder.
-
-    The files are a table of the numbers and a picture.
-    """
+    """Return the rewards of each policy on the same slots, with a table and a picture as files."""
     rows = compared(by_policy)
     num_slots = len(next(iter(by_policy.values())))
     columns = ("policy", "mean reward", f"in the last {num_late(num_slots)}", "a choice, ms")
@@ -82,12 +79,10 @@ def served(rows: Sequence[Row], equal: Sequence[Row]) -> dict[str, Any]:
 
 
 def _earned(row: Row) -> list[float | None]:
-    """Rewards by task, of those that had requests."""
     return [reward if count else None for reward, count in zip(row.rewards.tolist(), row.counts, strict=True)]
 
 
 def _slot(row: Row) -> dict[str, Any]:
-    """A slot in the file of all."""
     columns = {name: getattr(row, name) for name in ("slot", "reward", "mean_reward", "num_candidates", "depth")}
     by_place = {"weight": row.weights, "estimated_mix": row.estimated_mix, "reward": _earned(row), "count": row.counts}
     for name, values in by_place.items():

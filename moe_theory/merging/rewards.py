@@ -1,8 +1,8 @@
 """Rewards of merging weights, the task mix they are observed under, and families with known best weights.
 
-The regret needs the best weights of a mix, which the families have in closed form, for every mix and every B. A slot
-shows the mean reward of each task that had requests: f*_v(x) plus Gaussian noise of deviation `noise_scale`, which is
-not clipped to [0, 1], so that its mean is f* itself.
+The families have the best weights in closed form, for every mix and every B. A slot shows the mean reward of each task
+that had requests: f*_v(x) plus Gaussian noise of deviation `noise_scale`, not clipped to [0, 1], so that its mean is
+f*.
 """
 
 from collections.abc import Callable
@@ -92,8 +92,7 @@ class Reward(NamedTuple):
 def check_reward(reward: Reward, world: Environment, dims: Dims, params: Params) -> None:
     """Trace a reward's functions on one world, without compiling them.
 
-    Raises: InvalidValueError for a mix, values or feedback that are not one number a task, or best weights that are
-        not one an expert.
+    Raises: InvalidValueError unless mixes, values and feedback are one number a task, and best weights one an expert.
 
     Examples:
         >>> import moe_theory as mt
@@ -162,8 +161,7 @@ def mix_of(tasks: Tasks, time: Int[Array, ""], params: Params) -> Float[Array, "
     """Return psi_t, the task mix of slot t.
 
     psi_t = softmax(log-weights + drift sin(2 pi t / period + phase)). Without drift it is the Dirichlet draw itself. A
-    drift of 1 multiplies shares by up to e before normalization, and divides them by the same factor half a period
-    later.
+    drift of 1 multiplies shares by up to e before normalization, and divides them half a period later.
     """
     dtype = tasks.phases.dtype
     turns = time.astype(dtype) / jnp.asarray(params.mix_period, dtype)
@@ -174,7 +172,7 @@ def mix_of(tasks: Tasks, time: Int[Array, ""], params: Params) -> Float[Array, "
 def draw_counts(key: Key[Array, ""], mix: Float[Array, " V"], slot_size: Int[Scalar, ""]) -> Int[Array, " V"]:
     """Draw the requests of each task among `slot_size`, multinomial with shares `mix`.
 
-    Each request is drawn, in blocks, because a binomial of a traced number would cost a rejection loop for every task.
+    Requests are drawn one by one, in blocks, because a binomial of a traced number would cost a rejection loop.
     """
     size = jnp.asarray(slot_size, jnp.int32)
     edges = jnp.cumsum(mix)[:-1]
@@ -224,35 +222,26 @@ class Peak(NamedTuple):
 
 
 def peak_value(world: World, weights: Float[Array, " K"]) -> Float[Array, " V"]:
-    """Return f*_v(x) = height_v exp(-|x - c|^2 / (2 s^2)).
-
-    All tasks have the same best weights, and the reward is low far away from them.
-    """
+    """Return f*_v(x) = height_v exp(-|x - c|^2 / (2 s^2)), with the same best weights for all tasks."""
     square = jnp.sum(jnp.square(weights - world.surface.center))
     return world.surface.heights * jnp.exp(-square / (2 * PEAK_WIDTH**2))
 
 
 def peak_best(world: World, mix: Float[Array, " V"], params: Params) -> Float[Array, " K"]:
-    """Return the feasible weights nearest to c, whatever the mix.
-
-    They are best because psi' f* falls with |x - c| alone. See `nearest`.
-    """
+    """Return the feasible weights nearest to c for any mix, because psi' f* falls with |x - c| alone (`nearest`)."""
     del mix
     return nearest(world.surface.center, world.exists, params.max_active)
 
 
 def flat_value(world: World, weights: Float[Array, " K"]) -> Float[Array, " V"]:
-    """Return f*_v(x) = 1 - |x - c_v|^2 / 2.
-
-    It is within [0, 1], because no two points of the simplex are further apart than 2^(1/2).
-    """
+    """Return f*_v(x) = 1 - |x - c_v|^2 / 2, within [0, 1] because points of the simplex are at most 2^(1/2) apart."""
     return 1 - jnp.sum(jnp.square(weights[None, :] - world.surface), axis=1) / 2
 
 
 def flat_best(world: World, mix: Float[Array, " V"], params: Params) -> Float[Array, " K"]:
     """Return the feasible weights nearest to c = sum_v psi_v c_v, a point of the simplex.
 
-    psi' f* = 1 - |x - c|^2 / 2 less half the variance of c_v under psi, which x does not change. See `nearest`.
+    psi' f* = 1 - |x - c|^2 / 2 less half the variance of c_v under psi, which x does not change (`nearest`).
     """
     return nearest(jnp.sum(mix[:, None] * world.surface, axis=0), world.exists, params.max_active)
 
@@ -265,9 +254,8 @@ def shares_value(world: World, weights: Float[Array, " K"]) -> Float[Array, " V"
 def shares_best(world: World, mix: Float[Array, " V"], params: Params) -> Float[Array, " K"]:
     """Return x_v in proportion to psi_v^2 over the B tasks with the largest shares.
 
-    All of these tasks are served, unequally. On given experts sum psi_v x_v^(1/2) is concave, with equal derivatives
-    psi_v / (2 x_v^(1/2)) at these weights. By Cauchy and Schwarz its maximum is the norm of their psi, so the experts
-    with the largest psi are best.
+    On given experts sum psi_v x_v^(1/2) is concave, with equal derivatives psi_v / (2 x_v^(1/2)) at these weights. By
+    Cauchy and Schwarz its maximum is the norm of their psi, so the experts with the largest psi are best.
     """
     squares = jnp.square(mix / jnp.max(mix))
     largest_squares = jnp.where(largest(mix, jnp.ones_like(mix, bool), params.max_active), squares, 0)
@@ -277,9 +265,8 @@ def shares_best(world: World, mix: Float[Array, " V"], params: Params) -> Float[
 def nearest(point: Float[Array, " K"], exists: Bool[Array, " K"], max_active: Int[Scalar, ""]) -> Float[Array, " K"]:
     """Return the weights nearest to a `point` of the simplex, with at most B above 0.
 
-    On a set S of B experts they are x_k = c_k + m/B with m = 1 - sum_S c, because all x_k - c_k are equal. As m >= 0
-    none is negative. The squared distance is m^2/B plus the sum of c^2 outside S. Both are least where S has the
-    largest entries.
+    On a set S of B experts they are x_k = c_k + m/B with m = 1 - sum_S c >= 0, because all x_k - c_k are equal. The
+    squared distance is m^2/B plus the sum of c^2 outside S. Both are least where S has the largest entries.
 
     Examples:
         >>> import jax.numpy as jnp
@@ -306,7 +293,6 @@ def named(name: str) -> Reward:
 
 
 def _draw_peak(key: Key[Array, ""], exists: Bool[Array, " K"], num_tasks: int) -> Peak:
-    """A Dirichlet peak and heights."""
     center_key, heights_key = jax.random.split(key)
     uniforms = jax.random.uniform(heights_key, (num_tasks,), jnp.result_type(float))
     logs = log_gammas(center_key, exists.shape[0], PEAK_CONCENTRATION)
@@ -315,7 +301,6 @@ def _draw_peak(key: Key[Array, ""], exists: Bool[Array, " K"], num_tasks: int) -
 
 
 def _draw_flat(key: Key[Array, ""], exists: Bool[Array, " K"], num_tasks: int) -> Float[Array, "V K"]:
-    """Each task's own best weights c_v, Dirichlet; drawn expert by expert, so that padding changes no draw."""
     logs = log_gammas(key, exists.shape[0] * num_tasks, FLAT_CONCENTRATION).reshape(-1, num_tasks)
     return jax.nn.softmax(jnp.where(exists, logs.T, -jnp.inf), axis=1)
 
@@ -332,7 +317,6 @@ def _family(
     best: Callable[[World, Float[Array, " V"], Params], Float[Array, " K"]],
     needs_experts: bool = False,
 ) -> Reward:
-    """A family as a `Reward`; `needs_experts` asks for an expert for each task."""
 
     def draw(key: Key[Array, ""], dims: Dims, params: Params) -> World:
         if needs_experts:
@@ -373,7 +357,7 @@ def observed(key: Key[Array, ""], values: Float[Array, " V"], mix: Float[Array, 
 def check_experts(words: str, dims: Dims, params: Params) -> None:
     """Require one expert per task, because `words` gives each task its own expert.
 
-    Raises: InvalidValueError where there is no room for them, else InvalidValueError.
+    Raises: InvalidValueError where there are fewer.
 
     Examples:
         >>> from moe_theory.merging import Dims, Params, rewards

@@ -16,7 +16,7 @@ EXPERTS = ("expert_index",)  # padded ones included, which are zero
 
 
 def monitor_error(state: Any, info: Any) -> Array:
-    """Total variation distance between the estimated and the true task mix."""
+    """Return the total variation distance between the estimated and the true task mix."""
     del state
     return jnp.sum(jnp.abs(info.estimated_mix - info.mix)) / 2
 

@@ -59,11 +59,11 @@ def system(
     Args:
         reward: a name of `rewards.REWARDS`, or your own `Reward`.
         policy: a name of `policies.POLICIES`, or your own `Policy`.
-        monitor: how the task mix is estimated: a name of `monitor.MONITORS`.
-        uncertainty: how a neural policy computes its norm by Z^-1: a name of `policies.UNCERTAINTIES`.
-    Source: Alg. 1 (Tanbr) and baselines of Sec. V of `merging`; other policies, rewards and drift are ours.
-    Raises: UnknownNameError for unknown names; from its `init`, InvalidValueError for parameters out of range and
-        InvalidValueError for a reward of your own that does not fit `dims`.
+        monitor: a name of `monitor.MONITORS`, to estimate the task mix.
+        uncertainty: a name of `policies.UNCERTAINTIES`, for a neural policy's norm by Z^-1.
+    Source: Alg. 1 (Tanbr) and baselines of Sec. V of `merging`. Other policies, rewards and drift are ours.
+    Raises: UnknownNameError for unknown names. Its `init` raises InvalidValueError for parameters out of range, or a
+        reward of your own that does not fit `dims`.
 
     Examples:
         >>> import moe_theory as mt

@@ -1,13 +1,12 @@
 """Closed forms of the paper on online expert merging: the threshold, Lemmas 1 to 4 and Theorem 1, as printed.
 
-As printed, right or wrong; constants that the paper leaves open are arguments. What holds instead is in `corrected.py`.
-Functions of the threshold (2) take `Params`. Float64 on the host; the threshold also works inside a scan. T slots, K
-experts, a reward network of L layers and width w.
-Functions refuse arguments outside the domains beside them (InvalidValueError).
+Constants that the paper leaves open are arguments. `corrected.py` has the corrections. Functions of the threshold (2)
+take `Params`. Float64 on the host, and the threshold also inside a scan. T slots, K experts, a reward network of L
+layers and width w. Functions refuse arguments outside the domains beside them (InvalidValueError).
 
 Source: Z. Han, X. Liu, R. Zhou, X. Dai, J. C. S. Lui, "Faster, Smaller, and Smarter: Task-Aware Expert Merging for
-Online MoE Inference"; its reference [29] is D. Zhou, L. Li, Q. Gu, "Neural contextual bandits with UCB-based
-exploration", ICML 2020.
+    Online MoE Inference". Reference [29] is D. Zhou, L. Li, Q. Gu, "Neural contextual bandits with UCB-based
+    exploration", ICML 2020.
 """
 
 from typing import Annotated, NamedTuple
@@ -46,7 +45,7 @@ def split_threshold(
     tau_h(t) = C^2 log(t/delta) rho^(-2h) / nu_1^2. With delta = 1, as in the paper's experiments, it is 0 at t = 1, so
     the root is split at its first pull.
 
-    Source: Eq. (2). Float64 on the host; inside a scan, in the precision of `time` and `depth`.
+    Source: Eq. (2). Float64 on the host, or inside a scan in the precision of `time` and `depth`.
 
     Examples:
         >>> from moe_theory.merging import Params, theory
@@ -63,9 +62,8 @@ def split_threshold(
 def leaf_bound(num_rounds: Slots, params: Params) -> Amounts:
     """Return the paper's bound N on the candidates N_t of every slot t <= T.
 
-    N = 2^(1/(1-rho)) T nu_1^2 / (C^2 log(T/delta)). The paper's proof writes 2^a X for 2^(a log X), which is X^(a log
-    2), and it uses Lemma 2. For large C the bound is below 1, the number of candidates that the root alone has. It is
-    linear in T up to a logarithm, while N_t grows more slowly.
+    N = 2^(1/(1-rho)) T nu_1^2 / (C^2 log(T/delta)). The proof uses Lemma 2 and writes 2^a X for 2^(a log X), which is
+    X^(a log 2). For large C the bound is below 1, the root's number of candidates.
 
     Source: Lemma 1, Eq. (5).
 
@@ -79,9 +77,7 @@ def leaf_bound(num_rounds: Slots, params: Params) -> Amounts:
 
 @checked
 def leaf_bound_at(time: Slots, num_rounds: Slots, params: Params) -> Amounts:
-    """Return the paper's bound on N_t, 2^(1/(1-rho)) t nu_1^2 / (C^2 log(T/delta)).
-
-    At early t it is below 1, so it cannot hold.
+    """Return the paper's bound on N_t, 2^(1/(1-rho)) t nu_1^2 / (C^2 log(T/delta)), which is below 1 at early t.
 
     Source: Eq. (8), its first inequality.
 
@@ -117,10 +113,10 @@ def depth_bound(num_rounds: Slots, params: Params) -> Amounts:
 def intermediate_depth_bound(time: Slots, params: Params) -> Amounts:
     """Return the bound on the depth in slot t that the proof of Lemma 2 states.
 
-    It is log(t nu_1^2 / (C^2 log(t/delta))) / (2 log(1/rho)). A leaf at depth h is split at tau_h(t) <= t pulls. This
-    bounds the depth of split leaves, not of their children, so the tree may be one deeper. The next step, to T, uses
-    log(t/delta) >= log(T/delta), which is false for t < T. The inequality that it needs,
-    t / log(t/delta) <= T / log(T/delta), is true from t = e delta on.
+    It is log(t nu_1^2 / (C^2 log(t/delta))) / (2 log(1/rho)), because a leaf at depth h is split at tau_h(t) <= t
+    pulls. It bounds the depth of split leaves, so the tree may be one deeper. The next step, to T, uses log(t/delta) >=
+    log(T/delta), which is false for t < T. It needs t / log(t/delta) <= T / log(T/delta), which is true from t = e
+    delta on.
 
     Source: proof of Lemma 2.
 
@@ -170,7 +166,7 @@ def theorem_1(
 ) -> RegretBound:
     """Return the parts of Theorem 1's bound on the regret, in units of reward.
 
-    (6) never fails for rewards in [0, 1], because its remainder T + 1 exceeds any regret. It does not imply sublinear
+    (6) never fails for rewards in [0, 1], because its remainder T + 1 exceeds any regret, and does not imply sublinear
     regret. In (10) the remainder is 2 T Gamma-bar + sum_t nu_1 rho^(h_t) (`corrected.regret_exponent`).
 
     Args:
@@ -178,10 +174,9 @@ def theorem_1(
         norm: S, at least sqrt(2 m' M^-1 m). It is printed as 2 sqrt(lambda S), where [29] has 2 sqrt(lambda) S.
         exploration: v. confidence: delta, where 1 is the experiments' own. learning_rate: eta. num_steps: J.
         constant: C_3.
-        form: "printed" for (6), with -2 log delta beside v's root, or "appendix" for (10), with it under the root as
-            in [29].
+        form: "printed" for (6), -2 log delta beside v's root, or "appendix" for (10), under the root as in [29].
     Source: Theorem 1, Eq. (6) and (10).
-    Raises: InvalidValueError for amounts out of range; UnknownNameError for another form.
+    Raises: InvalidValueError for amounts out of range, or UnknownNameError for another form.
 
     Examples:
         >>> from moe_theory.merging import theory
@@ -242,13 +237,13 @@ def least_width(
 
 
 def _log_room(time: Amounts, params: Params) -> Amounts:
-    """log(t nu_1^2 / (C^2 log(t/delta))); infinite where log(t/delta) is 0."""
+    """Return log(t nu_1^2 / (C^2 log(t/delta))), infinite where log(t/delta) is 0."""
     with np.errstate(divide="ignore"):
         return _plain(np.log(np.asarray(time, float) / _scale(time, params)))
 
 
 def _scale(time: Amounts, params: Params) -> np.ndarray:
-    """tau_0(t)."""
+    """Return tau_0(t)."""
     times = np.asarray(time, float)
     return np.asarray(split_threshold(times, np.zeros_like(times), params), float)
 
@@ -273,12 +268,12 @@ def neural_tangent_kernel(
     and layer l < L has <psi, psi'> (s/2) S_l D_l ... D_{L-1}. At s = 1 and one output this is the H of [29]. At s = 2
     it is the kernel before it is halved.
 
-    The network is homogeneous in x, so |x| = 1 is not needed. Assumption 2 asks for it, but weights on the simplex have
-    it at the corners alone. A candidate that stays is an arm again in later slots. Then rows are equal, so the smallest
+    The network is homogeneous in x, so Assumption 2's |x| = 1, which weights on the simplex have at the corners alone,
+    is not needed. A candidate that stays is an arm again in later slots. Then rows are equal, so the smallest
     eigenvalue over all slots is 0, not the lambda_0 > 0 of Assumption 2.
 
     Args:
-        mixes: psi, one a point; all of them equal to one output if None.
+        mixes: psi, one a point, by default one output.
         num_layers: L, matrices of the network, at least 2. output_variance: s.
     Source: Eq. (3), Definition 1.
 

@@ -1,11 +1,11 @@
 """The binary tree of boxes in [0, 1]^K, cut with the simplex, as a fixed number of rows that hold its leaves.
 
-A row holds one leaf: a box, its depth and count, its candidate weights. When a leaf is split, a child that meets the
-simplex takes its row, and if the other child does too, that one takes the first free row. A child that misses the
-simplex can never be picked: it is counted, not stored. Sums are compared with 1 without tolerance: edges are multiples
-of 2^-h, which are exact as long as 2^h is within the numbers' precision. Written for one replicate.
+A row holds one leaf: a box, its depth and count, its candidate weights. A child that meets the simplex takes the row of
+the leaf that is split, and a second one the first free row. A child that misses the simplex can never be picked, so it
+is counted, not stored. Sums are compared with 1 without tolerance: edges are multiples of 2^-h, which are exact if 2^h
+is within the numbers' precision.
 
-Source: Sec. IV-B; a box meets the simplex exactly when sum(l) <= 1 <= sum(u), so that no linear program is needed.
+Source: Sec. IV-B. A box meets the simplex exactly when sum(l) <= 1 <= sum(u), so no linear program is needed.
 """
 
 from typing import NamedTuple
@@ -196,7 +196,7 @@ def feasible_point(
     - RANDOM_POINT: y uniform in the box, then along the line to u, or to l, until the sum is 1. Its distribution has
       full support on the part of the simplex in the box, but is not uniform there.
 
-    Source: Sec. IV-B, "a feasible weight" by an LP, of which the paper does not say which.
+    Source: Sec. IV-B, "a feasible weight" by an LP, which the paper does not specify.
     Raises: InvalidValueError where a random point may be asked for without a key.
 
     Examples:
@@ -220,7 +220,7 @@ def feasible_point(
 def truncated(point: Float[Array, " K"], max_active: Int[Scalar, ""]) -> Float[Array, " K"]:
     """Return the `max_active` largest weights divided by their sum, and 0 elsewhere.
 
-    Ties go to the first. The result may lie outside the box of the point, a case that the paper leaves open.
+    Ties go to the first. The result may lie outside the point's box, a case that the paper leaves open.
 
     Source: Sec. IV-B, on (1b).
 
@@ -256,7 +256,6 @@ def _halves(
     uniform: Float[Array, ""],
     params: Params,
 ) -> tuple[Float[Array, "2 K"], Float[Array, "2 K"], Int[Array, ""]]:
-    """The boxes of a leaf's two children, and the dimension that tells them apart."""
     num_experts = jnp.asarray(params.num_experts, jnp.int32)
     is_effective = jnp.asarray(params.split_rule) == EFFECTIVE_SPLIT
     draws = jnp.minimum(jnp.floor(uniform * num_experts).astype(jnp.int32), num_experts - 1)
@@ -284,14 +283,14 @@ def _point(
 
 
 def _between(short: Float[Array, " K"], long: Float[Array, " K"]) -> Float[Array, " K"]:
-    """Where the line from a point with a sum of at most 1 to one of at least 1 meets the simplex."""
+    """Return where the line from a point with a sum of at most 1 to one of at least 1 meets the simplex."""
     room = jnp.sum(long) - jnp.sum(short)
     share = jnp.where(room > 0, (1 - jnp.sum(short)) / jnp.where(room > 0, room, 1), 0)
     return short + jnp.clip(share, 0, 1) * (long - short)
 
 
 def _filled(lower: Float[Array, " K"], upper: Float[Array, " K"]) -> Float[Array, " K"]:
-    """max(l, min(u, level)) with sum 1. The sum is linear in the level between ends of sides."""
+    """Return max(l, min(u, level)) with sum 1. The sum is linear in the level between ends of sides."""
     ends = jnp.concatenate([lower, upper])
     sums = jnp.sum(jnp.clip(ends[:, None], lower, upper), axis=1)
     is_below = sums <= 1
@@ -303,7 +302,6 @@ def _filled(lower: Float[Array, " K"], upper: Float[Array, " K"]) -> Float[Array
 
 
 def _read(rows: Array, is_row: Bool[Array, " C"]) -> Array:
-    """One row, without a gather, which is slow in a batch of replicates."""
     mask = is_row.reshape(is_row.shape + (1,) * (rows.ndim - 1))
     return jnp.sum(jnp.where(mask, rows, 0), axis=0, dtype=rows.dtype)
 

@@ -1,16 +1,16 @@
 """Z = lambda I + sum_s g_s g_s' / w of Algorithm 1, line 13, and the squared norm g' Z^-1 g / w of Eq. (4).
 
-Four forms with one interface. With kappa(x, x') = g(x)' g(x') / w, kappa_t its matrix over the slots seen and k its
-values between them and x, the matrix inversion lemma makes the norm a matter of slots instead of parameters,
+Four forms have one interface. With kappa(x, x') = g(x)' g(x') / w, kappa_t its matrix over the slots seen and k its
+values between them and x, the matrix inversion lemma gives
 
     g' Z^-1 g / w = (kappa(x, x) - k' (lambda I + kappa_t)^-1 k) / lambda,
     det Z = lambda^(p - t) det(lambda I + kappa_t).
 
-- `dual` computes that, exactly, from the factors of the gradients: t^2 / 2 operations a candidate, max_rounds^2 / 2
+- `dual` computes this exactly from the factors of the gradients: t^2 / 2 operations a candidate, max_rounds^2 / 2
   numbers.
-- `full` carries Z^-1, exactly: p^2 operations a candidate, p^2 numbers.
+- `full` has Z^-1, exactly: p^2 operations a candidate, p^2 numbers.
 - `exact` is `full` where p is at most max_rounds, else `dual`.
-- `diagonal` keeps the diagonal of Z alone, the common approximation: p operations a candidate, p numbers.
+- `diagonal` has the diagonal of Z alone, the common approximation: p operations a candidate, p numbers.
 """
 
 import math
@@ -60,16 +60,14 @@ class Uncertainty(NamedTuple):
 
 
 def named(name: str, dims: Dims) -> Uncertainty:
-    """Return the form of this name, for a network and a run of these sizes. Raises: UnknownNameError for an unknown
-    name.
-    """
+    """Return the form of this name for a network and a run of these sizes. Raises: UnknownNameError."""
     if name not in UNCERTAINTIES:
         raise unknown_name("uncertainty", name, UNCERTAINTIES)
     return UNCERTAINTIES[name](dims)
 
 
 class NormCache(NamedTuple):
-    """Norm of each candidate when it was last computed, at the gradient g_0. At first g_0 is 0, and so is its norm."""
+    """Norm of each candidate when it was last computed, at the gradient g_0, which is 0 at first, as is its norm."""
 
     factors: Factors  # of g_0 (C, ...)
     squared_norms: Float[Array, " C"]
@@ -77,7 +75,7 @@ class NormCache(NamedTuple):
 
 
 class NormSearch(NamedTuple):
-    """By-products of a choice that learning can use. They are None for a form without `measure`."""
+    """By-products of a choice that learning can use, None for a form without `measure`."""
 
     judged: NormCache | None
     measured: GradientNorm | None  # of the candidate chosen
@@ -98,17 +96,14 @@ def none_judged(form: Uncertainty, dims: Dims, num_candidates: int, params: Para
 def at_most(before: NormCache, factors: Factors, params: Params) -> Float[Array, " C"]:
     """Return an upper bound on sqrt(g' Z^-1 g / w) of these gradients.
 
-    By the triangle inequality with r = g - g_0, |g| <= |g_0| + |r| in the norm of Z^-1. In this norm g_0 has not become
-    longer, because Z only grows. No vector is longer in it than lambda^-1/2 times its Euclidean length.
+    In the norm of Z^-1 with r = g - g_0, |g| <= |g_0| + |r|. g_0 has not become longer, because Z only grows. No vector
+    is longer than lambda^-1/2 times its Euclidean length.
     """
     return jnp.sqrt(before.squared_norms) + jnp.sqrt(_squared_rest(before.factors, factors, params))
 
 
 def closer(before: NormCache, factors: Factors, params: Params) -> Float[Array, ""]:
-    """Return a smaller bound for one candidate, |g_0|^2 + 2 r' Z^-1 g_0 + |r|^2.
-
-    Z is the matrix with which g_0 was measured.
-    """
+    """Return a smaller bound for one candidate, |g_0|^2 + 2 r' Z^-1 g_0 + |r|^2, with the Z that measured g_0."""
     assert before.along is not None
     total = before.squared_norms + _squared_rest(before.factors, factors, params)
     for outer, inner, outer_0, inner_0, along in zip(*factors, *before.factors, before.along, strict=True):
@@ -128,11 +123,10 @@ def best(
 ) -> tuple[Int[Array, ""], Float[Array, ""], NormSearch]:
     """Return the wanted candidate with the highest value + gamma sqrt(g' Z^-1 g / w).
 
-    Ties go to the first. Gradients change little from slot to slot. So candidates are measured from the most promising
-    on, until one of them is ahead of the most that all others can have. Up to rounding it is the same candidate as if
-    all were measured.
+    Ties go to the first. Candidates are measured from the most promising on, until one exceeds the bounds of all
+    others. Up to rounding the choice is as if all were measured.
 
-    Returns: the candidate's index, its norm, and what was found out.
+    Returns: the candidate's index, its norm, and by-products of the search.
     """
     exploration = jnp.asarray(params.exploration, values.dtype)
 
@@ -146,7 +140,6 @@ def best(
     measure = form.measure
 
     def approached(norms: Float[Array, " C"], is_close: Bool[Array, " C"], judged: NormCache) -> tuple[Array, ...]:
-        """The leader once its bound is as close as it gets, the bounds, and which of them are."""
 
         def approach(carry: tuple[Array, ...]) -> tuple[Array, ...]:
             leader, norms, is_close = carry
@@ -179,7 +172,7 @@ def best(
 
 
 def _squared_rest(before: Factors, factors: Factors, params: Params) -> Float[Array, "*C"]:
-    """|g - g_0|^2 / (lambda w), by differences, as the difference of squares would cancel."""
+    """Return |g - g_0|^2 / (lambda w) by differences, as the difference of squares would cancel."""
     squares = 0
     width = factors.inner[-1].shape[-1]
     for outer, inner, outer_0, inner_0 in zip(*factors, *before, strict=True):
@@ -196,13 +189,12 @@ def _row(leaves: Any, row: Int[Array, ""] | int) -> Any:
 
 
 def _unseen(form: Uncertainty, memory: Memory, factors: Factors, params: Params) -> GradientNorm:
-    """Zeros in place of a norm."""
     shapes = jax.eval_shape(form.measure, memory, factors, params)  # pyright: ignore[reportArgumentType]
     return jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), shapes)
 
 
 class Dual(NamedTuple):
-    """State of the dual form. It has the slots seen, and the inverse of the Cholesky factor of lambda I + kappa_t."""
+    """State of the dual form: the slots seen, and the inverse of the Cholesky factor of lambda I + kappa_t."""
 
     seen: Factors  # of each slot's gradient (T, ...), 0 for slots to come
     inverse: Float[Array, "N b b"]  # L^-1 in tiles, row by row up to the diagonal
@@ -229,7 +221,7 @@ def dual(dims: Dims) -> Uncertainty:
         return (memory.slots + size - 1) // size
 
     def whitened(memory: Dual, factors: Factors) -> Float[Array, "R b C"]:
-        """v = L^-1 k, for slots in rows of tiles."""
+        """Return v = L^-1 k, for slots in rows of tiles."""
 
         def row(i: Int[Array, ""], carry: tuple[Array, Array]) -> tuple[Array, Array]:
             kernels, products = carry
@@ -294,7 +286,7 @@ def full(dims: Dims) -> Uncertainty:
     """Return Z by its inverse.
 
     The updates of `SLOTS_A_FLUSH` slots are applied at once, because each writes p^2 numbers. Z only grows, so errors E
-    of the inverse shrink. A slot turns them into (I - c g') E (I - c g')'.
+    of the inverse shrink: a slot turns them into (I - c g') E (I - c g')'.
     """
     size = dims.num_parameters
 
@@ -381,7 +373,6 @@ UNCERTAINTIES: dict[str, Callable[[Dims], Uncertainty]] = {EXACT: exact, DUAL: d
 
 
 def _lengths(dims: Dims) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Lengths of a gradient's factors: units of each layer, and what each is given."""
     hidden = (dims.width,) * dims.num_hidden
     return (*hidden, dims.num_tasks), (dims.max_experts, *hidden)
 
@@ -392,7 +383,7 @@ def _zeros(dims: Dims, count: int) -> Factors:
 
 
 def _loop(count: Int[Array, ""], most: int, body: Callable[[Any, Any], Any], carry: Any) -> Any:
-    """`fori_loop` of `count` turns, at most `most`; a single possible turn always runs, as unused tiles are 0."""
+    """Run a `fori_loop` of `count` turns, at most `most`. A single possible turn always runs."""
     if most == 1:
         return body(jnp.zeros((), jnp.int32), carry)
     return lax.fori_loop(jnp.zeros((), jnp.int32), count, body, carry)

@@ -53,10 +53,9 @@ def weighted_sum(
     """Return the sum of K large arrays times their weights, in single precision.
 
     The sum is computed on the host, in the order of the experts. Arrays of weight 0 are not read, so they may be
-    memory-mapped files. With merging weights the sum is the merged expert of Eq. (1) of `merging`.
+    memory-mapped files.
 
-    Raises: InvalidValueError for arrays of several shapes, or not as many as weights; InvalidValueError for a sum that
-        is not finite.
+    Raises: InvalidValueError for arrays of several shapes, or not as many as weights, or for a sum that is not finite.
 
     Examples:
         >>> import numpy as np
@@ -80,7 +79,7 @@ def weighted_sum(
 
 
 def existing(max_experts: int, num_experts: Int[Scalar, ""]) -> Bool[Array, " K"]:
-    """Return which of the padded experts exist, namely the first `num_experts`."""
+    """Return which of the padded experts exist, the first `num_experts`."""
     return jnp.arange(max_experts, dtype=jnp.int32) < num_experts
 
 
@@ -105,12 +104,12 @@ def like_tasks(shares: Float[Array, " V"], max_experts: int) -> Float[Array, " K
 def log_gammas(key: Key[Array, ""], count: int, concentration: Float[Scalar, ""]) -> Float[Array, " n"]:
     """Draw logarithms of independent gamma variables.
 
-    Their softmax is a Dirichlet variable. Logarithms are used because gammas of small concentrations underflow. A
-    longer array begins with the shorter one. The first accepted of a fixed number of proposals is taken (the last
-    proposal in 1 of 10^10 cases), because the loop of `jax.random.loggamma` takes more than a second to compile.
+    Their softmax is a Dirichlet variable. Gammas of small concentrations would underflow. A longer array begins with
+    the shorter one. The first accepted of a fixed number of proposals is taken (the last proposal in 1 of 10^10 cases),
+    which compiles faster than `jax.random.loggamma`.
 
-    Source: Marsaglia and Tsang, 2000, for a shape of 1 + a, where at least 95 % are accepted; a gamma of shape a is
-    that one times U^(1/a).
+    Source: Marsaglia and Tsang, 2000, for a shape of 1 + a, where at least 95 % are accepted. A gamma of shape a is
+        this times U^(1/a).
     """
     dtype = jnp.result_type(float)
     shape = jnp.asarray(concentration, dtype)

@@ -1,7 +1,6 @@
-"""Algorithm 1 with a baseline in its locality loss, a variant of ours: what it conserves, where it stays, how long it
-takes to settle.
+"""Algorithm 1 with a baseline in its locality loss, a variant of ours: what it conserves and how it settles.
 
-Source: `docs/pages/derivations/repaired.md`. The loss is `core.baseline`, the algorithm that of `continual`.
+Source: `docs/pages/derivations/repaired.md`. The loss is `core.baseline`, the algorithm is `continual`'s.
 """
 
 from moe_theory.continual.params import Params, Reading

@@ -1,5 +1,6 @@
-"""Runs of Algorithm 1 against a baseline where experts learn at once and see no noise, as its theorems have it, up to
-settling and beyond; and runs of slow learners with noise, beside the printed algorithm.
+"""Runs of Algorithm 1 against a baseline with experts that learn at once and see no noise, as its theorems assume.
+
+Other runs have slow learners with noise, next to the printed algorithm.
 """
 
 import functools
@@ -77,7 +78,7 @@ class Settling(NamedTuple):
 
 
 def is_settled(state: State, last: Int[Array, " M"], params: Params) -> Bool[Array, ""]:
-    """Whether for every task n all experts whose outputs theta'v_n are within lambda of the largest had n last."""
+    """Return whether, for every task n, all experts with theta'v_n within lambda of the largest had n last."""
     exists = jnp.arange(last.shape[0])[:, None] < params.num_experts
     outputs = jnp.sum(state.gates[:, None, :] * state.pool.signals[None, :, :], axis=-1)  # (M, N)
     highest = jnp.max(jnp.where(exists, outputs, -jnp.inf), axis=0)
@@ -87,7 +88,7 @@ def is_settled(state: State, last: Int[Array, " M"], params: Params) -> Bool[Arr
 
 @functools.lru_cache
 def system_with_settling(dims: Dims, locality: Locality) -> System:
-    """Algorithm 1 with a locality loss and experts that learn at once, as a `System` that sees when it settles."""
+    """Return Algorithm 1 with a locality loss and experts that learn at once, and whether it has settled."""
     plain = system(dims, fit=whole_truth, locality=locality)
 
     def init(key: Key[Array, ""], params: Params) -> Settling:
@@ -115,12 +116,12 @@ def system_with_settling(dims: Dims, locality: Locality) -> System:
 
 
 def horizon(params: Params, num_tasks: int) -> Any:
-    """Rounds of a run: a multiple of N M lambda / (eta sigma_0), in sigma_0 the order in which outputs get apart."""
+    """Return the rounds of a run, a multiple of N M lambda / (eta sigma_0), the order in which outputs separate."""
     return HORIZON * num_tasks * params.num_experts * params.truth_scale**-0.25
 
 
 def with_noise(scale: float, num_experts: int, num_tasks: int, num_features: int = NUM_FEATURES) -> dict[str, Any]:
-    """Algorithm 1's orders in sigma_0 with constants of 1; orthogonal signals of length 1, in mean square."""
+    """Return Algorithm 1's orders in sigma_0 with constants of 1, and orthogonal signals of mean square length 1."""
     return {
         "num_experts": num_experts,
         "num_clusters": num_tasks,
@@ -134,7 +135,7 @@ def with_noise(scale: float, num_experts: int, num_tasks: int, num_features: int
 
 
 def without_noise(scale: float, num_experts: int, num_tasks: int, num_features: int) -> dict[str, Any]:
-    """The same without noise, for the baseline alone."""
+    """Return parameters without noise, for the baseline alone."""
     return with_noise(scale, num_experts, num_tasks, num_features) | ALONE | {"noise_scale": 0.0}
 
 
@@ -145,7 +146,7 @@ def settling(
     locality: Locality = baseline.repaired,
     **about: Any,
 ) -> Experiment:
-    """Runs of system_with_settling, each as long as `horizon` has it.
+    """Return runs of system_with_settling, each as long as its `horizon`.
 
     Args:
         sizes: sigma_0, M and N of each cell.
@@ -174,7 +175,7 @@ def settling(
 
 
 def once_settled(setting: Mapping[str, Any]) -> Experiment:
-    """With twice as many experts as tasks, as many, and one fewer; sigma_0, N, d and the baseline of a setting."""
+    """Return runs with M = 2N, N and N - 1, by sigma_0, N, d and baseline."""
     num_tasks = setting.get("num_tasks", NUM_TASKS)
     scale = setting.get("sigma_0", SCALE)
     numbers = {TWICE: 2 * num_tasks, AS_MANY: num_tasks, ONE_FEWER: num_tasks - 1}
@@ -189,7 +190,7 @@ def once_settled(setting: Mapping[str, Any]) -> Experiment:
 
 
 def trading(setting: Mapping[str, Any]) -> Experiment:
-    """Against each expert's own last move alone, over sigma_0; N, d and what experts learn by of a setting."""
+    """Return runs against each expert's own last move alone, over sigma_0, with a setting's N, d and learning."""
     num_tasks = setting.get("num_tasks", NUM_TASKS)
     num_features = setting.get("num_features", NUM_FEATURES)
     dims = Dims(NUM_EXPERTS, num_tasks, num_features, NUM_SAMPLES)
@@ -212,7 +213,7 @@ def cell_name(variant: str, scale: float) -> str:
 
 
 def beside_printed(setting: Mapping[str, Any]) -> Experiment:
-    """Slow learners with noise, against the baseline and as printed, over sigma_0; N of a setting."""
+    """Return slow learners with noise, against the baseline and as printed, over sigma_0, with N of a setting."""
     num_tasks = setting.get("num_tasks", NUM_TASKS)
     dims = Dims(PRINTED_EXPERTS, num_tasks, NUM_FEATURES, NUM_SAMPLES)
     cells = {}
@@ -241,7 +242,7 @@ def beside_printed(setting: Mapping[str, Any]) -> Experiment:
 
 
 def relative_error(run: Run) -> Float[np.ndarray, " B"]:
-    """G_T / Delta."""
+    """Return G_T / Delta."""
     return run.records.generalization_error[-1] / task_gap(run)
 
 
@@ -261,5 +262,5 @@ SETTLES_MANY = settling("settles-many", {f"M = {number}": (SCALE, number, NUM_TA
 
 
 def settling_time(run: Run) -> Float[np.ndarray, " B"]:
-    """The round after which a run had settled, or its length if it has not."""
+    """Return the round after which a run had settled, or its length if it has not."""
     return np.where(run.state.settled > 0, run.state.settled, run.rounds[-1]).astype(float)

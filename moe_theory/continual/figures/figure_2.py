@@ -39,7 +39,7 @@ SETTLED = 32
 
 
 def compute(setup: plot.Setup, terminations: Sequence[str] = TERMINATIONS) -> xr.Dataset:
-    """Means, bands, closed forms and exact theory by termination and M, and the share of runs that have terminated."""
+    """Return means, bands, closed forms and exact theory, and the share of terminated runs."""
     numbers = setup.experts
     dims = setup.dims
     length = setup.rounds
@@ -92,22 +92,22 @@ def _printed(run: Run, dims: Dims) -> theory.Bound | None:
 
 
 def statement_of(num_experts: int, num_tasks: int) -> str | None:
-    """The paper's statement for this number of experts: Theorem 1 assumes M > N, Theorem 2 M < N; none has M = N."""
+    """Return the paper's statement for this M: Theorem 1 assumes M > N, Theorem 2 M < N."""
     if num_experts == 1:
         return "proposition-4"
     if num_experts == num_tasks:
         return None
-    return "theorem-1" if num_experts > num_tasks else "theorem-2"
+    if num_experts > num_tasks:
+        return "theorem-1"
+    return "theorem-2"
 
 
 def _along_routes(run: Run, routes: Run, dims: Dims) -> corrected.Exact:
-    """Expected metrics in the recorded rounds of `run`, given those of `routes`, which has every round."""
     expected = corrected.given_routes(routes.state.pool, dims.num_samples, *routes.records)
     return corrected.Exact(*(leaf[run.rounds - 1].mean(axis=1) for leaf in expected))
 
 
 def _exact_means(run: Run, dims: Dims) -> corrected.Exact:
-    """Exact theory of a single expert, averaged over the replicates' pools, at the recorded rounds."""
     length = min(SETTLED, int(run.rounds[-1]))
     pools = pools_of(run)
     moments = [corrected.single_expert(pool, dims.num_samples, length) for pool in pools]
@@ -121,7 +121,6 @@ def _exact_means(run: Run, dims: Dims) -> corrected.Exact:
 
 
 def _continued(sums: Float[np.ndarray, " T"], rounds: np.ndarray) -> Float[np.ndarray, " R"]:
-    """Sums over rounds 1..t at `rounds`, which may lie beyond T: settled moments add the same every round."""
     last = len(sums)
     inside = sums[np.minimum(rounds, last) - 1]
     if last < 2:

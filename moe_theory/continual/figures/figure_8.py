@@ -35,7 +35,7 @@ def settings_of(setup: plot.Setup) -> dict[str, Params]:
 
 
 def compute(setup: plot.Setup) -> xr.Dataset:
-    """Every arrival of one replicate under the four thresholds; tasks, clusters and experts count from 1."""
+    """Return every arrival of one replicate under the four thresholds, counted from 1."""
     settings = settings_of(setup)
     runs = setup.run(
         Cell(name, HISTORY.system, params, setup.rounds, record_every=1, observe=observe)
@@ -120,7 +120,9 @@ def picture(data: xr.Dataset, canvas: plot.Canvas) -> None:
         words = rf"$\Gamma = \sigma_0^{{{power:g}}}$ = {SIGMA_0**power:.3f} {relation} $\lambda$"
         routes.set_title(f"({letter}) threshold {words}", loc="left")
         ended = termination_round(curves)
-        fixed = f"gates fixed from round {ended}" if ended else "gates never fixed"
+        fixed = "gates never fixed"
+        if ended:
+            fixed = f"gates fixed from round {ended}"
         moved = elsewhere.sizes["round"]
         noun = "arrival" if moved == 1 else "arrivals"
         difference = "" if letter == "a" else f"; {moved} {noun} elsewhere than in (a)"

@@ -27,7 +27,7 @@ MARK: dict[str, Any] = {"markersize": 4, "markeredgecolor": "black", "markeredge
 
 
 def compute(setup: plot.Setup) -> xr.Dataset:
-    """Metrics and load balance for each threshold, and their paired differences from the first, largest threshold."""
+    """Return metrics and load balance for each threshold, and differences from the largest."""
     cells = plot.log_axis_cells(settings_of(setup), FIGURE_9.system, FIGURE_9.observe, setup.rounds)
     runs = dict(zip(THRESHOLD_POWERS, setup.run(cells).values(), strict=True))
     first = runs[THRESHOLD_POWERS[0]]
@@ -84,7 +84,6 @@ def picture(data: xr.Dataset, canvas: plot.Canvas) -> None:
 
 
 def _colours() -> list[str]:
-    """Of the thresholds: lines that lie on each other go from wide and light to narrow and dark."""
     return plot.ramp(len(WIDTHS))[::-1]
 
 

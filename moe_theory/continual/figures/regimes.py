@@ -1,4 +1,4 @@
-"""Where experts specialise, over the gate drive and the perturbation apart: a picture the paper lacks."""
+"""Where experts specialise, over the gate drive and the perturbation."""
 
 import math
 
@@ -20,7 +20,7 @@ LIMIT = (SIGMA_0, min(LIMIT_SCALES))  # sigma_0 at the ends of the paper's own p
 
 
 def at_drive(params: Params, drive: float, ratio: float, dims: Dims) -> Params:
-    """These parameters at a drive and a ratio of it to lambda; noise over signal and Gamma over lambda stay."""
+    """Return these parameters at a drive and a ratio of it to lambda. Noise over signal and Gamma / lambda stay."""
     noise, threshold = (
         float(part) / float(total)
         for part, total in (
@@ -36,7 +36,7 @@ KINDS = drives.Kinds("gates", ENDS, SYSTEMS, observe, at_drive, task_gap)
 
 
 def compute(setup: plot.Setup) -> xr.Dataset:
-    """Means over replicates, with standard errors, over experts, termination, kappa and kappa / lambda."""
+    """Return means with standard errors over experts, termination, kappa and kappa / lambda."""
     dims = setup.dims
     paths = [setup.params(**limit_params(setup.experts[-1], scale)) for scale in LIMIT]
     return drives.compute(setup, KINDS).assign_attrs(
@@ -73,7 +73,6 @@ def picture(data: xr.Dataset, canvas: plot.Canvas) -> None:
 
 
 def _draw_limit(panel: plot.Axes, data: xr.Dataset) -> None:
-    """The paper's limit, sigma_0 to 0, from its largest value to the map's edge."""
     edges = panel.axis()
     (drive, next_drive), (ratio, next_ratio) = (data.attrs[name] for name in ("limit_drives", "limit_ratios"))
     slope = math.log(ratio / next_ratio) / math.log(drive / next_drive)

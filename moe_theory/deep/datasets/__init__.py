@@ -1,4 +1,4 @@
-"""The papers' data sets and users' own, read from a folder that the user names: checked, and never downloaded."""
+"""The papers' data sets and users' own, read from a folder and checked, never downloaded."""
 
 import functools
 from collections import Counter
@@ -37,7 +37,7 @@ class Loader(NamedTuple):
 
 @functools.cache
 def load_digits() -> DataSet:
-    """Scikit-learn's 1,797 digits of 8 x 8 pixels; a fifth of each digit, evenly spaced, is the test split.
+    """Return scikit-learn's 1,797 digits of 8 x 8 pixels, an evenly spaced fifth of each digit for tests.
 
     Examples:
         >>> from moe_theory.deep import datasets
@@ -78,9 +78,9 @@ OWN = ("folders", "arrays")  # what is looked for where there is no published da
 
 
 def found_in(folder: Path | str) -> list[str]:
-    """Names of the data sets whose files a folder has: published ones, or else one's own.
+    """Return the names of the data sets whose files a folder has: published ones, or else the user's own.
 
-    Of those in one format the one that its files are by their MD5, or else all.
+    Of data sets in one format it is the one with the files' MD5, or else all.
 
     Raises: DataError for files that cannot be read.
 
@@ -107,9 +107,8 @@ def found_in(folder: Path | str) -> list[str]:
 
 
 def missing(folder: Path | str) -> MissingError:
-    """Why a folder has no data set: what is there, and what may be.
+    """Return a MissingError that says what a folder has, and what it may have.
 
-    Returns: a MissingError.
     Raises: DataError for files that cannot be read.
 
     Examples:
@@ -132,12 +131,12 @@ def missing(folder: Path | str) -> MissingError:
 
 
 def load(name: str, folder: Path | str | None = None) -> DataSet:
-    """A data set of `DATASETS`.
+    """Return a data set of `DATASETS`.
 
     Args:
-        folder: where its files are; ignored for digits, which are embedded.
-    Raises: UnknownNameError; MissingError, with the files that are not there; DataError, with the file and
-        its fault; InvalidValueError for arrays and images that are not read.
+        folder: with its files, not needed for digits, which are embedded.
+    Raises: UnknownNameError, MissingError with the absent files, DataError with the file and its fault, or
+        InvalidValueError for arrays and images that are not read.
 
     Examples:
         >>> from moe_theory.deep import datasets

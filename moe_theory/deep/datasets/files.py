@@ -24,7 +24,7 @@ class Images(NamedTuple):
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class DataSet:
-    """Labelled images, split as their publisher did. Compared by identity: programs are kept for each."""
+    """Labelled images, split by their publisher. Compared by identity, as programs are saved for each."""
 
     name: str  # as in `DATASETS`
     title: str  # as the papers write it
@@ -41,7 +41,7 @@ class DataSet:
 
     @property
     def lines(self) -> list[str]:
-        """What was read from where, and every note on it."""
+        """Source of the data, and every note on them."""
         shape = " x ".join(map(str, self.train.pixels.shape[1:]))
         return [
             f"data: {self.title}: {self.source}",
@@ -55,9 +55,9 @@ _SYSTEM = {"__macosx", "thumbs.db", "desktop.ini", "@eadir"}
 
 
 def locate(title: str, folder: Path, patterns: Sequence[str]) -> list[Path]:
-    """Return the first entry of a folder for each glob pattern; those of folders end in "/".
+    """Return the first entry of a folder for each glob pattern. Patterns of folders end in "/".
 
-    Raises: MissingError, with the patterns that the folder lacks.
+    Raises: MissingError with the patterns that the folder lacks.
     """
     folder = folder.expanduser().absolute()
     paths = {pattern: matching(folder, pattern) for pattern in patterns}
@@ -69,20 +69,20 @@ def locate(title: str, folder: Path, patterns: Sequence[str]) -> list[Path]:
 
 
 def matching(folder: Path, pattern: str) -> list[Path]:
-    """Return the files of a folder that match a glob pattern by name, or its folders if the pattern ends in "/"."""
+    """Return the files of a folder that match a glob pattern by name, or folders if it ends in "/"."""
     is_kind = Path.is_dir if pattern.endswith("/") else Path.is_file
     with reading(folder):
         return sorted(path for path in folder.glob(pattern) if is_kind(path) and not is_system(path))
 
 
 def is_system(path: Path) -> bool:
-    """Whether a file is hidden, or one that file managers leave behind."""
+    """Return whether a file is hidden or left behind by a file manager."""
     return path.name.startswith(".") or path.name.lower() in _SYSTEM
 
 
 @contextlib.contextmanager
 def reading(path: Path) -> Iterator[None]:
-    """Raise DataError for what cannot be read."""
+    """Raise DataError for files that cannot be read."""
     try:
         yield
     except (gzip.BadGzipFile, EOFError, zlib.error) as failure:
@@ -108,7 +108,7 @@ def read_lines(path: Path) -> list[str]:
 
 
 def changed_files(paths: Sequence[Path], md5: Sequence[str]) -> list[str]:
-    """Return the names of files that do not hold what was published, by its MD5 where that is known."""
+    """Return the names of files whose MD5 is not the published one, where that is known."""
     return [
         path.name
         for path, published in zip(paths, md5, strict=False)

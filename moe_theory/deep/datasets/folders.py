@@ -84,7 +84,6 @@ def every_fifth(labels: Int[np.ndarray, " n"]) -> Bool[np.ndarray, " n"]:
 
 
 def _test_images(test: Path, names: Sequence[str]) -> tuple[list[Path], Int[np.ndarray, " n"]]:
-    """Return the images of the test split, which may lack classes, and their labels."""
     present = [path.name for path in matching(test, "*/")] if test.is_dir() else []
     for name in present:
         if name not in names:

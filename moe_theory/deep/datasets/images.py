@@ -1,6 +1,6 @@
-"""Images as they are: 8-bit grey or RGB, all of one size. Anything else is refused, and nothing is changed.
+"""Images, which must be 8-bit grey or RGB, all of one size, and are not changed.
 
-Pillow decodes them. It is told which formats to try, because some others start programs: EPS starts Ghostscript.
+Pillow decodes only the formats named here, because some others start programs: EPS starts Ghostscript.
 """
 
 import io
@@ -27,7 +27,7 @@ _UPRIGHT = (None, 1)
 
 
 class DecodedImages(NamedTuple):
-    """Images for training and for tests, and what is to be said of them."""
+    """Images for training and for tests, and notes on them."""
 
     train: Images
     test: Images
@@ -87,7 +87,6 @@ def _decode(path: Path) -> tuple[UInt8[np.ndarray, "h w 3"], bool]:
 
 
 def _fault(image: Image.Image) -> str:
-    """Return what keeps an image from being read as it is, and how to convert it; empty if nothing does."""
     depth = _depth(image)  # before anything is decoded, which forgets it
     if getattr(image, "n_frames", 1) > 1:
         return "has several frames. Save one of them in a file of its own."
@@ -103,7 +102,6 @@ def _fault(image: Image.Image) -> str:
 
 
 def _depth(image: Image.Image) -> str:
-    """Return the depth of a channel in the file, which Pillow's mode hides where it makes bytes; empty for 8 bits."""
     for _, _, _, arguments in getattr(image, "tile", ()):
         raw_mode = arguments if isinstance(arguments, str) else arguments[0]
         return str(raw_mode).partition(";")[2]

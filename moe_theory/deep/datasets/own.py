@@ -30,13 +30,13 @@ def from_arrays(
     test_labels: Int[np.ndarray, " m"],
     class_names: Sequence[str] | None = None,
 ) -> DataSet:
-    """A data set of arrays: images (n, h, w) or (n, h, w, c), or features (n, p), such as a frozen network's.
+    """Return a data set of arrays: images (n, h, w) or (n, h, w, c), or features (n, p), such as a frozen network's.
 
-    Bytes are pixels in 0..255; floats stay as they are. Either is standardised, channel by channel or feature by
-    feature, before a network reads it.
+    Bytes are pixels in 0..255. Floats stay unchanged. Either is standardised, by channel or feature, before a network
+    reads it.
 
     Args:
-        class_names: of the classes 0, 1, ...; their numbers unless given.
+        class_names: of the classes 0, 1, ..., by default their numbers.
     Raises: InvalidValueError for arrays that do not fit each other, numbers that are not finite, or labels without a
         class.
 
@@ -110,7 +110,6 @@ def load_arrays(paths: list[Path]) -> DataSet:
 
 
 def _pixels(values: np.ndarray, labels: np.ndarray) -> Num[np.ndarray, "n h w c"]:
-    """Return images or features in four axes. Raises: InvalidValueError."""
     if values.ndim not in (2, 3, 4) or labels.shape != values.shape[:1] or not len(labels):
         raise InvalidValueError(
             f"data of shape {values.shape} with labels of shape {labels.shape} must be images (n, h, w) or "
@@ -139,11 +138,12 @@ def _pixels(values: np.ndarray, labels: np.ndarray) -> Num[np.ndarray, "n h w c"
         )
     if values.ndim == 2:
         return values[:, None, None, :]
-    return values[..., None] if values.ndim == 3 else values
+    if values.ndim == 3:
+        return values[..., None]
+    return values
 
 
 def _read(path: Path) -> tuple[list[np.ndarray], list[str]]:
-    """Return the arrays of training data and, where there are any, of test data, and the names of other arrays."""
     data = read_whole(path)
     try:
         with np.load(io.BytesIO(data), allow_pickle=False) as archive:
@@ -161,7 +161,6 @@ def _read(path: Path) -> tuple[list[np.ndarray], list[str]]:
 
 
 def _check_scales(data: DataSet) -> None:
-    """Raise InvalidValueError for images in 0..1 beside others in 0..255."""
     training = float(np.abs(data.train.pixels).max())
     test = float(np.abs(data.test.pixels).max())
     if data.train.pixels.dtype != np.uint8 and max(training, test) > _MOST_SCALES * min(training, test):

@@ -1,8 +1,8 @@
 """MNIST, Fashion-MNIST, CIFAR-10 and CIFAR-100 as published.
 
-MNIST's files are of the IDX format, plain or compressed: two zero bytes, a type code, the number of dimensions, each as
-a big-endian uint32, and the numbers. CIFAR's are those of the binary version: labels, then all of red, of green and of
-blue, row by row. Files of its Python version are pickles, which run code: they are not read.
+MNIST's files are in the IDX format, plain or compressed: two zero bytes, a type code, the number of dimensions, each as
+a big-endian uint32, and the numbers. CIFAR's are in the binary version: labels, then all of red, green and blue, row by
+row. The Python version has pickles, which run code, and is not read.
 """
 
 import math
@@ -82,7 +82,7 @@ CIFAR100 = Published(
 
 
 def load_mnist(version: Published, paths: list[Path]) -> DataSet:
-    """Return images (n, 28, 28, 1). The title says where they are not as published, by their MD5."""
+    """Return images (n, 28, 28, 1). The title says where they differ from the published files by MD5."""
     num_classes = len(version.class_names)
     train = _idx_split(paths[0], paths[1], num_classes)
     test = _idx_split(paths[2], paths[3], num_classes)
@@ -103,7 +103,6 @@ def _idx_split(image_file: Path, label_file: Path, num_classes: int) -> Images:
 
 
 def _read_idx(path: Path, shape: tuple[int, ...]) -> UInt8[np.ndarray, "n ..."]:
-    """Return the numbers of an IDX file, whose items have this shape."""
     data = read_whole(path)
     start = 8 + 4 * len(shape)
     begin = bytes([0, 0, _UINT8, 1 + len(shape)])

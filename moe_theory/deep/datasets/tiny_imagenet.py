@@ -1,6 +1,6 @@
-"""Tiny ImageNet as published. Labels of the test images are withheld: validation images are the test split.
+"""Tiny ImageNet as published, with classes in sorted order.
 
-Classes are numbered in sorted order.
+Labels of the test images are withheld, so validation images are the test split.
 """
 
 from pathlib import Path
@@ -43,7 +43,6 @@ def load_tiny_imagenet(paths: list[Path]) -> DataSet:
 
 
 def _validation_labels(listed: Path, paths: list[Path], names: list[str]) -> Int32[np.ndarray, " n"]:
-    """Return the classes of images by their list, of which a line has the file's name, the class and a box."""
     classes = dict(line.split("\t")[:2] for line in read_lines(listed) if "\t" in line)
     differing = sorted({path.name for path in paths} ^ classes.keys())
     if differing:

@@ -1,4 +1,4 @@
-"""The papers' figures of deep experiments, from the small presets that run on the digits in minutes."""
+"""Figures of deep experiments, from the small presets that run on digits in minutes."""
 
 from moe_theory import plot
 from moe_theory.deep.figures import drive, edge_figure_4, figures_3_to_7, routing

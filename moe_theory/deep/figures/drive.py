@@ -48,7 +48,7 @@ def compute(setup: plot.Setup) -> xr.Dataset:
 
 
 def drive_while_exploring(run: Run) -> float:
-    """Median of kappa over replicates and rounds 2 .. T1, before any termination."""
+    """Return the median of kappa over replicates and rounds 2 .. T1, before any termination."""
     last = int(exploration_rounds(int(run.params.num_experts), run.params.learning_rate))
     drives = run.records.drive[:last]
     return float(np.median(drives[1:] if len(drives) > 1 else drives))
@@ -92,9 +92,8 @@ def picture(data: xr.Dataset, canvas: plot.Canvas) -> None:
     plot.intervals(saved, drives, data.saved_mean, data.saved_error.values, **LOOKS["with"])
     saved.set_ylabel("$G_T$ without minus with termination")
     ends = np.log10([min(FREEZING_DRIVES[0], *drives[drives > 0]), max(FREEZING_DRIVES[1], *drives)])
+    ticks = 10.0 ** np.arange(np.floor(ends[0]), np.ceil(ends[1]))
     for panel in (errors, saved):
         panel.axvspan(*FREEZING_DRIVES, **FREEZING, label="κ from 10 to 20")
-        panel.set_xticks(
-            ticks := 10.0 ** np.arange(np.floor(ends[0]), np.ceil(ends[1])), [f"{tick:g}" for tick in ticks]
-        )
+        panel.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
     plot.legend(canvas, 3)

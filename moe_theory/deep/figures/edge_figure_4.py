@@ -37,7 +37,9 @@ def compute(setup: plot.Setup) -> xr.Dataset:
 
 def caption_words(data: xr.Dataset) -> dict[str, str]:
     lost = float(data.dropped.max())
-    left_out = f" Up to {lost:.0%} of the tasks found all servers busy and are left out." if lost > 0 else ""
+    left_out = ""
+    if lost > 0:
+        left_out = f" Up to {lost:.0%} of the tasks found all servers busy and are left out."
     return {"left_out": left_out, "described": describe(SMALL)}
 
 

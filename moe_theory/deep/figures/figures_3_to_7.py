@@ -25,7 +25,7 @@ BAND = "10–90 % of {replicates} runs"
 
 
 def summarize(preset: Preset, runs: Runs, metrics: Sequence[str], experts: Sequence[int]) -> xr.Dataset:
-    """Means, bands and errors by round, the share of terminated runs, and average incremental accuracies."""
+    """Return means, bands and errors by round, shares of terminated runs, and incremental accuracies."""
     table = printed(preset)
 
     def of_rounds(metric: str, part: str, size: int) -> dict[str, np.ndarray]:
@@ -80,7 +80,9 @@ def _draw_panel(panel: plot.Axes, selection: xr.Dataset) -> None:
     rounds = selection["round"].values
     band = BAND.format(replicates=selection.attrs.get("replicates", "the"))
     for size in selection.experts.values:
-        label = f"$M$ = {size}" if size > 1 else "one expert ($M$ = 1)"
+        label = "one expert ($M$ = 1)"
+        if size > 1:
+            label = f"$M$ = {size}"
         plot.curve(panel, rounds, selection.sel(experts=size), label, band, **style_of(selection, size))
     for place, size in enumerate(selection.experts.values):
         half = np.flatnonzero(selection.terminated.sel(experts=size).values >= 0.5)
@@ -117,7 +119,7 @@ ERRORS = ("forgetting", "generalization_error")
 
 
 def figure(name: str, of: str, metrics: Sequence[str], *, experts: Sequence[int] = (), **about: Any) -> plot.FigureSpec:
-    """The figure of a small preset."""
+    """Return the figure of a small preset."""
     small = preset(of)
     sizes = experts or small.experts
     names = {expert_cell(size, part == "with") for size in sizes for part in TERMINATIONS}

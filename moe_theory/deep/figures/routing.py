@@ -44,7 +44,7 @@ def compute(setup: plot.Setup) -> xr.Dataset:
     length = max(len(run.rounds) for run in runs.values())
 
     def map_of(name: str) -> dict[str, Any]:
-        """Class and expert of each round's task in replicate 0, whether the gates were terminated, and its numbers."""
+        """Return each round's class and expert in replicate 0, whether gates were terminated, and its numbers."""
         small = preset(MAPS[name].preset)
         run = runs[MAPS[name].preset, MAPS[name].cell]
         records = run.records
@@ -77,8 +77,10 @@ def loads(
 
 
 def share_of_own_class(counts: Int[np.ndarray, "M K"]) -> float:
-    """Share of the tasks that are of their expert's most frequent class; NaN without tasks."""
-    return float(counts.max(axis=1).sum() / counts.sum()) if counts.sum() else float("nan")
+    """Return the share of the tasks that are of their expert's most frequent class, NaN without tasks."""
+    if counts.sum():
+        return float(counts.max(axis=1).sum() / counts.sum())
+    return float("nan")
 
 
 def _mean_share(small: Preset, run: Run) -> float:

@@ -1,4 +1,4 @@
-"""Proposition 1: how often an arriving task finds no idle server of its own kind, over the number of servers."""
+"""Proposition 1: how often an arriving task finds no idle server of its type, over the number of servers."""
 
 from typing import Any
 
@@ -41,7 +41,7 @@ observe = fields(
 
 
 def compute(setup: plot.Setup) -> xr.Dataset:
-    """Shares of the later arrivals without an idle specialist, and without any, by delays and number of servers."""
+    """Return shares of the later arrivals without an idle specialist, and without any."""
     length = setup.rounds
     later = tuple(range(length // 2, length))
     runs = setup.run(
@@ -71,7 +71,7 @@ def _name(delays: str, num_experts: int) -> str:
 
 
 def predicted(name: str, num_experts: int) -> float:
-    """Theory's values for M servers: with M/N specialists of each kind, or with Binomial(M, 1/N) of them."""
+    """Return theory's values for M servers, with M/N or Binomial(M, 1/N) specialists of each task type."""
     num_tasks = DIMS.num_tasks
     if name == "tail":
         return theory.tail(MAX_DELAY, num_tasks, num_experts / num_tasks)

@@ -1,7 +1,7 @@
 """Fig. 3: the generalization error of the adaptive policy and of three that ignore the task, with theory.
 
-Errors are per coordinate, G_t / p: truths have deviation sigma_0 an entry, so |w|^2 is p sigma_0^2, and only G_t / p
-compares with sigma_0^2 and sigma_0, as in Section VI. G_t is flushed: pending tasks count as completed.
+Errors are per coordinate, G_t / p, as truths have deviation sigma_0 an entry and Section VI compares with sigma_0^2 and
+sigma_0. G_t counts pending tasks as completed.
 """
 
 from collections.abc import Mapping, Sequence
@@ -51,7 +51,7 @@ observe_routes = fields("info.truth", "info.task", "info.expert")  # of every ro
 
 
 def compute(setup: plot.Setup, policies: Sequence[str] = tuple(POLICIES)) -> xr.Dataset:
-    """Means and bands of G_t / p by policy and number of servers, with Theorem 1, Proposition 4 and exact theory."""
+    """Return means and bands of G_t / p by policy and number of servers, with the theory."""
     numbers = setup.experts
     dims = setup.dims
     length = setup.rounds
@@ -84,11 +84,6 @@ def compute(setup: plot.Setup, policies: Sequence[str] = tuple(POLICIES)) -> xr.
 def _values_of(
     run: Run, policy: str, single: Float[np.ndarray, "B L"], dims: Dims, routes: Run
 ) -> dict[str, Float[np.ndarray, " R"]]:
-    """The errors of a cell per coordinate, and theory; NaN for a theory that is not about its policy.
-
-    Args:
-        routes: the adaptive policy's of the same replicates, in every round.
-    """
     scale = 1 / dims.num_features
     missing = np.full(len(run.rounds), np.nan)
     if policy == "adaptive":
@@ -103,13 +98,13 @@ def _values_of(
 
 
 def longest_delay(dims: Dims) -> int:
-    """d_u of a figure's sizes, which name it."""
+    """Return d_u of a figure's sizes, which name it."""
     assert dims.max_delay is not None
     return dims.max_delay
 
 
 def theorem_1_of(run: Run, dims: Dims) -> Float[np.ndarray, "R B"]:
-    """(23) from each replicate's pool and loads, with the gap inside a cluster for its term G^4."""
+    """Return (23) from each replicate's pool and loads, with the gap inside a cluster for its term G^4."""
     loads = loads_of(run)
     pool_gaps = gaps_of(run)
     ratio = theory.overparameterization_ratio(dims.num_features, dims.num_samples)
@@ -119,7 +114,7 @@ def theorem_1_of(run: Run, dims: Dims) -> Float[np.ndarray, "R B"]:
 
 
 def single_expert_errors(pool: Pool, dims: Dims, params: Any, max_load: int) -> Float[np.ndarray, " L"]:
-    """g(L) for L = 0..`max_load`; once it has converged, L g(L) grows by the same at each arrival."""
+    """Return g(L) for L = 0..`max_load`, by equal increments of L g(L) once it has converged."""
     last = min(CONVERGED, max_load)
     follows_truth = int(params.signal_law) == PROPORTIONAL
     errors = corrected.generalization_error(pool, dims.num_samples, last, float(params.cluster_spread), follows_truth)
@@ -203,7 +198,7 @@ def _draw_blind(panel: plot.Axes, selection: xr.Dataset) -> None:
 
 
 def overview_curves(setup: plot.Setup) -> plot.Curves:
-    """G_t per coordinate of the adaptive policy on 30 servers, with (23) and the recursion along its routes."""
+    """Return G_t per coordinate of the adaptive policy on 30 servers, with (23) and the recursion."""
     setup_of_30 = picture.setup(setup.reading, setup.replicates, setup.seed, setup.progress, experts=[30])
     curves = compute(setup_of_30, ["adaptive"]).sel(policy="adaptive", experts=30)
     columns = (curves["mean"], curves.low, curves.high, curves.theorem_1, curves.exact)

@@ -26,7 +26,7 @@ observe = fields("info.task", "info.expert", "info.delay")
 
 
 def compute(setup: plot.Setup) -> xr.Dataset:
-    """The arrivals of replicate 0 in the first and the last rounds; kinds and servers count from 1, 0 is no server."""
+    """Return the first and last arrivals of replicate 0. Task types and servers count from 1, 0 is none."""
     length = setup.rounds
     params = setup.params(num_experts=DIMS.max_experts)
     runs = setup.run(Cell(name, system(DIMS, POLICIES[name]), params, length, 1, observe) for name in SHOWN)
@@ -55,7 +55,6 @@ def compute(setup: plot.Setup) -> xr.Dataset:
 
 
 def _commonest(run: Run, replicate: int) -> Int[np.ndarray, " M"]:
-    """The kind that each server got most often in the second half of a run."""
     later = len(run.records.task) // 2
     tasks = run.records.task[later:, replicate]
     experts = run.records.expert[later:, replicate]
@@ -65,7 +64,7 @@ def _commonest(run: Run, replicate: int) -> Int[np.ndarray, " M"]:
 
 
 def share_of_own_kind(run: Run) -> float:
-    """Share of the second half's routed tasks that are of their server's commonest kind; mean over replicates."""
+    """Return the mean share of the second half's tasks that are of their server's commonest type."""
     later = len(run.records.task) // 2
     shares = []
     for replicate in run.replicates:
@@ -138,7 +137,6 @@ def _draw_tasks(panel: plot.Axes, selection: xr.Dataset, first: int, end: int) -
 
 
 def _draw_kinds(panel: plot.Axes, selection: xr.Dataset) -> None:
-    """The commonest kind of each server that is seen at all, beside its row."""
     for row, kind in {*zip(selection.row.values.tolist(), selection.server_kind.values.tolist(), strict=True)}:
         if row > 0:
             at_edge: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "va": "center_baseline"}

@@ -1,4 +1,4 @@
-"""Pictures of Theorem 1 on generalization: where it breaks, how it and capacity depend on sparsity, how tight it is."""
+"""Figures of Theorem 1 on generalization: where it fails, the effect of sparsity, and its tightness."""
 
 from moe_theory import plot
 from moe_theory.generalization.figures import capacity, crossing, sparsity, tightness

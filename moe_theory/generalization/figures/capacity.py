@@ -1,7 +1,7 @@
 """Capacity over the number of active experts, against the paper's growth with k, sqrt(k (1 + log(T/k))).
 
-(a) A given linear router, with linear experts: the supremum over the experts is exact. (b) Experts and router both
-fitted to random labels. Capacities are in units of R_m(H), that of one expert, which by Eq. (32) bounds (a).
+In (a), a given linear router with linear experts, the supremum over the experts is exact. In (b) experts and router are
+fitted to random labels. Capacities are in units of R_m(H), which by Eq. (32) bounds (a).
 """
 
 from typing import Any
@@ -27,7 +27,7 @@ MARKERS = "os^D"  # of norms
 
 
 def compute(setup: plot.Setup) -> xr.Dataset:
-    """Both capacities in units of R_m(H) by router norm and number of active experts, and the paper's curve."""
+    """Return both capacities in units of R_m(H), and the paper's curve."""
     params = {(norm, active): _params(setup, norm, active) for norm in NORMS for active in ACTIVE}
     names = {(norm, active): cell_name(W=norm, k=active) for norm, active in params}
     settings = {names[place]: (DIMS, values) for place, values in params.items()}
@@ -54,9 +54,9 @@ def compute(setup: plot.Setup) -> xr.Dataset:
 
 
 def by_inclusion(gaps: Float[np.ndarray, "W k B"]) -> Float[np.ndarray, "W k B"]:
-    """The best of each class and those inside it: a class includes those of smaller norms.
+    """Return the best of each class and the classes of smaller norms inside it.
 
-    At k = 1 the norm is irrelevant, as a mask depends on the order of the logits alone: all norms give one class.
+    At k = 1 the norm is irrelevant, as a mask depends on the order of the logits alone.
     """
     best = np.maximum.accumulate(gaps, axis=0)
     best[:, 0] = best[-1, 0]

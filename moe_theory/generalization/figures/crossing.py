@@ -1,7 +1,6 @@
 """Where Theorem 1's bound falls below the gap: counterexamples A and B over the number of samples.
 
-Both have k = 1, where the readings of d_N agree. In A the router is fixed, so that d_N is 0, as one function shatters
-nothing; 1 in its place changes little. In B it is linear and learned, and d_N is that of linear routers.
+Both have k = 1, where the readings of d_N agree. In A the router is fixed, so d_N is 0. In B it is linear and learned.
 """
 
 from collections.abc import Sequence
@@ -50,16 +49,13 @@ CROSSING = roles.PRINTED_MARK(marker="o", markersize=6, markeredgewidth=1.3, zor
 
 
 def observe(state: State, info: Any) -> Float[Array, ""]:
-    """The gap of the instance drawn."""
+    """Return the gap of the instance drawn."""
     del state
     return info.gap
 
 
 def compute(setup: plot.Setup, names: Sequence[str] = tuple(CASES)) -> xr.Dataset:
-    """The gap's mean and band, the bounds and where they cross, by case and place on the axis of samples.
-
-    Each case has its own samples; shorter ones are padded with NaN.
-    """
+    """Return the gap's mean and band, the bounds and where they cross, padded with NaN."""
     cases = {name: CASES[name] for name in names}
     length, places = setup.rounds, max(len(case.samples) for case in cases.values())
     runs = setup.run(
@@ -89,12 +85,13 @@ def compute(setup: plot.Setup, names: Sequence[str] = tuple(CASES)) -> xr.Datase
 
 
 def experts_of(case: Case, num_samples: int) -> int:
-    """T at this m."""
-    return case.num_experts * num_samples if case.is_growing else case.num_experts
+    """Return T at this m."""
+    if case.is_growing:
+        return case.num_experts * num_samples
+    return case.num_experts
 
 
 def _system(case: Case, num_samples: int) -> System:
-    """Padded to the case's largest sample, for one program; B, which sorts, less."""
     padded = max(num_samples, LEAST_PADDED) if case.is_learned else max(case.samples)
     dims = Dims(experts_of(case, padded), COORDINATES if case.is_learned else 1, padded)
     return learned_cells(dims) if case.is_learned else cells(dims)
@@ -105,7 +102,7 @@ def _params(setup: plot.Setup, case: Case, num_samples: int) -> Any:
 
 
 def bounds_of(setup: plot.Setup, case: Case, num_samples: int) -> dict[str, float]:
-    """Theorem 1 with the d_N of the case, and with 1 where it is 0 (NaN elsewhere), and the bound that holds."""
+    """Return Theorem 1 with the d_N of the case, and with 1 where it is 0, and the bound that holds."""
     params = _params(setup, case, num_samples)
     num_experts = experts_of(case, num_samples)
     router = "fixed"
@@ -125,7 +122,7 @@ def bounds_of(setup: plot.Setup, case: Case, num_samples: int) -> dict[str, floa
 
 
 def first_crossing(setup: plot.Setup, case: Case, bound: str, means: Float[np.ndarray, " P"]) -> float:
-    """The smallest m at which the bound is below the mean gap, interpolated between the samples; NaN if none is."""
+    """Return the smallest m, interpolated, at which the bound is below the mean gap, NaN if there is none."""
     logs = np.log(case.samples)
 
     def excess(num_samples: int) -> float:
@@ -204,7 +201,7 @@ def _draw_crossings(panel: plot.Axes, selection: xr.Dataset) -> None:
 
 
 def overview_curves(setup: plot.Setup) -> plot.Curves:
-    """The gap of a fixed router with ten experts a sample, with (23) and the corrected bound."""
+    """Return the gap of a fixed router with ten experts a sample, with (23) and the corrected bound."""
     overview_setup = picture.setup(setup.reading, setup.replicates, setup.seed, setup.progress)
     selection = compute(overview_setup, ["growing"]).sel(case="growing").dropna("place", subset=["samples"])
     columns = (

@@ -1,7 +1,7 @@
 """Theorem 1 over the number of active experts: Eq. (22) against Eq. (23), and the smallest bound that holds.
 
-(23) bounds log binom(T, k) by k (1 + log(T/k)), which grows up to k = T. The binomial itself, in (22), is the same for
-k and T - k. Everything is a closed form, for linear experts and linear routers.
+(23) bounds log binom(T, k) by k (1 + log(T/k)), which grows up to k = T. The binomial itself, in (22), is equal for k
+and T - k.
 """
 
 from typing import Any
@@ -34,7 +34,7 @@ OWN = {  # with the dimension that the class has at this k
 
 
 def compute(setup: plot.Setup) -> xr.Dataset:
-    """Bounds by number of experts and of active ones, NaN where k > T; nothing is drawn, whatever the replicates."""
+    """Return bounds by number of experts and of active experts, NaN where k > T. Nothing is drawn."""
     complexities = {
         number: [natarajan("linear", number, k, NUM_FEATURES, setup.reading.name) for k in range(1, number + 1)]
         for number in EXPERTS

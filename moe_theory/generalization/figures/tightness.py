@@ -1,7 +1,6 @@
 """Bounds over the gap that training finds: Theorem 1, and the smallest corrected bound, over T and k.
 
-The gap is that of the best fit to random labels found. It is at most the supremum, so that a ratio is at least the true
-one: a ratio below 1 is a violation.
+The gap is of the best fit to random labels, at most the supremum, so a ratio below 1 is a violation.
 """
 
 from typing import Any
@@ -24,7 +23,7 @@ VIOLATED: dict[str, Any] = {"facecolor": "none", "edgecolor": "C1", "linewidth":
 
 
 def compute(setup: plot.Setup) -> xr.Dataset:
-    """The mean gap, both bounds, their ratios to it and the share of replicates beyond each; NaN where k > T."""
+    """Return the mean gap, both bounds, their ratios and the share of replicates beyond each, NaN where k > T."""
     places = [(num_experts, active) for num_experts in EXPERTS for active in ACTIVE if active <= num_experts]
     # Not padded, since few experts would cost as much as many.
     dims = {number: Dims(number, NUM_FEATURES, NUM_SAMPLES) for number in EXPERTS}
@@ -50,7 +49,7 @@ def compute(setup: plot.Setup) -> xr.Dataset:
 
 
 def bounds_of(setup: plot.Setup, num_experts: int, active: int) -> dict[str, float]:
-    """Theorem 1 with R_m(H) at its upper bound B c/sqrt(m) and the reading's d_N, and the smallest bound that holds."""
+    """Return Theorem 1 with R_m(H) <= B c/sqrt(m) and the reading's d_N, and the smallest bound that holds."""
     params = _params(setup, num_experts, active)
     radius = float(params.expert_norm) / np.sqrt(NUM_SAMPLES)
     printed = theorem_1_at(params, radius, "linear", NUM_FEATURES)
@@ -63,7 +62,7 @@ def _params(setup: plot.Setup, num_experts: int, active: int) -> Any:
 
 
 def caption_words(data: xr.Dataset) -> dict[str, str]:
-    """Which cells of (a) are framed, in words."""
+    """Return which cells of (a) are framed, in words."""
     below = data.printed_ratio.to_series().dropna()
     names = [f"T = {experts}, k = {active}" for (experts, active), ratio in below.items() if ratio < 1]
     return {"below": f"below the gap at {'; '.join(names)} (framed)" if names else "nowhere below the gap"}
@@ -108,16 +107,21 @@ def picture(data: xr.Dataset, canvas: plot.Canvas) -> None:
 
 
 def _label_cells(panel: plot.Axes, ratios: np.ndarray) -> None:
-    """Each cell's number, light on dark colours, and a frame where the bound is below the gap."""
     from matplotlib.patches import Rectangle
 
     middle = np.sqrt(LEVELS[0] * LEVELS[1])
     for (row, column), ratio in np.ndenumerate(ratios):
         if np.isnan(ratio):
             continue
-        colour = "white" if ratio < middle else "black"
-        text = f"{ratio:.2f}" if ratio < 10 else f"{ratio:.1f}"
-        weight = "bold" if ratio < 1 else "normal"
+        colour = "black"
+        if ratio < middle:
+            colour = "white"
+        text = f"{ratio:.1f}"
+        if ratio < 10:
+            text = f"{ratio:.2f}"
+        weight = "normal"
+        if ratio < 1:
+            weight = "bold"
         panel.text(column, row, text, ha="center", va="center", color=colour, weight=weight)
         if ratio < 1:
             panel.add_patch(Rectangle((column - 0.47, row - 0.47), 0.94, 0.94, **VIOLATED))

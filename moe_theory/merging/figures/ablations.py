@@ -26,12 +26,12 @@ PANELS = {  # measure and axis, the sign of a value, title
 
 
 def mean_regret(state: State, info: Info) -> Float[Array, ""]:
-    """R_t / t."""
+    """Return R_t / t."""
     return info.cumulative_regret / state.round.astype(info.regret.dtype)
 
 
 def compute(setup: plot.Setup) -> xr.Dataset:
-    """Mean regret so far and candidates, by smoothness ratio and by learning rate, the other as in the reading."""
+    """Return mean regret so far and candidates, by smoothness ratio and by learning rate."""
     settings = {f"ratio {ratio}": setup.params(smoothness_ratio=ratio) for ratio in SMOOTHNESS_RATIOS}
     settings |= {f"rate {rate}": setup.params(learning_rate=rate) for rate in RATES}
     observe = fields(mean_regret=mean_regret, leaves="info.pick.num_candidates")

@@ -1,6 +1,6 @@
 """Number of leaves and depth of the tree under the worst rules to pick leaves, against Lemmas 1 and 2.
 
-Splits are effective, so that every leaf is a candidate. The bounds at slot t are those of a run that ends there, T = t.
+Splits are effective, so every leaf is a candidate. The bounds at slot t are for T = t.
 """
 
 from typing import Any, NamedTuple
@@ -41,7 +41,7 @@ BOUNDS = {
 
 
 def compute(setup: plot.Setup) -> xr.Dataset:
-    """The most leaves and the largest depth over replicates, by case, rule and slot, with the bounds."""
+    """Return the most leaves and the largest depth over replicates, with the bounds."""
     length = setup.rounds
     progress = setup.progress
     params = {name: params_of(setup, case) for name, case in CASES.items()}
@@ -65,12 +65,12 @@ def compute(setup: plot.Setup) -> xr.Dataset:
 
 
 def params_of(setup: plot.Setup, case: Column) -> Params:
-    """The reading's parameters with a case's threshold, three experts and effective splits."""
+    """Return the reading's parameters with a case's threshold, three experts and effective splits."""
     return setup.params(num_experts=3, max_active=3, split_rule=EFFECTIVE_SPLIT, **case._asdict())
 
 
 def bounds_of(times: Int[np.ndarray, " R"], params: Params) -> dict[str, Any]:
-    """All bounds for runs that end in these slots; what is infinite at log(t/delta) = 0 is NaN."""
+    """Return all bounds for runs that end in these slots, NaN where they are infinite."""
     bounds = {
         "printed_leaves": theory.leaf_bound(times, params),
         "repaired_leaves": np.array([corrected.leaf_bound(int(time), params) for time in times], float),
@@ -119,7 +119,6 @@ def picture(data: xr.Dataset, canvas: plot.Canvas) -> None:
 
 
 def _fit(top: plot.Axes, bottom: plot.Axes, selection: xr.Dataset) -> None:
-    """Room for what is measured and for what is crossed; where (5) is far off, it leaves the picture."""
     most = float(selection.repaired_leaves.max())
     top.set_ylim(0.3 if float(selection.printed_leaves.min()) < 1 else 0.8, most * 8)
     lowest = min(0.0, float(selection.printed_depth.min()))

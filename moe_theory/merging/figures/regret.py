@@ -1,7 +1,7 @@
 """Regret of Tanbr and of its rivals over slots, on rewards whose best weights are known.
 
 All policies meet the same tasks, requests and noise. Exponents are least-squares fits to the logarithm of the mean
-regret, as in claims about rates.
+regret.
 """
 
 from collections.abc import Mapping
@@ -62,7 +62,7 @@ CONFIDENCE = 0.95
 
 
 def compute(setup: plot.Setup) -> xr.Dataset:
-    """Mean regret with its band, and fitted exponents with their intervals, by reward, method and slot."""
+    """Return mean regret with its band, and fitted exponents with their intervals."""
     cells = []
     observe = fields("info.cumulative_regret")
     for reward in REWARDS:
@@ -81,7 +81,7 @@ def compute(setup: plot.Setup) -> xr.Dataset:
 
 
 def fitted(regrets: Float[np.ndarray, "R B"], slots: np.ndarray, num_rounds: int) -> tuple[float, float]:
-    """The exponent of the mean regret's growth and half the length of its interval, NaN for one replicate."""
+    """Return the growth exponent of the mean regret and half its interval, NaN for one replicate."""
     is_fitted = slots >= num_rounds / FITTED_SHARE
     samples = contrast_samples(regrets[is_fitted].T, slope_weights(slots[is_fitted].astype(float))[None])[:, 0]
     if len(samples) < 2:
@@ -140,7 +140,6 @@ def picture(data: xr.Dataset, canvas: plot.Canvas) -> None:
 
 
 def _draw_guides(panel: plot.Axes, slots: Float[np.ndarray, " R"], end: float, ratio: float) -> None:
-    """Both rates, through Tanbr's last regret."""
     exponent = corrected.regret_exponent(ratio)
     root = np.sqrt(slots) * np.log(np.maximum(slots, 2))
     power = slots**exponent
@@ -154,7 +153,7 @@ OVERVIEW_RATIO = 0.9  # rho of the claims in the overview
 
 
 def overview_curves(setup: plot.Setup) -> plot.Curves:
-    """The sum of nu_1 rho^h over T slots, on the trees of its claim, and both orders through the first point."""
+    """Return the sum of nu_1 rho^h over T slots, and both orders through the first point."""
     (cell,) = [
         cell
         for cell in experiments.GROWTH.cells_under(setup.reading)

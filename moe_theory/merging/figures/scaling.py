@@ -17,7 +17,7 @@ BAND = (0.1, 0.5, 0.9)
 
 
 def compute(setup: plot.Setup) -> xr.Dataset:
-    """Quantiles, over replicates, of the slots and, over repetitions, of the milliseconds, by number of experts."""
+    """Return quantiles of the slots and of the milliseconds, by number of experts."""
     settings = {num_experts: setup.params(num_experts=num_experts) for num_experts in EXPERTS}
     slots = []
     programs = []

@@ -1,7 +1,7 @@
 """How the tree refines the simplex of three experts' weights where the reward is large.
 
-A leaf is drawn as the exact part of the simplex in its box: a polygon of up to six corners. The reward is known, and a
-slot pulls the leaf with the largest value at its candidate plus nu_1 rho^h, without a network.
+A leaf is drawn as the exact part of the simplex in its box, a polygon of up to six corners. A slot pulls the leaf with
+the largest known reward at its candidate plus nu_1 rho^h.
 """
 
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ LEAST_AREA = 1e-9  # of a box's part of the simplex; smaller ones are points or 
 
 
 def compute(setup: plot.Setup) -> xr.Dataset:
-    """Boxes, candidates, depths and pulls of the first replicate's leaves at three times; rows without a leaf are NaN.
+    """Return the first replicate's boxes, candidates, depths and pulls at three times, NaN without a leaf.
 
     Raises: InvalidValueError for rounds that cannot be run.
     """
@@ -54,7 +54,7 @@ def compute(setup: plot.Setup) -> xr.Dataset:
 
 
 def polygon(lower: Float[np.ndarray, " 3"], upper: Float[np.ndarray, " 3"]) -> Float[np.ndarray, "c 3"]:
-    """The corners, in order, of what a box has of the simplex of three weights; none where it misses it."""
+    """Return the corners, in order, of the intersection of a box and the simplex of three weights."""
     corners = np.eye(3)
     for k in range(3):
         for sign, edge in ((1.0, lower[k]), (-1.0, upper[k])):
@@ -63,7 +63,6 @@ def polygon(lower: Float[np.ndarray, " 3"], upper: Float[np.ndarray, " 3"]) -> F
 
 
 def _cut(corners: Float[np.ndarray, "c 3"], room: Float[np.ndarray, " c"]) -> Float[np.ndarray, "d 3"]:
-    """Part of a convex polygon where `room`, linear in it, is at least 0."""
     points: list[np.ndarray] = []
     for index in range(len(corners)):
         before = index - 1
@@ -76,7 +75,7 @@ def _cut(corners: Float[np.ndarray, "c 3"], room: Float[np.ndarray, " c"]) -> Fl
 
 
 def area(corners: Float[np.ndarray, "c 3"]) -> float:
-    """Of a polygon on the simplex, as a share of the simplex."""
+    """Return the area of a polygon on the simplex, as a share of the simplex."""
     first = corners[:, 0]
     second = corners[:, 1]
     return float(abs(np.sum(first * np.roll(second, -1) - second * np.roll(first, -1))))

@@ -29,7 +29,7 @@ LEAST_GAP = 0.055  # between labels, as a share of the axis
 
 
 def compute(setup: plot.Setup) -> xr.Dataset:
-    """The summary of `evaluation.evaluate` on the digits: replicates are seeds of slots and policies."""
+    """Return the summary of `evaluation.evaluate` on the digits."""
     setup.progress.running(setup.name)
     run = (tuple(METHODS), tuple(POLICIES), setup.replicates, setup.rounds, REPEATS)
     table = evaluation.evaluate(
@@ -39,12 +39,14 @@ def compute(setup: plot.Setup) -> xr.Dataset:
 
 
 def family(approach: str) -> str:
-    """The key of an approach in `FAMILIES`."""
+    """Return the key of an approach in `FAMILIES`."""
     if approach in POLICIES:
         return "policy"
     if approach in STATIC:
         return "static"
-    return "token" if approach.startswith("rl") else approach.split("-")[0]
+    if approach.startswith("rl"):
+        return "token"
+    return approach.split("-")[0]
 
 
 def caption_words(data: xr.Dataset) -> dict[str, float]:
@@ -121,16 +123,15 @@ def _draw_panel(panel: plot.Axes, selection: xr.Dataset) -> None:
 
 
 def _by_router(names: Sequence[str]) -> dict[str, list[str]]:
-    """Builds by what they build."""
     methods: dict[str, list[str]] = {}
     for name in names:
-        if name in METHODS and (router := METHODS[name].router) is not None:
+        router = METHODS[name].router if name in METHODS else None
+        if router is not None:
             methods.setdefault(router, []).append(name)
     return methods
 
 
 def _label(panel: plot.Axes, values: Mapping[str, xr.Dataset], words: Mapping[str, str], at: float, side: str) -> None:
-    """Words for approaches in a column, each joined to its point by a line."""
     ordered = sorted(words, key=lambda name: float(values[name].accuracy))
     heights = spread([float(values[name].accuracy) for name in ordered], LEAST_GAP, 0.02, 1.0)
     for name, height in zip(ordered, heights, strict=True):
@@ -141,12 +142,11 @@ def _label(panel: plot.Axes, values: Mapping[str, xr.Dataset], words: Mapping[st
 
 
 def spread(heights: Sequence[float], gap: float, low: float, high: float) -> list[float]:
-    """Ascending heights moved apart as little as keeps `gap` between neighbours, within [low, high] if they fit."""
+    """Move ascending heights apart as little as gives `gap` between neighbours, within [low, high] if they fit."""
     steps = gap * np.arange(len(heights))
     level = optimize.isotonic_regression(np.asarray(heights, float) - steps).x
     return list(np.clip(level, low, max(low, high - steps[-1])) + steps)
 
 
 def _diameter(loaded: float, selection: xr.Dataset) -> float:
-    """A marker's, whose area is in proportion to the bytes."""
     return 7.5 * float(np.sqrt(loaded / float(selection.loaded_bytes.max())))

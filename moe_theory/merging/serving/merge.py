@@ -1,7 +1,7 @@
-"""Merge a model's experts into one a layer: by given weights, by Fisher information, by RegMean.
+"""Merging of a model's experts into one a layer: by given weights, by Fisher information, by RegMean.
 
-The Fisher information and Gram matrices of expert e are over inputs of its own tasks, those with numbers e modulo K.
-Neither needs labels; both need the task of every calibration input.
+The Fisher information and Gram matrices of expert e are over inputs of its own tasks, with numbers e modulo K. They
+need the task of every calibration input, no labels.
 """
 
 import functools
@@ -24,26 +24,26 @@ RIDGE = 1e-6  # relative to the mean diagonal entry; for units that are dead in 
 
 
 def weighted(model: Model, weights: Float[Array, " K"]) -> Model:
-    """One expert a layer, the weighted average of the layer's experts. Source: Eq. (1) of `merging`."""
+    """Return one expert a layer, the weighted average of the layer's experts. Source: Eq. (1) of `merging`."""
     return transformer.replace_experts(model, [transformer.merge_experts(e, weights) for e in experts_of(model)])
 
 
 def average(model: Model) -> Model:
-    """The plain average of the experts of each layer."""
+    """Return the plain average of the experts of each layer."""
     return weighted(model, equal_weights(model))
 
 
 def equal_weights(model: Model) -> Float[Array, " K"]:
-    """1/K for each of the model's experts."""
+    """Return 1/K for each of the model's experts."""
     num_experts = num_experts_of(model)
     return jnp.full(num_experts, 1 / num_experts, jnp.float32)
 
 
 def fisher(model: Model, calibration: Examples) -> Model:
-    """Every parameter averaged with the experts' diagonal Fisher information as weights.
+    """Average every parameter with the experts' diagonal Fisher information as weights.
 
-    Source: M. S. Matena, C. Raffel, "Merging Models with Fisher-Weighted Averaging", NeurIPS 2022, Eq. (4); exact over
-    the classes, of the experts' own predictions.
+    Source: M. S. Matena, C. Raffel, "Merging Models with Fisher-Weighted Averaging", NeurIPS 2022, Eq. (4), exact over
+        the classes of the experts' own predictions.
     """
     information = fisher_information(model, own_inputs(calibration, num_experts_of(model)))
     return transformer.replace_experts(
@@ -56,7 +56,7 @@ def fisher(model: Model, calibration: Examples) -> Model:
 
 
 def fisher_average(experts: Experts, information: Experts) -> Experts:
-    """sum_e F_e W_e / sum_e F_e, entry by entry (E = 1)."""
+    """Return sum_e F_e W_e / sum_e F_e, entry by entry (E = 1)."""
 
     def mean(part: Float[Array, "E *i"], weights: Float[Array, "E *i"]) -> Float[Array, "1 *i"]:
         weights = weights + FISHER_FLOOR
@@ -67,7 +67,7 @@ def fisher_average(experts: Experts, information: Experts) -> Experts:
 
 @programs.jit
 def fisher_information(model: Model, inputs: Float[Array, "E m s p"]) -> list[Experts]:
-    """Diagonal of each expert's Fisher information on its own inputs, shaped as the experts of each layer."""
+    """Return the diagonal of each expert's Fisher information on its own inputs, shaped as each layer's experts."""
 
     def of_expert(arguments: tuple[list[Experts], Float[Array, "m s p"]]) -> list[Experts]:
         expert, params = arguments
@@ -78,7 +78,7 @@ def fisher_information(model: Model, inputs: Float[Array, "E m s p"]) -> list[Ex
 
 
 def _expected_squares(model: Model, expert: list[Experts], example: Float[Array, "s p"]) -> list[Experts]:
-    """E over classes y ~ p(. | x) of the squared gradient of log p(y | x) in one expert's parameters."""
+    """Return E over classes y ~ p(. | x) of the squared gradient of log p(y | x) in one expert's parameters."""
 
     def log_probabilities(parameters: list[Experts]) -> Float[Array, " C"]:
         alone = transformer.replace_experts(model, [jax.tree.map(lambda leaf: leaf[None], p) for p in parameters])
@@ -90,7 +90,7 @@ def _expected_squares(model: Model, expert: list[Experts], example: Float[Array,
 
 
 def regmean(model: Model, calibration: Examples) -> Model:
-    """Every linear map is the least-squares fit to all experts' maps on the inputs of their own tasks.
+    """Fit every linear map by least squares to all experts' maps on the inputs of their own tasks.
 
     Source: X. Jin, X. Ren, D. Preotiuc-Pietro, P. Cheng, "Dataless Knowledge Fusion by Merging Weights of Language
     Models", ICLR 2023, Eq. (2), with its off-diagonal entries scaled by `OFF_DIAGONAL`. Biases are
@@ -108,7 +108,7 @@ def regmean(model: Model, calibration: Examples) -> Model:
 def regression_mean(
     maps: Float[Array, "E i o"], gram: Float[Array, "E i i"], off_diagonal: float = OFF_DIAGONAL
 ) -> Float[Array, "i o"]:
-    """(sum_e G_e)^-1 sum_e G_e W_e, the least squares of sum_e |X_e (W - W_e)|^2, G_e = X_e' X_e."""
+    """Return (sum_e G_e)^-1 sum_e G_e W_e, the least squares of sum_e |X_e (W - W_e)|^2, G_e = X_e' X_e."""
     eye = jnp.eye(gram.shape[-1], dtype=gram.dtype)
     shrunk = gram * (off_diagonal + (1 - off_diagonal) * eye)
     ridge = RIDGE * jnp.trace(jnp.mean(shrunk, axis=0)) / gram.shape[-1]
@@ -121,7 +121,7 @@ def regression_mean(
 def gram_matrices(
     model: Model, inputs: Float[Array, "E m s p"]
 ) -> list[tuple[Float[Array, "E i i"], Float[Array, "E j j"]]]:
-    """X'X of the inputs of both linear maps of each expert, with a constant 1 for the bias."""
+    """Return X'X of the inputs of both linear maps of each expert, with a constant 1 for the bias."""
 
     def of_expert(arguments: tuple[list[Experts], Float[Array, "m s p"]]) -> list[tuple[Array, Array]]:
         expert, params = arguments
@@ -140,7 +140,7 @@ def gram_matrices(
 
 
 def own_inputs(calibration: Examples, num_experts: int) -> Float[np.ndarray, "E m s p"]:
-    """m inputs of each expert's own tasks, evenly spaced. Raises: InvalidValueError where an expert has none."""
+    """Return m inputs of each expert's own tasks, evenly spaced. Raises: InvalidValueError where an expert has none."""
     tasks = np.asarray(calibration.tasks)
     inputs = np.asarray(calibration.inputs)
     places = [np.flatnonzero(tasks % num_experts == expert) for expert in range(num_experts)]
@@ -157,17 +157,17 @@ def own_inputs(calibration: Examples, num_experts: int) -> Float[np.ndarray, "E 
 
 
 def experts_of(model: Model) -> list[Experts]:
-    """The experts of each layer."""
+    """Return the experts of each layer."""
     return [layer.experts for layer in model.layers]
 
 
 def num_experts_of(model: Model) -> int:
-    """K of the model."""
+    """Return K of the model."""
     return experts_of(model)[0].b_out.shape[0]
 
 
 def single(experts: Experts, tokens: Float[Array, "n t d"], layer: int) -> Float[Array, "n t d"]:
-    """The `MoE` of a model that has one expert a layer."""
+    """Return the `MoE` of a model that has one expert a layer."""
     del layer
     return transformer.dense(experts, tokens)
 

@@ -1,7 +1,7 @@
 """Every way of the paper's evaluation to serve a slot with a K-expert MoE, by name.
 
-A method with several builds has an entry `NAME-BUILD` for each: they differ in cost, hardly in what they compute. Only
-the task-level ones need the requests' tags.
+Each build of a method has an entry `NAME-BUILD`. Builds differ in cost, hardly in results. Only the task-level methods
+need the requests' tags.
 """
 
 import functools
@@ -43,17 +43,17 @@ class ServingMethod(NamedTuple):
 
 
 def loaded_bytes(loaded: Loaded) -> int:
-    """Bytes of its arrays."""
+    """Return the bytes of its arrays."""
     return sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(loaded))
 
 
 def begin_slot(method: ServingMethod, loaded: Loaded, weights: Float[Array, " K"]) -> Loaded:
-    """Arrays that serve the slot: for a method that merges slot by slot, its merge with these weights."""
+    """Return the arrays that serve the slot, merged with these weights if the method merges by slot."""
     return loaded if method.merge is None else method.merge(loaded, weights)
 
 
 def named(name: str) -> ServingMethod:
-    """The method of this name. Raises: UnknownNameError."""
+    """Return the method of this name. Raises: UnknownNameError."""
     if name not in METHODS:
         raise unknown_name("method", name, METHODS)
     return METHODS[name]

@@ -49,7 +49,7 @@ def train(
     key: Key[Array, ""],
     descent: Descent | None = None,
 ) -> Routers:
-    """Train routers for the model's frozen experts, from zero, on batches in which all tasks are equally likely."""
+    """Train routers for the frozen experts, from zero, on batches with equally likely tasks."""
     sizes = [layer.experts.b_out.shape for layer in model.layers]
     start = routing.zeros(kind, [width for _, width in sizes], sizes[0][0], num_tasks)
     on_device = jax.tree.map(jnp.asarray, data)
@@ -85,7 +85,6 @@ def _descend(
 def _supervised_loss(
     routers: Routers, kind: Kind, model: Model, batch: Examples, key: Key[Array, ""], balance_weight: Scalar
 ) -> Float[Array, ""]:
-    """Cross-entropy through the gates, in nats, plus a load-balancing loss where tokens are routed sparsely."""
     del key
     balance: list[Float[Array, ""]] = []
 
@@ -113,9 +112,9 @@ def _served(routers: Routers, kind: Kind, batch: Examples) -> MoE:
 
 
 def straight_through(kind: Kind, scores: Float[Array, "n g K"]) -> Float[Array, "n g K"]:
-    """The gates of the chosen experts, with the gradient of the softmax over all experts.
+    """Return the gates of the chosen experts, with the gradient of the softmax over all experts.
 
-    So a router learns about experts that it does not choose; at k = 1 the chosen gate alone has no gradient.
+    So a router also learns about other experts. At k = 1 the chosen gate alone has no gradient.
     """
     experts, gates = routing.choose(kind, scores)
     hard = jnp.einsum("ngj,ngjk->ngk", gates, jax.nn.one_hot(experts, scores.shape[-1], dtype=scores.dtype))
@@ -124,7 +123,7 @@ def straight_through(kind: Kind, scores: Float[Array, "n g K"]) -> Float[Array, 
 
 
 def _imbalance(router: Router, kind: Kind, tokens: Float[Array, "n t d"]) -> Float[Array, ""]:
-    """Load-balancing loss, K sum_k (share of tokens)_k (mean probability)_k, which is 1 under even load.
+    """Return the load-balancing loss K sum_k (share of tokens)_k (mean probability)_k, 1 under even load.
 
     Source: Switch Transformer, Eq. (4) to (6).
     """
@@ -139,16 +138,15 @@ def _imbalance(router: Router, kind: Kind, tokens: Float[Array, "n t d"]) -> Flo
 def _reinforced_loss(
     routers: Routers, kind: Kind, model: Model, batch: Examples, key: Key[Array, ""], balance_weight: Scalar
 ) -> Float[Array, ""]:
-    """A loss whose gradient is REINFORCE's for the negated expected number of right answers.
+    """Return a loss whose gradient is REINFORCE's for the negated expected number of right answers.
 
-    Each example is routed `NUM_SAMPLES` times; the mean of the other samples is the baseline.
+    Each example is routed `NUM_SAMPLES` times, with the mean of the other samples as the baseline.
     """
     del balance_weight
     inputs, labels = (jnp.repeat(part, NUM_SAMPLES, axis=0) for part in (batch.inputs, batch.labels))
     surprise: list[Float[Array, " n"]] = []
 
     def moe(experts: Experts, tokens: Float[Array, "n t d"], layer: int) -> Float[Array, "n t d"]:
-        """Every token to one expert that is drawn, with gate 1."""
         tokens = jax.lax.stop_gradient(tokens)
         scores = routing.logits(routers[layer], kind, tokens, None)
         sampled = jax.random.categorical(jax.random.fold_in(key, layer), jax.lax.stop_gradient(scores))[..., None]
@@ -165,7 +163,7 @@ def _reinforced_loss(
 
 
 def deployed(setting: Recipe) -> Deployment:
-    """The trained model with routers of all kinds, each trained or read from the user's cache.
+    """Return the trained model with routers of all kinds, trained or from the user's cache.
 
     A cache that cannot be written is reported on standard error.
     """
@@ -180,7 +178,6 @@ def deployed(setting: Recipe) -> Deployment:
 
 
 def _trained(store: Store, setting: Recipe, kind: str, model: Model, data: Examples, key: Key[Array, ""]) -> Routers:
-    """The routers of a kind, trained or from the cache."""
 
     def make() -> dict[str, np.ndarray]:
         training.tell(f"router: {kind}, {NUM_STEPS} steps")
@@ -202,7 +199,6 @@ def _arrays(routers: Routers) -> dict[str, np.ndarray]:
 
 
 def _key(setting: Recipe, kind: str, model: Model, key: Key[Array, ""]) -> str:
-    """The key of what decides a router."""
     words = jax.random.key_data(key).tolist()
     decisive = [dataclasses.asdict(setting), kind, NUM_STEPS, DESCENTS.get(kind), words, fingerprint(_code())]
     digest = hashlib.sha256(json.dumps(decisive, sort_keys=True).encode())

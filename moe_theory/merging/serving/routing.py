@@ -1,10 +1,9 @@
 """Routing: linear routers of tokens, examples or task tags, and builds of sparse and soft MoE layers.
 
-The sparse builds (`SPARSE_BUILDS`) take every token's k experts and gates and return the gated sum of those experts'
-outputs; they differ in cost, and `with_capacity` drops tokens that an expert has no room for. In soft merging (SMEAR),
-every example, or every token, has its own merged expert, E(u; sum_k x_k W_k). Both linear maps of an expert are linear
-in its parameters, so the merge may act on the inputs of the K maps (`by_linearity`) or on the parameters, as printed
-(`materialised`).
+The sparse builds (`SPARSE_BUILDS`) return the gated sum of the outputs of every token's k experts. `with_capacity`
+drops tokens that exceed an expert's room. In soft merging (SMEAR), every example or token has its own merged expert,
+E(u; sum_k x_k W_k). Both linear maps of an expert are linear in its parameters, so the merge may act on the inputs of
+the K maps (`by_linearity`) or on the parameters, as printed (`materialised`).
 
 Source: M. Muqeeth, H. Liu, C. Raffel, "Soft Merging of Experts with Adaptive Routing", 2023, Sec. 3.
 """
@@ -37,11 +36,11 @@ def with_capacity(
     gates: Float[Array, "N k"],
     factor: float = CAPACITY_FACTOR,
 ) -> Float[Array, "N d"]:
-    """Each expert computes a buffer of `capacity` tokens; tokens beyond it get 0, so only the residual passes.
+    """Compute a buffer of `capacity` tokens at each expert. Tokens beyond it get 0, so only the residual passes.
 
     First choices come before second choices, earlier tokens before later ones.
 
-    Source: Switch Transformer, Sec. 2.2 (one choice); GShard, Algorithm 1 (several).
+    Source: Switch Transformer, Sec. 2.2 (one choice), and GShard, Algorithm 1 (several).
     """
     num_tokens, num_choices = chosen.shape
     num_experts = experts.b_out.shape[0]
@@ -59,12 +58,12 @@ def with_capacity(
 
 
 def capacity(num_tokens: int, num_choices: int, num_experts: int, factor: float = CAPACITY_FACTOR) -> int:
-    """Tokens that an expert has room for: `factor` times an even share, rounded up, at most all tokens."""
+    """Return an expert's room in tokens: `factor` times an even share, rounded up, at most all tokens."""
     return min(num_tokens, math.ceil(factor * num_tokens * num_choices / num_experts))
 
 
 def places(chosen: Int[Array, "N k"], num_experts: int) -> Int[Array, "N k"]:
-    """Number of tokens before each token at the expert of each of its choices."""
+    """Return the number of tokens before each token at the expert of each of its choices."""
     num_tokens, num_choices = chosen.shape
     queue = chosen.T.reshape(-1)
     waiting = jnp.cumsum(jax.nn.one_hot(queue, num_experts, dtype=jnp.int32), axis=0, dtype=jnp.int32)
@@ -75,13 +74,13 @@ def places(chosen: Int[Array, "N k"], num_experts: int) -> Int[Array, "N k"]:
 def dense(
     experts: Experts, tokens: Float[Array, "N d"], chosen: Int[Array, "N k"], gates: Float[Array, "N k"]
 ) -> Float[Array, "N d"]:
-    """All experts compute all tokens, with gates of 0 where an expert was not chosen."""
+    """Compute all tokens at all experts, with gates of 0 where an expert was not chosen."""
     is_chosen = jax.nn.one_hot(chosen, experts.b_out.shape[0], dtype=gates.dtype)
     return gated(experts, tokens, jnp.einsum("nj,njk->nk", gates, is_chosen))
 
 
 def gated(experts: Experts, tokens: Float[Array, "N d"], gates: Float[Array, "N K"]) -> Float[Array, "N d"]:
-    """The sum of all experts' outputs, each times its own gate."""
+    """Return the sum of all experts' outputs, each times its own gate."""
     hidden = jax.nn.relu(jnp.einsum("nd,kdf->knf", tokens, experts.w_in) + experts.b_in[:, None])
     outputs = jnp.einsum("knf,kfd->knd", hidden, experts.w_out) + experts.b_out[:, None]
     return jnp.einsum("nk,knd->nd", gates, outputs)
@@ -90,7 +89,7 @@ def gated(experts: Experts, tokens: Float[Array, "N d"], gates: Float[Array, "N 
 def ragged(
     experts: Experts, tokens: Float[Array, "N d"], chosen: Int[Array, "N k"], gates: Float[Array, "N k"]
 ) -> Float[Array, "N d"]:
-    """Tokens are sorted by expert, and each expert computes its own rows (`jax.lax.ragged_dot`); none is dropped."""
+    """Sort tokens by expert and compute each expert's rows (`jax.lax.ragged_dot`), without dropping any."""
     num_tokens, num_choices = chosen.shape
     queue = chosen.reshape(-1)
     order = jnp.argsort(queue, stable=True)
@@ -113,7 +112,7 @@ SoftMerge = Callable[[Experts, Float[Array, "g t d"], Float[Array, "g K"]], Floa
 def by_linearity(
     experts: Experts, tokens: Float[Array, "g t d"], weights: Float[Array, "g K"]
 ) -> Float[Array, "g t d"]:
-    """sum_k (x_k u) W_k in both layers: K times the work of one expert, no merged parameters in memory."""
+    """Return sum_k (x_k u) W_k in both layers: K times the work of one expert, no merged parameters in memory."""
     hidden = jax.nn.relu(_weighted_map(tokens, weights, experts.w_in) + (weights @ experts.b_in)[:, None])
     return _weighted_map(hidden, weights, experts.w_out) + (weights @ experts.b_out)[:, None]
 
@@ -121,7 +120,7 @@ def by_linearity(
 def materialised(
     experts: Experts, tokens: Float[Array, "g t d"], weights: Float[Array, "g K"]
 ) -> Float[Array, "g t d"]:
-    """One merged expert a group in memory: g times the parameters of an expert."""
+    """Build one merged expert a group in memory: g times the parameters of an expert."""
     merged = Experts(*(jnp.tensordot(weights, part, axes=1) for part in experts))
     hidden = jax.nn.relu(jnp.einsum("gtd,gdf->gtf", tokens, merged.w_in) + merged.b_in[:, None])
     return jnp.einsum("gtf,gfd->gtd", hidden, merged.w_out) + merged.b_out[:, None]
@@ -130,7 +129,6 @@ def materialised(
 def _weighted_map(
     inputs: Float[Array, "g t i"], weights: Float[Array, "g K"], maps: Float[Array, "K i o"]
 ) -> Float[Array, "g t o"]:
-    """One matrix product over experts and inputs at once."""
     copies = weights[:, None, :, None] * inputs[:, :, None, :]
     return copies.reshape(*inputs.shape[:2], -1) @ maps.reshape(-1, maps.shape[-1])
 
@@ -183,7 +181,7 @@ KINDS = {
 def logits(
     router: Router, kind: Kind, tokens: Float[Array, "n t d"], tags: Int[Array, " n"] | None
 ) -> Float[Array, "n g K"]:
-    """Logits of every token (g = t) or of every example (g = 1)."""
+    """Return logits of every token (g = t) or of every example (g = 1)."""
     if kind.level == TASK:
         assert tags is not None
         return (router.weights[tags] + router.bias)[:, None]
@@ -192,10 +190,9 @@ def logits(
 
 
 def choose(kind: Kind, scores: Float[Array, "*n K"]) -> tuple[Int[Array, "*n k"], Float[Array, "*n k"]]:
-    """The k most likely experts and their gates, a softmax among themselves.
+    """Return the k most likely experts and their gates, a softmax among themselves.
 
-    The gate of a single expert is 1, where Switch multiplies by its probability: these frozen experts were trained with
-    gate 1.
+    The gate of a single expert is 1, as in the training of these frozen experts. Switch multiplies by its probability.
 
     Source: Shazeer et al., 2017, Eq. (3) to (5).
     """
@@ -209,7 +206,7 @@ def choose(kind: Kind, scores: Float[Array, "*n K"]) -> tuple[Int[Array, "*n k"]
 
 
 def sparse(routers: Routers, kind: Kind, dispatch: Dispatch, tags: Int[Array, " n"] | None = None) -> MoE:
-    """Every token to the k experts that its own router, or its example's tag, chooses."""
+    """Send every token to the k experts that its own router, or its example's tag, chooses."""
 
     def moe(experts: Experts, tokens: Float[Array, "n t d"], layer: int) -> Float[Array, "n t d"]:
         indices, gates = choose(kind, logits(routers[layer], kind, tokens, tags))
@@ -221,7 +218,7 @@ def sparse(routers: Routers, kind: Kind, dispatch: Dispatch, tags: Int[Array, " 
 
 
 def soft(routers: Routers, kind: Kind, build: SoftMerge, tags: Int[Array, " n"] | None = None) -> MoE:
-    """A merge of all experts for every token, for every example, or for an example's tag."""
+    """Merge all experts for every token, for every example, or for an example's tag."""
 
     def moe(experts: Experts, tokens: Float[Array, "n t d"], layer: int) -> Float[Array, "n t d"]:
         weights = jax.nn.softmax(logits(routers[layer], kind, tokens, tags))
@@ -232,7 +229,7 @@ def soft(routers: Routers, kind: Kind, build: SoftMerge, tags: Int[Array, " n"] 
 
 
 def of_one_task(routers: Routers, kind: Kind, tags: Int[Array, " n"]) -> MoE:
-    """All tokens to the k experts of the first example's task, for batches of a single task."""
+    """Send all tokens to the k experts of the first example's task, for batches of a single task."""
 
     def moe(experts: Experts, tokens: Float[Array, "n t d"], layer: int) -> Float[Array, "n t d"]:
         indices, gates = choose(kind, logits(routers[layer], kind, tokens[:1], tags[:1])[0, 0])
@@ -246,7 +243,7 @@ def of_one_task(routers: Routers, kind: Kind, tags: Int[Array, " n"]) -> MoE:
 
 
 def zeros(kind: Kind, widths: Sequence[int], num_experts: int, num_tasks: int) -> Routers:
-    """Routers without preferences, for layers of these widths."""
+    """Return routers without preferences, for layers of these widths."""
     sizes = [num_tasks if kind.level == TASK else width for width in widths]
     return tuple(
         Router(jnp.zeros((size, num_experts), jnp.float32), jnp.zeros(num_experts, jnp.float32)) for size in sizes

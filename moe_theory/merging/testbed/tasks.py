@@ -1,8 +1,8 @@
 """The tasks of the testbed, the setting that decides its trained weights, and slots of requests.
 
 Inputs are scikit-learn's 8 x 8 images of digits. Task v is change v mod 4 of the image under label map v // 4. Label
-map m adds 3 m to a label, modulo the number of classes: any two of them disagree about every input, so no single expert
-can serve both.
+map m adds 3 m to a label, modulo the number of classes. Any two label maps disagree about every input, so no single
+expert can serve both.
 """
 
 import functools
@@ -28,14 +28,14 @@ NUM_FEATURES = PATCH**2
 
 
 def digits_task(change: int, is_validation: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Images under one of the `CHANGES` as patches of pixels in [-1, 1], and the digits they show."""
+    """Return images under one of the `CHANGES` as patches of pixels in [-1, 1], and their digits."""
     pixels, digits, is_held_out = handwritten_digits()
     is_selected = is_held_out == is_validation
     return _patches(changed(pixels[is_selected] / 8 - 1, change)), digits[is_selected]
 
 
 def changed(images: np.ndarray, change: int) -> np.ndarray:
-    """Images (n, 8, 8) of pixels in [-1, 1]: left alone, turned by a right angle, negated, or with pixels permuted."""
+    """Return images (n, 8, 8) of pixels in [-1, 1], unchanged, turned by a right angle, negated or permuted."""
     if change == 1:
         return np.rot90(images, axes=(1, 2))
     if change == 2:
@@ -58,7 +58,7 @@ _STRIDE = 3  # between label maps; prime to the number of classes
 
 @dataclass(frozen=True)
 class Recipe:
-    """Everything that decides the trained weights."""
+    """Setting that decides the trained weights."""
 
     num_tasks: Size = 8  # V
     num_experts: Size = 8  # K; expert v mod K serves task v
@@ -73,7 +73,7 @@ class Recipe:
     seed: SizeOrZero = 0
 
     def __post_init__(self) -> None:
-        """Raises: InvalidValueError for what cannot be trained."""
+        """Raise InvalidValueError for a setting that cannot be trained."""
         constraints.check_sizes(self)
         constraints.require(Positive, learning_rate=self.learning_rate)
         self._require_at_most("num_tasks", len(CHANGES) * NUM_CLASSES, "there are no more label maps")
@@ -105,9 +105,9 @@ class Examples(NamedTuple):
 
 
 def examples(setting: Recipe, split: str) -> Examples:
-    """Every input of a split, "train" or "validation", under every task of the setting.
+    """Return every input of a split, "train" or "validation", under every task of the setting.
 
-    The same inputs in every setting. Raises: UnknownNameError for another split.
+    The inputs are the same in every setting. Raises: UnknownNameError for another split.
     """
     if split not in SPLITS:
         raise unknown_name("split", split, SPLITS)
@@ -152,7 +152,7 @@ def draw_slot(key: Key[Array, ""], examples: Examples, mix: Float[Array, " V"], 
 def accuracies(
     logits: Float[Array, "n C"], labels: Int[Array, " n"], tasks: Int[Array, " n"], num_tasks: int
 ) -> tuple[Float[Array, " V"], Int[Array, " V"]]:
-    """The share of right answers among a slot's requests of each task, and their number; 0 and 0 for absent tasks."""
+    """Return the share of right answers and the number of a slot's requests by task, 0 for absent tasks."""
     is_own = tasks[:, None] == jnp.arange(num_tasks, dtype=tasks.dtype)
     is_right = (jnp.argmax(logits, axis=-1) == labels)[:, None]
     counts = jnp.sum(is_own, axis=0, dtype=jnp.int32)

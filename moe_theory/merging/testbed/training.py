@@ -1,6 +1,6 @@
 """Training of the testbed's model, and a cache of trained models.
 
-Training starts with a dense transformer on all tasks, whose copies then become experts task by task.
+A dense transformer is trained on all tasks. Copies of it then become experts task by task.
 """
 
 import contextlib
@@ -41,11 +41,10 @@ def tell(line: str) -> None:
 
 
 def trained(setting: Recipe, progress: Progress = tell, folder: Path | None = None) -> Model:
-    """Return `train`'s model of this setting, or the one in the cache.
+    """Return `train`'s model of this setting, or the cached model.
 
     Args:
-        folder: of the cache, by default in the user's cache folder. A folder that cannot be written only costs the
-            cache, as `progress` reports.
+        folder: of the cache, by default the user's. A failing cache is reported by `progress`.
     """
     store = Store(cache_folder() if folder is None else folder)
     arrays = cached(store, _key(setting), lambda: arrays_of(train(setting, progress)), progress)
@@ -55,10 +54,7 @@ def trained(setting: Recipe, progress: Progress = tell, folder: Path | None = No
 def cached(
     store: Store, key: str, make: Callable[[], dict[str, np.ndarray]], progress: Progress = tell
 ) -> dict[str, np.ndarray]:
-    """Return the arrays that a cache has, or make and save them.
-
-    A folder that cannot be used only costs the cache, as `progress` reports.
-    """
+    """Return the arrays of a cache, or make and save them. A failing cache is reported by `progress`."""
     data = None
     with contextlib.suppress(OutputError):  # saving meets it again
         data = store.get(key)
@@ -75,10 +71,10 @@ def cached(
 
 
 def train(setting: Recipe, progress: Progress = tell) -> Model:
-    """A model whose experts were trained with task-level routing, expert v mod K on task v; always in float32.
+    """Train a model with task-level routing, expert v mod K on task v, always in float32.
 
-    First everything is trained with one expert a layer on batches of all tasks; then that expert is copied K times and
-    training goes on, with equally large batches for each expert of the tasks that it serves.
+    First one expert a layer is trained on batches of all tasks. Then K copies train on equally large batches of the
+    tasks that each serves.
     """
     data = Examples(*map(jnp.asarray, examples(setting, TRAIN)))
     key = root_key(setting.seed)
@@ -91,7 +87,7 @@ def train(setting: Recipe, progress: Progress = tell) -> Model:
 
 
 def initial(key: Key[Array, ""], setting: Recipe) -> Model:
-    """A random model with one expert a layer: weights of variance 1 / inputs, no biases."""
+    """Return a random model with one expert a layer: weights of variance 1 / inputs, no biases."""
     embedding_key, position_key, head_key, layer_key = jax.random.split(key, 4)
     width = setting.width
     keys = jax.random.split(layer_key, setting.num_layers)
@@ -107,13 +103,13 @@ def initial(key: Key[Array, ""], setting: Recipe) -> Model:
 
 
 def loss(model: Model, batch: Examples, moe: MoE) -> Float[Array, ""]:
-    """Mean cross-entropy of a batch, in nats."""
+    """Return the mean cross-entropy of a batch, in nats."""
     logits = transformer.forward(model, jnp.asarray(batch.inputs), moe)
     return jnp.mean(optax.softmax_cross_entropy_with_integer_labels(logits, batch.labels))
 
 
 def draw_batch(key: Key[Array, ""], data: Examples, num_tasks: int, num_groups: int, size: int) -> Examples:
-    """`size` examples in order of `num_groups` groups; group g has tasks g, g + num_groups, ..., equally likely."""
+    """Draw `size` examples in order of `num_groups` groups. Group g has tasks g, g + num_groups, ... uniformly."""
     task_key, input_key = jax.random.split(key)
     groups = jnp.arange(size, dtype=jnp.int32) // (size // num_groups)
     tasks_in_group = (num_tasks - 1 - groups) // num_groups + 1
@@ -133,7 +129,6 @@ def _phase(
     num_groups: int,
     progress: Progress,
 ) -> Model:
-    """Train in one program, which is called a few times so that there is progress to report."""
     num_steps = setting.dense_steps if name == "dense" else setting.expert_steps
     if num_steps == 0:
         return model
@@ -190,23 +185,22 @@ def _norm(width: int) -> Norm:
 
 
 def arrays_of(model: Model) -> dict[str, np.ndarray]:
-    """A model's arrays, numbered in the order of its leaves."""
+    """Return a model's arrays, numbered in the order of its leaves."""
     return {str(number): np.asarray(leaf) for number, leaf in enumerate(jax.tree.leaves(model))}
 
 
 def model_of(arrays: Mapping[str, np.ndarray], setting: Recipe) -> Model:
-    """The model of such arrays. Raises: KeyError where one is missing."""
+    """Return the model of such arrays. Raises: KeyError where one is missing."""
     structure = jax.tree.structure(jax.eval_shape(lambda: initial(root_key(0), setting)))
     return jax.tree.unflatten(structure, [jnp.asarray(arrays[str(number)]) for number in range(structure.num_leaves)])
 
 
 def cache_folder() -> Path:
-    """The default folder of trained models."""
+    """Return the default folder of trained models."""
     return user_cache() / "testbed"
 
 
 def _key(setting: Recipe) -> str:
-    """The key of what decides the weights."""
     decisive = [dataclasses.asdict(setting), fingerprint(_code())]
     return hashlib.sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest()
 

@@ -1,7 +1,6 @@
 """A pre-layer-norm transformer encoder in which every FFN is an MoE layer of K experts.
 
-`forward` takes what the experts do with their tokens as an `MoE`, so that merged and routed experts run in the same
-network. Sizes are read from the arrays' shapes.
+`forward` takes an `MoE`, the experts' action on their tokens, so merged and routed experts run in the same network.
 """
 
 from collections.abc import Callable, Sequence
@@ -42,7 +41,7 @@ class Attention(NamedTuple):
 
 
 class Layer(NamedTuple):
-    """Attention and experts, each behind its layer norm and beside a residual path."""
+    """Attention and experts, each behind its layer norm and with a residual path."""
 
     attention_norm: Norm
     attention: Attention
@@ -51,7 +50,7 @@ class Layer(NamedTuple):
 
 
 class Model(NamedTuple):
-    """The network: tokens are embedded, pass the layers, and their mean is classified."""
+    """Network that embeds tokens, passes them through the layers, and classifies their mean."""
 
     w_embedding: Float[Array, "p d"]
     b_embedding: Float[Array, " d"]
@@ -66,7 +65,7 @@ MoE = Callable[[Experts, Float[Array, "n s d"], int], Float[Array, "n s d"]]  # 
 
 
 def forward(model: Model, inputs: Float[Array, "n s p"], moe: MoE) -> Float[Array, "n C"]:
-    """Logits of n inputs of s tokens each; `moe` applies a layer's experts to its normalised tokens."""
+    """Return logits of n inputs of s tokens each, with `moe` applying each layer's experts."""
     tokens = inputs @ model.w_embedding + (model.b_embedding + model.positions)
     for index, layer in enumerate(model.layers):
         tokens = tokens + attend(layer.attention, normalise(layer.attention_norm, tokens))
@@ -75,13 +74,13 @@ def forward(model: Model, inputs: Float[Array, "n s p"], moe: MoE) -> Float[Arra
 
 
 def dense(expert: Experts, tokens: Float[Array, "*n d"]) -> Float[Array, "*n d"]:
-    """E(u; W) of a single expert (E = 1)."""
+    """Return E(u; W) of a single expert (E = 1)."""
     hidden = jax.nn.relu(tokens @ expert.w_in[0] + expert.b_in[0])
     return hidden @ expert.w_out[0] + expert.b_out[0]
 
 
 def in_groups(experts: Experts, tokens: Float[Array, "n s d"], layer: int) -> Float[Array, "n s d"]:
-    """An `MoE` for inputs in order of their experts: of E groups of n / E inputs, the e-th to expert e."""
+    """Return an `MoE` for inputs in order of their experts, in E groups of n / E."""
     num_experts, width = experts.b_out.shape
     groups = tokens.reshape(num_experts, -1, width)
     hidden = jax.nn.relu(groups @ experts.w_in + experts.b_in[:, None])
@@ -89,18 +88,18 @@ def in_groups(experts: Experts, tokens: Float[Array, "n s d"], layer: int) -> Fl
 
 
 def merge_experts(experts: Experts, weights: Float[Array, " K"]) -> Experts:
-    """One expert (E = 1) with the weighted average of the experts' parameters. Source: Eq. (1) of `merging`."""
+    """Return one expert (E = 1) with the experts' weighted average parameters. Source: Eq. (1) of `merging`."""
     return Experts(*(part[None] for part in merge(experts, weights)))
 
 
 def replace_experts(model: Model, experts: Sequence[Experts]) -> Model:
-    """The model with other experts, one entry a layer."""
+    """Return the model with other experts, one entry a layer."""
     pairs = zip(model.layers, experts, strict=True)
     return model._replace(layers=tuple(layer._replace(experts=experts_of_layer) for layer, experts_of_layer in pairs))
 
 
 def attend(attention: Attention, tokens: Float[Array, "n s d"]) -> Float[Array, "n s d"]:
-    """Multi-head self-attention among the s tokens of each input."""
+    """Apply multi-head self-attention among the s tokens of each input."""
     width, _, num_heads, size = attention.w_in.shape
     projected = tokens @ attention.w_in.reshape(width, -1) + attention.b_in.reshape(-1)
     queries, keys, values = jnp.moveaxis(projected.reshape(*tokens.shape[:2], 3, num_heads, size), 2, 0)
@@ -110,7 +109,7 @@ def attend(attention: Attention, tokens: Float[Array, "n s d"]) -> Float[Array, 
 
 
 def normalise(norm: Norm, tokens: Float[Array, "*n d"]) -> Float[Array, "*n d"]:
-    """Layer norm over the last axis."""
+    """Apply the layer norm over the last axis."""
     centred = tokens - jnp.mean(tokens, axis=-1, keepdims=True)
     variance = jnp.mean(jnp.square(centred), axis=-1, keepdims=True)
     return centred * jax.lax.rsqrt(variance + _VARIANCE_FLOOR) * norm.scale + norm.shift
