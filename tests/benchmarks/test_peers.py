@@ -161,6 +161,7 @@ CASES = {
 SWITCHED_OFF = ("batched NumPy", "endless")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("name", "case"),
     [
@@ -290,6 +291,7 @@ every_pair = pytest.mark.parametrize(
 )
 
 
+@pytest.mark.thorough
 @every_pair
 def test_mean_errors_agree_with_the_engine(name, system):
     """Would catch arrivals, pools or perturbations drawn from another law than the engine's."""

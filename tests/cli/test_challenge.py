@@ -34,6 +34,7 @@ def module(tmp_path, forgotten):
     return str(tmp_path / "mine.py")
 
 
+@pytest.mark.thorough
 def test_a_statement_of_ones_own_is_challenged(ran, module):
     lines = ran(*COMMAND, module).out.splitlines()
     assert any("(continual.error), reading weak-signal: breaks at truth_scale = " in line for line in lines)

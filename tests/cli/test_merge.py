@@ -32,6 +32,7 @@ def untrained(model, monkeypatch):
     monkeypatch.setattr(training, "trained", lambda setting, progress: model)
 
 
+@pytest.mark.thorough
 def test_slots_are_shown_and_written(tmp_path, ran):
     printed = ran("merge", "--slots", 6, "--slot-size", 8, "--policy", "uniform", "--out", tmp_path / "out").out
     assert "The same 6 slots by each policy" in printed

@@ -113,6 +113,7 @@ def test_stages_are_the_papers_rounds():
     assert experiments.stage_rounds(params, experiments.RETURN_POWER) == 384
 
 
+@pytest.mark.thorough
 def test_termination_is_that_of_a_loop_over_the_history(settled):
     """Would catch a flag read a round too early or late, and arrivals counted before T2 or before termination."""
     run = settled[0]

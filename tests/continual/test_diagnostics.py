@@ -276,6 +276,7 @@ def is_ordered_by_loop(drives, sets, clusters):
     return np.all(least > np.max(np.where(is_own, -np.inf, drives), axis=1), axis=1)
 
 
+@pytest.mark.thorough
 def test_a_tally_is_what_all_rounds_have_shown():
     """Would catch a round too many or too few, an anchor of another round, and (33) between the wrong numbers."""
     params = continual.reading("unit-signal").params(**experiments.limit_params(NUM_EXPERTS, 0.01))

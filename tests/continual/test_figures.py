@@ -226,6 +226,7 @@ def test_figure_9_compares_with_its_first_threshold(data):
 SLOW = ("figure-8", "figure-9", "regimes")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=[pytest.mark.thorough] * (name in SLOW)) for name in FIGURES]
 )

@@ -92,6 +92,7 @@ def test_learn_with_a_fit_of_ones_own():
     np.testing.assert_allclose(info.update_norm, np.linalg.norm(state.experts[0]), rtol=1e-12)
 
 
+@pytest.mark.thorough
 def test_servers_have_the_same_parts():
     """Would catch a charge at routing, a charge for a move that is not over, or kinds of the wrong servers."""
 
@@ -232,6 +233,7 @@ def test_locality_of_a_resumed_run_and_of_a_sweep(counted_run):
     np.testing.assert_array_equal(np.moveaxis(data.value.values[0, -1], -1, 0), np.moveaxis(states.memory, -1, 0))
 
 
+@pytest.mark.thorough
 def test_a_locality_runs_inside_a_callers_own_vmap_and_jit():
     system, keys = continual.system(DIMS, locality=continual.baseline.repaired), jax.random.split(mt.root_key(1), 5)
 

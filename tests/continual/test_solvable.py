@@ -80,6 +80,7 @@ def test_a_model_is_the_last_of_two_opposite_truths(free, num_samples):
         np.testing.assert_allclose(info.forgetting[-1, place], 4 * SCALE**2 * forgetting, atol=EXACT * SCALE)
 
 
+@pytest.mark.thorough
 @loop_over("free", FREE)
 def test_a_model_is_the_sum_of_the_orthonormal_truths_met(free):
     """Theorem 6, and Theorem 7: whatever alpha, beta, eta, lambda and Gamma are, all ends with what one expert has."""
@@ -216,6 +217,7 @@ def blind(gate_outputs, perturbation, state, arrival, params):
     return perturbation
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", [pytest.param("opposite-truths", marks=pytest.mark.thorough), "unseen-part"])
 def test_expected_errors_of_blind_routing(name):
     """Theorems 4, 6 and 8, by 1,024 runs with a router that looks at no output; M = 1 is the exact single expert."""
@@ -236,6 +238,7 @@ def test_expected_errors_of_blind_routing(name):
         np.testing.assert_allclose(getattr(alone, metric), getattr(one, metric), atol=1e-12)
 
 
+@pytest.mark.thorough
 def test_of_many_tasks_few_have_an_expert():
     """Theorem 10: a favourite is the first task not met in one order, that of outputs of those who have not met it."""
     scale, experts = 0.04, 40

@@ -35,6 +35,7 @@ def recorded(name):
     return statuses(ROOT / "examples" / name / name / "recorded.json")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", [PAPERS[0], *(pytest.param(name, marks=pytest.mark.thorough) for name in PAPERS[1:])])
 def test_it_is_judged_as_it_is_recorded(name, stranger, tmp_path):
     """Would catch a change that a paper of others does not survive: what it imports, declares, proves or records."""

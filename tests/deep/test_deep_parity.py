@@ -236,6 +236,7 @@ def test_a_batch_holds_the_replicates_as_they_are_alone() -> None:
                 assert_close(name, one[..., place], np.asarray(other, float))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("system", [continual, edge])
 def test_gates_that_ran_off_route_to_an_expert_that_exists(system: Any) -> None:
     """Would catch a task that goes to nobody, or to padding, and is then missing in every mean."""

@@ -51,6 +51,7 @@ def run_of(**parts):
     return mt.simulate(system, mt.root_key(0), PARAMS, 6)
 
 
+@pytest.mark.thorough
 def test_features_are_standardised_one_by_one_and_learned():
     pool = tasks.pool_of(features(), (0, 1, 2))
     inputs = np.asarray(tasks.inputs_of(tasks.on_device(pool), jnp.asarray(pool.train.pixels)))

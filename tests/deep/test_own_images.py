@@ -39,6 +39,7 @@ def commands():
     ]
 
 
+@pytest.mark.thorough
 def test_the_page_leads_from_photographs_to_a_verdict(photographs, ran, monkeypatch):
     look, judge = commands()
     text = ran(*look).out

@@ -92,6 +92,7 @@ def test_one_program_a_policy():
         assert engine.num_programs() - before <= most[name], name
 
 
+@pytest.mark.thorough
 def test_figure_3_holds_the_last_round_of_its_cell(of_two):
     """Catches cells mixed up, quantiles over the wrong axis, raw errors in place of errors per coordinate."""
     run = run_directly(under("nearest"), 4, figure_3.observe, STRIDE)

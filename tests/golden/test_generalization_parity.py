@@ -32,6 +32,7 @@ def own(weights, num_experts):
     return loop.Layers(experts, [*router[:-1], router[-1][:num_experts]])
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("num_active", "widths"),
     [

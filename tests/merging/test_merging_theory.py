@@ -128,6 +128,7 @@ def runs():
     }
 
 
+@pytest.mark.thorough
 def test_trees_keep_within_the_bounds_that_hold(runs):
     for (params, name), info in runs.items():
         is_cyclic = params.split_rule == CYCLIC_SPLIT

@@ -204,6 +204,7 @@ def slots(own, params):
     return jax.lax.scan(lambda state, key: own.step(key, state, params), start, jax.random.split(KEY, 4))
 
 
+@pytest.mark.thorough
 def test_every_policy_meets_the_same_world():
     """Would catch worlds, mixes, requests or noise that depend on who chooses: comparisons are by common draws."""
     params = Params(num_experts=3, max_active=3, mix_drift=1.0)

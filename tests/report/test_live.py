@@ -191,6 +191,7 @@ def test_has_the_overviews_colours_and_is_legible(opened, scheme, theme):
     assert min(found) >= [CONTRAST]
 
 
+@pytest.mark.thorough
 def test_fits_a_phone_and_prints(opened):
     page = opened(viewport=PHONE, is_mobile=True, has_touch=True, color_scheme="dark")
     page.emulate_media(media="print")

@@ -63,6 +63,7 @@ def measured():
         return figure.compute(overview.FIRST_DEFAULTS, 4, SEED)
 
 
+@pytest.mark.thorough
 def test_panels_show_what_their_figures_have(measured):
     data = measured
     table = kept("edge")[0]

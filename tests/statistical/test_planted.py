@@ -70,6 +70,7 @@ def runs():
     return run_cells([cell], EXPERIMENT.replicates, seed=11, width=1024)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("shift", "status"), [(0.0, Status.SUPPORTED), (0.05, Status.REFUTED), (-0.05, Status.REFUTED)]
 )

@@ -14,6 +14,7 @@ ERROR = 1e-5
 DECIDED = {str(status) for status in (Status.SUPPORTED, Status.REFUTED, Status.VACUOUS, Status.INAPPLICABLE)}
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("compiled_to_run")
 @pytest.mark.parametrize(
     ("asked", "reading", "replicates"),

@@ -82,6 +82,7 @@ Sweep(**{ARGUMENTS!r}).run({str(tmp_path)!r})
     assert rows(tmp_path) == undisturbed
 
 
+@pytest.mark.thorough
 def test_another_process_gives_the_same_bytes(undisturbed, tmp_path):
     """Would catch other numbers from other processes."""
     spawn = multiprocessing.get_context("spawn")
