@@ -188,17 +188,22 @@ def compiled_for_users(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def forgotten() -> Iterator[None]:
+def restore() -> Iterator[Callable[..., None]]:
+    """Return a function of dictionaries, which are after the test as they are when it is called."""
+    saved: list[tuple[dict[str, Any], dict[str, Any]]] = []
+    yield lambda *tables: saved.extend((table, dict(table)) for table in tables)
+    for table, entries in saved:
+        table.clear()
+        table.update(entries)
+
+
+@pytest.fixture
+def forgotten(restore: Callable[..., None]) -> None:
     """Undo a test's registrations."""
     from moe_theory.verification import claim, registry, statement
 
     registry.all_claims()  # imports the papers' claims, which would otherwise be gone with the test's
-    tables: list[dict[str, Any]] = [claim._REGISTERED, statement._DECLARED]
-    before = [dict(table) for table in tables]
-    yield
-    for table, entries in zip(tables, before, strict=True):
-        table.clear()
-        table.update(entries)
+    restore(claim._REGISTERED, statement._DECLARED)
 
 
 @pytest.fixture

@@ -1,15 +1,15 @@
 """Corrections of the false statements of `edge`: Propositions 1 and 4, Theorem 1.
 
-Proposition 4 is about routing that ignores the content of tasks: nearest, fastest and uniform offloading. Given the
-loads, an expert's arrivals are then independent draws of task and own truth, whatever the other experts received. So an
-expert with load L has the expected error g(L) of a single expert after L arrivals, and exactly
+Proposition 4 is about routing that ignores the content of tasks: nearest, fastest and uniform offloading, not
+Algorithm 1. Given the loads, an expert's arrivals are then independent draws of task and own truth, whatever the other
+experts received. So an expert with load L has the expected error g(L) of a single expert after L arrivals, and exactly
 
     E[G_T | loads] = sum_m (L_m / T) g(L_m),
 
 with g from the moment recursion of `core/single_expert.py`: `generalization_error` and `by_loads`. Delays do not
-matter, because an expert is idle only once it has its new model. This is G with pending tasks completed, one task an
-expert at a time. T is the number of tasks that were not dropped. Functions refuse arguments outside the domains beside
-them (InvalidValueError).
+matter, because an expert is idle only once it has its new model. A model in training counts as learned. So this is G
+with pending tasks completed, one task an expert at a time. T is the number of tasks that were not dropped. Functions
+refuse arguments outside the domains beside them (InvalidValueError).
 """
 
 from typing import Annotated
@@ -128,8 +128,8 @@ def given_routes(
 ) -> Float[np.ndarray, "T B"]:
     """Return E[G_t | tasks, routes] once pending tasks are completed, after each round, under any policy.
 
-    It is exact where routes do not depend on the noise in features. At Fig. 3's sizes Algorithm 1's mean error differs
-    by less than 2 %. Float64, O(T B p^2), whatever M.
+    It is exact where routes do not depend on the noise in features, else an approximation. At Fig. 3's sizes Algorithm
+    1's mean error differs by less than 2 %. Float64, O(T B p^2), whatever M.
 
     Args:
         truths: own truth of each arrival.

@@ -127,21 +127,20 @@ def card(
     proofs = [("Exact argument", statement.disproof), ("Exact argument", statement.proof)]
     if not target.is_short:
         proofs.append(("On the correction", statement.derivation))
-    text = ""
-    for number in range(len(OMITTED) + 1):
-        text = document_text(
-            "card.md",
-            known=judgement,
-            of=statement,
-            verdicts=verdicts,
-            omitted=OMITTED[:number],
-            shown=wording.decisive(judgement, verdicts),
-            certainty=cards.certainty(judgement, verdicts, folder, failing),
-            proofs=[(heading, proof) for heading, proof in proofs if proof],
-            **target._asdict(),
-        )
+    values = {
+        "known": judgement,
+        "of": statement,
+        "parts": cards.evidence(judgement, verdicts),
+        "shown": wording.decisive(judgement, verdicts),
+        "certainty": cards.certainty(judgement, verdicts, folder, failing),
+        "proofs": [(heading, proof) for heading, proof in proofs if proof],
+        **target._asdict(),
+    }
+    text = document_text("card.md", omitted=(), **values)
+    for number in range(1, len(OMITTED) + 1):
         if not target.is_short or len(text.split()) <= MOST_WORDS:
             break
+        text = document_text("card.md", omitted=OMITTED[:number], **values)
     return re.sub(r"\n{3,}", "\n\n", text).strip() + "\n"
 
 

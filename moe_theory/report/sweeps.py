@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 RESULTS = "results.nc"  # what a finished sweep's labelled results are called in its folder
 SCHEMA = "moe-theory/sweep-summary/2"
 MAX_ROWS = 40  # of a table
-FULL_WIDTH = 160  # columns of a terminal
 MAX_LINES = 8  # of a panel
 MAX_FAILURES = 10
 PANEL_HEIGHT = 1.65  # inches
@@ -34,7 +33,7 @@ FOOT_HEIGHT = 0.5
 MARKERS = "osD^vPX*"
 
 
-def cell_table(results: Results, width: int = FULL_WIDTH) -> str:
+def cell_table(results: Results, width: int) -> str:
     """Return the last round of the first forty cells: a row each, mean ± standard error of each scalar.
 
     A narrow table leaves out standard errors, and all but the first name of a zip.

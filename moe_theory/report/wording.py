@@ -16,7 +16,7 @@ from moe_theory.verification.status import (
     judged,
     listed,
 )
-from moe_theory.verification.verdict import LIMITS, SLOWEST_FALL, Report, Role, Statement, Status, Stop, Trend, Verdict
+from moe_theory.verification.verdict import LIMITS, SLOWEST_FALL, Report, Statement, Status, Stop, Trend, Verdict
 
 STATEMENT_MEANINGS: dict[str, str] = {
     StatementStatus.HOLDS: "It is confirmed in its strongest defensible form.",
@@ -455,9 +455,7 @@ def unsaid(judgement: Judged) -> str:
         return f"There is no verdict on {listed(missing)}." if missing else "A claim's code failed."
     if status != StatementStatus.OPEN or statement.why or statement.untestable:
         return ""
-    if all(statement.roles[id] is Role.LITERAL for id in deciding(statement)):
-        return "Tested only with constants, grids or data of our choice, which can leave it open but not refute it."
-    return "The replicates that were run do not decide it."
+    return "The tests that were run do not decide it."
 
 
 def script_options(statement: Statement) -> dict[str, str]:

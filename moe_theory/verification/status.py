@@ -2,18 +2,22 @@
 
 Under one reading, from the verdicts of the claims that decide, `charitable` and `figure`:
 
-1. false, if any is REFUTED, 2. not judged, if any has no verdict or its code failed, 3. open, if any is undecided, 4.
-vacuous, if all applicable claims are VACUOUS, or if all `competitor` claims are met, by a system without the
+1. false, if any is REFUTED,
+2. not judged, if any has no verdict or its code failed,
+3. open, if any is undecided,
+4. vacuous, if all applicable claims are VACUOUS, or if all `competitor` claims are met, by a system without the
    property that the statement credits,
-5. holds amended, if they hold and a `literal` claim is REFUTED, 6. holds, if they hold, one of them not vacuously.
+5. holds amended, if they hold and a `literal` claim is REFUTED,
+6. holds, if they hold, one of them not vacuously.
 
-A statement that only `literal` claims can decide holds if they hold, and is otherwise open, because a constant of ours
-does not refute an O(). Claims of other roles, and counterexamples that do not refute, decide nothing. Under a reading
-that breaks the hypotheses of all deciding claims there is no status. If readings disagree, the statement has a status
-for each. A statement that no claim can decide, with the reason declared, is not testable.
+A statement that only `literal` claims can decide is false if all of them are REFUTED, and open if only some are. Claims
+of other roles, and counterexamples that do not refute, decide nothing. Under a reading that breaks the hypotheses of
+all deciding claims there is no status. If readings disagree, the statement has a status for each. A statement that no
+claim can decide, with the reason declared, is not testable.
 
-A statement with a `disproof` is violated as printed. If its claims hold, it is amended if it declares the clause that
-restores it, and false otherwise, also under untested readings. If its claims do not decide, it stays open.
+A statement with a `disproof` is violated as printed. Without a clause that restores it, it is false, also if its claims
+are undecided and under untested readings. With such a clause it is amended if its claims hold, or if they are undecided
+and it has a `proof`.
 
 A search extends the status to the free region. A statement that holds at the recorded setting and breaks elsewhere is
 amended if the search has found a clause without breaks, or the statement declares a clause, and false otherwise. A
@@ -25,8 +29,8 @@ the paper's. It is exact if the deciding claims have no randomness, or if a sing
 simulated.
 
 The cause of a false statement is isolated if every `intervention`, which removes the cause, restores the statement, and
-no `suspect`, which removes another cause, does. A disproof of the failing line isolates it too. A REFUTED intervention
-shows that the cause is another.
+no `suspect`, which removes another cause, does. A disproof exhibits the failing line. A REFUTED intervention shows that
+the cause is another.
 """
 
 import dataclasses

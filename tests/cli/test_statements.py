@@ -15,12 +15,31 @@ from moe_theory.cli.options import LAST_RUN
 from moe_theory.plot.markdown import terminal
 from moe_theory.report import cards, pages, wording
 from moe_theory.report.standing import Standing
-from moe_theory.report.verdicts import failing_premises, statement_table, why_card
+from moe_theory.report.verdicts import failing_premises, statement_table, verdict_table, why_card
 from moe_theory.verification import claim, recorded, statement
 from moe_theory.verification.catalog import statements
 from moe_theory.verification.verdict import Report, Role, Statement, Status, Verdict
 
 SCREEN = 40  # lines of 120 columns
+MOST_WORDS = 320  # of a card
+
+
+def test_verdict_table_at_80_columns():
+    """A narrow table keeps ids, readings and verdicts whole."""
+    known = recorded.recorded_verdicts(statements("edge.theorem-1"))
+    verdicts = [verdict for verdict in known if verdict.claim.startswith("edge.theorem-1.")]
+    console = Console(width=80, file=io.StringIO())
+    console.print(*terminal(verdict_table(verdicts, 80)))
+    lines = console.file.getvalue().splitlines()[3:]
+    for verdict, line in zip(verdicts, lines, strict=False):
+        assert line.split()[:2] == [verdict.claim.removeprefix("edge.theorem-1."), verdict.setting]
+        assert line.rstrip().endswith(verdict.status)
+
+
+def test_a_statement_that_was_not_run_names_its_recorded_status():
+    (untested,) = recorded.judged_with_searches(statements("edge.equation-30"), [])
+    assert cards.label(untested) == "NOT RUN"
+    assert cards.reasons(untested)[-1] == "In the recorded results it is FALSE."
 
 
 def test_a_line_fits_into_the_terminal():
@@ -100,7 +119,9 @@ def test_every_card_fits_on_a_screen(papers):
     for each in recorded.judged_statements(*papers):
         console = Console(width=120, file=io.StringIO())
         console.print(*terminal(why_card(Standing(each, known), failing.get(each.statement.name, ()))))
-        assert len(console.file.getvalue().splitlines()) <= SCREEN, each.statement.name
+        text = console.file.getvalue()
+        assert len(text.splitlines()) <= SCREEN, each.statement.name
+        assert len(text.split()) <= MOST_WORDS, each.statement.name
 
 
 def test_the_witness_is_printed_as_it_is(ran):

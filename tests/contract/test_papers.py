@@ -73,7 +73,7 @@ def test_a_first_look_has_each_kind_of_claim_and_fits_a_screen():
     assert {claim.kind for claim in claims} == KINDS.keys()
     assert {claim.paper for claim in claims} >= {"continual", "edge", "generalization", "merging"}
     assert len(first_look) <= 30
-    assert max(map(len, first_look.values())) <= 37
+    assert max(map(len, first_look.values())) <= 32
 
 
 def test_a_place_that_cannot_be_imported_is_told():

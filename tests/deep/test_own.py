@@ -25,14 +25,9 @@ DIMS = deep.Dims(2, 3, 6, num_samples=10, num_tests=6, num_epochs=2, batch_size=
 
 
 @pytest.fixture
-def registered():
-    """What a test registers is gone after it."""
-    tables = (networks.NETWORKS, datasets.DATASETS, presets.PRESETS)
-    before = [dict(table) for table in tables]
-    yield
-    for table, entries in zip(tables, before, strict=True):
-        table.clear()
-        table.update(entries)
+def registered(restore):
+    """Undo a test's registrations."""
+    restore(networks.NETWORKS, datasets.DATASETS, presets.PRESETS)
 
 
 @functools.cache

@@ -151,6 +151,8 @@ def test_a_paper_s_report_is_folded_to_what_fails(browser, tmp_path):
     page.goto(pages.write_report(report, tmp_path)[0].as_uri())
     first = page.locator(".folded[open] > summary .status").all_inner_texts()
     assert first == 5 * ["FALSE"]
+    headings = page.locator(".folded[open]").first.locator("h4:visible").all_inner_texts()
+    assert headings == ["Why it fails", "What is true instead", "How we know", "Try it yourself"]
     closed = page.locator(".folded:not([open])")
     assert closed.count() == len(report.statements) - 5
     page.locator(".strip a[title$='FALSE AS PRINTED']").first.click()

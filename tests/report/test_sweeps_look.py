@@ -58,9 +58,9 @@ def planted(folder, values=None, **changes):
     return Results(plan, store)
 
 
-def printed(results):
-    console = Console(width=160, record=True, file=io.StringIO())
-    console.print(*terminal(sweeps.cell_table(results)), sep="\n")
+def printed(results, width=160):
+    console = Console(width=width, record=True, file=io.StringIO())
+    console.print(*terminal(sweeps.cell_table(results, width)), sep="\n")
     return console.export_text()
 
 
@@ -121,8 +121,21 @@ def test_the_table_has_a_row_a_cell_and_says_what_it_leaves_out(tmp_path):
     assert rows == [["3", "0.1", "–"]]
     many = planted(tmp_path / "many", axes={"learning_rate": {"linspace": [0.1, 0.9], "num": 45}})
     assert "5 more cells" in printed(many)
-    (made,) = [part for part in terminal(sweeps.cell_table(many)) if isinstance(part, Table)]
+    (made,) = [part for part in terminal(sweeps.cell_table(many, 160)) if isinstance(part, Table)]
     assert made.row_count == 40
+
+
+def test_a_narrow_table_breaks_no_number(tmp_path):
+    """A narrow table leaves out standard errors, and all names of a zip but the first."""
+    results = planted(tmp_path, **SWEEPS["many lines"])
+    wide = printed(results)
+    narrow = printed(results, width=50)
+    assert "±" in wide
+    assert "perturbation_scale" in wide
+    assert "±" not in narrow
+    assert "perturbation_scale" not in narrow
+    rows = [line.split() for line in narrow.splitlines() if line.strip()[:1].isdigit()]
+    assert {len(row) for row in rows} == {3}  # experts, noise and the mean
 
 
 def test_captions_say_what_is_shown(tmp_path):
