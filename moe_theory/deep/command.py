@@ -74,7 +74,7 @@ def deep(
     Examples:
         moe-theory deep continual-mnist-small --replicates 4
         moe-theory deep --data photographs --list
-        moe-theory deep continual-mnist-small --data photographs --network mlp --classes 0,1
+        moe-theory deep continual-mnist-small --data photographs --classes 0,1
     """
     from moe_theory.deep import datasets, judging, report
     from moe_theory.runs import terminal_progress
