@@ -1,16 +1,59 @@
 """The continual-learning system as sweeps name it: sizes, readings, choices and observables."""
 
-import jax.numpy as jnp
-import optax
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
-from moe_theory.continual.algorithm import system
+import jax.numpy as jnp
+import numpy as np
+import optax
+from jaxtyping import Int
+
+from moe_theory.continual import theory
+from moe_theory.continual.algorithm import Info, State, system
 from moe_theory.continual.params import READINGS, Dims, check_params
 from moe_theory.core.baseline import LOCALITIES
-from moe_theory.sweep.systems import Observable, Sweepable, observables
+from moe_theory.core.linear import Numbers
+from moe_theory.sweep.systems import ClosedForm, Observable, Sweepable, observables
 
 OPTIMIZERS = {"sgd": optax.sgd, "adam": optax.adam}  # of the gates; sgd is (9)
 EXPERTS = ("expert_index",)  # padded ones included, which are zero
 
+
+class Routed(NamedTuple):
+    """Quantities of a replicate that enter the theorems after a round."""
+
+    gaps: theory.Gaps
+    loads: Int[Numbers, " M"]
+    explored_loads: Int[Numbers, " M"]
+
+
+def routed(state: State, info: Info) -> Routed:
+    """Return the pool's gaps and the loads of a replicate."""
+    del info
+    return Routed(theory.gaps(state.pool), state.visits, state.explored_visits)
+
+
+def closed_form(name: str, theorem: Callable[..., theory.Bound], metric: str, source: str) -> ClosedForm:
+    """Return a theorem's bound on a metric, from each replicate's own pool and loads."""
+
+    def bound(dims: Dims, params: Any, rounds: Int[np.ndarray, "R 1"], records: Routed) -> Numbers:
+        del params
+        gaps = theory.Gaps(*(np.asarray(gap, np.float64) for gap in records.gaps))
+        loads, explored_loads = (
+            np.moveaxis(np.asarray(leaf), 1, -1) for leaf in (records.loads, records.explored_loads)
+        )
+        ratio = theory.overparameterization_ratio(dims.num_features, dims.num_samples)
+        return getattr(theorem(gaps, ratio, loads, explored_loads, rounds), metric)
+
+    return ClosedForm(name, f"{source}, for the pool and the loads of each replicate", bound, routed, beside=metric)
+
+
+CLOSED_FORMS = (
+    closed_form("theorem_1_forgetting", theory.theorem_1, "forgetting", "bound (19) of Theorem 1 on E[F_t]"),
+    closed_form("theorem_1_error", theory.theorem_1, "generalization_error", "bound (20) of Theorem 1 on E[G_t]"),
+    closed_form("theorem_2_forgetting", theory.theorem_2, "forgetting", "bound (21) of Theorem 2 on E[F_t]"),
+    closed_form("theorem_2_error", theory.theorem_2, "generalization_error", "bound (22) of Theorem 2 on E[G_t]"),
+)
 SWEEPABLE = Sweepable(
     about="continual learning with early termination: Algorithm 1 of `continual`",
     dims=Dims,
@@ -39,4 +82,5 @@ SWEEPABLE = Sweepable(
         Observable("gate_probabilities", "softmax pi_m", lambda state, info: info.gate_probabilities, EXPERTS),
     ),
     default_observables=("forgetting", "generalization_error"),
+    closed_forms=CLOSED_FORMS,
 )

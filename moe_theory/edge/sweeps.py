@@ -1,16 +1,46 @@
 """Names that a sweep's specification may use for mobile edge computing."""
 
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Int
+
 from moe_theory.core.baseline import LOCALITIES
-from moe_theory.edge import delays
-from moe_theory.edge.algorithm import system
-from moe_theory.edge.params import READINGS, Dims, check_params
+from moe_theory.core.linear import Numbers
+from moe_theory.edge import delays, theory
+from moe_theory.edge.algorithm import Info, State, system
+from moe_theory.edge.params import READINGS, Dims, Params, check_params
 from moe_theory.edge.policies import POLICIES
-from moe_theory.sweep.systems import Observable, Sweepable, observables
+from moe_theory.sweep.systems import ClosedForm, Observable, Sweepable, observables
 
 TRANSFERS = {"uniform": delays.uniform, "geometric": delays.geometric, "by_distance": delays.by_distance}
 EXECUTIONS = {"uniform": delays.uniform, "geometric": delays.geometric}
 LOSSES = LOCALITIES | {"printed": None}  # None is (11), without a memory of moves
 EXPERTS = ("expert_index",)  # padded ones included, which are zero
+
+
+class Routed(NamedTuple):
+    """Quantities of a replicate that enter Proposition 4 after a round."""
+
+    centres: theory.Gaps  # of the pool
+    loads: Int[Numbers, " M"]
+
+
+def routed(state: State, info: Info) -> Routed:
+    """Return the gaps between the centres of a replicate, and its loads."""
+    del info
+    return Routed(theory.gaps(state.pool, 0.0), state.visits)
+
+
+def proposition_4(dims: Dims, params: Params, rounds: Int[np.ndarray, "R 1"], records: Routed) -> Numbers:
+    """Return (22) of the tasks that were routed, in each recorded round of each replicate."""
+    del rounds
+    centres = theory.Gaps(*(np.asarray(gap, np.float64) for gap in records.centres))
+    gaps = theory._with_spread(centres, dims.num_features, float(params.cluster_spread))
+    ratio = theory.overparameterization_ratio(dims.num_features, dims.num_samples)
+    loads = np.moveaxis(np.asarray(records.loads), 1, -1)
+    return theory.proposition_4(gaps, ratio, loads, loads.sum(axis=-1))
+
 
 SWEEPABLE = Sweepable(
     about="mobile edge computing with busy servers: Algorithm 1 of `edge` under a routing policy",
@@ -45,4 +75,13 @@ SWEEPABLE = Sweepable(
         Observable("gate_outputs", "h_m without the perturbation", lambda state, info: info.gate_outputs, EXPERTS),
     ),
     default_observables=("generalization_error", "dropped"),
+    closed_forms=(
+        ClosedForm(
+            "proposition_4",
+            "E[G_t] of routing that ignores the task (22), for the pool and the routed tasks of each replicate",
+            proposition_4,
+            routed,
+            beside="generalization_error",
+        ),
+    ),
 )

@@ -58,13 +58,7 @@ def gaps(pool: Pool, cluster_spread: Spread) -> Gaps:
     xp = array_namespace(*pool, cluster_spread)
     num_tasks, num_features = pool.truths.shape
     centres = linear.gaps(pool._replace(clusters=xp.arange(num_tasks)))
-    noise = num_features * cluster_spread**2
-    return Gaps(
-        truth_norm=centres.truth_norm + noise,
-        task_gap=centres.task_gap + 2 * noise,
-        within_gap=centres.within_gap + 2 * noise,
-        across_gap=centres.across_gap + 2 * noise,
-    )
+    return _with_spread(centres, num_features, cluster_spread)
 
 
 @checked
@@ -231,6 +225,17 @@ def theorem_1(
     share = power(ratio, loads - explored_loads) * power_complement(ratio, explored_loads)
     unlearned = xp.sum(loads * power(ratio, loads), axis=-1) * pool_gaps.truth_norm
     return (unlearned + xp.sum(loads * share, axis=-1) * pool_gaps.task_gap) / round + floor
+
+
+def _with_spread(centres: Gaps, num_features: int, cluster_spread: ArrayLike) -> Gaps:
+    """Return the gaps of arrivals that scatter around centres with these gaps."""
+    noise = num_features * cluster_spread**2
+    return Gaps(
+        truth_norm=centres.truth_norm + noise,
+        task_gap=centres.task_gap + 2 * noise,
+        within_gap=centres.within_gap + 2 * noise,
+        across_gap=centres.across_gap + 2 * noise,
+    )
 
 
 def _binomial_tail(counts, num_rounds, num_tasks):

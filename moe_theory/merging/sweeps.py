@@ -3,14 +3,16 @@
 from typing import Any
 
 import jax.numpy as jnp
-from jaxtyping import Array
+import numpy as np
+from jaxtyping import Array, Int
 
+from moe_theory.merging import theory
 from moe_theory.merging.monitor import MONITORS
-from moe_theory.merging.params import READINGS, Dims, check_params
+from moe_theory.merging.params import READINGS, Dims, Params, check_params
 from moe_theory.merging.policies import POLICIES, UNCERTAINTIES
 from moe_theory.merging.rewards import REWARDS
 from moe_theory.merging.system import system
-from moe_theory.sweep.systems import Observable, Sweepable, observables
+from moe_theory.sweep.systems import ClosedForm, Observable, Sweepable, observables
 
 EXPERTS = ("expert_index",)  # padded ones included, which are zero
 
@@ -19,6 +21,18 @@ def monitor_error(state: Any, info: Any) -> Array:
     """Return the total variation distance between the estimated and the true task mix."""
     del state
     return jnp.sum(jnp.abs(info.estimated_mix - info.mix)) / 2
+
+
+def leaf_bound(dims: Dims, params: Params, rounds: Int[np.ndarray, "R 1"], records: Any) -> theory.Amounts:
+    """Return Lemma 1's bound (5) on the candidates of every slot up to a slot."""
+    del dims, records
+    return theory.leaf_bound(rounds, params)
+
+
+def depth_bound(dims: Dims, params: Params, rounds: Int[np.ndarray, "R 1"], records: Any) -> theory.Amounts:
+    """Return Lemma 2's bound (7) on the depth of the tree up to a slot."""
+    del dims, records
+    return theory.depth_bound(rounds, params)
 
 
 SWEEPABLE = Sweepable(
@@ -49,4 +63,8 @@ SWEEPABLE = Sweepable(
         Observable("weights", "x_t", lambda state, info: info.pick.weights, EXPERTS),
     ),
     default_observables=("regret", "mean_value"),
+    closed_forms=(
+        ClosedForm("leaf_bound", "bound N of Lemma 1 on N_t, (5) with T = t", leaf_bound, beside="leaves"),
+        ClosedForm("depth_bound", "bound of Lemma 2 on H(t), (7) with T = t", depth_bound, beside="max_depth"),
+    ),
 )

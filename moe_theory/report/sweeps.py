@@ -18,6 +18,7 @@ from moe_theory.sweep.estimate import SweepCost
 from moe_theory.sweep.grid import GridAxis
 from moe_theory.sweep.results import MOMENTS, Results
 from moe_theory.sweep.runner import ChunkCounts
+from moe_theory.sweep.systems import ClosedForm
 from moe_theory.verification.region import Span
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ def draw(results: Results, path: str | Path) -> Path:
         )
     names = scalars(results)
     over = " and ".join(axis.name for axis in results.sweep.grid.axes[:2])
-    height = PANEL_HEIGHT * len(names) + FOOT_HEIGHT
+    height = PANEL_HEIGHT * len({*_panels(results).values()}) + FOOT_HEIGHT
     title = f"{', '.join(names)} over {over}"
     return Picture(title, height, lambda figure: _draw(figure, results), caption(results)).save(Path(path))
 
@@ -110,8 +111,8 @@ def _body(results: Results) -> dict[str, Any]:
 
 
 def scalars(results: Results) -> list[str]:
-    """Return the observables without axes of their own."""
-    return [name for name in results.kept if not results.kind.observables[name].axes]
+    """Return the observables and closed forms without axes of their own."""
+    return [name for name, quantity in results.sweep.quantities.items() if not quantity.axes]
 
 
 def caption(results: Results) -> str:
@@ -124,6 +125,8 @@ def caption(results: Results) -> str:
     ]
     if len(sweep.grid.axes) > 1:
         lines.append(f"At most {MAX_LINES} values of the second axis, and the first of each further one.")
+    if _overlaid(results):
+        lines.append(f"Dashed: the closed forms {', '.join(_overlaid(results))}, mean over the replicates.")
     coverage = results.coverage
     if not coverage.is_complete:
         lines.append(f"Incomplete: {coverage.replicates} of {coverage.of_replicates} replicates are there.")
@@ -133,20 +136,24 @@ def caption(results: Results) -> str:
 def _draw(figure: "FigureBase", results: Results) -> None:
     """Draw the last round over the first axis, a line for each value of the second."""
     first, *later = results.sweep.grid.axes
-    names = scalars(results)
+    panel_of = _panels(results)
     places = np.arange(len(results.sweep.grid)).reshape(*results.sweep.grid.shape[:2], -1)[..., 0]
     texts = [numbers.setting(value) for value in _values(later[0])[:MAX_LINES]] if later else [""]
     is_number = not isinstance(_values(first)[0], (str, bool))
     positions = _values(first) if is_number else range(first.num_values)
-    panels = figure.subplots(len(names), 1, squeeze=False, sharex=True)[:, 0]
+    panels = figure.subplots(len({*panel_of.values()}), 1, squeeze=False, sharex=True)[:, 0]
     for row, (text, colour) in enumerate(zip(texts, ramp(len(texts)), strict=True)):
         means = [_last_means(results, int(place)) for place in places.reshape(first.num_values, -1)[:, row]]
-        for panel, name in zip(panels, names, strict=True):
+        for name, index in panel_of.items():
             values = np.array([cell[name] for cell in means])
             values = np.where(np.isfinite(values), values, np.nan)
+            if name in _overlaid(results):
+                panels[index].plot(positions, values[:, 1], color=colour, linestyle="dashed", linewidth=1)
+                continue
             look: dict[str, Any] = {"color": colour, "marker": MARKERS[row], "label": text, "markersize": 3.5}
-            panel.errorbar(positions, values[:, 1], np.nan_to_num(2 * values[:, 2]), **look, linewidth=1, capsize=1.5)
-            panel.set_ylabel(name.replace("_", "\n"))
+            errors = np.nan_to_num(2 * values[:, 2])
+            panels[index].errorbar(positions, values[:, 1], errors, **look, linewidth=1, capsize=1.5)
+            panels[index].set_ylabel(name.replace("_", "\n"))
     panels[-1].set_xlabel(first.name)
     if not is_number:
         panels[-1].set_xticks(positions, [numbers.setting(value) for value in _values(first)])
@@ -155,6 +162,20 @@ def _draw(figure: "FigureBase", results: Results) -> None:
     if later:
         legend(figure, ncols=4, title=later[0].name, title_fontsize="small")
     figure.align_ylabels(panels)
+
+
+def _overlaid(results: Results) -> dict[str, str]:
+    """Return the observable in whose panel each closed form is drawn."""
+    quantities = results.sweep.quantities
+    forms = {name: form.beside for name, form in quantities.items() if isinstance(form, ClosedForm)}
+    return {name: beside for name, beside in forms.items() if beside in quantities}
+
+
+def _panels(results: Results) -> dict[str, int]:
+    """Return the panel of each scalar."""
+    overlaid = _overlaid(results)
+    own_panels = [name for name in scalars(results) if name not in overlaid]
+    return {name: own_panels.index(overlaid.get(name, name)) for name in scalars(results)}
 
 
 def _values(axis: GridAxis) -> Sequence[Any]:

@@ -35,11 +35,11 @@ def dataset(
         records: shapes of a recorded round by observable, for each program.
         last: the last axis, of statistics or replicates.
     """
-    kind = sweepable(sweep.system)
+    quantities = sweep.quantities
     rounds = recorded_rounds(sweep.rounds, sweep.stride)
     coordinates = {ROUND: xr.Variable(ROUND, rounds, {"long_name": "recorded round t, from 1 on"})}
     arrays: dict[str, np.ndarray] = {}
-    for name in sweep.observables or ():
+    for name in quantities:
         shapes = {record[name].shape for record in records}
         sizes = tuple(map(max, zip(*shapes, strict=True)))
         dtype = np.dtype(records[0][name].dtype)
@@ -50,20 +50,21 @@ def dataset(
         arrays[name] = np.full((len(sweep.grid), len(rounds), *sizes, last.size), filler, dtype)
         if last.dims == (STATISTIC,):
             arrays[name][..., 0] = 0  # the count
-        for dim, size in zip(kind.observables[name].axes, sizes, strict=True):
+        for dim, size in zip(quantities[name].axes, sizes, strict=True):
             coordinates[dim] = xr.Variable(dim, np.arange(size))
     for place, (labels, pieces) in enumerate(cells):
         for name, piece in pieces.items():
             arrays[name][place][(*map(slice, piece.shape[:-1]), labels)] = piece
     variables = {}
     for name, array in arrays.items():
-        dims = [*(axis.name for axis in sweep.grid.axes), ROUND, *kind.observables[name].axes, *last.dims]
+        dims = [*(axis.name for axis in sweep.grid.axes), ROUND, *quantities[name].axes, *last.dims]
         values = array.reshape(*sweep.grid.shape, *array.shape[1:])
-        variables[name] = xr.Variable(dims, values, {"long_name": kind.observables[name].about})
+        variables[name] = xr.Variable(dims, values, {"long_name": quantities[name].about})
+    params = sweepable(sweep.system).params
     for axis in sweep.grid.axes:
         coordinates[axis.name] = xr.Variable(axis.name, np.arange(axis.num_values))  # of a zip
         for name, column in axis.columns.items():
-            coordinates[name] = xr.Variable(axis.name, np.array(column), {"long_name": long_name(name, kind.params)})
+            coordinates[name] = xr.Variable(axis.name, np.array(column), {"long_name": long_name(name, params)})
     return xr.Dataset(variables, {**coordinates, last.dims[0]: last})
 
 

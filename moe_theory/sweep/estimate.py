@@ -6,7 +6,7 @@ from pathlib import Path
 from moe_theory.core.engine import bytes_of
 from moe_theory.core.system import recorded_rounds
 from moe_theory.runs.store import Store
-from moe_theory.sweep.plan import CellTask, SweepPlan, chunk_shapes, fingerprint, memory_of
+from moe_theory.sweep.plan import CellTask, SweepPlan, fingerprint, memory_of, saved_shapes
 from moe_theory.sweep.specification import Specification
 
 BYTES_A_CHUNK = 1_000  # in the store, besides its numbers
@@ -28,7 +28,7 @@ class SweepCost:
 
 def estimate(sweep: Specification, folder: Path | None = None) -> SweepCost:
     """Count the missing work of a sweep in a folder. Raises: InvalidValueError if chunks do not fit in memory."""
-    plan = SweepPlan(sweep, fingerprint(sweep.system))
+    plan = SweepPlan(sweep, fingerprint(sweep.system, sweep.observables or ()))
     plan.require_memory(1)
     saved = set() if folder is None else Store(folder).keys()
     missing = [chunk for chunk in plan.chunks if chunk.name not in saved]
@@ -48,5 +48,6 @@ def estimate(sweep: Specification, folder: Path | None = None) -> SweepCost:
 
 
 def _saved_bytes(task: CellTask) -> int:
-    records = chunk_shapes(task)[1]
-    return BYTES_A_CHUNK + bytes_of(records) * task.width * len(recorded_rounds(task.rounds, task.record_every))
+    return BYTES_A_CHUNK + bytes_of(saved_shapes(task)) * task.width * len(
+        recorded_rounds(task.rounds, task.record_every)
+    )

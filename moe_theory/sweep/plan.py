@@ -9,11 +9,12 @@ import functools
 import hashlib
 import itertools
 import math
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import jax
 import numpy as np
+from jaxtyping import Float
 
 from moe_theory.core.engine import STATE_COPIES, bytes_of, width_for
 from moe_theory.core.errors import InvalidValueError
@@ -26,7 +27,7 @@ from moe_theory.runs.key import code_digest
 from moe_theory.runs.store import pack
 from moe_theory.sweep.grid import SweepCell
 from moe_theory.sweep.specification import Specification
-from moe_theory.sweep.systems import sweepable
+from moe_theory.sweep.systems import ClosedForm, sweepable, user_functions
 
 # Elsewhere than on a CPU nothing is gained by fitting a cache, and launching a kernel costs more.
 ACCELERATOR_WIDTH = 4096
@@ -161,9 +162,12 @@ class SweepPlan:
 _code_digest = functools.cache(code_digest)
 
 
-def fingerprint(system: str) -> dict[str, str]:
-    """Return all facts besides a task that decide its numbers here."""
-    return provenance.fingerprint(_code_digest(sweepable(system).code, compute_chunk))
+def fingerprint(system: str, observables: Sequence[str] = ()) -> dict[str, str]:
+    """Return all facts besides a task that decide its numbers here.
+
+    Raises: DeclarationError or UnknownNameError for a user's observable that cannot be read.
+    """
+    return provenance.fingerprint(_code_digest(sweepable(system).code, compute_chunk, *user_functions(observables)))
 
 
 def compute(chunk: PlannedChunk) -> bytes:
@@ -171,7 +175,7 @@ def compute(chunk: PlannedChunk) -> bytes:
     machine.
     """
     task = chunk.task
-    provenance.require_same(fingerprint(task.system), task.fingerprint, "numbers")
+    provenance.require_same(fingerprint(task.system, task.observables), task.fingerprint, "numbers")
     try:
         return compute_chunk(task, chunk.first)
     except Exception as failure:
@@ -188,16 +192,48 @@ def compute_chunk(task: CellTask, first: int) -> bytes:
         for start in range(first, end, task.batch):  # as many replicates at once as fit a core's cache
             chunk = cells.Chunk(cell, np.arange(start, start + task.batch), min(task.batch, end - start))
             batches.append(cells.compute_chunk(chunk, task.seed)[1])
-    return pack({name: np.concatenate([batch[name] for batch in batches], axis=-1) for name in task.observables})
+    quantities = sweepable(task.system).quantities(task.observables)
+    arrays = {}
+    for name, quantity in quantities.items():
+        arrays[name] = jax.tree.map(
+            lambda *leaves: np.concatenate(leaves, axis=-1), *(batch[name] for batch in batches)
+        )
+        if isinstance(quantity, ClosedForm):
+            arrays[name] = _values_of(quantity, task, arrays[name])
+    return pack(arrays)
+
+
+def _values_of(form: ClosedForm, task: CellTask, records: Any) -> Float[np.ndarray, "R B"]:
+    """Return a closed form's values in a chunk, from what it takes of each replicate. Raises: as its formula."""
+    kind = sweepable(task.system)
+    rounds = recorded_rounds(task.rounds, task.record_every)
+    values = form.formula(kind.dims(**task.dims), kind.params(**task.params), rounds[:, None], records)
+    return np.broadcast_to(np.asarray(values, np.float64), (len(rounds), task.width))
 
 
 def chunk_shapes(task: CellTask) -> tuple[Any, Any]:
+    """Return shapes of a replicate's state and of what a round records."""
     with jax.enable_x64(task.precision == "float64"):
         cell = _cell(task)
         state = check_system(cell.system, cell.params)
         key = jax.eval_shape(lambda: jax.random.key(0))
         info = jax.eval_shape(cell.system.step, key, state, cell.params)[1]
         return state, jax.eval_shape(cell.observe, state, info)
+
+
+def saved_shapes(task: CellTask) -> dict[str, jax.ShapeDtypeStruct]:
+    """Return shapes of a saved round by quantity. Users' files are not run."""
+    quantities = sweepable(task.system).quantities(task.observables)
+    shapes = {}
+    registered = []
+    for name, quantity in quantities.items():
+        if isinstance(quantity, ClosedForm):
+            shapes[name] = jax.ShapeDtypeStruct((), np.float64)
+        elif quantity.place:
+            shapes[name] = jax.ShapeDtypeStruct((), task.precision)
+        else:
+            registered.append(name)
+    return shapes | chunk_shapes(dataclasses.replace(task, observables=tuple(registered)))[1]
 
 
 class ChunkMemory(NamedTuple):

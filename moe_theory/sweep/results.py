@@ -24,7 +24,7 @@ from moe_theory.runs.progress import Progress, automatic
 from moe_theory.runs.progress import shown as shown_progress
 from moe_theory.runs.store import Store, unpack
 from moe_theory.sweep import runner
-from moe_theory.sweep.plan import Coverage, PlannedChunk, SweepPlan, chunk_shapes
+from moe_theory.sweep.plan import Coverage, PlannedChunk, SweepPlan, saved_shapes
 from moe_theory.sweep.specification import Specification
 from moe_theory.sweep.statistics import Arrays, over_replicates
 from moe_theory.sweep.systems import Sweepable, sweepable
@@ -168,8 +168,8 @@ class Results(Shown):
 
     @property
     def kept(self) -> tuple[str, ...]:
-        """Names of the observables."""
-        return tuple(self.sweep.observables or self.kind.default_observables)
+        """Names of the observables and closed forms."""
+        return tuple(self.sweep.quantities)
 
     @property
     def statistics(self) -> tuple[str, ...]:
@@ -200,7 +200,7 @@ class Results(Shown):
             last = xr.Variable(STATISTIC, np.array(self.statistics))
             with ThreadPoolExecutor(available_cores()) as threads:
                 cells = [(slice(None), arrays or {}) for arrays in threads.map(self.statistics_of, places)]
-        records = [chunk_shapes(task)[1] for task in self.plan.programs.values()]
+        records = [saved_shapes(task) for task in self.plan.programs.values()]
         coverage = self.coverage
         data = dataset(self.sweep, cells, records, last, coverage.is_complete)
         return data.assign_attrs(

@@ -98,7 +98,9 @@ def run(
         path = prepare_folder(folder)
         require_no_0_1(path, *_OF_0_1)
         progress.running(f"a first task on {pool.description}")
-        plan = SweepPlan(sweep, pool.fingerprint(functools.partial(planning.fingerprint, sweep.system)))
+        plan = SweepPlan(
+            sweep, pool.fingerprint(functools.partial(planning.fingerprint, sweep.system, sweep.observables or ()))
+        )
         plan.require_memory(pool.num_local)
         write_manifest(path, Manifest(sweep.to_json(), plan.fingerprint), is_part=part is not None)
         chunks = plan.chunks

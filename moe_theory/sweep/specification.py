@@ -21,7 +21,7 @@ from moe_theory.core.errors import DeclarationError, MoeTheoryError, about, shor
 from moe_theory.core.notebook import Shown
 from moe_theory.sweep import vocabulary
 from moe_theory.sweep.grid import Grid, GridAxis, build_grid
-from moe_theory.sweep.systems import sweepable
+from moe_theory.sweep.systems import Quantity, Sweepable, sweepable
 from moe_theory.sweep.vocabulary import READING, Real, Table, Text, Whole, checked, distinct, plain
 
 MOST_CELLS = 1_000_000
@@ -59,7 +59,7 @@ class Specification(Shown):
     reading: Text | None = None  # None: the system's default, or an axis
     replicates: Annotated[Whole, Field(ge=1, le=2**32 - 1)] = 256  # of every cell
     record_every: Whole | None = None  # rounds; None: about 50 records
-    observables: Names | None = None  # None: the system's defaults
+    observables: Names | None = None  # also closed forms and FILE:NAME; None: the system's defaults
     keep: Literal["statistics", "replicates"] = "statistics"
     quantiles: Quantiles = (0.1, 0.5, 0.9)  # over replicates
     chunk_width: Annotated[Whole, Field(ge=1, le=2**20)] | None = None  # replicates a chunk; None: suits the system
@@ -93,6 +93,11 @@ class Specification(Shown):
         fixed[READING] = {} if self.reading is None else {READING: self.reading}
         keys = {key[-1]: key for key, _ in self._settings()}
         return build_grid(axes, fixed, self._vocabulary, keys)
+
+    @property
+    def quantities(self) -> dict[str, Quantity]:
+        """The observables and closed forms, by the names that results have for them."""
+        return sweepable(self.system).quantities(self.observables or ())
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Self:
@@ -214,21 +219,26 @@ class Specification(Shown):
                     f"record_every={shortened(fields['record_every'])} must be from {least} to {self.rounds}, the "
                     f"number of rounds, of which at most {MAX_RECORDS} are recorded. Change it."
                 )
-        kind = TypeAdapter(tuple[Annotated[Text, vocabulary.one_of("observable", system_kind.observables)], ...])
-        observables = tuple(self.observables or system_kind.default_observables)
-        fields["observables"] = checked(kind, observables, "observables")
+        fields["observables"] = tuple(self.observables or system_kind.default_observables)
+        with about("observables"):
+            self._check_quantities(system_kind.quantities(fields["observables"]))
         fields[READING] = self.reading if READING in tables else system_kind.default_reading
         return fields
 
+    def _check_quantities(self, quantities: Mapping[str, Quantity]) -> None:
+        for name, quantity in quantities.items():
+            if name in {*self._vocabulary.columns, *RESERVED, *self.zips, *_dims_of(self._vocabulary.known)}:
+                raise DeclarationError(f"{quantity.about} has the name of something else in the results. Rename it.")
+
     def _check_zip(self, name: str, columns: Mapping[str, Sequence[Any]]) -> None:
         kind = self._vocabulary.known
-        dims = {dim for observable in kind.observables.values() for dim in observable.axes}
+        closed_forms = {form.name for form in kind.closed_forms}
         if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]{0,49}", name):
             raise DeclarationError(
                 f"the zip {shortened(name)} labels an axis of the results: name it by a letter and up to 49 letters, "
                 "digits and underscores."
             )
-        if name in {*self._vocabulary.columns, *RESERVED, *kind.observables, *dims}:
+        if name in {*self._vocabulary.columns, *RESERVED, *kind.observables, *closed_forms, *_dims_of(kind)}:
             raise DeclarationError(f"the zip {name} has the name of something else in the results. Rename it.")
         if not columns:
             raise DeclarationError(f"the zip {name} has no names. Put in lists of equal length, or drop it.")
@@ -248,6 +258,10 @@ _DISTINCT = TypeAdapter(Annotated[Any, AfterValidator(distinct)])
 _HINTS = get_type_hints(Specification, include_extras=True)
 _KINDS: dict[str, Any] = {name: (kind, ...) for name, kind in _HINTS.items()}
 _FIELDS = TypeAdapter(create_model("Fields", **_KINDS))
+
+
+def _dims_of(kind: Sweepable) -> set[str]:
+    return {dim for observable in kind.observables.values() for dim in observable.axes}
 
 
 def _dotted(key: Sequence[str]) -> str:

@@ -1,6 +1,6 @@
 """Systems that a specification can name: sizes, parameters, readings, choices and observables.
 
-Specifications and tasks are plain data. They name registered systems, and never modules to import.
+Specifications and tasks are plain data. They name registered systems, and functions of a user's files as FILE:NAME.
 """
 
 import dataclasses
@@ -8,12 +8,16 @@ import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from jaxtyping import Array
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Int, PyTree
 
 from moe_theory.core import constraints
-from moe_theory.core.errors import unknown_name
+from moe_theory.core.errors import DeclarationError, InvalidValueError, unknown_name
+from moe_theory.core.linear import Numbers
 from moe_theory.core.papers import Reading, all_papers, find_paper, paper_names
 from moe_theory.core.system import Info, Observe, State, System
+from moe_theory.core.userfile import function_at, is_place
 from moe_theory.runs.cells import compute_chunk
 from moe_theory.runs.key import code_digest
 
@@ -26,6 +30,23 @@ class Observable:
     about: str  # what it is, its unit and its source
     read: Callable[[State, Info], Array]
     axes: tuple[str, ...] = ()  # names of its own axes, such as ("expert_index",); a scalar has none
+    place: str = ""  # FILE:NAME of a user's function
+
+
+@dataclasses.dataclass(frozen=True)
+class ClosedForm:
+    """A value that a paper's formula has in each recorded round, in float64 on the host."""
+
+    name: str
+    about: str  # what it is, and its source
+    # (dims, params, rounds (R, 1), records of `read` (R, ..., B)) -> (R, B), or (R, 1) for the same in all replicates.
+    formula: Callable[[Any, Any, Int[np.ndarray, "R 1"], PyTree], Numbers | float]
+    read: Callable[[State, Info], PyTree] | None = None  # what the formula takes of a replicate in a round
+    beside: str = ""  # the observable in whose panel it is drawn
+    axes: tuple[str, ...] = ()
+
+
+Quantity = Observable | ClosedForm
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -38,6 +59,7 @@ class Sweepable:
     build: Callable[..., System]  # (dims, **choices); its systems are kept, so that equal sizes are one program
     observables: Mapping[str, Observable]
     default_observables: tuple[str, ...] = ()  # all unless given
+    closed_forms: tuple[ClosedForm, ...] = ()
     # Sizes unless given; `max_experts` is the largest num_experts of the grid.
     default_dims: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     # Static choices, such as a policy, by their names; the first is the default.
@@ -53,7 +75,8 @@ class Sweepable:
     def code(self) -> str:
         """Digest of the code that, besides a task, decides numbers of runs."""
         reads = {name: observable.read for name, observable in self.observables.items()}
-        return code_digest(self.build, self.dims, self.params, self.choices, reads, compute_chunk)
+        formulas = {form.name: (form.formula, form.read) for form in self.closed_forms}
+        return code_digest(self.build, self.dims, self.params, self.choices, reads, formulas, compute_chunk)
 
     @property
     def default_reading(self) -> str:
@@ -81,9 +104,26 @@ class Sweepable:
             parts.append((kind, by_name[name]))
         return _built(self.build, dims, tuple(parts))
 
+    def quantities(self, names: Sequence[str]) -> dict[str, Quantity]:
+        """Return observables and closed forms by name. FILE:NAME is a user's function (state, info) -> scalar.
+
+        No file is read. Raises: UnknownNameError, or DeclarationError for two of one name.
+        """
+        available: dict[str, Quantity] = dict(self.observables)
+        available |= {form.name: form for form in self.closed_forms}
+        quantities: dict[str, Quantity] = {}
+        for name in names:
+            if not is_place(name) and name not in available:
+                raise unknown_name("observable", name, available)
+            quantity = _of_user(name) if is_place(name) else available[name]
+            if quantity.name in quantities or (is_place(name) and quantity.name in available):
+                raise DeclarationError(f"{name}: another observable is called {quantity.name}. Rename the function.")
+            quantities[quantity.name] = quantity
+        return quantities
+
     def observe(self, names: Sequence[str]) -> Observe:
-        """Return a function of (state, info) that records observables, the same object for the same names."""
-        return _observe(tuple((name, self.observables[name].read) for name in names))
+        """Return a function of (state, info) that records quantities, the same object for the same names."""
+        return _observe(tuple((name, quantity.read) for name, quantity in self.quantities(names).items()))
 
 
 def sweepable(name: str) -> Sweepable:
@@ -104,10 +144,33 @@ def observables(*members: Observable | Callable[[State, Info], Array]) -> dict[s
     """Return observables by name, where a function (state, info) -> scalar has its own name and docstring."""
     by_name = {}
     for member in members:
-        if not isinstance(member, Observable):
-            member = Observable(member.__name__, " ".join((member.__doc__ or "").split()).rstrip("."), member)
-        by_name[member.name] = member
+        observable = member if isinstance(member, Observable) else _described(member)
+        by_name[observable.name] = observable
     return by_name
+
+
+def user_functions(names: Sequence[str]) -> list[Callable[[State, Info], Array]]:
+    """Return the functions of users' files among observables. Their code decides numbers of runs."""
+    return [function_at(name, "observables") for name in names if is_place(name)]
+
+
+def _of_user(place: str) -> Observable:
+    def read(state: State, info: Info) -> Array:
+        value = jnp.asarray(function_at(place, "observables")(state, info), float)
+        if value.shape != ():
+            raise InvalidValueError(
+                f"{place} returns an array of shape {value.shape}, where a round of a replicate has one number. "
+                "Return a sum, a mean or one entry.",
+                argument="observables",
+            )
+        return value
+
+    return Observable(place.rpartition(":")[2], f"of {place}", read, place=place)
+
+
+def _described(function: Callable[[State, Info], Array]) -> Observable:
+    """Return an observable with a function's name and docstring."""
+    return Observable(function.__name__, " ".join((function.__doc__ or "").split()).rstrip("."), function)
 
 
 @functools.lru_cache
@@ -116,8 +179,8 @@ def _built(build: Callable[..., System], dims: Any, parts: tuple[tuple[str, Any]
 
 
 @functools.lru_cache
-def _observe(reads: tuple[tuple[str, Callable[[State, Info], Array]], ...]) -> Observe:
-    def observe(state: State, info: Info) -> dict[str, Array]:
-        return {name: read(state, info) for name, read in reads}
+def _observe(reads: tuple[tuple[str, Callable[[State, Info], PyTree] | None], ...]) -> Observe:
+    def observe(state: State, info: Info) -> dict[str, PyTree]:
+        return {name: None if read is None else read(state, info) for name, read in reads}
 
     return observe

@@ -1,24 +1,15 @@
 """Claims and readings by name, of installed and of users' papers."""
 
 import fnmatch
-import importlib.util
 import re
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import ModuleType
 
-from moe_theory.core.errors import (
-    OWN_CODE,
-    DeclarationError,
-    InvalidValueError,
-    UnknownNameError,
-    described,
-    frames,
-    unknown_name,
-)
+from moe_theory.core.errors import DeclarationError, InvalidValueError, UnknownNameError, unknown_name
 from moe_theory.core.notebook import Listing
 from moe_theory.core.papers import Paper, all_papers, find_paper, ordered_names, paper_names, paper_of, undeclared
+from moe_theory.core.userfile import run_file
 from moe_theory.verification import catalog
 from moe_theory.verification.claim import Claim, ReadingLike, registered
 from moe_theory.verification.statement import declared
@@ -122,29 +113,6 @@ def load_claims(path: Path) -> list[str]:
                 f"{', '.join(paper_names())}, or give the file PAPER = moe_theory.Paper({claim.paper!r}, ...)."
             )
     return [claim.id for claim in new_claims]
-
-
-def module_name(path: Path) -> str:
-    """Return the module name that a user's file runs under."""
-    return f"moe_theory_claims_{path.stem}"
-
-
-def run_file(path: Path, option: str = "--module") -> ModuleType:
-    """Run a user's Python file, which an option names, and return its module. Raises: DeclarationError if it fails."""
-    name = module_name(path)
-    specification = importlib.util.spec_from_file_location(name, path)
-    if specification is None or specification.loader is None or not path.is_file():
-        raise DeclarationError(f"{option} {path} is no Python file. Name a file that ends in .py.")
-    module = importlib.util.module_from_spec(specification)
-    sys.modules[name] = module
-    sys.path.insert(0, str(path.parent.resolve()))  # its neighbours can be imported, as of any script
-    try:
-        specification.loader.exec_module(module)
-    except OWN_CODE as failure:  # whatever the user's file raises is reported in one line
-        raise DeclarationError(f"{option} {path} cannot be run: {described(failure)}{frames(failure)}") from failure
-    finally:
-        sys.path.pop(0)
-    return module
 
 
 def readings_of(paper: str) -> Mapping[str, ReadingLike]:

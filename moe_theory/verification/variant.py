@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 from moe_theory.core.errors import DeclarationError, InvalidValueError, shortened, unknown_name
 from moe_theory.core.parts import parts_of, rebuilt
+from moe_theory.core.userfile import module_name, run_file
 from moe_theory.verification.claim import Claim, Experiment, registered
-from moe_theory.verification.registry import module_name, run_file
 from moe_theory.verification.statement import declared
 from moe_theory.verification.verdict import Role, Statement
 

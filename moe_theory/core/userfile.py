@@ -1,0 +1,60 @@
+"""Python files of users, which options and specifications name."""
+
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from moe_theory.core.errors import OWN_CODE, DeclarationError, described, frames, unknown_name
+
+
+def module_name(path: Path) -> str:
+    """Return the module name that a user's file runs under."""
+    return f"moe_theory_claims_{path.stem}"
+
+
+def run_file(path: Path, option: str = "--module") -> ModuleType:
+    """Run a user's Python file, which an option names, and return its module. Raises: DeclarationError if it fails."""
+    name = module_name(path)
+    specification = importlib.util.spec_from_file_location(name, path)
+    if specification is None or specification.loader is None or not path.is_file():
+        raise DeclarationError(f"{option} {path} is no Python file. Name a file that ends in .py.")
+    module = importlib.util.module_from_spec(specification)
+    sys.modules[name] = module
+    sys.path.insert(0, str(path.parent.resolve()))  # its neighbours can be imported, as of any script
+    try:
+        specification.loader.exec_module(module)
+    except OWN_CODE as failure:  # whatever the user's file raises is reported in one line
+        raise DeclarationError(f"{option} {path} cannot be run: {described(failure)}{frames(failure)}") from failure
+    finally:
+        sys.path.pop(0)
+    return module
+
+
+_functions: dict[tuple[str, int], Any] = {}  # by FILE:NAME and the file's time, so that a program is compiled once
+
+
+def is_place(text: str) -> bool:
+    """Return whether a text is FILE:NAME."""
+    path, _, name = text.rpartition(":")
+    return bool(path) and name.isidentifier()
+
+
+def function_at(place: str, option: str) -> Any:
+    """Return the function at FILE:NAME, the same object until the file changes.
+
+    Raises: DeclarationError for a file that cannot be run, UnknownNameError for a name without a function.
+    """
+    text, _, name = place.rpartition(":")
+    path = Path(text)
+    if not path.is_file():
+        raise DeclarationError(f"{option} {place}: there is no file {path}. Paths are relative to this folder.")
+    key = (place, path.stat().st_mtime_ns)
+    if key not in _functions:
+        names = vars(run_file(path, option))
+        functions = [key for key, value in names.items() if callable(value) and key[0] != "_"]
+        if name not in functions:
+            raise unknown_name(f"function of {path}", name, functions)
+        _functions[key] = names[name]
+    return _functions[key]
