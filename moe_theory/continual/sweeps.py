@@ -19,7 +19,7 @@ OPTIMIZERS = {"sgd": optax.sgd, "adam": optax.adam}  # of the gates; sgd is (9)
 EXPERTS = ("expert_index",)  # padded ones included, which are zero
 
 
-class Routed(NamedTuple):
+class TheoremInputs(NamedTuple):
     """Quantities of a replicate that enter the theorems after a round."""
 
     gaps: theory.Gaps
@@ -27,16 +27,16 @@ class Routed(NamedTuple):
     explored_loads: Int[Numbers, " M"]
 
 
-def routed(state: State, info: Info) -> Routed:
+def theorem_inputs(state: State, info: Info) -> TheoremInputs:
     """Return the pool's gaps and the loads of a replicate."""
     del info
-    return Routed(theory.gaps(state.pool), state.visits, state.explored_visits)
+    return TheoremInputs(theory.gaps(state.pool), state.visits, state.explored_visits)
 
 
 def closed_form(name: str, theorem: Callable[..., theory.Bound], metric: str, source: str) -> ClosedForm:
     """Return a theorem's bound on a metric, from each replicate's own pool and loads."""
 
-    def bound(dims: Dims, params: Any, rounds: Int[np.ndarray, "R 1"], records: Routed) -> Numbers:
+    def bound(dims: Dims, params: Any, rounds: Int[np.ndarray, "R 1"], records: TheoremInputs) -> Numbers:
         del params
         gaps = theory.Gaps(*(np.asarray(gap, np.float64) for gap in records.gaps))
         loads, explored_loads = (
@@ -45,7 +45,9 @@ def closed_form(name: str, theorem: Callable[..., theory.Bound], metric: str, so
         ratio = theory.overparameterization_ratio(dims.num_features, dims.num_samples)
         return getattr(theorem(gaps, ratio, loads, explored_loads, rounds), metric)
 
-    return ClosedForm(name, f"{source}, for the pool and the loads of each replicate", bound, routed, beside=metric)
+    return ClosedForm(
+        name, f"{source}, for the pool and the loads of each replicate", bound, theorem_inputs, beside=metric
+    )
 
 
 CLOSED_FORMS = (

@@ -19,20 +19,20 @@ LOSSES = LOCALITIES | {"printed": None}  # None is (11), without a memory of mov
 EXPERTS = ("expert_index",)  # padded ones included, which are zero
 
 
-class Routed(NamedTuple):
+class PropositionInputs(NamedTuple):
     """Quantities of a replicate that enter Proposition 4 after a round."""
 
     centres: theory.Gaps  # of the pool
     loads: Int[Numbers, " M"]
 
 
-def routed(state: State, info: Info) -> Routed:
+def proposition_inputs(state: State, info: Info) -> PropositionInputs:
     """Return the gaps between the centres of a replicate, and its loads."""
     del info
-    return Routed(theory.gaps(state.pool, 0.0), state.visits)
+    return PropositionInputs(theory.gaps(state.pool, 0.0), state.visits)
 
 
-def proposition_4(dims: Dims, params: Params, rounds: Int[np.ndarray, "R 1"], records: Routed) -> Numbers:
+def proposition_4(dims: Dims, params: Params, rounds: Int[np.ndarray, "R 1"], records: PropositionInputs) -> Numbers:
     """Return (22) of the tasks that were routed, in each recorded round of each replicate."""
     del rounds
     centres = theory.Gaps(*(np.asarray(gap, np.float64) for gap in records.centres))
@@ -80,7 +80,7 @@ SWEEPABLE = Sweepable(
             "proposition_4",
             "E[G_t] of routing that ignores the task (22), for the pool and the routed tasks of each replicate",
             proposition_4,
-            routed,
+            proposition_inputs,
             beside="generalization_error",
         ),
     ),

@@ -154,6 +154,11 @@ def _draw(figure: "FigureBase", results: Results) -> None:
             errors = np.nan_to_num(2 * values[:, 2])
             panels[index].errorbar(positions, values[:, 1], errors, **look, linewidth=1, capsize=1.5)
             panels[index].set_ylabel(name.replace("_", "\n"))
+    forms: dict[str, list[str]] = {}
+    for form, beside in _overlaid(results).items():
+        forms.setdefault(beside, []).append(form)
+    for beside, names in forms.items():
+        panels[panel_of[beside]].set_title(f"dashed: {', '.join(names)}", loc="right", fontsize="small")
     panels[-1].set_xlabel(first.name)
     if not is_number:
         panels[-1].set_xticks(positions, [numbers.setting(value) for value in _values(first)])
