@@ -9,7 +9,6 @@ import pytest
 from sklearn.datasets import load_digits
 
 from moe_theory.core.errors import DataError, InvalidValueError, MissingError, UnknownNameError
-from moe_theory.deep import presets
 from moe_theory.deep.datasets import DATASETS, DataSet, found_in, load, published
 from moe_theory.deep.datasets.files import locate
 
@@ -152,7 +151,6 @@ def test_an_unknown_name_is_answered_with_the_nearest():
     assert "Did you mean 'cifar10'?" in raised(UnknownNameError, "cifar-10", None)
 
 
-LABELS = files.idx(np.arange(20) % 10)
 IMAGES = files.idx(np.zeros((20, 28, 28)))
 
 
@@ -243,11 +241,3 @@ def test_damaged_tiny_imagenet(tmp_path, where, change, said):
     if not paths:
         (tmp_path / where).mkdir()
     assert said in raised((DataError, InvalidValueError), "tiny-imagenet", tmp_path)
-
-
-def test_the_classes_of_cifar100_are_those_that_the_paper_names(tmp_path):
-    """Guards Appendix A.5 of `continual`, whose numbers belong to other classes than its words."""
-    files.cifar100(tmp_path / "100")
-    names = load("cifar100", tmp_path / "100").class_names
-    tasks = [names[number] for number in presets.preset("continual-cifar100").classes]
-    assert tasks == ["telephone", "bee", "mountain", "bear", "turtle", "tractor"]

@@ -251,6 +251,15 @@ TENSORS = {
 }
 
 
+# Lengths of an arithmetic code of the same weights, which was also decoded again.
+ARITHMETIC = {"ternary": 1114, "scaled": 301, "many levels": 16466, "noise": 3226, "far apart": 145, "runs": 6052}
+
+
+@loop_over("name", ARITHMETIC)
+def test_the_length_is_within_two_bits_of_an_arithmetic_code(name):
+    assert abs(code_length({"a": TENSORS[name]}) - ARITHMETIC[name]) <= 2
+
+
 def test_lengths_of_tensors_add_up():
     """Elias's code has 4 bits for 2, of one tensor, and 8 for 13, of all twelve."""
     alone = [code_length({"a": array}) - 4 for array in TENSORS.values()]

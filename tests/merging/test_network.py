@@ -339,6 +339,14 @@ def test_the_line_and_the_level_are_what_they_are_said_to_be(place):
         assert np.sum((fill - 1 / K) ** 2) <= np.sum((line - 1 / K) ** 2) + 1e-6
 
 
+def test_random_points_have_the_law_that_is_written_down(place):
+    """P(x_1 <= 1/4) = 1/12 in the unit square, by hand, where a uniform law on the simplex has 1/4; 5 deviations."""
+    keys = jax.random.split(jax.random.key(3), 4200)
+    lower, upper = np.zeros((4200, K), np.float32), np.tile(np.array([1, 1, 0, 0], np.float32), (4200, 1))
+    points = np.asarray(place(lower, upper, jnp.asarray(RANDOM_POINT), keys))
+    assert abs(np.mean(points[:, 0] <= 0.25) - 1 / 12) < 5.2 * np.sqrt(11 / 144 / 4200)
+
+
 def test_a_random_point_needs_a_key():
     refuse("rule", trees.feasible_point, jnp.zeros(2), jnp.ones(2), RANDOM_POINT)
 
