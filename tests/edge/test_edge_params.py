@@ -216,6 +216,14 @@ def test_a_task_takes_no_longer_than_the_padding():
     learn(PADDED, SHORT, [1, 1, 3], transfer_delay=np.array([0, 0, 3]))
 
 
+def test_the_state_without_dims_knows_its_padding():
+    """Would catch a call without dims that lets a delay through for which the state has no slot."""
+    params = PARAMS._replace(max_transfer_delay=1, max_execution_delay=1)
+    state = edge.begin(edge.Dims(M, N, P, S, max_delay=2), params, POOL, ONES)
+    late = arrival(transfer_delay=np.array([0, 2, 0]))
+    refused("server 1 has a delay of 3 rounds, above max_delay=2", edge.learn, state, late, params)
+
+
 FIELDS = {
     "task": (np.zeros(1, int), r"task of shape \(1,\) must be \(\)"),
     "truth": (np.ones(P + 1), rf"truth of shape \({P + 1},\) must be \({P},\)"),
