@@ -152,6 +152,16 @@ def test_batches_train_by_their_own_moments_and_move_the_running_ones():
     chex.assert_trees_all_equal(unmoved, after)
 
 
+def test_running_statistics_are_not_differentiated():
+    values, scale, shift = given(2)
+    running = RunningStatistics(np.zeros(2, np.float32), np.ones(2, np.float32))
+
+    def spilled(values):
+        return sum(map(jnp.sum, batch_normalized(values, Affine(scale, shift), running, True)[1]))
+
+    assert not np.any(jax.grad(spilled)(jnp.asarray(values)))
+
+
 def test_groups_are_normalised_image_by_image():
     """Would catch channels that are interleaved into groups, and moments over the batch or over pixels alone."""
     values, scale, shift = given(6, seed=1)

@@ -1,7 +1,4 @@
-"""Algorithm 1 of `edge` for one replicate, event by event in NumPy float64, from the paper alone.
-
-A task routed in round t with delay d occupies its server in t..t+d-1. `capacity` is the extension of footnote 1.
-"""
+"""Algorithm 1 of `edge` for one replicate, event by event in NumPy; `capacity` is the extension of footnote 1."""
 
 import heapq
 import math
