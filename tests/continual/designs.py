@@ -1,8 +1,4 @@
-"""Rank-one projectors whose average is the Haar mean of anything quadratic: what enumerations sum over.
-
-The metrics are quadratic in each round's projector, so the mean over Haar-random lines equals the mean over the few
-lines of a spherical 4-design: one line on the axis, three in the plane, the icosahedron's six diagonals in space.
-"""
+"""Rank-one projectors of spherical 4-designs, whose average is the Haar mean of anything quadratic."""
 
 import numpy as np
 

@@ -2,7 +2,6 @@
 
 import types
 
-import jax
 import numpy as np
 import pytest
 
@@ -18,11 +17,7 @@ from moe_theory.continual.statements import (
     proposition_3,
 )
 from moe_theory.runs import Cell, Run, run_cells
-from moe_theory.verification.request import check_request
 from moe_theory.verification.settings import at_setting
-
-LEMMAS = [f"continual.{name}" for name in ("corollary-1.*", "lemma-[125-79].*", "lemma-10.*")]
-LONG = ["continual.lemma-8.*"]  # 19,000 rounds
 
 
 def made_run(num_replicates, first=0, **changes):
@@ -72,23 +67,6 @@ def test_probabilities_at_a_gap_are_those_of_its_log_odds():
     odds = np.log(probabilities[..., 0] / probabilities[..., 1])
     np.testing.assert_allclose(odds, np.tile([0.5, 3.0], (16, 1)), atol=1e-9)
     assert np.all(probabilities.sum(axis=-1) < 1)
-
-
-@pytest.mark.thorough  # quick tests below take each observation replicate by replicate
-@pytest.mark.parametrize(("asked", "reading"), [(LEMMAS, "unit-signal"), (LEMMAS + LONG, "independent-signal")])
-def test_what_is_observed_of_a_replicate_does_not_depend_on_others(asked, reading):
-    for study in check_request(asked, reading).studies:
-        runs = run_cells(study.cells, 6, seed=1, width=6)
-        parts = [{name: part_of(run, part) for name, run in runs.items()} for part in (slice(0, 3), slice(3, 6))]
-        for claim in study.claims:
-            whole = np.asarray(claim.observe(runs), np.float64)
-            joined = np.concatenate([np.asarray(claim.observe(part), np.float64) for part in parts])
-            np.testing.assert_allclose(whole, joined, rtol=1e-9, atol=1e-12, err_msg=claim.id)
-
-
-def part_of(run, part):
-    state, records = jax.tree.map(lambda leaf: leaf[..., part], (run.state, run.records))
-    return Run(run.params, run.rounds, run.replicates[part], state, records)
 
 
 @pytest.fixture(scope="module")
@@ -185,15 +163,6 @@ def test_runs_follow_t1_to_smaller_learning_rates():
     for selection in (experiments.LIMIT_MANY, experiments.BY_SCALE):
         made, reading, _ = at_setting((selection.experiment, *group[1:]), {experiments.FREE_ETA: 0.75})
         assert all(cell.num_rounds >= experiments.stage_rounds(cell.params) for cell in made.cells_under(reading))
-
-
-def test_clusters_are_covered_by_fewer_experts_than_tasks():
-    """Lemma 11, M < N, at every number of tasks that its search may take."""
-    for num_tasks in (36, 50, 90):
-        made = experiments.coverage_of_clusters({"num_tasks": num_tasks})
-        (own,) = made.cells.values()
-        assert own["num_experts"] < num_tasks == made.dims.num_tasks
-        assert own["num_clusters"] == num_tasks // experiments.MEMBERS < made.dims.num_features
 
 
 def test_gaps_in_units_of_what_is_claimed_stand_one_scale_apart():

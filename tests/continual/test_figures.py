@@ -4,7 +4,6 @@ import dataclasses
 
 import numpy as np
 import pytest
-import xarray as xr
 from matplotlib.figure import Figure
 
 from moe_theory import continual
@@ -16,7 +15,6 @@ from moe_theory.plot import drives
 from moe_theory.plot.numbers import STRIDE
 from moe_theory.plot.spec import chosen_experts, provenance, resized
 from moe_theory.runs import Cell, run_cells
-from moe_theory.verification.settings import with_settings
 from tests.continual.cases import loop_over, refuse
 
 READING = continual.reading("unit-signal")
@@ -45,17 +43,6 @@ def run_directly(num_experts, terminate):
     params = READING.params(num_experts=num_experts, terminate=terminate)
     cell = Cell("cell", FIGURE_2.system, params, NUM_ROUNDS, STRIDE, FIGURE_2.observe)
     return run_cells([cell], REPLICATES, seed=SEED)["cell"]
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize("termination", ["with", "without"])
-def test_figure_2_of_one_termination_is_the_same(data, termination):
-    """The overview asks for no more."""
-    setup = FIGURES["figure-2"].setup(READING, REPLICATES, SEED, rounds=NUM_ROUNDS)
-    xr.testing.assert_identical(
-        figure_2.compute(setup, [termination]).drop_attrs(),
-        data["figure-2"].sel(termination=[termination]).drop_attrs(),
-    )
 
 
 @pytest.mark.parametrize(("num_experts", "termination"), [(5, "with"), (20, "without")])
@@ -92,15 +79,6 @@ def test_figure_2_averages_the_printed_forms_over_replicates(data):
             np.testing.assert_allclose(here.sel(metric=metric), expected, rtol=1e-6)
 
 
-def test_figure_2_shows_theory_only_where_it_says_something(data):
-    """Without termination the theorems claim nothing; the exact theory does for every number of experts."""
-    finite = np.isfinite(data["figure-2"])
-    assert finite.printed.sel(termination="with").all()
-    assert finite.printed.sel(experts=1).all()
-    assert not finite.printed.sel(termination="without", experts=[5, 10, 20]).any()
-    assert finite.exact.all()
-
-
 def test_figure_2_has_the_exact_theory_along_the_routes_that_it_draws(data):
     """Replicate by replicate: catches routes of other runs, pools of other replicates, and rounds off by one."""
     cell = Cell("cell", FIGURE_2.system, READING.params(num_experts=5), NUM_ROUNDS, 1, experiments.observe_route)
@@ -125,14 +103,6 @@ def test_exact_theory_is_continued_without_a_visible_error(data):
         np.testing.assert_allclose(here.sel(metric=metric), expected, rtol=1e-7)
 
 
-def test_records_are_dense_then_sparse(data):
-    rounds = data["figure-2"]["round"].values
-    assert rounds[:30].tolist() == list(range(2, 61, 2))
-    assert rounds[-1] == NUM_ROUNDS
-    assert np.all(np.diff(rounds) > 0)
-    assert data["figure-2"].explored.values.tolist() == [2, 10, 20, 40]
-
-
 @pytest.mark.thorough
 def test_figure_8_shows_the_arrivals_of_one_run(data):
     """Against that threshold run alone: catches counts from 0, another replicate, thresholds in the wrong panel."""
@@ -147,26 +117,6 @@ def test_figure_8_shows_the_arrivals_of_one_run(data):
     assert set(zip(here.task.values.tolist(), here.cluster.values.tolist(), strict=True)) <= {
         (1, 1), (4, 1), (2, 2), (5, 2), (3, 3), (6, 3),
     }  # fmt: skip
-
-
-@pytest.mark.thorough
-def test_figure_8_counts_loads_after_termination(data):
-    for power in experiments.THRESHOLD_POWERS:
-        here = data["figure-8"].sel(threshold_power=power)
-        ended = figure_8.termination_round(here)
-        begin = 10 if ended is None else ended
-        experts = here.expert.values[begin:]
-        expected = [np.mean(experts == expert) for expert in range(1, 6)]
-        np.testing.assert_allclose(figure_8.load_shares(here).sum(axis=1), expected)
-
-
-@pytest.mark.thorough
-def test_figure_8_draws_the_first_replicate_in_which_thresholds_part():
-    """With one replicate there is no choice; the share says whether its thresholds part."""
-    alone = figure_8.picture.compute(READING, 1, SEED, rounds=NUM_ROUNDS)
-    parts = bool((alone.expert != alone.expert[0]).any())
-    assert int(alone.replicate) == 0
-    assert alone.attrs["share_parting"] == float(parts)
 
 
 @pytest.mark.thorough
@@ -191,22 +141,6 @@ def test_regimes_are_those_of_the_runs_at_their_gate_drive(data):
     assert float(here.own) == pytest.approx(np.mean(shares))
     ratios = run.records.generalization_error[-1] / experiments.gaps_of(run).task_gap
     assert float(here.error) == pytest.approx(np.mean(ratios), rel=1e-5)
-
-
-@pytest.mark.thorough
-def test_regimes_draws_the_critical_drive_where_a_leader_that_has_paid_is_ahead_by_lambda(data):
-    """At the largest ratio it is that without a perturbation, in units of E|w|; under a large lambda none."""
-    here, dims = data["regimes"].sel(gates="without"), FIGURE_2_DIMS
-    run = run_directly(5, terminate=True)  # of the same pools
-    move = drives.mean_move(run, dims)
-    far = here.critical.sel(ratio=10.0)
-    contraction = ((dims.num_features - dims.num_samples) / (dims.num_features - 1)) ** 0.5
-    for number in (12, 20):
-        expected = corrected.critical_drive(number, contraction) / move
-        assert float(far.sel(experts=number)) == pytest.approx(expected, rel=0.05)
-    assert (here.critical.diff("ratio").fillna(-1) < 0).all()
-    assert np.isnan(here.critical.sel(experts=2, ratio=0.03))
-    assert np.isnan(drives.critical_at(1, 10.0, dims, move))  # a figure may be asked for one expert
 
 
 def test_effective_experts_counts_even_loads():
@@ -249,39 +183,6 @@ def test_drawing_and_caption(data, name, keeps_its_words):
 def test_command_of_a_whole_run():
     expected = "moe-theory figures continual figure-2 --reading unit-signal --replicates 7 --seed 3"
     assert provenance("continual", "figure-2", READING, 7, 3, 2000)["command"] == expected
-
-
-@pytest.mark.thorough
-def test_figure_2_at_sizes_of_ones_own():
-    """Against the runs put together anew: catches forms that keep the paper's N, d or M, and settings that are lost."""
-    dims, number = {"num_tasks": 3, "num_features": "8", "num_samples": 4}, 4
-    choice = with_settings(READING, {"truth_scale": "0.2", "num_clusters": 2})
-    made = figure_2.picture.compute(choice, REPLICATES, SEED, rounds=30, experts=[2, 3, number], dims=dims)
-    assert made.experts.values.tolist() == [2, 3, number]
-    own = continual.Dims(number, 3, 8, 4)
-    params = continual.Params(num_experts=number, truth_scale=0.2, num_clusters=2)
-    cell = Cell("cell", system(own), params, 30, STRIDE, FIGURE_2.observe)
-    run = run_cells([cell], REPLICATES, seed=SEED)["cell"]
-    here = made.sel(experts=number, termination="with", metric="forgetting", round=30)
-    assert float(here["mean"]) == pytest.approx(run.records.forgetting[-1].astype(float).mean(), rel=1e-5)
-    ratio = theory.overparameterization_ratio(8, 4)
-    loads, explored = (leaf[-1].astype(np.float64) for leaf in (run.records.loads, run.records.explored_loads))
-    bounds = [
-        theory.theorem_1(theory.gaps(pool), ratio, loads[:, i], explored[:, i], 30).forgetting
-        for i, pool in enumerate(pools_of(run))
-    ]
-    assert float(here.printed) == pytest.approx(np.mean(bounds), rel=1e-6)
-    assert not np.isfinite(made.printed.sel(experts=3)).any()  # neither theorem is about M = N
-    assert np.isfinite(made.printed.sel(experts=2, termination="with")).all()
-    caption = figure_2.picture.caption(made)
-    assert "of N = 3 tasks in K = 2 clusters" in caption
-    assert "Printed: (21), (22) for M = 2, (19), (20) for M = 4, from" in caption
-    command = "--set truth_scale=0.2 --set num_clusters=2 --replicates 6 --seed 3 --rounds 30 --experts 2,3,4 --dims "
-    assert caption.endswith(f"{command}num_tasks=3 --dims num_features=8 --dims num_samples=4")
-    figure = Figure(figsize=(5, 5))
-    figure_2.picture.draw(made, figure)
-    notes = {text.get_text() for panel in figure.axes for text in panel.texts}
-    assert notes == {"(19)", "(20)", "(21)", "(22)", "none for\n$M = N$"}
 
 
 @loop_over("experts", [[0], [2, 2], [], [2.5], [True]])

@@ -1,9 +1,4 @@
-"""The deep experiments of `continual` and `edge` for one replicate, slot by slot in plain NumPy float64.
-
-Written from the papers alone: it shares no formula with the package. An expert is one
-hidden layer of ReLUs, trained by backpropagation written out. Nothing here is fast: every error of every past task is a
-new forward pass of the model that its expert has now, so T rounds take T^2 of them.
-"""
+"""The deep experiments of `continual` and `edge` for one replicate, in plain NumPy float64, from the papers alone."""
 
 import copy
 import math

@@ -1,8 +1,4 @@
-"""The systems of networks, for the tests of every system.
-
-Their rounds are dear to compile. Those of both kinds run in float64 against NumPy in `test_deep_parity.py`, where those
-of the edge run in a batch too; those of `continual` run in a plain batch here.
-"""
+"""The systems of networks, for the tests of every system; one kind is run in a plain batch here."""
 
 from moe_theory.deep import Dims, Params, continual, edge
 

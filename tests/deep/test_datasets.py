@@ -1,22 +1,14 @@
-"""Data sets from small files in the published formats, and from broken ones.
+"""Data sets from small files in the published formats, and from broken ones."""
 
-Catches transposed pixels, swapped labels, a form or place that is not found, damage that goes unnoticed, and a message
-of more than one line or without the file, the fault or the way out.
-"""
-
-import dataclasses
 import gzip
 import hashlib
 import re
-from pathlib import Path
 
 import numpy as np
 import pytest
 from sklearn.datasets import load_digits
 
-from moe_theory import deep
 from moe_theory.core.errors import DataError, InvalidValueError, MissingError, UnknownNameError
-from moe_theory.deep import fitting, presets, runs
 from moe_theory.deep.datasets import DATASETS, DataSet, found_in, load, published
 from moe_theory.deep.datasets.files import locate
 
@@ -78,9 +70,6 @@ def test_mnist(tmp_path, separator, compressed):
     same(data.test, *held["test"])
 
 
-FASHION = Path("/usr/share/datasets/fashion-mnist")  # of Debian's package dataset-fashion-mnist, compressed anew
-
-
 def test_files_that_are_not_as_published_are_named(tmp_path, monkeypatch):
     """Would catch hashes of the compressed files, hashes in another order, and other images that pass for published."""
     files.mnist(tmp_path, compressed=True)
@@ -97,29 +86,6 @@ def test_files_that_are_not_as_published_are_named(tmp_path, monkeypatch):
     assert found_in(tmp_path) == ["fashion-mnist"]  # which has the same names of files
     files.mnist(tmp_path, compressed=True, count=21)
     assert published.load_mnist(as_here, paths).notes
-
-
-@pytest.mark.thorough
-@pytest.mark.skipif(not FASHION.is_dir(), reason="needs Debian's package dataset-fashion-mnist")
-def test_a_small_experiment_on_clothes():
-    """Would catch images that experts cannot learn from: upside down labels, pixels that are not standardised."""
-    dims = deep.Dims(2, 3, 12, num_samples=100, num_tests=300, num_epochs=20, batch_size=50)
-    small = dataclasses.replace(presets.preset("continual-mnist-small"), name="clothes", dims=dims, experts=(2,))
-    data = fitting.thinned(load("fashion-mnist", FASHION), None, 1000)
-    plan = runs.Plan(preset=small, replicates=2, data=data, reading=deep.reading("balanced"))
-    for run in runs.run_plan(plan, lambda step: None, 1).values():
-        assert np.mean(run.records.error) < 0.12  # of tasks once they are learned; always 1/2 has .25
-        assert np.all(run.records.accuracy[-1] > 0.55)
-
-
-@pytest.mark.thorough
-@pytest.mark.skipif(not FASHION.is_dir(), reason="needs Debian's package dataset-fashion-mnist")
-def test_fashion_mnist_is_as_published():
-    data = load("fashion-mnist", FASHION)
-    check(data, "fashion-mnist", 10)
-    assert (data.title, data.notes) == ("Fashion-MNIST", ())
-    assert found_in(FASHION) == ["fashion-mnist"]
-    assert (len(data.train.labels), len(data.test.labels)) == (60_000, 10_000)
 
 
 def test_cifar10(tmp_path):
@@ -185,7 +151,6 @@ def test_an_unknown_name_is_answered_with_the_nearest():
     assert "Did you mean 'cifar10'?" in raised(UnknownNameError, "cifar-10", None)
 
 
-LABELS = files.idx(np.arange(20) % 10)
 IMAGES = files.idx(np.zeros((20, 28, 28)))
 
 
@@ -193,11 +158,8 @@ IMAGES = files.idx(np.zeros((20, 28, 28)))
     ("kind", "data", "said"),
     [
         ("images", b"", "its header is empty, not 00 00 08 03"),
-        ("images", LABELS, "its header is 00 00 08 01 "),
         ("labels", IMAGES, "its header is 00 00 08 03 00 00 00 14, not 00 00 08 01"),
-        ("images", IMAGES[:10], "its header is 00 00 08 03 00 00 00 14 00 00, not 00 00 08 03, a count"),
         ("images", IMAGES[:-1], "promises 15,680 bytes after it; there are 15,679"),
-        ("images", files.idx(np.zeros((0, 28, 28))), "promises 0 bytes after it; there are 0"),
         (
             "images",
             IMAGES[:4] + b"\xff" * 4 + IMAGES[8:],
@@ -222,8 +184,8 @@ WHOLE = gzip.compress(IMAGES)
 
 @pytest.mark.parametrize(
     "data",
-    [IMAGES, WHOLE[:-9], WHOLE[:12], WHOLE[:-8] + b"\0" * 8, WHOLE[:12] + b"\xff" * 9 + WHOLE[21:]],
-    ids=["no gzip", "cut", "hardly begun", "another checksum", "garbled"],
+    [IMAGES, WHOLE[:-9], WHOLE[:-8] + b"\0" * 8],
+    ids=["no gzip", "cut", "another checksum"],
 )
 def test_what_cannot_be_decompressed(tmp_path, data):
     files.mnist(tmp_path, compressed=True)
@@ -236,7 +198,6 @@ def test_what_cannot_be_decompressed(tmp_path, data):
     [
         (lambda data: b"", "0 bytes are not a whole number of images of 3,073 bytes"),
         (lambda data: data[:-1], "12,291 bytes are not a whole number of images"),
-        (lambda data: data + b"\0", "12,293 bytes are not a whole number of images"),
         (lambda data: data[:3073] + b"\x0a" + data[3074:], "label 10 of image 1 is not in 0..9"),
     ],
 )
@@ -258,23 +219,16 @@ LISTED = "val/val_annotations.txt"
     [
         (PICTURE, lambda data: data[:-50], "n01443537_4.JPEG is damaged: it cannot be decoded ("),
         (
-            PICTURE,
-            lambda data: files.jpeg(9, side=63),
-            "have 2 sizes, and must have one: 11 of 64 x 64, 1 of 63 x 63 pixels",
-        ),
-        (
             LISTED,
             lambda data: re.sub(rb"val_3\..*\n", b"", data),
             "val_annotations.txt is damaged: 'val_3.JPEG' is not in both it and images",
         ),
-        (LISTED, None, "val_annotations.txt is damaged: it cannot be read"),
         ("val/images/val_3.JPEG", None, "val_annotations.txt is damaged: 'val_3.JPEG' is not in both"),
         (
             LISTED,
             lambda data: data.replace(b"n04067472", b"n99999999"),
             "val_annotations.txt is damaged: its classes are not the 3 of train",
         ),
-        ("train/n99999999", None, "train is damaged: its folders are not the 3 classes of wnids.txt"),
         ("train/n02124075/images/*", None, "n02124075/images is damaged: there are no images in it"),
         ("wnids.txt", lambda data: data + b"n77777777\n", "its folders are not the 4 classes of wnids.txt"),
     ],
@@ -287,11 +241,3 @@ def test_damaged_tiny_imagenet(tmp_path, where, change, said):
     if not paths:
         (tmp_path / where).mkdir()
     assert said in raised((DataError, InvalidValueError), "tiny-imagenet", tmp_path)
-
-
-def test_the_classes_of_cifar100_are_those_that_the_paper_names(tmp_path):
-    """Guards Appendix A.5 of `continual`, whose numbers belong to other classes than its words."""
-    files.cifar100(tmp_path / "100")
-    names = load("cifar100", tmp_path / "100").class_names
-    tasks = [names[number] for number in presets.preset("continual-cifar100").classes]
-    assert tasks == ["telephone", "bee", "mountain", "bear", "turtle", "tractor"]

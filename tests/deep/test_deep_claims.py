@@ -1,9 +1,4 @@
-"""Claims on the deep experiments on numbers made up here, and the experiments around their rounds.
-
-Catches a claim that raises, mixes up its sides, or looks away; policies, laws and parameters that are not refused,
-draws and padding, what the gate sees, and gates that ran off. Own runs take minutes: that the systems give such records
-at all is tested beside them, and in the contract. Rounds are compared with a NumPy loop in `test_deep_parity.py`.
-"""
+"""Claims on the deep experiments on numbers made up here, and the experiments around their rounds."""
 
 import dataclasses
 import functools
@@ -13,18 +8,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from refusals import refusal
 from samples import check_written_down
 
 import moe_theory as mt
-from moe_theory.core import baseline
 from moe_theory.core.errors import InvalidValueError, UnknownNameError
-from moe_theory.core.locality import Locality, distance_moved
-from moe_theory.core.random import uniforms
-from moe_theory.core.system import check_system, fields
-from moe_theory.deep import continual, edge, gate, reading, tasks, training
+from moe_theory.core.system import check_system
+from moe_theory.deep import continual, edge, reading, tasks, training
 from moe_theory.deep.experiments import DRIVE, claims_for
 from moe_theory.deep.params import Dims, Params, check_params
 from moe_theory.deep.presets import EDGE, PRESETS, STRONG, expert_cell, preset
@@ -157,16 +147,6 @@ def draws(dims):
     return drawn(ROOT)
 
 
-def test_execution_delays_are_no_function_of_the_experts_weights():
-    """Experts are drawn with a key each, folded from the state's; a delay drawn with one of those would tell."""
-    params = PARAMS._replace(min_execution_delay=1, max_execution_delay=2**20)
-    key = jax.random.key(9)
-    found = jax.jit(lambda key: edge.system(DIMS, corners(), CLASSES).init(key, params).execution_delay)(key)
-    for number in range(50):
-        units = uniforms(jax.random.fold_in(key, number), 3, jnp.float32)
-        assert not np.any(np.abs(np.asarray(units) - np.asarray(found) / 2**20) < 1e-4)
-
-
 def lopsided(gate_outputs, state, arrival, params):
     return gate_outputs[:2]
 
@@ -196,32 +176,6 @@ def test_a_policy_without_a_score_for_every_server_is_refused():
     state = jax.eval_shape(system.init, ROOT, PARAMS)
     with pytest.raises(InvalidValueError, match=r"scores of shape \(2,\), not one an expert: \(3,\)"):
         jax.eval_shape(system.step, ROOT, state, PARAMS)
-
-
-@pytest.mark.thorough
-def test_servers_are_charged_as_a_locality_loss_of_ones_own_says():
-    """Would catch a loss that is charged at routing, twice or to another server, or changes the printed run."""
-    dims = dataclasses.replace(DIMS, max_rounds=12)
-    none = Locality(lambda move, memory, arrival, params: (0 * move.costs, memory))
-    seen = ("info.expert", "info.locality", "info.num_busy", "state.gates")
-    runs = {}
-    for name, locality in {"default": None, "printed": distance_moved, "none": none, "own": baseline.last_move}.items():
-        system = edge.system(dims, corners(), CLASSES, locality=locality)
-        runs[name] = jax.device_get(mt.simulate(system, ROOT, PARAMS, 12, observe=fields(*seen)))
-    for one, other in zip(runs["default"][1], runs["printed"][1], strict=True):
-        np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-7)
-    assert abs(runs["default"][1].gates).max() > 0
-    assert (runs["none"][1].gates == 0).all()
-    state, records = runs["own"]
-    begun = records.expert >= 0
-    in_progress = int((state.pending_server >= 0).sum())
-    assert int(state.memory.num_moves) == begun.sum() - in_progress
-    for server in range(3):  # its last move that is done
-        moves = records.locality[begun & (records.expert == server)]
-        done = moves[:-1] if state.pending_server[server] >= 0 else moves
-        np.testing.assert_allclose(state.memory.last[server], done[-1] if len(done) else 0, rtol=1e-6)
-    with pytest.raises(InvalidValueError, match="must be a Locality"):
-        edge.system(dims, corners(), CLASSES, locality=abs)
 
 
 TASK_DIMS = Dims(max_experts=3, num_classes=3, max_rounds=4, num_samples=4, num_tests=4, num_epochs=1, batch_size=4)
@@ -284,34 +238,3 @@ def test_rounds_beyond_those_remembered_are_refused():
         state = state._replace(round=np.full(shape, 3, np.int32))
         refused = refusal(InvalidValueError, run, system, KEY, params=params, num_rounds=2, state=state)
         assert refused.argument == "num_rounds"
-
-
-@given(st.integers(0, 2**32 - 1), st.integers(1, 6), st.sampled_from(["any", "one pixel", "dark"]))
-@settings(max_examples=30, deadline=None, derandomize=True)
-def test_elements_of_mean_images_vary_by_1_over_their_number_at_most(seed, num_tasks, kind):
-    """sigma_0 = 0.1 at 784 pixels (Section VI of `edge`) cannot be: |x| = 1 leaves E|x|^2 - |E x|^2 <= 1 to share.
-
-    Images of a single bright pixel, one elsewhere for each task, come as near as it gets: (1 - 1/T) / p.
-    """
-    generator = np.random.default_rng(seed)
-    images = generator.integers(0, 256, (num_tasks, 2, 3, 3, 1)).astype(np.uint8)
-    if kind == "one pixel":
-        images = np.broadcast_to(np.eye(9, dtype=np.uint8)[:num_tasks, None], (num_tasks, 2, 9)) * 255
-        images = images.reshape(num_tasks, 2, 3, 3, 1)
-    if kind == "dark":
-        images = np.zeros_like(images)
-    moments, seen = gate.initial_moments(9), []
-    for time, pixels in enumerate(images, start=1):
-        moments, image = observed(moments, pixels, np.int32(time))
-        seen.append(np.asarray(image, float))
-    variance = float(gate.variance(moments, num_tasks))
-    assert variance == pytest.approx(np.var(seen, axis=0).mean(), abs=1e-6)
-    assert variance <= 1 / 9 + 1e-6
-    if kind == "one pixel":
-        assert variance == pytest.approx((1 - 1 / num_tasks) / 9, abs=1e-6)
-
-
-@jax.jit
-def observed(moments, pixels, time):
-    image = gate.mean_image(pixels)
-    return gate.updated(moments, image, time), image

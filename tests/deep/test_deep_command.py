@@ -1,5 +1,4 @@
-"""`moe-theory deep` as a user meets it: catches tracebacks, wrong exit codes, runs that do not resume, and files that
-say something else than the table."""
+"""`moe-theory deep` as a user meets it: exit codes, resumed runs, files that say the same as the table."""
 
 import contextlib
 import dataclasses
@@ -107,14 +106,6 @@ def test_options_of_a_run_need_a_preset(refused):
         ("--out", "--data", ".", "--list", "--out", "out"),
     ):
         assert f"{name} is for a run of a preset. Name PRESET, which --list shows." in refused("deep", *options)
-
-
-def test_data_that_are_not_there_are_one_line(tmp_path, refused):
-    line = refused("deep", "continual-mnist", "--data", tmp_path, "--out", tmp_path / "out")
-    assert str(tmp_path) in line
-    assert "train-images" in line
-    assert not (tmp_path / "out").exists()
-    assert "mnist needs a folder" in refused("deep", "continual-mnist")
 
 
 def test_what_cannot_be_met_is_refused(refused):

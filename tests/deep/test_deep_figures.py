@@ -11,21 +11,14 @@ from refusals import refusal
 from moe_theory import deep
 from moe_theory.core.errors import InvalidValueError
 from moe_theory.deep import presets
-from moe_theory.deep.datasets import load
 from moe_theory.deep.figures import FIGURES, draw_runs, drive, edge_figure_4, figures_3_to_7, routing
 from moe_theory.deep.presets import EDGE, PRESETS, SMALL, expert_cell, preset, server_cell
 from moe_theory.edge.policies import POLICIES
-from moe_theory.runs import Cell, Run, run_cells
+from moe_theory.runs import Run
 
 READING = deep.reading("balanced")
 REPLICATES, SEED = 3, 5
 SIX, SERVERS = preset("continual-cifar100-small"), preset("edge-mnist-small")  # whose networks compile fast
-
-
-def run_directly(small, cell, num_rounds):
-    params = READING.params(**small.cells()[cell])
-    return run_cells([Cell("own", small.system(load("digits")), params, num_rounds, 1, keeps_state=False)],
-                     REPLICATES, seed=SEED, width=1)["own"]  # fmt: skip
 
 
 def made_up_run(cell, params, num_rounds, replicates):
@@ -61,15 +54,6 @@ def made_up(monkeypatch):
         monkeypatch.setattr(module, "run_preset", made_up_preset)
 
 
-@pytest.fixture(params=["made up", pytest.param("run", marks=pytest.mark.thorough)])
-def run_cell(request):
-    """The run of a cell of a preset, as its figure has it."""
-    if request.param == "run":
-        return run_directly
-    request.getfixturevalue("made_up")
-    return make_up_directly
-
-
 def drawn(name, data):
     figure = Figure(figsize=FIGURES[name].size)
     FIGURES[name].draw(data, figure)
@@ -84,12 +68,12 @@ def lines_of(panel, least=3):
     return [line for line in panel.lines if len(line.get_xdata()) >= least]
 
 
-def test_figure_6_summarises_the_runs_of_its_cells(run_cell):
+def test_figure_6_summarises_the_runs_of_its_cells(made_up):
     """Catches cells mixed up, quantiles over the wrong axis, and another table's accuracy."""
     data = FIGURES["figure-6"].compute(READING, REPLICATES, SEED, rounds=4)
     assert data["round"].values.tolist() == [1, 2, 3, 4]
     for size, part in ((1, "without"), (8, "with"), (10, "without")):
-        run = run_cell(SIX, expert_cell(size, part == "with"), 4)
+        run = make_up_directly(SIX, expert_cell(size, part == "with"), 4)
         cell = data.sel(experts=size, termination=part)
         for metric in figures_3_to_7.ERRORS:
             samples = np.sort(getattr(run.records, metric).astype(np.float64), axis=1)
@@ -104,11 +88,11 @@ def test_figure_6_summarises_the_runs_of_its_cells(run_cell):
     assert data.attrs["command"].endswith(" --rounds 4")
 
 
-def test_edge_figure_summarises_the_runs_of_its_edge_figure_4(run_cell):
+def test_edge_figure_summarises_the_runs_of_its_edge_figure_4(made_up):
     """Catches policies or numbers of servers in another's place."""
     data = FIGURES["edge-figure-4"].compute(READING, REPLICATES, SEED, rounds=6)
     for size, policy in ((10, "adaptive"), *((5, name) for name in POLICIES)):
-        errors = run_cell(SERVERS, server_cell(size, policy), 6).records.generalization_error
+        errors = make_up_directly(SERVERS, server_cell(size, policy), 6).records.generalization_error
         here = data.sel(experts=size, policy=policy)
         np.testing.assert_allclose(here["mean"], errors.astype(np.float64).mean(axis=1), rtol=1e-6)
         np.testing.assert_allclose(here.high, np.quantile(errors, 0.9, axis=1), rtol=1e-5)
@@ -194,23 +178,6 @@ def test_routing_counts_the_second_half():
     assert counts.tolist() == [[0, 0, 2], [1, 0, 0]]
     assert routing.share_of_own_class(counts) == 1
     assert routing.share_of_own_class(np.array([[3, 1], [2, 2]])) == 5 / 8
-
-
-def test_routing_draws_every_task_once(made_up):
-    """A bar a round at its expert's row, and numbers beside them that add up to the second half."""
-    data = FIGURES["routing"].compute(READING, 1, 0)
-    figure = drawn("routing", data)
-    for place, (name, rounds) in enumerate((("with", 60), ("without", 60), ("adaptive", 100), ("nearest", 100))):
-        panel, matrix = figure.axes[2 * place], figure.axes[2 * place + 1]
-        bars = {(bar.get_x() + 0.5, bar.get_y() + bar.get_height() / 2) for bar in panel.patches}
-        experts = data.sel(panel=name).expert.values[:rounds]
-        np.testing.assert_allclose(sorted(bars), list(zip(range(1, rounds + 1), experts, strict=True)))
-        assert sum(int(text.get_text()) for text in matrix.texts) == rounds // 2
-    ends = [line.get_xdata()[0] for line in figure.axes[0].lines if line.get_label() == "gates terminated"]
-    assert ends == [4.5]
-    assert words_of(figure) == [
-        "end of exploration $T_1$", "gates terminated", "recognise 1", "recognise 4", "recognise 7",
-    ]  # fmt: skip
 
 
 def test_drive_is_of_the_exploration_and_differences_are_paired(made_up):

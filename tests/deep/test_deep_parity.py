@@ -1,7 +1,4 @@
-"""The deep experiments against a plain NumPy loop of the papers: rounds, training, and every error of every past task.
-
-In float64, on the same explicit arrivals. Runs are short, as runs of networks part sooner or later.
-"""
+"""The deep experiments against a NumPy loop of the papers, in float64, on the same explicit arrivals."""
 
 import functools
 from typing import Any, NamedTuple

@@ -45,13 +45,6 @@ def test_sizes_that_cannot_be_are_refused():
         assert refusal(error, resized, **sizes).argument == argument, sizes
 
 
-def test_claims_are_about_the_numbers_of_experts_of_a_figure():
-    from moe_theory.deep.experiments import claims_for
-
-    assert claims_for(resized(network="mlp", num_epochs=2), "digits")
-    assert claims_for(resized(experts=(1, 2)), "digits") == []
-
-
 def test_test_images_are_thinned_evenly():
     data = datasets.load("digits")
     few = fitting.thinned(data, None, 10)

@@ -1,7 +1,4 @@
-"""Images are read as they are, or refused in a line that says what was found and how to convert it.
-
-Catches an image that is changed without a word: darkened, clipped, turned, resized, or put on another background.
-"""
+"""Images are read as they are, or refused in a line that says what was found and how to convert it."""
 
 import io
 import struct
@@ -64,27 +61,13 @@ FRAMES = {"save_all": True, "append_images": [Image.new("RGB", (8, 6), (9, 9, 9)
 REFUSED = {
     "16 bits of grey": (saved(RAMP * 257), "has depth 16B a channel, not 8 (mode I;16). Scale its values to 0..255"),
     "16 bits of colour": (png(16, 2, bytes(12)), "has depth 16B a channel, not 8 (mode RGB). Scale"),
-    "4 bits of grey": (png(4, 0, bytes(1)), "has depth 4 a channel, not 8 (mode L). Scale"),
-    "one bit": (saved(Image.new("1", (8, 6))), "is of mode 1, not grey or RGB. Save it as RGB"),
     "a palette": (saved(Image.new("RGB", (8, 6), RED).quantize(4)), "is of mode P, not grey or RGB. Save it as RGB"),
     "CMYK": (saved(Image.new("CMYK", (8, 6)), "JPEG"), "is of mode CMYK, not grey or RGB. Save it as RGB"),
     "transparent": (saved(Image.new("RGBA", (8, 6))), "has transparency (mode RGBA). Put it on a background"),
-    "opaque": (saved(Image.new("RGBA", (8, 6), (*RED, 255))), "has transparency (mode RGBA)"),
-    "transparent grey": (saved(Image.new("LA", (8, 6))), "has transparency (mode LA)"),
     "a transparent colour": (saved(Image.new("RGB", (8, 6), RED), transparency=RED), "has transparency (mode RGB)"),
-    "a transparent palette": (
-        saved(Image.new("RGBA", (8, 6), (*RED, 0)).quantize(4)), "has transparency (mode P)"
-    ),
     "two frames": (saved(PIXELS, "PNG", **FRAMES), "has several frames. Save one of them"),
 }  # fmt: skip
-REFUSED |= {
-    f"turned, {form} {orientation}": (
-        saved(PIXELS, form, exif=turned(orientation)),
-        "is to be turned, as its EXIF data say. Save it turned, as by PIL.ImageOps.exif_transpose",
-    )
-    for form in ("JPEG", "PNG")
-    for orientation in (2, 6, 8)
-}
+REFUSED["turned"] = (saved(PIXELS, "JPEG", exif=turned(6)), "is to be turned, as its EXIF data say. Save it turned")
 
 
 @pytest.mark.parametrize("name", REFUSED)
@@ -107,13 +90,9 @@ DAMAGED = {
     "a bomb": png(8, 2, b"", side=60_000),
     "no pixel": png(8, 2, b"", side=0),
     "a cut": saved(PIXELS, "JPEG")[:300],
-    "WebP": saved(PIXELS, "WEBP"),
-    "TIFF": saved(PIXELS, "TIFF"),
     "a GIF": saved(Image.new("RGB", (8, 6), RED), "GIF"),
     "nothing": b"",
     "text": b"an image\n",
-    "no chunk": b"\x89PNG\r\n\x1a\n" + b"x" * 99,
-    "of the web, which is not read": b"\0\0\0\x18ftypheic" + bytes(99),
 }
 
 
@@ -130,7 +109,7 @@ def test_a_damaged_image_is_a_line(name, place, tmp_path, recwarn):
     assert not recwarn.list
 
 
-@pytest.mark.parametrize("odd", [0, 1, 4])
+@pytest.mark.parametrize("odd", [0, 4])
 def test_images_of_two_sizes_are_counted(odd, tmp_path):
     """Would catch the first image as the size of all, and images that are left out."""
     paths = [tmp_path / f"{number}.png" for number in range(5)]

@@ -2,7 +2,6 @@
 
 import dataclasses
 import functools
-import os
 
 import jax
 import jax.numpy as jnp
@@ -14,7 +13,7 @@ from refusals import refusal
 import moe_theory as mt
 from moe_theory import deep, edge
 from moe_theory.continual import baseline
-from moe_theory.core.errors import DataError, DeclarationError, InvalidValueError, MissingError
+from moe_theory.core.errors import DataError, DeclarationError, InvalidValueError
 from moe_theory.deep import datasets, networks, own, presets, runs, tasks
 
 RNG = np.random.default_rng(0)
@@ -46,17 +45,6 @@ def run_of(**parts):
     return mt.simulate(system, mt.root_key(0), PARAMS, 6)
 
 
-@pytest.mark.thorough
-def test_features_are_standardised_one_by_one_and_learned():
-    pool = tasks.pool_of(features(), (0, 1, 2))
-    inputs = np.asarray(tasks.inputs_of(tasks.on_device(pool), jnp.asarray(pool.train.pixels)))
-    np.testing.assert_allclose(inputs.mean(axis=0), 0, atol=1e-5)
-    np.testing.assert_allclose(inputs.std(axis=0), 1, rtol=1e-5)
-    state, info = mt.simulate(learner(), mt.root_key(0), PARAMS, 6)
-    assert state.gates.shape == (2, 5)
-    assert np.isfinite(info.generalization_error).all()
-
-
 def test_arrays_of_images_are_bytes_with_channels():
     pixels = RNG.integers(0, 256, (60, 4, 4), np.uint8)
     found = datasets.from_arrays("grey", pixels, LABELS, pixels[:9], LABELS[:9], ("a", "b", "c"))
@@ -68,7 +56,6 @@ def test_arrays_of_images_are_bytes_with_channels():
 def test_arrays_that_do_not_fit_are_refused():
     arrays = {"train": FEATURES, "train_labels": LABELS, "test": FEATURES[:15], "test_labels": LABELS[:15]}
     for changes in (
-        {"train": FEATURES[:, 0]},
         {"train_labels": LABELS[:7]},
         {"train": np.where(FEATURES > 3, np.nan, FEATURES)},
         {"test_labels": LABELS[:15] - 1},
@@ -90,14 +77,6 @@ def test_an_npz_file_is_found_and_split_where_it_has_no_test_data(tmp_path):
     refusal(DataError, datasets.load, "arrays", tmp_path)
     (tmp_path / "mine.npz").write_bytes(b"nothing")
     refusal(DataError, datasets.load, "arrays", tmp_path)
-
-
-def test_published_files_come_before_ones_own(tmp_path):
-    from . import dataset_files as files
-
-    files.mnist(tmp_path)
-    np.savez(tmp_path / "beside.npz", x_train=FEATURES, y_train=LABELS)
-    assert "arrays" not in datasets.found_in(tmp_path)
 
 
 def test_what_is_registered_is_known_by_name(registered, tmp_path):
@@ -203,9 +182,7 @@ def test_a_network_that_does_not_fit_is_told_in_a_line():
 def test_a_file_whose_arrays_do_not_fit_is_refused_in_a_line(tmp_path):
     for changes, error in (
         ({"y_train": np.arange(6) / 2}, InvalidValueError),
-        ({"y_train": np.array(list("abcdef"))}, InvalidValueError),
         ({"y_train": np.arange(4)}, InvalidValueError),
-        ({"y_train": np.int64(3)}, InvalidValueError),
         ({"x_test": np.zeros((2, 5))}, DataError),  # without its labels
         ({"x_test": np.zeros((2, 4)), "y_test": np.arange(2)}, InvalidValueError),
     ):
@@ -222,15 +199,11 @@ def test_numbers_that_a_cast_would_change_are_refused(tmp_path, recwarn):
     for changes in (
         {"y_train": np.arange(6) + 2**32},  # class 0 and more, were they cast first
         {"y_train": np.array([0, 1, 2, 3, 4, 2**31 - 2])},
-        {"y_train": np.array([0, 1, 2, 3, 4, 2**63], np.uint64)},
         {"y_train": np.array([0, 1, 2, 3, 4, -1])},
-        {"y_train": np.arange(6) == 3},
         {"x_train": NUMBERS * 1e300},
         {"x_train": np.where(NUMBERS > 3, np.inf, NUMBERS)},
         {"x_train": NUMBERS * 1j},
         {"x_train": NUMBERS.astype(str)},
-        {"x_train": NUMBERS.astype(int).astype("M8[s]")},
-        {"x_train": NUMBERS.astype(int).astype("m8[s]")},
         {"x_train": NUMBERS.astype(object)},
     ):
         given = {"x_train": NUMBERS, "y_train": np.arange(6) % 2} | changes
@@ -249,8 +222,3 @@ def test_numbers_of_every_kind_are_read_as_they_are(tmp_path):
         np.savez_compressed(tmp_path / "mine.npz", **arrays)
         pixels = datasets.load("arrays", tmp_path).test.pixels
         np.testing.assert_array_equal(pixels[:, 0, 0, :], held.astype(float), kind)
-
-
-def test_a_pipe_is_no_file_of_arrays(tmp_path):
-    os.mkfifo(tmp_path / "mine.npz")
-    refusal(MissingError, datasets.load, "arrays", tmp_path)

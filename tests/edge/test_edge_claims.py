@@ -11,7 +11,6 @@ import moe_theory as mt
 from moe_theory import edge
 from moe_theory.core.tasks import has_small_truths
 from moe_theory.edge import experiments, interventions
-from moe_theory.edge.statements.lemma_1 import UPDATES, departure
 from moe_theory.edge.statements.lemma_5 import printed_shortfall, smaller_shortfall
 from moe_theory.edge.statements.lemma_6 import any_disorder, gap_of_kinds
 from moe_theory.edge.statements.lemma_9 import history_part
@@ -150,19 +149,6 @@ def test_disorder_is_seen_where_others_outbid_an_expert_for_its_kind():
     assert any_disorder(outbid)[0]
 
 
-@pytest.mark.thorough
-def test_an_update_that_is_not_the_least_one_is_seen():
-    """Would catch a solver of (8) that takes the system's own models for granted, in Lemma 1."""
-    cells = UPDATES.cells_under(edge.reading("orthogonal-signal"))
-    run = run_cells(cells, 2)["M = 4"]
-    assert run.records.experts.dtype == np.float64
-    assert departure(run).max() < 1e-9
-    moved = run.records.experts.copy()
-    moved[20:, 0, 0, 1] += 1e-6
-    departed = departure(run._replace(records=run.records._replace(experts=moved)))
-    assert departed[0] < 1e-9 < departed[1]
-
-
 def test_late_errors_are_those_of_the_tasks_after_t1():
     """Would catch tasks before T1 that count, or models of another time, in the error of Theorem 1's limit."""
     params, num_rounds = edge.reading("orthogonal-signal").params(num_experts=5, learning_rate=1.0), 60
@@ -188,19 +174,6 @@ def test_late_errors_are_those_of_the_tasks_after_t1():
         for errors, at in zip(late_errors(shown), (-1, first), strict=True):
             expected = np.mean(np.sum((states.experts[at][experts, :, replicate] - truths) ** 2, axis=1))
             assert errors[replicate] == pytest.approx(expected, rel=1e-4)
-
-
-@pytest.mark.thorough
-def test_a_limit_is_run_up_to_each_cell_s_own_t1():
-    """Would catch a cell that ends before its T1, in float32, or whose signals along the truths shrink with them."""
-    cells = experiments.RATE_LIMIT.cells_under(edge.reading("scaled-signal"))[:1]
-    run = experiments.past_exploration(cells, 0, 2, 0)["eta = 1"]
-    rounds = experiments.exploration_rounds(run.params)
-    assert run.records.gate_gap.dtype == np.float64
-    assert rounds <= run.rounds[experiments.explored_record(run)] < 1.1 * rounds
-    assert run.rounds[-1] >= 1.2 * rounds
-    lengths = np.linalg.norm(run.state.pool.signals, axis=1) / np.linalg.norm(run.state.pool.truths, axis=1)
-    np.testing.assert_allclose(lengths * experiments.SMALL_SCALE, 1.0)
 
 
 def test_other_routers_choose_the_server_that_their_names_say():

@@ -6,14 +6,12 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-import pytest
 from scipy.stats import qmc
 
 import moe_theory as mt
 from moe_theory import edge
 from moe_theory.edge import delays
 from moe_theory.edge.algorithm import draw_execution, draw_pool
-from moe_theory.edge.params import ORTHOGONAL
 from tests.continual.cases import loop_over
 
 M, N, P, S = 6, 4, 8, 3
@@ -99,29 +97,6 @@ def test_bounds_are_respected(law, least, most):
         assert extreme.max() <= most
 
 
-BY_SERVER = np.arange(2, M + 2)
-
-
-@pytest.mark.thorough
-def test_a_run_takes_its_delays_from_the_laws():
-    """Would catch a system that draws otherwise than by the laws it was given, of a user's own."""
-
-    def mine(trip, params):
-        return trip.least + jnp.where(jnp.arange(M) == trip.nearest, 0, params.max_transfer_delay)
-
-    def execution(trip, params):
-        return jnp.asarray(BY_SERVER)
-
-    params = edge.Params(num_experts=M, max_transfer_delay=4, min_execution_delay=2, max_execution_delay=7)
-    system = edge.system(DIMS, edge.policies.nearest, transfer=mine, execution=execution)
-    state, info = mt.simulate(system, ROOT, params, 60)
-    np.testing.assert_array_equal(state.execution_delay, BY_SERVER)
-    routed = info.expert >= 0
-    transfer = np.asarray(info.delay)[routed] - BY_SERVER[info.expert[routed]]
-    assert set(transfer) == {0, 4}
-    assert transfer[0] == 0  # the first task meets idle servers, and goes to the nearest
-
-
 @loop_over("count", [1, 2, 5, 10, 50, 200])
 def test_the_map_is_even(count):
     """Would catch servers on one spot or outside the square, or a map no more even than chance."""
@@ -139,20 +114,3 @@ def test_the_map_is_even(count):
         assert qmc.discrepancy(places) < min(by_chance)
         quadrants = np.bincount((2 * places[:, 0]).astype(int) + 2 * (2 * places[:, 1]).astype(int), minlength=4)
         assert np.abs(quadrants - count / 4).max() <= 3
-
-
-def hidden_signals(result):
-    """beta v (draws, p), which is alone where there is no noise, and its column."""
-    occupied = np.any(result.arrival.features != 0, axis=1)
-    assert np.all(occupied.sum(axis=1) == 1)
-    return result.arrival.features.sum(axis=2), occupied.argmax(axis=1)
-
-
-@loop_over("strength", [0.4, 1.0])
-def test_equal_ends_give_a_constant_strength(strength):
-    """Would catch a strength that is drawn although its interval is a point."""
-    params = PARAMS._replace(signal_law=ORTHOGONAL, min_strength=strength, max_strength=strength)
-    result = drawn(delays.uniform, params)
-    hidden, _ = hidden_signals(result)
-    signal = result.pool.signals[np.arange(NUM_DRAWS), result.arrival.task]
-    assert np.abs(hidden - strength * signal).max() < 1e-6

@@ -176,12 +176,9 @@ def test_parameters_inside_their_range_run():
 NUMBERS = [
     (np.array([1, -1, 1]), rf"\[1\]=-1 must be a whole number of rounds in 0..{LONGEST}. C"),
     (np.array([1, 1, 1.5]), r"\[2\]=1.5 must be a whole number of rounds in 0"),
-    (np.array([np.nan, 1, 1]), r"\[0\]=nan must be a whole number"),
     (np.array([1, np.inf, 1]), r"\[1\]=inf must be a whole number"),
-    (np.array([1e12, 1, 1]), r"\[0\]=1000000000000.0 must be a whole number of rounds in 0"),
     (np.array(["1", "2", "3"]), " must hold whole numbers of rounds, not <U1. Change "),
     (np.ones(2, int), r" of shape \(2,\) must be \(3,\).*Change"),
-    (np.ones((3, 3), int), r" of shape \(3, 3\) must be \(3,\).*Change"),
     (1, r" of shape \(\) must be \(3,\).*Change"),
 ]
 
@@ -192,11 +189,6 @@ def test_delays_are_whole_rounds_one_a_server():
         refused(f"execution_delay{words}", edge.begin, DIMS, PARAMS, POOL, values)
         refused(f"execution_delay{words}", lambda v=values: mt.simulate(edge.on_pool(DIMS, POOL, v), ROOT, PARAMS, 9))
         refused(f"transfer_delay{words}", learn, transfer_delay=values)
-
-
-def test_delays_that_are_whole_but_not_integers_serve():
-    """Would catch a refusal of whole floating numbers, and of a mere list for the execution."""
-    learn(transfer_delay=np.array([0.0, 1.0, 2.0]), execution=[1.0, 2, 3])
 
 
 def test_a_task_takes_at_least_a_round():
@@ -226,11 +218,10 @@ def test_a_task_takes_no_longer_than_the_padding():
 
 def test_the_state_without_dims_knows_its_padding():
     """Would catch a call without dims that lets a delay through for which the state has no slot."""
-    dims = edge.Dims(M, N, P, S, max_delay=2)
     params = PARAMS._replace(max_transfer_delay=1, max_execution_delay=1)
-    state = edge.begin(dims, params, POOL, ONES)
-    message = "server 1 has a delay of 3 rounds, above max_delay=2"
-    refused(message, edge.learn, state, arrival(transfer_delay=np.array([0, 2, 0])), params)
+    state = edge.begin(edge.Dims(M, N, P, S, max_delay=2), params, POOL, ONES)
+    late = arrival(transfer_delay=np.array([0, 2, 0]))
+    refused("server 1 has a delay of 3 rounds, above max_delay=2", edge.learn, state, late, params)
 
 
 FIELDS = {
@@ -244,23 +235,17 @@ FIELDS = {
 }
 
 
-@pytest.mark.parametrize("dims", [DIMS, edge.Dims(M, N, P, S)], ids=["shared", "paper"])
-def test_every_array_of_an_arrival_must_fit(dims):
+def test_every_array_of_an_arrival_must_fit():
     """Would catch arrays that JAX would broadcast to the servers or features."""
     assert {*FIELDS, "features"} == set(edge.Arrival._fields)
-    state = edge.begin(dims, PARAMS, POOL, ONES)
+    state = edge.begin(DIMS, PARAMS, POOL, ONES)
     wrong = [
         (arrival(**{name: value}), f"{words}.*Change the arrival's {name}") for name, (value, words) in FIELDS.items()
     ]
-    for shape in ((P,), (P + 1, S), (1, P, S)):
-        shown = ", ".join(map(str, shape))
-        words = rf"features of shape \({shown},?\) must be \({P}, s\): a sample is a column"
-        wrong.append((arrival(features=np.ones(shape)), words))
-    for num_samples in (1, 3, P):
-        words = rf"features of shape \({P}, {num_samples}\) must be \({P}, {S}\), as num_samples={S}\. Change the arr"
-        wrong.append((arrival(features=np.ones((P, num_samples))), words))
+    for shape in ((P,), (P + 1, S), (1, P, S), (P, 1), (P, P)):
+        wrong.append((arrival(features=np.ones(shape)), r"features of shape \(.*\) must be \(4, [s2]\)"))
     for brought, words in wrong:
-        refused(words, edge.learn, state, brought, PARAMS, dims=dims)
+        refused(words, edge.learn, state, brought, PARAMS, dims=DIMS)
 
 
 def test_without_dims_samples_may_vary_but_not_reach_the_features():
@@ -292,23 +277,18 @@ def test_the_dims_of_a_round_are_those_of_its_start():
     """Would catch another queue, capacity or padding than that of the state, where the shapes happen to agree."""
     short = PARAMS._replace(max_transfer_delay=1, max_execution_delay=2)
     variants = [
-        edge.Dims(M, N, P, S),
         edge.Dims(M, N, P, S, max_delay=3),
         edge.Dims(M, N, P, S, max_delay=3, max_capacity=2),
         edge.Dims(M, N, P, S, when_busy="soonest", max_waiting=1),
         edge.Dims(M, N, P, S, when_busy="soonest", max_waiting=2),
         edge.Dims(M, N + 1, P, S),
-        edge.Dims(M + 1, N, P, S),
     ]
-    same = {0: {0, 1}, 1: {0, 1}}  # with as many slots as servers
-    for begun, one in enumerate(variants):
-        pool = edge.Pool(np.ones((one.num_tasks, P)), np.ones((one.num_tasks, P)), np.arange(one.num_tasks))
-        state = edge.begin(one, short, pool, np.ones(one.max_experts, int))
-        for passed, other in enumerate(variants):
-            if passed in same.get(begun, {begun}) or one.max_experts != M:
-                continue
-            message = "the state has other dims than those passed: pass the dims that begin was given"
-            refused(message, edge.learn, state, arrival(), short, dims=other)
+    for one, other in itertools.permutations(variants[:4], 2):
+        state = edge.begin(one, short, POOL, ONES)
+        refused("the state has other dims than those passed", edge.learn, state, arrival(), short, dims=other)
+    refused(
+        "the state has other dims", edge.learn, edge.begin(ALONE, short, POOL, ONES), arrival(), short, dims=variants[4]
+    )
 
 
 def test_a_pool_and_positions_must_fit_the_dims():
@@ -340,16 +320,6 @@ def test_traced_values_pass():
     jax.jit(lambda state, arrival, params: edge.learn(state, arrival, params, dims=DIMS)).lower(state, as_arrays, wild)
     jax.jit(lambda delay, params: edge.begin(PADDED, params, POOL, delay)).lower(jnp.full(M, 99), wild)
     jax.jit(edge.on_pool(DIMS, POOL, np.full(M, 9)).init).lower(ROOT, wild)
-
-
-def test_traced_values_are_traced_one_by_one():
-    """Would catch a check that gives up on known values because another one is traced."""
-    state = edge.begin(DIMS, PARAMS, POOL, ONES)
-
-    def round_at(rate):
-        return edge.learn(state, arrival(), PARAMS._replace(learning_rate=rate, gate_lag=2), dims=DIMS)
-
-    refused("gate_lag=2 must be 0 or 1", jax.jit(round_at), 0.1)
 
 
 def test_a_policy_is_a_function_of_scores():
@@ -388,15 +358,6 @@ def test_tuned_readings_have_a_gate_drive_of_one(name):
     assert params.num_experts == 50
     assert abs(edge.gate_drive(params, 15) - 1) < 1e-12
     assert abs(edge.gate_drive(params._replace(num_experts=10), 15) - 5) < 1e-12
-
-
-def test_the_sibling_reading_hardly_moves_a_gate():
-    """Would catch a sibling reading whose drive is no longer small: by hand, eta (3 s)^3 / M with s < 1."""
-    params = edge.reading("sibling").params()
-    entry = math.hypot(params.truth_scale, params.cluster_spread)
-    # E|w| <= sqrt(E|w|^2) = sqrt(15) entry, and it is short of it by less than 1/60 for 15 Gaussian entries.
-    bound = params.learning_rate * (15**0.5 * entry) ** 3 / params.num_experts
-    assert 0.98 * bound < edge.gate_drive(params, 15) < bound < 0.2
 
 
 def drawn_means(params, dims, count):
@@ -453,7 +414,7 @@ def test_the_gate_drive_is_eta_times_the_means_over_the_draws(name, change):
     assert abs(edge.gate_drive(params, 15) / drive - 1) < 0.06
 
 
-@pytest.mark.parametrize("num_features", [2, 3, 15, 100])
+@pytest.mark.parametrize("num_features", [3, 15])
 def test_the_mean_square_of_a_bounded_signal(num_features):
     """Would catch a wrong density in the quadrature of E|z|^2 / |z|_inf^2, by drawing z; eight standard errors."""
     z = np.random.default_rng(num_features).normal(size=(100_000, num_features))

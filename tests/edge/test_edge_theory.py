@@ -1,8 +1,4 @@
-"""The closed forms of `edge` against literal sums over histories, counted sequences and numbers worked out by hand.
-
-Exact content-blind routing against clouds of points with the same moments, and numerical integrals. Against Monte Carlo
-it is tested in tests/statistical.
-"""
+"""The closed forms of `edge` against literal sums over histories, counted sequences and clouds of points."""
 
 import itertools
 import math
@@ -277,39 +273,6 @@ def test_signals_along_truths_are_the_limit_of_many_tasks(spread):
     expected = single_expert.single_expert(points, points, 3, 100)
     computed = single_expert.learn_arrivals(single_expert.signals_along_truths(pool.truths, spread), 3, 100)
     np.testing.assert_allclose(computed, expected, rtol=1e-3, atol=1e-12)
-
-
-NODES = np.polynomial.legendre.leggauss(400)
-
-
-def axial_integrals(length, spread, num_features):
-    """E[cos^2], E[cos^4] and E[R cos^3] of a normal vector at angle theta to its mean, in polar coordinates."""
-    nodes, weights = NODES
-    radii = (length + 12 * spread) * (nodes + 1) / 2
-    angles = np.pi * (nodes + 1) / 2
-    radius, cosine = radii[:, None], np.cos(angles)
-    exponents = -(radius**2 - 2 * radius * length * cosine + length**2) / (2 * spread**2)
-    density = radius ** (num_features - 1) * np.sin(angles) ** (num_features - 2) * np.exp(exponents)
-    density *= weights[:, None] * weights
-    means = [cosine**2, cosine**4, radius * cosine**3]
-    return [np.sum(density * mean) / np.sum(density) for mean in means]
-
-
-@loop_over(("length", "spread"), [(0.0, 0.7), (0.3, 1.0), (1.5, 0.4), (2.0, 0.15)])
-@loop_over("num_features", [2, 3, 7])
-def test_moments_along_the_axis_are_the_numerical_integrals(num_features, length, spread):
-    """Catches a wrong Poisson or Beta moment, free of the recursion around it."""
-    axis = np.eye(num_features)[0]
-    arrivals = single_expert.signals_along_truths(length * axis[None], spread)
-    second, fourth, third = axial_integrals(length, spread, num_features)
-    own_fourth = arrivals.axis_weights[0] + 6 * arrivals.signal_mixed[0, 0] + 3 * arrivals.signal_free
-    tolerance = {"rel": 1e-10, "abs": 1e-12}
-    assert arrivals.signal_outer[0, 0] == pytest.approx(second, **tolerance)
-    assert np.trace(arrivals.signal_outer) == pytest.approx(1.0)
-    assert arrivals.truth_coupling[0, 0, 0] == pytest.approx(length - third, **tolerance)
-    np.testing.assert_allclose(np.einsum("iik->k", arrivals.truth_coupling), (num_features - 1) * length * axis)
-    if length > 0:
-        assert own_fourth == pytest.approx(fourth, **tolerance)
 
 
 def test_a_vanishing_spread_is_continuous():

@@ -65,12 +65,6 @@ def test_bounds_are_the_theorems_under_both_readings(name, examples):
     assert example.bound == example.bounds["mask-dimension"]
 
 
-def test_more_draws_begin_with_the_same_ones():
-    """Would catch draws that depend on how many there are."""
-    few, many = (counterexamples.fixed_router(ROOT, 4, 2, num_draws=count).gap for count in (70, 200))
-    np.testing.assert_array_equal(few, many[:70])
-
-
 def test_sizes_out_of_range_are_named_in_a_line():
     """Would catch a function that runs, or fails inside JAX, on sizes that no sample or MoE has."""
     wrong = {"num_samples": (0,), "num_experts": (0,), "num_draws": (0,), "delta": (0.0, [0.1, 0.2])}

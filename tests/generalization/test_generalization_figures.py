@@ -1,15 +1,10 @@
-"""The generalization figures' numbers against formulas and runs put together in another way, and what drawings say.
-
-Classes are shrunk, and the two figures that train share a program: most of the time is compiling.
-"""
+"""The generalization figures' numbers against formulas and runs put together in another way, on shrunk classes."""
 
 import math
 
 import numpy as np
 import pytest
-import xarray as xr
 from matplotlib.figure import Figure
-from matplotlib.patches import Rectangle
 from scipy import stats
 
 from moe_theory import generalization
@@ -60,14 +55,6 @@ class Computed(dict):
 @pytest.fixture(scope="module")
 def data():
     return Computed()
-
-
-@pytest.mark.thorough
-def test_one_case_of_the_crossing_is_the_same(data):
-    """The overview asks for no more."""
-    setup = FIGURES["crossing"].setup(READING, 64, SEED, rounds=1)
-    alone, of_all = crossing.compute(setup, ["growing"]), data["crossing"].sel(case=["growing"])
-    xr.testing.assert_identical(alone.drop_attrs(), of_all.sel(place=alone.place).drop_attrs())
 
 
 def mean_distance(num_signs):
@@ -159,15 +146,6 @@ def test_capacity_holds_both_capacities_in_units_of_one_expert(data):
     np.testing.assert_allclose(here.learned_error, np.std(best, ddof=1) / math.sqrt(REPLICATES), rtol=1e-4)
 
 
-@pytest.mark.thorough
-def test_capacity_scales_the_papers_curve_to_agree_at_one_active_expert(data):
-    for name in ("fixed", "learned"):
-        here = data["capacity"]
-        np.testing.assert_allclose(here[name].sel(active=1), here[f"{name}_paper"].sel(active=1), rtol=1e-6)
-        growth = math.sqrt(2 * (1 + math.log(EXPERTS / 2)) / (1 + math.log(EXPERTS)))
-        np.testing.assert_allclose(here[f"{name}_paper"].sel(active=2) / here[f"{name}_paper"][0], growth)
-
-
 def test_inclusion_takes_the_best_of_the_classes_within():
     """In a loop over all smaller norms; at k = 1 over all norms."""
     gaps = np.random.default_rng(1).normal(size=(3, 2, 4))
@@ -190,18 +168,6 @@ def test_tightness_is_bound_over_gap(data, reading, dimensions):
         np.testing.assert_allclose(at.printed_ratio * at.gap, at.printed)
         holds = generalization.corrected.bounds(EXPERTS, active, SAMPLES, FEATURES, router_norm=100.0, lipschitz=0.5)
         np.testing.assert_allclose(at.repaired_ratio * at.gap, holds.best)
-
-
-def test_tightness_frames_and_names_what_is_violated(data):
-    shown = data["tightness"].copy(deep=True)
-    assert "nowhere below the gap" in tightness.picture.caption(shown)
-    shown["printed_ratio"].loc[{"experts": EXPERTS, "active": 2}] = 0.8
-    assert "below the gap at T = 4, k = 2 (framed)" in tightness.picture.caption(shown)
-    canvas = Figure(figsize=tightness.picture.size)
-    tightness.picture.draw(shown, canvas)
-    frames = [[patch for patch in axes.patches if isinstance(patch, Rectangle)] for axes in canvas.axes[:2]]
-    assert [len(found) for found in frames] == [1, 0]
-    assert frames[0][0].get_xy() == (-0.47, 0.53)  # the first column, the second row
 
 
 QUICK = ("crossing", "sparsity", "tightness")

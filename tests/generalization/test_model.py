@@ -13,7 +13,6 @@ import pytest
 import moe_theory as mt
 from examples.ternary import outputs, train
 from moe_theory.core.digits import handwritten_digits
-from moe_theory.core.errors import InvalidValueError
 from moe_theory.generalization import Dims, Params, model
 from moe_theory.generalization.certificate import certificate, code_length
 
@@ -145,19 +144,3 @@ def test_a_small_mixture_on_digits_has_a_bound_that_informs():
     wrong = (outputs(weights, features)[:, 0] > 0) != (digits >= 5)
     risk = certificate(code_length(weights._asdict()), float(wrong[~is_test].mean()), int((~is_test).sum()))
     assert wrong[is_test].mean() < risk < 0.45
-
-
-@pytest.mark.thorough
-def test_ternary_weights_learn_what_needs_two_experts():
-    """y = sign(x_1 x_2), which no linear classifier gets right in more than half of the samples."""
-    chance = np.random.default_rng(2)
-    features = chance.choice([-1, 1], (2000, 2)) * chance.uniform(0.2, 1, (2000, 2))
-    features = np.hstack([features, np.ones((2000, 1))]).astype(np.float32)
-    labels = (features[:, 0] * features[:, 1] > 0).astype(int)
-    weights = train(features, labels, num_experts=4, seed=1)
-    assert {*np.unique(weights.router), *np.unique(weights.experts)} <= {-1, 0, 1}
-    error = np.mean((outputs(weights, features)[:, 0] > 0) != labels)
-    assert error < 0.1
-    assert certificate(code_length(weights._asdict()), float(error), 2000) < 0.25
-    with pytest.raises(InvalidValueError, match="labels"):
-        train(features, labels[:5], num_experts=2)

@@ -23,19 +23,6 @@ def watch(state, info):
     return {"gap": gap(state), "empirical": empirical_risk(state), "true": true_risk(state), "info": info}
 
 
-@functools.partial(jax.jit, static_argnums=(0, 1, 3), compiler_options={"xla_backend_optimization_level": 0})
-def fit(dims, name, params, rounds):
-    """A few replicates by a plain loop, which compiles sooner than the engine's."""
-
-    def one(key):
-        trained = system(dims, name)
-        start = trained.init(key, params)
-        state, infos = jax.lax.scan(lambda state, _: trained.step(key, state, params), start, length=rounds)
-        return start, state, watch(start, None), watch(state, jax.tree.map(lambda leaf: leaf[-1], infos))
-
-    return jax.vmap(one)(jax.random.split(ROOT, 8))
-
-
 @pytest.mark.thorough
 def test_one_program_fits_random_labels_at_every_sparsity():
     """Would catch k, T or m that recompiles; a fit that does not fit; a risk of 1/2 that is only estimated."""
@@ -55,39 +42,6 @@ def test_one_program_fits_random_labels_at_every_sparsity():
         assert np.linalg.norm(state.weights.experts[0], axis=1).max() < 5 + 1e-4
         assert np.linalg.norm(state.weights.router[0], axis=1).max() < 8 + 1e-4
     assert len(set(programs)) == 1
-
-
-@pytest.mark.thorough
-def test_networks_learn_a_teacher():
-    """Would catch layers of experts or of the router that get no step, at one active expert most of all."""
-    dims = Dims(max_experts=3, num_features=3, max_samples=32, expert_width=4, router_width=5)
-    params = Params(3, 1, 32, expert_norm=3.0, router_norm=6.0, learning_rate=0.02)
-    start, state, before, after = fit(dims, data.TEACHER, params, 60)
-    assert after["empirical"].mean() < before["empirical"].mean() - 0.1
-    assert after["true"].mean() < before["true"].mean() - 0.1
-    assert np.all(after["true"] > 0)
-    for layer, first in zip(jax.tree.leaves(state.weights), jax.tree.leaves(start.weights), strict=True):
-        assert np.all(np.abs(layer - first).reshape(8, -1).max(axis=1) > 0.01)
-
-
-@pytest.mark.thorough
-def test_a_sweep_observes_what_training_shows(tmp_path):
-    """Would catch a system, or a choice of its data, that specifications cannot name."""
-    sweep = mt.Sweep(
-        system="generalization",
-        rounds=4,
-        record_every=4,
-        replicates=3,
-        axes={"num_active": [1, 2]},
-        params={"num_experts": 2, "num_samples": 20},
-        dims={"num_features": 64, "max_samples": 24},
-        choices={"data": data.DIGITS},
-        observables=["gap", "true_risk", "empirical_risk"],
-        keep="replicates",
-    )
-    found = sweep.run(tmp_path).to_xarray()
-    assert np.max(np.abs(np.abs(found["true_risk"] - found["empirical_risk"]) - found["gap"])) < 1e-6
-    assert np.all((found["true_risk"] > 0) & (found["true_risk"] < 1) & (found["true_risk"] != 0.5))
 
 
 KEY = root_key(3)
@@ -144,14 +98,3 @@ def test_data_there_are_not_are_refused():
 def test_readings_run_once():
     again = [study for study in check_request("generalization").studies if study.reading.name == "router-dimension"]
     assert {study.experiment for study in again} == {experiments.DENSE, experiments.NATURAL}
-
-
-def test_the_grid_of_routers_has_every_size_that_capacity_is_compared_over():
-    cells = experiments.LINEAR_ROUTER.cells
-    for experts in experiments.ROUTER_EXPERTS:
-        assert cells[experiments.router_name(experts, 1, 1.0)]["num_experts"] == experts
-    for norm in experiments.ROUTER_NORMS:
-        for active in experiments.ROUTER_ACTIVE:
-            cell = cells[experiments.router_name(experiments.SPARSE_EXPERTS, active, norm)]
-            assert cell["num_active"] == active
-            assert active == 1 or cell["router_norm"] == norm

@@ -1,11 +1,4 @@
-"""Algorithm 1 of `continual` for one replicate, in plain NumPy float64, as close to the printed page as possible.
-
-Written from the paper alone: it imports nothing from the package and shares no formula with it. Nothing here is fast:
-every past model is kept, and the metrics are the printed sums over all past rounds.
-
-Top-k routing (Section 5.2 only discusses it) trains the k experts with the highest h + r on the same data; k = 1 is the
-paper.
-"""
+"""Algorithm 1 of `continual` for one replicate in NumPy float64, from the paper alone; k > 1 is top-k routing."""
 
 import math
 from typing import NamedTuple
@@ -114,26 +107,8 @@ class Reference:
                     if abs(h[m] - h[j]) < self.settings.Gamma:
                         self.flags[m] = True
 
-    def loss(self, theta, X, w_before, chosen):
-        """(6) + (7) of round t as a function of its gates, literally; the experts are already updated.
-
-        (3) does not depend on the gates. `visits` and `pi_sum` still hold rounds 1..t-1.
-        """
-        M, k, t = self.settings.M, self.settings.k, self.t
-        pi = softmax(gate_outputs(theta, X))
-        locality = 0.0
-        auxiliary = 0.0
-        for m in range(M):
-            now = 1 if m in chosen else 0
-            moved = np.linalg.norm(self.w[m] - w_before[m])
-            f = (self.visits[m] + now) / (k * t)
-            P = (self.pi_sum[m] + now * pi[m]) / t
-            locality += pi[m] * moved**self.settings.q
-            auxiliary += f * P
-        return float(locality + self.settings.alpha * M * auxiliary)
-
     def gradient(self, X, w_before, chosen):
-        """(M, d) gradient of `loss` at the current gates, by (27) to (30)."""
+        """(M, d) gradient of (6) + (7) at the current gates, by (27) to (30)."""
         M, k, t = self.settings.M, self.settings.k, self.t
         pi = softmax(gate_outputs(self.theta, X))
         gradient = np.zeros_like(self.theta)
@@ -141,17 +116,6 @@ class Reference:
             f = (self.visits[j] + 1) / (k * t)
             weight = np.linalg.norm(self.w[j] - w_before[j]) ** self.settings.q + self.settings.alpha * M * f / t
             gradient += weight * probability_gradient(pi, j, X.sum(axis=1))
-        return gradient
-
-    def difference_gradient(self, X, w_before, chosen, step):
-        """`gradient` by central differences of `loss`."""
-        gradient = np.zeros_like(self.theta)
-        for index in np.ndindex(*self.theta.shape):
-            shift = np.zeros_like(self.theta)
-            shift[index] = step
-            above = self.loss(self.theta + shift, X, w_before, chosen)
-            below = self.loss(self.theta - shift, X, w_before, chosen)
-            gradient[index] = (above - below) / (2 * step)
         return gradient
 
     def error_of_arrival(self, tau, models):

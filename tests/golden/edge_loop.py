@@ -1,14 +1,4 @@
-"""Algorithm 1 of `edge` for one replicate, event by event in plain NumPy float64, as close to the page as possible.
-
-Written from the paper alone: it shares no formula with the package, and with the loop of `continual` what both papers
-print. Nothing here is fast: every task is kept with its own ground truth, and the overall generalization error (20) is
-a sum over all of them.
-
-Rounds count from 1. A task routed in round t with delay d occupies its server in t..t+d-1. Round t+d opens with the
-server's new model, and the server may be picked in it. `capacity` is the extension of footnote 1: a server holds up to
-that many tasks at once, and (9) starts from the model it has when a task completes. With `when_busy` other than `drop`
-tasks queue at the server that is free first (`soonest`).
-"""
+"""Algorithm 1 of `edge` for one replicate, event by event in NumPy; `capacity` is the extension of footnote 1."""
 
 import heapq
 import math

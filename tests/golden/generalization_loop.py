@@ -1,9 +1,4 @@
-"""Training of a sparse-MoE classifier in plain NumPy float64, sample by sample and expert by expert.
-
-Written from Eqs. (4) and (5) alone: it shares no formula with the package, and with the loop of `continual` how experts
-are ranked. The gradient of the mean of -y f / 2 is written out by hand; at k = 1, where (5) has none in the logits, it
-is that of the softmax of all experts. Networks are v . relu(U x).
-"""
+"""Training of a sparse-MoE classifier in NumPy, sample by sample; at k = 1 the router has the softmax's slope."""
 
 import math
 from typing import NamedTuple

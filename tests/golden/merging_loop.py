@@ -1,7 +1,4 @@
-"""Tanbr as plain NumPy writes it, slot by slot: the numbers that the package's own form is compared with.
-
-Nothing is shared with the package: gradients are vectors, Z is a matrix, the loss is a sum over slots.
-"""
+"""Tanbr as plain NumPy writes it, slot by slot: gradients are vectors, Z is a matrix, the loss is a sum over slots."""
 
 import dataclasses
 import math

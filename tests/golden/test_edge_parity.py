@@ -1,9 +1,4 @@
-"""The package's edge-computing system against a plain event-by-event NumPy loop of the paper.
-
-In float64 both sides run alone on the same explicit arrivals: routes part only after many more rounds, and no route
-that is compared hangs on rounding (`CLEARANCE`). In float32 they would part sooner, so there the package takes single
-rounds from states of its own float64 run.
-"""
+"""The package's edge-computing system against a plain event-by-event NumPy loop of the paper."""
 
 import functools
 import itertools
@@ -17,7 +12,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import moe_theory as mt
 from moe_theory import edge
 
 from .continual_loop import softmax
@@ -306,55 +300,16 @@ def test_tasks_wait_at_the_server_that_is_free_soonest(policy, capacity, gate_la
     assert len(set(waits)) >= 4
 
 
-@pytest.mark.parametrize(
-    ("num_experts", "capacity", "max_waiting", "delay", "experts", "waits"),
-    [
-        (1, 1, 2, 3, [0, 0, 0, 0, -1, -1, 0, -1], [0, 2, 4, 6, 0, 0, 6, 0]),
-        pytest.param(2, 1, 1, 6, [0, 1, 0, 1, -1, -1, 0], [0, 0, 4, 4, 0, 0, 6], marks=pytest.mark.thorough),
-        pytest.param(2, 2, 1, 6, [0, 0, 1, 1, 0, 1, 0], [0, 0, 0, 0, 2, 3, 1], marks=pytest.mark.thorough),
-        (2, 1, 2, 6, [0, 1, 0, 1, 0, 1, 0, 1, -1], [0, 0, 4, 4, 8, 8, 12, 12, 0]),
-        (2, 2, 2, 6, [0, 0, 1, 1, 0, 0, 1, 1, 0, 0], [0, 0, 0, 0, 2, 2, 2, 2, 4, 4]),
-    ],
-)
-def test_a_timetable_of_queues_made_by_hand(num_experts, capacity, max_waiting, delay, experts, waits):
-    """Would catch both sides being a round early or late, or a last-index rule among servers free equally soon.
-
-    In the first, one server takes 3 rounds a task, and two tasks may wait: those of rounds 2 and 3. In round 4 the
-    first task is done and the second starts, so the newcomer may wait; those of rounds 5 and 6 may not, and round 7 is
-    as round 4.
-    """
-    world = World(
-        QUEUE._replace(
-            policy="fastest", when_busy="soonest", num_experts=num_experts, capacity=capacity, max_waiting=max_waiting
-        )
-    )
-    world.execution_delay[:], world.transfer_delay[:] = delay, 0
-    snapshots = assert_runs_agree(world.scenario, world)
-    assert [snapshot.outcome.expert for snapshot in snapshots[: len(experts)]] == experts
-    assert [snapshot.outcome.wait for snapshot in snapshots[: len(experts)]] == waits
-
-
-@pytest.mark.parametrize(
-    ("policy", "gate_lag", "precision"),
-    [
-        ("adaptive", 1, "float64"),
-        ("nearest", 0, "float64"),
-        pytest.param("adaptive", 0, "float32", marks=pytest.mark.thorough),
-    ],
-)
-def test_unused_capacity_changes_no_bit(policy, gate_lag, precision):
+def test_unused_capacity_changes_no_bit():
     """Would catch an empty slot that completes, takes part in a sum, or changes the order of one."""
-    narrow = Scenario(policy, gate_lag, 5, num_rounds=200)
-    with jax.enable_x64(precision == "float64"):
-        one, one_info = World(narrow).run_package(precision)
-        three, three_info = World(narrow._replace(max_capacity=3)).run_package(precision)
-    assert one.experts.dtype == one_info.generalization_error.dtype == precision
-    narrow_leaves, wide_leaves = one_info._asdict() | one._asdict(), three_info._asdict() | three._asdict()
-    names = "experts gates visits round dropped expert delay num_busy busy_until generalization_error"
-    for name in [*names.split(), "generalization_error_flushed"]:
-        assert narrow_leaves[name].dtype == wide_leaves[name].dtype, name
-        np.testing.assert_array_equal(wide_leaves[name], narrow_leaves[name], name)
-        assert wide_leaves[name].tobytes() == narrow_leaves[name].tobytes(), f"a sign of zero in {name}"
+    narrow = Scenario(num_experts=5)
+    with jax.enable_x64(True):
+        (one, one_info), (three, three_info) = (
+            World(scenario).run_package() for scenario in (narrow, narrow._replace(max_capacity=3))
+        )
+    chex.assert_trees_all_equal(one_info._replace(completed_task=0), three_info._replace(completed_task=0))
+    for name in ("experts", "gates", "visits", "busy_until", "squared_error"):
+        assert getattr(one, name).tobytes() == getattr(three, name).tobytes(), name
 
 
 @pytest.mark.parametrize(
@@ -398,97 +353,6 @@ def test_a_round_in_float32_agrees_with_float64(policy, capacity, gate_lag):
             assert_close(name, getattr(single_after, name)[t], getattr(after, name)[t], t, SINGLE_TOLERANCE)
         for name in ("generalization_error", "generalization_error_flushed"):
             assert_close(name, getattr(single_info, name)[t], getattr(info, name)[t], t, SINGLE_TOLERANCE)
-
-
-@pytest.mark.parametrize("gate_lag", [0, 1])
-@pytest.mark.parametrize(
-    ("num_experts", "capacity", "routes", "num_busy"),
-    [
-        (1, 1, [0, -1, -1, 0, -1, -1, 0, -1], [0, 1, 1, 0, 1, 1, 0, 1]),
-        (1, 2, [0, 0, -1, 0, 0, -1, 0, 0], [0, 0, 1, 0, 0, 1, 0, 0]),
-        (1, 3, [0, 0, 0, 0, 0, 0, 0, 0], [0, 0, 0, 0, 0, 0, 0, 0]),
-        (2, 1, [0, 1, -1, 0, 1, -1, 0, 1], [0, 1, 2, 1, 1, 2, 1, 1]),
-        (3, 1, [0, 1, 2, 0, 1, 2, 0, 1], [0, 1, 2, 2, 2, 2, 2, 2]),
-    ],
-)
-def test_a_timetable_made_by_hand(num_experts, capacity, routes, num_busy, gate_lag):
-    """Would catch both sides being a round early or late: a delay of 3 from round 1 ends as round 4 opens."""
-    scenario = Scenario("nearest", gate_lag, num_experts, capacity, max_capacity=3, num_rounds=200)
-    world = World(scenario)
-    world.execution_delay[:], world.transfer_delay[:] = 2, 1
-    world.distance[:] = np.arange(MAX_EXPERTS)
-    snapshots = world.run_loop()[: len(routes)]
-    with jax.enable_x64(True):
-        states, infos = jax.tree.map(lambda leaf: leaf[: len(routes)], world.run_package())
-    assert [snapshot.outcome.expert for snapshot in snapshots] == routes
-    assert [snapshot.outcome.num_busy for snapshot in snapshots] == num_busy
-    np.testing.assert_array_equal(infos.expert, routes)
-    np.testing.assert_array_equal(infos.num_busy, num_busy)
-    for models in (states.experts, np.array([snapshot.w for snapshot in snapshots])):
-        np.testing.assert_array_equal(np.any(models, axis=(1, 2)), [False] * 3 + [True] * 5)
-    for gates in (states.gates, np.array([snapshot.theta for snapshot in snapshots])):
-        before = 3 + gate_lag if num_experts > 1 else 8
-        np.testing.assert_array_equal(np.any(gates, axis=(1, 2)), [False] * before + [True] * (8 - before))
-
-
-@pytest.mark.parametrize("capacity", [1, 2])
-def test_the_loop_holds_its_own_invariants(capacity):
-    """No server overfull, every task completes exactly d later, and flushing agrees with waiting it out."""
-    scenario = Scenario(num_experts=3, capacity=capacity, num_rounds=120, max_delays=(4, 6))
-    world = World(scenario)
-    reference = Reference(scenario.settings, world.execution_delay, NUM_FEATURES)
-    held: list[tuple[int, int, int]] = []  # server, first and last busy round
-    for t in range(1, scenario.num_rounds + 1):
-        outcome = reference.learn(world.arrival(t - 1))
-        load = [sum(m == server and first <= t <= last for server, first, last in held) for m in range(3)]
-        assert outcome.num_busy == sum(n == capacity for n in load)
-        assert (outcome.expert == -1) == (outcome.num_busy == 3)
-        if outcome.expert >= 0:
-            assert load[outcome.expert] < capacity
-            delay = world.transfer_delay[t - 1, outcome.expert] + world.execution_delay[outcome.expert]
-            assert outcome.delay == delay
-            held.append((outcome.expert, t, t + outcome.delay - 1))
-    assert len(held) + reference.dropped == scenario.num_rounds
-    flushed = reference.flushed_error()
-    for _ in range(sum(scenario.max_delays)):
-        reference.t += 1
-        reference._complete_tasks()
-    assert reference.pending == []
-    assert abs(reference.generalization_error() - flushed) < 1e-12
-
-
-@pytest.mark.parametrize(
-    ("dims", "changes"),
-    [
-        pytest.param(edge.Dims(10, 10, 15, 10), {}, id="orthogonal", marks=pytest.mark.thorough),
-        pytest.param(
-            edge.Dims(10, 1, 15, 10, max_capacity=2),
-            {"capacity": 2, "cluster_spread": 1e-3},
-            id="tiny-errors",
-            marks=pytest.mark.thorough,
-        ),
-    ],
-)
-def test_the_streamed_error_stays_accurate_in_float32(dims, changes):
-    """Would catch cancellation: a sum that drifts from its definition where errors are small, over 3000 rounds."""
-    params = edge.reading("orthogonal-signal").params(num_experts=dims.max_experts, **changes)
-    system = edge.system(dims)
-
-    def step(key, state, params):
-        arrival = edge.draw(key, dims, state.pool, state.positions, params, edge.delays.uniform)
-        after, info = edge.learn(state, arrival, params, dims=dims)
-        return after, (arrival.truth, info.expert, after.experts, info.generalization_error)
-
-    with jax.enable_x64(False):
-        _, kept = jax.device_get(mt.simulate(mt.System(system.init, step), mt.root_key(3), params, 3000))
-    truths, routes, experts, errors = kept
-    assert errors.dtype == experts.dtype == np.float32
-    for time in range(100, 3001, 100):
-        truth, route, models = truths[:time], routes[:time], experts[time - 1].astype(np.float64)
-        gaps = models[route[route >= 0]] - truth[route >= 0]
-        expected = np.mean(np.sum(gaps**2, axis=1))
-        assert abs(errors[time - 1] / expected - 1) < 1e-4
-    assert expected < 1e-2 or not changes
 
 
 def assert_runs_agree(scenario, world=None):

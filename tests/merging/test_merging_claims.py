@@ -1,11 +1,6 @@
-"""Claims whose runs take minutes, on numbers made up here: catches one that raises, mixes up its sides, or looks away.
-
-The exact ones are judged by tests/statistical/test_seeds.py, on their own runs. Pictures of the tree: polygons against
-areas and vertices found another way, numbers against the tree's own.
-"""
+"""Claims whose runs take minutes, on numbers made up here, and pictures of the tree."""
 
 import functools
-import itertools
 
 import numpy as np
 import pytest
@@ -21,7 +16,6 @@ from moe_theory.merging.evaluation import POLICIES, SlotAccuracy
 from moe_theory.merging.experiments import (
     CLOCKS_TIER,
     LAST_SLOTS,
-    MONITORED,
     ROUTED,
     STEP_TIMES,
     STEPPED,
@@ -146,18 +140,6 @@ def test_accuracy_is_that_of_the_last_slots():
     np.testing.assert_array_equal(final_accuracy(run), [1, 1, 1])
 
 
-def test_every_method_of_the_testbed_has_its_claims():
-    claims = registry.select_claims([f"merging:{TESTBED_TIER}"])
-    compared = {mix: set() for mix in TESTBEDS}
-    for claim in claims:
-        mix = next(mix for mix, experiment in TESTBEDS.items() if experiment.name == claim.experiment.name)
-        compared[mix] |= set(claim.labels({}))
-        compared[mix] |= {policies.MIX, policies.UNIFORM} & set(claim.id.split("."))  # as competitors
-        compared[mix] |= {MONITORED} if claim.id.endswith(".monitored") else set()
-    assert compared == {mix: set(experiment.cells) - {policies.TANBR} for mix, experiment in TESTBEDS.items()}
-    assert min(experiment.num_rounds for experiment in TESTBEDS.values()) >= 512
-
-
 NUM_ROUNDS = 300
 
 
@@ -167,29 +149,6 @@ class Reading:
 
     def params(self, **overrides):
         return Params(**overrides)
-
-
-def vertices(lower, upper):
-    """Of a box cut with x_1 + x_2 + x_3 = 1: two coordinates at ends of their sides, the third between its own."""
-    found = set()
-    for k, ends in itertools.product(range(3), itertools.product((0, 1), repeat=2)):
-        point = np.zeros(3)
-        others = [j for j in range(3) if j != k]
-        point[others] = [(lower, upper)[end][j] for j, end in zip(others, ends, strict=True)]
-        point[k] = 1 - point.sum()
-        if lower[k] <= point[k] <= upper[k]:
-            found.add(tuple(point))
-    return found
-
-
-def test_a_leaf_is_drawn_as_the_convex_hull_of_its_vertices():
-    rng = np.random.default_rng(0)
-    for _ in range(60):
-        ends = np.sort(rng.integers(0, 9, (2, 3)), axis=0) / 8
-        drawn = {tuple(corner) for corner in np.round(simplex.polygon(*ends), 12) + 0.0}
-        expected = vertices(*ends)
-        if len(expected) > 2:  # of a box that touches the simplex in a point or a line nothing is drawn
-            assert drawn == expected
 
 
 class Computed(dict):
@@ -237,14 +196,6 @@ def test_all_leaves_are_drawn(data):
     assert all(isinstance(part, PolyCollection) for part in drawn)
     assert len(drawn[0].get_paths()) > 10
     assert "Reading paper" in FIGURES["simplex"].caption(data["simplex"])
-
-
-@pytest.mark.thorough
-def test_lines_of_trees_are_drawn(data):
-    figure = Figure(layout="constrained")
-    FIGURES["leaves"].draw(data["leaves"], figure)
-    assert [len(panel.lines) for panel in figure.axes] == [4, 4, 4, 5, 5, 5]
-    assert "Reading paper" in FIGURES["leaves"].caption(data["leaves"])
 
 
 def test_labels_keep_their_distance_and_their_order():

@@ -1,8 +1,4 @@
-"""The reward network, and the tree of boxes.
-
-Gradients in factors, their kernel, the law that it is drawn from, dead units; boxes, the simplex and candidates against
-linear programs, NumPy and closed laws. Trees that grow are looked at in tests/properties and tests/golden.
-"""
+"""The reward network against JAX and NumPy, and the tree of boxes against linear programs."""
 
 import functools
 
@@ -114,11 +110,6 @@ def test_rewards_that_teach_nothing_are_refused():
         assert words in refuse(argument, check_rewards, Feedback(np.asarray(rewards), np.asarray(counts)))
 
 
-def test_a_reward_of_an_absent_task_is_not_looked_at():
-    """Would catch a refusal of what is never used."""
-    check_rewards(Feedback(np.asarray([0.5, np.nan]), np.asarray([3, 0])))
-
-
 REGULARIZED = Params(regularization=0.7)
 TILE = uncertainty.SLOTS_A_TILE
 LOOKED_AT = [0, 1, 30, TILE - 2, TILE - 1, TILE, TILE + 1, TILE + 40]
@@ -191,19 +182,6 @@ def test_exact_forms_are_the_inverse_written_out(x64):
             actual, actual_log_dets, _ = carried(uncertainty.named(name, dims), seen, candidates)
             np.testing.assert_allclose(actual[LOOKED_AT], squares, rtol=1e-9 if x64 else 1e-4)
             np.testing.assert_allclose(actual_log_dets[LOOKED_AT], log_dets, rtol=1e-9 if x64 else 1e-5)
-
-
-def test_the_full_inverse_lasts_for_2000_slots_in_single_precision():
-    """Would catch an inverse that drifts, or that rounding makes asymmetric."""
-    dims = Dims(4, 3, 2000, width=16)
-    seen, candidates = slots(dims, 2000)
-    squares, _, memory = carried(uncertainty.full(dims), seen, candidates)
-    rows = written(seen)
-    inverse = np.linalg.inv(REGULARIZED.regularization * np.eye(dims.num_parameters) + rows.T @ rows / dims.width)
-    wanted = written(candidates)
-    np.testing.assert_allclose(squares[-1], np.sum(wanted @ inverse * wanted, axis=1) / dims.width, rtol=1e-3)
-    np.testing.assert_array_equal(memory.inverse, memory.inverse.T)
-    assert np.max(np.abs(memory.inverse - memory.pending.T @ memory.pending - inverse)) < 1e-4
 
 
 def test_the_diagonal_form_is_the_diagonal_of_z():
@@ -363,11 +341,10 @@ def test_the_line_and_the_level_are_what_they_are_said_to_be(place):
 
 def test_random_points_have_the_law_that_is_written_down(place):
     """P(x_1 <= 1/4) = 1/12 in the unit square, by hand, where a uniform law on the simplex has 1/4; 5 deviations."""
-    keys = jax.random.split(jax.random.key(3), (40, 105))
-    lower, upper = np.zeros((105, K), np.float32), np.tile(np.array([1, 1, 0, 0], np.float32), (105, 1))
-    points = [np.asarray(place(lower, upper, jnp.asarray(RANDOM_POINT), row)) for row in keys]
-    share = np.mean(np.concatenate(points)[:, 0] <= 0.25)
-    assert abs(share - 1 / 12) < 5.2 * np.sqrt(11 / 144 / keys.size)
+    keys = jax.random.split(jax.random.key(3), 4200)
+    lower, upper = np.zeros((4200, K), np.float32), np.tile(np.array([1, 1, 0, 0], np.float32), (4200, 1))
+    points = np.asarray(place(lower, upper, jnp.asarray(RANDOM_POINT), keys))
+    assert abs(np.mean(points[:, 0] <= 0.25) - 1 / 12) < 5.2 * np.sqrt(11 / 144 / 4200)
 
 
 def test_a_random_point_needs_a_key():

@@ -151,10 +151,6 @@ def played(name):
     return jax.tree.map(np.asarray, run(jnp.asarray(COUNTS, jnp.int32)))
 
 
-def test_the_oracle_knows():
-    np.testing.assert_array_equal(played(monitor.ORACLE)[0], np.broadcast_to(TRUTH, (25, NUM_TASKS)))
-
-
 def test_the_average_is_of_earlier_slots():
     """Would catch an average that looks at the slot it is for, and a first estimate that is not equal shares."""
     expected, share = [], np.full(NUM_TASKS, 1 / NUM_TASKS)

@@ -1,8 +1,6 @@
 """The testbed's tasks, network and slots against plain NumPy: catches tasks without conflict, a wrong forward pass."""
 
-import contextlib
 import dataclasses
-import sqlite3
 
 import jax
 import jax.numpy as jnp
@@ -137,17 +135,6 @@ def test_the_forward_pass_is_that_of_a_plain_loop(model):
     close(merge.single, averaged, jax.jit(merge.weighted)(model, weights))
 
 
-def test_an_moe_is_told_its_layer(model):
-    seen = []
-
-    def moe(experts, tokens, layer):
-        seen.append(layer)
-        return tokens
-
-    jax.eval_shape(lambda: transformer.forward(model, jnp.zeros((1, 4, 16)), moe))
-    assert seen == [0, 1]
-
-
 def test_slots_follow_their_mix():
     """Labels are those of their inputs; a task of no share is never drawn."""
     places = np.arange(12, dtype=np.int32)
@@ -174,50 +161,8 @@ def test_accuracies_by_task():
     assert counts.dtype == jnp.int32
 
 
-TRAINED = Recipe(
-    num_tasks=5,  # the first expert serves two tasks, which conflict
-    num_experts=4,
-    width=16,
-    hidden=16,
-    num_layers=1,
-    num_heads=2,
-    dense_steps=40,
-    expert_steps=160,
-    batch_size=64,
-    learning_rate=1e-2,
-)
-
-
-@pytest.fixture(scope="module")
-def lines():
-    return []
-
-
-@pytest.fixture(scope="module")
-def fitted(lines):
-    return training.train(TRAINED, lines.append)
-
-
 def equal(first, second):
     return all(np.array_equal(*pair) for pair in zip(*map(jax.tree.leaves, (first, second)), strict=True))
-
-
-@pytest.mark.thorough
-def test_experts_become_good_at_their_own_tasks(fitted, lines):
-    """Losses fall in both phases; experts are right on their own task and not on others; two on one expert share it."""
-    assert [line.partition(",")[0] for line in lines[9::10]] == ["dense: 40 of 40 steps", "experts: 160 of 160 steps"]
-    losses = [float(line.rpartition(" ")[2]) for line in lines]  # means over a tenth of a phase
-    assert losses[0] > losses[9] + 0.3
-    assert losses[10] > losses[19] + 1
-    data = examples(TRAINED, "validation")
-    answer = jax.jit(lambda model, inputs, expert: transformer.forward(model, inputs, only_expert(expert)))
-    every = [np.asarray(answer(fitted, data.inputs, expert)) for expert in range(4)]
-    alone = np.array([(np.argmax(logits, axis=1) == data.labels).reshape(5, -1).mean(axis=1) for logits in every])
-    assert np.all(np.diag(alone[:, :4])[1:] > 0.7)
-    off = alone[1:, 1:4][~np.eye(3, dtype=bool)]
-    assert off.mean() < 0.5
-    assert 0.3 < (alone[0, 0] + alone[0, 4]) / 2 < 0.7
-    assert all(leaf.dtype == jnp.float32 for leaf in jax.tree.leaves(fitted))
 
 
 def test_batches_are_in_order_of_experts():
@@ -230,6 +175,9 @@ def test_batches_are_in_order_of_experts():
     np.testing.assert_array_equal(batch.tasks, batch.labels // 3)
 
 
+TRAINED = Recipe(num_tasks=5, num_experts=4, width=16, hidden=16, num_layers=1, num_heads=2, batch_size=64)
+
+
 @pytest.fixture(scope="module")
 def begun():
     return jax.jit(initial, static_argnums=1)(jax.random.key(0), TRAINED)
@@ -237,34 +185,27 @@ def begun():
 
 def test_a_trained_model_is_kept_and_read_back_bit_for_bit(begun, tmp_path, monkeypatch):
     """Would catch a cache that takes damaged files for whole, or dies where it cannot write."""
-    runs, told = [], []
+    runs, lines = [], []
 
-    def trained(folder, key="a setting"):
+    def trained(folder):
         """As `training.trained`, by a model that is not trained."""
 
         def make():
-            runs.append(key)
+            runs.append(folder)
             return training.arrays_of(begun)
 
-        return training.model_of(training.cached(Store(folder), key, make, told.append), TRAINED)
+        return training.model_of(training.cached(Store(folder), "a setting", make, lines.append), TRAINED)
 
-    file = tmp_path / "results.sqlite"
     for _ in range(2):
         assert equal(trained(tmp_path), begun)
     assert len(runs) == 1
-    with contextlib.closing(sqlite3.connect(file, isolation_level=None)) as database:
-        database.execute("UPDATE results SET data = zeroblob(length(data))")
-    for _ in range(2):
-        assert equal(trained(tmp_path), begun)
-    assert told.pop().startswith("training again: ")
+    file = tmp_path / "results.sqlite"
     file.write_bytes(b"something else")
     assert equal(trained(tmp_path), begun)
-    assert told.pop().startswith("training again: ")
-    assert len(runs) == 3
-    assert equal(trained(tmp_path, "another"), begun)
+    assert lines.pop().startswith("training again: ")
     assert equal(trained(file), begun)  # a folder that cannot be made
-    assert "not saved" in told[-1]
-    assert len(runs) == 5
+    assert "not saved" in lines[-1]
+    assert len(runs) == 3
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "user"))
     assert training.cache_folder() == tmp_path / "user" / "moe_theory" / "testbed"
     assert training._key(TRAINED) != training._key(dataclasses.replace(TRAINED, seed=1))
