@@ -17,7 +17,6 @@ import pytest
 import scipy.special
 from jax import lax
 from jax.extend import core as jex_core
-from steps import primitives_of
 
 import moe_theory as mt
 from moe_theory import continual
@@ -25,7 +24,7 @@ from moe_theory.core import batching, engine, rewriting
 from moe_theory.core.batching import LONGEST_CHAIN, MOST_TERMS, one_replicate, trailing_vmap
 
 from .test_blocks import begin, walk
-from .trees import assert_close
+from .trees import assert_close, primitives_of
 
 pytestmark = pytest.mark.usefixtures("much_room")
 

@@ -109,16 +109,6 @@ def test_a_round_that_rises_by_one_in_any_way_is_run() -> None:
             assert jax.eval_shape(simulated)[0].round.dtype == jnp.int32
 
 
-@pytest.mark.parametrize("name", ["a call of calls", pytest.param("either branch", marks=pytest.mark.thorough)])
-def test_rounds_seen_through_calls_and_branches_are_known_ahead_rightly(name: str) -> None:
-    """Would catch a counter that is read as rising by 1 and does not, against the plain loop of the step."""
-    run = functools.partial(mt.simulate_batch, system_of(GOOD[name], start=5), ROOT, [4, 9], 1, 7, 2)
-    (state, info), (plain_state, plain_info) = run(), run(plain=True)
-    np.testing.assert_array_equal(state.round, [12, 12])
-    np.testing.assert_array_equal(state.words, plain_state.words)
-    np.testing.assert_array_equal(info, plain_info)
-
-
 @pytest.mark.parametrize("dtype", [jnp.int8, jnp.uint16, jnp.int32, jnp.uint32])
 def test_rounds_that_a_type_cannot_count_are_refused_beforehand(dtype: Any) -> None:
     """Would catch a `round` that wraps, after which the engine and the state count otherwise."""
@@ -271,16 +261,6 @@ def test_more_replicates_than_there_is_memory_for_are_refused_before_any_is_take
         lambda: run_cells([Cell("cell", system, 1, 3)], count, first=1),
     ):
         assert "replicates" in str(refusal(InvalidValueError, run))
-
-
-def test_values_that_the_precision_cannot_tell_apart_are_refused() -> None:
-    """Would catch an axis whose labels differ where its runs do not."""
-
-    class Params(NamedTuple):
-        rate: Any = 1.0
-
-    system = system_of(GOOD["plus one"])
-    refusal(InvalidValueError, lambda: mt.vary(system, Params(), 3, 2, rate=[1.0, 1.0 + 1e-9]))
 
 
 def walking(rate=None) -> mt.System:
