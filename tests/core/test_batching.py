@@ -398,25 +398,6 @@ def test_every_operation_agrees_with_vmap() -> None:
     assert not failures, "\n".join(failures)
 
 
-@pytest.mark.thorough
-def test_a_batch_of_another_size_keeps_every_shape() -> None:
-    """Would catch a rule that takes an array's axis for the batch's, where their sizes differ."""
-    failures = []
-    for case in MOVING:
-        arguments = case.arguments(SIZES[1])
-        run = functools.partial(pairs_of, case.function, case.flags, modes=(False,))
-        shapes = jax.eval_shape(lambda *arrays, run=run: run(arrays), *arguments)
-        actual, expected = (shaped(tree) for tree in shapes[0])
-        if actual != expected:
-            failures.append(f"{case.name}: {actual}, not {expected}")
-    assert not failures, "\n".join(failures)
-
-
-def shaped(tree: Any) -> tuple[Any, list[Any]]:
-    """The structure of a tree, and the shapes and types of its leaves."""
-    return jax.tree.structure(tree), [(leaf.shape, leaf.dtype, leaf.weak_type) for leaf in jax.tree.leaves(tree)]
-
-
 def test_every_rule_is_tried_above() -> None:
     """Would catch a rule added without a case; names that are no operation of this JAX cannot be tried."""
     tried = set()

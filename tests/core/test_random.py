@@ -208,16 +208,6 @@ def test_the_keys_themselves_may_be_of_any_words() -> None:
     np.testing.assert_array_equal(*both(words))
 
 
-TIMES = (0, 1, 2**31 - 1, 2**31, 2**32 - 1)
-
-
-def test_one_time_is_folded_into_every_key() -> None:
-    """Would catch a time that is signed, widened, or mixed into one key alone."""
-    both = jax.jit(lambda time: (threefry.fold_in(KEYS, time), jax.lax.map(lambda key: folded(key, time), KEYS)))
-    for time in TIMES:
-        assert_same_keys(*both(np.uint32(time)))
-
-
 @pytest.mark.parametrize("dtype", [np.uint32, np.int16])
 def test_each_key_may_have_a_time_of_its_own(dtype: Any) -> None:
     """Would catch times that go to other keys, or a negative one that is not the same bits as JAX makes of it."""
