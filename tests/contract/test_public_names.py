@@ -1,4 +1,4 @@
-"""Public names: each is documented and typed, and shown at work; symbols of papers are named wherever parameters are."""
+"""Public names: each is documented, typed and shown at work; symbols of papers are named wherever parameters are."""
 
 import ast
 import collections

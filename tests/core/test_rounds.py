@@ -69,6 +69,7 @@ BAD = {
     "by a parameter": lambda key, state, params: state.round + jnp.int32(params),
     "by the state": lambda key, state, params: jnp.where(state.words[0] > 5, state.round + 1, state.round),
     "by a branch": by_branches(add_one, lambda number: number),
+    "by the other branch": by_branches(lambda number: number, add_one),
     "another's": lambda key, state, params: state.other + 1,
     "through a byte": lambda key, state, params: (state.round + 1).astype(jnp.int8).astype(jnp.int32),
     "negated": lambda key, state, params: 1 - state.round,
@@ -206,8 +207,9 @@ def test_types_of_less_than_a_byte_are_refused() -> None:
     """Would catch a process that XLA ends where it joins arrays of such a type."""
     for dtype in (jnp.int4, jnp.float4_e2m1fn):
         for system in (walk(dtype), walk("float32", dtype)):
-            error = refusal(DeclarationError, functools.partial(RUNS["a batch"], system), dtype)
-            assert "numbers of less than a byte" in str(error)
+            for place in ("one", "plain", "cells"):
+                error = refusal(DeclarationError, functools.partial(RUNS[place], system), (dtype, place))
+                assert "numbers of less than a byte" in str(error)
 
 
 def test_a_checkpoint_of_another_precision_is_refused() -> None:

@@ -113,3 +113,10 @@ def test_selected_rows_are_indexed_rows():
     for index in range(5):
         np.testing.assert_array_equal(tasks.select_row(jnp.asarray(rows), index), rows[index])
     np.testing.assert_array_equal(tasks.select_row(jnp.arange(6).reshape(3, 2), 2), [4, 5])
+
+
+@pytest.mark.parametrize("most_signals", [0, 5])
+def test_orthonormal_keeps_a_nan(most_signals):
+    """Would catch a loop that takes a NaN for a row of which nothing is left."""
+    rows = jnp.eye(3, 4).at[1, 1].set(jnp.nan)
+    assert bool(jnp.isnan(tasks.orthonormal(rows, most_signals)[1:]).any())
