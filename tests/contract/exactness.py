@@ -5,7 +5,6 @@ import builtins
 import contextlib
 import io
 import itertools
-import numbers
 import operator
 import types
 from collections.abc import Callable, Set
@@ -14,7 +13,20 @@ from typing import Any
 from moe_theory.core.errors import DeclarationError, shortened
 from moe_theory.verification.verdict import source_of
 
-FORBIDDEN = {"float", "complex", "round", "open", "eval", "exec", "__import__", "input", "getattr", "globals", "vars"}
+FORBIDDEN = {
+    "float",
+    "complex",
+    "round",
+    "open",
+    "eval",
+    "exec",
+    "__import__",
+    "input",
+    "getattr",
+    "globals",
+    "vars",
+    "pow",
+}
 ROUNDING = {"Float", "N", "n", "evalf", "nsimplify", "lambdify", "limit_denominator"}  # names and attributes
 # Integers in, integers or fractions out; SymPy checks algebra, and never numbers that are no Rational.
 ALLOWED = {
@@ -53,7 +65,7 @@ def require_exact(path: str, kind: str) -> tuple[int, str]:
 
 
 def run(source: str) -> tuple[int, str]:
-    """Exit code and output of a program, of which every operation and every printed value is checked. Raises:
+    """Exit code and output of a program, of which every operation is checked. Raises:
     DeclarationError for what is not exact, and what the program raises.
     """
     tree = ast.parse(source)
@@ -62,8 +74,8 @@ def run(source: str) -> tuple[int, str]:
         _require_exact(node, own)
     program = compile(ast.fix_missing_locations(_Checked().visit(tree)), PROGRAM, "exec")
     safe = {name: value for name, value in vars(builtins).items() if name not in FORBIDDEN}
-    safe |= {"__import__": _imported, "pow": _power, "print": _printed}
-    scope = {"__name__": "__main__", "__builtins__": safe, "_computed": _computed, "_shown": _shown}
+    safe["__import__"] = _imported
+    scope = {"__name__": "__main__", "__builtins__": safe, "_computed": _computed}
     with contextlib.redirect_stdout(io.StringIO()) as said:
         try:
             exec(program, scope)
@@ -90,7 +102,7 @@ def _require_exact(node: ast.AST, own: Set[str]) -> None:
 
 
 class _Checked(ast.NodeTransformer):
-    """The same program, whose every operation and every printed value is checked for exactness."""
+    """The same program, whose every operation is checked for exactness."""
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
         self.generic_visit(node)
@@ -106,10 +118,6 @@ class _Checked(ast.NodeTransformer):
         value = self.called("_computed", ast.Constant(type(node.op).__name__), read, node.value)
         return ast.Assign([node.target], value)
 
-    def visit_FormattedValue(self, node: ast.FormattedValue) -> ast.AST:
-        self.generic_visit(node)
-        return ast.FormattedValue(self.called("_shown", node.value), node.conversion, node.format_spec)
-
     @staticmethod
     def called(name: str, *arguments: ast.expr) -> ast.Call:
         return ast.Call(ast.Name(name, ast.Load()), list(arguments), [])
@@ -120,20 +128,6 @@ def _computed(name: str, left: Any, right: Any) -> Any:
     if isinstance(made, (float, complex)):
         raise DeclarationError(f"{name} of {shortened(left)} and {shortened(right)} is rounded; use Fraction")
     return made
-
-
-def _power(base: Any, exponent: Any, modulus: Any = None) -> Any:
-    return _computed("Pow", base, exponent) if modulus is None else pow(base, exponent, modulus)
-
-
-def _printed(*values: Any, **named: Any) -> None:
-    builtins.print(*map(_shown, values), **named)  # noqa: T201
-
-
-def _shown(value: Any) -> Any:
-    if isinstance(value, (numbers.Rational, str, bool)) or type(value).__module__.startswith("sympy"):
-        return value
-    raise DeclarationError(f"{shortened(value)} is printed, which is neither an integer nor a Fraction")
 
 
 def _imported(name: str, into: Any = None, local: Any = None, names: Any = (), level: int = 0) -> Any:

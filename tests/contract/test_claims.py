@@ -21,8 +21,6 @@ from moe_theory.verification.verdict import Status, Verdict
 
 FEW = 6  # as in tests/continual/test_continual_claims.py, which has the same programs
 SHARED = {
-    "continual": {"router-grid", "specialization", "no-termination", "figure-2"},
-    "edge": {"updates"},
     "generalization": {"fixed-cells", "natural"},
 }
 

@@ -8,8 +8,6 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
 PACKAGE = Path(__file__).parents[2] / "moe_theory"
 SCRIPTS = {"proofs", "counterexamples"}
 LONGEST = 60  # lines of a function
@@ -51,28 +49,6 @@ def kinds_of(tree: ast.Module) -> Iterator[str]:
                 yield "long function"
             case ast.Attribute(attr="_getframe"):
                 yield "stack frame"
-
-
-@pytest.mark.parametrize(
-    ("source", "kind"),
-    [
-        ("found = 1", "vague name"),
-        ("def f(what): pass", "vague name"),
-        ("a = 1 if b else 2", "conditional expression"),
-        ("a = 1 if b else 2 if c else 3", "conditional expression in another"),
-        ("a = [y for x in z for y in x]", "comprehension with several loops"),
-        ("a, b = 1, 2", "two values assigned in one line"),
-        ("if a := 1: pass", "walrus"),
-        ("def f():\n" + "    pass\n" * LONGEST, "long function"),
-        ("sys._getframe()", "stack frame"),
-    ],
-)
-def test_kinds_of_a_line_with_one(source, kind):
-    assert kind in kinds_of(ast.parse(source))
-
-
-def test_kinds_of_plain_lines():
-    assert not [*kinds_of(ast.parse("a = 1\nb = [x for x in a]\nif a:\n    c, d = f(a)\n"))]
 
 
 def test_kinds_of_the_package_stay_few():

@@ -119,15 +119,6 @@ def test_the_system_learns_from_these_draws() -> None:
     assert info.expert[0] == np.argmax(perturbation[0])  # at gates of zero the perturbation decides
 
 
-def test_replicates_and_rounds_draw_apart() -> None:
-    """Would catch a key used twice: in two replicates, in two rounds, or for the pool and a round."""
-    pool, _, (arrivals, perturbation) = many()
-    rounds = perturbation.reshape(NUM_ROUNDS, -1)
-    assert len(np.unique(rounds[:, :40], axis=0)) == NUM_ROUNDS
-    assert len({tuple(column) for column in pool.truths.reshape(60, -1).T}) == 512
-    assert len({tuple(column) for column in arrivals.features.reshape(-1, 512).T}) == 512
-
-
 @pytest.mark.parametrize("low", [0.0, 0.7])
 def test_equal_ends_give_a_constant_strength_and_no_noise_means_none(low: float) -> None:
     """Would catch a strength that is drawn although its interval is a point; noise columns then are exactly zero."""
@@ -149,47 +140,3 @@ def test_padding_a_network_changes_no_draw() -> None:
     assert [drawn.uniform.shape for drawn in padded] == [(NUM_ROUNDS, 20)] * 3
     cut = tuple(drawn._replace(**{name: getattr(drawn, name)[:, :10] for name in per_server}) for drawn in padded)
     assert_same((pool, execution_delay[:, :10], cut), alone(EDGE_DIMS))
-
-
-@pytest.mark.thorough
-def test_networks_and_rounds_draw_apart() -> None:
-    """Would catch a key used twice: in two rounds or replicates, or for the executions and the pool."""
-    pool, executions, (arrivals, *_) = many(EDGE_DIMS)
-    uniforms = np.moveaxis(arrivals.uniform, -1, 1).reshape(-1, 10)
-    assert len(np.unique(uniforms, axis=0)) == len(uniforms)
-    assert len({tuple(column) for column in pool.truths.reshape(30, -1).T}) == 64
-    assert len(np.unique(executions[0], axis=1).T) > 60
-    assert len({tuple(column) for column in arrivals.transfer_delay.reshape(-1, 64).T}) == 64
-
-
-def newest(state: edge.State, info: edge.Info) -> Any:
-    """Task, expert, delay and gate input of the task that a round routed."""
-    is_newest = (state.pending_server >= 0) & (state.pending_serial == jnp.sum(state.visits) - 1)
-    gate_input = jnp.sum(jnp.where(is_newest[:, None], state.pending_input, 0), axis=0)
-    return info.task, info.expert, info.delay, gate_input
-
-
-@pytest.mark.thorough
-def test_every_policy_meets_the_same_arrivals() -> None:
-    """Would catch a comparison of policies on different tasks, delays or servers."""
-    pool, (execution, _), (arrivals, *_) = alone(EDGE_DIMS)
-    first = {  # at gates of zero
-        "adaptive": arrivals.perturbation[0],
-        "nearest": -arrivals.distance[0],
-        "fastest": -execution,
-        "uniform": arrivals.uniform[0],
-    }
-    key, went = jax.random.fold_in(ROOT, REPLICATE), []
-    for policy in edge.policies.POLICIES:
-        system = edge.system(EDGE_DIMS, edge.policies.POLICIES[policy])
-        state, seen = jax.device_get(mt.simulate(system, key, EDGE_PARAMS, NUM_ROUNDS, observe=newest))
-        task, expert, delay, gate_input = seen
-        assert_same((state.pool, state.execution_delay), (pool, execution))
-        np.testing.assert_array_equal(task, arrivals.task)
-        assert np.all(expert >= 0)
-        totals = arrivals.transfer_delay + execution
-        np.testing.assert_array_equal(delay, totals[np.arange(NUM_ROUNDS), expert])
-        assert np.abs(gate_input - arrivals.features.sum(axis=2)).max() < 1e-6
-        assert expert[0] == np.argmax(first[policy])
-        went.append(tuple(expert))
-    assert len(set(went)) == len(went)

@@ -17,7 +17,6 @@ import pytest
 import moe_theory as mt
 from moe_theory import continual, edge
 from moe_theory.core import engine, threefry
-from moe_theory.core.batching import trailing_vmap
 from moe_theory.core.random import replicate_keys
 from moe_theory.core.system import observe_info
 
@@ -50,36 +49,6 @@ def system_of(change: Callable[..., Any], init: Callable[..., Any] = begin) -> m
         return state._replace(x=x, round=state.round + 1), info
 
     return mt.System(init, step)
-
-
-def draws_everything(key, state, params):
-    keys = jax.random.split(key, 7)
-    drawn = {
-        "normal": jax.random.normal(key, (3,)),
-        "choice": jax.random.choice(keys[1], 7, (3,), replace=False),
-        "choice of": jax.random.choice(keys[2], state.pool, (2,)),
-        "bernoulli": jax.random.bernoulli(keys[3], 0.3, (3,)),
-        "gamma": jax.random.gamma(keys[4], params, (2,)),
-        "permutation": jax.random.permutation(keys[5], state.pool),
-        "bits": jax.random.bits(keys[6], (5,), np.uint8),
-    }
-    x = state.x / 2 + drawn["normal"] * params + drawn["permutation"] * drawn["bernoulli"]
-    return x, drawn
-
-
-def draws_from_many_keys(key, state, params):
-    """As many keys as replicates, where a mistaken axis keeps its shape, and another number."""
-
-    def of_many(count):
-        keys = jax.random.split(key, count)
-        return (
-            jax.vmap(lambda n: jax.random.normal(jax.random.fold_in(key, n)))(jnp.arange(count)),
-            jax.vmap(lambda key: jax.random.normal(key, (count,)))(keys),
-            jax.vmap(jax.random.fold_in)(keys, jnp.arange(count)),
-        )
-
-    drawn = {count: of_many(count) for count in (3, NUM_REPLICATES)}
-    return state.x / 2 + drawn[3][0], drawn
 
 
 def draws_inside_loops(key, state, params):
@@ -133,8 +102,6 @@ def counted_late(key, state, params):
 
 
 SYSTEMS = {
-    "draws-everything": system_of(draws_everything),
-    "draws-from-many-keys": system_of(draws_from_many_keys),
     "draws-inside-loops": system_of(draws_inside_loops),
     "draws-by-the-round-and-the-state": system_of(draws_by_the_round_and_the_state),
     "draws-nothing": system_of(draws_nothing),
@@ -147,7 +114,7 @@ SYSTEMS = {
 
 ALONE = {"draws-inside-loops", "another-state"}
 # Whose compiling takes long; and those like others.
-SECOND = {"draws-everything", "draws-from-many-keys", "draws-inside-loops", "compiled-step"}
+SECOND = {"draws-inside-loops", "compiled-step"}
 
 
 @pytest.mark.parametrize(
@@ -289,78 +256,18 @@ def test_a_paper_s_program_is_the_one_that_was_meant(name: str) -> None:
 
 
 DRAWN = 1024  # numbers of a round, of which a step uses three
-PARTS = {
-    "beginning": lambda key: jax.random.normal(key, (DRAWN,))[:3],
-    "row's beginning": lambda key: jax.random.normal(key, (1, DRAWN))[0][:3],
-    "split": lambda key: jnp.split(jax.random.normal(key, (DRAWN,)), [3])[0],
-}
 
 
 @on_cpu
 @pytest.mark.usefixtures("compiled_for_users")
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[pytest.mark.thorough] * (name != "row's beginning")) for name in PARTS]
-)
-def test_draws_that_a_step_leaves_out_are_not_kept(name: str) -> None:
+def test_draws_that_a_step_leaves_out_are_not_kept() -> None:
     """Would catch a run that holds, for all rounds that are drawn ahead, what a step takes only a part of: twice the
     memory, as drawing needs that of one block of rounds.
     """
-    system = system_of(lambda key, state, params: (state.x + PARTS[name](key), ()))
+    system = system_of(lambda key, state, params: (state.x + jax.random.normal(key, (1, DRAWN))[0][:3], ()))
     arguments = (system, replicate_keys(ROOT, jnp.arange(64)), None, 1.5, *engine.planned(16, 16), observe_info, None)
     memory = engine.program("cpu").lower(*arguments, True).compile(TEXT_ALONE).memory_analysis()
     assert memory.temp_size_in_bytes < 1.5 * np.dtype(np.float32).itemsize * 16 * DRAWN * 64
-
-
-def stored_products(terms: int) -> list[str]:
-    """The kernels that write what a sum of so many products adds to memory first."""
-    summed = trailing_vmap(lambda x, y: jnp.sum(x * y), (True, True), stores=True)
-    numbers = jax.ShapeDtypeStruct((terms, 64), jnp.float32)
-    options = (engine._options("cpu") or {}) | TEXT_ALONE
-    program = jax.jit(summed, compiler_options=options).lower(numbers, numbers).compile().as_text()
-    _, _, entry = program.partition("\nENTRY ")
-    return [line for line in entry.splitlines() if f"= f32[{terms},64]" in line and "parameter(" not in line]
-
-
-@on_cpu
-@pytest.mark.usefixtures("compiled_for_users")
-def test_a_sum_joins_what_it_adds() -> None:
-    """Would catch sums of more parts than XLA joins operations to: a round at d = 224 then takes half as long again."""
-    assert not [terms for terms in (15, 224, 1000) if stored_products(terms)]
-
-
-@on_cpu
-@pytest.mark.usefixtures("compiled_for_users")
-def test_barriers_are_kept_by_these_options_alone() -> None:
-    """Would catch a test above that finds barriers in any program."""
-
-    def passing(number):
-        return jax.lax.optimization_barrier(number + 1) * 2
-
-    texts = [
-        jax.jit(passing, compiler_options=options).lower(1.0).compile().as_text()
-        for options in (None, engine.cpu_options())
-    ]
-    assert ["opt-barrier" in text for text in texts] == [False, True]
-
-
-@on_cpu
-@pytest.mark.usefixtures("compiled_for_users")
-@pytest.mark.parametrize("shape", [(), pytest.param((3000,), marks=pytest.mark.thorough)])
-def test_barriers_pass_through_every_kind_of_small_program(shape: tuple[int, ...]) -> None:
-    """Would catch a pass of XLA that hands small loops to an emitter which knows no barriers, and ends the process."""
-
-    def change(carry, _):
-        first, second = (jax.lax.optimization_barrier(part) for part in (jnp.sin(carry[0]), jnp.cos(carry[1])))
-        return (first, second + first), None
-
-    def small_programs(carry):
-        scanned = jax.lax.scan(change, carry, None, 100)[0]
-        repeated = jax.lax.while_loop(lambda carry: jnp.sum(carry[0]) < -1, lambda carry: change(carry, 0)[0], scanned)
-        return jax.lax.cond(jnp.sum(repeated[0]) > 0, lambda carry: change(carry, 0)[0], lambda carry: carry, repeated)
-
-    carry = (jnp.full(shape, 0.5), jnp.full(shape, 0.25))
-    expected = jax.jit(small_programs)(carry)
-    assert_close(jax.jit(small_programs, compiler_options=engine.cpu_options())(carry), expected, 1e-4)
 
 
 FREE = {"parameter", "constant", "get-tuple-element", "tuple", "bitcast", "opt-barrier"}  # no kernel of their own

@@ -65,10 +65,6 @@ def imported_names(path: Path) -> set[str]:
     return {name for name in names if name.startswith("moe_theory.")}
 
 
-def spelled(source: str) -> set[str]:
-    return layers_named(ast.walk(ast.parse(source)))
-
-
 def layers_named(tree: Iterable[ast.AST]) -> set[str]:
     """The layers that strings name, as `import_module` and "module:attribute" take them, also begun as f-strings."""
     strings = (node.value for node in tree if isinstance(node, ast.Constant))
@@ -89,17 +85,6 @@ def test_imports_point_down():
         above = {name for name in imported(path) if name != layer(path) and RANK[name] <= RANK[layer(path)]}
         upward |= {str(path.relative_to(ROOT)): above} if above else {}
     assert not upward, "imported from above or beside"
-
-
-def test_an_import_by_a_string_is_an_import():
-    """Would catch a layer that reaches above itself by name."""
-    for line in (
-        'import_module("moe_theory.report.notebook")',
-        '"moe_theory.report:html"',
-        'import_module(f"moe_theory.report.{name}")',
-    ):
-        assert spelled(line) == {"report"}
-    assert not spelled("'as moe_theory.report.notebook has it'")
 
 
 def test_the_page_lists_the_layers():

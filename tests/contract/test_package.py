@@ -3,15 +3,11 @@
 One version, metadata in step, workflows that call what there is, names that end.
 """
 
-import ast
-import inspect
 import json
 import re
 import shutil
 import subprocess
 import sys
-import textwrap
-import warnings
 from pathlib import Path
 
 import pytest
@@ -49,20 +45,6 @@ def test_no_more_is_imported_than_is_used_and_nothing_configured():
 def test_an_unknown_name_is_an_attribute_error():
     with pytest.raises(AttributeError, match="simulat'"):
         moe_theory.simulat  # noqa: B018
-
-
-def test_verify_is_a_function_with_a_signature():
-    """Would catch `help(mt.verify)` without arguments."""
-    assert list(inspect.signature(moe_theory.verify).parameters)[:3] == ["patterns", "readings", "replicates"]
-
-
-@pytest.mark.parametrize(
-    ("message", "module"), [("x is deprecated", "moe_theory.core.engine"), ("jax.x is gone", "flax")]
-)
-def test_deprecations_are_errors(message, module):
-    """Would catch a silence in which JAX's deprecations reach users first."""
-    with pytest.raises(DeprecationWarning):
-        warnings.warn_explicit(message, DeprecationWarning, "file.py", 1, module=module)
 
 
 @pytest.mark.thorough
@@ -138,68 +120,8 @@ def test_a_workflow_calls_what_there_is(path):
     assert len(called) > 0
 
 
-def test_every_python_that_is_allowed_is_tested():
-    lowest = re.search(r'requires-python = ">=(3\.\d+)"', (ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    assert lowest
-    tests = yaml.safe_load((ROOT / ".github" / "workflows" / "tests.yml").read_text(encoding="utf-8"))
-    assert tests["jobs"]["run"]["strategy"]["matrix"]["python"][0] == lowest[1]
-
-
-def endings(source: str) -> list[str]:
-    """The sentences that a deprecated name of a source says: of a decorator, or of a warning that it gives itself."""
-    found = []
-    is_about_it = "eprecat" in source  # else there is nothing to be parsed
-    for node in ast.walk(ast.parse(source)) if is_about_it else ():
-        if isinstance(node, ast.Call):
-            name = ast.unparse(node.func).rpartition(".")[2]
-            is_warning = name == "warn" and any("DeprecationWarning" in ast.unparse(each) for each in node.args[1:])
-            is_warning |= any("DeprecationWarning" in ast.unparse(each.value) for each in node.keywords)
-            if name == "deprecated" or (name == "warn" and is_warning):
-                found.append(ast.unparse(node.args[0]) if node.args else "")
-    return found
-
-
-def overdue(source: str, version: str) -> list[str]:
-    """Of these the ones that do not say when the name goes and what to use, or whose time has come."""
-    now = tuple(map(int, version.split(".")[:2]))
-    ends = ((said, ENDS.search(said)) for said in endings(source))
-    return [said for said, end in ends if end is None or now >= (int(end[1]), int(end[2]))]
-
-
-def test_a_deprecated_name_says_when_it_goes_and_is_gone_by_then():
-    """Would catch a warning that stays for ever, and one that does not say what to use instead."""
+def test_a_deprecated_name_is_gone_by_the_version_that_it_names():
+    now = tuple(map(int, moe_theory.__version__.split(".")[:2]))
     for path in sorted((ROOT / "moe_theory").rglob("*.py")):
-        assert overdue(path.read_text(encoding="utf-8"), moe_theory.__version__) == [], path
-
-
-PLANTED = textwrap.dedent(
-    """
-    @deprecated("moe_theory.old goes in 0.3: use moe_theory.new")
-    def old(): ...
-    def older():
-        warnings.warn("older goes in 0.2: use new", DeprecationWarning, stacklevel=2)
-    def oldest():
-        warnings.warn("oldest is deprecated", category=DeprecationWarning)
-    """
-)
-
-
-@pytest.mark.parametrize(("version", "count"), [("0.1.0", 1), ("0.2.0", 2), ("0.3.1", 3), ("1.0.0", 3)])
-def test_overdue_names_are_found(version, count):
-    assert len(endings(PLANTED)) == 3
-    assert len(overdue(PLANTED, version)) == count
-
-
-def test_the_paper_has_what_its_journal_asks_for():
-    """Would catch a section or a reference that is missing, and a paper that is too long."""
-    text = (ROOT / "paper" / "paper.md").read_text(encoding="utf-8")
-    _, head, body = text.split("---\n", 2)
-    about = yaml.safe_load(head)
-    assert {"title", "tags", "authors", "affiliations", "date", "bibliography"} <= about.keys()
-    sections = re.findall(r"^# (.+)$", body, re.MULTILINE)
-    wanted = ["Summary", "Statement of need", "State of the field", "Software design", "Research impact statement"]
-    assert sections == [*wanted, "AI usage disclosure", "Acknowledgements", "References"]
-    assert 750 <= len(re.sub(r"<!--.*?-->|^\|.*$", "", body, flags=re.MULTILINE | re.DOTALL).split()) <= 1750
-    cited = set(re.findall(r"@(\w+)", body))
-    known = set(re.findall(r"^@\w+\{(\w+),", (ROOT / "paper" / "paper.bib").read_text(encoding="utf-8"), re.MULTILINE))
-    assert cited == known
+        for major, minor in ENDS.findall(path.read_text(encoding="utf-8")):
+            assert now < (int(major), int(minor)), path

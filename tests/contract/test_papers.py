@@ -9,22 +9,18 @@ import json
 import re
 import sys
 import tomllib
-import types
-from importlib import metadata, resources
+from importlib import metadata
 from pathlib import Path
 
 import click
 import pytest
 
 import moe_theory
-import moe_theory as mt
 from moe_theory import cli
 from moe_theory.cli import main
 from moe_theory.core import papers
 from moe_theory.core.errors import DeclarationError, InvalidValueError, UnknownNameError
 from moe_theory.core.papers import all_papers, declared_commands, find_paper, paper_names
-from moe_theory.verification import KINDS, registry, statement, status
-from moe_theory.verification.verdict import Role
 
 from .strangers import install, printed
 
@@ -63,17 +59,6 @@ def test_the_package_s_own_papers_are_complete():
         assert paper.import_figures() or not paper.citation
         assert paper.statements
         assert set(paper.answers_for) <= set(papers)
-
-
-def test_a_first_look_has_each_kind_of_claim_and_fits_a_screen():
-    """Would catch a claim that is renamed, and a table that wraps."""
-    first_look = {id: words for paper in all_papers().values() for id, words in paper.first_look.items()}
-    claims = registry.select_claims([*first_look])
-    assert {claim.id for claim in claims} == first_look.keys()
-    assert {claim.kind for claim in claims} == KINDS.keys()
-    assert {claim.paper for claim in claims} >= {"continual", "edge", "generalization", "merging"}
-    assert len(first_look) <= 30
-    assert max(map(len, first_look.values())) <= 32
 
 
 def test_a_place_that_cannot_be_imported_is_told():
@@ -176,16 +161,11 @@ COMMANDS = [
 SCRIPT = """
 import contextlib, importlib, io, json, sys
 import moe_theory as mt
-import content
 from moe_theory.cli import main
 from moe_theory.core.papers import all_papers
 
 assert mt.queues.PAPER is all_papers()["queues"]
 said = {}
-said["docs"] = {"papers/queues.md": content.paper_page("queues"), "papers/index.md": content.render("papers")}
-modules = dict(content.listed())["queues"]
-said["docs"]["api/queues.rst"] = content.render("api", name="queues", modules=modules)
-said["docs"] |= {name: content.with_fragments(f"<!-- generated: {name} -->") for name in ("gallery", "counts")}
 for command in sys.argv[1:]:
     with contextlib.redirect_stdout(io.StringIO()) as text, contextlib.suppress(SystemExit):
         main(command.split())
@@ -212,7 +192,7 @@ def test_a_new_paper_has_everything(tmp_path):
     install(tmp_path, tomllib.loads((tmp_path / "pyproject.toml").read_text())["project"])
     path, cache = [tmp_path, ROOT.parent / "docs"], str(tmp_path / "cache")
     said = printed(["-c", SCRIPT, *COMMANDS], tmp_path, path, XDG_CACHE_HOME=cache)
-    docs, claims, verified, _, cited, _, _, recorded, why, stated = json.loads(said).values()
+    claims, verified, _, cited, _, _, recorded, why, stated = json.loads(said).values()
     listed, *others = json.loads(claims)
     ids = [each["id"] for each in (listed, *others)]
     assert ids == ["queues.theorem-1.peak", "queues.theorem-1.gain", "queues.lemma-2.apart"]
@@ -239,17 +219,6 @@ def test_a_new_paper_has_everything(tmp_path):
         "TRUE / UNDECIDED: Of M tasks some expert gets log2(log(M)) + O(1) at most.",
     ]
     assert lines[1][:2] == ["FALSE", "queues.lemma-2"]
-    page = docs["papers/queues.md"]
-    missing = "not recorded yet: run <code>moe-theory verify queues</code>"
-    assert page.count(missing) == 4  # of the paper and of its claims
-    assert listed["statement"] in page
-    assert '<a href="../gallery.html#queues-peaks"><span>Largest loads</span>' in page  # and no picture
-    _, _, figure = docs["gallery"].partition('id="queues-peaks"')
-    assert "Not drawn" in figure.partition("###")[0]
-    assert "<code>moe-theory figures queues peaks</code>" in figure
-    assert ".. autofunction:: queues.system" in docs["api/queues.rst"]
-    assert "[queues](queues.md)" in docs["papers/index.md"]
-    assert "| [`queues`]" in docs["counts"] or "| `queues` |" in docs["counts"]
 
 
 OUTSIDE = """
@@ -323,27 +292,3 @@ def test_commands_are_declared_as_they_are(paper):
     assert declared == find_paper(paper).commands
     for name in declared:
         assert isinstance(cli.command(name), click.Command)
-
-
-@pytest.mark.thorough
-def test_a_claim_is_added_to_the_statement_of_the_page(forgotten, tmp_path, monkeypatch):
-    """Of the two files that the page names, each with its new end."""
-    for name, text in BLOCKS:
-        if name.startswith("moe_theory/"):
-            with (tmp_path / Path(name).name).open("a") as file:
-                file.write(text)
-    name = "moe_theory.continual.statements.remark_model_gap"
-    module = types.ModuleType(name)
-    module.__file__ = str(tmp_path / "remark_model_gap.py")
-    monkeypatch.setitem(sys.modules, name, module)
-    paper = resources.files("moe_theory.continual.statements") / "paper.toml"
-    (tmp_path / "paper.toml").write_text(paper.read_text())
-    exec((tmp_path / "remark_model_gap.py").read_text(), module.__dict__)
-    verdicts = mt.verify("continual.remark-model-gap", readings="quick", replicates=4096)
-    assert {verdict.claim: verdict.status for verdict in verdicts} == {
-        "continual.remark-model-gap.rise": mt.Status.SUPPORTED,
-        "continual.remark-model-gap.square": mt.Status.SUPPORTED,
-    }
-    (about,) = statement.bearing([verdict.claim for verdict in verdicts])
-    assert (about.name, list(about.roles.values())) == ("continual.remark-model-gap", [Role.CHARITABLE, Role.OURS])
-    assert str(status.judged(about, verdicts).words) == "holds (simulated)"

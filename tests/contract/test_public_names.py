@@ -1,10 +1,4 @@
-"""Every public name says what it is, takes, gives and raises, and where it comes from, and is shown at work.
-
-Catches a name without a docstring of its own, an argument without a type, an array without a shape, an error that a
-docstring keeps quiet about, a formula without its source, and an example that no longer runs or shows something else.
-Whatever takes a parameter's name says what a symbol of the paper is called there: catches a symbol that is answered by
-"did you mean" with something else, or a place that takes names and has none.
-"""
+"""Public names: each is documented, typed and shown at work; symbols of papers are named wherever parameters are."""
 
 import ast
 import collections
@@ -13,7 +7,6 @@ import doctest
 import functools
 import importlib
 import inspect
-import re
 from collections.abc import Iterator
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -34,35 +27,6 @@ FUNCTION = ast.FunctionDef | ast.AsyncFunctionDef
 # Whose functions are statements of papers, or run their algorithms.
 OF_PAPERS = {"theory", "exact", "corrected", "tree", "complexity", "counterexamples"}
 ALGORITHMS = {"system", "begin", "learn", "on_pool"}
-# What a function that is called raises for arguments that it does not get here: constants, or what was checked before.
-IMPOSSIBLE = {
-    "moe_theory.Results": {
-        "kind": "UnknownNameError",
-        "rounds": "InvalidValueError",
-        "statistics_of": "InvalidValueError",
-        "to_xarray": "InvalidValueError DeclarationError UnknownNameError",
-    },
-    "moe_theory": {  # a system's is the claim's ERROR; the others are of an algorithm of one's own
-        "explore": "DeclarationError DeclarationError DamagedError",
-        "challenge": "DeclarationError DamagedError",
-        "verify": "DeclarationError",
-    },
-    "moe_theory.continual.corrected": {"theorem_2": "UnknownNameError"},
-    "moe_theory.edge": {"learn": "UnknownNameError"},
-    "moe_theory.generalization": {"gap": "InvalidValueError", "true_risk": "InvalidValueError"},
-    "moe_theory.generalization.counterexamples": {
-        "fixed_router": "InvalidValueError DeclarationError UnknownNameError",
-        "learned_router": "InvalidValueError DeclarationError UnknownNameError",
-        "dense_router": "InvalidValueError DeclarationError UnknownNameError",
-    },
-    "moe_theory.deep.Dims": {"servers": "InvalidValueError UnknownNameError"},
-}
-# Of an installation that is broken, and of `debug=True`, which the functions that take it name.
-ANYWHERE = {"DeclarationError"}
-DEBUG = "InvalidValueError"
-ARRAYS = {"Array", "ndarray", "ArrayLike", "Numbers"}
-SHAPED = {"Bool", "Float", "Int", "Int32", "Key", "Num", "PyTree", "Real", "UInt8", "UInt32"}
-SHAPE = re.compile(r"\(\)|\((\.{3}|[\w*]+),([\w* .+-]+(,[\w* .+-]+)*,?)?\)")
 
 
 class Definition(NamedTuple):
@@ -126,7 +90,6 @@ def lines_of(module: ModuleType) -> list[str]:
 DEFINITIONS = list(definitions())
 BY_NAME = {each.name: each for each in DEFINITIONS}
 FUNCTIONS = [each for each in DEFINITIONS if isinstance(each.node, FUNCTION)]
-CLASSES = [each for each in DEFINITIONS if isinstance(each.node, ast.ClassDef)]
 
 
 def test_public_names_are_where_they_say():
@@ -167,119 +130,6 @@ def test_every_argument_and_result_has_a_type():
         bare += ["return"] if each.node.returns is None else []
         untyped += [f"{each.name}: {name}" for name in bare]
     assert not untyped, "\n".join(untyped)
-
-
-def test_every_array_has_a_shape():
-    shapeless = []
-    for each in FUNCTIONS:
-        arguments = each.node.args
-        listed = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
-        hints = {one.arg: one.annotation for one in listed} | {"return": each.node.returns}
-        if not SHAPE.search(each.docstring):
-            shapeless += [f"{each.name}: {name}" for name, hint in hints.items() if hint and is_bare(hint)]
-    for each in CLASSES:
-        for field in each.node.body:
-            is_array = isinstance(field, ast.AnnAssign) and is_bare(field.annotation)
-            if is_array and not SHAPE.search(comment_of(each.module, field)):
-                shapeless.append(f"{each.name}.{ast.unparse(field.target)}")
-    assert not shapeless, "\n".join(shapeless)
-
-
-def is_bare(hint: ast.expr) -> bool:
-    """Whether an annotation has an array whose shape it does not give."""
-    if isinstance(hint, ast.Subscript) and isinstance(hint.value, ast.Name) and hint.value.id in SHAPED:
-        return not isinstance(hint.slice, ast.Tuple)
-    if isinstance(hint, ast.Name | ast.Attribute):
-        return (hint.id if isinstance(hint, ast.Name) else hint.attr) in ARRAYS
-    return any(is_bare(part) for part in ast.iter_child_nodes(hint) if isinstance(part, ast.expr))
-
-
-def test_every_error_is_named():
-    quiet = []
-    for each in DEFINITIONS:
-        if isinstance(each.node, FUNCTION | ast.ClassDef):
-            owner, _, name = each.name.rpartition(".")
-            impossible = IMPOSSIBLE.get(owner, {}).get(name, "").split()
-            hidden = raised(each.module, each.node) - named(each) - {*impossible, *ANYWHERE}
-            if not any(isinstance(inner, ast.arg) and inner.arg == "debug" for inner in ast.walk(each.node)):
-                hidden -= {DEBUG}
-            quiet += [f"{each.name}: {error}" for error in sorted(hidden)]
-    assert not quiet, "\n".join(quiet)
-
-
-def named(each: Definition) -> set[str]:
-    """The errors that a docstring names, or says to be as those of another function that it names."""
-    text = each.docstring
-    errors = set(re.findall(r"\w+Error\b", text))
-    for other in re.findall(r"[Rr]aises: as (.*)", text.replace("\n", " ")):
-        for name in re.findall(r"`(\w+)`", other):
-            found = getattr(each.module, name, None)
-            errors |= set(re.findall(r"\w+Error\b", inspect.getdoc(found) or ""))
-    return errors
-
-
-def raised(module: ModuleType, node: ast.stmt) -> set[str]:
-    """Names of the package's errors that a function raises, or one of the package that it calls."""
-    found, seen, ahead = set(), set(), [(module, node)]
-    while ahead:
-        place = ahead.pop()
-        if place not in seen:
-            seen.add(place)
-            errors, called = own_errors(*place)
-            found |= errors
-            ahead += called
-    return found
-
-
-@functools.cache
-def own_errors(module: ModuleType, node: ast.stmt) -> tuple[set[str], list[tuple[ModuleType, ast.stmt]]]:
-    """Those that it raises itself, and what it calls."""
-    if isinstance(node, ast.ClassDef):
-        made = {"__init__", "__new__", "__post_init__"}
-        return set(), [(module, own) for own in node.body if getattr(own, "name", "") in made]
-    found, called = set(), []
-    scope = vars(module) | local_imports(node)
-    inside = list(statements(node))
-    thrown = {id(each.exc) for each in inside if isinstance(each, ast.Raise)}
-    for inner in inside:
-        if isinstance(inner, ast.Call):
-            target = resolved(inner.func, scope)
-            target = inspect.unwrap(target) if inspect.isroutine(target) else target
-            if isinstance(target, type) and issubclass(target, MoeTheoryError):
-                continue
-            home = importlib.import_module(getattr(target, "__module__", None) or "builtins")
-            if home.__name__.startswith("moe_theory.") and id(inner) not in thrown:
-                definition = top_level(home).get(getattr(target, "__name__", ""))
-                called += [(home, definition)] if definition is not None else []
-        elif isinstance(inner, ast.Raise) and isinstance(inner.exc, ast.Call):
-            error = resolved(inner.exc.func, scope)
-            if isinstance(error, type) and issubclass(error, MoeTheoryError):
-                found.add(error.__name__)
-            elif getattr(error, "__name__", "") == "unknown_name":
-                found.add("UnknownNameError")
-    return found, called
-
-
-def statements(node: ast.AST) -> Iterator[ast.AST]:
-    """Nodes that run when a function is called: all but the functions that it defines."""
-    for child in ast.iter_child_nodes(node):
-        if not isinstance(child, FUNCTION | ast.Lambda | ast.ClassDef):
-            yield child
-            yield from statements(child)
-
-
-def local_imports(node: ast.stmt) -> dict[str, Any]:
-    imports = [each for each in ast.walk(node) if isinstance(each, ast.ImportFrom) and each.module]
-    found = {}
-    for each in imports:
-        if each.module.startswith("moe_theory"):
-            module = importlib.import_module(each.module)
-            for alias in each.names:
-                name = alias.name
-                found[alias.asname or name] = getattr(module, name, None) or importlib.import_module(
-                    f"{each.module}.{name}"
-                )
-    return found
 
 
 def resolved(node: ast.expr, scope: dict[str, Any]) -> Any:

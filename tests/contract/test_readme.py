@@ -11,7 +11,6 @@ import found
 import pytest
 import readme
 
-from benchmarks import report
 from moe_theory.verification import Status, recorded, registry, session
 from moe_theory.verification.recorded import judged_statements
 from moe_theory.verification.registry import load_claims
@@ -23,15 +22,10 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 PAGES = {path.stem: path.read_text(encoding="utf-8") for path in sorted((ROOT / "docs" / "pages").glob("*.md"))}
 TEXTS = {"README": README, **PAGES}
 OWN_CLAIMS = "mt.statement("
-BLOCK_LINES = 20  # of code that a reader is asked to copy
 
 
 def blocks(text: str, language: str = "python") -> list[str]:
     return re.findall(rf"```{language}\n(.*?)```", text, flags=re.DOTALL)
-
-
-def code_lines(block: str) -> int:
-    return sum(bool(line.strip()) and not line.lstrip().startswith("#") for line in block.splitlines())
 
 
 def run(code: str, where: str) -> None:
@@ -66,25 +60,6 @@ def test_every_block_runs_as_printed(page, capsys, within_folder, networks):
             assert capsys.readouterr().out, f"nothing is printed by\n{code}"
 
 
-def test_code_is_short_and_on_these_pages():
-    assert {"README", "own", "steps", "sweeps", "networks", "merge"} <= {*WITH_CODE}
-    assert not [code for page in WITH_CODE for code in blocks(TEXTS[page]) if code_lines(code) > BLOCK_LINES]
-
-
-def test_it_is_short_and_begins_with_two_commands_of_make():
-    prose = re.sub(r"```.*?```|<[^>]+>|\]\([^)]*\)", "", README, flags=re.DOTALL)
-    assert len(re.findall(r"\S*[a-zA-Z]\S*", prose)) <= 600
-    first, *_ = re.findall(r"```\n(.*?)```", README, flags=re.DOTALL)
-    assert [line.partition("#")[0].strip() for line in first.splitlines()] == ["make verify", "make test"]
-    targets = re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(encoding="utf-8"), flags=re.MULTILINE)
-    assert {"verify", "test", *re.findall(r"`make (\w+)`", README)} <= set(targets)
-
-
-def test_pages_are_short():
-    prose = {name: len(re.sub(r"```.*?```", "", text, flags=re.DOTALL).split()) for name, text in PAGES.items()}
-    assert not {name: words for name, words in prose.items() if words > 1500}
-
-
 def test_a_sentence_is_printed_while_its_statements_have_the_statuses_that_it_rests_on():
     """Guards the public sentences about the papers against a run that is recorded later."""
     printed = found.sentences(found.own_papers())
@@ -113,25 +88,6 @@ def test_the_claim_and_the_paper_of_one_s_own_are_judged(tmp_path, forgotten, pa
     assert judged == statuses
 
 
-def test_the_specifications_are_read(tmp_path):
-    from moe_theory.sweep.results import Sweep
-
-    written = [block for page in TEXTS.values() for block in blocks(page, "toml")]
-    assert written
-    for block in written:
-        path = tmp_path / "grid.toml"
-        path.write_text(block)
-        assert Sweep.read(path).system == "continual"
-
-
-@pytest.mark.thorough
-def test_the_speed_is_what_the_benchmarks_report(tmp_path):
-    folder = ROOT / "figures" / "bench"
-    report.write(report.read([folder / "bench.json"]), tmp_path)
-    for name in ("summary.md", "table.md"):
-        assert (folder / name).read_text() == (tmp_path / name).read_text()
-
-
 def test_every_paper_is_recorded_under_its_readings():
     for paper, run in recorded.read().items():
         assert set(run.readings) == {reading.name for reading in registry.select_readings(paper, None)}
@@ -143,44 +99,6 @@ def test_the_generated_parts_are_what_the_data_make():
     assert readme.filled(README.replace("| paper | true |", "| paper | right |", 1), parts) == README
     with pytest.raises(ValueError, match="end of found"):
         readme.filled(README.replace("<!-- end of found -->", ""), parts)
-
-
-def test_the_pictures_are_light_and_their_words_are_text():
-    for name in readme.PICTURES:
-        text = readme.picture_path(name).read_text(encoding="utf-8")
-        assert len(text) < 100_000
-        assert {"Continual learning", "paper", "corrected", "measured"} <= set(re.findall(r">([^<>]+)</text>", text))
-        assert not re.search(r"<path[^>]*fill: #ffffff", text)  # no ground of its own: the page shows through
-
-
-COLUMN, PHONE = 830, 358  # pixels of README's text on GitHub, on a screen and on a phone
-LEAST_LETTERS = 7  # pixels of letters that are read, but for indices
-
-
-def test_the_letters_of_its_pictures_are_read_at_the_sizes_that_they_have_there():
-    shown = {
-        source: PHONE for query, source in re.findall(r'media="([^"]*)" srcset="([^"]+)"', README) if "max-w" in query
-    }
-    for attributes in re.findall(r"<img ([^>]*)>", README):
-        place = re.search(r'(\d+)%"[^>]*><a[^>]*><img ' + re.escape(attributes), README)  # a cell of a table
-        width = re.search(r'width="(\d+)%"', attributes)
-        share = (int(place[1]) if place else 100) * (int(width[1]) if width else 100) / 1e4
-        shown[re.search(r'src="([^"]+)"', attributes)[1]] = share * COLUMN  # pyright: ignore[reportOptionalSubscript]
-    assert len(shown) >= 4
-    for source, width in shown.items():
-        text = (ROOT / source).read_text(encoding="utf-8")
-        points = float(re.search(r'viewBox="0 0 ([\d.]+)', text)[1])  # pyright: ignore[reportOptionalSubscript]
-        sizes = sorted({float(size) for size in re.findall(r"font-size:\s?([\d.]+)", text)})
-        letters = [size for size in sizes if not any(abs(size - 0.7 * other) < 0.02 for other in sizes)]
-        assert letters
-        assert min(letters) * width / points >= LEAST_LETTERS, source
-
-
-def test_its_table_counts_every_statement():
-    _, _, *rows = found.counts(found.own_papers()).splitlines()
-    shown = sum(int(cell) for line in rows for cell in line.strip("|").split("|")[1:])
-    cited = [name for name, paper in found.own_papers().items() if paper.citation]
-    assert shown == sum(len(judged_statements(name)) for name in cited)
 
 
 def test_what_is_linked_is_there():

@@ -2,7 +2,6 @@
 
 import contextlib
 import dataclasses
-import html
 import io
 import re
 from collections.abc import Iterator
@@ -10,17 +9,10 @@ from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urljoin, urlsplit
 
-import conf
-import content
 import pytest
 from gallery import ROOT, entries
-from markdown_it import MarkdownIt
 from public import page_of, public_names
 from sphinx.cmd.build import build_main
-
-from moe_theory import claims
-from moe_theory.core.papers import paper_names
-from moe_theory.verification import Claim, recorded
 
 pytestmark = pytest.mark.usefixtures("much_room")
 
@@ -69,7 +61,7 @@ def test_the_site(tmp_path):
     paths = sorted(path for path in folder.rglob("*.html") if "_static" not in path.parts)
     site = Site(folder, {str(path.relative_to(folder)): Seen(path.read_text(encoding="utf-8")) for path in paths})
     assert [name for name, page in site.pages.items() if "``````" in page.text or "{raw}" in page.text] == []
-    checks = (broken_links, loaded_from_elsewhere, missing_verdicts, undescribed_names, missing_figures)
+    checks = (broken_links, loaded_from_elsewhere, undescribed_names, missing_figures)
     assert [problem for check in checks for problem in check(site)] == []
 
 
@@ -95,31 +87,6 @@ def loaded_from_elsewhere(site: Site) -> Iterator[str]:
             yield f"{path.name} loads what lies elsewhere"
 
 
-def missing_verdicts(site: Site) -> Iterator[str]:
-    """Between the anchor of a claim and the next."""
-    found = {}
-    for page in {f"papers/{claim.paper}.html" for claim in own_claims()}:
-        for card in site.pages[page].text.split('<h3 id="')[1:]:
-            id, _, text = card.partition('">')
-            found[id] = text
-    yield from unshown_verdicts({claim.id: found.get(claim.id, "") for claim in own_claims()})
-
-
-def own_claims() -> list[Claim]:
-    return [claim for claim in claims() if claim.paper in paper_names()]
-
-
-def unshown_verdicts(cards: dict[str, str]) -> Iterator[str]:
-    """Claims whose card has not the status and the command of each of their verdicts."""
-    verdicts = [verdict for record in recorded.read().values() for verdict in record.verdicts]
-    for id, card in cards.items():
-        own = [verdict for verdict in verdicts if verdict["claim"] == id]
-        shown = [f"s-{verdict['status']}" in card and verdict["reading"] in card for verdict in own]
-        if not own or not all(shown) or card.count("mt-command") != len(own):
-            way_out = f"moe-theory verify {id} --seed 1, then moe-theory record runs/verify"
-            yield f"{id}: {len(own)} verdicts, {sum(shown)} shown; {way_out}"
-
-
 def undescribed_names(site: Site) -> Iterator[str]:
     for name in public_names():
         anchors = site.pages[f"api/{page_of(name)}.html"].anchors
@@ -137,61 +104,3 @@ def missing_figures(site: Site) -> Iterator[str]:
             yield f"{entry.paper} {entry.name} is not in the gallery"
         if entry.svg and (site.folder / entry.svg).read_bytes() != (ROOT / entry.svg).read_bytes():
             yield f"{entry.svg} is another picture on the site"
-
-
-@pytest.mark.parametrize(
-    "cell",
-    [
-        "`moe-theory/verdicts/6`, with `--cite` `moe-theory/citation/2`",
-        "`moe-theory/deep/1`, with `--data DIR --list` `moe-theory/data/2`",
-        "`moe-theory/sweep-summary/2`",
-    ],
-)
-def test_every_schema_of_a_command_is_shown(cell):
-    """Would catch a document of an option that is left out."""
-    assert f"</a> | {cell} |" in content.render("documents")
-
-
-def test_text_comes_out_of_markdown_as_it_was():
-    words = "M < N, a_b *c* `d` [e](f) #g > h {i} \\j"
-    (shown,) = re.findall("<p>(.*)</p>", MarkdownIt().render(content.plain(words)))
-    assert html.unescape(shown) == words
-
-
-DOCSTRING = """The bound. Raises: OneError for x.
-1. First
-   step.
-2. Second.
-So *it is*, by |a| >= 0.
-
-Args:
-    first, second: two numbers
-        in one unit.
-Source: Eq. (3),
-    corrected.
-Raises: OneError for a first below 0."""
-
-
-def test_docstrings_of_this_project_become_what_sphinx_reads():
-    lines = DOCSTRING.split("\n")
-    conf.in_paragraphs(None, "function", "bound", None, None, lines)
-    assert lines == [
-        "The bound.",
-        "",
-        "**Raises:** OneError for x.",
-        "",
-        "1. First",
-        "   step.",
-        "2. Second.",
-        "",
-        r"So \*it is\*, by \|a\| >= 0.",
-        "",
-        "Args:",
-        "    first, second: two numbers",
-        "        in one unit.",
-        "",
-        "**Source:** Eq. (3),",
-        "corrected.",
-        "",
-        "**Raises:** OneError for a first below 0.",
-    ]

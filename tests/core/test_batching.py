@@ -17,7 +17,6 @@ import pytest
 import scipy.special
 from jax import lax
 from jax.extend import core as jex_core
-from steps import primitives_of
 
 import moe_theory as mt
 from moe_theory import continual
@@ -25,7 +24,7 @@ from moe_theory.core import batching, engine, rewriting
 from moe_theory.core.batching import LONGEST_CHAIN, MOST_TERMS, one_replicate, trailing_vmap
 
 from .test_blocks import begin, walk
-from .trees import assert_close
+from .trees import assert_close, primitives_of
 
 pytestmark = pytest.mark.usefixtures("much_room")
 
@@ -397,25 +396,6 @@ def test_every_operation_agrees_with_vmap() -> None:
             except Exception as failure:
                 failures.append(f"{name}: {failure}")
     assert not failures, "\n".join(failures)
-
-
-@pytest.mark.thorough
-def test_a_batch_of_another_size_keeps_every_shape() -> None:
-    """Would catch a rule that takes an array's axis for the batch's, where their sizes differ."""
-    failures = []
-    for case in MOVING:
-        arguments = case.arguments(SIZES[1])
-        run = functools.partial(pairs_of, case.function, case.flags, modes=(False,))
-        shapes = jax.eval_shape(lambda *arrays, run=run: run(arrays), *arguments)
-        actual, expected = (shaped(tree) for tree in shapes[0])
-        if actual != expected:
-            failures.append(f"{case.name}: {actual}, not {expected}")
-    assert not failures, "\n".join(failures)
-
-
-def shaped(tree: Any) -> tuple[Any, list[Any]]:
-    """The structure of a tree, and the shapes and types of its leaves."""
-    return jax.tree.structure(tree), [(leaf.shape, leaf.dtype, leaf.weak_type) for leaf in jax.tree.leaves(tree)]
 
 
 def test_every_rule_is_tried_above() -> None:

@@ -219,13 +219,6 @@ def test_widths_on_an_accelerator_fill_it_and_fit_into_its_memory():
     assert width(10**6, 10**6) == 1
 
 
-def test_run_in_blocks_of_any_width():
-    """Would catch a replicate that a last block loses or doubles."""
-    arguments = (0.5, NUM_ROUNDS, 3, observe_info, None, True)
-    blocks = engine.run_in_blocks(32, mt.System(begin, walk), ROOT, np.arange(40), None, *arguments)
-    chex.assert_trees_all_equal(jax.tree.map(np.asarray, blocks), run(40))
-
-
 def test_a_batch_of_one_keeps_its_branches():
     """Would catch a lone replicate whose branch on its own state became both branches, or whose numbers changed."""
 

@@ -40,18 +40,6 @@ def test_the_nearest_name_is_suggested(name, nearest):
     assert all(other in str(error) for other in known)
 
 
-def test_any_iterable_of_names_will_do():
-    """Would catch names exhausted by the search, and a name that has none to resemble."""
-    error = errors.unknown_name("reading", "aab", (name for name in ("b", "aa")))
-    assert str(error) == "unknown reading 'aab'. Did you mean 'aa'? Known: aa, b."
-    error = errors.unknown_name("cell", "M = 3", ["M = 2, no termination at all", "M = 3, no termination at all"])
-    assert "Did you mean 'M = 3, no termination at all'?" in str(error)
-    nothing = str(errors.unknown_name("claim", "x", {}))
-    assert nothing.startswith("unknown claim 'x'")
-    assert "none" in nothing
-    assert "Did you mean" not in nothing
-
-
 @pytest.mark.parametrize("name", ["zzz", "continual.zzz"])
 def test_nothing_is_suggested_where_nothing_is_near(name):
     """Would catch a guess at random, one for the sake of the paper's name alone, and a list without an end."""

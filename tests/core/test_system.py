@@ -15,7 +15,6 @@ import numpy as np
 import pytest
 
 import moe_theory as mt
-from moe_theory import continual
 from moe_theory.core.errors import DeclarationError, InvalidValueError
 from moe_theory.core.random import replicate_keys
 
@@ -24,7 +23,6 @@ ROOT = mt.root_key(ROOT_SEED)
 # Lengths and strides: nothing but a rest, records that share a block of draws, of one round each and of several, and
 # of several blocks each with a rest; batches add a record a block, with a rest.
 RUNS = [(1, 7), (40, 4), (97, 50)]
-DIMS = continual.Dims(max_experts=3, num_tasks=3, num_features=4, num_samples=2)
 
 
 class ToyParams(NamedTuple):
@@ -165,14 +163,6 @@ def test_one_program_goes_on_from_every_checkpoint() -> None:
     once = traces
     run([3, 8], state=jax.device_get(state))
     assert traces == once
-
-
-def test_equal_arguments_give_the_same_system() -> None:
-    """Would catch a system that is built, and so compiled, anew at every call."""
-    dims = continual.Dims(np.int64(3), 3, 4, 2)
-    assert continual.system(dims) is continual.system(DIMS)
-    assert continual.system(continual.Dims(4, 3, 4, 2)) is not continual.system(DIMS)
-    assert mt.System is type(continual.system(DIMS))
 
 
 def test_replicates_may_be_a_count_a_list_or_an_array() -> None:

@@ -116,7 +116,7 @@ def test_selected_rows_are_indexed_rows():
 
 
 @pytest.mark.parametrize("most_signals", [0, 5])
-def test_a_nan_stays_one_however_many_are_made_orthogonal(most_signals):
+def test_orthonormal_keeps_a_nan(most_signals):
     """Would catch a loop that takes a NaN for a row of which nothing is left."""
     rows = jnp.eye(3, 4).at[1, 1].set(jnp.nan)
     assert bool(jnp.isnan(tasks.orthonormal(rows, most_signals)[1:]).any())

@@ -1,5 +1,6 @@
-"""Trees of arrays, with keys among them, compared."""
+"""Trees of arrays, with keys among them, compared; and the operations of a program."""
 
+from collections import Counter
 from typing import Any
 
 import jax
@@ -22,3 +23,14 @@ def assert_close(actual: Any, expected: Any, tolerance: float = 1e-5) -> None:
             np.testing.assert_allclose(one, other, rtol=tolerance, atol=tolerance, err_msg=str(path))
         else:
             np.testing.assert_array_equal(one, other, err_msg=str(path))
+
+
+def primitives_of(program: Any) -> Counter[str]:
+    """Return how often each primitive occurs in a program, and in those inside it."""
+    counts = Counter(equation.primitive.name for equation in program.eqns)
+    for equation in program.eqns:
+        for value in jax.tree.leaves([*equation.params.values()], is_leaf=lambda leaf: hasattr(leaf, "eqns")):
+            inner = getattr(value, "jaxpr", value)
+            if hasattr(inner, "eqns"):
+                counts += primitives_of(inner)
+    return counts

@@ -102,24 +102,3 @@ def test_words_pass(order):
     words = words_of(order)
     values = {test.__name__: test(words) for test in BATTERY}
     assert not {name: value for name, value in values.items() if value <= LEVEL}
-
-
-def weak_words(name):
-    place = np.arange(4 * BLOCKS, dtype=np.uint64)
-    if name == "few rounds":
-        return words_of(ORDERS[0], 4)
-    if name == "one word again":
-        return words_of(ORDERS[0])[:, [0, 1, 2, 0]]
-    if name == "a biased bit":
-        return words_of(ORDERS[0]) | np.uint32(1 << 20) * (place.reshape(-1, 4) % 64 == 0).astype(np.uint32)
-    state = place * np.uint64(6364136223846793005) + np.uint64(1442695040888963407)
-    return (state >> np.uint64(8)).astype(np.uint32).reshape(-1, 4)  # a lattice
-
-
-@pytest.mark.parametrize(
-    ("name", "test"),
-    [("few rounds", frequency), ("one word again", serial), ("a biased bit", frequency), ("a lattice", rank)],
-)
-def test_weak_words_do_not(name, test):
-    """Would catch a test that nothing fails."""
-    assert test(weak_words(name)) < LEVEL
