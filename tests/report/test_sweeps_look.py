@@ -81,11 +81,6 @@ def test_every_kind_of_sweep_is_drawn_the_same_twice(name, tmp_path):
     assert b"<svg" in first
 
 
-def test_a_sweep_is_drawn_as_pixels_too(tmp_path):
-    results = planted(tmp_path, **SWEEPS["many lines"])
-    assert sweeps.draw(results, tmp_path / "look.png").read_bytes().startswith(b"\x89PNG")
-
-
 @pytest.mark.parametrize("name", ["lines", "truths"])
 def test_what_is_missing_or_not_finite_does_not_stop_a_look(name, tmp_path):
     results = planted(tmp_path, **SWEEPS[name])
@@ -123,27 +118,6 @@ def test_the_table_has_a_row_a_cell_and_says_what_it_leaves_out(tmp_path):
     assert "5 more cells" in printed(many)
     (made,) = [part for part in terminal(sweeps.cell_table(many, 160)) if isinstance(part, Table)]
     assert made.row_count == 40
-
-
-def test_a_narrow_table_breaks_no_number(tmp_path):
-    """A narrow table leaves out standard errors, and all names of a zip but the first."""
-    results = planted(tmp_path, **SWEEPS["many lines"])
-    wide = printed(results)
-    narrow = printed(results, width=50)
-    assert "±" in wide
-    assert "perturbation_scale" in wide
-    assert "±" not in narrow
-    assert "perturbation_scale" not in narrow
-    rows = [line.split() for line in narrow.splitlines() if line.strip()[:1].isdigit()]
-    assert {len(row) for row in rows} == {3}  # experts, noise and the mean
-
-
-def test_captions_say_what_is_shown(tmp_path):
-    three = sweeps.caption(planted(tmp_path / "three", **SWEEPS["three"]))
-    assert three.startswith("continual under unit-signal. At round 4: ")
-    assert "At most 8 values of the second axis, and the first of each further one." in three
-    words = sweeps.caption(planted(tmp_path / "words", **SWEEPS["words"]))
-    assert words.startswith("continual. ")  # no reading: the cells have their own
 
 
 def test_what_cannot_be_drawn_is_refused(tmp_path):

@@ -4,24 +4,20 @@
 """
 
 import dataclasses
-import functools
 import multiprocessing
 import os
 import platform
 import queue
 import re
-import subprocess
-import sys
-from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from typing import NamedTuple
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 from jaxtyping import Array, Float
 from refusals import refusal
-from stored import files, harm, leave_out, rows
+from stored import files, harm, rows
 
 import moe_theory as mt
 from moe_theory import continual, root_key, simulate_batch
@@ -39,14 +35,6 @@ from .swept import ARGUMENTS, SWEEP
 ONE_CELL = ARGUMENTS | {"axes": {"num_experts": [5], "learning_rate": [0.1]}, "replicates": 16}
 
 
-class Reversed(ThreadPoolExecutor):
-    """Does last what was asked for first."""
-
-    def __init__(self):
-        super().__init__(1)
-        self._work_queue = queue.LifoQueue()
-
-
 class AtFirst(Progress):
     """Does something when the first result has come."""
 
@@ -60,25 +48,6 @@ class AtFirst(Progress):
 
 def test_two_workers_give_the_same_bytes(undisturbed, tmp_path):
     runner.run(SWEEP, tmp_path, pool=device_pool(2))
-    assert rows(tmp_path) == undisturbed
-
-
-def test_the_order_does_not_matter(undisturbed, tmp_path):
-    with Reversed() as executor:
-        runner.run(SWEEP, tmp_path, pool=executor_pool(executor))
-    assert rows(tmp_path) == undisturbed
-
-
-@pytest.mark.thorough
-def test_two_cpu_devices_give_the_same_bytes(undisturbed, tmp_path):
-    code = f"""
-import jax
-jax.config.update("jax_num_cpu_devices", 2)
-from moe_theory.sweep.results import Sweep
-assert len(jax.local_devices()) == 2
-Sweep(**{ARGUMENTS!r}).run({str(tmp_path)!r})
-"""
-    subprocess.run([sys.executable, "-c", code], check=True)
     assert rows(tmp_path) == undisturbed
 
 
@@ -117,11 +86,6 @@ def test_halves_on_two_days_give_the_same_bytes(undisturbed, tmp_path):
     assert (counts.present, counts.computed) == (6, 12)
     assert rows(tmp_path) == undisturbed
     assert runner.run(SWEEP, tmp_path).counts.computed == 0
-
-
-def test_more_replicates_of_a_partly_used_chunk_cost_nothing(tmp_path):
-    runner.run(Sweep(**{**ONE_CELL, "replicates": 33}), tmp_path)
-    assert runner.run(Sweep(**{**ONE_CELL, "replicates": 48}), tmp_path).counts.computed == 0
 
 
 def test_three_parts_together_are_the_sweep(undisturbed, tmp_path):
@@ -201,13 +165,6 @@ def test_a_name_depends_on_everything_that_decides_numbers():
     assert len({chunk.name for chunk in chunks}) == len(chunks)
     assert len({chunk.name for chunk in plan.chunks}) == len(plan.chunks)
     assert len(plan.programs) == 1  # cells of one shape
-
-
-@pytest.mark.thorough
-def test_double_precision_is_the_specification_s_choice(tmp_path):
-    run = Sweep(**{**ONE_CELL, "precision": "float64"}).run(tmp_path).run_of(0)
-    assert run.records.forgetting.dtype == np.float64
-    assert jax.numpy.result_type(float) == np.float32 or jax.config.jax_enable_x64
 
 
 def test_a_worker_with_other_versions_refuses_and_names_its_machine():
@@ -320,14 +277,6 @@ def test_an_executor_with_other_code_is_refused(tmp_path):
     assert files(tmp_path) == []
 
 
-def test_what_is_missing_is_computed_alone(undisturbed, tmp_path):
-    runner.run(SWEEP, tmp_path)
-    leave_out(tmp_path, *sorted(undisturbed)[3:8])
-    counts = runner.run(SWEEP, tmp_path).counts
-    assert (counts.present, counts.computed) == (13, 5)
-    assert rows(tmp_path) == undisturbed
-
-
 DIMS = continual.Dims(max_experts=4, num_tasks=3, num_features=6, num_samples=2)
 SYSTEM, PARAMS = continual.system(DIMS), continual.Params(num_experts=2)
 
@@ -376,15 +325,3 @@ def test_what_cannot_be_run_is_refused_at_once():
         assert refusal(InvalidValueError, mt.vary, *many, num_experts=values).argument == "num_experts"
     assert refusal(InvalidValueError, mt.vary, *many, terminate=[None, True]).argument == "terminate"
     refusal(InvalidValueError, mt.vary, SYSTEM, PARAMS, 2, 8, observe=lambda state, info: ())
-
-
-def test_names_that_meet_are_kept_apart():
-    """Would catch a quantity that another one of the same joined name replaces."""
-    numbers = {"a_b": 2.0, "a": {"b": 1.0}, "round": 3.0, "round_": 4.0}
-    data = mt.vary(SYSTEM, PARAMS, 2, 8, observe=functools.partial(repeated, numbers))
-    assert sorted(float(values[0, 0]) for values in data.data_vars.values()) == [1.0, 2.0, 3.0, 4.0]
-
-
-def repeated(numbers, state, info):
-    """These numbers of every replicate."""
-    return jax.tree.map(lambda number: number + 0 * info.error, numbers)
