@@ -237,3 +237,10 @@ def test_values_are_the_same_by_commas_and_by_repetition():
     for words in (["--width", "64,32"], ["--width", "64", "--width", "32"], ["--width", "64, 32"]):
         assert made.make_context("made", words).params["width"] == (64, 32)
     assert made.make_context("made", []).params["width"] == ()
+
+
+def test_bash_completes_options():
+    code = "import sys; from moe_theory.cli import main; main(sys.argv[1:])"
+    asked = {"_MOE_THEORY_COMPLETE": "bash_complete", "COMP_WORDS": "moe-theory sweep show --pic", "COMP_CWORD": "3"}
+    done = subprocess.run([sys.executable, "-c", code], env=os.environ | asked, capture_output=True, text=True)
+    assert done.stdout == "plain,--picture\n"

@@ -306,3 +306,13 @@ def test_command_line(report, tmp_path, capsys):
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(OutputError):
         pages.write_report(with_verdicts(report), tmp_path / "file")
+
+
+def test_a_made_report_is_not_merged_again(report, tmp_path):
+    """A second `report` of a folder is that of its runs: catches errors that grow with each."""
+    folder_of(tmp_path / "a", report, samples.verdict(claim="a"))
+    folder_of(tmp_path / "b", report, samples.verdict(claim="b"))
+    for _ in range(2):
+        made = pages.read_reports([tmp_path])
+        assert (len(made.verdicts), made.error) == (2, 0.02)
+        pages.write_report(made, tmp_path)

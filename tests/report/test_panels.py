@@ -73,6 +73,7 @@ def test_what_all_labels_share_is_said_once():
 
     assert labelled("t = 4", "t = 8") == (1, ["4", "8"], "t")
     assert labelled("M = 5, sigma_0 = 0.1", "M = 9, sigma_0 = 0.2").words == ["M = 5\nσ₀ = 0.1", "M = 9\nσ₀ = 0.2"]
+    assert labelled(*(f"t = {place}" for place in range(1, 200))).words[1] == "41"  # five of them
     assert labelled("same", "same") == (1, ["same", "same"], "")
 
 
@@ -145,13 +146,10 @@ def test_a_card_says_what_happens_without_the_cause_and_without_others(without, 
         ("O(sigma_0^2)", "O(σ₀²)", "O(σ<sub>0</sub><sup>2</sup>)"),
         ("sigma_0^1.5 / lambda", "σ₀^1.5 / λ", "σ<sub>0</sub><sup>1.5</sup> / λ"),
         ("|w_n - w_n'|^2 <= sqrt(T)", "|wₙ − wₙ'|² ≤ √T", "|w<sub>n</sub> − w<sub>n</sub>&#x27;|<sup>2</sup> ≤ √T"),
-        ("sqrt(T (L_S - 1))", "√(T (L_S − 1))", "√(T (L<sub>S</sub> − 1))"),
         ("m^(d_N)", "m^(d_N)", "m<sup>d<sub>N</sub></sup>"),
         ("2^(1/(1-rho))", "2^(1/(1−ρ))", "2<sup>1/(1−ρ)</sup>"),
         ("E[F_T1] of <theta, v_n>", "E[F_T₁] of ⟨θ, vₙ⟩", "E[F<sub>T<sub>1</sub></sub>] of ⟨θ, v<sub>n</sub>⟩"),
-        ("ln(2M/delta)", "ln(2M/δ)", "ln(2M/δ)"),
         ("num_experts and `sigma_0`", "num_experts and `sigma_0`", "num_experts and <code>sigma_0</code>"),
-        ("--set eta=1", "--set eta=1", "--set eta=1"),
         ("0.5 +- 0.1 at 1e-04", "0.5 ± 0.1 at 10⁻⁴", "0.5 ± 0.1 at 10<sup>−4</sup>"),
         (
             ".12 to -.5 in [-1, 2], sigma_0^.5",
@@ -159,7 +157,6 @@ def test_a_card_says_what_happens_without_the_cause_and_without_others(without, 
             "0.12 to −0.5 in [−1, 2], σ<sub>0</sub><sup>0.5</sup>",
         ),
         ("98% of 2024-11-2, Eq. (3)", "98\u00a0% of 2024-11-2, Eq. (3)", "98\u00a0% of 2024-11-2, Eq. (3)"),
-        ("a < b & c", "a < b & c", "a &lt; b &amp; c"),
         ("<script>", "<script>", "&lt;script&gt;"),
         (r"with $1 - \delta < x_1$", "with 1 − δ < x₁", "with 1 − δ &lt; x₁"),
     ],
@@ -174,7 +171,6 @@ def test_words(words, shown, tagged):
     [
         (r"\sigma_0^{1.5}", "σ₀^1.5"),
         (r"1 - \frac{T_1 - 1}{2m} \le \sqrt{T} \log T", "1 − (T₁ − 1)/(2m) ≤ √T log T"),
-        (r"\log \frac{T}{k}", "log (T/k)"),
         (r"k^{2 d_N}", "k^(2d_N)"),
         (r"\log \binom{T}{k}", "log binom(T, k)"),
         (r"\begin{cases} 1 & x \\ 2 & y \end{cases}", r"\begin{cases} 1 & x \\ 2 & y \end{cases}"),
@@ -182,3 +178,9 @@ def test_words(words, shown, tagged):
 )
 def test_a_formula_in_one_line_keeps_its_meaning(latex, shown):
     assert linear(latex) == shown
+
+
+def test_the_tolerance_of_an_identity_is_drawn_and_no_interval():
+    panel = panel_of(bound(kind="identity"))
+    np.testing.assert_allclose(panel.lines[0].get_ydata(), [1.25, 2.5])
+    np.testing.assert_allclose(bars_of(panel), [[1.5, 1.5], [1.6, 1.6]])

@@ -136,3 +136,16 @@ def test_the_document_holds_the_last_round_of_every_cell(tmp_path):
     assert cell["statistics"]["forgetting"]["mean"] == pytest.approx(last.forgetting[-1].mean())
     assert cell["statistics"]["loads"]["max"] == pytest.approx(last.loads[-1].max(-1))
     assert document["coverage"]["of_chunks"] == 2
+
+
+def test_a_narrow_table_breaks_no_number(tmp_path):
+    """A narrow table leaves out standard errors, and all names of a zip but the first."""
+    results = planted(tmp_path, **SWEEPS["many lines"])
+    wide = printed(results)
+    narrow = printed(results, width=50)
+    assert "±" in wide
+    assert "perturbation_scale" in wide
+    assert "±" not in narrow
+    assert "perturbation_scale" not in narrow
+    rows = [line.split() for line in narrow.splitlines() if line.strip()[:1].isdigit()]
+    assert {len(row) for row in rows} == {3}  # experts, noise and the mean

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import xarray as xr
 from refusals import refusal
-from stored import leave_out
+from stored import harm, leave_out
 
 import moe_theory as mt
 from moe_theory import root_key, simulate_batch
@@ -238,3 +238,9 @@ def test_cells_of_different_sizes_stand_side_by_side(tmp_path):
     assert np.isnan(small.sel(statistic="mean", expert_index=3)).all()
     assert small.sel(statistic="min", round=25, expert_index=2) == 8 * 16
     assert data.sel(max_experts=4, statistic="max", round=25, expert_index=3) == 12 * 16 - 1
+
+
+def test_a_damaged_chunk_is_refused_unless_the_results_are_partial(tmp_path):
+    harm(tmp_path, mt.Results.open(made(tmp_path, **SMALL)).plan.by_cell[0][1].name)
+    refusal(MissingError, mt.Results.open(tmp_path).to_xarray)
+    assert mt.Results.open(tmp_path, partial=True).to_xarray()["forgetting"].isel(round=0, statistic=0) == 24

@@ -2,9 +2,11 @@
 that means nothing. Runs are made by NumPy, so that a search takes a moment.
 """
 
+import contextlib
 import dataclasses
 import functools
 import shlex
+import sqlite3
 from collections.abc import Callable, Mapping
 from types import MappingProxyType, SimpleNamespace
 from typing import Any
@@ -316,3 +318,16 @@ def test_an_axis_of_a_paper_is_of_experiments_whose_cells_agree_in_it():
     assert not varies(ratio, of)
     assert not varies(ratio, dataclasses.replace(of, cells={"one": {"scale": 1.0}, "two": {"scale": 2.0}}))
     assert varies(level, dataclasses.replace(of, cells={"one": {"scale": 1.0}, "two": {"scale": 2.0}}))
+
+
+def test_damaged_searches_are_named_and_made_again(declare, tmp_path, caplog):
+    declare(where(lambda p: p.tilt > 0.6))
+    about = {"reading": PLAIN, "folder": tmp_path, "progress": quiet}
+    (first,) = challenges.search_each(["planted.region"], LONG, **about)
+    file = tmp_path / challenges.FOLDER / "results.sqlite"
+    with contextlib.closing(sqlite3.connect(file, isolation_level=None)) as database:
+        database.execute("UPDATE results SET data = zeroblob(length(data))")
+    refusal(DamagedError, challenges.kept, tmp_path)
+    (again,) = challenges.search_each(["planted.region"], LONG, **about)
+    assert "results.sqlite has other bytes than were written" in caplog.text
+    assert again.flips == first.flips

@@ -479,3 +479,24 @@ def test_a_relation_is_shown_with_its_margin(kind, side, words):
     verdict = Verdict("a.b", "a", "", "", kind, "loud", Status.SUPPORTED, "", 64, "", **about)
     assert claimed_words(verdict) == words
     assert claimed_words(dataclasses.replace(verdict, margin=0.0)) == re.sub(r" ± 0\.1| \(.0\.1\)", "", words)
+
+
+@SIDES
+def test_the_worst_of_several_events_decides(side):
+    """Catches a verdict with the numbers of another event than the one that refutes, or another's power."""
+    successes, claimed, margin = (20, 35, 10), np.array([0.5, 0.5, 0.2]), 0.02
+    happened = events(*successes, count=50) if side == "at_most" else 1 - events(*successes, count=50)
+    claims = claimed if side == "at_most" else 1 - claimed
+    result = judgement.judge_probability(happened, claims, margin, 0.05, at_most=side == "at_most")
+    assert result.worst == 1
+    interval = stats.binomtest(int(happened[:, 1].sum()), 50).proportion_ci(1 - 0.05 / 3, method="exact")
+    ends = [result.low[1], result.high[1]]
+    np.testing.assert_allclose(ends, np.array([interval.low, interval.high]) - claims[1], rtol=1e-6)
+    _, alone = statuses(50, claims[1], margin, 0.05 / 3, side)
+    assert result.smallest_discrepancy == pytest.approx(alone.smallest_discrepancy)
+
+
+def test_a_rate_is_drawn_over_its_abscissa():
+    panel = panel_of(rate(1.5, 1.25))
+    assert (panel.get_xscale(), panel.get_yscale()) == ("log", "log")
+    np.testing.assert_allclose(panel.lines[0].get_xdata(), GRID)

@@ -189,7 +189,13 @@ def test_a_verification_goes_on_where_it_stopped(ran, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "other", [{"seed": 6}, {"claim": dataclasses.replace(OPEN, observe=noise_of(0.001))}], ids=["seed", "claim"]
+    "other",
+    [
+        {"seed": 6},
+        {"claim": dataclasses.replace(OPEN, observe=noise_of(0.001))},
+        {"claim": dataclasses.replace(OPEN, experiment=dataclasses.replace(SHARED, num_rounds=3))},
+    ],
+    ids=["seed", "claim", "rounds"],
 )
 def test_samples_of_anything_else_are_taken_anew(ran, tmp_path, other):
     archive = Archive(tmp_path)
@@ -233,3 +239,22 @@ def test_a_report_is_read_as_it_was_written(ran):
     assert Report.from_json(document).to_json() == report.to_json()
     assert report.versions["jax"]
     assert report.readings["continual.unit-signal"]
+
+
+def test_the_command_of_an_identity_cut_short_asks_for_all_its_replicates(ran, set_clock):
+    set_clock(2)
+    holds = dataclasses.replace(
+        TRUE, id="test.holds", criterion=Identity(margin=0.1), observe=lambda runs: 0 * NOISE[runs["M=1"].replicates]
+    )
+    (verdict,) = session.carry_out(request_for(holds, budget=12.0)).verdicts
+    assert (verdict.status, verdict.stopped) == (Status.INCONCLUSIVE, Stop.BUDGET)
+    assert verdict.replicates > 0
+    assert "--replicates" not in verdict.command
+
+
+def test_without_time_nothing_is_looked_at(ran, set_clock):
+    set_clock(100)
+    (verdict,) = session.carry_out(request_for(FAR, budget=6.0)).verdicts
+    assert (verdict.status, verdict.stopped, verdict.replicates) == (Status.INCONCLUSIVE, Stop.BUDGET, 0)
+    assert "budget" in verdict.reason
+    assert not ran

@@ -191,3 +191,11 @@ def test_runs_that_overflow_are_an_error_whatever_a_claim_looks_at():
         verdict = session.judge(make(observe=observe, predict=lambda runs: 10.0, margin=0.1), "mine", runs, 5, 1e-3)
         assert verdict.status is status
         assert ("3 of 400 replicates of 'lost' are NaN at the end" in verdict.reason) == (cell == "lost")
+
+
+def test_one_bad_component_refutes_and_is_named():
+    verdict = judged(
+        kind="upper_bound", margin=0.0, observe=lambda runs: NOISE + np.array([0.0, 3.0]), predict=lambda runs: 1.0
+    )
+    assert verdict.status is Status.REFUTED
+    assert verdict.at == "t = 2"

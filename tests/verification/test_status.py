@@ -43,7 +43,6 @@ def made_up(text: str, **about) -> tuple[Statement, list]:
 STATUSES = {
     "holds": (
         "charitable:s",
-        "figure:s charitable:s",
         "charitable:v charitable:s",
         "charitable:n charitable:s",
         "charitable:s step:r ours:r corrected:r",
@@ -51,7 +50,6 @@ STATUSES = {
         "charitable:s competitor:r competitor:s",
         "charitable:s competitor:i",
         "charitable:s competitor:s competitor:x",
-        "charitable:s competitor:s competitor:n",
         "charitable:s intervention:r suspect:r",
         "literal:s",
     ),
@@ -70,7 +68,6 @@ STATUSES = {
         "charitable:r charitable:s corrected:s",
         "charitable:r charitable:i",
         "charitable:r charitable:x",
-        "charitable:r charitable:e",
         "literal:r",
     ),
     "open": (
@@ -85,7 +82,6 @@ STATUSES = {
         "charitable:e",
         "charitable:s charitable:x",
         "charitable:i charitable:x",
-        "charitable:i charitable:e",
         "step:r",
         "ours:s corrected:s",
         "",

@@ -14,7 +14,9 @@ from moe_theory.core.errors import DamagedError, DeclarationError, InvalidValueE
 from moe_theory.report import comparison, pages, record
 from moe_theory.report.standing import standing
 from moe_theory.verification import Status
+from moe_theory.verification.registry import load_claims
 from moe_theory.verification.request import check_request
+from moe_theory.verification.variant import variant_of
 from moe_theory.verification.verdict import Role
 
 QUICK = {"readings": "quick", "replicates": 64}
@@ -136,3 +138,20 @@ def test_a_refusal_names_what_is_wrong(own):
     ):
         refused = refusal(kind, check_request, "continual.lemma-4", "quick", system=str(own.parent / place))
         assert refused.argument == argument, place
+
+
+def test_parts_and_claims_of_one_file_are_read_together(forgotten, own):
+    """Would catch a file that is run twice, whose statements are then declared twice."""
+    claims = """
+    from moe_theory.continual.experiments import HISTORY
+    from moe_theory.verification.statement import bound, statement
+
+    M = statement("m", paper="continual", where="here", claim="Small.")
+
+    @M.ours("mine.m", HISTORY.at("M = 5"), bound(at_most=9), says="Moves are small.")
+    def moved(run):
+        return run.records.update_norm[-1]
+    """
+    own.write_text(own.read_text() + textwrap.dedent(claims))
+    load_claims(own)
+    assert list(variant_of(f"{own}:worse").parts) == ["router"]
