@@ -1,6 +1,7 @@
 """The command line as a newcomer meets it: catches help that overflows a terminal or takes long, a mistake that is not
 explained, completion that a shell cannot use, and an end that is not as declared."""
 
+import os
 import re
 import subprocess
 import sys

@@ -13,6 +13,7 @@ import re
 from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from typing import NamedTuple
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
