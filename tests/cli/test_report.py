@@ -36,10 +36,6 @@ def test_people_get_bibtex_and_nothing_else(run, ran):
     assert re.fullmatch(r"(@\w+\{[\w-]+,\n(  \w+ = \{.*\},\n)+\}\n\n?)+", entries)
 
 
-def test_a_recorded_paper_is_cited(ran):
-    assert "Continual Learning" in ran("report", "--paper", "continual", "--cite").out
-
-
 def test_claims_about_other_papers_cite_these():
     """Claims of `deep` are about figures of two papers."""
     claims = [claim.id for claim in select_claims(["deep"])]

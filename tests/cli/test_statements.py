@@ -5,35 +5,21 @@ import io
 import json
 import re
 import sys
-from pathlib import Path
 
 import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
-from moe_theory.cli.options import LAST_RUN
 from moe_theory.plot.markdown import terminal
 from moe_theory.report import cards, pages, wording
 from moe_theory.report.standing import Standing
-from moe_theory.report.verdicts import failing_premises, statement_table, verdict_table, why_card
+from moe_theory.report.verdicts import failing_premises, statement_table, why_card
 from moe_theory.verification import claim, recorded, statement
 from moe_theory.verification.catalog import statements
 from moe_theory.verification.verdict import Report, Role, Statement, Status, Verdict
 
 SCREEN = 40  # lines of 120 columns
 MOST_WORDS = 320  # of a card
-
-
-def test_verdict_table_at_80_columns():
-    """A narrow table keeps ids, readings and verdicts whole."""
-    known = recorded.recorded_verdicts(statements("edge.theorem-1"))
-    verdicts = [verdict for verdict in known if verdict.claim.startswith("edge.theorem-1.")]
-    console = Console(width=80, file=io.StringIO())
-    console.print(*terminal(verdict_table(verdicts, 80)))
-    lines = console.file.getvalue().splitlines()[3:]
-    for verdict, line in zip(verdicts, lines, strict=False):
-        assert line.split()[:2] == [verdict.claim.removeprefix("edge.theorem-1."), verdict.setting]
-        assert line.rstrip().endswith(verdict.status)
 
 
 def test_a_statement_that_was_not_run_names_its_recorded_status():
@@ -87,17 +73,6 @@ def test_why_gives_the_verdict_the_reason_and_the_correction(ran):
     assert "generalization.theorem-1" in {f"{each['paper']}.{each['id']}" for each in of_a_claim}
 
 
-@pytest.mark.thorough
-def test_a_command_beside_a_verdict_repeats_it(ran, tmp_path):
-    """Would catch a command at another error, or with more replicates, which may come to another verdict."""
-    decided = wording.decisive(recorded.judged_statements("edge.lemma-1")[0], recorded.recorded_verdicts())
-    assert decided.command in " ".join(ran("why", "edge.lemma-1", "--all").out.split())
-    ran(*decided.command.split()[1:], "--out", tmp_path)
-    (again,) = pages.read_reports([tmp_path]).verdicts
-    for name in ("claim", "reading", "status", "error", "replicates", "command"):
-        assert getattr(again, name) == getattr(decided, name)
-
-
 @pytest.mark.parametrize("asked", ["Theorem 1", "edge.Theorem 1", "edge.theorem 1", "eq. (32)"])
 def test_a_statement_is_found_by_what_the_paper_calls_it(asked):
     """Would catch Theorem 10 for Theorem 1, another paper's, and a number that stands second in the paper's words."""
@@ -124,11 +99,6 @@ def test_every_card_fits_on_a_screen(papers):
         assert len(text.split()) <= MOST_WORDS, each.statement.name
 
 
-def test_the_witness_is_printed_as_it_is(ran):
-    (theorem,) = statements("generalization.theorem-1")
-    assert ran("why", theorem.name, "--script").out == theorem.script()
-
-
 def test_a_proof_is_on_the_card_and_its_program_is_printed_as_it_is(ran, refused):
     (known,) = recorded.judged_statements("continual.proposition-4-forgetting")
     printed = ran("why", known.statement.name).out
@@ -143,21 +113,6 @@ def test_a_proof_is_on_the_card_and_its_program_is_printed_as_it_is(ran, refused
         assert f"has no {kind}." in refused("why", "merging.table-1", f"--{kind}")
 
 
-def test_a_number_stands_for_its_cases(ran):
-    found = json.loads(ran("why", "continual.lemma-11", "--json").out)
-    assert [each["id"] for each in found] == ["lemma-11-more-experts", "lemma-11-fewer-experts"]
-    assert ran("why", "continual.lemma-11", "--script").out == statements("continual.lemma-11-more-experts")[0].script()
-
-
-def test_a_number_without_its_paper_is_that_of_every_paper_that_has_it(ran):
-    found = json.loads(ran("why", "theorem-1", "--json").out)
-    assert {each["paper"] for each in found} == {"continual", "edge", "generalization", "merging"}
-    assert {each["id"].startswith("theorem-1") for each in found} == {True}
-    printed = ran("why", "theorem-1").out
-    assert "(merging.theorem-1)" in printed
-    assert not [line for line in printed.splitlines() if line.endswith(" ")]  # as in all that is piped
-
-
 def test_a_card_says_why_a_statement_is_undecided_and_when_a_false_one_is_true():
     undecided = [known for known in recorded.judged_statements() if wording.statement_status(known) == "open"]
     assert undecided
@@ -167,15 +122,6 @@ def test_a_card_says_why_a_statement_is_undecided_and_when_a_false_one_is_true()
     assert amended
     for known in amended:
         assert cards.condition(known) != "True after a small correction.", known.statement.name
-
-
-@pytest.mark.thorough
-def test_an_older_page_does_not_stay_beside_new_verdicts(ran, inside):
-    claim = ("verify", "continual.lemma-4", "--reading", "unit-signal", "--replicates", "64")
-    ran(*claim, "--out", LAST_RUN)
-    assert Path(LAST_RUN, "report.html").exists()
-    ran(*claim)
-    assert sorted(path.name for path in Path(LAST_RUN).glob("*.*")) == ["verdicts.json"]
 
 
 OWN = Statement("fair", "continual", "my notes", "Loads are fair.", roles={"mine.fair": Role.CHARITABLE})

@@ -55,17 +55,6 @@ def test_a_dry_run_counts_what_is_there(ran, specification, finished):
     assert (costs["chunks"], costs["present"], costs["programs"], costs["replicate_rounds"]) == (6, 6, 1, 0)
 
 
-def test_chunks_of_another_size_are_counted(ran, specification, tmp_path):
-    """A longer axis changes max_experts, which all cells share."""
-    out = tmp_path / "run"
-    ran("sweep", specification, "--out", out)
-    specification.write_text(SPECIFICATION.replace("[2, 3]", "[2, 4]"))
-    assert (
-        "0 reused. 6 saved chunks have other settings, sizes (such as max_experts) or code"
-        in ran("sweep", specification, "--out", out).out
-    )
-
-
 def test_a_run_says_where_things_are_and_what_it_computed(ran, specification, tmp_path):
     out = tmp_path / "run"
     said = ran("sweep", specification, "--out", out).out

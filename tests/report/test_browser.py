@@ -1,20 +1,12 @@
 """The page in a real browser, opened from disk: filters, cards, keyboard, phone, print, and no word to the network."""
 
-import base64
 import dataclasses
-import io
 import re
-import shutil
-import subprocess
 
-import numpy as np
 import pytest
 import samples
-from matplotlib.image import imread
-from test_overview import FIGURES
 from test_pages import FORMULAS, HOSTILE
 
-from moe_theory.plot import style
 from moe_theory.report import pages, rendering, wording
 from moe_theory.verification.verdict import Status
 
@@ -45,30 +37,6 @@ CONTRASTS = """() => {
     found.push([(Math.max(one, other) + 0.05) / (Math.min(one, other) + 0.05), `${at.tagName} ${at.className}`]);
   }
   return found;
-}"""
-# Of a picture: words that its edges clip, and pairs of words that lie over each other.
-CLASHES = """(picture) => {
-  document.body.innerHTML = picture;
-  const whole = document.querySelector("svg").getBoundingClientRect();
-  const words = [...document.querySelectorAll("text")].filter((at) => at.textContent.trim());
-  const boxes = words.map((at) => at.getBoundingClientRect());
-  const found = [];
-  boxes.forEach((box, i) => {
-    const isWhole = box.left > whole.left - 1 && box.right < whole.right + 1
-      && box.top > whole.top - 1 && box.bottom < whole.bottom + 1;
-    if (!isWhole) found.push(`clipped: ${words[i].textContent}`);
-    for (let j = 0; j < i; j++) {
-      if (isTilted(words[i]) || isTilted(words[j])) continue;
-      const wide = Math.min(box.right, boxes[j].right) - Math.max(box.left, boxes[j].left);
-      const high = Math.min(box.bottom, boxes[j].bottom) - Math.max(box.top, boxes[j].top);
-      if (wide > 1 && high > 2.5) found.push(`${words[j].textContent} / ${words[i].textContent}`);
-    }
-  });
-  return found;
-  function isTilted(at) {  // whose box is larger than what is drawn
-    const { a, b } = at.getCTM();
-    return Math.min(Math.abs(a), Math.abs(b)) > 0.01;
-  }
 }"""
 
 
@@ -144,27 +112,6 @@ def test_facets_narrow_together_and_a_link_opens_its_card(opened, report):
     sync_api.expect(section).to_be_in_viewport()
 
 
-def test_a_paper_s_report_is_folded_to_what_fails(browser, tmp_path):
-    """Five statements are open; a link opens another, a search what it finds, and after it all is as before."""
-    report = pages.of_paper("generalization")
-    page = browser.new_page()
-    page.goto(pages.write_report(report, tmp_path)[0].as_uri())
-    first = page.locator(".folded[open] > summary .status").all_inner_texts()
-    assert first == 5 * ["FALSE"]
-    headings = page.locator(".folded[open]").first.locator("h4:visible").all_inner_texts()
-    assert headings == ["Why it fails", "What is true instead", "How we know", "Try it yourself"]
-    closed = page.locator(".folded:not([open])")
-    assert closed.count() == len(report.statements) - 5
-    page.locator(".strip a[title$='FALSE AS PRINTED']").first.click()
-    assert "FALSE AS PRINTED" in page.locator(".folded[open] > summary .status").all_inner_texts()
-    page.get_by_role("searchbox", name="Search").fill(report.verdicts[-1].claim)
-    assert page.locator(".folded[open]:visible").count() == 1
-    assert shown(page) == [wording.claim_anchor(report.verdicts[-1].claim)]
-    page.get_by_role("button", name="Clear", exact=True).click()
-    assert page.locator(".folded[open] > summary .status").all_inner_texts() == first
-    page.close()
-
-
 def test_fits_a_phone(opened, tmp_path):
     """Nothing but the tables' own boxes scrolls sideways, cards open or shut."""
     page = opened(viewport=PHONE, is_mobile=True, has_touch=True)
@@ -183,68 +130,6 @@ def test_is_legible(opened, scheme):
     found = page.evaluate(CONTRASTS)
     assert len(found) > 500
     assert min(found) >= [CONTRAST]
-
-
-def test_no_label_of_a_plot_is_clipped_or_covered(opened, browser):
-    """Every plot of a report, as the browser sets its letters."""
-    sources = opened().locator("img.plot").evaluate_all("all => all.map((at) => at.src)")
-    page = browser.new_page()
-    assert len(sources) > 10
-    for picture in {base64.b64decode(source.partition(",")[2]).decode() for source in sources}:
-        assert page.evaluate(CLASHES, picture) == []
-    page.close()
-
-
-def clashes(browser, paths):
-    """What is clipped or covered in pictures, by their paths."""
-    page = browser.new_page()
-    found = {path: page.evaluate(CLASHES, path.read_text(encoding="utf-8")) for path in paths}
-    page.close()
-    return {path.name: words for path, words in found.items() if words}
-
-
-def test_no_label_of_a_figure_is_clipped_or_covered(browser):
-    assert clashes(browser, sorted(FIGURES.glob("[cs]*/*.svg"))) == {}
-
-
-@pytest.mark.thorough
-def test_no_label_of_any_figure_is_clipped_or_covered(browser):
-    assert clashes(browser, sorted(FIGURES.rglob("*.svg"))) == {}
-
-
-FORMULAS_DRAWN = (r"$\kappa/\lambda$", r"$T = 10\,m$", r"$\sigma_0^{0.75}$, $\sqrt{k(1+\log(T/k))}$")
-
-
-def painted_by(reader, picture, width, browser):
-    """An SVG document as a reader paints it on white, so many pixels wide, in grey."""
-    if reader == "rsvg-convert":
-        command = shutil.which(reader) or pytest.skip("no rsvg-convert: apt-get install librsvg2-bin")
-        options = ["--width", str(width), "--keep-aspect-ratio", "--background-color", "white"]
-        made = subprocess.run([command, *options], input=picture.encode(), capture_output=True, check=True).stdout
-    else:
-        page = browser.new_page(viewport={"width": width, "height": width})
-        whole = "<style>body{margin:0;background:white}svg{display:block;width:100vw;height:auto}</style>"
-        page.set_content(whole + picture[picture.index("<svg") :])
-        made = page.locator("svg").screenshot()
-        page.close()
-    return imread(io.BytesIO(made))[..., :3].mean(axis=-1)
-
-
-@pytest.mark.parametrize("reader", ["chromium", pytest.param("rsvg-convert", marks=pytest.mark.thorough)])
-def test_formulas_look_the_same_to_every_reader(browser, reader):
-    """As matplotlib paints them itself: catches letters over one another, and some that are left out."""
-
-    def draw(canvas):
-        for place, formula in enumerate(FORMULAS_DRAWN):
-            canvas.text(0.05, 0.72 - 0.33 * place, formula, fontsize=24)
-
-    size = (4.0, 2.0)
-    expected = imread(io.BytesIO(style.render_as("png", "formulas", size, draw)))[..., :3].mean(axis=-1)
-    found = painted_by(reader, style.render("formulas", size, draw), expected.shape[1], browser)
-    assert found.shape == expected.shape
-    ink = expected < 0.5
-    assert ink.mean() > 0.01
-    assert (np.abs(found - expected) > 0.5).sum() < 0.1 * ink.sum()
 
 
 def test_is_whole_without_javascript(opened, report):

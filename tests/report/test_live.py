@@ -1,14 +1,12 @@
 """The live page's experiments in a real browser: their formulas, simulations and leaves against the package's."""
 
 import math
-import runpy
 from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pytest
-import readme
-from test_browser import CONTRAST, CONTRASTS, PHONE, overflow, sync_api
+from test_browser import sync_api
 
 from moe_theory import continual
 from moe_theory.continual import corrected as continual_corrected
@@ -16,12 +14,10 @@ from moe_theory.continual import theory as continual_theory
 from moe_theory.generalization import complexity
 from moe_theory.generalization import corrected as generalization_corrected
 from moe_theory.generalization import theory as generalization_theory
-from moe_theory.report import overview
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "pages" / "live.md"
 STYLE = PAGE.parent / "style"
-WITNESS = ROOT / "moe_theory" / "continual" / "statements" / "counterexamples" / "lemma_11.py"
 DELTA, FEATURES, EXPERTS, SEED = 0.05, 10, 3, 7
 REPLICATES = {"theorem-1": 20, "equation-17": 200, "lemma-11": 400}
 ON_PAGE = 10  # replicates of each experiment where the page itself runs: what it shows is asked, not how precisely
@@ -143,19 +139,6 @@ def test_simulations_are_near_the_packages_exact_values(computed, name, place):
     assert abs(np.mean(found) - expected(SETTINGS[name][place])) <= 5 * error + 1e-3 * (error == 0)
 
 
-def test_algorithm_1_is_the_witnesses(computed):
-    """Tasks without an expert, in the page's runs and in those of the script that goes to the authors."""
-    witness = runpy.run_path(str(WITNESS))
-    settings = {"sets": witness["TASKS"], "experts": witness["ENOUGH"]}
-    runs = computed["lemma-11"][SETTINGS["lemma-11"].index(settings)]["found"]
-    here = np.sum([np.array(run["explored"]) == 0 for run in runs if run["explored"]], axis=1)
-    generator = np.random.default_rng(SEED)
-    there = np.array([np.sum(witness["explored_sets"](generator, settings["experts"]) == 0) for _ in range(12)])
-    error = math.sqrt(np.var(here) / len(here) + np.var(there) / len(there))
-    assert abs(np.mean(here) - np.mean(there)) <= 5 * error
-    assert np.mean(here) > 1  # as the page says, tasks are left without one
-
-
 def numbers(page, name):
     """What the tiles of an experiment say, once it has run."""
     place = page.locator(f"[data-live={name}]")
@@ -174,28 +157,3 @@ def test_keys_move_sliders(opened):
     assert after[1] != before[1]
     page.get_by_role("button", name="Run again").first.click()
     assert numbers(page, "theorem-1")[1:] == after[1:]
-
-
-@pytest.mark.parametrize(("scheme", "theme"), [("light", overview.LIGHT), ("dark", readme.DARK)])
-def test_has_the_overviews_colours_and_is_legible(opened, scheme, theme):
-    page = opened(color_scheme=scheme)
-    for name in SETTINGS:
-        numbers(page, name)
-    colours = page.locator("[data-live=lemma-11] .live-tile b").evaluate_all(
-        "all => all.map((each) => '#' + getComputedStyle(each).color.match(/\\d+/g).slice(0, 3)"
-        ".map((part) => Number(part).toString(16).padStart(2, '0')).join(''))"
-    )
-    assert colours == [theme.measured, theme.printed, theme.ink]
-    found = page.evaluate(CONTRASTS)
-    assert len(found) > 25
-    assert min(found) >= [CONTRAST]
-
-
-@pytest.mark.thorough
-def test_fits_a_phone_and_prints(opened):
-    page = opened(viewport=PHONE, is_mobile=True, has_touch=True, color_scheme="dark")
-    page.emulate_media(media="print")
-    assert overflow(page) <= 0
-    assert page.locator("svg[role=img]").count() == 3
-    assert page.get_by_role("button").count() == page.get_by_role("slider").count() == 0
-    assert page.locator(".live").first.evaluate("each => getComputedStyle(each).colorScheme") == "light"

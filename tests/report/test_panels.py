@@ -5,20 +5,16 @@ and is not, a competitor left out, and names of programs that are changed.
 """
 
 import dataclasses
-import itertools
 import math
-import re
 import xml.etree.ElementTree as ElementTree
 
 import numpy as np
 import pytest
 import samples
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
 from samples import panel_of
 
-import moe_theory as mt
 from moe_theory.plot.symbols import linear, marked, plain
 from moe_theory.report import panels
 from moe_theory.report.cards import evidence
@@ -63,68 +59,11 @@ def test_shade_is_what_the_claim_allows(kind, below, above):
     np.testing.assert_allclose((at_first.min(), at_first.max()), expected)
 
 
-def test_pictures_do_not_depend_on_those_before():
-    """One figure serves all: catches what is left on it from the last."""
-    verdicts = samples.sparing(samples.report(30)).verdicts
-    figure = Figure()
-    together = [panels.svg_of(verdict, figure) for verdict in verdicts]
-    assert [picture is None for picture in together] == [verdict.curve is None for verdict in verdicts]
-    drawn = [pair for pair in zip(verdicts, together, strict=True) if pair[1] is not None]
-    for verdict, picture in drawn[-3:]:
-        assert panels.svg_of(verdict, Figure()) == picture
-        ElementTree.fromstring(picture)
-
-
 @pytest.mark.parametrize("hostile", ["$\\frac{", "a $ b $ c", "<b>&", "_^\\"])
 def test_labels_and_reasons_are_no_mathematics(hostile):
     curve = Curve([hostile], [0.0], [1.0], [0.5], [1.5], [0.0])
     picture = panels.svg_of(samples.verdict(curve=curve), Figure())
     ElementTree.fromstring(picture)
-
-
-LABELS = {
-    "one": ["M = 12, sigma_0 = 0.003125"],
-    "shared": [f"T = {count}, m = 1024" for count in (4, 8, 16, 32, 64)],
-    "both": [f"T = {10 * size}, m = {size}" for size in (128, 256, 512, 1024)],
-    "pairs": [f"M = {count}, sigma_0 = {scale}" for scale in (0.4, 0.1, 0.003125) for count in (5, 12)],
-    "noise": [f"sigma_0 = {scale}, small noise" for scale in (0.000625, 0.0025, 0.01, 0.04)],
-    "sentences": [f"Gamma = sigma_0^1.25 below Gamma = sigma_0^{power}" for power in (0.75, 1, 1.5)],
-    "uneven": ["T = 2, k = 1", "T = 3, k = 1", "T = 3, k = 2", "all masks at T = 2"],
-    "one word": ["a" * 200, "b" * 200],
-    "many": [f"t = {time}" for time in range(1, 200)],
-}
-
-
-@pytest.mark.parametrize(
-    ("case", "is_rate"),
-    [(case, is_rate) for case in LABELS for is_rate in (False, True) if not (case == "one" and is_rate)],
-)
-def test_labels_are_side_by_side_and_whole(case, is_rate):
-    """Of plots in reports: a rate's grid has more than one point."""
-    labels = LABELS[case]
-    count = len(labels)
-    values = np.geomspace(0.99999, 1, count).tolist() if not is_rate else np.geomspace(3e-7, 5e9, count).tolist()
-    none = [math.nan] * count
-    grid = np.geomspace(1, 64, count).tolist() if is_rate else None
-    curve = Curve(labels, values, values, none, none, [0.0] * count, abscissa=grid)
-    figure = Figure()
-    panels.svg_of(samples.verdict(kind="rate" if is_rate else "ordering", curve=curve), figure)
-    with panels.our_style():
-        renderer = FigureCanvasAgg(figure).get_renderer()
-        (panel,) = figure.axes
-        words = [each for each in panel.get_xticklabels() if each.get_text()]
-        across = [each.get_window_extent(renderer) for each in words]
-        up = [each.get_window_extent(renderer) for each in panel.get_yticklabels()]
-    page = figure.bbox
-    assert across
-    assert all(left.x1 < right.x0 for left, right in itertools.pairwise(across))
-    if case != "one word":  # a word that no page is wide enough for
-        assert all(box.x0 >= page.x0 and box.x1 <= page.x1 and box.y0 >= page.y0 for box in across)
-    assert all(box.x0 >= page.x0 - 0.5 for box in up)  # half a pixel: Matplotlib 3.10 measures words in whole ones
-    ticks = [each.get_text() for each in panel.get_yticklabels()]
-    assert len(set(ticks)) == len(ticks)
-    ticks = panels.tick_labels(curve)
-    assert len(ticks.words) == len(labels[:: ticks.step])
 
 
 def test_what_all_labels_share_is_said_once():
@@ -134,6 +73,7 @@ def test_what_all_labels_share_is_said_once():
 
     assert labelled("t = 4", "t = 8") == (1, ["4", "8"], "t")
     assert labelled("M = 5, sigma_0 = 0.1", "M = 9, sigma_0 = 0.2").words == ["M = 5\nσ₀ = 0.1", "M = 9\nσ₀ = 0.2"]
+    assert labelled(*(f"t = {place}" for place in range(1, 200))).words[1] == "41"  # five of them
     assert labelled("same", "same") == (1, ["same", "same"], "")
 
 
@@ -206,13 +146,10 @@ def test_a_card_says_what_happens_without_the_cause_and_without_others(without, 
         ("O(sigma_0^2)", "O(σ₀²)", "O(σ<sub>0</sub><sup>2</sup>)"),
         ("sigma_0^1.5 / lambda", "σ₀^1.5 / λ", "σ<sub>0</sub><sup>1.5</sup> / λ"),
         ("|w_n - w_n'|^2 <= sqrt(T)", "|wₙ − wₙ'|² ≤ √T", "|w<sub>n</sub> − w<sub>n</sub>&#x27;|<sup>2</sup> ≤ √T"),
-        ("sqrt(T (L_S - 1))", "√(T (L_S − 1))", "√(T (L<sub>S</sub> − 1))"),
         ("m^(d_N)", "m^(d_N)", "m<sup>d<sub>N</sub></sup>"),
         ("2^(1/(1-rho))", "2^(1/(1−ρ))", "2<sup>1/(1−ρ)</sup>"),
         ("E[F_T1] of <theta, v_n>", "E[F_T₁] of ⟨θ, vₙ⟩", "E[F<sub>T<sub>1</sub></sub>] of ⟨θ, v<sub>n</sub>⟩"),
-        ("ln(2M/delta)", "ln(2M/δ)", "ln(2M/δ)"),
         ("num_experts and `sigma_0`", "num_experts and `sigma_0`", "num_experts and <code>sigma_0</code>"),
-        ("--set eta=1", "--set eta=1", "--set eta=1"),
         ("0.5 +- 0.1 at 1e-04", "0.5 ± 0.1 at 10⁻⁴", "0.5 ± 0.1 at 10<sup>−4</sup>"),
         (
             ".12 to -.5 in [-1, 2], sigma_0^.5",
@@ -220,7 +157,6 @@ def test_a_card_says_what_happens_without_the_cause_and_without_others(without, 
             "0.12 to −0.5 in [−1, 2], σ<sub>0</sub><sup>0.5</sup>",
         ),
         ("98% of 2024-11-2, Eq. (3)", "98\u00a0% of 2024-11-2, Eq. (3)", "98\u00a0% of 2024-11-2, Eq. (3)"),
-        ("a < b & c", "a < b & c", "a &lt; b &amp; c"),
         ("<script>", "<script>", "&lt;script&gt;"),
         (r"with $1 - \delta < x_1$", "with 1 − δ < x₁", "with 1 − δ &lt; x₁"),
     ],
@@ -235,7 +171,6 @@ def test_words(words, shown, tagged):
     [
         (r"\sigma_0^{1.5}", "σ₀^1.5"),
         (r"1 - \frac{T_1 - 1}{2m} \le \sqrt{T} \log T", "1 − (T₁ − 1)/(2m) ≤ √T log T"),
-        (r"\log \frac{T}{k}", "log (T/k)"),
         (r"k^{2 d_N}", "k^(2d_N)"),
         (r"\log \binom{T}{k}", "log binom(T, k)"),
         (r"\begin{cases} 1 & x \\ 2 & y \end{cases}", r"\begin{cases} 1 & x \\ 2 & y \end{cases}"),
@@ -245,13 +180,7 @@ def test_a_formula_in_one_line_keeps_its_meaning(latex, shown):
     assert linear(latex) == shown
 
 
-def test_no_statement_is_shown_with_mathematics_in_ascii():
-    said = [
-        str(getattr(each, part) or "") for each in mt.statements() for part in ("says", "why", "instance", "corrected")
-    ]
-    said += [claim.statement for claim in mt.claims()]
-    left = r"sqrt|<=|>=|\b(?:sigma|lambda|delta|eta|Theta|Gamma|rho)(?:_|\b)"
-    assert [words for words in said if re.search(left, re.sub("`[^`]*`", "", plain(words)))] == []
-    assert [
-        each.name for each in mt.statements() if "\\" in linear(each.formula) + linear(each.corrected_formula)
-    ] == []
+def test_the_tolerance_of_an_identity_is_drawn_and_no_interval():
+    panel = panel_of(bound(kind="identity"))
+    np.testing.assert_allclose(panel.lines[0].get_ydata(), [1.25, 2.5])
+    np.testing.assert_allclose(bars_of(panel), [[1.5, 1.5], [1.6, 1.6]])

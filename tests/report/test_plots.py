@@ -1,24 +1,18 @@
 """Files of figures: what is in them, that they come out the same again, and refusals before any work."""
 
 import dataclasses
-import functools
 import io
-import re
 import xml.etree.ElementTree as ElementTree
-from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
-import matplotlib
 import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
-from matplotlib.figure import Figure
 from refusals import refusal
 
 import moe_theory as mt
 from moe_theory import continual, plot
-from moe_theory.core.errors import InvalidValueError, OutputError, UnknownNameError
+from moe_theory.core.errors import InvalidValueError, UnknownNameError
 from moe_theory.plot import drives, style
 from moe_theory.report import plots
 from moe_theory.verification.catalog import all_figure_titles
@@ -54,40 +48,8 @@ def test_cells_on_a_logarithmic_axis_lie_around_their_centres():
         np.testing.assert_allclose(plot.log_edges(given), edges)
 
 
-def words_of(svg):
-    return [part.text for part in ElementTree.fromstring(svg).iter() if part.tag.endswith(("}text", "}title"))]
-
-
 def description_of(svg):
     return ElementTree.fromstring(svg).findtext(".//{http://purl.org/dc/elements/1.1/}description")
-
-
-@pytest.mark.thorough
-def test_writes_a_picture_and_its_numbers_the_same_again(shortened, tmp_path):
-    """The CSV, read again, holds the numbers of the dataset that is drawn, and says where they come from."""
-    paths = plots.make_figures("continual", ["figure-8"], replicates=3, seed=5, out=tmp_path)
-    before = [path.read_bytes() for path in paths]
-    assert paths == [tmp_path / "continual" / "figure-8.svg", tmp_path / "continual" / "figure-8.csv"]
-    assert sorted(tmp_path.rglob("*.*")) == sorted(paths)
-    table = pd.read_csv(paths[1])
-    figure = plots.figures_of("continual")["figure-8"]
-    data = figure.compute(continual.reading("unit-signal"), 3, 5)
-    assert len(table) == 4 * NUM_ROUNDS
-    assert set(table["reading"]) == {"unit-signal"}
-    assert set(table["replicates"]) == {3}
-    assert set(table["seed"]) == {5}
-    for power in data.threshold_power.values:
-        np.testing.assert_array_equal(
-            table.loc[table.threshold_power == power, "expert"], data.expert.sel(threshold_power=power)
-        )
-    svg = paths[0].read_text(encoding="utf-8")
-    assert "round t" in words_of(svg)
-    assert " ".join(description_of(svg).split()) == " ".join(figure.caption(data).split())
-    assert "dc:date" not in svg
-    # Bytes do not depend on the user's matplotlib configuration either.
-    with matplotlib.rc_context({"font.size": 20, "svg.hashsalt": "other", "axes.grid": True}):
-        again = plots.make_figures("continual", ["figure-8"], replicates=3, seed=5, out=tmp_path / "again")
-    assert [path.read_bytes() for path in again] == before
 
 
 def test_csv_keeps_numbers_beside_their_coordinates():
@@ -100,20 +62,6 @@ def test_csv_keeps_numbers_beside_their_coordinates():
     for place, value in zip([(m, t) for m in "ab" for t in (2, 4, 6)], values.ravel(), strict=True):
         np.testing.assert_equal(table.loc[place, "mean"], value)
     assert text.splitlines()[3] == "r,7,1,a,6,"
-
-
-def test_threads_draw_the_same():
-    draw = functools.partial(style.render, "title", (3, 2), lambda canvas: canvas.subplots().plot([1, 2]), "caption")
-    alone = draw()
-    with ThreadPoolExecutor(4) as pool:
-        together = list(pool.map(lambda _: draw(), range(4)))
-    assert together == [alone] * 4
-
-
-def test_configuration_is_left_as_it_was():
-    before = dict(matplotlib.rcParams)
-    style.render("title", (3, 2), lambda canvas: canvas.subplots(), "")
-    assert dict(matplotlib.rcParams) == before
 
 
 @pytest.mark.parametrize("names", [(), ("all",), ("regimes", "figure-9", "figure-2", "figure-8")])
@@ -152,17 +100,6 @@ def test_refuses_before_making_a_folder(shortened, tmp_path):
     assert shortened == []
 
 
-def test_unknown_paper():
-    assert refusal(UnknownNameError, plots.figures_of, "continal").argument == "paper"
-
-
-def test_unwritable_folder_is_one_line_and_computes_nothing(shortened, tmp_path):
-    (tmp_path / "file").write_text("in the way")
-    refusal(OutputError, plots.make_figures, "continual", ["figure-8"], replicates=3, out=tmp_path / "file")
-    assert shortened == []
-    assert [path.name for path in tmp_path.iterdir()] == ["file"]
-
-
 @plot.figure(
     "continual.line",
     lambda setup: xr.Dataset({"level": ("round", np.linspace(0, 1, setup.rounds))}),
@@ -192,25 +129,6 @@ def test_a_caption_is_the_docstring_of_what_draws():
     ]
 
 
-@pytest.mark.thorough
-def test_the_figure_of_the_page_is_drawn():
-    """As a newcomer types it: catches a name or a keyword that has changed."""
-    page = (Path(mt.__file__).parents[1] / "docs" / "pages" / "figures.md").read_text(encoding="utf-8")
-    found: dict = {"__name__": "model_gap"}
-    exec(re.findall(r"```python.*?\n(.*?)```", page, re.DOTALL)[0], found)
-    of_paper = (Path(mt.__file__).parent / "continual" / "figures" / "__init__.py").read_text(encoding="utf-8")
-    named = [set(re.findall(r"(\w+)\.picture", text)) for text in (of_paper, page)]
-    assert named[1] - named[0] == {"model_gap"}  # as printed, the list loses no other
-    assert named[0] < named[1]
-    spec = found["picture"]
-    data = spec.compute(continual.reading("unit-signal"), 2, 3, rounds=4)
-    assert (data.printed.diff("scale") > 0).all()
-    assert spec.caption(data).startswith("Forgetting of one expert after 4 rounds; (17) from each")
-    canvas = Figure(figsize=spec.size)
-    spec.draw(data, canvas)
-    assert len(canvas.legends[0].get_texts()) == 3
-
-
 def test_over_labels_what_a_function_returns_at_every_place():
     """Catches axes in another order, an inner axis that is not the last one, and a missing name that is not NaN."""
 
@@ -222,18 +140,6 @@ def test_over_labels_what_a_function_returns_at_every_place():
     assert data.line.dims == ("a", "b", "kind")
     assert data.line.sel(a=1, b=20, kind="y") == 20
     np.testing.assert_array_equal(data.early, [[10, 20, 30], [np.nan] * 3])
-
-
-def test_a_legend_has_each_label_once_and_areas_last():
-    canvas = Figure()
-    for panel in canvas.subplots(1, 2):
-        panel.fill_between([0, 1], 0, 1, label="band")
-        panel.plot([0, 1], label="line")
-        panel.plot([1, 0])
-    canvas.axes[1].plot([], [], label="mark")
-    plot.legend(canvas, 2)
-    (legend,) = canvas.legends
-    assert [text.get_text() for text in legend.get_texts()] == ["line", "mark", "band"]
 
 
 @pytest.fixture

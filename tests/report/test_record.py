@@ -6,13 +6,11 @@ import dataclasses
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from unittest import mock
 
 import pytest
 from refusals import refusal
 
 from moe_theory import cli
-from moe_theory.core import papers
 from moe_theory.core.errors import DamagedError, DeclarationError
 from moe_theory.report import pages, record
 from moe_theory.runs.store import Store
@@ -113,35 +111,12 @@ def test_what_cannot_stand_beside_the_record_is_refused(tmp_path, whole):
         refusal(DamagedError, record.own, run)
 
 
-def test_a_file_of_another_paper_is_not_written_over(tmp_path, whole):
-    """Would catch two papers whose modules are in one folder, and that have one record between them."""
-    file = tmp_path / recorded.NAME
-    file.write_text(recorded.written(dataclasses.replace(whole, paper="queues")))
-    refusal(DamagedError, record.write, record.PaperRecord(file, whole))
-
-
 def test_a_proof_that_fails_is_not_recorded(tmp_path, monkeypatch):
     proof = Proof("mine:proofs/x.py", "", [], "", "", "")
     monkeypatch.setattr(record, "answered", lambda paper: [Statement("x", paper, "", "", proof=proof)])
     run = folder_of(tmp_path, *[verdict(each.id) for each in CLAIMS])
     monkeypatch.setattr(proofs, "source_of", lambda path: "print(1)")
     refusal(DeclarationError, record.own, run)
-
-
-def test_a_record_stays_where_it_is_when_a_module_becomes_a_folder(tmp_path, on_path):
-    """Would catch a paper whose record is silently lost by laying its modules out otherwise."""
-    for name, file in (
-        ("queues_1", "queues_1.py"),
-        ("queues_2", "queues_2/__init__.py"),
-        ("queues_3", "queues_3/paper.py"),
-    ):
-        path = tmp_path / file
-        path.parent.mkdir(exist_ok=True)
-        path.write_text("")
-        package = name if path.stem in (name, "__init__") else f"{name}.{path.stem}"
-        with mock.patch.object(papers, "paper_package", lambda name, package=package: package):
-            assert papers.paper_folder("queues") == tmp_path / name
-    assert papers.paper_folder("edge").name == "edge"
 
 
 def test_runs_on_other_data_are_kept_beside_the_record(tmp_path):
@@ -178,9 +153,3 @@ def test_searches_replace_those_of_the_same_statements_and_the_others_stay(tmp_p
     record.write(found)
     (first, second) = json.loads(found.path.read_text())
     assert (first["settings"], second["settings"]) == (50, 90)
-
-
-def test_a_search_of_what_is_not_declared_free_is_not_recorded(tmp_path):
-    kept_search(tmp_path / "new", "edge.figure-3-decreases", 9)
-    (found,) = record.of_searches([tmp_path / "new"])
-    assert "edge.figure-3-decreases" not in [each.statement for each in found.searches]

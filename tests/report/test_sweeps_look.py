@@ -81,11 +81,6 @@ def test_every_kind_of_sweep_is_drawn_the_same_twice(name, tmp_path):
     assert b"<svg" in first
 
 
-def test_a_sweep_is_drawn_as_pixels_too(tmp_path):
-    results = planted(tmp_path, **SWEEPS["many lines"])
-    assert sweeps.draw(results, tmp_path / "look.png").read_bytes().startswith(b"\x89PNG")
-
-
 @pytest.mark.parametrize("name", ["lines", "truths"])
 def test_what_is_missing_or_not_finite_does_not_stop_a_look(name, tmp_path):
     results = planted(tmp_path, **SWEEPS[name])
@@ -125,27 +120,6 @@ def test_the_table_has_a_row_a_cell_and_says_what_it_leaves_out(tmp_path):
     assert made.row_count == 40
 
 
-def test_a_narrow_table_breaks_no_number(tmp_path):
-    """A narrow table leaves out standard errors, and all names of a zip but the first."""
-    results = planted(tmp_path, **SWEEPS["many lines"])
-    wide = printed(results)
-    narrow = printed(results, width=50)
-    assert "±" in wide
-    assert "perturbation_scale" in wide
-    assert "±" not in narrow
-    assert "perturbation_scale" not in narrow
-    rows = [line.split() for line in narrow.splitlines() if line.strip()[:1].isdigit()]
-    assert {len(row) for row in rows} == {3}  # experts, noise and the mean
-
-
-def test_captions_say_what_is_shown(tmp_path):
-    three = sweeps.caption(planted(tmp_path / "three", **SWEEPS["three"]))
-    assert three.startswith("continual under unit-signal. At round 4: ")
-    assert "At most 8 values of the second axis, and the first of each further one." in three
-    words = sweeps.caption(planted(tmp_path / "words", **SWEEPS["words"]))
-    assert words.startswith("continual. ")  # no reading: the cells have their own
-
-
 def test_what_cannot_be_drawn_is_refused(tmp_path):
     for name, changes in {"vectors": {"observables": ["loads"], "axes": TWO}, "one cell": {}}.items():
         refusal(InvalidValueError, sweeps.draw, planted(tmp_path / name, **changes), tmp_path / "look.svg")
@@ -162,3 +136,16 @@ def test_the_document_holds_the_last_round_of_every_cell(tmp_path):
     assert cell["statistics"]["forgetting"]["mean"] == pytest.approx(last.forgetting[-1].mean())
     assert cell["statistics"]["loads"]["max"] == pytest.approx(last.loads[-1].max(-1))
     assert document["coverage"]["of_chunks"] == 2
+
+
+def test_a_narrow_table_breaks_no_number(tmp_path):
+    """A narrow table leaves out standard errors, and all names of a zip but the first."""
+    results = planted(tmp_path, **SWEEPS["many lines"])
+    wide = printed(results)
+    narrow = printed(results, width=50)
+    assert "±" in wide
+    assert "perturbation_scale" in wide
+    assert "±" not in narrow
+    assert "perturbation_scale" not in narrow
+    rows = [line.split() for line in narrow.splitlines() if line.strip()[:1].isdigit()]
+    assert {len(row) for row in rows} == {3}  # experts, noise and the mean

@@ -9,7 +9,6 @@ import sys
 from concurrent.futures import Future
 
 import numpy as np
-import pytest
 from refusals import refusal
 
 from moe_theory import continual, root_key, simulate_batch
@@ -40,12 +39,6 @@ def test_a_run_is_what_simulate_batch_gives_whatever_the_chunks_and_threads():
         assert list(run.rounds) == [5, 10, 12]
         assert list(run.replicates) == list(range(count))
         assert run.state.experts.shape == (3, 4, count)
-
-
-def test_cells_share_random_numbers_and_keep_their_names():
-    runs = run_cells([cell("a"), cell("b", learning_rate=0.1)], 6, width=4)
-    np.testing.assert_array_equal(runs["a"].state.pool.truths, runs["b"].state.pool.truths)
-    assert np.any(runs["a"].state.gates != runs["b"].state.gates)
 
 
 class Log(Progress):
@@ -152,12 +145,6 @@ def test_programs_are_kept_in_the_user_s_cache(tmp_path):
     folder, _ = kept_in(tmp_path)
     assert folder.startswith(str(tmp_path / "cache" / "moe_theory"))
     assert os.listdir(folder)
-
-
-@pytest.mark.thorough
-def test_a_user_s_own_folder_stays(tmp_path):
-    assert kept_in(tmp_path, JAX_COMPILATION_CACHE_DIR=str(tmp_path / "own"))[0] == str(tmp_path / "own")
-    assert not (tmp_path / "cache").exists()
 
 
 def test_a_folder_that_cannot_be_written_is_told(tmp_path):

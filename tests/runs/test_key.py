@@ -18,7 +18,6 @@ import pytest
 import moe_theory as mt
 from moe_theory import deep
 from moe_theory.core.errors import InvalidValueError
-from moe_theory.runs.imports import read_facts
 from moe_theory.runs.key import Digests, code_digest
 from moe_theory.runs.provenance import fingerprint
 
@@ -36,24 +35,6 @@ USES = {
         "continual/corrected.py",
         "edge/algorithm.py",
     ),
-}
-# Modules that load code by computed names. None of what they load decides numbers, or it is in keys as a value.
-DYNAMIC = {
-    "__init__.py",  # papers, whose names keys follow
-    "cli/__init__.py",  # commands
-    "core/forks.py",  # asks what is loaded
-    "core/papers.py",  # what papers declare: systems and readings are in keys as values
-    "deep/own.py",  # networks, which `Dims` has in keys as values
-    "plot/__init__.py",  # names that its stub lists, which keys follow, as the next one does
-    "runs/__init__.py",
-    "runs/imports.py",  # asks where modules are, as the next one does
-    "runs/key.py",
-    "verification/__init__.py",  # makes itself callable
-    "verification/catalog.py",  # asks where the files of a paper are, as the next one does
-    "verification/verdict.py",
-    "verification/registry.py",  # a user's claims, whose functions are in keys as values
-    "verification/texts.py",  # statements, whose claims have keys of their own
-    "verification/variant.py",  # mappings that experiments are made of, which are in keys as values
 }
 CHILD = "import sys, tests.runs.test_key as these; these.report(*sys.argv[1:])"
 
@@ -156,16 +137,6 @@ def test_every_module_that_a_system_runs_is_in_its_key(reported):
     assert not_in_keys(reported) == []
 
 
-@pytest.mark.thorough
-def test_every_module_that_any_system_runs_is_in_its_key(tmp_path):
-    assert not_in_keys(reported_by_another(tmp_path)) == []
-
-
-def test_systems_run_modules_of_the_engine_and_of_their_papers(reported):
-    """Would catch a profile that records nothing, with which the test above could not fail."""
-    assert {"core/engine.py", "continual/algorithm.py"} <= set(reported["ran"]["continual"])
-
-
 def test_docstrings_and_comments_change_no_key(reported):
     """Would catch results that are thrown away for a word."""
     assert reported["words"] == []
@@ -181,13 +152,6 @@ def test_the_names_of_packages_that_are_read_are_followed_and_no_others(reported
     for use, (_, reached, other) in USES.items():
         assert use in reported["users"][reached]
         assert use not in reported["users"][other]
-
-
-def test_modules_that_compute_what_they_load_are_known():
-    """Would catch a new place that loads code by name: decide whether what it loads reaches keys as a value."""
-    files = PACKAGE.rglob("*.py")
-    dynamic = {str(file.relative_to(PACKAGE)) for file in files if read_facts(file.read_bytes()).is_dynamic}
-    assert dynamic == DYNAMIC
 
 
 MAIN = '''
@@ -236,25 +200,6 @@ def test_an_imported_module_is_in_the_key(key):
     for name in ("__init__", "absolute", "relative", "inside", "named", "outer/inner"):
         assert key(**{name: "VALUE = 2\n"}) != before, name
     assert key(unread="VALUE = 2\n") == before
-
-
-LAZY = """
-import lazy_loader
-
-__getattr__, __dir__, __all__ = lazy_loader.attach(__name__, submod_attrs={"unread": ["VALUE"]})
-"""
-USER = "from lab import VALUE\n\n\ndef root():\n    return VALUE\n"
-
-
-def test_a_lazy_package_of_a_user_reaches_its_modules(key):
-    assert key(__init__=LAZY, main=USER, unread="VALUE = 2\n") != key(__init__=LAZY, main=USER)
-
-
-NAMED = "import pkgutil\n\n\ndef root():\n    return pkgutil.resolve_name('lab.unread.VALUE')\n"
-
-
-def test_an_attribute_that_is_resolved_by_name_reaches_its_module(key):
-    assert key(main=NAMED, unread="VALUE = 2\n") != key(main=NAMED)
 
 
 def test_a_computed_name_reaches_all_modules_of_its_package(key):

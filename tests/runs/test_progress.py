@@ -1,9 +1,6 @@
 """Progress: what counts as work and as time, and what is shown of it where."""
 
-import io
-
 import pytest
-from rich.console import Console
 
 from moe_theory.runs import progress
 from moe_theory.runs.progress import Meter
@@ -48,22 +45,6 @@ def test_a_meter_is_drawn_once_an_interval(clock):
     for clock.seconds in (20, 24):
         meter.at("here")
     assert drawn == [12, 24]
-
-
-@pytest.mark.parametrize(("is_timed", "share"), [(True, "25%"), (False, "")])
-@pytest.mark.parametrize("is_terminal", [True, False])
-def test_a_terminal_has_a_bar_and_a_pipe_has_lines(is_terminal, is_timed, share):
-    stream = io.StringIO()
-    console = Console(file=stream, force_terminal=is_terminal, width=160)
-    with progress.terminal_progress(console, is_timed=is_timed) as told:
-        told.add_work(100)
-        told.running("it")
-        told.advance(25)
-        told.at("3 of 12")
-    text = stream.getvalue()
-    assert ("running it" in text) == is_terminal
-    assert ("\x1b" in text) == is_terminal
-    assert ("3 of 12" in text and share in text) == is_terminal  # lines come every ten seconds
 
 
 @pytest.mark.parametrize(

@@ -1,13 +1,10 @@
 """Dask's workers: catches chunks that a loss changes or drops, a wait without an end, and processes left behind."""
 
-import asyncio
 import contextlib
 import gc
 import importlib.util
 import multiprocessing
 import os
-import shutil
-import signal
 import socket
 import subprocess
 import sys
@@ -21,7 +18,6 @@ from moe_theory.core.errors import InvalidValueError, WorkersError
 from moe_theory.runs import Progress
 from moe_theory.runs.dask import dask_pool
 from moe_theory.sweep import runner
-from moe_theory.sweep.results import Sweep
 
 from .swept import SWEEP
 
@@ -107,14 +103,6 @@ def test_processes_of_this_machine_give_the_same_bytes_and_end(undisturbed, tmp_
 
 
 @pytest.mark.thorough
-def test_the_tasks_of_a_killed_worker_are_run_again(undisturbed, tmp_path, cluster):
-    cluster.start(2)
-    pool = dask_pool(cluster.address)
-    assert runner.run(SWEEP, tmp_path, pool=pool, progress=AtFirst(cluster.processes[-1])).counts.computed == 18
-    assert rows(tmp_path) == undisturbed
-
-
-@pytest.mark.thorough
 def test_a_killed_scheduler_ends_the_run_and_the_same_call_resumes(undisturbed, tmp_path, cluster):
     scheduler = cluster.start(1)
     with pytest.raises(WorkersError) as told:
@@ -127,77 +115,6 @@ def test_a_killed_scheduler_ends_the_run_and_the_same_call_resumes(undisturbed, 
     counts = runner.run(SWEEP, tmp_path, pool=dask_pool(cluster.address)).counts
     assert (counts.present, counts.computed) == (len(saved), 18 - len(saved))
     assert rows(tmp_path) == undisturbed
-
-
-@pytest.mark.thorough
-def test_a_sweep_runs_where_an_event_loop_does(tmp_path, collects):
-    """As every notebook has one. Would catch `asyncio.run` in the caller's thread."""
-    sweep = Sweep(system="continual", rounds=4, replicates=16)
-
-    async def cell():
-        return sweep.run(tmp_path, dask="local:1")
-
-    assert asyncio.run(cell()).coverage.is_complete
-
-
-@pytest.mark.thorough
-def test_tls_by_the_configuration_of_dask(cluster, tmp_path):
-    """Would catch certificates that are dropped on the way to one of the connections."""
-    openssl = shutil.which("openssl")
-    if openssl is None:
-        pytest.skip("makes certificates")
-    key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
-    about = ("-subj", "/CN=localhost", "-keyout", str(key), "-out", str(certificate))
-    subprocess.run([openssl, "req", "-x509", "-newkey", "rsa:2048", "-nodes", *about], check=True, capture_output=True)
-    tls = ("--tls-ca-file", str(certificate), "--tls-cert", str(certificate), "--tls-key", str(key))
-    cluster.start(0, *tls, "--protocol", "tls")
-    address = cluster.address.replace("tcp:", "tls:")
-    cluster.run("dask_worker", address, *tls, "--no-nanny", "--nthreads", "1", "--no-dashboard")
-    places = {"ca-file": certificate, "client.cert": certificate, "client.key": key}
-    with dask.config.set({f"distributed.comm.tls.{name}": str(path) for name, path in places.items()}):
-        pool = dask_pool(address)
-        assert pool.executor.submit(pow, 2, 3).result(LIMIT) == 8
-        pool.close()
-
-
-INTERRUPTED = """
-import signal, threading, time
-from moe_theory.runs.dask import dask_pool
-if __name__ == "__main__":
-    asked = threading.Event()  # an exception of the signal may come where Python drops it
-    signal.signal(signal.SIGINT, lambda number, frame: asked.set())
-    pool = dask_pool("local:1")
-    waiting = pool.executor.submit(time.sleep, 60)
-    print("ready", flush=True)
-    asked.wait()
-    pool.close()
-    print("closed")
-"""
-
-
-@pytest.mark.thorough
-def test_an_interrupt_from_the_terminal_ends_local_workers_without_a_word():
-    process = subprocess.Popen(
-        [sys.executable, "-c", INTERRUPTED],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
-    assert process.stdout is not None
-    assert process.stdout.readline() == "ready\n"
-    os.killpg(process.pid, signal.SIGINT)
-    printed, message = process.communicate(timeout=LIMIT)
-    assert printed == "closed\n"
-    assert "Traceback" not in message
-
-
-@pytest.mark.thorough
-def test_a_port_that_says_nothing_is_one_line():
-    """Would catch a wait without an end: something listens there, and is no scheduler."""
-    with socket.create_server(("127.0.0.1", 0)) as mute, pytest.raises(WorkersError) as told:
-        dask_pool(f"tcp://127.0.0.1:{mute.getsockname()[1]}")
-    assert "\n" not in str(told.value)
 
 
 def test_a_malformed_address_is_refused_at_once():

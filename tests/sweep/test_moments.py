@@ -55,16 +55,6 @@ def test_parts_far_apart_merge():
     assert_moments(merge(over_replicates(part) for part in parts), np.concatenate(parts), 1e-12)
 
 
-def test_merging_is_in_double_precision():
-    """Would catch counts and sums that stop growing in float32, beyond 2^24 samples."""
-    part = Moments(*(np.float32(value) for value in (2.0**24, 1.5, 2.0**24, -4.0, 7.0)))
-    merged = merge([part, part, part._replace(count=np.float32(1), m2=np.float32(0))])
-    assert merged.count == 2**25 + 1
-    assert merged.m2 == 2**25
-    assert merged.mean == 1.5
-    assert all(np.asarray(leaf).dtype == np.float64 for leaf in merged)
-
-
 def test_a_large_mean_does_not_drown_the_variance():
     """Would catch sums of squares that are not centred."""
     samples = skewed((4, 200), 2) + 1e6
@@ -82,3 +72,13 @@ def test_what_too_few_samples_say():
     assert np.all(pair.mean == 3.5)
     assert np.all(pair.variance == 2)
     refusal(InvalidValueError, merge, [])
+
+
+def test_merging_is_in_double_precision():
+    """Would catch counts and sums that stop growing in float32, beyond 2^24 samples."""
+    part = Moments(*(np.float32(value) for value in (2.0**24, 1.5, 2.0**24, -4.0, 7.0)))
+    merged = merge([part, part, part._replace(count=np.float32(1), m2=np.float32(0))])
+    assert merged.count == 2**25 + 1
+    assert merged.m2 == 2**25
+    assert merged.mean == 1.5
+    assert all(np.asarray(leaf).dtype == np.float64 for leaf in merged)

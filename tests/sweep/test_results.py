@@ -1,7 +1,6 @@
 """Results of sweeps: catches wrong numbers or labels, made-up ones, and files that differ or lose any."""
 
 import hashlib
-import json
 
 import numpy as np
 import pytest
@@ -126,17 +125,6 @@ def test_replicates_keep_their_numbers_and_their_types(replicates):
         np.testing.assert_allclose(data[name].values.astype(np.float64), values, rtol=2e-5)
 
 
-def test_attributes_say_what_decides_and_nothing_of_how_it_ran(statistics, tmp_path):
-    data = mt.Results.open(statistics).to_xarray()
-    again = mt.Results.open(made(tmp_path / "elsewhere")).to_xarray()
-    assert data.attrs == again.attrs
-    assert Sweep.from_json(json.loads(data.attrs["specification"])) == Sweep(**ARGUMENTS)
-    other = mt.Results.open(made(tmp_path / "other", **{**SMALL, "seed": 4}))
-    assert other.digest != mt.Results.open(statistics).digest
-    assert data["forgetting"].attrs["long_name"] == sweepable("continual").observables["forgetting"].about
-    assert data["num_experts"].attrs["long_name"] == "number of experts, M"
-
-
 @pytest.mark.parametrize("kept", ["statistics", "replicates"])
 def test_files_hold_everything_and_are_the_same_twice(kept, request, tmp_path):
     folder = request.getfixturevalue(kept)
@@ -188,18 +176,6 @@ def test_partial_statistics_say_of_how_many(tmp_path):
     assert np.isnan(data.drop_sel(statistic="count")).all()
 
 
-def test_a_damaged_chunk_is_named_and_left_out_where_that_is_accepted(tmp_path):
-    name = mt.Results.open(made(tmp_path, **SMALL)).plan.by_cell[0][1].name
-    harm(tmp_path, name)
-    damaged = mt.Results.open(tmp_path)
-    for _ in range(2):  # every time, and never of fewer replicates
-        refusal(MissingError, damaged.to_xarray)
-    assert damaged.damaged.keys() == {name}
-    partial = mt.Results.open(tmp_path, partial=True)
-    assert partial.to_xarray()["forgetting"].isel(round=0, statistic=0) == 24
-    assert partial.coverage.chunks == 2
-
-
 def test_cells_of_computed_axes_have_short_names(tmp_path):
     results = mt.Results.open(
         made(tmp_path, **{**SMALL, "axes": {"learning_rate": {"linspace": [0.1, 0.9], "num": 3}}})
@@ -212,19 +188,6 @@ def test_cells_of_computed_axes_have_short_names(tmp_path):
     assert none.to_xarray()["forgetting"].dims == ("round", "statistic")
     with xr.open_dataset(none.save(tmp_path / "results.nc"), engine="scipy") as back:
         xr.testing.assert_identical(back.load(), none.to_xarray().load())
-
-
-def test_runs_are_read_by_name(statistics):
-    results = mt.Results.open(statistics)
-    runs = results.runs()
-    name = "num_experts = 3, reading = unit-signal, truth_scale = 0.2, noise_scale = 0.3"
-    assert len(runs) == 8
-    run = runs[name]
-    plain = simulated(cell_at(results, num_experts=3, reading="unit-signal", truth_scale=0.2), results.sweep)
-    for observable, values in plain.items():
-        np.testing.assert_allclose(getattr(run.records, observable), values, rtol=2e-5)
-    assert (run.replicates.tolist(), run.rounds.tolist()) == ([*range(40)], [10, 20, 25])
-    assert run.params.truth_scale == 0.2
 
 
 def test_statistics_are_those_of_numpy_at_the_labels_of_their_cell(tmp_path):
@@ -275,3 +238,9 @@ def test_cells_of_different_sizes_stand_side_by_side(tmp_path):
     assert np.isnan(small.sel(statistic="mean", expert_index=3)).all()
     assert small.sel(statistic="min", round=25, expert_index=2) == 8 * 16
     assert data.sel(max_experts=4, statistic="max", round=25, expert_index=3) == 12 * 16 - 1
+
+
+def test_a_damaged_chunk_is_refused_unless_the_results_are_partial(tmp_path):
+    harm(tmp_path, mt.Results.open(made(tmp_path, **SMALL)).plan.by_cell[0][1].name)
+    refusal(MissingError, mt.Results.open(tmp_path).to_xarray)
+    assert mt.Results.open(tmp_path, partial=True).to_xarray()["forgetting"].isel(round=0, statistic=0) == 24

@@ -74,14 +74,6 @@ def test_the_same_is_equal_however_it_is_written():
         assert len(set(specs)) == 1, what
 
 
-def test_the_order_of_axes_counts():
-    """Would catch results that are opened with their axes exchanged."""
-    one = sweep(axes={"truth_scale": [1, 2], "noise_scale": [1, 2]})
-    other = sweep(axes={"noise_scale": [1, 2], "truth_scale": [1, 2]})
-    assert one != other
-    assert canonical(one) != canonical(other)
-
-
 def test_ends_of_a_logspace_are_the_values_themselves():
     """Would catch exponents, and ends that are not quite what was asked for."""
     values = sweep(axes={"noise_scale": {"logspace": [0.3, 2.7], "num": 3}}).axes["noise_scale"]
@@ -119,16 +111,10 @@ ERRORS = [
     ("[axes]\ntruth_scale = [\n 1,\n 1.0,\n]", "axes.truth_scale", "twice"),
     ("[axes]\nnum_experts = [3, 0]", "axes.num_experts", "in the cell num_experts=0: "),
     ("[axes]\nnoise_scale = []", "axes.noise_scale", "should have at least 1 item"),
-    ("[axes]\nnoise_scale = 3", "axes.noise_scale", "should be a valid list"),
     ("[axes]\nnoise_scale = [nan]", "axes.noise_scale", "finite"),
-    ("[axes]\nnoise_scale = [[1]]", "axes.noise_scale", "should be a valid number"),
-    ('[axes]\nnoise_scale = ["1"]', "axes.noise_scale", "should be a valid number"),
     ("[axes]\nterminate = [1.5]", "axes.terminate", "should be a valid boolean"),
-    ("[axes]\nnoise_scale = [true]", "axes.noise_scale", "should be a valid number"),
     ("[axes]\nnum_experts = [1.5]", "axes.num_experts", "whole number"),
     ("[axes]\nnum_clusters = [2147483648]", "axes.num_clusters", "1 to 2147483647 in size"),
-    ("[axes]\nnum_tasks = [true]", "axes.num_tasks", "should be a valid integer"),
-    ("[axes]\noptimizer = [1]", "axes.optimizer", "should be a valid string"),
     ('[axes]\noptimizer = ["adma"]', "axes.optimizer", "Did you mean 'adam'"),
     (
         "[axes]\nnoise_scale = {linspace = [0, 1], num = 1000000000000}",
@@ -138,29 +124,21 @@ ERRORS = [
     ("[axes]\nnoise_scale = {linspace = [0, 1]}", "axes.noise_scale.num", "num is missing"),
     ("[axes]\nnoise_scale = {linspace = [0, 1, 2], num = 3}", "axes.noise_scale.linspace", "at most 2 items"),
     ("[axes]\nnoise_scale = {logspace = [0, 1], num = 3}", "axes.noise_scale.logspace", "greater than 0"),
-    ("[axes]\nterminate = {linspace = [0, 1], num = 2}", "axes.terminate", "should be a valid boolean"),
     ("[axes]\nnoise_scale = [1]\n[params]\nnoise_scale = 1", "axes.noise_scale", "twice, here and in params"),
     ("reading = 'weak-signal'\n[axes]\nreading = ['weak-signal']", "axes.reading", "twice, here and in the top level"),
     ("[params]\nreading = 'weak-signal'", "params.reading", "Move it to the top level"),
     ("[params]\nnum_experts = 1e60", "params.num_experts", "1 to 2147483647 in size"),
     ("[params]\nlearning_rate = 1e-60", "params.learning_rate", "float32"),
-    ("[params]\nterminate = 'true'", "params.terminate", "should be a valid boolean"),
-    ("[params]\nnoise_scale = 1979-05-27", "params.noise_scale", "should be a valid number"),
     ("params = 3", "params", "should be a valid dictionary"),
-    ("[zips]\npace = 3", "zips.pace", "should be a valid dictionary"),
     ("[zips.pace]", "zips.pace", "has no names"),
     ("[zips.round]\nnoise_scale = [1]", "zips.round", "Rename it"),
     ("[zips.'../../x']\nnoise_scale = [1]", "zips.'../../x'", "name it by a letter"),
     ("[zips.a]\nnoise_scale = [1]\ntruth_scale = [1, 2]", "zips.a", "equally long"),
     ("[zips.a]\nnoise_scale = [1, 1]\ntruth_scale = [2, 2]", "zips.a", "should not have (1.0, 2.0) twice"),
-    ("replicates = 0", "replicates", "greater than or equal to 1"),
     ("replicates = 4294967296", "replicates", "less than or equal to 4294967295"),
-    ("seed = -1", "seed", "greater than or equal to 0"),
-    ("chunk_width = 1048577", "chunk_width", "less than or equal to 1048576"),
     ("record_every = 11", "record_every", "from 1 to 10"),
     ("quantiles = [0.5, 1.5]", "quantiles", "less than or equal to 1"),
     ("quantiles = [0.5, 0.5]", "quantiles", "twice"),
-    ("observables = []", "observables", "should have at least 1 item"),
     ("observables = ['error', 'error']", "observables", "twice"),
     ("observables = ['eror']", "observables", "Did you mean 'error'"),
     ("keep = 'all'", "keep", "keep='all' should be"),
@@ -195,20 +173,13 @@ def test_what_is_no_specification_is_told_from_where():
         assert str(refusal(MoeTheoryError, Sweep.from_toml, document, "s")).startswith(start), document
 
 
-def test_files_that_cannot_be_read(tmp_path):
-    """Would catch a traceback for a wrong path."""
-    (tmp_path / "latin.toml").write_bytes(b"system = '\xe9'")
-    for name, words in {"latin.toml": "utf-8", "none.toml": "No such file"}.items():
-        assert words in str(refusal(MoeTheoryError, Sweep.read, tmp_path / name))
-    for path in (tmp_path, str(tmp_path / "a\nb"), str(tmp_path / "a\0b"), str(tmp_path / ("x" * 5000))):
-        refusal(MoeTheoryError, Sweep.read, path)
-
-
 def test_files_are_read(tmp_path):
     """Would catch a mark at the beginning, as some editors leave, taken for text."""
     path = tmp_path / "ü.toml"
     path.write_bytes(b"\xef\xbb\xbf" + example().encode())
     assert Sweep.read(path) == Sweep.from_toml(example())
+    path.write_bytes(b"system = '\xe9'")
+    assert "utf-8" in str(refusal(MoeTheoryError, Sweep.read, path))
     path.write_text(example().replace("rounds = 200", "rounds = 0"))
     assert str(refusal(MoeTheoryError, Sweep.read, path)).startswith(f"{path}, rounds: ")
 

@@ -3,7 +3,6 @@ misspelt, or read from another file; and a command that imports JAX, SciPy or a 
 """
 
 import json
-import subprocess
 import sys
 import types
 
@@ -16,16 +15,6 @@ from moe_theory.verification import catalog, texts
 from moe_theory.verification import statement as declarations
 from moe_theory.verification.texts import paper_texts, statement_texts
 from moe_theory.verification.verdict import Statement
-
-SLOW = ("jax", "scipy", "matplotlib", "pandas")
-SCRIPT = """
-import contextlib, io, sys
-from moe_theory.cli import main
-with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
-    with contextlib.suppress(SystemExit):
-        main(sys.argv[1:])
-print(*sys.modules)
-"""
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -58,24 +47,6 @@ def test_an_edited_paper_is_imported():
     paper = ordered_names()[0]
     assert catalog._index_of(paper, catalog.digest_of(paper)) is not None
     assert catalog._index_of(paper, "another digest") is None
-
-
-@pytest.mark.parametrize(
-    "words",
-    [
-        ["why", "continual.lemma-8"],
-        pytest.param(["why", "continual.lemma-88"], marks=pytest.mark.thorough),
-        pytest.param(["statements"], marks=pytest.mark.thorough),
-        ["statements", "edge", "--json"],
-    ],
-    ids=" ".join,
-)
-def test_what_prints_text_imports_nothing_slow(words, tmp_path):
-    ended = subprocess.run(
-        [sys.executable, "-c", SCRIPT, *words], cwd=tmp_path, capture_output=True, text=True, check=True
-    )
-    modules = set(ended.stdout.split())
-    assert modules & {*SLOW, "moe_theory.continual"} == set()
 
 
 def test_texts_and_an_index_that_differ_are_an_error():
@@ -137,12 +108,6 @@ def test_a_statement_has_the_texts_beside_its_module(module):
     assert [hypothesis.holds for hypothesis in declared.checks] == [HOLDS["finite"], HOLDS["small"]]
 
 
-def test_a_package_has_its_texts_in_one_file(module, tmp_path):
-    sys.modules[module].__file__ = str(tmp_path / "__init__.py")
-    (tmp_path / "statements.toml").write_text(STATEMENT)
-    assert statement_texts(module, "lemma-1").where == "Lemma 1"
-
-
 @pytest.mark.parametrize(
     ("line", "replacement", "names"),
     [
@@ -166,11 +131,6 @@ def test_a_claim_without_texts_is_refused(module):
     declared = declarations.statement("lemma-1", module=module, holds=HOLDS)
     with pytest.raises(DeclarationError, match=r'lacks \[lemma-1.claims."mine.other"\]'):
         declared.ours("mine.other", experiment().at("M=1"), declarations.bound(at_most=1))
-
-
-def test_a_file_that_is_not_there_is_named(module, tmp_path):
-    (tmp_path / "lemma_1.toml").unlink()
-    refusal(DeclarationError, statement_texts, module, "lemma-1")
 
 
 def test_a_hypothesis_without_a_sentence_or_a_test_is_refused(module, tmp_path):

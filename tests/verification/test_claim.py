@@ -43,11 +43,6 @@ def test_selection_takes_ids_globs_and_papers():
     assert refusal(UnknownNameError, registry.select_claims, ["continual.lema-4"]).argument == "claim"
 
 
-def test_select_claims_of_a_number_takes_all_its_cases():
-    ids = {claim.id for claim in registry.select_claims(["edge.lemma-9"])}
-    assert ids >= {"edge.lemma-9.settled", "edge.lemma-9.history"}
-
-
 def test_select_claims_of_a_statement_without_a_claim_says_why():
     with pytest.raises(InvalidValueError, match=r"merging\.equation-1 is not testable: A reduction"):
         registry.select_claims(["merging.equation-1"])

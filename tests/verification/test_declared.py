@@ -18,11 +18,9 @@ from moe_theory.core.papers import Reading
 from moe_theory.core.system import System
 from moe_theory.verification import Status, session
 from moe_theory.verification.claim import registered
-from moe_theory.verification.criteria import Samples
 from moe_theory.verification.evidence import random_cells
-from moe_theory.verification.interim import SequentialTest
 from moe_theory.verification.ranges import Range, constant, range_of, ranged
-from moe_theory.verification.request import blank_verdict, resolve
+from moe_theory.verification.request import resolve
 from moe_theory.verification.settings import Group
 from moe_theory.verification.statement import bound, equality, ordering, statement
 
@@ -142,13 +140,6 @@ def test_what_values_are_declared_to_be_they_are(observed, predicted, ranges, me
     assert "declared exact" in on_samples(observed, predicted, is_computed=True).reason
 
 
-def test_single_precision_may_leave_a_range_by_its_rounding():
-    verdict = on_samples(
-        np.r_[np.full(COUNT, np.float32(1) + np.finfo(np.float32).eps), 0.0], ranges={"observed": Range(0, 1)}
-    )
-    assert verdict.status is not Status.ERROR
-
-
 def test_one_bound_makes_one_end_exact():
     """A mean of what is never negative has an exact lower end, and no upper one before t is to be trusted."""
     ranges = {"observed": Range(0), "predicted": Range(is_constant=True)}
@@ -205,29 +196,6 @@ def test_a_range_stands_beside_its_function():
         refusal(DeclarationError, ranged, *ends)
 
 
-@pytest.mark.usefixtures("forgotten")
-def test_a_range_that_a_claim_would_not_see_is_refused():
-    """Catches `@ranged` above the claim's own decorator, where it would be ignored without a word."""
-    of = statement("declared", paper="continual", where="here", claim="Shares are small.")
-    with pytest.raises(ValueError, match="share is a claim already: declare its range below"):
-
-        @ranged(0, 1)
-        @of.ours("declared.share", RUNS["cost"].at("M=1"), bound(at_most=0.5), says="It is.")
-        def share(run):
-            return run.records[-1]
-
-
-def test_samples_that_were_kept_are_held_to_a_range_that_was_declared_since():
-    """Catches ranges that are checked where samples are taken alone, so that kept ones are clipped."""
-    claim = make(kind="upper_bound", margin=0.0, predict=lambda runs: 0.9, ranges={"observed": Range(0, 0.5)})
-    test = SequentialTest(claim, blank_verdict(claim, "rare", 0, 0.01), COUNT, is_single_look=True)
-    test.samples = Samples(DRAWN[:, None], np.full((COUNT, 1), 0.9), np.ones((COUNT, 1)))
-    test.labels = ["mean"]
-    test.look(COUNT)
-    assert test.latest.status is Status.ERROR
-    assert "is declared to be in [0, 0.5]" in test.latest.reason
-
-
 def test_dependent_replicates_decide_nothing():
     """Catches copies of a few replicates that count as many; in a claim with a range too."""
     copies = np.repeat(DRAWN[: COUNT // 8], 8)
@@ -236,11 +204,3 @@ def test_dependent_replicates_decide_nothing():
         assert verdict.status is Status.INCONCLUSIVE
         assert "depend on one another" in verdict.doubt
         assert on_samples(DRAWN, 0.95, ranges=ranges).status is Status.SUPPORTED
-
-
-def test_intervals_with_a_range_hold_at_all_looks_together():
-    """Catches an error that is spent over looks twice: each look has the verdict's whole error, and says so."""
-    ranges = {"observed": Range(0, 1000), "predicted": Range(is_constant=True)}
-    verdict = dataclasses.replace(judged(ranges=ranges, seed=1))
-    assert len(verdict.looks) == 5
-    assert {look.error for look in verdict.looks} == {verdict.error}

@@ -121,20 +121,6 @@ def test_the_exact_interval_holds_whatever_the_portfolio_has_excluded(power, err
     assert all(wealth < 60 / error for wealth in near)  # and no more is lost than what may be: sqrt(pi n) and rounding
 
 
-def test_the_exact_interval_covers_at_all_looks_together():
-    """Catches an interval that is valid at a number of replicates fixed beforehand only: the mean is left out once in
-    a thousand looks for one run in a hundred at most.
-    """
-    generator, error, count, runs = np.random.default_rng(8), 0.05, 256, 300
-    for draw, mean in ((lambda: generator.random(count) < 0.02, 0.02), (lambda: generator.random(count) ** 4, 0.2)):
-        missed = 0
-        for _ in range(runs):
-            values = draw().astype(np.float64)[:, None]
-            ends = [intervals.betting_intervals(values[:n], np.zeros(1), np.ones(1), error) for n in (4, 16, 64, count)]
-            missed += any(low[0] > mean or high[0] < mean for low, high in ends)
-        assert missed <= stats.binom.isf(1e-7, runs, error)
-
-
 def test_exact_intervals_scale_and_mirror():
     """Catches a range taken for [0, 1], ends that are swapped, and a one-sided range with an end it cannot have."""
     values = np.random.default_rng(9).random((200, 1))

@@ -5,19 +5,16 @@ within binomial bounds that a right test leaves with a probability below 1e-7.
 """
 
 import dataclasses
-import json
 import re
 
 import numpy as np
 import pytest
-from matplotlib.figure import Figure
 from refusals import refusal
 from samples import panel_of
 from scipy import stats
 
 from moe_theory import continual
 from moe_theory.core.errors import DeclarationError
-from moe_theory.report import panels
 from moe_theory.report.wording import claimed as claimed_words
 from moe_theory.report.wording import sentence
 from moe_theory.runs import Run
@@ -168,43 +165,6 @@ def test_several_events_share_the_error(side):
     assert chance(same, Status.SUPPORTED, 0.5) <= error / 2
 
 
-@SIDES
-def test_the_worst_of_several_events_decides(side):
-    """Catches a verdict with the numbers of another event than the one that refutes, or another's power."""
-    successes, claimed, margin = (20, 35, 10), np.array([0.5, 0.5, 0.2]), 0.02
-    happened = events(*successes, count=50) if side == "at_most" else 1 - events(*successes, count=50)
-    claims = claimed if side == "at_most" else 1 - claimed
-    result = judgement.judge_probability(happened, claims, margin, 0.05, at_most=side == "at_most")
-    assert result.worst == 1
-    interval = stats.binomtest(int(happened[:, 1].sum()), 50).proportion_ci(1 - 0.05 / 3, method="exact")
-    ends = [result.low[1], result.high[1]]
-    np.testing.assert_allclose(ends, np.array([interval.low, interval.high]) - claims[1], rtol=1e-6)
-    _, alone = statuses(50, claims[1], margin, 0.05 / 3, side)
-    assert result.smallest_discrepancy == pytest.approx(alone.smallest_discrepancy)
-
-
-@SIDES
-def test_replicates_with_probabilities_of_their_own_are_judged_by_their_mean(side):
-    """Exact, by convolution: catches a size that holds only where all pools share one probability."""
-    count, error = 60, 0.1
-    for own in (np.linspace(0.05, 0.55, count), np.where(np.arange(count) < 15, 0.95, 0.1)):
-        counts = np.ones(1)
-        for true in own:
-            counts = np.convolve(counts, [1 - true, true])
-        decided, _ = statuses(count, own.mean(), 0.0, error, side)
-        assert counts @ (decided == Status.REFUTED) <= error / 2
-        assert counts @ (decided == Status.SUPPORTED) <= error / 2
-
-
-def test_the_mean_of_slope_samples_is_the_fitted_slope():
-    """Catches weights of another regression, and log means confused with mean logs."""
-    values = np.exp(NOISE) * np.array([1.0, 5.0, 2.0, 40.0])
-    slope = np.polyfit(np.log(GRID), np.log(values.mean(axis=0)), 1)[0]
-    samples = slope_samples(values)
-    assert samples.shape == (COUNT, 1)
-    assert samples.mean() == pytest.approx(slope, rel=1e-12)
-
-
 def test_the_error_of_a_slope_is_the_bootstraps():
     """Catches a delta method that forgets what grid points share, or that the fit's residuals are not the error."""
     shared = NOISE @ np.linalg.cholesky(0.4 * np.eye(4) + 0.6).T
@@ -230,22 +190,6 @@ def test_a_slope_whose_own_tails_are_heavy_is_judged_by_the_means_that_it_is_mad
     assert rate_of(values, far, side).status is Status.SUPPORTED
     assert rate_of(values, 1.5 - outward(side) * 0.5, side).status is Status.REFUTED
     assert rate_of(values, near, side).status is Status.INCONCLUSIVE  # though scatter is of 1e-5
-
-
-def test_limits_of_a_slope_from_its_means_cover_it():
-    """Catches weights of the wrong sign, and ends that are exchanged, by how often the truth is missed at error .2."""
-    generator, weights = (
-        np.random.default_rng(5),
-        np.stack([intervals.slope_weights(GRID), intervals.slope_weights(GRID, [0, 1])]),
-    )
-    missed = 0
-    for _ in range(150):
-        values = power_law(1.5, generator.standard_normal((256, 4)))
-        means = intervals.student_intervals(values, intervals.scheme_for(values, 0.2))
-        low, high = intervals.contrast_limits(means, weights)
-        assert np.all(low < high)
-        missed += np.any((low > 1.5) | (high < 1.5))
-    assert missed <= 0.2 * 150
 
 
 @SIDES
@@ -381,53 +325,6 @@ def test_values_that_have_no_verdict_are_an_error(kind, observed, predicted, mes
     assert verdict.status is Status.ERROR
     assert message in verdict.reason
     assert np.isnan(verdict.observed)
-
-
-@SIDES
-def test_sentences_say_what_was_claimed_and_seen(side):
-    """Catches a text with the other side, or that calls a frequency or a slope by another name."""
-    words = side.replace("_", " ")
-    seen = probability(100, claimed=0.5, side=side, margin=0.01)
-    assert f"The claim is {words} 50 % (margin 1 %)." in sentence(seen)
-    slope = rate(1.5, 1.25, side=side)
-    assert sentence(slope).startswith("The slope at the small end is 1.")
-    assert sentence(slope).endswith(f" The claim is {words} 1.25.".replace("equal ", ""))
-    assert json.loads(json.dumps(seen.to_json(), allow_nan=False))["side"] == side
-
-
-def test_an_event_that_never_happens_has_a_bar():
-    """Catches bars from a standard error, which is 0 where no replicate shows the event."""
-    panel = panel_of(probability(0, 40, claimed=0.5))
-    (bars,) = (container.lines[2][0] for container in panel.containers)
-    ends = np.array(bars.get_segments())[:, :, 1]
-    for end, successes in zip(ends, (0, 40), strict=True):
-        exact = stats.binomtest(successes, COUNT).proportion_ci(1 - ERROR / 2, method="exact")
-        np.testing.assert_allclose(end, [exact.low, exact.high], rtol=1e-6, atol=1e-12)
-
-
-def test_a_rates_panel_is_logarithmic_with_bars_of_its_means():
-    """Catches a power law drawn bent, means left off the panel, and bars of the slope's width."""
-    verdict = rate(1.5, 1.25)
-    panel = panel_of(verdict)
-    assert (panel.get_xscale(), panel.get_yscale()) == ("log", "log")
-    np.testing.assert_allclose(panel.lines[0].get_xdata(), GRID)
-    bottom, top = panel.get_ylim()
-    means = power_law(1.5).mean(axis=0)
-    assert 0 < bottom < means.min() < means.max() < top
-    (bars,) = (container.lines[2][0] for container in panel.containers)
-    ends = np.array(bars.get_segments())[:, :, 1]
-    around = intervals.student_intervals(power_law(1.5), intervals.scheme_for(power_law(1.5), ERROR))
-    np.testing.assert_allclose(ends, np.stack([around.low, around.high], axis=1))
-
-
-def test_a_rate_with_bars_below_zero_and_one_without_error_are_drawn():
-    """Catches logarithms of what is not positive, and limits that coincide."""
-    wild = judged("rate", observe=lambda runs: GRID + 0.5 * (NOISE - NOISE.mean(axis=0)), predict=lambda runs: 1.0)
-    flat = judged("rate", observe=lambda runs: np.ones((COUNT, 4)), predict=lambda runs: 0.5)
-    made = [wild, flat, probability(COUNT), probability(0, claimed=1.5), rate(1.5, np.nan)]
-    pictures = [panels.svg_of(verdict, Figure()) for verdict in made]
-    assert [picture is None for picture in pictures] == [False] * 4 + [True]  # the last has no numbers
-    assert all("nan" not in picture for picture in pictures[:4])
 
 
 def test_a_probability_of_what_cannot_happen_is_vacuous():
@@ -582,3 +479,24 @@ def test_a_relation_is_shown_with_its_margin(kind, side, words):
     verdict = Verdict("a.b", "a", "", "", kind, "loud", Status.SUPPORTED, "", 64, "", **about)
     assert claimed_words(verdict) == words
     assert claimed_words(dataclasses.replace(verdict, margin=0.0)) == re.sub(r" ± 0\.1| \(.0\.1\)", "", words)
+
+
+@SIDES
+def test_the_worst_of_several_events_decides(side):
+    """Catches a verdict with the numbers of another event than the one that refutes, or another's power."""
+    successes, claimed, margin = (20, 35, 10), np.array([0.5, 0.5, 0.2]), 0.02
+    happened = events(*successes, count=50) if side == "at_most" else 1 - events(*successes, count=50)
+    claims = claimed if side == "at_most" else 1 - claimed
+    result = judgement.judge_probability(happened, claims, margin, 0.05, at_most=side == "at_most")
+    assert result.worst == 1
+    interval = stats.binomtest(int(happened[:, 1].sum()), 50).proportion_ci(1 - 0.05 / 3, method="exact")
+    ends = [result.low[1], result.high[1]]
+    np.testing.assert_allclose(ends, np.array([interval.low, interval.high]) - claims[1], rtol=1e-6)
+    _, alone = statuses(50, claims[1], margin, 0.05 / 3, side)
+    assert result.smallest_discrepancy == pytest.approx(alone.smallest_discrepancy)
+
+
+def test_a_rate_is_drawn_over_its_abscissa():
+    panel = panel_of(rate(1.5, 1.25))
+    assert (panel.get_xscale(), panel.get_yscale()) == ("log", "log")
+    np.testing.assert_allclose(panel.lines[0].get_xdata(), GRID)

@@ -10,10 +10,9 @@ import numpy as np
 import pytest
 
 from moe_theory import continual
-from moe_theory.core.errors import InvalidValueError
 from moe_theory.runs import Run
 from moe_theory.verification import Status, session
-from moe_theory.verification.archive import Archive, clear_samples
+from moe_theory.verification.archive import Archive
 from moe_theory.verification.claim import Measured
 from moe_theory.verification.criteria import Identity, Samples, UpperBound
 from moe_theory.verification.interim import SequentialTest, alpha_spent, look_sizes
@@ -173,14 +172,6 @@ def test_what_a_budget_leaves_undecided_says_so(ran, set_clock):
     assert ran  # it did begin
 
 
-def test_without_time_nothing_is_looked_at(ran, set_clock):
-    set_clock(100)
-    (verdict,) = session.carry_out(request_for(FAR, budget=6.0)).verdicts
-    assert (verdict.status, verdict.stopped, verdict.replicates) == (Status.INCONCLUSIVE, Stop.BUDGET, 0)
-    assert "budget" in verdict.reason
-    assert not ran
-
-
 def test_a_verification_goes_on_where_it_stopped(ran, tmp_path):
     archive = Archive(tmp_path)
     whole = session.carry_out(request_for(FAR, OPEN)).verdicts
@@ -198,7 +189,13 @@ def test_a_verification_goes_on_where_it_stopped(ran, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "other", [{"seed": 6}, {"claim": dataclasses.replace(OPEN, observe=noise_of(0.001))}], ids=["seed", "claim"]
+    "other",
+    [
+        {"seed": 6},
+        {"claim": dataclasses.replace(OPEN, observe=noise_of(0.001))},
+        {"claim": dataclasses.replace(OPEN, experiment=dataclasses.replace(SHARED, num_rounds=3))},
+    ],
+    ids=["seed", "claim", "rounds"],
 )
 def test_samples_of_anything_else_are_taken_anew(ran, tmp_path, other):
     archive = Archive(tmp_path)
@@ -236,16 +233,6 @@ def test_fewer_samples_take_the_place_of_no_more(tmp_path):
     assert labels == ["one", "two", "three"]
 
 
-def test_samples_of_version_0_1_are_refused_in_one_line(tmp_path):
-    np.savez(tmp_path / f"{OPEN.id}@mine.npz", key="x")
-    with pytest.raises(InvalidValueError, match=r"written by version 0\.1.*another --out"):
-        Archive(tmp_path)
-    np.savez(tmp_path / "notes.npz", mine=1)
-    clear_samples(tmp_path)
-    Archive(tmp_path)
-    assert [path.name for path in tmp_path.iterdir()] == ["notes.npz"]  # somebody else's stays
-
-
 def test_a_report_is_read_as_it_was_written(ran):
     report = session.carry_out(request_for(FAR, NEAR, OPEN), command="a command")
     document = json.loads(json.dumps(report.to_json(), allow_nan=False))
@@ -263,3 +250,11 @@ def test_the_command_of_an_identity_cut_short_asks_for_all_its_replicates(ran, s
     assert (verdict.status, verdict.stopped) == (Status.INCONCLUSIVE, Stop.BUDGET)
     assert verdict.replicates > 0
     assert "--replicates" not in verdict.command
+
+
+def test_without_time_nothing_is_looked_at(ran, set_clock):
+    set_clock(100)
+    (verdict,) = session.carry_out(request_for(FAR, budget=6.0)).verdicts
+    assert (verdict.status, verdict.stopped, verdict.replicates) == (Status.INCONCLUSIVE, Stop.BUDGET, 0)
+    assert "budget" in verdict.reason
+    assert not ran

@@ -1,8 +1,6 @@
 """Samples taken elsewhere: catches numbers that depend on where, code that differs there, and losses that lose more."""
 
 import functools
-import json
-import subprocess
 import sys
 from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecutor
 
@@ -131,29 +129,5 @@ def test_workers_that_do_not_answer_are_named(monkeypatch, caplog, within_a_task
     assert "no worker of ThreadPoolExecutor has answered in 0 s. See whether they have started" in caplog.text
 
 
-@pytest.mark.thorough
-def test_workers_of_dask_take_the_same_samples(tmp_path):
-    pytest.importorskip("distributed")
-    here = judged(CLAIM, tmp_path / "here", replicates=128)
-    assert judged(CLAIM, tmp_path / "there", replicates=128, dask="local:2") == here
-    assert here[1]
-
-
 COMMAND = [sys.executable, "-m", "moe_theory", "verify", "continual.lemma-4", "generalization.lemma-6*"]
 COMMAND += ["--reading", "quick,unit-signal", "--replicates", "256", "--json"]
-
-
-@pytest.mark.thorough
-def test_two_processes_on_one_folder_and_a_cluster_give_the_same_verdicts(tmp_path):
-    def begun(folder, *options):
-        return subprocess.Popen([*COMMAND, "--out", tmp_path / folder, *options], stdout=subprocess.PIPE, text=True)
-
-    def ended(process):
-        document = json.loads(process.communicate()[0])
-        return document["verdicts"]
-
-    alone = ended(begun("alone"))
-    one, other = begun("shared"), begun("shared")
-    assert ended(one) == ended(other) == alone
-    assert ended(begun("cluster", "--dask", "local:2")) == alone
-    assert samples(tmp_path / "shared") == samples(tmp_path / "cluster") == samples(tmp_path / "alone")

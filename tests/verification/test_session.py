@@ -7,12 +7,11 @@ import numpy as np
 import pytest
 from refusals import refusal
 
-from moe_theory import continual, verify
+from moe_theory import continual
 from moe_theory.core.errors import InvalidValueError, UnknownNameError
 from moe_theory.core.papers import Reading
-from moe_theory.runs import Progress, Run
+from moe_theory.runs import Run
 from moe_theory.verification import Status, registry, session
-from moe_theory.verification.archive import Archive
 from moe_theory.verification.request import check_request, resolve
 from moe_theory.verification.settings import Group
 
@@ -68,14 +67,6 @@ def test_a_kind_is_judged_by_its_side_and_margin(kind, observed, predicted, stat
     predict = None if predicted is None else lambda runs: predicted
     margin = {"equality": 0.1, "identity": 1e-6}.get(kind, 0.0)
     assert judged(kind=kind, margin=margin, observe=lambda runs: observed, predict=predict).status is status
-
-
-def test_one_bad_component_refutes_and_is_named():
-    verdict = judged(
-        kind="upper_bound", margin=0.0, observe=lambda runs: NOISE + np.array([0.0, 3.0]), predict=lambda runs: 1.0
-    )
-    assert verdict.status is Status.REFUTED
-    assert verdict.at == "t = 2"
 
 
 def test_identity_is_refuted_by_a_single_replicate():
@@ -191,18 +182,6 @@ def test_readings_that_give_the_same_parameters_are_judged_once():
     assert {**alone.to_json(), **names} == {**verdicts[0].to_json(), **names}
 
 
-CONTRACTION = {"patterns": "continual.lemma-3.contraction", "readings": "weak-signal", "replicates": 64}
-
-
-def test_the_same_seed_gives_the_same_verdict_twice_and_another_seed_other_numbers():
-    def numbers(seed):
-        verdict = verify(**CONTRACTION, seed=seed)[0]
-        return verdict.observed, verdict.predicted, verdict.interval
-
-    assert numbers(1) == numbers(1)
-    assert numbers(1) != numbers(2)
-
-
 def test_runs_that_overflow_are_an_error_whatever_a_claim_looks_at():
     """Would catch shares of experts, or ends of runs, that are judged after the gates have become NaN."""
     gates = np.where(np.arange(NUM_REPLICATES) < 3, np.nan, np.ones((5, NUM_REPLICATES)))
@@ -214,22 +193,9 @@ def test_runs_that_overflow_are_an_error_whatever_a_claim_looks_at():
         assert ("3 of 400 replicates of 'lost' are NaN at the end" in verdict.reason) == (cell == "lost")
 
 
-def test_samples_that_a_folder_has_are_not_made_again(tmp_path):
-    request = check_request(**CONTRACTION)
-    first, second = Archive(tmp_path), Archive(tmp_path)
-    expected = session.carry_out(request, archive=first).verdicts
-    assert first.written
-    assert not first.found
-    done = Work()
-    verdicts = session.carry_out(request, archive=second, progress=done).verdicts
-    assert done.replicate_rounds == 0
-    assert [verdict.to_json() for verdict in verdicts] == [verdict.to_json() for verdict in expected]
-    assert second.found == first.written
-    assert not second.written
-
-
-class Work(Progress):
-    replicate_rounds = 0
-
-    def advance(self, replicate_rounds):
-        self.replicate_rounds += replicate_rounds
+def test_one_bad_component_refutes_and_is_named():
+    verdict = judged(
+        kind="upper_bound", margin=0.0, observe=lambda runs: NOISE + np.array([0.0, 3.0]), predict=lambda runs: 1.0
+    )
+    assert verdict.status is Status.REFUTED
+    assert verdict.at == "t = 2"

@@ -12,7 +12,7 @@ from moe_theory.runs import Run
 from moe_theory.verification import Status, claim, evidence, session, statement
 from moe_theory.verification.claim import registered
 from moe_theory.verification.criteria import Prior
-from moe_theory.verification.statement import Hypothesis, alike, bound, identity, ordering, probability, rate
+from moe_theory.verification.statement import Hypothesis, alike, bound, identity, probability, rate
 from moe_theory.verification.verdict import Role
 
 from .declarations import experiment
@@ -126,12 +126,6 @@ def test_what_is_claimed_may_be_a_function_of_the_same_run(value, expected):
     np.testing.assert_array_equal(allowed, 0.5 * np.asarray(expected))
 
 
-def test_an_ordering_compares_the_runs_it_is_given_together():
-    pair = RUNS.together("two", "four")
-    found = samples(pair, ordering(below=lambda two, four: four.records[0]), lambda two, four: two.records[0])
-    np.testing.assert_array_equal(found.predicted - found.observed, np.full((B, 1), 2.0))
-
-
 @pytest.mark.parametrize(
     ("runs", "labels", "expected"),
     [
@@ -167,12 +161,6 @@ def test_a_wrong_shape_is_told_as_the_function_gave_it(runs, function, shape):
     cell = "" if runs is RUNS else " of 'two'"  # which of the cells the message is about
     refused = str(refusal(DeclarationError, samples, runs, identity(within=0), function))
     assert f"<lambda> gave shape {shape} for {B} replicates{cell}: replicates last, (B,) or (V, B)" in refused
-
-
-def test_a_bound_of_the_wrong_shape_is_told_so():
-    wrong = bound(at_most=lambda run: np.ones((3, B)))
-    refused = refusal(DeclarationError, samples, RUNS.at("two"), wrong, lambda run: run.records)
-    assert str(refused).startswith(f"predict gave shape (3, {B})")
 
 
 SMALL = Hypothesis("M is at most 2", lambda dims, run: run.params.size <= 2)

@@ -11,7 +11,7 @@ import pytest
 from moe_theory.core.papers import Reading
 from moe_theory.core.system import System
 from moe_theory.runs import cells
-from moe_theory.runs.workers import WorkerPool, device_pool
+from moe_theory.runs.workers import WorkerPool
 from moe_theory.verification import session
 from moe_theory.verification.archive import Archive
 from moe_theory.verification.request import resolve
@@ -94,22 +94,6 @@ def test_verdicts_do_not_depend_on_which_chunk_is_done_first(monkeypatch):
         pool = WorkerPool(executor, "one that does the last first", 8, are_threads=True)
         monkeypatch.setattr("moe_theory.runs.runner.device_pool", lambda: pool)
         assert numbers(session.carry_out(request)) == expected
-
-
-def test_each_program_is_compiled_once_by_threads_that_share_it(monkeypatch):
-    monkeypatch.setattr("moe_theory.runs.runner.device_pool", lambda: device_pool(4))
-    traced = []
-
-    def init(key, params):
-        traced.append(key)
-        return State(jnp.int32(0), jnp.float32(0))
-
-    system = System(init, walk(1).step)
-    every = [cells.Cell(name, system, Params(), 3, 1, lambda state, info: info.place) for name in "ab"]
-    cells.run_cells(every, 8, width=1)
-    once = len(traced)
-    cells.run_cells(every, 8, width=1)
-    assert len(traced) == once, "what is compiled already, with parameters that are checked already, is not traced"
 
 
 def test_an_interrupt_keeps_the_samples_that_were_taken(tmp_path):
