@@ -26,7 +26,7 @@ BOOTSTRAP_DRAWS = 2048
 QUANTILES = 512  # of t that are tabled for them
 LARGEST_SQUARED = 1e150  # beyond it a square overflows
 REPLICATES_A_COMPONENT = 4  # with fewer, correlations are too uncertain: Bonferroni
-# What t is trusted with. By planted laws (`tests/verification/planted.py`), at errors from 0.1 to 1e-5.
+# What t is trusted with. By planted laws (`tests/verification/test_planted_claims.py`), at errors from 0.1 to 1e-5.
 LEAST_REPLICATES = 256
 LEAST_DISTINCT = 5  # values of a component: with fewer, a rare one may have been missed
 SKEWNESS_SHIFT = 0.1  # of the critical value: what skewness moves it by, at most
