@@ -245,3 +245,18 @@ def test_bash_completes_options():
     asked = {"_MOE_THEORY_COMPLETE": "bash_complete", "COMP_WORDS": "moe-theory sweep show --pic", "COMP_CWORD": "3"}
     done = subprocess.run([sys.executable, "-c", code], env=os.environ | asked, capture_output=True, text=True)
     assert done.stdout == "plain,--picture\n"
+
+
+def test_commands_that_print_texts_import_neither_jax_nor_scipy_nor_a_paper():
+    program = """
+import contextlib, io, sys
+from moe_theory import cli
+for command in (["--help"], ["why", "edge.lemma-1"], ["statements"], ["figures", "--list"], ["report", "--cite"], ["no"]):
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+        with contextlib.suppress(SystemExit):
+            cli.main(command)
+    heavy = {"jax", "scipy", "matplotlib", "xarray", "moe_theory.edge"} & sys.modules.keys()
+    assert not heavy, (command, heavy)
+"""
+    outcome = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert outcome.returncode == 0, outcome.stderr

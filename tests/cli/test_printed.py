@@ -1,7 +1,4 @@
-"""Commands that anything prints: catches one that no longer parses, in the README, the site, help or a docstring.
-
-The example notebooks run in a real Jupyter kernel and show what the site shows.
-"""
+"""Commands that anything prints: catches one that no longer parses, in the README, the site, help or a docstring."""
 
 import ast
 import re

@@ -1,8 +1,4 @@
-"""Registered claims from end to end: catches one that raises, is not written down, compiles twice or is not found.
-
-With few replicates, in `make test` those on the runs that many claims share, in `make thorough` all others; see also
-tests/statistical/test_seeds.py. The command that a card prints gives the verdict that the card shows.
-"""
+"""Registered claims from end to end: catches one that raises, is not written down, compiles twice or is not found."""
 
 import dataclasses
 

@@ -1,7 +1,4 @@
-"""Style of the code: catches kinds of lines that are read twice, once there are more of them than today.
-
-Proofs and counterexamples are left out. What is reached is held: lower a limit once the code is better.
-"""
+"""Style of the code: catches kinds of lines that are read twice, once there are more of them than today."""
 
 import ast
 from collections import Counter

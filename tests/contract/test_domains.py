@@ -1,8 +1,4 @@
-"""Domains of closed forms, for every paper, from the constraints beside their arguments.
-
-Catches a form that gives a number, NaN or an error of NumPy where the paper says nothing, one that refuses what is
-admissible, and an argument without a domain.
-"""
+"""Domains of closed forms, for every paper, from the constraints beside their arguments."""
 
 import collections.abc
 import importlib.util

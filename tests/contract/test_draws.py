@@ -1,7 +1,4 @@
-"""A replicate's draws depend on its name alone. Their laws are in tests/statistical/test_laws.py.
-
-The engine runs a system that only draws and shows what it drew.
-"""
+"""A replicate's draws depend on its name alone."""
 
 import functools
 from typing import Any

@@ -1,9 +1,4 @@
-"""`split_step`: the parts together are the step, and each holds what it should and nothing that it may not know.
-
-Wherever the parts that go ahead are run here, they are given a state of AHEAD rounds earlier, moved on by `count`, and
-leaves that steps change are spoiled. Programs are not optimised, or run operation by operation, so toy steps must agree
-to the last bit.
-"""
+"""`split_step`: the parts together are the step, and each holds what it should and nothing that it may not know."""
 
 import functools
 from collections import Counter

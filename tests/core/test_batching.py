@@ -1,8 +1,4 @@
-"""`trailing_vmap` against `jax.vmap` with the batch on the last axis, rule by rule, and the plain engine.
-
-Trees, shapes, dtypes and weak types are compared, and values where the batch has the size of the arrays' axes: there a
-mistaken axis keeps its shape. Catches a JAX that cannot be rewritten and is not noticed, or that ends in an error.
-"""
+"""`trailing_vmap` against `jax.vmap` with the batch on the last axis, rule by rule, and the plain engine."""
 
 import functools
 import re

@@ -1,7 +1,4 @@
-"""The errors that users see, and what closed forms suppose of loads, in every paper that has such forms.
-
-Catches one that gives a number for loads of another routing than it is about: top-2, dropped tasks, experts first.
-"""
+"""The errors that users see, and what closed forms suppose of loads, in every paper that has such forms."""
 
 import importlib
 import inspect

@@ -1,7 +1,4 @@
-"""Gating against sorting in NumPy and automatic differentiation, and Theorem B of docs/pages/derivations/gates.md.
-
-The drive from which on a leader stays ahead once it has paid is compared with loops in tests/golden/test_pages.py.
-"""
+"""Gating against sorting in NumPy and automatic differentiation, and Theorem B of docs/pages/derivations/gates.md."""
 
 import jax
 import jax.numpy as jnp

@@ -1,7 +1,4 @@
-"""The numbers of a round against their definition, and the unrolled generator against `jax.random`, bit by bit.
-
-They are written again with Python's integers and NumPy's functions. The generator runs in tests/contract.
-"""
+"""The numbers of a round against their definition, and the unrolled generator against `jax.random`, bit by bit."""
 
 import functools
 from collections.abc import Callable

@@ -1,8 +1,4 @@
-"""The engine against a plain loop of the same rounds, and everything it promises about recording and resuming.
-
-The toy system mixes the bits of every round into whole numbers, where nothing rounds and no two orders agree: what it
-ends with names exactly the keys it was given and their order.
-"""
+"""The engine against a plain loop of the same rounds, and everything it promises about recording and resuming."""
 
 import functools
 from collections.abc import Iterator

@@ -1,9 +1,4 @@
-"""Kill commands at random moments and run them again: they end with the numbers of a run that nobody disturbed.
-
-    python tests/hostile/crashes.py --kills 50
-
-Exits with 1 where a number differs.
-"""
+"""Kill commands at random moments and run them again: they end with the numbers of a run that nobody disturbed."""
 
 import argparse
 import contextlib

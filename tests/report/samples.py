@@ -1,7 +1,4 @@
-"""Reports as `moe_theory verify` makes them, without the runs: every kind, every status, every way to stop.
-
-What must be true of verdicts on claims, however they came about: each is complete and is in every report.
-"""
+"""Reports as `moe_theory verify` makes them, without the runs: every kind, every status, every way to stop."""
 
 import dataclasses
 import json

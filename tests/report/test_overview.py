@@ -1,7 +1,4 @@
-"""The picture of all papers, and saved pictures: words that are text, and colours that stand out, in grey too.
-
-Catches a panel that shows other numbers than its figure has, or another status than its statement.
-"""
+"""The picture of all papers, and saved pictures: words that are text, and colours that stand out, in grey too."""
 
 import dataclasses
 import importlib

@@ -1,7 +1,4 @@
-"""Running cells: catches numbers that depend on chunks, threads or neighbours, and requests refused too late.
-
-Compiled programs that are saved between runs: catches a user's choice overruled, and warnings that come back for ever.
-"""
+"""Running cells: catches numbers that depend on chunks, threads or neighbours, and requests refused too late."""
 
 import os
 import subprocess

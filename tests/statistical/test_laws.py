@@ -1,11 +1,4 @@
-"""What is drawn, row by row, against the sentence of the paper that states its law.
-
-A row names what is drawn, by which function, the paper's words (or, where it is silent, those of the reading), and the
-law. Each column of its draws is brought to a uniform variable by that law, and Kolmogorov and Smirnov's statistic, the
-moments and the products of columns are those of independent uniform ones; whole numbers have a chi-square test. A true
-law fails with probability below LEVEL a row; keys are fixed. Every law is also tried with an error of 5 % in scale, in
-place, in one component or in one frequency, which must be noticed.
-"""
+"""What is drawn, row by row, against the sentence of the paper that states its law."""
 
 import functools
 from collections.abc import Callable

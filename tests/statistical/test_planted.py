@@ -1,8 +1,4 @@
-"""Planted theorems, true and false, judged from end to end: catches an engine that supports or refutes too easily.
-
-The planted theorem is (18)'s analogue where it is exact: a single expert on arrivals whose columns are all Gaussian.
-The false ones have r = 1 - s/d off by 0.05. Errors are 1e-6 a test, so that the file's false alarms are below 1e-5.
-"""
+"""Planted theorems, true and false, judged from end to end: catches an engine that supports or refutes too easily."""
 
 import numpy as np
 import pytest

@@ -1,8 +1,4 @@
-"""Some claims at a seed of their own: catches luck.
-
-At an error of 1e-5 for all verdicts here, a right table is contradicted less often than that. In `make test` some
-claims, in `make thorough` every one of `continual`, and every exact one of `generalization` and `merging`.
-"""
+"""Some claims at a seed of their own: catches luck."""
 
 import pytest
 from samples import check_written_down

@@ -1,7 +1,4 @@
-"""Running sweeps: catches numbers that depend on how they were computed, and work done twice or refused too late.
-
-`mt.vary`: every setting is what `simulate_batch` gives alone, under labels that say what it is.
-"""
+"""Running sweeps: catches numbers that depend on how they were computed, and work done twice or refused too late."""
 
 import dataclasses
 import functools

@@ -1,7 +1,4 @@
-"""Intervals of means: catches critical values of another law, and tails that the intervals are too short for.
-
-Monte Carlo here is seeded; thresholds lie at least five of its standard errors away.
-"""
+"""Intervals of means: catches critical values of another law, and tails that the intervals are too short for."""
 
 import numpy as np
 import pytest

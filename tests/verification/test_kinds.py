@@ -1,8 +1,4 @@
-"""Probabilities, rates and limits, from intervals to pictures: catches errors other than those that are stated.
-
-Sizes and powers of probabilities are sums over all counts, without chance. Those of rates come from seeded samples,
-within binomial bounds that a right test leaves with a probability below 1e-7.
-"""
+"""Probabilities, rates and limits, from intervals to pictures: catches errors other than those that are stated."""
 
 import dataclasses
 import re

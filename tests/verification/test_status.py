@@ -1,7 +1,4 @@
-"""The rule that gives a statement its status, on made-up verdicts of every role and mix, and what proofs rest on.
-
-Catches a premise that is no statement, and a root that is taken for what follows.
-"""
+"""The rule that gives a statement its status, on made-up verdicts of every role and mix, and what proofs rest on."""
 
 import dataclasses
 from collections.abc import Sequence
