@@ -132,7 +132,8 @@ def require_docstrings() -> None:
 
 FRAMES = 2  # of a user's code that an error names
 # What calls that code: claims, and imports of papers.
-_RUNS_IT = {Path(__file__).parents[1] / "verification", Path(__file__).with_name("papers.py")}
+_RUNS_IT = {Path(__file__).parents[1] / "verification"}
+_RUNS_IT |= {Path(__file__).with_name(name) for name in ("papers.py", "userfile.py")}
 _RUNS_IT |= {Path(metadata.__file__).parent, Path(importlib.__file__).parent, Path("<frozen")}
 OWN_CODE = (Exception, SystemExit)  # what a user's code may end with, other than Ctrl-C
 
