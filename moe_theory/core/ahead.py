@@ -37,7 +37,7 @@ class StepParts(NamedTuple):
 
 
 class _Stages(NamedTuple):
-    """Equations of a program in order. An equation may be in several stages."""
+    """Equations of a program in order."""
 
     plain: list[Any]  # of what is the same in every round: wanted everywhere, and cheap
     draw: list[Any]
@@ -133,7 +133,6 @@ def require_same_start(init: Callable[[Any], Any], key: Any) -> tuple[Any, int |
 
 
 def _function_of(closed: Any, inputs: list[Any], outputs: list[Any], equations: list[Any]) -> Callable[..., Values]:
-    """Return the part of a program that computes `outputs` from `inputs` by these equations."""
     names = closed.jaxpr.debug_info.with_unknown_names()
     part = closed.jaxpr.replace(invars=inputs, outvars=outputs, eqns=equations, debug_info=names)
     return jex_core.jaxpr_as_fun(jex_core.ClosedJaxpr(part, closed.consts))

@@ -184,7 +184,6 @@ def _results(equation: Any, outputs: Any, is_batched: bool) -> list[_Value]:
 
 
 def _is_stored(equation: Any, operands: list[_Value]) -> bool:
-    """Return whether there is a rule for an operation whose result is stored."""
     name = equation.primitive.name
     if name in ("random_bits", "random_fold_in", "random_split"):
         is_single = all(atom.aval.shape == () for atom in equation.invars)
@@ -198,7 +197,7 @@ def _sizes(equation: Any) -> list[int]:
 
 
 def _chain(combine: Callable[[Any, Any], Any], equation: Any, array: Any) -> Any:
-    """Return a reduction, axis by axis. A reduction of single terms is not worth storing."""
+    """Return a reduction, axis by axis."""
     for axis in sorted(equation.params["axes"], reverse=True):
         parts = [array]
         size = array.shape[axis]

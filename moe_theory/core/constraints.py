@@ -333,7 +333,6 @@ def _constraints(kind: type) -> dict[str, tuple[Any, ...]]:
 
 
 def _admitted(kind: Any, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return arguments of a function, or fields, that break no constraint, with lists as arrays."""
     admitted = dict(values)
     for name, value in values.items():
         hint = hints_of(kind)[name]
@@ -392,7 +391,7 @@ def axes_of(hint: Any) -> list[str] | None:
 
 
 def _require(constraints: tuple[Any, ...], name: str, value: Any) -> None:
-    """Check numbers as `require` does. The extremes of an array stand for all of it where they can."""
+    """Check numbers as `require` does."""
     constraints = tuple(constraint for constraint in constraints if hasattr(constraint, "complaint"))
     try:
         kind = np.asarray(value).dtype.kind

@@ -109,7 +109,7 @@ def run(
 
 @functools.cache
 def _record_bytes() -> dict[Hashable, int]:
-    """Return the bytes for records of a kind of run. A function, so that no run's key changes with it."""
+    """Return the bytes for records of a kind of run."""
     return {}
 
 
@@ -393,7 +393,6 @@ def _batching(is_batch: bool, stores: bool, is_split: bool = True) -> Callable[.
 
 
 def _reads(observe: Callable[[Any, Any], Any], state: Any, info: Any) -> list[bool]:
-    """Return whether `observe` reads each leaf of `info`."""
     closed, shapes = jax.make_jaxpr(observe, return_shape=True)(state, info)
     vmap.require_bytes("what is observed", shapes)
     program = closed.jaxpr
@@ -470,7 +469,7 @@ def run_in_blocks(
 
 
 def _joined(parts: tuple[Any, ...], count: int) -> Any:
-    """Join blocks into one array of `count` replicates, on the host except for keys, which only JAX can hold."""
+    """Join blocks into one array of `count` replicates."""
     if len(parts) == 1 and parts[0].shape[-1] == count:
         return parts[0]
     if not isinstance(parts[0].dtype, np.dtype):

@@ -93,7 +93,6 @@ def unknown_name(kind: str, name: str, known: Iterable[str], of: type | None = N
 
 
 def _of_symbol(symbol: str, known: list[str], kind: str, owner: type) -> str:
-    """Return this package's name of a paper's symbol, from the fields of `owner`, or an empty text."""
     fields = named_by(symbol, owner)
     if not fields:
         return "The number of rounds is `rounds` of a sweep or of a figure." if symbol == "T" else ""

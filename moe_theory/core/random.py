@@ -206,5 +206,4 @@ def _alternating(coefficients: tuple[float, ...], number: Float[Array, "*shape"]
 
 
 def _joined(columns: list[Float[Array, " rows"]], count: int) -> Float[Array, " n"]:
-    """Return the numbers row by row of the columns, each computed once."""
     return stored(jnp.stack(stored(columns), axis=1).reshape(-1)[:count])

@@ -41,7 +41,7 @@ def written(equation: Any) -> Callable[..., Any] | None:
 
 
 def _dot(equation: Any, operands: list[Any]) -> Callable[..., Any] | None:
-    """Return products with at most one matrix. Libraries are for products of two."""
+    """Return products with at most one matrix."""
     contracted, batched = equation.params["dimension_numbers"]
     free = [
         [axis for axis in range(aval.ndim) if axis not in axes] for aval, axes in zip(operands, contracted, strict=True)
@@ -81,7 +81,7 @@ def _extreme(equation: Any, operands: list[Any]) -> Callable[..., Any] | None:
 
 
 def _erf_inv(equation: Any, operands: list[Any]) -> Callable[..., Any] | None:
-    """Return the inverse error function by Giles's polynomials, without XLA's slow log1p."""
+    """Return the inverse error function."""
     del equation
     return _inverse_error_function if operands[0].dtype == jnp.float32 else None
 
@@ -130,7 +130,6 @@ def _update(equation: Any, operands: list[Any]) -> Callable[..., Any] | None:
 
 
 def _scatter(equation: Any, operands: list[Any]) -> Callable[..., Any] | None:
-    """Scatter one row, or one number, as `array.at[i].add(row)` and `.set` do."""
     numbers, (array, indices, rows) = equation.params["dimension_numbers"], operands
     axes = numbers.inserted_window_dims
     is_sum = equation.primitive.name == "scatter-add"

@@ -175,7 +175,6 @@ def run_records(
 
 
 def _stacked(times: int, body: Callable[[Any, Any], Any], state: Any) -> tuple[Any, Any]:
-    """Return the state after `body` of 0, ..., times - 1, and its further results, stacked."""
     if times > 1:
         return jax.lax.scan(body, state, jnp.arange(times))
     state, record = body(state, 0)
@@ -183,7 +182,6 @@ def _stacked(times: int, body: Callable[[Any, Any], Any], state: Any) -> tuple[A
 
 
 def _repeat(times: Any, body: Callable[[Any, Any], Any], carry: Any) -> Any:
-    """Return the carry after `body` of 0, ..., times - 1, without a loop for a single time."""
     return body(0, carry) if isinstance(times, int) and times == 1 else jax.lax.fori_loop(0, times, body, carry)
 
 

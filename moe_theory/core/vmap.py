@@ -133,7 +133,6 @@ def described_array(leaf: Any) -> str:
 
 
 def _outline(state: Any) -> str:
-    """Return a state's type and fields, with the fields that hold nothing or more than an array."""
     if not hasattr(state, "_fields"):
         return "an array" if hasattr(state, "dtype") else f"a {type(state).__name__}"
     parts = ((name, getattr(state, name)) for name in state._fields)

@@ -88,7 +88,7 @@ class Dims:
             )
 
     def __fingerprint__(self) -> Any:
-        """Count the network by its code, because a user's own is registered at run time."""
+        """Identify the network by its code."""
         return vars(self), NETWORKS[self.network]
 
     @property

@@ -367,7 +367,7 @@ def regret_bound(num_rounds: Size, neural: Amount, params: Params, linearization
 
 
 def _first_split(last: int, depth: int, num_rounds: int, params: Params) -> int | None:
-    """Return the least s in (last, T] with s - last >= tau_h(s). The difference, convex in s, is negative between."""
+    """Return the least s in (last, T] with s - last >= tau_h(s)."""
 
     def is_reached(time: int) -> bool:
         return time - last >= float(theory.split_threshold(float(time), float(depth), params))

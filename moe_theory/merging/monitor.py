@@ -41,7 +41,6 @@ class Monitor(NamedTuple):
 
 
 def _average(state: Float[Array, " V"], feedback: Feedback, params: Params) -> Float[Array, " V"]:
-    """Return (1 - rate) shares + rate (counts of the slot / their sum)."""
     counts = feedback.counts.astype(state.dtype)
     rate = jnp.asarray(params.monitor_rate, state.dtype)
     return (1 - rate) * state + rate * counts / jnp.sum(counts)

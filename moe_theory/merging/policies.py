@@ -336,8 +336,6 @@ class _ExpertRewards(NamedTuple):
 
 
 class _Logits(NamedTuple):
-    """A softmax router that is linear in the task mix."""
-
     exists: Bool[Array, " K"]
     weights: Float[Array, "K V+1"]  # the last column multiplies a constant 1
     baseline: Float[Array, ""]  # moving average of rewards
@@ -466,7 +464,7 @@ def policy_gradient(noise: float = GRADIENT_NOISE, rate: float = GRADIENT_RATE) 
     """
 
     def choose(key: PRNGKey, memory: _Logits, mix: Mix, time: Slot, params: Params) -> Pick:
-        """Return x = softmax(W (psi, 1) + noise), truncated to the B largest. The gradient needs the noise."""
+        """Return x = softmax(W (psi, 1) + noise), truncated to the B largest."""
         del key, time
         logits = jnp.sum(memory.weights * _with_constant(mix), axis=1) + noise * memory.noise
         weights = jax.nn.softmax(jnp.where(memory.exists, logits, -jnp.inf))

@@ -243,7 +243,6 @@ def _log_room(time: Amounts, params: Params) -> Amounts:
 
 
 def _scale(time: Amounts, params: Params) -> np.ndarray:
-    """Return tau_0(t)."""
     times = np.asarray(time, float)
     return np.asarray(split_threshold(times, np.zeros_like(times), params), float)
 

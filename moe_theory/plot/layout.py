@@ -66,7 +66,6 @@ def fit(figure: Figure) -> None:
 
 
 def _fit_legend(figure: Figure, legend: Legend) -> None:
-    """Give the legend as many columns as fit, else smaller words, and the figure the legend's extra height."""
     columns: int = legend._ncols  # pyright: ignore[reportAttributeAccessIssue]
     before = legend.get_window_extent().height
     texts = legend.get_texts()

@@ -121,7 +121,6 @@ def over_rounds(experiment: Experiment) -> Callable[[Setup], "xr.Dataset"]:
 
 
 def _statistics(run: Run, name: str) -> "xr.Dataset":
-    """Return a run's recorded scalars over its rounds. `name` is for a record that is a scalar itself."""
     import xarray as xr
 
     columns = {}

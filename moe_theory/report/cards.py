@@ -141,7 +141,6 @@ def reasons(judgement: Judged) -> list[str]:
 
 @functools.cache
 def _recorded_labels(paper: str) -> dict[str, str]:
-    """Return the recorded labels of a paper's statements by name."""
     if paper not in paper_names():
         return {}
     judgements = judged_statements(paper)
@@ -199,7 +198,6 @@ def _deciding_proof(judgement: Judged) -> Proof | None:
 
 
 def _first_sentence(caveat: str) -> str:
-    """Return the first sentence of a proof's caveat, as a sentence of its own."""
     if not caveat:
         return ""
     return f"Caveat: {_END_OF_SENTENCE.split(caveat)[0].rstrip('.')}."
@@ -223,7 +221,6 @@ def evidence(judgement: Judged, verdicts: Sequence[Verdict]) -> list[Evidence]:
 
 
 def _in_role(judgement: Judged, role: Role, verdicts: Sequence[Verdict]) -> list[str]:
-    """Return a sentence for each claim in a role, with its most telling outcome over readings."""
     telling = Status.REFUTED if role is Role.INTERVENTION else Status.SUPPORTED
     sentences = []
     for id in (id for id, role_of_claim in judgement.statement.roles.items() if role_of_claim is role):

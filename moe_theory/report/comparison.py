@@ -77,7 +77,6 @@ def _pair(statement: Statement, recorded: Sequence[Verdict], run: Sequence[Verdi
 
 
 def _as_printed(verdict: Verdict) -> Verdict:
-    """Return a verdict on a user's algorithm under the readings of the printed one."""
     reading, *also = (name.partition(f", {OWN_SYSTEM}")[0] for name in (verdict.reading, *verdict.also))
     return dataclasses.replace(verdict, reading=reading, also=also)
 
@@ -99,7 +98,6 @@ def _differs(printed: Judged, variant: Judged) -> bool:
 def _verdicts(
     statement: Statement, printed: Sequence[Verdict], own_verdicts: Sequence[Verdict], own_judgement: Judged
 ) -> tuple[Verdict | None, Verdict | None]:
-    """Return the verdicts on a claim and reading that differ, or else the user's deciding verdict."""
     best = decisive(own_judgement, own_verdicts)
     by_setting: dict[tuple[str, str], Verdict] = {}
     for verdict in printed:

@@ -149,7 +149,6 @@ def _planned(
     settings: Mapping[str, Any] | None = None,
     **options: Any,
 ) -> list[tuple[FigureSpec, Callable[[Progress], xr.Dataset]]]:
-    """Return the requested figures with the programs that compute them. `options`: rounds, experts and dims."""
     specs = _selected(paper, names)
     choice = _reading_of(paper, reading, settings)
     changes = {name: value for name, value in options.items() if value not in (None, {})}

@@ -85,7 +85,6 @@ def to_html(report: Report) -> str:
 
 
 def _facet_counts(report: Report, facet: str) -> list[tuple[str, int]]:
-    """Return the number of verdicts with each value of a facet, statuses in order."""
     totals: Counter[str] = Counter()
     for verdict in report.verdicts:
         if facet == "reading":
@@ -206,7 +205,6 @@ def _words(text: str | None) -> str:
 
 
 def _digest(text: str) -> str:
-    """Return a content policy's name for the text of an inline script or style."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
@@ -233,7 +231,6 @@ def picture_of(verdict: Verdict, figure: "Figure") -> Markup:
 
 
 def _math(words: str) -> Markup:
-    """Return words as HTML, with text between dollars as MathML."""
     pieces = re.split(r"(\$[^$]+\$)", words)
     typeset = [mathml(piece[1:-1], "inline") if place % 2 else "" for place, piece in enumerate(pieces)]
     return Markup("").join(formula or symbols.marked(piece) for formula, piece in zip(typeset, pieces, strict=True))

@@ -369,7 +369,6 @@ class RegionSearch:
         return None
 
     def _standing(self, points: Iterable[Point]) -> list[str]:
-        """Return the readings under which none of these settings breaks, the search's own first."""
         names = [self.reading.name]
         for reading in self.alike:
             if reading is self.reading:
@@ -383,7 +382,6 @@ class RegionSearch:
         return self.looked[point].violation
 
     def _fitted(self, anchor: Point, bad: Set[Point]) -> Bounds:
-        """Return inequalities at tried values that allow the anchor and no bad setting."""
         good = [point for point in self.looked if point not in bad and self._violation(point) <= 0]
         singles = [single for single in self._single_bounds(good) if self._allows([single], anchor)]
         if not singles:
@@ -425,7 +423,6 @@ class RegionSearch:
         return dict(point).get(axis, next(iter(self.recorded[axis])))
 
     def _within(self, bounds: Bounds, seed: int) -> list[Point]:
-        """Return settings that the bounds allow, half of them at an edge."""
         filling: list[Point] = []
         for number, candidate in enumerate(self._filling(PROBES * 8, seed)):
             values = dict(candidate)
@@ -444,7 +441,6 @@ class RegionSearch:
         return bool(verdicts) and all(verdict.status is Status.SUPPORTED for verdict in verdicts)
 
     def _shrunk(self, point: Point) -> Point:
-        """Return the flip with as many axes as possible at the recorded value."""
         for axis, _ in point:
             smaller = tuple(pair for pair in point if pair[0] is not axis)
             if smaller and self._is_flip(self._tested(smaller, 2)):
@@ -452,7 +448,6 @@ class RegionSearch:
         return point
 
     def _border(self, point: Point, axis: FreeAxis) -> list[Any]:
-        """Return values on either side of the border between an axis's recorded value and the flip."""
         within = next(iter(self.recorded[axis]))
         beyond = dict(point)[axis]
         if len(self.recorded[axis]) > 1 or isinstance(within, str):
@@ -490,7 +485,6 @@ class RegionSearch:
         ]
 
     def _neighbour(self, point: Point, random: np.random.Generator) -> Point:
-        """Return the setting with one axis drawn again, or moved halfway to the recorded value."""
         axis = self.axes[int(random.integers(len(self.axes)))]
         values = dict(point)
         recorded = next(iter(self.recorded[axis]))
@@ -498,7 +492,6 @@ class RegionSearch:
         return self._affordable({**values, axis: axis.at(random.random()) if middle is None else middle})
 
     def _affordable(self, values: Mapping[FreeAxis, Any], number: int = 0) -> Point:
-        """Return the setting with sizes whose programs are compiled, unless only sizes are free."""
         point = self._point(values)
         shapes = sorted(self._shapes(), key=str)
         if not self.num_shapes or self._shape(point) in shapes or all(map(self._is_built, self.axes)):

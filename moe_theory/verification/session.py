@@ -153,8 +153,6 @@ def take_looks(
 
 
 class _Looks:
-    """The looks at several studies under way, until a deadline."""
-
     def __init__(
         self, monitors: Sequence["StudyMonitor"], runner: Runner, on_verdict: OnVerdict, deadline: float
     ) -> None:
@@ -166,7 +164,6 @@ class _Looks:
         self._under_way: dict[int, StudyMonitor] = {}
 
     def take(self) -> None:
-        """Take all looks that there is time for."""
         while self._deadline > time.monotonic():
             while self._waiting and self._has_room():
                 *_, place = heapq.heappop(self._waiting)
@@ -182,7 +179,6 @@ class _Looks:
         self._leave()
 
     def _has_room(self) -> bool:
-        """Return whether the next study can be under way together with the others."""
         monitors = [self._monitors[self._waiting[0][-1]], *self._under_way.values()]
         if len(monitors) == 1:
             return True
@@ -205,7 +201,6 @@ class _Looks:
                 self._try(place, functools.partial(monitor.take, result))
 
     def _try(self, place: int, step: Callable[[], T]) -> T | None:
-        """Take a step of a study, whose own error ends only its claims as ERROR."""
         try:
             return step()
         except OWN_CODE as failure:
@@ -224,7 +219,6 @@ class _Looks:
             heapq.heappush(self._waiting, (*monitor.rank, place))
 
     def _leave(self) -> None:
-        """Save samples of running tasks at the deadline, and stop all undecided studies."""
         for monitor in self._under_way.values():
             monitor.save_part()
         if self._under_way:

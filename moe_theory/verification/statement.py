@@ -206,7 +206,6 @@ class Declared(Statement):
         return self.texts.claims[id]
 
     def _free_of(self, selection: Selection, role: Role) -> tuple[FreeAxis, ...]:
-        """Return the free parameters of a claim's runs. Raises: DeclarationError for runs that cannot vary them."""
         if role not in VARIED:
             return ()
         for axis in self.axes:
@@ -346,8 +345,6 @@ def _names(selection: Selection, labels: Any) -> Callable[[Runs], Sequence[str]]
 
 
 def _checked(hypotheses: Sequence[Hypothesis], selection: Selection) -> Callable[[Any, Runs], list[tuple[str, bool]]]:
-    """Return a check of each hypothesis on all runs, whose text names the runs where it fails."""
-
     def check(dims: Any, runs: Runs) -> list[tuple[str, bool]]:
         names = selection.cells or tuple(runs)
         results = []

@@ -182,7 +182,6 @@ def folder_of(module: str) -> str:
 
 
 def _home(module: str) -> Path | None:
-    """Return the file of a module without importing it, or None."""
     loaded = sys.modules.get(module)
     if loaded is not None:
         file = getattr(loaded, "__file__", None)

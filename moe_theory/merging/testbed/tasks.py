@@ -73,7 +73,6 @@ class Recipe:
     seed: SizeOrZero = 0
 
     def __post_init__(self) -> None:
-        """Raise InvalidValueError for a setting that cannot be trained."""
         constraints.check_sizes(self)
         constraints.require(Positive, learning_rate=self.learning_rate)
         self._require_at_most("num_tasks", len(CHANGES) * NUM_CLASSES, "there are no more label maps")
