@@ -1,8 +1,7 @@
 """Split a step into a part that can be computed rounds ahead, and the rest.
 
-The first part depends on the step's key, on counters of rounds, and on leaves of the state that no step changes. For
-many rounds at once it takes fewer and wider operations. Its results are stored where XLA would fuse, and so repeat, the
-work in every use. The parts are found in the program of the step, whose function need not be written in parts.
+The first part depends on the step's key, on counters of rounds, and on leaves of the state that no step changes. The
+parts are found in the program of the step.
 """
 
 import math

@@ -2,9 +2,8 @@
 
 `jax.vmap(f, in_axes=-1, out_axes=-1)` moves the batch to the front wherever values of different rank meet, so a
 compiled round reads its state across the grain. Here the function is traced for one replicate, and its operations are
-replayed on arrays that end in the batch axis. A trailing axis renumbers none of the axes that an operation names, so
-few rules are needed. `rewriting` writes small operations by others that have a rule. Any other operation without a rule
-falls back to `jax.vmap` for itself alone.
+replayed on arrays that end in the batch axis. Any other operation without a rule falls back to `jax.vmap` for itself
+alone.
 """
 
 import functools
@@ -50,8 +49,7 @@ def trailing_vmap(
 
     Args:
         is_batched: for each positional argument, whether its leaves end in the batch axis.
-        stores: whether optimisation barriers of the surrounding program store their values. Only then are sums chains
-            and hashes written out, because otherwise every use would repeat them.
+        stores: whether optimisation barriers of the surrounding program store their values.
         log: receives every operation with the way in which it is batched, as the function is traced.
     """
 
@@ -69,7 +67,7 @@ def trailing_vmap(
 
 
 def without_barriers(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return `function` without its optimisation barriers, for compilers that do better without them."""
+    """Return `function` without its optimisation barriers."""
 
     def passing(*arguments: Any) -> Any:
         program, result = jax.make_jaxpr(function, return_shape=True)(*arguments)

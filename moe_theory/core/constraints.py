@@ -7,7 +7,7 @@
     @checked
     def termination_rounds(num_experts: Count, learning_rate: Positive) -> int: ...
 
-The checks run on the host before compilation. They pass over traced parameters, which have no value yet.
+The checks run on the host before compilation.
 """
 
 import dataclasses
@@ -249,9 +249,7 @@ def require_active(num_experts: Any, num_active: Any) -> None:
 
 @checked
 def require_overparameterized(num_features: Features, num_samples: Size) -> None:
-    """Raise InvalidValueError unless 1 <= num_samples < num_features.
-
-    Source: Section 3.1 of `continual`.
+    """Raise InvalidValueError unless 1 <= num_samples < num_features. Source: Section 3.1 of `continual`.
 
     Examples:
         >>> from moe_theory.continual import theory

@@ -2,7 +2,7 @@
 
 The step is run by `core/vmap.py`, with chex's value assertions in its program. Numbers of state and info must be finite
 unless their field is `Undefined`, and in the range beside the field. Indices must be inside their arrays. A step's own
-chex assertions are among them. Outside such runs `chex.disable_asserts()` leaves these out.
+chex assertions are among them.
 """
 
 import functools

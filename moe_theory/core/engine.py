@@ -235,10 +235,7 @@ class _Pair(NamedTuple):
 
 @functools.cache
 def cpu_options(is_large: bool = False) -> dict[str, Any] | None:
-    """Return the options of a program for a CPU whose barriers store, or None if this XLA has no such barriers.
-
-    Other options in `XLA_FLAGS` stay as they are.
-    """
+    """Return the options of a program for a CPU whose barriers store, or None if this XLA has no such barriers."""
     flags = os.environ.get("XLA_FLAGS", "")
     options = _FURTHER | (faults.avoiding() if is_large else _BY_XLA)
     for further in ({name: value for name, value in options.items() if f"--{name}" not in flags}, {}):
@@ -451,8 +448,7 @@ def run_in_blocks(
 ) -> tuple[Any, Any]:
     """Return `engine.run` of replicates `names` (B,) and `state` (..., B), in blocks of `width`.
 
-    The last block is padded, so that one program runs all blocks and no replicate depends on B. On a CPU the first
-    block compiles the program, and the others share the cores.
+    The last block is padded. On a CPU the first block compiles the program, and the others share the cores.
     """
     if state is not None:
         require_one_round(state.round)

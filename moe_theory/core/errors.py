@@ -1,7 +1,6 @@
 """Errors that name the value, the bound, the reason and the way out.
 
-Every error that a user can cause derives from `MoeTheoryError` and from `ValueError`. The command line prints its
-message as one line and exits with code 2.
+Every error that a user can cause derives from `MoeTheoryError` and from `ValueError`.
 """
 
 import contextlib

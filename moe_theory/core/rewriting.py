@@ -1,9 +1,8 @@
 """Operations on single replicates, rewritten as operations along a batch.
 
 A row that an index picks is a masked sum over all rows, and writing a row is a choice by the same mask. A product of a
-matrix and a vector is products and a sum. All of these are vector instructions and fuse with their neighbours, where
-`jax.vmap` moves the whole array's batch to the front. The inverse error function, of which `jax.random` makes normals,
-is written out too, because XLA's own is slower.
+matrix and a vector is products and a sum. The inverse error function, of which `jax.random` makes normals, is written
+out too.
 """
 
 import math

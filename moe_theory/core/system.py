@@ -1,7 +1,6 @@
 """Systems and their runs: one replicate's pure step, scanned over rounds, vmapped over replicates.
 
-A system's functions are written for ONE replicate. Inside the scan replicates are on the TRAILING axis of every array,
-so that elementwise work over them is contiguous in memory.
+A system's functions are written for ONE replicate. Inside the scan replicates are on the TRAILING axis of every array.
 """
 
 import collections
@@ -39,7 +38,7 @@ class System(NamedTuple):
     """A paper's algorithm as two pure functions of one replicate.
 
     Examples:
-        Counting, written for one replicate:
+        A counter:
 
         >>> from typing import NamedTuple
         >>> import jax.numpy as jnp
@@ -52,9 +51,6 @@ class System(NamedTuple):
         >>> state, info = mt.simulate(system, mt.root_key(0), params=(), num_rounds=3)
         >>> int(state.round), info.round.tolist()
         (3, [0, 1, 2])
-        >>> state, info = mt.simulate(system, mt.root_key(0), params=(), num_rounds=2, state=state)  # goes on
-        >>> info.round.tolist()
-        [3, 4]
     """
 
     init: Callable[[Key[Array, ""], Params], State]
@@ -73,8 +69,6 @@ def observe_info(state: State, info: Info) -> Info:
 @functools.cache
 def fields(*paths: str | Observe, **named: str | Observe) -> Observe:
     """Return an observer that records some fields of a round as a named tuple.
-
-    The same fields give the same function.
 
     Args:
         paths: such as "info.task", which a record has by its last name, or observers, which add their fields.
@@ -124,9 +118,6 @@ def simulate(
     debug: bool = False,
 ) -> tuple[State, Any]:
     """Run one replicate for `num_rounds` rounds.
-
-    Rounds `record_every`, 2 `record_every`, ... and the last are recorded (see `recorded_rounds`). Runs of other
-    lengths and settings mostly share a compiled program.
 
     Args:
         observe: the record of a round, (state, info) -> PyTree. A module-level function compiles once.
@@ -192,9 +183,8 @@ def simulate_batch(
         replicates: the integers, or a count B for 0, ..., B - 1.
         observe: the record of a round of one replicate.
         reduce: applied inside the scan to each recorded leaf (..., B). `moments.over_replicates` keeps moments instead
-            of replicates, so that memory does not grow with B.
-        state: a batch from an earlier call with the same key and replicates, all at the same round, to continue. Inside
-            a caller's own jit, where this is not checked, each replicate continues from its own round.
+            of replicates.
+        state: a batch from an earlier call with the same key and replicates, all at the same round, to continue.
         plain, debug: as for `simulate`.
     Returns: the final states (..., B), and the records (records, ..., B), or the result of `reduce`. A large batch runs
         in blocks of `engine.width_for` replicates, mostly 64 on a CPU, unless it is reduced or inside another program.
@@ -313,8 +303,6 @@ def check_checkpoint(state: State | None, like: State, shape: tuple[int, ...]) -
 
 def check_system(system: System, params: Params, num_rounds: int = 0, state: State | None = None) -> State:
     """Check `params` by the system on the host, before compilation, and return the shapes of its state.
-
-    The system's `init`, which validates concrete parameters, is traced once for each setting.
 
     Raises: InvalidValueError for input that cannot be run, such as more rounds, after those of `state`, than a state
         counts or has memory for. DeclarationError for a state without `round`, or with a random one.

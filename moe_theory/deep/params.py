@@ -103,7 +103,7 @@ class Dims:
 
 
 class Params(NamedTuple):
-    """Parameters that a user sweeps. Every leaf may be traced. Parameters of mobile edge computing alone come last.
+    """Parameters that a user sweeps. Every leaf may be traced.
 
     Algorithm 1 of `edge` has no auxiliary loss, no termination and the plain norm: `deep.edge` ignores
     `balance_weight`, `termination_threshold`, `terminate`, `accumulate_flags` and `locality_power`.

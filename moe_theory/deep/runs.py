@@ -114,7 +114,7 @@ class Plan:
 
     @functools.cached_property
     def padded(self) -> Preset:
-        """The preset with arrays for more rounds, so that other numbers of rounds share its programs."""
+        """The preset with arrays for more rounds."""
         rounds = -(-self.preset.num_rounds // PADDED_ROUNDS) * PADDED_ROUNDS
         return dataclasses.replace(self.preset, dims=dataclasses.replace(self.preset.dims, max_rounds=rounds))
 

@@ -1,7 +1,6 @@
 """The runs that claims and figures share.
 
-`moe_theory.generalization` describes the tiers. Where the reading of d_N does not matter, `whole_router` is set in
-every cell, so that both readings share one run.
+`moe_theory.generalization` describes the tiers.
 """
 
 import dataclasses

@@ -62,8 +62,7 @@ def split_threshold(
 def leaf_bound(num_rounds: Slots, params: Params) -> Amounts:
     """Return the paper's bound N on the candidates N_t of every slot t <= T.
 
-    N = 2^(1/(1-rho)) T nu_1^2 / (C^2 log(T/delta)). The proof uses Lemma 2 and writes 2^a X for 2^(a log X), which is
-    X^(a log 2). For large C the bound is below 1, the root's number of candidates.
+    N = 2^(1/(1-rho)) T nu_1^2 / (C^2 log(T/delta)). For large C the bound is below 1, the root's number of candidates.
 
     Source: Lemma 1, Eq. (5).
 
@@ -221,8 +220,8 @@ def least_width(
 ) -> float:
     """Return the least width that w must have.
 
-    It is C max{T^7 lambda^-7 L^21 (log w)^3, lambda^-1/2 L^-3/2 (log(T N L^2/delta))^3/2}, so w is on both sides. With
-    a constant of 1 it exceeds 1e29 at the sizes of Sec. V, which have w = 64.
+    It is C max{T^7 lambda^-7 L^21 (log w)^3, lambda^-1/2 L^-3/2 (log(T N L^2/delta))^3/2}. With a constant of 1 it
+    exceeds 1e29 at the sizes of Sec. V, which have w = 64.
 
     Source: Lemma 3.
 

@@ -52,9 +52,7 @@ class Split(NamedTuple):
 
 
 def begin(key: Key[Array, ""], dims: Dims, params: Params) -> Tree:
-    """Return the tree that is the root alone, [0, 1]^K with its candidate.
-
-    Source: Alg. 1, line 1, and Sec. IV-B.
+    """Return the tree that is the root alone, [0, 1]^K with its candidate. Source: Alg. 1, line 1, and Sec. IV-B.
 
     Examples:
         >>> import moe_theory as mt
@@ -235,9 +233,7 @@ def truncated(point: Float[Array, " K"], max_active: Int[Scalar, ""]) -> Float[A
 
 
 def leaf_terms(depths: Int[Array, "*n"], params: Params) -> Float[Array, "*n"]:
-    """Return nu_1 rho^h, the second term of (4), a bound on how much f* varies in a leaf.
-
-    Source: Eq. (4).
+    """Return nu_1 rho^h, the second term of (4), a bound on how much f* varies in a leaf. Source: Eq. (4).
 
     Examples:
         >>> import jax.numpy as jnp

@@ -1,7 +1,6 @@
 """Maps of where experts specialise, over the gate drive kappa and its ratio to the perturbation lambda.
 
-They show an algorithm beside its gates alone, and the critical drive. At a fixed ratio only the curvature of the
-softmax changes, which is why the two move apart.
+They show an algorithm beside its gates alone, and the critical drive.
 """
 
 import itertools

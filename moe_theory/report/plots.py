@@ -68,8 +68,6 @@ def figure(
         >>> data, drawn = mt.figure("continual.figure-2", replicates=4, rounds=20, **asked)
         >>> data.experts.values.tolist()
         [2, 4]
-        >>> data.attrs["command"].partition(" --replicates")[0]
-        'moe-theory figures continual figure-2 --reading unit-signal --set truth_scale=0.2'
     """
     from moe_theory.plot import layout  # imports matplotlib, as it does below
 

@@ -1,7 +1,4 @@
-"""Cards of statements, for a terminal and as HTML, from one Markdown template, and the page of a report.
-
-The page needs no server, no network, and to be read no JavaScript.
-"""
+"""Cards of statements, for a terminal and as HTML, from one Markdown template, and the page of a report."""
 
 import base64
 import functools
@@ -144,7 +141,7 @@ def card(
 
 
 def html_card(judgement: Judged, verdicts: Sequence[Verdict], target: Target | None = None) -> Markup:
-    """Return the card of a statement as HTML, with paragraphs named by their headings for styles."""
+    """Return the card of a statement as HTML."""
     parser = MarkdownIt("commonmark", {"html": True}).enable("table")
     tokens = parser.parse(card(judgement, verdicts, target=target or PAGE))
     for paragraph, token in itertools.pairwise(tokens):

@@ -1,11 +1,10 @@
 """Search of free parameters for a counterexample, or for settings where a false statement is true.
 
 The recorded setting comes first, then both ends of each axis, then points that fill the region. The best settings get
-more replicates, and neighbours. These steps only choose settings. A flip is a verdict of `verify` on a fresh seed, at
-its share of the error. Its setting is shrunk, axis by axis back to the recorded value, and tested once more. Halving
-finds its border. Where there are flips, the search fits a clause of one or two inequalities that exclude them, and
-searches inside it. A search without a flip proves nothing, so the result has the number of settings and the closest
-one.
+more replicates, and neighbours. A flip is a verdict of `verify` on a fresh seed, at its share of the error. Its setting
+is shrunk, axis by axis back to the recorded value, and tested once more. Halving finds its border. Where there are
+flips, the search fits a clause of one or two inequalities that exclude them, and searches inside it. A search without a
+flip proves nothing, so the result has the number of settings and the closest one.
 """
 
 import dataclasses
@@ -342,7 +341,7 @@ class RegionSearch:
         """Return at most two inequalities within which no tried setting breaks, or None.
 
         They allow most of the tried settings. The search tries more settings inside, and narrows the clause if one
-        breaks it. The two settings closest to a break are tested like finalists.
+        breaks it.
         """
         is_break = self.sought == "break"
         anchor = () if is_break else self.flipped[0]
@@ -467,7 +466,7 @@ class RegionSearch:
         return [within, beyond]
 
     def _finalists(self) -> list[Point]:
-        """Return settings beyond the margin that each move other axes, with few axes first among equally far ones."""
+        """Return settings beyond the margin that each move other axes."""
         gains = {point: self.gain(self.looked[point]) for point in self.ranked()}
         beyond = [point for point, gain in gains.items() if point and gain > 0]
         most = max((gains[point] for point in beyond), default=0.0)

@@ -1,4 +1,4 @@
-"""Criteria: the tests of claims. A new kind is a class here, and its words in `report.wording`.
+"""Criteria: the tests of claims.
 
 A criterion defines its samples of a claim, the values to compare, and the decision of a look. `verification.judgement`
 has the statistics.

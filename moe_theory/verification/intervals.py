@@ -3,8 +3,8 @@
 For values with a declared range they are exact, for any distribution and stopping time. A gambler who begins with 1 and
 makes bets that are fair if the mean is m reaches 1/error with probability at most `error`. The interval contains the m
 at which the gambler has not reached it. The bets are Cover's universal portfolio, whose wealth is within a known factor
-of the best constant bet in hindsight. So the order of replicates does not matter (Cover and Ordentlich, IEEE Trans.
-Inf. Theory 42, 1996. Orabona and Jun, IEEE Trans. Inf. Theory 70, 2024).
+of the best constant bet in hindsight (Cover and Ordentlich, IEEE Trans. Inf. Theory 42, 1996. Orabona and Jun, IEEE
+Trans. Inf. Theory 70, 2024).
 
 Other means have Student's t, simultaneous over components by the multiplier bootstrap of the largest |t|, and widened
 by the effect of skewness. Without evidence in the samples that t can be trusted there is no interval. A slope then has

@@ -181,7 +181,7 @@ def resolve(
     module: str | None = None,
     order: Sequence[str] | None = None,
 ) -> Request:
-    """Return the request to test these groups of claims, with ids in this order in the report.
+    """Return the request to test these groups of claims.
 
     If two readings give an experiment the same parameters its claims are tested once, and count once.
     """

@@ -1,7 +1,6 @@
 """Verification: a request's studies, look by look, until every claim is decided or the budget is spent.
 
-The claims of an experiment share its runs. Only the samples that claims take from a run are stored, so that memory
-grows with the claims' components and not with the states.
+The claims of an experiment share its runs.
 """
 
 import contextlib
@@ -64,8 +63,7 @@ def verify(
         readings: names, `all` or `quick`, by default each paper's defaults.
         replicates: limit for every experiment, by default its own number, or with a budget none.
         error: probability that any of the verdicts is false, split evenly over them and spent over the looks. None is
-            0.01, of which each verdict has its paper's part, 1 / `Paper.most_verdicts`, in any request. Readings that
-            give an experiment the same parameters share one test.
+            0.01, of which each verdict has its paper's part, 1 / `Paper.most_verdicts`, in any request.
         budget: seconds after which no run begins, and simulations are abandoned. Open claims stay INCONCLUSIVE.
         settings: parameters by name, in addition to every reading's choices.
         system: your own algorithm in place of the paper's: parts by their names in the paper's `system`, such as
@@ -145,8 +143,7 @@ def take_looks(
 ) -> None:
     """Look at studies until all their tests have ended, or until a time of the monotonic clock.
 
-    Runs of several studies are made at once, earlier looks first. The order changes no number. Measured runs have the
-    machine alone. Tasks that still run at the deadline are left to themselves.
+    Runs of several studies are made at once, earlier looks first. Measured runs have the machine alone.
     """
     with Runner(monitors[0].pool if monitors else None, progress) as runner:
         _Looks(monitors, runner, on_verdict, deadline).take()
