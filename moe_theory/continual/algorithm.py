@@ -139,8 +139,6 @@ def stationary(key: Key[Array, ""], dims: Dims, state: Any, params: Params) -> t
     """Draw tasks of one pool, all equally likely: the paper's own `Stream`. Source: Definition 1 of `continual`.
 
     Examples:
-        A stream whose truths shrink by a tenth in every round:
-
         >>> import moe_theory as mt
         >>> from moe_theory import continual
         >>> def shrinking(key, dims, state, params):

@@ -1,7 +1,6 @@
 """Split a step into a part that can be computed rounds ahead, and the rest.
 
-The first part depends on the step's key, on counters of rounds, and on leaves of the state that no step changes. The
-parts are found in the program of the step.
+The first part depends on the step's key, on counters of rounds, and on leaves of the state that no step changes.
 """
 
 import math
@@ -36,8 +35,6 @@ class StepParts(NamedTuple):
 
 
 class _Stages(NamedTuple):
-    """Equations of a program in order."""
-
     plain: list[Any]  # of what is the same in every round: wanted everywhere, and cheap
     draw: list[Any]
     prepare: list[Any]

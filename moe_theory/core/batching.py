@@ -1,9 +1,7 @@
 """`vmap` with the batch on the trailing axis of every array, also inside the computation.
 
-`jax.vmap(f, in_axes=-1, out_axes=-1)` moves the batch to the front wherever values of different rank meet, so a
-compiled round reads its state across the grain. Here the function is traced for one replicate, and its operations are
-replayed on arrays that end in the batch axis. Any other operation without a rule falls back to `jax.vmap` for itself
-alone.
+Here the function is traced for one replicate, and its operations are replayed on arrays that end in the batch axis. An
+operation without a rule falls back to `jax.vmap` for itself alone.
 """
 
 import functools
@@ -87,7 +85,6 @@ def one_replicate(batched: Any) -> Any:
 
 
 def _to_batched(value: _Value, size: int, shape: tuple[int, ...] | None = None) -> Any:
-    """Return the array with a trailing batch axis, a scalar's single-replicate part broadcast to `shape`."""
     array, is_batched = value
     shape = jax.numpy.shape(array)[: -1 if is_batched else None] if shape is None else shape
     if is_batched and array.ndim == len(shape) + 1:
@@ -195,7 +192,6 @@ def _sizes(equation: Any) -> list[int]:
 
 
 def _chain(combine: Callable[[Any, Any], Any], equation: Any, array: Any) -> Any:
-    """Return a reduction, axis by axis."""
     for axis in sorted(equation.params["axes"], reverse=True):
         parts = [array]
         size = array.shape[axis]

@@ -389,7 +389,6 @@ def axes_of(hint: Any) -> list[str] | None:
 
 
 def _require(constraints: tuple[Any, ...], name: str, value: Any) -> None:
-    """Check numbers as `require` does."""
     constraints = tuple(constraint for constraint in constraints if hasattr(constraint, "complaint"))
     try:
         kind = np.asarray(value).dtype.kind

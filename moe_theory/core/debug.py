@@ -1,8 +1,7 @@
 """Assertions of `debug=True` in every round of a run.
 
-The step is run by `core/vmap.py`, with chex's value assertions in its program. Numbers of state and info must be finite
-unless their field is `Undefined`, and in the range beside the field. Indices must be inside their arrays. A step's own
-chex assertions are among them.
+Numbers of state and info must be finite unless their field is `Undefined`, and in the range beside the field. Indices
+must be inside their arrays.
 """
 
 import functools

@@ -109,7 +109,6 @@ def run(
 
 @functools.cache
 def _record_bytes() -> dict[Hashable, int]:
-    """Return the bytes for records of a kind of run."""
     return {}
 
 
@@ -448,7 +447,7 @@ def run_in_blocks(
 ) -> tuple[Any, Any]:
     """Return `engine.run` of replicates `names` (B,) and `state` (..., B), in blocks of `width`.
 
-    The last block is padded. On a CPU the first block compiles the program, and the others share the cores.
+    The last block is padded.
     """
     if state is not None:
         require_one_round(state.round)

@@ -123,7 +123,7 @@ def text_of(value: Any) -> str:
 
 
 def require_docstrings() -> None:
-    """Raise InvalidValueError if Python removes docstrings, because help and captions are made of them."""
+    """Raise InvalidValueError if Python removes docstrings."""
     if sys.flags.optimize > 1:
         raise InvalidValueError("help and captions are docstrings, and Python leaves them out. Run it without -OO.")
 

@@ -263,7 +263,9 @@ def fitted(fit: Fit, models: Float[Array, "k d"], arrival: Any, params: Any) -> 
 
 
 def orthonormal_rows(features: Float[Array, "d s"], most_samples: int = MOST_SAMPLES) -> Float[Array, "s d"]:
-    """Return orthonormal rows that span the samples, with a zero row where a sample depends on earlier ones."""
+    """Return orthonormal rows that span the samples, with a zero row where a sample depends on earlier ones: P = rows'
+    rows.
+    """
     if features.shape[1] > most_samples:
         return orthonormal_in_loop(features.T, _floor(features))
     pivots, inverses, _ = _eliminate(features, [])

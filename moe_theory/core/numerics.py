@@ -23,10 +23,7 @@ def plain(value: Any) -> float | np.ndarray:
 
 
 def rounded(product: jax.Array, zero: jax.Array) -> jax.Array:
-    """Return `product`, rounded by itself, so that no compiler fuses it with a sum and rounds only once.
-
-    The bits pass through an exclusive or with `zero`, an integer 0 that the compiler does not know to be 0.
-    """
+    """Return `product`, rounded by itself, so that no compiler fuses it with a sum and rounds only once."""
     words = jnp.int32 if product.dtype == jnp.float32 else jnp.int64
     bits = jax.lax.bitcast_convert_type(product, words)
     return jax.lax.bitcast_convert_type(bits ^ zero.astype(words), product.dtype)

@@ -282,8 +282,6 @@ def find_spec(module: str) -> importlib.machinery.ModuleSpec | None:
 def undeclared(kind: str, name: str, names: Iterable[str], full: str = "") -> UnknownNameError:
     """Return the error for a figure, statement or claim that is not among the `names`.
 
-    The error suggests the most similar name, or the file of that name that is not imported.
-
     Args:
         full: PAPER.NAME, where `name` leaves the paper out.
     """

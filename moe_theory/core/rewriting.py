@@ -1,8 +1,7 @@
 """Operations on single replicates, rewritten as operations along a batch.
 
 A row that an index picks is a masked sum over all rows, and writing a row is a choice by the same mask. A product of a
-matrix and a vector is products and a sum. The inverse error function, of which `jax.random` makes normals, is written
-out too.
+matrix and a vector is products and a sum.
 """
 
 import math
@@ -40,7 +39,6 @@ def written(equation: Any) -> Callable[..., Any] | None:
 
 
 def _dot(equation: Any, operands: list[Any]) -> Callable[..., Any] | None:
-    """Return products with at most one matrix."""
     contracted, batched = equation.params["dimension_numbers"]
     free = [
         [axis for axis in range(aval.ndim) if axis not in axes] for aval, axes in zip(operands, contracted, strict=True)
@@ -62,7 +60,6 @@ def _dot(equation: Any, operands: list[Any]) -> Callable[..., Any] | None:
 
 
 def _extreme(equation: Any, operands: list[Any]) -> Callable[..., Any] | None:
-    """Return the index of the first extreme. NaN counts as extreme."""
     (axis,), dtype = equation.params["axes"], equation.params["index_dtype"]
     is_first = lax.max if equation.primitive.name == "argmax" else lax.min
     shape = operands[0].shape

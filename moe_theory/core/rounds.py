@@ -1,7 +1,6 @@
 """The rounds of a run, in blocks whose draws are made at once, and its records.
 
-The number of rounds and the distance of records are arguments of a program, which runs of other lengths share. Inside a
-caller's own program they are constants and all blocks are full.
+The number of rounds and the distance of records are arguments of a program, which runs of other lengths share.
 """
 
 import functools

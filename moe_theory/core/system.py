@@ -38,8 +38,6 @@ class System(NamedTuple):
     """A paper's algorithm as two pure functions of one replicate.
 
     Examples:
-        A counter:
-
         >>> from typing import NamedTuple
         >>> import jax.numpy as jnp
         >>> import moe_theory as mt
@@ -123,8 +121,7 @@ def simulate(
         observe: the record of a round, (state, info) -> PyTree. A module-level function compiles once.
         state: a checkpoint to continue from, with the same key for the same replicate. A state that this process
             returned is refused under another key, but not a copy or a state from a file.
-        plain: run the step as it is, by `jax.vmap` and `lax.scan` alone. The result is the same up to rounding, several
-            times slower.
+        plain: run the step as it is, by `jax.vmap` and `lax.scan` alone. The result is the same up to rounding.
         debug: as `plain`, with assertions in every round (`core/debug.py`): finite numbers in the range next to their
             field, and indices inside their arrays.
     Returns: the final state, and the records stacked on a leading axis.
@@ -187,8 +184,7 @@ def simulate_batch(
         state: a batch from an earlier call with the same key and replicates, all at the same round, to continue.
         plain, debug: as for `simulate`.
     Returns: the final states (..., B), and the records (records, ..., B), or the result of `reduce`. A large batch runs
-        in blocks of `engine.width_for` replicates, mostly 64 on a CPU, unless it is reduced or inside another program.
-        In blocks a replicate is the same to the last bit for any B.
+        in blocks, where a replicate is the same to the last bit for any B.
     Raises: as `simulate`. InvalidValueError also for replicates at different rounds, or more than fit into memory.
 
     Examples:

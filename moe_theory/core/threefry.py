@@ -1,8 +1,7 @@
 """Threefry: hashes of a key and a counter into random words, the same bits on every backend.
 
-This package's own numbers (`core.random`) are of `threefry4x32` with twelve rounds: four words a hash, at a third of
-JAX's operations a number. `threefry2x32` is JAX's own, with the bits of `jax.random` under its default
-`jax_threefry_partitionable`.
+This package's own numbers (`core.random`) are of `threefry4x32` with twelve rounds. `threefry2x32` is JAX's own, with
+the bits of `jax.random` under its default `jax_threefry_partitionable`.
 
 Source: J. Salmon, M. Moraes, R. Dror and D. Shaw, Parallel random numbers: as easy as 1, 2, 3 (SC 2011).
 """

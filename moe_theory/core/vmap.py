@@ -1,7 +1,6 @@
 """Runs by `jax.vmap` and `lax.scan` alone, as fallback of the engine and for comparison.
 
-The engine (`core/engine.py`) rewrites a step's program so that the batch stays on the trailing axis and random numbers
-are drawn rounds ahead. This module needs only JAX's public functions.
+This module needs only JAX's public functions.
 """
 
 import functools

@@ -1,6 +1,6 @@
 """Test errors and accuracies of all past tasks with the current experts: F_t of (15), G_t of (16).
 
-Each round evaluates the trained expert once on all test images. A test has two settings:
+A test has two settings:
 
 - `task-given`: the expert that served an arrival is known and tested, for F_t, G_t and all claims.
 - `routed`: the router picks an expert for the arrival's test images by the current gates, without perturbation, for

@@ -1,4 +1,4 @@
-"""Tests of the claims of a preset's figure on networks, trained on digits, on a paper's data or on your own images."""
+"""Tests of the claims of a preset's figure on networks."""
 
 import dataclasses
 import threading

@@ -1,4 +1,4 @@
-"""Runs of a preset, one for each cell and seed, with checkpoints, so that interrupted runs resume.
+"""Runs of a preset, one for each cell and seed, with checkpoints.
 
 Each run is one row of the store: its records so far and, until it is complete, its state. Rounds run in parts of fixed
 length by one program, so a resumed run equals an uninterrupted run bit for bit on one device.

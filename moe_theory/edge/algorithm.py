@@ -317,8 +317,6 @@ def learn(
         several tasks.
 
     Examples:
-        A task takes 3 rounds to the fastest server and 1 there; until then the server's model is at distance 1:
-
         >>> import jax, numpy as np
         >>> from moe_theory import edge
         >>> pool = edge.Pool(truths=np.eye(2, 4), signals=np.eye(2, 4), clusters=np.arange(2))

@@ -1,7 +1,4 @@
-"""The runs that claims and figures share.
-
-`moe_theory.generalization` describes the tiers.
-"""
+"""The runs that claims and figures share."""
 
 import dataclasses
 from collections.abc import Callable, Iterable, Mapping

@@ -8,8 +8,7 @@ gap, sup_f |L_S(f) - L_D(f)|, is exact where the best f on a sample is known in 
 of signs. `function_classes`, `labelings` and `lone_points` draw a small finite class and enumerate every supremum and
 mean over signs.
 
-A sample is padded to `Dims.max_samples`. Its first m members do not depend on the padding. Shapes: F functions, m
-samples, n points, L labels.
+Shapes: F functions, m samples, n points, L labels.
 """
 
 import functools

@@ -127,7 +127,7 @@ def lemma_3(num_samples: Counts, feature_norm: Amounts, operator_norms: Norms, r
     Args:
         operator_norms: K_i, bounds on the layers' spectral norms.
         row_norms: b_i, bounds on the sums of the l2 norms of the layers' rows.
-    Source: Lemma 3.
+    Source: Lemma 3. The bound of Bartlett et al. (2017) that it cites has further logarithms of m and of the width.
     Raises: InvalidValueError unless norms are positive, with as many of each.
 
     Examples:

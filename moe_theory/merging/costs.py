@@ -1,8 +1,6 @@
 """Costs of serving: latency and memory of every method, and of Tanbr's own choice of weights.
 
 Programs are timed in turn within every repetition, in a new random order. Ratios are within a repetition.
-
-An `Experiment` whose `measure` is a function below needs no system. Its replicates are repetitions.
 """
 
 import contextlib

@@ -1,7 +1,6 @@
 """Merging online for a stream of requests: a policy chooses weights slot by slot and learns from their rewards.
 
-A `Stream` gives requests and the rewards of merged experts, from the testbed or your own model. Only the policy is
-compiled, so `serve` may do anything.
+A `Stream` gives requests and the rewards of merged experts, from the testbed or your own model.
 """
 
 import functools

@@ -62,7 +62,8 @@ def split_threshold(
 def leaf_bound(num_rounds: Slots, params: Params) -> Amounts:
     """Return the paper's bound N on the candidates N_t of every slot t <= T.
 
-    N = 2^(1/(1-rho)) T nu_1^2 / (C^2 log(T/delta)). For large C the bound is below 1, the root's number of candidates.
+    N = 2^(1/(1-rho)) T nu_1^2 / (C^2 log(T/delta)). The proof uses Lemma 2 and writes 2^a X for 2^(a log X), which is
+    X^(a log 2). For large C the bound is below 1, the root's number of candidates.
 
     Source: Lemma 1, Eq. (5).
 

@@ -5,7 +5,7 @@ the leaf that is split, and a second one the first free row. A child that misses
 is counted, not stored. Sums are compared with 1 without tolerance: edges are multiples of 2^-h, which are exact if 2^h
 is within the numbers' precision.
 
-Source: Sec. IV-B. A box meets the simplex exactly when sum(l) <= 1 <= sum(u), so no linear program is needed.
+Source: Sec. IV-B. A box meets the simplex exactly when sum(l) <= 1 <= sum(u).
 """
 
 from typing import NamedTuple
@@ -88,8 +88,6 @@ def split_leaf(
     Each child starts with count 0 and its own candidate. Source: Alg. 1, lines 9 to 12, and Eq. (2).
 
     Examples:
-        The root of a tree with delta = 1 is split at its first pull, into two boxes that both meet the simplex:
-
         >>> import jax
         >>> import moe_theory as mt
         >>> from moe_theory.merging import Dims, Params, tree

@@ -40,7 +40,6 @@ def drawn(spec: "FigureSpec", data: xr.Dataset, width: float | None) -> Figure:
 
 
 def _fix_colours(figure: Figure) -> None:
-    """Resolve colours of lines such as "C0", which `savefig` would look up in another style."""
     for line in figure.findobj(Line2D):
         for part in ("color", "markerfacecolor", "markeredgecolor"):
             colour = getattr(line, f"get_{part}")()

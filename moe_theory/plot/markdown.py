@@ -1,4 +1,4 @@
-"""Markdown of documents: templates, words and tables, and their look in a terminal."""
+"""Markdown of documents: templates, words and tables."""
 
 import html
 import re

@@ -105,7 +105,7 @@ def condition(judgement: Judged) -> str:
 
 
 def given(statement: Statement, *, is_short: bool) -> str:
-    """Return a statement's hypotheses as sentences, in a short card without those of most of its paper."""
+    """Return a statement's hypotheses as sentences."""
     hypotheses = list(statement.hypotheses)
     if is_short and statement.paper in paper_names():
         statements_of_paper = statements(statement.paper)
@@ -148,7 +148,7 @@ def _recorded_labels(paper: str) -> dict[str, str]:
 
 
 def certainty(judgement: Judged, verdicts: Sequence[Verdict], folder: Path | None, failing: Sequence[str]) -> str:
-    """Return how sure a status is, in a few short sentences.
+    """Return how sure a status is.
 
     Args:
         folder: of the verdicts' run, None for the published results.
@@ -189,7 +189,6 @@ def _known_by(judgement: Judged, verdicts: Sequence[Verdict]) -> list[str]:
 
 
 def _deciding_proof(judgement: Judged) -> Proof | None:
-    """Return the exact argument that the status follows from, under the first reading where it follows from one."""
     statement = judgement.statement
     for finding in judgement.by_reading.values():
         if finding.known in {PROVED, CAVEATED}:

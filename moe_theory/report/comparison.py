@@ -1,7 +1,4 @@
-"""Comparison of a user's algorithm with a paper's, by statement.
-
-Statuses are compared by runs alone, since proofs are of the printed algorithm, and by claims that apply to both.
-"""
+"""Comparison of a user's algorithm with a paper's, by statement."""
 
 import dataclasses
 import itertools
@@ -82,7 +79,6 @@ def _as_printed(verdict: Verdict) -> Verdict:
 
 
 def _printed_words(with_proofs: Judged, by_runs: Judged) -> str:
-    """Return words such as "false (proved); by runs alone holds (simulated)"."""
     statuses = {reading: finding.status for reading, finding in with_proofs.by_reading.items()}
     if statuses == {reading: finding.status for reading, finding in by_runs.by_reading.items()}:
         return with_proofs.words

@@ -113,7 +113,7 @@ ALLOWED: dict[str, Any] = {"color": "C1", "alpha": 0.12, "linewidth": 0}
 
 
 def svg_of(verdict: Verdict, figure: "Figure") -> str | None:
-    """Return the curve of a verdict as SVG, drawn on this figure to save time, or None without a curve."""
+    """Return the curve of a verdict as SVG, or None without a curve."""
     from moe_theory.plot import svg
 
     if verdict.curve is None or not verdict.curve.labels:
@@ -157,7 +157,7 @@ def _fill(figure: "Figure", verdict: Verdict, curve: Curve) -> None:
 
 
 def plot_size(curve: Curve) -> tuple[float, float]:
-    """Return width and height in inches, with room for the labels' lines."""
+    """Return width and height in inches."""
     ticks = tick_labels(curve)
     lines = max(words.count("\n") for words in ticks.words) + bool(ticks.shared)
     return _plot_width(curve), PLOT_SIZE[1] + LINE_INCHES * lines
@@ -192,7 +192,6 @@ def tick_labels(curve: Curve) -> TickLabels:
 
 
 def _wrapped(label: str, room: int) -> str:
-    """Return a label in lines, broken at commas and spaces."""
     lines = []
     for part in label.split(", "):
         lines += textwrap.wrap(part.replace(" = ", HELD), room, break_long_words=False)

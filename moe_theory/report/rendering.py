@@ -239,7 +239,6 @@ def _page_picture(verdict: Verdict) -> Markup:
 
 
 def _in_a_block(markup: str) -> Markup:
-    """Return HTML in one block of Markdown, which an empty line would end."""
     return Markup(" ".join(markup.split()))
 
 

@@ -442,7 +442,7 @@ def decisive(judgement: Judged, verdicts: Sequence[Verdict]) -> Verdict | None:
 
 
 def unsaid(judgement: Judged) -> str:
-    """Return why a statement is open or not judged, unless its status tells."""
+    """Return why a statement is open or not judged."""
     statement = judgement.statement
     status = statement_status(judgement)
     if status == StatementStatus.NOT_JUDGED and not judgement.broken:

@@ -4,7 +4,7 @@ The recorded setting comes first, then both ends of each axis, then points that 
 more replicates, and neighbours. A flip is a verdict of `verify` on a fresh seed, at its share of the error. Its setting
 is shrunk, axis by axis back to the recorded value, and tested once more. Halving finds its border. Where there are
 flips, the search fits a clause of one or two inequalities that exclude them, and searches inside it. A search without a
-flip proves nothing, so the result has the number of settings and the closest one.
+flip proves nothing.
 """
 
 import dataclasses
@@ -466,7 +466,6 @@ class RegionSearch:
         return [within, beyond]
 
     def _finalists(self) -> list[Point]:
-        """Return settings beyond the margin that each move other axes."""
         gains = {point: self.gain(self.looked[point]) for point in self.ranked()}
         beyond = [point for point, gain in gains.items() if point and gain > 0]
         most = max((gains[point] for point in beyond), default=0.0)

@@ -124,8 +124,7 @@ def collect(claim: Claim, runs: Runs, num_replicates: int) -> Samples:
 def random_cells(experiment: Experiment, cells: Sequence[Cell], claims: Sequence[Claim]) -> frozenset[str]:
     """Return the cells whose states or records depend on a replicate's key, or none without exact claims.
 
-    Runs that begin with states of their own count as random. Measured runs do not, because replicates of an exact claim
-    must agree there.
+    Runs that begin with states of their own count as random. Measured runs do not.
     """
     random: set[str] = set()
     if experiment.measured is not None or not any(claim.is_computed for claim in claims):

@@ -1,7 +1,4 @@
-"""Verification: a request's studies, look by look, until every claim is decided or the budget is spent.
-
-The claims of an experiment share its runs.
-"""
+"""Verification: a request's studies, look by look, until every claim is decided or the budget is spent."""
 
 import contextlib
 import functools
