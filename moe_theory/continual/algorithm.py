@@ -124,8 +124,6 @@ def perturbed(
     """Return the scores h_m + r_m, as the paper's own `Router`. Source: Eq. (1) of `continual`.
 
     Examples:
-        A router with more randomness:
-
         >>> import numpy as np
         >>> from moe_theory import continual
         >>> def noisier(gate_outputs, perturbation, state, arrival, params):
@@ -141,8 +139,6 @@ def stationary(key: Key[Array, ""], dims: Dims, state: Any, params: Params) -> t
     """Draw tasks of one pool, all equally likely: the paper's own `Stream`. Source: Definition 1 of `continual`.
 
     Examples:
-        A stream whose truths shrink by a tenth in every round:
-
         >>> import moe_theory as mt
         >>> from moe_theory import continual
         >>> def shrinking(key, dims, state, params):
@@ -168,10 +164,9 @@ def system(
     auxiliary: Auxiliary = balance_cost,
     locality: Locality = distance_moved,
 ) -> System:
-    """Return Algorithm 1 as a `System`. Equal arguments give the same object, so that a program is compiled once.
+    """Return Algorithm 1 as a `System`. Equal arguments give the same object.
 
-    Every replicate draws a pool of its own. Each part is a pure function with the paper's own as default. Values
-    besides `params` are bound in a closure.
+    Every replicate draws a pool of its own. Each part is a pure function with the paper's own as default.
 
     Args:
         stream: the arrivals of each round, and the moves of the pool.
@@ -334,8 +329,6 @@ def learn(
         features that are not finite make the errors NaN.
 
     Examples:
-        An expert that sees all that its task depends on fits it exactly:
-
         >>> import jax, numpy as np
         >>> from moe_theory import continual
         >>> pool = continual.Pool(truths=np.eye(2, 4), signals=np.eye(2, 4), clusters=np.arange(2))

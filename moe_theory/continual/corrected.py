@@ -1,4 +1,4 @@
-"""Corrections of false or approximate statements of `continual`, by their number, also called `continual.exact`.
+"""Corrections of false or approximate statements of `continual`, by their number.
 
 Functions refuse arguments outside the domains beside them (InvalidValueError).
 """
@@ -52,8 +52,6 @@ def single_expert(pool: Pool, num_samples: Size, num_rounds: Size) -> Exact:
     Raises: InvalidValueError unless 1 <= num_samples < d and num_rounds >= 1, or for a zero signal.
 
     Examples:
-        A single task whose signal is its ground truth is known after one arrival:
-
         >>> import numpy as np
         >>> from moe_theory.continual import Pool, exact
         >>> pool = Pool(truths=np.eye(1, 4), signals=np.eye(1, 4), clusters=np.arange(1))
@@ -75,8 +73,6 @@ def single_expert_gaussian(pool: Pool, num_samples: Size, num_rounds: Size) -> E
     Raises: InvalidValueError unless 1 <= num_samples < d and num_rounds >= 1.
 
     Examples:
-        With one task of norm 1 the error is r^t, here with r = 1 - 2/4:
-
         >>> import numpy as np
         >>> from moe_theory.continual import Pool, exact
         >>> pool = Pool(truths=np.eye(1, 4), signals=np.eye(1, 4), clusters=np.arange(1))
@@ -111,16 +107,12 @@ def given_routes(
     Raises: InvalidValueError unless 1 <= num_samples < d, for a zero signal, no round, or tasks or experts below 0.
 
     Examples:
-        Two tasks whose signals are their truths, each with an expert of its own: nothing is left to learn or forget.
-
         >>> import numpy as np
         >>> from moe_theory.continual import Pool, corrected
         >>> truths = np.eye(2, 4)[:, :, None]
         >>> pool, routes = Pool(truths, truths, np.arange(2)[:, None]), np.array([[0], [1], [0]])
         >>> corrected.given_routes(pool, num_samples=2, tasks=routes, experts=routes).generalization_error.ravel()
         array([0., 0., 0.])
-        >>> float(corrected.given_routes(pool, 2, tasks=routes, experts=0 * routes).forgetting[1, 0].round(3))
-        1.333
     """
     return recursion.given_routes(pool.truths, pool.signals, num_samples, tasks, experts)
 
@@ -137,7 +129,7 @@ def route_tilt(
     It is M^2 (s - 1) (sigma_t / lambda)^2 sum_m |theta_m|^2 in total variation, in the mean over features, at most 1.
     For fixed gates this bounds the error of `given_routes` in a round. It has no first order in sigma_t.
 
-    Source: docs/pages/derivations/loads.md, by a change of sign of all noise. See Theorems 1 and 2 of `continual`.
+    Source: docs/pages/derivations/loads.md. See Theorems 1 and 2 of `continual`.
     Raises: InvalidValueError unless perturbation_scale > 0 and the gates add up to 0 (Lemma 4).
 
     Examples:
@@ -207,13 +199,9 @@ def blind_limit(
     Raises: InvalidValueError unless 1 <= num_samples < d and num_tasks <= d.
 
     Examples:
-        With s = 1 a model is the sum of all truths that it has met:
-
         >>> from moe_theory.continual import corrected
         >>> corrected.blind_limit(num_tasks=3, num_features=5, num_samples=1)
         2.0
-        >>> round(corrected.blind_limit(num_tasks=6, num_features=7, num_samples=2), 3)
-        3.274
     """
     require_overparameterized(num_features, num_samples)
     shrinkage, own_moment, spread = _projection_moments(num_features, num_samples)
@@ -242,8 +230,6 @@ def random_routing(
     Source: replaces Theorem 1, (19) and (20), of `continual` for blind routing. Derivation on the site's page on loads.
 
     Examples:
-        One expert has all loads:
-
         >>> import numpy as np
         >>> from moe_theory.continual import corrected, theory
         >>> gaps = theory.Gaps(truth_norm=1.0, task_gap=2.0, within_gap=0.0, across_gap=2.0)
@@ -276,8 +262,6 @@ def theorem_2(
     round: linear.Rounds,
 ) -> theory.Bound:
     """Return the bounds of Theorem 2 with r^(L_tau - L_T1) in the third term of (21), not r^(L_t - L_T1 - 1).
-
-    (22) is as printed. Arguments and result: as of `theory.theorem_2`.
 
     Source: Theorem 2, (21), and Appendix J of `continual`.
     Raises: InvalidValueError for loads that are not of top-1 routing. Where these are traced the bounds are NaN.
@@ -402,8 +386,6 @@ def lemma_16(
     Raises: InvalidValueError unless 1 <= num_samples < d.
 
     Examples:
-        The error of the task just learned, where (d - s) / (d - 1) = 2/3 of what its signal does not show remains:
-
         >>> import jax.numpy as jnp
         >>> from moe_theory.continual import corrected
         >>> truth = jnp.array([1.0, 3.0, 0.0, 0.0])

@@ -288,10 +288,7 @@ class Expecting(NamedTuple):
 
 
 def system_with_expected_costs(dims: Dims) -> System:
-    """Return Algorithm 1 where the locality loss charges about (E|w_t - w_{t-1}|^2)^0.5 given the routes.
-
-    As in the reduced model, costs depend on routes and pool alone.
-    """
+    """Return Algorithm 1 where the locality loss charges about (E|w_t - w_{t-1}|^2)^0.5 given the routes."""
 
     def expected(move: Move, memory: Array, arrival: Arrival, params: Params) -> tuple[Array, Array]:
         del move, arrival, params

@@ -471,7 +471,7 @@ SLOW_RETURN_SCALES = (0.0015, 0.005, 0.015, 0.05)
 
 
 def slow_gates(factor: float) -> Callable[[float], Mapping[str, Any]]:
-    """Return eta = factor sigma_0^1.25, as large as keeps gaps well inside lambda, so that runs are short."""
+    """Return eta = factor sigma_0^1.25, as large as keeps gaps well inside lambda."""
     return lambda scale: {"terminate": False, "learning_rate": factor * scale**1.25, "signal_law": PROPORTIONAL}
 
 

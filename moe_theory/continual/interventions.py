@@ -1,6 +1,6 @@
 """Runs of Algorithm 1 without the supposed cause of a statement's failure, or without a cause that a statement credits.
 
-Signals are along the truths unless a cell has others, whatever the reading, so each run is tested once.
+Signals are along the truths unless a cell has others.
 """
 
 import dataclasses

@@ -2,7 +2,7 @@
 
 Both are sums over the whole past of |w^(m) - w_tau|^2. When expert m moves from w to w', the n arrivals that it served
 change the sums by n (w' - w).(w' + w - 2 c), where c is the mean of their truths when they arrived. Only n and c are
-stored, however the tasks drift. A mean, unlike a sum, is accurate in float32.
+stored.
 """
 
 from typing import Annotated, NamedTuple

@@ -53,8 +53,6 @@ def system(dims: Dims) -> System:
     Raises: InvalidValueError for max_active > 1, and from its `init` for parameters outside their range.
 
     Examples:
-        It follows Algorithm 1, here with gates that step far beyond the perturbation:
-
         >>> import moe_theory as mt
         >>> from moe_theory import continual
         >>> dims = continual.Dims(max_experts=4, num_tasks=2, num_features=10, num_samples=6)
@@ -102,8 +100,6 @@ def learn(state: State, arrival: Arrival, perturbation: Float[Array, " M"], para
     Raises: InvalidValueError for features with s >= d, or for a perturbation of more axes than (M,).
 
     Examples:
-        A task whose truth its signal shows is known at once:
-
         >>> import jax, numpy as np
         >>> import moe_theory as mt
         >>> from moe_theory import continual

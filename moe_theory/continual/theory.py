@@ -112,7 +112,7 @@ def theorem_1(
     """Return upper bounds for more experts than tasks, after round t = `round` with loads L_t(m).
 
     `explored_loads` are the loads at round min(t, T1). Since E[F_t] = (T1 - 1)/(t - 1) E[F_T1] after exploration, (19)
-    needs no other loads. Experts without arrivals add nothing, so padding is free.
+    needs no other loads. Experts without arrivals add nothing.
 
     Source: Theorem 1, (19) and (20) of `continual`.
     Raises: InvalidValueError for loads that are not of top-1 routing. Where these are traced the bounds are NaN.
@@ -222,8 +222,6 @@ def lemma_16(
     Source: Lemma 16, (42) of `continual`.
 
     Examples:
-        One arrival of a truth of norm 5 leaves r = 0.5 of its square:
-
         >>> import numpy as np
         >>> from moe_theory.continual import theory
         >>> theory.lemma_16(np.array([[0]]), np.array([[0]]), np.array([[[3.0], [4.0]]]), ratio=0.5).tolist()

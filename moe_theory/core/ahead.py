@@ -1,8 +1,6 @@
 """Split a step into a part that can be computed rounds ahead, and the rest.
 
-The first part depends on the step's key, on counters of rounds, and on leaves of the state that no step changes. For
-many rounds at once it takes fewer and wider operations. Its results are stored where XLA would fuse, and so repeat, the
-work in every use. The parts are found in the program of the step, whose function need not be written in parts.
+The first part depends on the step's key, on counters of rounds, and on leaves of the state that no step changes.
 """
 
 import math
@@ -37,8 +35,6 @@ class StepParts(NamedTuple):
 
 
 class _Stages(NamedTuple):
-    """Equations of a program in order. An equation may be in several stages."""
-
     plain: list[Any]  # of what is the same in every round: wanted everywhere, and cheap
     draw: list[Any]
     prepare: list[Any]
@@ -133,7 +129,6 @@ def require_same_start(init: Callable[[Any], Any], key: Any) -> tuple[Any, int |
 
 
 def _function_of(closed: Any, inputs: list[Any], outputs: list[Any], equations: list[Any]) -> Callable[..., Values]:
-    """Return the part of a program that computes `outputs` from `inputs` by these equations."""
     names = closed.jaxpr.debug_info.with_unknown_names()
     part = closed.jaxpr.replace(invars=inputs, outvars=outputs, eqns=equations, debug_info=names)
     return jex_core.jaxpr_as_fun(jex_core.ClosedJaxpr(part, closed.consts))

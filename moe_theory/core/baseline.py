@@ -2,12 +2,12 @@
 
 A round charges the gate of the chosen expert with c = |w_t - w_{t-1}|. Its output for the task changes by -eta pi (1 -
 pi) c |v|^2, the output of any other expert by eta pi pi' c |v|^2. As c >= 0, the chosen expert's output never rises. So
-an expert that has just learned a task is less likely to receive it again. This is a policy gradient without a baseline.
+an expert that has just learned a task is less likely to receive it again.
 
 Here the cost is c - b. Let b be the expert's own last move. Then a repeat after a change is rewarded, a change after a
 repeat is charged as much, and other rounds cost little. With pi = 1/M and orthogonal signals, an expert's outputs for
 all tasks always add up to -(eta |v|^2 / M) (b - mean of all b). If b is the mean of all moves so far, repeats of
-repeats are rewarded too, so that leads grow. This mean alone leaves experts idle. `repaired` mixes both.
+repeats are rewarded too, so that leads grow.
 
 The servers of `edge` take the same losses, and are charged when they complete their tasks. Proofs are in
 `docs/pages/derivations/repaired.md`.
@@ -43,8 +43,6 @@ def compared(own: float) -> Locality:
     Source: in place of Eq. (6) of `continual` and (11) of `edge`.
 
     Examples:
-        An expert that learned its task moves less than before when the task comes again, and its gate is rewarded:
-
         >>> import numpy as np
         >>> from moe_theory import continual
         >>> locality = continual.baseline.compared(own=1.0)

@@ -1,10 +1,7 @@
 """`vmap` with the batch on the trailing axis of every array, also inside the computation.
 
-`jax.vmap(f, in_axes=-1, out_axes=-1)` moves the batch to the front wherever values of different rank meet, so a
-compiled round reads its state across the grain. Here the function is traced for one replicate, and its operations are
-replayed on arrays that end in the batch axis. A trailing axis renumbers none of the axes that an operation names, so
-few rules are needed. `rewriting` writes small operations by others that have a rule. Any other operation without a rule
-falls back to `jax.vmap` for itself alone.
+Here the function is traced for one replicate, and its operations are replayed on arrays that end in the batch axis. An
+operation without a rule falls back to `jax.vmap` for itself alone.
 """
 
 import functools
@@ -50,8 +47,7 @@ def trailing_vmap(
 
     Args:
         is_batched: for each positional argument, whether its leaves end in the batch axis.
-        stores: whether optimisation barriers of the surrounding program store their values. Only then are sums chains
-            and hashes written out, because otherwise every use would repeat them.
+        stores: whether optimisation barriers of the surrounding program store their values.
         log: receives every operation with the way in which it is batched, as the function is traced.
     """
 
@@ -69,7 +65,7 @@ def trailing_vmap(
 
 
 def without_barriers(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return `function` without its optimisation barriers, for compilers that do better without them."""
+    """Return `function` without its optimisation barriers."""
 
     def passing(*arguments: Any) -> Any:
         program, result = jax.make_jaxpr(function, return_shape=True)(*arguments)
@@ -89,7 +85,6 @@ def one_replicate(batched: Any) -> Any:
 
 
 def _to_batched(value: _Value, size: int, shape: tuple[int, ...] | None = None) -> Any:
-    """Return the array with a trailing batch axis, a scalar's single-replicate part broadcast to `shape`."""
     array, is_batched = value
     shape = jax.numpy.shape(array)[: -1 if is_batched else None] if shape is None else shape
     if is_batched and array.ndim == len(shape) + 1:
@@ -184,7 +179,6 @@ def _results(equation: Any, outputs: Any, is_batched: bool) -> list[_Value]:
 
 
 def _is_stored(equation: Any, operands: list[_Value]) -> bool:
-    """Return whether there is a rule for an operation whose result is stored."""
     name = equation.primitive.name
     if name in ("random_bits", "random_fold_in", "random_split"):
         is_single = all(atom.aval.shape == () for atom in equation.invars)
@@ -198,7 +192,6 @@ def _sizes(equation: Any) -> list[int]:
 
 
 def _chain(combine: Callable[[Any, Any], Any], equation: Any, array: Any) -> Any:
-    """Return a reduction, axis by axis. A reduction of single terms is not worth storing."""
     for axis in sorted(equation.params["axes"], reverse=True):
         parts = [array]
         size = array.shape[axis]

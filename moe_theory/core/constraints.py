@@ -7,7 +7,7 @@
     @checked
     def termination_rounds(num_experts: Count, learning_rate: Positive) -> int: ...
 
-The checks run on the host before compilation. They pass over traced parameters, which have no value yet.
+The checks run on the host before compilation.
 """
 
 import dataclasses
@@ -249,9 +249,7 @@ def require_active(num_experts: Any, num_active: Any) -> None:
 
 @checked
 def require_overparameterized(num_features: Features, num_samples: Size) -> None:
-    """Raise InvalidValueError unless 1 <= num_samples < num_features.
-
-    Source: Section 3.1 of `continual`.
+    """Raise InvalidValueError unless 1 <= num_samples < num_features. Source: Section 3.1 of `continual`.
 
     Examples:
         >>> from moe_theory.continual import theory
@@ -333,7 +331,6 @@ def _constraints(kind: type) -> dict[str, tuple[Any, ...]]:
 
 
 def _admitted(kind: Any, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return arguments of a function, or fields, that break no constraint, with lists as arrays."""
     admitted = dict(values)
     for name, value in values.items():
         hint = hints_of(kind)[name]
@@ -392,7 +389,6 @@ def axes_of(hint: Any) -> list[str] | None:
 
 
 def _require(constraints: tuple[Any, ...], name: str, value: Any) -> None:
-    """Check numbers as `require` does. The extremes of an array stand for all of it where they can."""
     constraints = tuple(constraint for constraint in constraints if hasattr(constraint, "complaint"))
     try:
         kind = np.asarray(value).dtype.kind

@@ -35,8 +35,6 @@ def lead_after_turns(num_experts: int, drive: float, contraction: float = 0.0) -
     Raises: InvalidValueError for num_experts < 2.
 
     Examples:
-        Two experts that learn at once keep kappa tanh(kappa / 2)^2:
-
         >>> import math
         >>> from moe_theory.core.critical import lead_after_turns
         >>> math.isclose(lead_after_turns(2, 0.4), 0.4 * math.tanh(0.2) ** 2)
@@ -77,10 +75,9 @@ def critical_drive(
         num_experts: M >= 2.
         contraction: in [0, 1), the factor of |dw| when a task is repeated. It is 0 for experts that fit a task in one
             update, ((d - s)/(d - 1))^0.5 for slow ones, about (1 - s/d)^0.5.
-        perturbation: lambda, the lead that is required, because an expert ahead by lambda receives the task for sure.
-            None stands for a small lead. A value is needed for M = 2, and for M = 3 with experts that fit a task in one
-            update. In these cases any drive is enough as lambda goes to 0: kappa_c = (4 lambda)^(1/3) for M = 2, (6
-            lambda)^(1/4) for M = 3.
+        perturbation: lambda, the lead that is required. None stands for a small lead. A value is needed for M = 2, and
+            for M = 3 with experts that fit a task in one update. In these cases any drive is enough as lambda goes to
+            0: kappa_c = (4 lambda)^(1/3) for M = 2, (6 lambda)^(1/4) for M = 3.
     Returns: the drive kappa = eta c |v|^2 / M, where c is an expert's move after another task. `gate_drive` has E|w| in
         place of c. The drive depends neither on the number of tasks nor on sigma_0, and only a little on lambda.
     Raises: InvalidValueError outside these ranges, and without a perturbation where one is needed.
@@ -91,8 +88,6 @@ def critical_drive(
         >>> from moe_theory.continual import corrected
         >>> [round(corrected.critical_drive(number, 0), 2) for number in (6, 12, 100)]
         [0.73, 0.83, 0.63]
-        >>> round(corrected.critical_drive(2, 0, perturbation=1e-6) / 4e-6 ** (1 / 3), 3)
-        1.0
     """
     has_none = num_experts == 2 or (num_experts == 3 and contraction == 0)
     if perturbation is None and has_none:

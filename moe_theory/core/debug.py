@@ -1,8 +1,7 @@
 """Assertions of `debug=True` in every round of a run.
 
-The step is run by `core/vmap.py`, with chex's value assertions in its program. Numbers of state and info must be finite
-unless their field is `Undefined`, and in the range beside the field. Indices must be inside their arrays. A step's own
-chex assertions are among them. Outside such runs `chex.disable_asserts()` leaves these out.
+Numbers of state and info must be finite unless their field is `Undefined`, and in the range beside the field. Indices
+must be inside their arrays.
 """
 
 import functools
@@ -68,7 +67,7 @@ def run(
 def _asserted(
     system: Any, num_rounds: int, record_every: int, observe: Callable[[Any, Any], Any]
 ) -> Callable[..., Any]:
-    """Return runs of replicates, one by one, because chex asserts nothing in loops of random length."""
+    """Return runs of replicates, one by one."""
     absl = logging.getLogger("absl")
     if _is_news not in absl.filters:
         absl.addFilter(_is_news)
@@ -145,7 +144,6 @@ def _assert_all(are_right: Any, namespace: Any, leaf: Any, path: str, words: str
 
 
 def _leaves(tree: Any, path: str = "", beside: tuple[Any, ...] = ()) -> Iterator[tuple[str, Any, tuple[Any, ...]]]:
-    """Yield each array of a tree with its path and the constraints beside its field."""
     fields = _fields_of(tree)
     stated_by_name = stated(type(tree)) if isinstance(tree, tuple) else {}
     for name, part in fields.items():
@@ -158,7 +156,6 @@ def _leaves(tree: Any, path: str = "", beside: tuple[Any, ...] = ()) -> Iterator
 
 
 def _fields_of(tree: Any) -> dict[str, Any]:
-    """Return the fields of a namespace or a named tuple, and none of any other tree."""
     if isinstance(tree, SimpleNamespace):
         return vars(tree)
     return tree._asdict() if hasattr(tree, "_asdict") else {}

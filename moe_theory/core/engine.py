@@ -109,7 +109,6 @@ def run(
 
 @functools.cache
 def _record_bytes() -> dict[Hashable, int]:
-    """Return the bytes for records of a kind of run. A function, so that no run's key changes with it."""
     return {}
 
 
@@ -235,10 +234,7 @@ class _Pair(NamedTuple):
 
 @functools.cache
 def cpu_options(is_large: bool = False) -> dict[str, Any] | None:
-    """Return the options of a program for a CPU whose barriers store, or None if this XLA has no such barriers.
-
-    Other options in `XLA_FLAGS` stay as they are.
-    """
+    """Return the options of a program for a CPU whose barriers store, or None if this XLA has no such barriers."""
     flags = os.environ.get("XLA_FLAGS", "")
     options = _FURTHER | (faults.avoiding() if is_large else _BY_XLA)
     for further in ({name: value for name, value in options.items() if f"--{name}" not in flags}, {}):
@@ -393,7 +389,6 @@ def _batching(is_batch: bool, stores: bool, is_split: bool = True) -> Callable[.
 
 
 def _reads(observe: Callable[[Any, Any], Any], state: Any, info: Any) -> list[bool]:
-    """Return whether `observe` reads each leaf of `info`."""
     closed, shapes = jax.make_jaxpr(observe, return_shape=True)(state, info)
     vmap.require_bytes("what is observed", shapes)
     program = closed.jaxpr
@@ -452,8 +447,7 @@ def run_in_blocks(
 ) -> tuple[Any, Any]:
     """Return `engine.run` of replicates `names` (B,) and `state` (..., B), in blocks of `width`.
 
-    The last block is padded, so that one program runs all blocks and no replicate depends on B. On a CPU the first
-    block compiles the program, and the others share the cores.
+    The last block is padded.
     """
     if state is not None:
         require_one_round(state.round)
@@ -470,7 +464,7 @@ def run_in_blocks(
 
 
 def _joined(parts: tuple[Any, ...], count: int) -> Any:
-    """Join blocks into one array of `count` replicates, on the host except for keys, which only JAX can hold."""
+    """Join blocks into one array of `count` replicates."""
     if len(parts) == 1 and parts[0].shape[-1] == count:
         return parts[0]
     if not isinstance(parts[0].dtype, np.dtype):

@@ -1,7 +1,6 @@
 """Errors that name the value, the bound, the reason and the way out.
 
-Every error that a user can cause derives from `MoeTheoryError` and from `ValueError`. The command line prints its
-message as one line and exits with code 2.
+Every error that a user can cause derives from `MoeTheoryError` and from `ValueError`.
 """
 
 import contextlib
@@ -93,7 +92,6 @@ def unknown_name(kind: str, name: str, known: Iterable[str], of: type | None = N
 
 
 def _of_symbol(symbol: str, known: list[str], kind: str, owner: type) -> str:
-    """Return this package's name of a paper's symbol, from the fields of `owner`, or an empty text."""
     fields = named_by(symbol, owner)
     if not fields:
         return "The number of rounds is `rounds` of a sweep or of a figure." if symbol == "T" else ""
@@ -125,7 +123,7 @@ def text_of(value: Any) -> str:
 
 
 def require_docstrings() -> None:
-    """Raise InvalidValueError if Python removes docstrings, because help and captions are made of them."""
+    """Raise InvalidValueError if Python removes docstrings."""
     if sys.flags.optimize > 1:
         raise InvalidValueError("help and captions are docstrings, and Python leaves them out. Run it without -OO.")
 

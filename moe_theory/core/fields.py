@@ -74,7 +74,6 @@ def begins_with(symbol: str, field: Field) -> bool:
 
 
 def _comment(lines: list[str], field: ast.AnnAssign) -> str:
-    """Return the comment behind a field, or else the comment on the lines above."""
     behind = _COMMENT.search(lines[(field.end_lineno or field.lineno) - 1])
     if behind:
         return behind[1]

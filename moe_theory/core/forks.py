@@ -12,10 +12,7 @@ _parent: int | None = None  # the process whose JAX this one has a copy of, with
 
 
 def require_own_jax() -> None:
-    """Raise InvalidValueError without a device, and in a forked child whose parent has used JAX.
-
-    JAX would wait forever in such a child.
-    """
+    """Raise InvalidValueError without a device, and in a forked child whose parent has used JAX."""
     if _parent is not None:
         raise InvalidValueError(
             f"process {os.getpid()} was forked from process {_parent}, which had used JAX: it has none of XLA's "

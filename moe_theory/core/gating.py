@@ -1,8 +1,7 @@
 """The linear gating network: outputs, softmax, routing among available experts, and gradient.
 
 Every function takes arrays padded to `max_experts` and a mask of the available experts, which exist and, in mobile edge
-computing, are idle. Reductions and one-hot products replace `argmax` and indexing, which would move a trailing batch
-axis.
+computing, are idle.
 """
 
 from typing import NamedTuple
@@ -64,8 +63,6 @@ def route(
     scores: Float[Array, " M"], available: Bool[Array, " M"], num_active: Int[Scalar, ""], max_active: int = 1
 ) -> tuple[Int[Array, " k"], Bool[Array, "k M"]]:
     """Return the available experts with the highest scores, best first, padded to k = `max_active` rows.
-
-    With `num_active` = 1 this is the paper's switch routing, with more it is top-k routing.
 
     Returns: the indices (-1 beyond `num_active`) and one-hot masks (empty there).
     Source: Eq. (1) of `continual`, and Section 5.2, last remark, for top-k.
@@ -136,8 +133,6 @@ def pairs_of(outputs: Float[np.ndarray, "M N B"], sets: Int[np.ndarray, "N B"] |
     Source: the sets (11) of `continual` and (15) of `edge`. Equations (40) and (30) say that neither trails.
 
     Examples:
-        The first expert has the larger output for both signals:
-
         >>> import numpy as np
         >>> from moe_theory.core.gating import pairs_of
         >>> pairs = pairs_of(np.array([[3.0, 2.0], [0.0, 1.0]])[:, :, None])

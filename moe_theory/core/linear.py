@@ -49,14 +49,12 @@ class Gaps(NamedTuple):
 def gaps(pool: Pool) -> Gaps:
     """Return the norm of the ground truths and the gaps between tasks of a `pool`.
 
-    Only clusters with a member count towards K. The number of clusters may be traced. A task has distance 0 from itself
-    and counts as a member of its own cluster.
+    Only clusters with a member count towards K. A task has distance 0 from itself and counts as a member of its own
+    cluster.
 
     Source: Proposition 4, (21) and (22) of `continual`.
 
     Examples:
-        Of two orthonormal truths, each a cluster of its own:
-
         >>> import numpy as np
         >>> from moe_theory.continual import Pool, theory
         >>> gaps = theory.gaps(Pool(truths=np.eye(2), signals=np.eye(2), clusters=np.arange(2)))
@@ -265,9 +263,8 @@ def fitted(fit: Fit, models: Float[Array, "k d"], arrival: Any, params: Any) -> 
 
 
 def orthonormal_rows(features: Float[Array, "d s"], most_samples: int = MOST_SAMPLES) -> Float[Array, "s d"]:
-    """Return orthonormal rows that span the samples, with a zero row where a sample depends on earlier ones.
-
-    P = rows' rows is then known before the initial model is.
+    """Return orthonormal rows that span the samples, with a zero row where a sample depends on earlier ones: P = rows'
+    rows.
     """
     if features.shape[1] > most_samples:
         return orthonormal_in_loop(features.T, _floor(features))

@@ -39,8 +39,6 @@ class Locality(NamedTuple):
     """A locality loss: the cost of experts' moves, and a memory of earlier moves.
 
     Examples:
-        A move costs its excess over the longest earlier move, so that the memory is one number:
-
         >>> import jax.numpy as jnp
         >>> import moe_theory as mt
         >>> from moe_theory import continual

@@ -17,7 +17,7 @@ def register_pages(load: types.FunctionType) -> None:
 
 
 def pages() -> types.ModuleType:
-    """Return the module, from a layer above, that makes pages and pictures."""
+    """Return the module that makes pages and pictures."""
     return _loaders[-1]()
 
 

@@ -23,21 +23,14 @@ def plain(value: Any) -> float | np.ndarray:
 
 
 def rounded(product: jax.Array, zero: jax.Array) -> jax.Array:
-    """Return `product`, rounded by itself, so that no compiler fuses it with a sum and rounds only once.
-
-    Otherwise the last bits would depend on the rest of the program. The bits pass through an exclusive or with `zero`,
-    an integer 0 that the compiler does not know to be 0.
-    """
+    """Return `product`, rounded by itself, so that no compiler fuses it with a sum and rounds only once."""
     words = jnp.int32 if product.dtype == jnp.float32 else jnp.int64
     bits = jax.lax.bitcast_convert_type(product, words)
     return jax.lax.bitcast_convert_type(bits ^ zero.astype(words), product.dtype)
 
 
 def rounded_positive(product: jax.Array) -> jax.Array:
-    """Return `rounded` of a product of two numbers that is never negative, by its absolute value.
-
-    Compilers recognise the absolute value of a square, but not of another product.
-    """
+    """Return `rounded` of a product of two numbers that is never negative, by its absolute value."""
     return jnp.abs(product)
 
 

@@ -1,7 +1,6 @@
 """Papers: their declarations, and the list of installed papers.
 
-A distribution registers a paper by an entry point of the group `moe_theory.papers`, and so does this package. Claims,
-sweeps, figures, commands, citations and reports ask this module for papers.
+A distribution registers a paper by an entry point of the group `moe_theory.papers`, and so does this package.
 """
 
 import ast
@@ -69,7 +68,7 @@ NONE_INSTALLED = (
 class Paper:
     """One paper, declared as `PAPER` in the `__init__.py` of its folder, or in its only file.
 
-    Figures and systems are given by name, "module:attribute", and imported when they are needed.
+    Figures and systems are given by name, "module:attribute".
 
     Examples:
         >>> import moe_theory as mt
@@ -118,9 +117,7 @@ class Paper:
         return {"all": tuple(self.readings), "default": defaults, "quick": self.default_readings[:1] or defaults}[group]
 
     def reading(self, name: str) -> Reading:
-        """Return the reading called `name`.
-
-        Raises: UnknownNameError, with the most similar name suggested.
+        """Return the reading called `name`. Raises: UnknownNameError, with the most similar name suggested.
 
         Examples:
             >>> from moe_theory import continual
@@ -197,8 +194,6 @@ def paper_folder(name: str) -> Path:
 @functools.cache
 def declared_commands() -> dict[str, tuple[str, str]]:
     """Return the paper and "module:function" of papers' commands, by name, in the order of reports.
-
-    Declarations are read as text, without imports.
 
     Raises: DeclarationError if two papers declare commands of one name.
     """
@@ -286,8 +281,6 @@ def find_spec(module: str) -> importlib.machinery.ModuleSpec | None:
 
 def undeclared(kind: str, name: str, names: Iterable[str], full: str = "") -> UnknownNameError:
     """Return the error for a figure, statement or claim that is not among the `names`.
-
-    The error suggests the most similar name, or the file of that name that is not imported.
 
     Args:
         full: PAPER.NAME, where `name` leaves the paper out.

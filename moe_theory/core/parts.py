@@ -28,7 +28,7 @@ _ORIGINS: weakref.WeakKeyDictionary[Callable[..., Any], _Origin] = weakref.WeakK
 def of_parts(*, like: Callable[..., System] | None = None, only: Sequence[str] | None = None) -> Any:
     """Decorate a function that builds a system from sizes and parts, so that `rebuilt` can use other parts.
 
-    Parts are the arguments with defaults. Equal arguments give the same system, which is compiled once.
+    Parts are the arguments with defaults. Equal arguments give the same system.
 
     Args:
         like: the builder that receives the keywords, and whose parts they are.

@@ -1,4 +1,4 @@
-"""The compiled programs of this process. One thread compiles a program while others wait."""
+"""The compiled programs of this process."""
 
 import contextlib
 import functools

@@ -121,7 +121,7 @@ def draws(
 
     Args:
         dtype: float32 or float64. JAX's precision unless given.
-    Returns: the numbers. No normal is beyond 6.7 in float32, or 8.6 in float64, where one of 10^11 or 10^17 would be.
+    Returns: the numbers. No normal is beyond 6.7 in float32, or 8.6 in float64.
     Raises: TypeError for another `dtype`, or a count that is not a whole number of at least 0.
 
     Examples:
@@ -206,5 +206,4 @@ def _alternating(coefficients: tuple[float, ...], number: Float[Array, "*shape"]
 
 
 def _joined(columns: list[Float[Array, " rows"]], count: int) -> Float[Array, " n"]:
-    """Return the numbers row by row of the columns, each computed once."""
     return stored(jnp.stack(stored(columns), axis=1).reshape(-1)[:count])

@@ -1,9 +1,7 @@
 """Operations on single replicates, rewritten as operations along a batch.
 
 A row that an index picks is a masked sum over all rows, and writing a row is a choice by the same mask. A product of a
-matrix and a vector is products and a sum. All of these are vector instructions and fuse with their neighbours, where
-`jax.vmap` moves the whole array's batch to the front. The inverse error function, of which `jax.random` makes normals,
-is written out too, because XLA's own is slower.
+matrix and a vector is products and a sum.
 """
 
 import math
@@ -41,7 +39,6 @@ def written(equation: Any) -> Callable[..., Any] | None:
 
 
 def _dot(equation: Any, operands: list[Any]) -> Callable[..., Any] | None:
-    """Return products with at most one matrix. Libraries are for products of two."""
     contracted, batched = equation.params["dimension_numbers"]
     free = [
         [axis for axis in range(aval.ndim) if axis not in axes] for aval, axes in zip(operands, contracted, strict=True)
@@ -63,7 +60,6 @@ def _dot(equation: Any, operands: list[Any]) -> Callable[..., Any] | None:
 
 
 def _extreme(equation: Any, operands: list[Any]) -> Callable[..., Any] | None:
-    """Return the index of the first extreme. NaN counts as extreme."""
     (axis,), dtype = equation.params["axes"], equation.params["index_dtype"]
     is_first = lax.max if equation.primitive.name == "argmax" else lax.min
     shape = operands[0].shape
@@ -81,7 +77,7 @@ def _extreme(equation: Any, operands: list[Any]) -> Callable[..., Any] | None:
 
 
 def _erf_inv(equation: Any, operands: list[Any]) -> Callable[..., Any] | None:
-    """Return the inverse error function by Giles's polynomials, without XLA's slow log1p."""
+    """Return the inverse error function."""
     del equation
     return _inverse_error_function if operands[0].dtype == jnp.float32 else None
 
@@ -130,7 +126,6 @@ def _update(equation: Any, operands: list[Any]) -> Callable[..., Any] | None:
 
 
 def _scatter(equation: Any, operands: list[Any]) -> Callable[..., Any] | None:
-    """Scatter one row, or one number, as `array.at[i].add(row)` and `.set` do."""
     numbers, (array, indices, rows) = equation.params["dimension_numbers"], operands
     axes = numbers.inserted_window_dims
     is_sum = equation.primitive.name == "scatter-add"

@@ -1,7 +1,6 @@
 """The rounds of a run, in blocks whose draws are made at once, and its records.
 
-The number of rounds and the distance of records are arguments of a program, which runs of other lengths share. Inside a
-caller's own program they are constants and all blocks are full, so that the run can be differentiated.
+The number of rounds and the distance of records are arguments of a program, which runs of other lengths share.
 """
 
 import functools
@@ -61,9 +60,7 @@ def _block_length(number: int, longest: int = ROUNDS_AHEAD) -> int:
 
 
 def without_room(records: Any, blocks: Blocks, count: int, platform: str | None) -> Any:
-    """Return the first `count` records of an array. On a CPU NumPy cuts it, so that JAX compiles nothing for each
-    count.
-    """
+    """Return the first `count` records of an array."""
 
     def first(leaf: Any) -> Any:
         if platform != "cpu" or not is_known(leaf) or not isinstance(leaf.dtype, np.dtype):
@@ -90,10 +87,7 @@ class Machine(NamedTuple):
 def run_records(
     machine: Machine, state: Any, blocks: Blocks, num_rounds: Any, stride: Any, done: int = 0
 ) -> tuple[Any, Any]:
-    """Run this many rounds after round `done`, with a record after each `stride` and after the last.
-
-    Short strides share a block of draws between records. Long ones need several blocks for each.
-    """
+    """Run this many rounds after round `done`, with a record after each `stride` and after the last."""
     count = -(-num_rounds // stride)
     is_whole = isinstance(num_rounds, int)  # and of whole strides and blocks, so that loops can be differentiated
 
@@ -175,7 +169,6 @@ def run_records(
 
 
 def _stacked(times: int, body: Callable[[Any, Any], Any], state: Any) -> tuple[Any, Any]:
-    """Return the state after `body` of 0, ..., times - 1, and its further results, stacked."""
     if times > 1:
         return jax.lax.scan(body, state, jnp.arange(times))
     state, record = body(state, 0)
@@ -183,7 +176,6 @@ def _stacked(times: int, body: Callable[[Any, Any], Any], state: Any) -> tuple[A
 
 
 def _repeat(times: Any, body: Callable[[Any, Any], Any], carry: Any) -> Any:
-    """Return the carry after `body` of 0, ..., times - 1, without a loop for a single time."""
     return body(0, carry) if isinstance(times, int) and times == 1 else jax.lax.fori_loop(0, times, body, carry)
 
 

@@ -13,7 +13,7 @@ def last_tasks(tasks: Int[np.ndarray, "T B"], experts: Int[np.ndarray, "T B"]) -
     """Return the previous task of the expert of each arrival, or -1 for its first one.
 
     Args:
-        experts: of each arrival, negative if it was not served. Its entry is then -1 without a meaning.
+        experts: of each arrival, negative if it was not served.
     """
     lanes = np.arange(tasks.shape[1])
     last = np.full((experts.max() + 2, tasks.shape[1]), -1)  # the last row is nobody's

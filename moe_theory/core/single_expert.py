@@ -363,7 +363,6 @@ def _projection_moments(num_features, num_samples):
 
 
 def _mean_sandwich(arrivals, matrix, own_weights, spread):
-    """Return E[S A S] for a symmetric A."""
     identity = np.eye(len(matrix))
     trace = np.trace(matrix)
     along = arrivals.signal_outer @ matrix

@@ -1,7 +1,6 @@
 """Systems and their runs: one replicate's pure step, scanned over rounds, vmapped over replicates.
 
-A system's functions are written for ONE replicate. Inside the scan replicates are on the TRAILING axis of every array,
-so that elementwise work over them is contiguous in memory.
+A system's functions are written for ONE replicate. Inside the scan replicates are on the TRAILING axis of every array.
 """
 
 import collections
@@ -39,8 +38,6 @@ class System(NamedTuple):
     """A paper's algorithm as two pure functions of one replicate.
 
     Examples:
-        Counting, written for one replicate:
-
         >>> from typing import NamedTuple
         >>> import jax.numpy as jnp
         >>> import moe_theory as mt
@@ -52,9 +49,6 @@ class System(NamedTuple):
         >>> state, info = mt.simulate(system, mt.root_key(0), params=(), num_rounds=3)
         >>> int(state.round), info.round.tolist()
         (3, [0, 1, 2])
-        >>> state, info = mt.simulate(system, mt.root_key(0), params=(), num_rounds=2, state=state)  # goes on
-        >>> info.round.tolist()
-        [3, 4]
     """
 
     init: Callable[[Key[Array, ""], Params], State]
@@ -73,8 +67,6 @@ def observe_info(state: State, info: Info) -> Info:
 @functools.cache
 def fields(*paths: str | Observe, **named: str | Observe) -> Observe:
     """Return an observer that records some fields of a round as a named tuple.
-
-    The same fields give the same function.
 
     Args:
         paths: such as "info.task", which a record has by its last name, or observers, which add their fields.
@@ -125,15 +117,11 @@ def simulate(
 ) -> tuple[State, Any]:
     """Run one replicate for `num_rounds` rounds.
 
-    Rounds `record_every`, 2 `record_every`, ... and the last are recorded (see `recorded_rounds`). Runs of other
-    lengths and settings mostly share a compiled program.
-
     Args:
         observe: the record of a round, (state, info) -> PyTree. A module-level function compiles once.
         state: a checkpoint to continue from, with the same key for the same replicate. A state that this process
             returned is refused under another key, but not a copy or a state from a file.
-        plain: run the step as it is, by `jax.vmap` and `lax.scan` alone. The result is the same up to rounding, several
-            times slower.
+        plain: run the step as it is, by `jax.vmap` and `lax.scan` alone. The result is the same up to rounding.
         debug: as `plain`, with assertions in every round (`core/debug.py`): finite numbers in the range next to their
             field, and indices inside their arrays.
     Returns: the final state, and the records stacked on a leading axis.
@@ -192,13 +180,11 @@ def simulate_batch(
         replicates: the integers, or a count B for 0, ..., B - 1.
         observe: the record of a round of one replicate.
         reduce: applied inside the scan to each recorded leaf (..., B). `moments.over_replicates` keeps moments instead
-            of replicates, so that memory does not grow with B.
-        state: a batch from an earlier call with the same key and replicates, all at the same round, to continue. Inside
-            a caller's own jit, where this is not checked, each replicate continues from its own round.
+            of replicates.
+        state: a batch from an earlier call with the same key and replicates, all at the same round, to continue.
         plain, debug: as for `simulate`.
     Returns: the final states (..., B), and the records (records, ..., B), or the result of `reduce`. A large batch runs
-        in blocks of `engine.width_for` replicates, mostly 64 on a CPU, unless it is reduced or inside another program.
-        In blocks a replicate is the same to the last bit for any B.
+        in blocks, where a replicate is the same to the last bit for any B.
     Raises: as `simulate`. InvalidValueError also for replicates at different rounds, or more than fit into memory.
 
     Examples:
@@ -313,8 +299,6 @@ def check_checkpoint(state: State | None, like: State, shape: tuple[int, ...]) -
 
 def check_system(system: System, params: Params, num_rounds: int = 0, state: State | None = None) -> State:
     """Check `params` by the system on the host, before compilation, and return the shapes of its state.
-
-    The system's `init`, which validates concrete parameters, is traced once for each setting.
 
     Raises: InvalidValueError for input that cannot be run, such as more rounds, after those of `state`, than a state
         counts or has memory for. DeclarationError for a state without `round`, or with a random one.

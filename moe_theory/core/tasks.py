@@ -1,7 +1,4 @@
-"""Pools of ground truths and the arrivals drawn from them (Definition 1 of the continual-learning paper).
-
-The edge-computing paper draws its tasks in the same way.
-"""
+"""Pools of ground truths and the arrivals drawn from them (Definition 1 of the continual-learning paper)."""
 
 import math
 from typing import Annotated, Any, NamedTuple
@@ -105,7 +102,7 @@ def orthonormal(vectors: Float[Array, "N p"], most_signals: int = MOST_SIGNALS) 
 
 
 def orthonormal_in_loop(vectors: Float[Array, "n d"], floor: Float[Array, " n"]) -> Float[Array, "n d"]:
-    """Return the rows after Gram-Schmidt in a loop, whose program's size does not depend on n.
+    """Return the rows after Gram-Schmidt in a loop.
 
     A row becomes zero if its remaining squared length is at most `floor`.
     """
@@ -179,12 +176,11 @@ def make_arrival(units: Float[Array, "3"], normals: Float[Array, "d s-1"], pool:
     """Return one task, uniform on the pool, and its features.
 
     One random column is beta v_n, the others are N(0, sigma_t^2 I). The strength beta is uniform on (min_strength,
-    max_strength], and equal ends give a constant. Nothing indexes by a traced integer, because a gather does not
-    vectorise over a trailing batch axis.
+    max_strength], and equal ends give a constant.
 
     Args:
-        units: independent numbers, uniform on (0, 1), as `random.uniforms` gives them.
-        normals: independent standard normals, as `random.normals` gives them, for all columns except the signal's.
+        units: independent numbers, uniform on (0, 1).
+        normals: independent standard normals for all columns except the signal's.
         params: those of `continual`.
     Source: Definition 1 of `continual`. Shapes: features (d, s).
     """
@@ -213,7 +209,7 @@ def hide_signal(
 
 
 def select_row(rows: Shaped[Numbers, "N d"], index: Int[Array, ""]) -> Shaped[Array, " d"]:
-    """Return `rows[index]` as a one-hot sum, which vectorises over a trailing batch axis, unlike a gather."""
+    """Return `rows[index]` as a one-hot sum."""
     is_row = jnp.arange(rows.shape[0]) == index
     return jnp.sum(jnp.where(is_row[:, None], rows, 0), axis=0)
 

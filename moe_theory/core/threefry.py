@@ -1,11 +1,9 @@
 """Threefry: hashes of a key and a counter into random words, the same bits on every backend.
 
-This package's own numbers (`core.random`) are of `threefry4x32` with twelve rounds: four words a hash, at a third of
-JAX's operations a number. `threefry2x32` is JAX's own, with the bits of `jax.random` under its default
-`jax_threefry_partitionable`. Its twenty rounds are written out, which on a CPU costs about a sixth of JAX's loop.
+This package's own numbers (`core.random`) are of `threefry4x32` with twelve rounds. `threefry2x32` is JAX's own, with
+the bits of `jax.random` under its default `jax_threefry_partitionable`.
 
-Source: J. Salmon, M. Moraes, R. Dror and D. Shaw, Parallel random numbers: as easy as 1, 2, 3 (SC 2011). The authors
-    report that twelve rounds of threefry4x32 pass BigCrush.
+Source: J. Salmon, M. Moraes, R. Dror and D. Shaw, Parallel random numbers: as easy as 1, 2, 3 (SC 2011).
 """
 
 import functools
@@ -61,10 +59,7 @@ def threefry4x32(key: Sequence[Words], counter: Sequence[Words], rounds: int = R
 
 
 def stored_pairs(words: Sequence[Words]) -> list[Words]:
-    """Return an even number of words of a hash, `stored` in pairs as the parts of complex numbers.
-
-    XLA would compute a hash once for each array that it is stored as. Parts are moved, never computed with.
-    """
+    """Return an even number of words of a hash, `stored` in pairs as the parts of complex numbers."""
     if jax.config.jax_disable_jit:  # pyright: ignore[reportAttributeAccessIssue]
         return list(words)  # nothing is stored, and `jax_debug_nans` would find some of them to be no numbers
     parts = [jax.lax.bitcast_convert_type(word, jnp.float32) for word in words]

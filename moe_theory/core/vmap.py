@@ -1,7 +1,6 @@
 """Runs by `jax.vmap` and `lax.scan` alone, as fallback of the engine and for comparison.
 
-The engine (`core/engine.py`) rewrites a step's program so that the batch stays on the trailing axis and random numbers
-are drawn rounds ahead. For that it must know JAX's programs. This module needs only JAX's public functions.
+This module needs only JAX's public functions.
 """
 
 import functools
@@ -133,7 +132,6 @@ def described_array(leaf: Any) -> str:
 
 
 def _outline(state: Any) -> str:
-    """Return a state's type and fields, with the fields that hold nothing or more than an array."""
     if not hasattr(state, "_fields"):
         return "an array" if hasattr(state, "dtype") else f"a {type(state).__name__}"
     parts = ((name, getattr(state, name)) for name in state._fields)

@@ -1,6 +1,5 @@
 """Test errors and accuracies of all past tasks with the current experts: F_t of (15), G_t of (16).
 
-Each round evaluates the trained expert once on all test images. Earlier tasks are read from that table.
 A test has two settings:
 
 - `task-given`: the expert that served an arrival is known and tested, for F_t, G_t and all claims.
@@ -96,7 +95,7 @@ def record(
 def scores(past: Past, tables: Tables, time: Int[Array, ""]) -> Scores:
     """Return F_t, G_t and the accuracy after round `time`, of all routed tasks and of each class.
 
-    NaN in rounds beyond `Dims.max_rounds`, whose arrivals are not stored.
+    NaN in rounds beyond `Dims.max_rounds`.
 
     Source: Eqs. (15), (16) of `continual` with the mean-squared test error in place of (14), and Eq. (20) of `edge`.
     """

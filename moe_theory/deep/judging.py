@@ -1,7 +1,4 @@
-"""Tests of the claims of a preset's figure on networks, trained on digits, on a paper's data or on your own images.
-
-`plan` resolves a request. `judge` runs it with interim analyses.
-"""
+"""Tests of the claims of a preset's figure on networks."""
 
 import dataclasses
 import threading
@@ -42,8 +39,6 @@ class Judgement:
         >>> found = deep.judge(plan)
         >>> isinstance(found, deep.Judgement), len(found.verdicts)  # one seed decides nothing
         (True, 0)
-        >>> dict(found.to_xarray().generalization_error.sizes)
-        {'cell': 8, 'round': 2, 'replicate': 1}
     """
 
     plan: Plan  # as it was run: with the seeds that its last interim analysis had

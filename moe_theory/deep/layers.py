@@ -1,8 +1,4 @@
-"""Layers of networks on images (n, height, width, channels): convolution, pooling, normalisation, initial values.
-
-On a CPU the gradient of XLA's convolution is tens of times slower inside a scan than outside. There the patches under
-the kernel are multiplied by it as a matrix (im2col), which needs the kernel's size times the images' memory.
-"""
+"""Layers of networks on images (n, height, width, channels): convolution, pooling, normalisation, initial values."""
 
 import functools
 import math
@@ -173,9 +169,7 @@ def _moved(running: Array, batch: Array) -> Array:
 def he_kernels(key: Key[Array, ""], shapes: Sequence[tuple[int, ...]]) -> list[Float[Array, "..."]]:
     """Draw normal entries of mean 0 and variance 2 / fan-in, for kernels whose last axis is the outputs.
 
-    With smaller kernels networks die early (all ReLUs at 0), and the locality loss then favours a dead expert forever.
-
-    Source: He, Zhang, Ren and Sun, "Delving Deep into Rectifiers" (2015), Eq. (10). The papers do not say.
+    Source: He, Zhang, Ren and Sun, "Delving Deep into Rectifiers" (2015), Eq. (10).
     """
     dtype = jnp.result_type(float)
     sizes = [math.prod(shape) for shape in shapes]

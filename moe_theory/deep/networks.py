@@ -46,7 +46,7 @@ class Weights(NamedTuple):
 class Network:
     """Two pure functions and a name, hashable.
 
-    Outputs are before the sigmoid (of one output) or the softmax (of several), which training code applies.
+    Outputs are before the sigmoid (of one output) or the softmax (of several).
     """
 
     name: str
@@ -69,9 +69,6 @@ def stacked(
         >>> second = networks.expert(stack, 1)
         >>> networks.num_experts(stack), networks.num_parameters(second)  # 4 * 32 + 32 and 32 + 1
         (3, 193)
-        >>> first = networks.expert(networks.with_expert(stack, 0, second), 0)
-        >>> float(networks.squared_distance(first.params, second.params))
-        0.0
     """
     keys = jax.vmap(jax.random.fold_in, in_axes=(None, 0))(key, jnp.arange(num_experts))
     # Not vectorised: results of vectorised code may depend on M.
@@ -79,7 +76,7 @@ def stacked(
 
 
 def expert(stack: Stack, index: Int[Array, ""]) -> Stack:
-    """Return expert `index` of a stack, clipped to [0, M), as for the -1 of a dropped task."""
+    """Return expert `index` of a stack, clipped to [0, M)."""
     last = num_experts(stack) - 1
     return jax.tree.map(
         lambda leaf: jax.lax.dynamic_index_in_dim(leaf, jnp.clip(index, 0, last), keepdims=False), stack
@@ -87,10 +84,7 @@ def expert(stack: Stack, index: Int[Array, ""]) -> Stack:
 
 
 def with_expert(stack: Stack, index: Int[Array, ""], one: Stack) -> Stack:
-    """Return the stack with `one` as its expert `index`, all others bitwise unchanged.
-
-    An index outside [0, M), such as the -1 of a dropped task, changes nothing.
-    """
+    """Return the stack with `one` as its expert `index`. An index outside [0, M) changes nothing."""
     last = num_experts(stack) - 1
     exists = (index >= 0) & (index <= last)
 
@@ -158,8 +152,6 @@ def adapted(
         apply: (weights, images) -> outputs before the sigmoid or softmax.
 
     Examples:
-        A linear model; with flax `lambda key, images, k: Model(k).init(key, images)` and `Model(k).apply`:
-
         >>> import jax
         >>> import jax.numpy as jnp
         >>> import moe_theory as mt
@@ -212,7 +204,7 @@ def mlp(name: str, widths: tuple[int, ...]) -> Network:
 def five_layer(name: str, channels: tuple[int, int], widths: tuple[int, int], way: Way = "platform") -> Network:
     """Return two convolutions, the first max-pooled at stride 2, and three fully connected layers, under ReLUs.
 
-    The paper gives no sizes. Kernels here are 3 x 3, padded, so that 8 x 8 digits are enough.
+    Kernels here are 3 x 3, padded, so that 8 x 8 digits are enough.
 
     Source: Appendix A.4 of `continual`.
     Raises: InvalidValueError, by `init`, if images are too small for pooling.
@@ -290,7 +282,7 @@ def resnet(
     channels change, the shortcut is a normalised 1 x 1 convolution. Halved sides are rounded up.
 
     Source: He, Zhang, Ren and Sun, "Deep Residual Learning for Image Recognition" (2016), Sec. 3.3 and, for small
-        images, 4.2: a stem of 3 x 3 at stride 1 without max pooling. The papers say "non-pretrained ResNet-18" only.
+        images, 4.2: a stem of 3 x 3 at stride 1 without max pooling.
 
     Examples:
         >>> from moe_theory.deep import layers, networks

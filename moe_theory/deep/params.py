@@ -88,7 +88,7 @@ class Dims:
             )
 
     def __fingerprint__(self) -> Any:
-        """Count the network by its code, because a user's own is registered at run time."""
+        """Identify the network by its code."""
         return vars(self), NETWORKS[self.network]
 
     @property
@@ -103,7 +103,7 @@ class Dims:
 
 
 class Params(NamedTuple):
-    """Parameters that a user sweeps. Every leaf may be traced. Parameters of mobile edge computing alone come last.
+    """Parameters that a user sweeps. Every leaf may be traced.
 
     Algorithm 1 of `edge` has no auxiliary loss, no termination and the plain norm: `deep.edge` ignores
     `balance_weight`, `termination_threshold`, `terminate`, `accumulate_flags` and `locality_power`.

@@ -53,8 +53,8 @@ class Preset:
     def cells(self) -> dict[str, dict[str, Any]]:
         """Parameters by the name of the cell.
 
-        Cells are experts with and without termination (a single expert needs no router), at each scale of the gate's
-        input, or servers under every policy.
+        Cells are experts with and without termination, at each scale of the gate's input, or servers under every
+        policy.
         """
         fixed = {**self.choices, "num_rounds": self.num_rounds}
         cells = {}

@@ -129,7 +129,6 @@ def tables(summary: Summary) -> list[Markup]:
 
 
 def _table(summary: Summary, rows_by_title: list[dict[str, str]]) -> Markup:
-    """Return a table with a row for each cell, of numbers by title."""
     titles = list(rows_by_title[0])
     rows = [[cell.name, *row.values()] for cell, row in zip(summary.cells, rows_by_title, strict=True)]
     return table(("cell", *titles), rows, numbers=titles)

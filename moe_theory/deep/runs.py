@@ -1,4 +1,4 @@
-"""Runs of a preset, one for each cell and seed, with checkpoints, so that interrupted runs resume.
+"""Runs of a preset, one for each cell and seed, with checkpoints.
 
 Each run is one row of the store: its records so far and, until it is complete, its state. Rounds run in parts of fixed
 length by one program, so a resumed run equals an uninterrupted run bit for bit on one device.
@@ -114,7 +114,7 @@ class Plan:
 
     @functools.cached_property
     def padded(self) -> Preset:
-        """The preset with arrays for more rounds, so that other numbers of rounds share its programs."""
+        """The preset with arrays for more rounds."""
         rounds = -(-self.preset.num_rounds // PADDED_ROUNDS) * PADDED_ROUNDS
         return dataclasses.replace(self.preset, dims=dataclasses.replace(self.preset.dims, max_rounds=rounds))
 

@@ -136,7 +136,6 @@ def on_device(pool: Pool) -> Pool:
 
 
 def _moments(pixels: Num[np.ndarray, "n h w c"]) -> tuple[Float[np.ndarray, " c"], Float[np.ndarray, " c"]]:
-    """Return mean and deviation of each channel, of bytes from the histogram of the 256 levels."""
     if pixels.dtype != np.uint8:
         deviation = pixels.std(axis=(0, 1, 2), dtype=np.float64)
         return pixels.mean(axis=(0, 1, 2), dtype=np.float64), np.where(deviation > 0, deviation, 1)

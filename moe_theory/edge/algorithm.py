@@ -115,7 +115,7 @@ def system(
     fit: Fit = minimum_norm,
     locality: Locality | None = None,
 ) -> System:
-    """Return Algorithm 1 under a routing policy as a `System`. Equal arguments give the same object, compiled once.
+    """Return Algorithm 1 under a routing policy as a `System`.
 
     Every replicate draws a pool and its servers' execution delays. Servers are at `delays.even_map`.
 
@@ -314,11 +314,9 @@ def learn(
     Source: Eqs. (1)-(13) and Algorithm 1 of `edge`, and its footnote 1 for capacities above 1.
     Raises: InvalidValueError for arrays or costs of a locality of another shape, and for parameters, delays or costs
         that are known and out of range. It is also raised for a custom fit, locality or targets where servers hold
-        several tasks, whose models are fitted once more when they complete.
+        several tasks.
 
     Examples:
-        A task takes 3 rounds to the fastest server and 1 there; until then the server's model is at distance 1:
-
         >>> import jax, numpy as np
         >>> from moe_theory import edge
         >>> pool = edge.Pool(truths=np.eye(2, 4), signals=np.eye(2, 4), clusters=np.arange(2))
@@ -328,8 +326,6 @@ def learn(
         >>> state, info = jax.jit(edge.learn, static_argnums=3)(state, arrival, params, edge.policies.fastest)
         >>> int(info.expert), int(info.delay), state.busy_until.tolist()
         (0, 4, [5, 0])
-        >>> float(edge.generalization_error(state)), float(edge.generalization_error_flushed(state))
-        (1.0, 0.0)
     """
     check_policy(policy)
     arrival = _check_round(state, arrival, params, dims, fit, locality)

@@ -91,7 +91,7 @@ def draw_pool(key: Key[Array, ""], dims: Dims, params: Params) -> Pool:
     By `signal_law` the signals are c times the centres, orthogonal to each other with norm c, or independent of the
     truths with largest entry c. Under the first choice an arrival's signal is c times its own truth.
 
-    Source: Assumption 1 of `edge`, which asks for |v|_inf = O(1) and leaves the rest open.
+    Source: Assumption 1 of `edge`.
     """
     dtype = jnp.result_type(float)
     shape = (2, dims.num_tasks, dims.num_features)

@@ -69,8 +69,6 @@ def generalization_error(
         without direction.
 
     Examples:
-        A single task without spread is known after one arrival:
-
         >>> import numpy as np
         >>> from moe_theory.edge import Pool, corrected
         >>> pool = Pool(truths=np.eye(1, 4), signals=np.eye(1, 4), clusters=np.arange(1))
@@ -128,7 +126,7 @@ def given_routes(
 ) -> Float[np.ndarray, "T B"]:
     """Return E[G_t | tasks, routes] once pending tasks are completed, after each round, under any policy.
 
-    It is exact where routes do not depend on the noise in features, else an approximation. At Fig. 3's sizes Algorithm
+    It is exact where routes do not depend on the noise in features, else an approximation: at Fig. 3's sizes Algorithm
     1's mean error differs by less than 2 %. Float64, O(T B p^2), whatever M.
 
     Args:
@@ -139,8 +137,6 @@ def given_routes(
     Raises: InvalidValueError unless 1 <= num_samples < p, for a signal without direction, or for no round.
 
     Examples:
-        Two kinds of tasks, each at a server of its own: nothing is left to learn.
-
         >>> import numpy as np
         >>> from moe_theory.edge import corrected
         >>> truths, tasks = np.eye(2, 4)[[0, 1, 0], :, None], np.array([[0], [1], [0]])

@@ -1,7 +1,7 @@
 """Distributions of the delays of (1): transfer d^tr of each task to each server, execution d^ex of each server.
 
-The paper allows any distribution on whole rounds between bounds. Each is a pure function of one replicate, and you can
-write your own. All bounds and rates are traced parameters, and all delays are clipped to the bounds.
+The paper allows any distribution on whole rounds between bounds. Each is a pure function of one replicate. All bounds
+and rates are traced parameters, and all delays are clipped to the bounds.
 
 | law | transfer | execution |
 | --- | --- | --- |
@@ -66,7 +66,7 @@ def geometric(trip: Trip, params: Params) -> Int[Array, " M"]:
 def by_distance(trip: Trip, params: Params) -> Int[Array, " M"]:
     """Return a random uplink to the nearest server, then fibre from there to each server, in rounds, within bounds.
 
-    An uplink's duration is its distance times an exponential variable of mean 1, for fading.
+    An uplink's duration is its distance times an exponential variable of mean 1.
     """
     is_nearest = jnp.arange(trip.positions.shape[0]) == trip.nearest
     position = jnp.sum(jnp.where(is_nearest[:, None], trip.positions, 0), axis=0)

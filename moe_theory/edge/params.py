@@ -14,8 +14,7 @@ them:
 | laws of the delays in Fig. 3, of which only d_u = 10 is given | the laws of `delays` and their bounds |
 | whether a completed task moves the gates in its own round, or in the next as (13) has it | `gate_lag` |
 
-The outcome depends on `gate_drive`, how far one gate step moves a gate output. With v = w it is so small in Fig. 3 that
-nothing specialises within T.
+The outcome depends on `gate_drive`, how far one gate step moves a gate output.
 """
 
 import dataclasses
@@ -207,8 +206,6 @@ def gate_drive(params: Params, num_features: int) -> float:
     Expectations of |w| and |v|^2 are for the reading's distributions, with Gaussian entries of truths.
 
     Examples:
-        A tuned reading has a gate drive of 1 in Fig. 3, with 50 experts and 15 features:
-
         >>> from moe_theory import edge
         >>> round(edge.gate_drive(edge.reading("scaled-signal").params(num_experts=50), 15), 6)
         1.0

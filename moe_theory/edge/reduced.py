@@ -65,8 +65,6 @@ def system(
         the same errors as the `init` of `edge.system`.
 
     Examples:
-        It follows Algorithm 1, here with gates that step far beyond the perturbation:
-
         >>> import moe_theory as mt
         >>> from moe_theory import edge
         >>> dims = edge.Dims(max_experts=8, num_tasks=3, num_features=10, num_samples=6)
@@ -105,8 +103,6 @@ def learn(state: State, arrival: Arrival, params: Params, policy: Policy = adapt
     Raises: InvalidValueError for features with s >= p, or for a policy that returns another shape.
 
     Examples:
-        A task whose truth its signal shows is known at once:
-
         >>> import jax, numpy as np
         >>> import moe_theory as mt
         >>> from moe_theory import edge

@@ -196,7 +196,7 @@ def moved(state: Any, move: Float[Array, "M p"]) -> Any:
     """Return the state after servers' models have moved (9).
 
     When a server's model moves by D, the residuals of its c tasks sum to u' = u + c D in place of u, and their squares
-    change by D.(u + u'). This centred form is accurate in float32.
+    change by D.(u + u').
 
     Source: Eqs. (9), (10), (20) of `edge`.
     """

@@ -228,7 +228,6 @@ def theorem_1(
 
 
 def _with_spread(centres: Gaps, num_features: int, cluster_spread: ArrayLike) -> Gaps:
-    """Return the gaps of arrivals that scatter around centres with these gaps."""
     noise = num_features * cluster_spread**2
     return Gaps(
         truth_norm=centres.truth_norm + noise,

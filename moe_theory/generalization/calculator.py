@@ -1,7 +1,6 @@
 """The bounds for one classifier: their values, whether they are informative, and from how many samples on.
 
-The loss is in [0, 1], so that a bound is informative below 1. Forms that do not apply to the given experts or router
-are left out.
+The loss is in [0, 1]. Forms that do not apply to the given experts or router are left out.
 """
 
 import dataclasses
@@ -146,7 +145,7 @@ _OF_CLASS = (LOSS, SAMPLES, LIPSCHITZ, OUTPUT, NORMS, ONE)  # of a class that is
 def bound(
     *, checkpoint: Path | str | None = None, num_errors: int | None = None, **values: Any
 ) -> list[EvaluatedBound]:
-    """Return all bounds that apply to a classifier, the paper's first, as `moe-theory bound` shows them.
+    """Return all bounds that apply to a classifier, the paper's first.
 
     Args:
         checkpoint: weights in safetensors, a file or a folder, of which the headers alone are read. With `num_errors`
@@ -157,8 +156,6 @@ def bound(
         DamagedError for weights that cannot be read, or UnknownNameError for an unknown name.
 
     Examples:
-        The smallest of those that hold, of 8 linear experts of which one is active:
-
         >>> from moe_theory import generalization
         >>> bounds = generalization.bound(num_experts=8, num_active=1, num_samples=10**6)
         >>> [(bound.form.id, round(bound.value, 3)) for bound in bounds if bound.is_best]

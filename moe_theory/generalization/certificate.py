@@ -41,12 +41,10 @@ def certificate(num_bits: int, training_error: float, num_samples: int, delta: f
 
     Args:
         training_error: mean loss on the m samples, in [0, 1].
-    Source: Hoeffding (1963), Theorem 1, and a union over a prefix-free code. The module's docstring has the derivation.
+    Source: Hoeffding (1963), Theorem 1, and a union over a prefix-free code.
     Raises: InvalidValueError for numbers out of range.
 
     Examples:
-        A model without a description or errors: 1 - delta^(1/m).
-
         >>> from moe_theory.generalization import certificate
         >>> round(certificate.certificate(num_bits=0, training_error=0.0, num_samples=100), 6)
         0.029513
@@ -82,9 +80,7 @@ def largest_risk(training_error: float, divergence: float) -> float:
 
 
 def divergence_of(first: float, second: float) -> float:
-    """Return kl(q, p) = q log(q/p) + (1 - q) log((1 - q)/(1 - p)) in nats, between coins.
-
-    Source: Hoeffding (1963).
+    """Return kl(q, p) = q log(q/p) + (1 - q) log((1 - q)/(1 - p)) in nats, between coins. Source: Hoeffding (1963).
 
     Examples:
         >>> from moe_theory.generalization import certificate

@@ -4,9 +4,8 @@ Theorem 1 bounds sup_f |L_S(f) - L_D(f)| with probability 1 - delta. The loss he
 1/2-Lipschitz and in [0, 1]. y = +1 or -1 is a fair coin, independent of x. So L_D(f) = E_x [l(1, f(x)) + l(-1, f(x))] /
 2 = 1/2 exactly for every f.
 
-The bound is Eq. (23), Theorem 1 with its proof's constants. d_N has two readings, of masks (Definition 4) and of the
-whole router (Theorem 1), and `Counterexample.bounds` has both. Where they differ, gaps are compared with the bound for
-masks.
+d_N has two readings, of masks (Definition 4) and of the whole router (Theorem 1), and `Counterexample.bounds` has both.
+Where they differ, gaps are compared with the bound for masks.
 """
 
 from collections.abc import Mapping
@@ -53,8 +52,7 @@ def fixed_router(
     """Return counterexample A: one router, k = 1, two experts. It refutes the theorem under both readings.
 
     x is uniform on [0, 1], the router sends it to the expert floor(T x), and H = {+1, -1}, the constants. The best f
-    takes the majority in each cell, so the gap is sum_j |S_j| / (2m), S_j the sum of the labels in cell j. With many
-    more cells than samples it is near 1/2, because f memorises nearly every label.
+    takes the majority in each cell, so the gap is sum_j |S_j| / (2m), S_j the sum of the labels in cell j.
 
     The bound has R_m(H) = E|S| / m, exact, for the sum S of m signs. One router has d_N = 0 under both readings. The
     bound has the larger `GRANTED` instead.

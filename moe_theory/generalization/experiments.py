@@ -1,8 +1,4 @@
-"""The runs that claims and figures share.
-
-`moe_theory.generalization` describes the tiers. Where the reading of d_N does not matter, `whole_router` is set in
-every cell, so that both readings share one run.
-"""
+"""The runs that claims and figures share."""
 
 import dataclasses
 from collections.abc import Callable, Iterable, Mapping

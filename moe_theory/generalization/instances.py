@@ -8,8 +8,7 @@ gap, sup_f |L_S(f) - L_D(f)|, is exact where the best f on a sample is known in 
 of signs. `function_classes`, `labelings` and `lone_points` draw a small finite class and enumerate every supremum and
 mean over signs.
 
-A sample is padded to `Dims.max_samples`. Its first m members do not depend on the padding. Shapes: F functions, m
-samples, n points, L labels.
+Shapes: F functions, m samples, n points, L labels.
 """
 
 import functools
@@ -388,7 +387,7 @@ class ShatteringTables(NamedTuple):
 
 @functools.cache
 def shattering_tables(num_points: int, num_labels: int) -> ShatteringTables:
-    """Return the tables for all functions from points to labels, in lexicographic order, as Kronecker powers."""
+    """Return the tables for all functions from points to labels."""
     labels = np.eye(num_labels)
     pairs = np.array([labels[first] + labels[second] for first, second in itertools.combinations(range(num_labels), 2)])
     pairs = pairs.reshape(-1, num_labels)
@@ -486,7 +485,7 @@ def _fair_labels(units: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
 
 
 def _sorted(values: Float[Array, " m"]) -> Float[Array, " m"]:
-    """Sort numbers of at least 0 as integers, by their bits, which XLA sorts four times as fast."""
+    """Sort numbers of at least 0 as integers, by their bits."""
     words = jnp.int32 if values.dtype == jnp.float32 else jnp.int64
     bits = jax.lax.bitcast_convert_type(values, words)
     return jax.lax.bitcast_convert_type(jnp.sort(bits), values.dtype)

@@ -5,8 +5,6 @@ the number k of active experts are traced, so one program serves every sparsity.
 networks of one hidden layer of ReLUs, without biases.
 
 Examples:
-    Two experts, one for each of the two inputs:
-
     >>> import numpy as np
     >>> from moe_theory.generalization import model
     >>> weights, features = model.ClassifierWeights(experts=(np.eye(2),), router=(np.eye(2),)), np.eye(2)
@@ -15,8 +13,6 @@ Examples:
     [[True, False], [False, True]]
     >>> gates = model.gates(logits, num_active=1, num_experts=2)
     >>> np.sum(gates * model.expert_outputs(weights, features), axis=1).tolist()
-    [1.0, 1.0]
-    >>> model.outputs(weights, features, num_active=1, num_experts=2).tolist()
     [1.0, 1.0]
 """
 
@@ -71,7 +67,7 @@ class Dims:
 
 
 class Params(NamedTuple):
-    """Parameters that a user sweeps. Every leaf may be traced.
+    """Parameters that a user sweeps.
 
     Examples:
         >>> from moe_theory import generalization
@@ -197,10 +193,7 @@ def expert_outputs(weights: ClassifierWeights, features: Float[Array, "m d"]) ->
 
 
 def masks(logits: Float[Array, "m M"], num_active: Int[Scalar, ""], num_experts: Int[Scalar, ""]) -> Bool[Array, "m M"]:
-    """Return J(x) of Eq. (5): the k experts with the largest logits, of equal logits the lowest indices.
-
-    An expert is active if fewer than k others precede it. Counting in a loop avoids an M x M array per sample.
-    """
+    """Return J(x) of Eq. (5): the k experts with the largest logits, of equal logits the lowest indices."""
     indices = jnp.arange(logits.shape[1], dtype=jnp.int32)
     exists = indices < num_experts
     ranked = jnp.where(exists, logits, -jnp.inf)

@@ -124,12 +124,10 @@ def lemma_2(num_parameters: Amounts, num_outputs: Amounts) -> Real:
 def lemma_3(num_samples: Counts, feature_norm: Amounts, operator_norms: Norms, row_norms: Norms) -> Real:
     """Return the bound (c/sqrt(m)) prod K_i (sum_i (b_i/K_i)^(2/3))^(3/2) on the Rademacher complexity of networks.
 
-    The bound of Bartlett et al. (2017) that it cites has further logarithms of m and of the width.
-
     Args:
         operator_norms: K_i, bounds on the layers' spectral norms.
         row_norms: b_i, bounds on the sums of the l2 norms of the layers' rows.
-    Source: Lemma 3.
+    Source: Lemma 3. The bound of Bartlett et al. (2017) that it cites has further logarithms of m and of the width.
     Raises: InvalidValueError unless norms are positive, with as many of each.
 
     Examples:
@@ -180,9 +178,7 @@ def log_labelings(num_points: Counts, log_labels: Amounts, natarajan: Amounts) -
 
 @checked
 def equation_16(num_experts: Counts, num_active: Active, num_samples: Counts, natarajan: Amounts) -> Real:
-    """Return log of the bound binom(T, k)^(2 d_N) (2m)^(d_N) on the mask patterns of 2m points.
-
-    Source: Eq. (16).
+    """Return log of the bound binom(T, k)^(2 d_N) (2m)^(d_N) on the mask patterns of 2m points. Source: Eq. (16).
 
     Examples:
         >>> import math
@@ -254,8 +250,6 @@ def ghost_factor(num_samples: Counts, gap: Amounts) -> Real:
 @checked
 def smallest_num_samples(bound: Callable[[int], Real], threshold: Annotated[float, Within()] = 1.0) -> int | None:
     """Return the smallest m at which `bound`, decreasing in m, is below `threshold`, or None up to 2^62.
-
-    A bound of 1 or more on an error in [0, 1] is vacuous.
 
     Source: a search by doubling and bisection.
 

@@ -139,8 +139,7 @@ def learn(state: State, params: Params, *, optimizer: Optimizer = optax.adam) ->
 def best_experts(learning_rate: Any) -> optax.GradientTransformation:
     """Return an optimizer for the largest gap: Adam for the router, and the best linear experts given the router.
 
-    The training loss is linear in linear experts, so the best in a ball are on its boundary, along the gradient. A step
-    so long that the projection retains only its direction takes them there.
+    The training loss is linear in linear experts, so the best in a ball are on its boundary, along the gradient.
     """
     steps: dict[Hashable, optax.GradientTransformation] = {
         "experts": optax.sgd(LONG_STEP),
@@ -165,10 +164,7 @@ def true_risk(state: State, info: Any = None) -> Float[Array, ""]:
 
 
 def gap(state: State, info: Any = None) -> Float[Array, ""]:
-    """Return |L_S(f) - L_D(f)|, the generalization error of Eq. (3).
-
-    This, `true_risk` and `empirical_risk` serve as `observe` of `simulate`.
-    """
+    """Return |L_S(f) - L_D(f)|, the generalization error of Eq. (3)."""
     return jnp.abs(empirical_risk(state, info) - true_risk(state, info))
 
 

@@ -1,10 +1,9 @@
 """Bounds on the tree and on the regret where the paper's lemmas fail, each proved in its docstring.
 
 Everything holds for Alg. 1 with the threshold (2), every delta in (0, 1] and any way to pick and split leaves, if the
-tree has room. Float64 on the host. A leaf made by the split in slot s can be picked from slot s + 1 on. P is the number
-of its own pulls. It is split in the first slot t in which it is picked and P >= tau_h(t). With A = C^2 / nu_1^2,
-tau_h(t) = A log(t/delta) rho^(-2h).
-Functions refuse arguments outside the domains beside them (InvalidValueError).
+tree has room. All is float64 on the host. A leaf made by the split in slot s can be picked from slot s + 1 on. P is the
+number of its own pulls. It is split in the first slot t in which it is picked and P >= tau_h(t). With A = C^2 / nu_1^2,
+tau_h(t) = A log(t/delta) rho^(-2h). Functions refuse arguments outside the domains beside them (InvalidValueError).
 """
 
 import functools
@@ -81,7 +80,7 @@ def depth_bound(num_rounds: Size, params: Params) -> int:
 def simple_depth_bound(num_rounds: Size, params: Params) -> int:
     """Return a bound on the depth in closed form, for T >= 1.
 
-    It is 1 + max(0, floor(log(T / (A log(T/delta))) / (2 log(1/rho)))), one more than in the proof of (7).
+    It is 1 + max(0, floor(log(T / (A log(T/delta))) / (2 log(1/rho)))).
 
     Proof: Let a leaf at depth h >= 1 be split in slot s <= T. It had at most s - 1 pulls, because the root was split in
     an earlier slot. So A log(s/delta) rho^(-2h) <= s - 1. With log(T/delta) <= log(s/delta) + T/s - 1 and log s >= 1 -
@@ -143,7 +142,7 @@ def discretization_bound(num_rounds: Size, params: Params, is_cyclic: Switch = F
 
     Args:
         is_cyclic: use `cyclic_leaves` in place of 2^h, as leaves that miss the simplex are not picked.
-    Source: replaces the step to (10), where this sum is taken for less than T.
+    Source: replaces the step to (10).
 
     Examples:
         >>> from moe_theory.merging import Params, corrected
@@ -234,9 +233,8 @@ def simplex_exponent(num_experts: Experts) -> float:
     <= sum n <= 2^m. There are binom(j + K - 1, K - 1) whole n >= 0 with sum j. So at most (K + 1) binom(2^m + K - 1, K
     - 1) = O(2^(h (K-1)/K)) cubes meet the simplex, and between two such depths at most 2^K times that number. With b^h
     leaves at depth h in place of 2^h, b = 2^((K-1)/K), the exponent is log(b/rho) / log(b/rho^2) = (K-1+1)/(K-1+2).
-    This is (D+1)/(D+2) for a space of D = K - 1 dimensions, such as the simplex.
 
-    Source: sharpens `cyclic_exponent`. Its finite form is `discretization_bound` with `is_cyclic`.
+    Source: sharpens `cyclic_exponent`.
     """
     return num_experts / (num_experts + 1)
 
@@ -285,7 +283,7 @@ def cyclic_diameter(num_experts: Experts, depth: SizeOrZero) -> Diameter:
     With h = mK + r, r sides are 2^-(m+1) long and K - r sides are 2^-m long. So the longest side is 2^-floor(h/K), and
     the diagonal is 2^-m sqrt(K - r + r/4).
 
-    Source: Assumption 1, ii a), worked out. Random splits guarantee nothing, as one side may never be halved.
+    Source: Assumption 1, ii a), worked out.
 
     Examples:
         >>> from moe_theory.merging import corrected
@@ -367,7 +365,7 @@ def regret_bound(num_rounds: Size, neural: Amount, params: Params, linearization
 
 
 def _first_split(last: int, depth: int, num_rounds: int, params: Params) -> int | None:
-    """Return the least s in (last, T] with s - last >= tau_h(s). The difference, convex in s, is negative between."""
+    """Return the least s in (last, T] with s - last >= tau_h(s)."""
 
     def is_reached(time: int) -> bool:
         return time - last >= float(theory.split_threshold(float(time), float(depth), params))

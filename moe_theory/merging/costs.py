@@ -1,11 +1,6 @@
 """Costs of serving: latency and memory of every method, and of Tanbr's own choice of weights.
 
-Programs are timed in turn within every repetition, in a new random order, so that a slow spell of the machine meets all
-of them. Ratios are within a repetition, which serves one batch. Merging is timed separately, because it is paid once a
-slot.
-
-An `Experiment` whose `measure` is a function below needs no system. Its replicates are repetitions. Everything is
-compiled once a process and runs on one core, in processor time, so that other processes do not count.
+Programs are timed in turn within every repetition, in a new random order. Ratios are within a repetition.
 """
 
 import contextlib
@@ -366,7 +361,7 @@ def grow_trees(
 ) -> GrownTrees:
     """Run Tanbr on peaked rewards until each tree has `NUM_LEAVES` feasible leaves, with w = 64 and V = 8.
 
-    Source: Fig. 6 and Sec. V-D of `merging`, which name neither the rewards nor the constants.
+    Source: Fig. 6 and Sec. V-D of `merging`.
     """
     params = _with_experts(num_experts, params)
     run = system(_room_for(num_experts), rewards.PEAKED, policies.TANBR, uncertainty=form)

@@ -1,7 +1,6 @@
 """The paper's evaluation: accuracy, latency and memory of every method and of every policy on a trained MoE.
 
-Methods and policies serve slots with the same mixes, fixed or drifting, of the validation split. Policies choose the
-weights of a merged expert, so they cost as much as `merged`.
+Methods and policies serve slots with the same mixes, fixed or drifting, of the validation split.
 
 Source: Tables I and II and Fig. 3 to 5 of `merging`.
 """
@@ -204,7 +203,7 @@ def best_accuracies(
     """Return the largest psi' f(x) found for each mix.
 
     A random search over weights comes first, then gradient ascent from the best weights. f is the accuracy on all of
-    `data`, which the search itself uses, so it overestimates weights that generalize.
+    `data`, which the search itself uses.
     """
     flat = np.asarray(mixes, np.float32).reshape(-1, mixes.shape[-1])
     distinct, places = np.unique(flat, axis=0, return_inverse=True)  # a fixed mix is that of all slots
@@ -282,8 +281,8 @@ def of_model(
     """Return a trained MoE as a reward, the accuracy on each task.
 
     Each layer has one expert, merged with the weights in question. A slot shows the accuracy on its own random
-    requests. `value` is the accuracy on a fixed part of the validation split, so it orders policies better than it
-    measures them. The best weights are unknown, so the regret is NaN. Each call returns a new system.
+    requests. `value` is the accuracy on a fixed part of the validation split. The best weights are unknown, so the
+    regret is NaN. Each call returns a new system.
 
     Args:
         data: in V equal parts, the v-th of task v.

@@ -1,7 +1,7 @@
 """The runs that the claims on expert merging share.
 
-`moe_theory.merging` describes the tiers. In tier `surfaces` replicate i has the same world in each cell. A reading
-decides how Tanbr splits and where its candidates are, but on the testbed Tanbr follows Algorithm 1.
+In tier `surfaces` replicate i has the same world in each cell. A reading decides how Tanbr splits and where its
+candidates are, but on the testbed Tanbr follows Algorithm 1.
 """
 
 import dataclasses
@@ -432,11 +432,7 @@ def exponent_over_log(values: Float[np.ndarray, "V B"], slots: Sequence[int]) ->
 
 
 def increases(values: Sequence[np.ndarray]) -> Bool[np.ndarray, "V B"]:
-    """Return whether each number is below the next, replicate by replicate.
-
-    A claim that this holds in most replicates is a sign test. Regrets and accuracies of 64 replicates are too skewed
-    for an interval of their mean.
-    """
+    """Return whether each number is below the next, replicate by replicate."""
     return np.stack([one < following for one, following in itertools.pairwise(values)])
 
 

@@ -22,13 +22,9 @@ class Monitor(NamedTuple):
     Every monitor except the oracle uses earlier slots only.
 
     Examples:
-        A monitor that has watched one slot, with 3 requests of the first task and 1 of the second:
-
         >>> import numpy as np
         >>> from moe_theory.merging import Dims, Feedback, Params, monitor
         >>> average, params = monitor.MONITORS[monitor.AVERAGE], Params(monitor_rate=0.5)
-        >>> isinstance(average, monitor.Monitor)
-        True
         >>> slot = Feedback(rewards=np.zeros(2), counts=np.array([3, 1]))
         >>> state = average.watch(average.begin(Dims(num_tasks=2), params), slot, params)
         >>> average.estimate(state, None).tolist()
@@ -41,7 +37,6 @@ class Monitor(NamedTuple):
 
 
 def _average(state: Float[Array, " V"], feedback: Feedback, params: Params) -> Float[Array, " V"]:
-    """Return (1 - rate) shares + rate (counts of the slot / their sum)."""
     counts = feedback.counts.astype(state.dtype)
     rate = jnp.asarray(params.monitor_rate, state.dtype)
     return (1 - rate) * state + rate * counts / jnp.sum(counts)

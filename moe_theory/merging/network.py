@@ -1,13 +1,12 @@
 """The network of Eq. (3), which predicts each task's reward from merging weights, and how it learns from a history.
 
 There are ReLUs and no biases. Inputs are padded with 0 beyond the experts that exist. The gradient of psi' f in layer l
-is an outer product of factors, delta_l a_{l-1}', so inner products of gradients need no vector of p numbers.
+is an outer product of factors, delta_l a_{l-1}'.
 
-Leaves keep their candidates, so weights repeat. The sum over slots of (f_v(x_s) - r_{s,v})^2 is, up to a constant, a
-sum over distinct arms of the slots in which task v was present times (f_v(x) - mean reward)^2. The gradients of the
-paper's loss, L = sum_s |f(x_s) - r_s|^2 / 2 + lambda / 2 |theta - theta_0|^2, grow with t. At the paper's widths and
-step sizes they soon kill every ReLU. Here L is divided by the number n of its squares, so a step of learning_rate / w
-is the paper's with eta = learning_rate / (n w).
+The sum over slots of (f_v(x_s) - r_{s,v})^2 is, up to a constant, a sum over distinct arms of the slots in which task v
+was present times (f_v(x) - mean reward)^2. The gradients of the paper's loss, L = sum_s |f(x_s) - r_s|^2 / 2 + lambda /
+2 |theta - theta_0|^2, grow with t. Here L is divided by the number n of its squares, so a step of learning_rate / w is
+the paper's with eta = learning_rate / (n w).
 
 On the host `check_rewards` refuses rewards that are not finite. A compiled program ignores them and counts them in
 `unusable`.

@@ -1,7 +1,6 @@
 """Merging online for a stream of requests: a policy chooses weights slot by slot and learns from their rewards.
 
-A `Stream` gives requests and the rewards of merged experts, from the testbed or your own model. Only the policy is
-compiled, so `serve` may do anything.
+A `Stream` gives requests and the rewards of merged experts, from the testbed or your own model.
 """
 
 import functools
@@ -35,8 +34,6 @@ class Stream(Protocol):
     Rewards are means in [0, 1] by task, with the number of requests by task.
 
     Examples:
-        Of three experts that are merged the first alone is good:
-
         >>> import numpy as np
         >>> from moe_theory import merging
         >>> class Coins(merging.Stream):
@@ -48,9 +45,6 @@ class Stream(Protocol):
         >>> first = next(merging.merge_online(Coins(), "average", num_slots=2))
         >>> isinstance(first, merging.Row), first.reward, first.counts
         (True, 0.333..., array([4]))
-        >>> found = merging.compare(Coins, ["average", "tanbr"], num_slots=40)
-        >>> found["tanbr"][-1].mean_reward > found["average"][-1].mean_reward
-        True
     """
 
     @property
@@ -198,9 +192,6 @@ def compare_replicates(
     max_active: int | None = None,
 ) -> dict[str, RewardEstimate]:
     """Return each policy's mean reward over replicates. Replicate r serves `open_stream(r)` with seed r.
-
-    This is a Python loop, so `serve` may be any program. A `merging.system` runs thousands of replicates in one
-    compiled program instead.
 
     Args:
         replicates: at least 2. All policies serve the same slots in each.

@@ -1,7 +1,6 @@
 """Policies: how the merging weights of a slot are chosen, and what is learned from its rewards.
 
-Tanbr (Algorithm 1) is a tree of candidate weights and a neural bandit that picks among its leaves. Its rivals are NUCB
-(the same network on random weights), fixed weights, a bandit over single experts, and a policy gradient.
+Tanbr (Algorithm 1) is a tree of candidate weights and a neural bandit that picks among its leaves.
 
 A policy is written for one replicate and needs no `System`. Your own loop calls it with its observations::
 
@@ -113,7 +112,7 @@ def named(policy: str, dims: Dims, uncertainty: str = EXACT) -> Policy:
     """Return the policy called `policy`. Equal arguments give the same object.
 
     Args:
-        uncertainty: how a neural policy computes its norm by Z^-1. Other policies ignore it.
+        uncertainty: how a neural policy computes its norm by Z^-1.
     Raises: UnknownNameError for an unknown name, with the nearest suggested.
 
     Examples:
@@ -336,8 +335,6 @@ class _ExpertRewards(NamedTuple):
 
 
 class _Logits(NamedTuple):
-    """A softmax router that is linear in the task mix."""
-
     exists: Bool[Array, " K"]
     weights: Float[Array, "K V+1"]  # the last column multiplies a constant 1
     baseline: Float[Array, ""]  # moving average of rewards
@@ -350,7 +347,7 @@ def plain_pick(
     """Return the pick of a policy without a tree or a network.
 
     Args:
-        candidate: index of the weights among `num_candidates`, 0 by default.
+        candidate: index of the weights among `num_candidates`.
 
     Examples:
         >>> import jax.numpy as jnp
@@ -466,7 +463,7 @@ def policy_gradient(noise: float = GRADIENT_NOISE, rate: float = GRADIENT_RATE) 
     """
 
     def choose(key: PRNGKey, memory: _Logits, mix: Mix, time: Slot, params: Params) -> Pick:
-        """Return x = softmax(W (psi, 1) + noise), truncated to the B largest. The gradient needs the noise."""
+        """Return x = softmax(W (psi, 1) + noise), truncated to the B largest."""
         del key, time
         logits = jnp.sum(memory.weights * _with_constant(mix), axis=1) + noise * memory.noise
         weights = jax.nn.softmax(jnp.where(memory.exists, logits, -jnp.inf))

@@ -59,7 +59,7 @@ def slot_reward(feedback: Feedback) -> Float[Array, ""]:
 
 
 def is_empty_slot(feedback: Feedback) -> Bool[Array, ""]:
-    """Return whether a slot has no requests, so that nothing can be learned from it.
+    """Return whether a slot has no requests.
 
     Examples:
         >>> import numpy as np
@@ -172,7 +172,7 @@ def mix_of(tasks: Tasks, time: Int[Array, ""], params: Params) -> Float[Array, "
 def draw_counts(key: Key[Array, ""], mix: Float[Array, " V"], slot_size: Int[Scalar, ""]) -> Int[Array, " V"]:
     """Draw the requests of each task among `slot_size`, multinomial with shares `mix`.
 
-    Requests are drawn one by one, in blocks, because a binomial of a traced number would cost a rejection loop.
+    Requests are drawn one by one, in blocks.
     """
     size = jnp.asarray(slot_size, jnp.int32)
     edges = jnp.cumsum(mix)[:-1]
@@ -192,8 +192,6 @@ class World(NamedTuple):
     """Parameters of a replicate's rewards, with a `surface` that depends on the family.
 
     Examples:
-        Two tasks under each family: the value of weights, and the best weights for a mix.
-
         >>> import jax.numpy as jnp
         >>> from moe_theory.merging import Params, rewards
         >>> from moe_theory.merging.rewards import Tasks

@@ -61,7 +61,7 @@ def system(
         policy: a name of `policies.POLICIES`, or your own `Policy`.
         monitor: a name of `monitor.MONITORS`, to estimate the task mix.
         uncertainty: a name of `policies.UNCERTAINTIES`, for a neural policy's norm by Z^-1.
-    Source: Alg. 1 (Tanbr) and baselines of Sec. V of `merging`. Other policies, rewards and drift are ours.
+    Source: Alg. 1 (Tanbr) and baselines of Sec. V of `merging`.
     Raises: UnknownNameError for unknown names. Its `init` raises InvalidValueError for parameters out of range, or a
         reward of your own that does not fit `dims`.
 

@@ -221,8 +221,8 @@ def least_width(
 ) -> float:
     """Return the least width that w must have.
 
-    It is C max{T^7 lambda^-7 L^21 (log w)^3, lambda^-1/2 L^-3/2 (log(T N L^2/delta))^3/2}, so w is on both sides. With
-    a constant of 1 it exceeds 1e29 at the sizes of Sec. V, which have w = 64.
+    It is C max{T^7 lambda^-7 L^21 (log w)^3, lambda^-1/2 L^-3/2 (log(T N L^2/delta))^3/2}. With a constant of 1 it
+    exceeds 1e29 at the sizes of Sec. V, which have w = 64.
 
     Source: Lemma 3.
 
@@ -243,7 +243,6 @@ def _log_room(time: Amounts, params: Params) -> Amounts:
 
 
 def _scale(time: Amounts, params: Params) -> np.ndarray:
-    """Return tau_0(t)."""
     times = np.asarray(time, float)
     return np.asarray(split_threshold(times, np.zeros_like(times), params), float)
 

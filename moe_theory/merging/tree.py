@@ -5,7 +5,7 @@ the leaf that is split, and a second one the first free row. A child that misses
 is counted, not stored. Sums are compared with 1 without tolerance: edges are multiples of 2^-h, which are exact if 2^h
 is within the numbers' precision.
 
-Source: Sec. IV-B. A box meets the simplex exactly when sum(l) <= 1 <= sum(u), so no linear program is needed.
+Source: Sec. IV-B. A box meets the simplex exactly when sum(l) <= 1 <= sum(u).
 """
 
 from typing import NamedTuple
@@ -52,9 +52,7 @@ class Split(NamedTuple):
 
 
 def begin(key: Key[Array, ""], dims: Dims, params: Params) -> Tree:
-    """Return the tree that is the root alone, [0, 1]^K with its candidate.
-
-    Source: Alg. 1, line 1, and Sec. IV-B.
+    """Return the tree that is the root alone, [0, 1]^K with its candidate. Source: Alg. 1, line 1, and Sec. IV-B.
 
     Examples:
         >>> import moe_theory as mt
@@ -90,8 +88,6 @@ def split_leaf(
     Each child starts with count 0 and its own candidate. Source: Alg. 1, lines 9 to 12, and Eq. (2).
 
     Examples:
-        The root of a tree with delta = 1 is split at its first pull, into two boxes that both meet the simplex:
-
         >>> import jax
         >>> import moe_theory as mt
         >>> from moe_theory.merging import Dims, Params, tree
@@ -235,9 +231,7 @@ def truncated(point: Float[Array, " K"], max_active: Int[Scalar, ""]) -> Float[A
 
 
 def leaf_terms(depths: Int[Array, "*n"], params: Params) -> Float[Array, "*n"]:
-    """Return nu_1 rho^h, the second term of (4), a bound on how much f* varies in a leaf.
-
-    Source: Eq. (4).
+    """Return nu_1 rho^h, the second term of (4), a bound on how much f* varies in a leaf. Source: Eq. (4).
 
     Examples:
         >>> import jax.numpy as jnp

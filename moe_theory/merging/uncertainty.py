@@ -285,8 +285,8 @@ class Full(NamedTuple):
 def full(dims: Dims) -> Uncertainty:
     """Return Z by its inverse.
 
-    The updates of `SLOTS_A_FLUSH` slots are applied at once, because each writes p^2 numbers. Z only grows, so errors E
-    of the inverse shrink: a slot turns them into (I - c g') E (I - c g')'.
+    The updates of `SLOTS_A_FLUSH` slots are applied at once. Z only grows, so errors E of the inverse shrink: a slot
+    turns them into (I - c g') E (I - c g')'.
     """
     size = dims.num_parameters
 
@@ -339,7 +339,7 @@ class Diagonal(NamedTuple):
 
 
 def diagonal(dims: Dims) -> Uncertainty:
-    """Return Z by its diagonal alone, as in NeuralUCB's experiments. Squares of factors are factors of squares."""
+    """Return Z by its diagonal alone. Squares of factors are factors of squares."""
 
     def begin(params: Params) -> Diagonal:
         dtype = jnp.result_type(float)

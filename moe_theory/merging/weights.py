@@ -52,8 +52,7 @@ def weighted_sum(
 ) -> Float[np.ndarray, "*shape"]:
     """Return the sum of K large arrays times their weights, in single precision.
 
-    The sum is computed on the host, in the order of the experts. Arrays of weight 0 are not read, so they may be
-    memory-mapped files.
+    The sum is computed on the host, in the order of the experts. Arrays of weight 0 are not read.
 
     Raises: InvalidValueError for arrays of several shapes, or not as many as weights, or for a sum that is not finite.
 
@@ -90,7 +89,7 @@ def equal_weights(exists: Bool[Array, " K"]) -> Float[Array, " K"]:
 
 
 def uniform_weights(key: Key[Array, ""], exists: Bool[Array, " K"]) -> Float[Array, " K"]:
-    """Draw weights uniformly on the simplex, as normalized independent exponentials. Padding changes no draw."""
+    """Draw weights uniformly on the simplex."""
     draws = jax.random.exponential(key, exists.shape, jnp.result_type(float))
     weights = jnp.where(exists, draws, 0)
     return weights / jnp.sum(weights)
@@ -105,8 +104,7 @@ def log_gammas(key: Key[Array, ""], count: int, concentration: Float[Scalar, ""]
     """Draw logarithms of independent gamma variables.
 
     Their softmax is a Dirichlet variable. Gammas of small concentrations would underflow. A longer array begins with
-    the shorter one. The first accepted of a fixed number of proposals is taken (the last proposal in 1 of 10^10 cases),
-    which compiles faster than `jax.random.loggamma`.
+    the shorter one. The first accepted of a fixed number of proposals is taken (the last proposal in 1 of 10^10 cases).
 
     Source: Marsaglia and Tsang, 2000, for a shape of 1 + a, where at least 95 % are accepted. A gamma of shape a is
         this times U^(1/a).

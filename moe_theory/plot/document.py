@@ -1,4 +1,4 @@
-"""Results of commands, made on demand: numbers, a text, pictures and files."""
+"""Results of commands: numbers, a text, pictures and files."""
 
 import dataclasses
 import json

@@ -1,8 +1,4 @@
-"""Maps of where experts specialise, over the gate drive kappa and its ratio to the perturbation lambda.
-
-They show an algorithm beside its gates alone, and the critical drive. At a fixed ratio only the curvature of the
-softmax changes, which is why the two move apart.
-"""
+"""Maps of where experts specialise, over the gate drive kappa and its ratio to the perturbation lambda."""
 
 import itertools
 import math

@@ -40,7 +40,6 @@ def drawn(spec: "FigureSpec", data: xr.Dataset, width: float | None) -> Figure:
 
 
 def _fix_colours(figure: Figure) -> None:
-    """Resolve colours of lines such as "C0", which `savefig` would look up in another style."""
     for line in figure.findobj(Line2D):
         for part in ("color", "markerfacecolor", "markeredgecolor"):
             colour = getattr(line, f"get_{part}")()
@@ -66,7 +65,6 @@ def fit(figure: Figure) -> None:
 
 
 def _fit_legend(figure: Figure, legend: Legend) -> None:
-    """Give the legend as many columns as fit, else smaller words, and the figure the legend's extra height."""
     columns: int = legend._ncols  # pyright: ignore[reportAttributeAccessIssue]
     before = legend.get_window_extent().height
     texts = legend.get_texts()

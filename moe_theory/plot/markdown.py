@@ -1,4 +1,4 @@
-"""Markdown of documents: templates, words and tables, and their look in a terminal."""
+"""Markdown of documents: templates, words and tables."""
 
 import html
 import re
@@ -131,7 +131,6 @@ def terminal(text: str) -> list[Text | Table]:
 
 
 def _flattened(root: SyntaxTreeNode) -> Iterator[SyntaxTreeNode]:
-    """Yield the blocks of a document, also inside lists."""
     for node in root.children:
         if node.type in ("bullet_list", "list_item"):
             yield from _flattened(node)
@@ -140,7 +139,6 @@ def _flattened(root: SyntaxTreeNode) -> Iterator[SyntaxTreeNode]:
 
 
 def _heading_of(node: SyntaxTreeNode) -> str:
-    """Return the bold words that begin a paragraph or quotation."""
     if node.type == "blockquote":
         node = node.children[0]
     if node.type != "paragraph":
@@ -158,7 +156,6 @@ def _words_of(node: SyntaxTreeNode) -> str:
 
 
 def _line_of(node: SyntaxTreeNode) -> Text:
-    """Return a line, indented like its list. A line with code stays whole."""
     depth = 0
     above = node.parent
     while above is not None:
@@ -184,7 +181,6 @@ def _grid_of(rows: Iterable[tuple[str, str]]) -> Table:
 
 
 def _ruled(node: SyntaxTreeNode) -> Table:
-    """Return a table with a rule below its header, and an unbroken first column."""
     rich_table = Table(header_style="bold", box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
     head, *body = [row for part in node.children for row in part.children]
     for place, cell in enumerate(head.children):

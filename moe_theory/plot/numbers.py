@@ -84,7 +84,7 @@ def log_edges(centres: Float[ArrayLike, " R"]) -> Float[np.ndarray, " R+1"]:
 def log_axis_cells(
     settings: Mapping[str, Any], system: System, observe: Observe, num_rounds: int, also: Iterable[int] = ()
 ) -> list[Cell]:
-    """Return cells by the names of `settings` (name -> params), recorded densely at first, then more sparsely.
+    """Return cells by the names of `settings` (name -> params).
 
     Args:
         also: rounds for which the last recorded round up to them is recorded too, if any.
@@ -121,7 +121,6 @@ def over_rounds(experiment: Experiment) -> Callable[[Setup], "xr.Dataset"]:
 
 
 def _statistics(run: Run, name: str) -> "xr.Dataset":
-    """Return a run's recorded scalars over its rounds. `name` is for a record that is a scalar itself."""
     import xarray as xr
 
     columns = {}

@@ -1,8 +1,7 @@
 """The roles of lines, bands and marks, each drawn one way in all figures.
 
-A role is a set of keywords of matplotlib's artists: `panel.plot(x, y, **PRINTED, label="Theorem 1")`. Marks have a
-contrast of 3:1 and words of 4.5:1 to the page. Roles in one panel differ in luminance, so that they differ in grey, and
-printed claims are also dashed. The colour cycle of `style.mplstyle` is the first four colours here.
+A role is a set of keywords of matplotlib's artists: `panel.plot(x, y, **PRINTED, label="Theorem 1")`. Roles in one
+panel differ in luminance, so that they differ in grey, and printed claims are also dashed.
 """
 
 from typing import Any

@@ -1,8 +1,4 @@
-"""The look of pictures, and pictures as SVG, PDF or PNG.
-
-Drawing uses `Figure` and never pyplot. The style replaces matplotlib's defaults, so that a picture's bytes depend
-neither on the user's configuration nor on the date.
-"""
+"""The look of pictures, and pictures as SVG, PDF or PNG."""
 
 import io
 import re

@@ -1,8 +1,4 @@
-"""SVG documents that every reader shows alike.
-
-Words stay text, which can be searched and selected. A formula is drawn as outlines of its letters, with its text as a
-title, because readers other than browsers misplace its letters.
-"""
+"""SVG documents that every reader shows alike."""
 
 import codecs
 import functools

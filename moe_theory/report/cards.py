@@ -105,7 +105,7 @@ def condition(judgement: Judged) -> str:
 
 
 def given(statement: Statement, *, is_short: bool) -> str:
-    """Return a statement's hypotheses as sentences, in a short card without those of most of its paper."""
+    """Return a statement's hypotheses as sentences."""
     hypotheses = list(statement.hypotheses)
     if is_short and statement.paper in paper_names():
         statements_of_paper = statements(statement.paper)
@@ -141,7 +141,6 @@ def reasons(judgement: Judged) -> list[str]:
 
 @functools.cache
 def _recorded_labels(paper: str) -> dict[str, str]:
-    """Return the recorded labels of a paper's statements by name."""
     if paper not in paper_names():
         return {}
     judgements = judged_statements(paper)
@@ -149,7 +148,7 @@ def _recorded_labels(paper: str) -> dict[str, str]:
 
 
 def certainty(judgement: Judged, verdicts: Sequence[Verdict], folder: Path | None, failing: Sequence[str]) -> str:
-    """Return how sure a status is, in a few short sentences.
+    """Return how sure a status is.
 
     Args:
         folder: of the verdicts' run, None for the published results.
@@ -190,7 +189,6 @@ def _known_by(judgement: Judged, verdicts: Sequence[Verdict]) -> list[str]:
 
 
 def _deciding_proof(judgement: Judged) -> Proof | None:
-    """Return the exact argument that the status follows from, under the first reading where it follows from one."""
     statement = judgement.statement
     for finding in judgement.by_reading.values():
         if finding.known in {PROVED, CAVEATED}:
@@ -199,7 +197,6 @@ def _deciding_proof(judgement: Judged) -> Proof | None:
 
 
 def _first_sentence(caveat: str) -> str:
-    """Return the first sentence of a proof's caveat, as a sentence of its own."""
     if not caveat:
         return ""
     return f"Caveat: {_END_OF_SENTENCE.split(caveat)[0].rstrip('.')}."
@@ -223,7 +220,6 @@ def evidence(judgement: Judged, verdicts: Sequence[Verdict]) -> list[Evidence]:
 
 
 def _in_role(judgement: Judged, role: Role, verdicts: Sequence[Verdict]) -> list[str]:
-    """Return a sentence for each claim in a role, with its most telling outcome over readings."""
     telling = Status.REFUTED if role is Role.INTERVENTION else Status.SUPPORTED
     sentences = []
     for id in (id for id, role_of_claim in judgement.statement.roles.items() if role_of_claim is role):

@@ -1,7 +1,4 @@
-"""Comparison of a user's algorithm with a paper's, by statement.
-
-Statuses are compared by runs alone, since proofs are of the printed algorithm, and by claims that apply to both.
-"""
+"""Comparison of a user's algorithm with a paper's, by statement."""
 
 import dataclasses
 import itertools
@@ -77,13 +74,11 @@ def _pair(statement: Statement, recorded: Sequence[Verdict], run: Sequence[Verdi
 
 
 def _as_printed(verdict: Verdict) -> Verdict:
-    """Return a verdict on a user's algorithm under the readings of the printed one."""
     reading, *also = (name.partition(f", {OWN_SYSTEM}")[0] for name in (verdict.reading, *verdict.also))
     return dataclasses.replace(verdict, reading=reading, also=also)
 
 
 def _printed_words(with_proofs: Judged, by_runs: Judged) -> str:
-    """Return words such as "false (proved); by runs alone holds (simulated)"."""
     statuses = {reading: finding.status for reading, finding in with_proofs.by_reading.items()}
     if statuses == {reading: finding.status for reading, finding in by_runs.by_reading.items()}:
         return with_proofs.words
@@ -99,7 +94,6 @@ def _differs(printed: Judged, variant: Judged) -> bool:
 def _verdicts(
     statement: Statement, printed: Sequence[Verdict], own_verdicts: Sequence[Verdict], own_judgement: Judged
 ) -> tuple[Verdict | None, Verdict | None]:
-    """Return the verdicts on a claim and reading that differ, or else the user's deciding verdict."""
     best = decisive(own_judgement, own_verdicts)
     by_setting: dict[tuple[str, str], Verdict] = {}
     for verdict in printed:

@@ -75,7 +75,6 @@ def caption(exploration: Exploration) -> str:
 
 
 def _draw(figure: "FigureBase", exploration: Exploration) -> None:
-    """Draw a marker for each verdict: over two axes, or observed and predicted values over one."""
     panel = figure.subplots()
     axes = exploration.search.axes
     verdicts = [point.verdict for point in exploration.points]

@@ -113,7 +113,7 @@ ALLOWED: dict[str, Any] = {"color": "C1", "alpha": 0.12, "linewidth": 0}
 
 
 def svg_of(verdict: Verdict, figure: "Figure") -> str | None:
-    """Return the curve of a verdict as SVG, drawn on this figure to save time, or None without a curve."""
+    """Return the curve of a verdict as SVG, or None without a curve."""
     from moe_theory.plot import svg
 
     if verdict.curve is None or not verdict.curve.labels:
@@ -157,7 +157,7 @@ def _fill(figure: "Figure", verdict: Verdict, curve: Curve) -> None:
 
 
 def plot_size(curve: Curve) -> tuple[float, float]:
-    """Return width and height in inches, with room for the labels' lines."""
+    """Return width and height in inches."""
     ticks = tick_labels(curve)
     lines = max(words.count("\n") for words in ticks.words) + bool(ticks.shared)
     return _plot_width(curve), PLOT_SIZE[1] + LINE_INCHES * lines
@@ -192,7 +192,6 @@ def tick_labels(curve: Curve) -> TickLabels:
 
 
 def _wrapped(label: str, room: int) -> str:
-    """Return a label in lines, broken at commas and spaces. A number stays beside its name."""
     lines = []
     for part in label.split(", "):
         lines += textwrap.wrap(part.replace(" = ", HELD), room, break_long_words=False)
@@ -239,7 +238,6 @@ def draw_curve(panel: "Axes", verdict: Verdict, curve: Curve) -> None:
 
 
 def _clip(values: list[float]) -> np.ndarray:
-    """Return values clipped to the largest that can be drawn, except infinite ones, which are not drawn."""
     return np.where(np.isinf(values), values, np.clip(values, -LARGEST_DRAWN, LARGEST_DRAWN))
 
 
@@ -248,7 +246,6 @@ def _as_text(words: str) -> str:
 
 
 def _written(value: float, ticks: Sequence[float]) -> str:
-    """Return a number of the vertical axis with the digits that its ticks need."""
     digits = 3
     while digits < 9 and len({f"{tick:.{digits}g}" for tick in ticks}) != len(ticks):
         digits += 1
@@ -258,7 +255,6 @@ def _written(value: float, ticks: Sequence[float]) -> str:
 def _shade_allowed(
     panel: "Axes", verdict: Verdict, predicted: np.ndarray, margin: np.ndarray, ends: np.ndarray
 ) -> None:
-    """Shade the allowed range."""
     from matplotlib.ticker import MaxNLocator
 
     low = ends.min() if len(ends) else 0.0
@@ -277,7 +273,6 @@ def _shade_allowed(
 
 
 def _set_log_ranges(panel: "Axes", places: np.ndarray, ends: np.ndarray) -> None:
-    """Set logarithmic axes with room for the drawing. A bar that reaches below 0 ends at the edge."""
     ends = np.maximum(ends[ends > 0], 1 / LARGEST_DRAWN)
     low = ends.min() if len(ends) else 0.1
     high = ends.max() if len(ends) else 1.0

@@ -68,8 +68,6 @@ def figure(
         >>> data, drawn = mt.figure("continual.figure-2", replicates=4, rounds=20, **asked)
         >>> data.experts.values.tolist()
         [2, 4]
-        >>> data.attrs["command"].partition(" --replicates")[0]
-        'moe-theory figures continual figure-2 --reading unit-signal --set truth_scale=0.2'
     """
     from moe_theory.plot import layout  # imports matplotlib, as it does below
 
@@ -149,7 +147,6 @@ def _planned(
     settings: Mapping[str, Any] | None = None,
     **options: Any,
 ) -> list[tuple[FigureSpec, Callable[[Progress], xr.Dataset]]]:
-    """Return the requested figures with the programs that compute them. `options`: rounds, experts and dims."""
     specs = _selected(paper, names)
     choice = _reading_of(paper, reading, settings)
     changes = {name: value for name, value in options.items() if value not in (None, {})}

@@ -231,7 +231,7 @@ def _readings(report: Report, paper: str) -> dict[str, str]:
 
 
 def _without_out(commands: str) -> str:
-    """Return command lines, joined by semicolons, without --out, which names files of one machine."""
+    """Return command lines, joined by semicolons, without --out."""
     shortened = []
     for command in commands.split("; "):
         words = shlex.split(command)

@@ -1,7 +1,4 @@
-"""Cards of statements, for a terminal and as HTML, from one Markdown template, and the page of a report.
-
-The page needs no server, no network, and to be read no JavaScript.
-"""
+"""Cards of statements, for a terminal and as HTML, from one Markdown template, and the page of a report."""
 
 import base64
 import functools
@@ -85,7 +82,6 @@ def to_html(report: Report) -> str:
 
 
 def _facet_counts(report: Report, facet: str) -> list[tuple[str, int]]:
-    """Return the number of verdicts with each value of a facet, statuses in order."""
     totals: Counter[str] = Counter()
     for verdict in report.verdicts:
         if facet == "reading":
@@ -145,7 +141,7 @@ def card(
 
 
 def html_card(judgement: Judged, verdicts: Sequence[Verdict], target: Target | None = None) -> Markup:
-    """Return the card of a statement as HTML, with paragraphs named by their headings for styles."""
+    """Return the card of a statement as HTML."""
     parser = MarkdownIt("commonmark", {"html": True}).enable("table")
     tokens = parser.parse(card(judgement, verdicts, target=target or PAGE))
     for paragraph, token in itertools.pairwise(tokens):
@@ -206,7 +202,6 @@ def _words(text: str | None) -> str:
 
 
 def _digest(text: str) -> str:
-    """Return a content policy's name for the text of an inline script or style."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
@@ -233,7 +228,6 @@ def picture_of(verdict: Verdict, figure: "Figure") -> Markup:
 
 
 def _math(words: str) -> Markup:
-    """Return words as HTML, with text between dollars as MathML."""
     pieces = re.split(r"(\$[^$]+\$)", words)
     typeset = [mathml(piece[1:-1], "inline") if place % 2 else "" for place, piece in enumerate(pieces)]
     return Markup("").join(formula or symbols.marked(piece) for formula, piece in zip(typeset, pieces, strict=True))
@@ -245,7 +239,6 @@ def _page_picture(verdict: Verdict) -> Markup:
 
 
 def _in_a_block(markup: str) -> Markup:
-    """Return HTML in one block of Markdown, which an empty line would end."""
     return Markup(" ".join(markup.split()))
 
 

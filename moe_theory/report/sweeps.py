@@ -134,7 +134,6 @@ def caption(results: Results) -> str:
 
 
 def _draw(figure: "FigureBase", results: Results) -> None:
-    """Draw the last round over the first axis, a line for each value of the second."""
     first, *later = results.sweep.grid.axes
     panel_of = _panels(results)
     places = np.arange(len(results.sweep.grid)).reshape(*results.sweep.grid.shape[:2], -1)[..., 0]
@@ -170,26 +169,22 @@ def _draw(figure: "FigureBase", results: Results) -> None:
 
 
 def _overlaid(results: Results) -> dict[str, str]:
-    """Return the observable in whose panel each closed form is drawn."""
     quantities = results.sweep.quantities
     forms = {name: form.beside for name, form in quantities.items() if isinstance(form, ClosedForm)}
     return {name: beside for name, beside in forms.items() if beside in quantities}
 
 
 def _panels(results: Results) -> dict[str, int]:
-    """Return the panel of each scalar."""
     overlaid = _overlaid(results)
     own_panels = [name for name in scalars(results) if name not in overlaid]
     return {name: own_panels.index(overlaid.get(name, name)) for name in scalars(results)}
 
 
 def _values(axis: GridAxis) -> Sequence[Any]:
-    """Return the values of an axis, or of a zip's first name."""
     return next(iter(axis.columns.values()))
 
 
 def _last_means(results: Results, place: int) -> dict[str, tuple[float, float, float]]:
-    """Return each scalar's replicates, mean and standard error in the last round, nan without any."""
     statistics = results.statistics_of(place)
     if statistics is None:
         return dict.fromkeys(scalars(results), (0, np.nan, np.nan))

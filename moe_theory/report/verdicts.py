@@ -70,7 +70,6 @@ def verdict_table(verdicts: Sequence[Verdict], width: int) -> Markup:
 
 
 def _common_prefix(ids: Sequence[str]) -> str:
-    """Return the dotted parts that all ids begin with, except their last parts."""
     parts = []
     for names in zip(*(id.split(".")[:-1] for id in ids), strict=False):
         if len(set(names)) > 1:

@@ -240,7 +240,6 @@ def _slope(verdict: Verdict) -> str:
 
 
 def _limit_words(verdict: Verdict, before: Trend) -> str:
-    """Return the values observed at the end of a limit and before, and the claim."""
     if verdict.kind == "limit_probability":
         return _failure_words(verdict, before)
     place = verdict.at.removeprefix("slope ")
@@ -252,7 +251,6 @@ def _limit_words(verdict: Verdict, before: Trend) -> str:
 
 
 def _failure_words(verdict: Verdict, before: Trend) -> str:
-    """Return how often an event fails to have its claimed limit."""
     count = verdict.replicates
     share = verdict.observed
     low, high = verdict.interval
@@ -273,7 +271,6 @@ def _failure_words(verdict: Verdict, before: Trend) -> str:
 
 
 def _open_question(verdict: Verdict) -> str:
-    """Return the open question of an undecided verdict, and runs that would decide it."""
     low, high = verdict.interval
     runs = f"{verdict.replicates:,} runs do not decide it"
     if verdict.kind == "counterexample":
@@ -445,7 +442,7 @@ def decisive(judgement: Judged, verdicts: Sequence[Verdict]) -> Verdict | None:
 
 
 def unsaid(judgement: Judged) -> str:
-    """Return why a statement is open or not judged, unless its status tells."""
+    """Return why a statement is open or not judged."""
     statement = judgement.statement
     status = statement_status(judgement)
     if status == StatementStatus.NOT_JUDGED and not judgement.broken:

@@ -1,8 +1,8 @@
 """Statements and claims of the installed papers, read from files without importing papers or JAX.
 
-A statement is made of its texts in TOML and of the paper's `index.json`, which `moe-theory record` writes. The index
-has roles, kinds, free parameters, and a digest of the paper's Python files. Without a current index, or if the paper is
-imported already, the statements come from the modules.
+A statement is made of its texts in TOML and of the paper's `index.json`. The index has roles, kinds, free parameters,
+and a digest of the paper's Python files. Without a current index, or if the paper is imported already, the statements
+come from the modules.
 """
 
 import dataclasses

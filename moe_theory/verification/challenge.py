@@ -1,11 +1,10 @@
 """Search of free parameters for a counterexample, or for settings where a false statement is true.
 
 The recorded setting comes first, then both ends of each axis, then points that fill the region. The best settings get
-more replicates, and neighbours. These steps only choose settings. A flip is a verdict of `verify` on a fresh seed, at
-its share of the error. Its setting is shrunk, axis by axis back to the recorded value, and tested once more. Halving
-finds its border. Where there are flips, the search fits a clause of one or two inequalities that exclude them, and
-searches inside it. A search without a flip proves nothing, so the result has the number of settings and the closest
-one.
+more replicates, and neighbours. A flip is a verdict of `verify` on a fresh seed, at its share of the error. Its setting
+is shrunk, axis by axis back to the recorded value, and tested once more. Halving finds its border. Where there are
+flips, the search fits a clause of one or two inequalities that exclude them, and searches inside it. A search without a
+flip proves nothing.
 """
 
 import dataclasses
@@ -342,7 +341,7 @@ class RegionSearch:
         """Return at most two inequalities within which no tried setting breaks, or None.
 
         They allow most of the tried settings. The search tries more settings inside, and narrows the clause if one
-        breaks it. The two settings closest to a break are tested like finalists.
+        breaks it.
         """
         is_break = self.sought == "break"
         anchor = () if is_break else self.flipped[0]
@@ -369,7 +368,6 @@ class RegionSearch:
         return None
 
     def _standing(self, points: Iterable[Point]) -> list[str]:
-        """Return the readings under which none of these settings breaks, the search's own first."""
         names = [self.reading.name]
         for reading in self.alike:
             if reading is self.reading:
@@ -383,7 +381,6 @@ class RegionSearch:
         return self.looked[point].violation
 
     def _fitted(self, anchor: Point, bad: Set[Point]) -> Bounds:
-        """Return inequalities at tried values that allow the anchor and no bad setting."""
         good = [point for point in self.looked if point not in bad and self._violation(point) <= 0]
         singles = [single for single in self._single_bounds(good) if self._allows([single], anchor)]
         if not singles:
@@ -425,7 +422,6 @@ class RegionSearch:
         return dict(point).get(axis, next(iter(self.recorded[axis])))
 
     def _within(self, bounds: Bounds, seed: int) -> list[Point]:
-        """Return settings that the bounds allow, half of them at an edge."""
         filling: list[Point] = []
         for number, candidate in enumerate(self._filling(PROBES * 8, seed)):
             values = dict(candidate)
@@ -444,7 +440,6 @@ class RegionSearch:
         return bool(verdicts) and all(verdict.status is Status.SUPPORTED for verdict in verdicts)
 
     def _shrunk(self, point: Point) -> Point:
-        """Return the flip with as many axes as possible at the recorded value."""
         for axis, _ in point:
             smaller = tuple(pair for pair in point if pair[0] is not axis)
             if smaller and self._is_flip(self._tested(smaller, 2)):
@@ -452,7 +447,6 @@ class RegionSearch:
         return point
 
     def _border(self, point: Point, axis: FreeAxis) -> list[Any]:
-        """Return values on either side of the border between an axis's recorded value and the flip."""
         within = next(iter(self.recorded[axis]))
         beyond = dict(point)[axis]
         if len(self.recorded[axis]) > 1 or isinstance(within, str):
@@ -472,7 +466,6 @@ class RegionSearch:
         return [within, beyond]
 
     def _finalists(self) -> list[Point]:
-        """Return settings beyond the margin that each move other axes, with few axes first among equally far ones."""
         gains = {point: self.gain(self.looked[point]) for point in self.ranked()}
         beyond = [point for point, gain in gains.items() if point and gain > 0]
         most = max((gains[point] for point in beyond), default=0.0)
@@ -490,7 +483,6 @@ class RegionSearch:
         ]
 
     def _neighbour(self, point: Point, random: np.random.Generator) -> Point:
-        """Return the setting with one axis drawn again, or moved halfway to the recorded value."""
         axis = self.axes[int(random.integers(len(self.axes)))]
         values = dict(point)
         recorded = next(iter(self.recorded[axis]))
@@ -498,7 +490,6 @@ class RegionSearch:
         return self._affordable({**values, axis: axis.at(random.random()) if middle is None else middle})
 
     def _affordable(self, values: Mapping[FreeAxis, Any], number: int = 0) -> Point:
-        """Return the setting with sizes whose programs are compiled, unless only sizes are free."""
         point = self._point(values)
         shapes = sorted(self._shapes(), key=str)
         if not self.num_shapes or self._shape(point) in shapes or all(map(self._is_built, self.axes)):

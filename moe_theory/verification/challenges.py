@@ -94,7 +94,6 @@ def _parsed(row: bytes) -> Challenge:
 
 
 def _key(keys: Keys, statement: Statement, settings: object) -> str:
-    """Return a digest of the code of a statement's claims, its free parameters and the search's arguments."""
     claims = [registered()[id] for id in deciding(statement)]
     readings = registry.select_readings(claims[0].paper, None)
     parts = [keys.of(claim, reading, 0) for claim in claims for reading in readings]

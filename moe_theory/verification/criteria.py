@@ -1,4 +1,4 @@
-"""Criteria: the tests of claims. A new kind is a class here, and its words in `report.wording`.
+"""Criteria: the tests of claims.
 
 A criterion defines its samples of a claim, the values to compare, and the decision of a look. `verification.judgement`
 has the statistics.
@@ -213,8 +213,6 @@ class Criterion:
 
 
 class _OfMeans(Criterion):
-    """Test of the mean of observed - predicted against a margin, a fraction of a scale."""
-
     fields = ("predicted", "scale", "trivial")
 
     def _allowed(self, samples: Samples, predicted: Values) -> Values:
@@ -315,8 +313,6 @@ class ConstructedCounterexample(_OfEvents):
 
 
 class _Limit(Criterion):
-    """Test at the end of a grid nearest to the limit."""
-
     is_over_grid = True
 
     def _complaints(self) -> Iterator[str]:
@@ -410,7 +406,6 @@ class Rate(Criterion):
         )
 
     def _contrasts(self, abscissa: Float[np.ndarray, " V"]) -> tuple[Float[np.ndarray, "C V"], list[str]]:
-        """Return the weights of log means in each slope, and the slopes' names."""
         end, end_name = asymptotic_end(abscissa)
         weights = np.stack([slope_weights(abscissa, places) for places in (slice(None), end)])
         names = ["slope", f"slope at the {end_name} end"]
@@ -457,7 +452,6 @@ class LimitRate(_Limit, Rate):
     _judge = staticmethod(judge_limit_rate)
 
     def _trend(self, measured: Float[np.ndarray, " C"], decision: Decision) -> Trend:
-        """Return the change of the slope over the last two decades."""
         return Trend("", float(measured[0]), float(decision.low[0]), float(decision.high[0]))
 
 
@@ -541,7 +535,6 @@ def _side(**sides: Any) -> tuple[Side, Any]:
 
 
 def _declared_bounds(prior: Prior, name: str, values: Values) -> Bounds:
-    """Return the declared bounds of values. Raises: DeclarationError for values outside."""
     if prior.is_computed:
         return Bounds(values[0], values[0])
     declared = prior.ranges.get(name)

@@ -93,8 +93,6 @@ class _ReadRuns(Mapping[str, Run]):
 
 
 class _Parameters:
-    """A run whose random numbers are an error to read."""
-
     def __init__(self, name: str, run: Run) -> None:
         self._name = name
         self.params = run.params
@@ -126,8 +124,7 @@ def collect(claim: Claim, runs: Runs, num_replicates: int) -> Samples:
 def random_cells(experiment: Experiment, cells: Sequence[Cell], claims: Sequence[Claim]) -> frozenset[str]:
     """Return the cells whose states or records depend on a replicate's key, or none without exact claims.
 
-    Runs that begin with states of their own count as random. Measured runs do not, because replicates of an exact claim
-    must agree there.
+    Runs that begin with states of their own count as random. Measured runs do not.
     """
     random: set[str] = set()
     if experiment.measured is not None or not any(claim.is_computed for claim in claims):
@@ -144,8 +141,6 @@ def random_cells(experiment: Experiment, cells: Sequence[Cell], claims: Sequence
 
 @functools.lru_cache
 def _depends_on_key(system: System, observe: Observe, keeps_state: bool, structure: Any, shapes: tuple) -> bool:
-    """Return whether a run's program makes its records, or its saved state, depend on its key."""
-
     def run(key: Any, params: Any) -> Any:
         def one_round(state: Any, _: None) -> Any:
             state, info = system.step(key, state, params)

@@ -22,8 +22,7 @@ MOST_REPLICATES = 1 << 22  # of a run without another limit
 def look_sizes(replicates: int, limit: int | None = None) -> tuple[int, ...]:
     """Return sample sizes of the interim analyses: doubling, up to `limit` (None: to `MOST_REPLICATES`).
 
-    A limit below the first look is the only look. A limit between two looks is not looked at, because its error would
-    not be counted.
+    A limit below the first look is the only look. A limit between two looks is not looked at.
     """
     first = max(replicates // FIRST_SHARE, FIRST_LOOK)
     last = limit or MOST_REPLICATES

@@ -3,8 +3,8 @@
 For values with a declared range they are exact, for any distribution and stopping time. A gambler who begins with 1 and
 makes bets that are fair if the mean is m reaches 1/error with probability at most `error`. The interval contains the m
 at which the gambler has not reached it. The bets are Cover's universal portfolio, whose wealth is within a known factor
-of the best constant bet in hindsight. So the order of replicates does not matter (Cover and Ordentlich, IEEE Trans.
-Inf. Theory 42, 1996. Orabona and Jun, IEEE Trans. Inf. Theory 70, 2024).
+of the best constant bet in hindsight (Cover and Ordentlich, IEEE Trans. Inf. Theory 42, 1996. Orabona and Jun, IEEE
+Trans. Inf. Theory 70, 2024).
 
 Other means have Student's t, simultaneous over components by the multiplier bootstrap of the largest |t|, and widened
 by the effect of skewness. Without evidence in the samples that t can be trusted there is no interval. A slope then has
@@ -161,13 +161,7 @@ def rounding_of(samples: Float[np.ndarray, "B V"], low: Any, high: Any) -> Float
 
 
 def _least_mean(values: Float[np.ndarray, " B"], error: float) -> float:
-    """Return the lower end m of the interval of a mean of values >= 0.
-
-    There the best constant bet on a larger mean has won 1/`error` times the factor by which the universal portfolio may
-    fall behind. The bet puts a share of the wealth on value / m and saves the rest. It has won sum log(1 + theta value)
-    - n log(1 + theta m) at m(theta) = sum value/(1 + theta value) / sum 1/(1 + theta value). Beyond theta = infinity it
-    bets all wealth: sum log(value / m).
-    """
+    """Return the lower end m of the interval of a mean of values >= 0."""
     count = len(values)
     scale = values.mean()
     if scale == 0:
@@ -305,7 +299,7 @@ def _clopper_pearson(successes: tuple[float, ...], count: int, error: float) -> 
 
 @functools.lru_cache(maxsize=128)
 def _tail_quantiles(freedom: int, lowest: float, highest: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return log tail probabilities in a range and Student's quantiles of them, cached because SciPy is slow."""
+    """Return log tail probabilities in a range and Student's quantiles of them."""
     log_tails = np.linspace(lowest, highest, QUANTILES)
     return _constant(log_tails), _constant(scipy.stats.t.isf(np.exp(log_tails), freedom))
 
@@ -320,8 +314,7 @@ def _largest_t(samples: np.ndarray, error: float) -> float:
     """Return the `error` upper quantile of max_v |T_v|, for T multivariate t with the samples' correlation.
 
     P(max > c) = V p E[1 / number of |T_u| > c], for p = P(|T_v| > c) and T drawn given that |T_v| > c for a v chosen
-    evenly. The weights are bounded for any probability. Draws are the same for every c, and the estimate is raised by
-    three of its standard errors.
+    evenly.
     """
     count, num_components = samples.shape
     freedom = count - 1

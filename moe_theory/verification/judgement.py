@@ -1,8 +1,8 @@
 """Judgements: the test of a claim's kind at one look, from samples to the numbers of a verdict.
 
-A test of means works on one difference a replicate and component, so that variation between replicates cancels. A claim
-is REFUTED if some component's interval lies beyond its margin, SUPPORTED if all lie within. Intervals are two-sided at
-the whole error, which bounds both ways of being wrong together.
+A test of means works on one difference a replicate and component. A claim is REFUTED if some component's interval lies
+beyond its margin, SUPPORTED if all lie within. Intervals are two-sided at the whole error, which bounds both ways of
+being wrong together.
 
 Values with a declared range have an exact interval, which holds at all looks together. A value without randomness is
 its own interval, and other means have Student's t. Only a slope has two intervals: if its samples do not show that t

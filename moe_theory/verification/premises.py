@@ -1,7 +1,6 @@
 """Premises of the proofs of statements, and statements that cannot be true together.
 
 A paper's `paper.toml` lists them. If a premise is false the proof fails, but the statement may hold for another reason.
-Its own verdicts decide.
 """
 
 import dataclasses

@@ -1,8 +1,7 @@
 """Recorded runs: papers' published verdicts in `recorded.json`, written by `moe-theory record`.
 
 `recorded-DATA.json` has verdicts on the same claims from runs on other data, `challenged.json` the results of searches
-of free parameters. The files of `mine` are in `mine/`, whether its `PAPER` is in `mine/__init__.py`, `mine/paper.py` or
-`mine.py`.
+of free parameters.
 """
 
 import dataclasses

@@ -28,7 +28,6 @@ class _Ranged:
 
     @property
     def name(self) -> str:
-        """Name in settings and in `--set`."""
         return self.parameter
 
     @property
@@ -41,7 +40,6 @@ class _Ranged:
         raise NotImplementedError
 
     def check(self) -> None:
-        """Raise DeclarationError for a region without two ends."""
         low, high = self.ends
         if not (math.isfinite(low) and math.isfinite(high) and low < high):
             raise DeclarationError(
@@ -49,15 +47,12 @@ class _Ranged:
             )
 
     def at(self, place: float) -> Number:
-        """Return the value at a place in [0, 1]."""
         return tidy(float(self.span.value_at(place)))
 
     def halfway(self, one: Any, other: Any) -> Any:
-        """Return the value halfway between two, or None."""
         return self.span.between(min(one, other), max(one, other))
 
     def parsed(self, text: Any) -> Number:
-        """Return a number of the region from a number or its text. Raises: InvalidValueError."""
         try:
             value = float(text)
         except ValueError:
@@ -70,7 +65,6 @@ class _Ranged:
         return type(low)(value)
 
     def is_built(self, experiment: Any) -> bool:
-        """Return whether the experiment's `of` builds with it."""
         return False
 
     def region(self) -> str:

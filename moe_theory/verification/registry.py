@@ -49,8 +49,6 @@ def declared_claims() -> dict[str, Claim]:
 def select_claims(patterns: Sequence[str] = ("*",)) -> list[Claim]:
     """Return the claims that match any of `patterns`: an id, a glob, a statement, a paper, or PAPER:TIER.
 
-    Only papers that a pattern can name are imported.
-
     Raises: UnknownNameError for a pattern that matches nothing, with the nearest id suggested. InvalidValueError for a
         statement without a claim, with the reason.
     """

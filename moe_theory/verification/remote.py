@@ -122,7 +122,6 @@ def _key_of(claim: Claim, reading: ReadingLike, seed: int) -> str:
 
 @functools.lru_cache(256)
 def _study_of(id: str, reading: str, settings: tuple[tuple[str, Any], ...]) -> Group:
-    """Return the claim of this id with its experiment and reading. Raises: InvalidValueError if it is missing."""
     try:
         claims = registry.select_claims([id])
         (paper_reading,) = registry.select_readings(claims[0].paper, [reading])

@@ -120,7 +120,6 @@ def check_request(
 
 
 def _grouped(claims: Sequence[Claim], readings: Sequence[str] | None) -> list[Group]:
-    """Group claims by experiment and reading, in order."""
     papers = dict.fromkeys(claim.paper for claim in claims)
     by_paper = registry.readings_by_paper(list(papers), readings) if papers else {}
     groups: dict[tuple[int, str], Group] = {}
@@ -157,7 +156,6 @@ def _on_own(
 
 
 def _recorded_competitor(claim: Claim, printed: str, reading: str) -> Verdict | None:
-    """Return the recorded verdict on a competitor, which has no part of the user's algorithm."""
     statements = [statement for statement in bearing([claim.id]) if statement.roles[claim.id] is Role.COMPETITOR]
     for verdict in recorded_verdicts(statements) if statements else ():
         if verdict.claim == claim.id and printed in (verdict.reading, *verdict.also):
@@ -183,7 +181,7 @@ def resolve(
     module: str | None = None,
     order: Sequence[str] | None = None,
 ) -> Request:
-    """Return the request to test these groups of claims, with ids in this order in the report.
+    """Return the request to test these groups of claims.
 
     If two readings give an experiment the same parameters its claims are tested once, and count once.
     """
@@ -224,7 +222,6 @@ def resolve(
 
 
 def _shares(papers: Sequence[str], error: float | None) -> dict[str, float]:
-    """Return the error that one verdict may use, by paper, from the paper of each verdict."""
     counts = Counter(papers)
     if error is not None:
         return dict.fromkeys(counts, error / max(counts.total(), 1))
@@ -234,7 +231,6 @@ def _shares(papers: Sequence[str], error: float | None) -> dict[str, float]:
 
 
 def _judged_once(groups: Sequence[Group], cells: Sequence[Sequence[Cell]]) -> list[list[tuple[Claim, list[str]]]]:
-    """Return the claims that each group's runs decide, with further readings of the same parameters."""
     questions: list[list[tuple[Claim, list[str]]]] = []
     readings: dict[Any, list[str]] = {}
     for (experiment, reading, claims), group_cells in zip(groups, cells, strict=True):
@@ -251,7 +247,6 @@ def _judged_once(groups: Sequence[Group], cells: Sequence[Sequence[Cell]]) -> li
 
 
 def _values(cell: Cell) -> Any:
-    """Return a cell's parameters as a hashable value: equal for the same bytes of the same types."""
     leaves, structure = jax.tree.flatten(cell.params)
     arrays = [np.asarray(leaf) for leaf in leaves]
     return structure, *((type(leaf), a.dtype, a.shape, a.tobytes()) for leaf, a in zip(leaves, arrays, strict=True))

@@ -1,8 +1,4 @@
-"""Verification: a request's studies, look by look, until every claim is decided or the budget is spent.
-
-The claims of an experiment share its runs. Only the samples that claims take from a run are stored, so that memory
-grows with the claims' components and not with the states.
-"""
+"""Verification: a request's studies, look by look, until every claim is decided or the budget is spent."""
 
 import contextlib
 import functools
@@ -64,8 +60,7 @@ def verify(
         readings: names, `all` or `quick`, by default each paper's defaults.
         replicates: limit for every experiment, by default its own number, or with a budget none.
         error: probability that any of the verdicts is false, split evenly over them and spent over the looks. None is
-            0.01, of which each verdict has its paper's part, 1 / `Paper.most_verdicts`, in any request. Readings that
-            give an experiment the same parameters share one test.
+            0.01, of which each verdict has its paper's part, 1 / `Paper.most_verdicts`, in any request.
         budget: seconds after which no run begins, and simulations are abandoned. Open claims stay INCONCLUSIVE.
         settings: parameters by name, in addition to every reading's choices.
         system: your own algorithm in place of the paper's: parts by their names in the paper's `system`, such as
@@ -145,16 +140,13 @@ def take_looks(
 ) -> None:
     """Look at studies until all their tests have ended, or until a time of the monotonic clock.
 
-    Runs of several studies are made at once, earlier looks first. The order changes no number. Measured runs have the
-    machine alone. Tasks that still run at the deadline are left to themselves.
+    Runs of several studies are made at once, earlier looks first. Measured runs have the machine alone.
     """
     with Runner(monitors[0].pool if monitors else None, progress) as runner:
         _Looks(monitors, runner, on_verdict, deadline).take()
 
 
 class _Looks:
-    """The looks at several studies under way, until a deadline."""
-
     def __init__(
         self, monitors: Sequence["StudyMonitor"], runner: Runner, on_verdict: OnVerdict, deadline: float
     ) -> None:
@@ -166,7 +158,6 @@ class _Looks:
         self._under_way: dict[int, StudyMonitor] = {}
 
     def take(self) -> None:
-        """Take all looks that there is time for."""
         while self._deadline > time.monotonic():
             while self._waiting and self._has_room():
                 *_, place = heapq.heappop(self._waiting)
@@ -182,7 +173,6 @@ class _Looks:
         self._leave()
 
     def _has_room(self) -> bool:
-        """Return whether the next study can be under way together with the others."""
         monitors = [self._monitors[self._waiting[0][-1]], *self._under_way.values()]
         if len(monitors) == 1:
             return True
@@ -205,7 +195,6 @@ class _Looks:
                 self._try(place, functools.partial(monitor.take, result))
 
     def _try(self, place: int, step: Callable[[], T]) -> T | None:
-        """Take a step of a study, whose own error ends only its claims as ERROR."""
         try:
             return step()
         except OWN_CODE as failure:
@@ -224,7 +213,6 @@ class _Looks:
             heapq.heappush(self._waiting, (*monitor.rank, place))
 
     def _leave(self) -> None:
-        """Save samples of running tasks at the deadline, and stop all undecided studies."""
         for monitor in self._under_way.values():
             monitor.save_part()
         if self._under_way:

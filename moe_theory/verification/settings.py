@@ -27,8 +27,7 @@ class Group(NamedTuple):
 class AdjustedReading:
     """A reading with some parameters set, and with values of statements' free parameters.
 
-    A cell's own overrides precede `settings`, and `free` precedes both. Values that an experiment is built with, and a
-    user's own algorithm, are only named.
+    A cell's own overrides precede `settings`, and `free` precedes both.
     """
 
     base: ReadingLike

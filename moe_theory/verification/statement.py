@@ -6,7 +6,7 @@
     def largest_gap(run):
         return share_gaps(run).max(axis=0)
 
-A statement's status is derived from the verdicts on its claims by their roles (`verification.status`), and never typed.
+A statement's status is derived from the verdicts on its claims by their roles (`verification.status`).
 """
 
 import dataclasses
@@ -206,7 +206,6 @@ class Declared(Statement):
         return self.texts.claims[id]
 
     def _free_of(self, selection: Selection, role: Role) -> tuple[FreeAxis, ...]:
-        """Return the free parameters of a claim's runs. Raises: DeclarationError for runs that cannot vary them."""
         if role not in VARIED:
             return ()
         for axis in self.axes:
@@ -247,7 +246,7 @@ def statement(
         hypotheses: in addition to the file's. A claim is INAPPLICABLE under a reading that breaks a hypothesis.
         holds: tests of hypotheses by id: `(dims, run)` to a Boolean, or to a Boolean for each replicate.
         free: free parameters, as axes of `verification.region`, which `challenge` searches.
-        shared_free: default of `free`, as far as the runs of a claim can vary it.
+        shared_free: default of `free`.
         texts: entries of the file: the fields of `verification.texts.StatementTexts` and of `Deciding`.
     Raises: DeclarationError for an incomplete declaration, or an id that is taken.
 
@@ -346,8 +345,6 @@ def _names(selection: Selection, labels: Any) -> Callable[[Runs], Sequence[str]]
 
 
 def _checked(hypotheses: Sequence[Hypothesis], selection: Selection) -> Callable[[Any, Runs], list[tuple[str, bool]]]:
-    """Return a check of each hypothesis on all runs, whose text names the runs where it fails."""
-
     def check(dims: Any, runs: Runs) -> list[tuple[str, bool]]:
         names = selection.cells or tuple(runs)
         results = []

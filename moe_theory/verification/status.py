@@ -179,7 +179,6 @@ def find(
 
 
 def _over_region(finding: Finding, search: Challenge, is_restored: bool, is_amended: bool) -> Finding:
-    """Return the finding at the recorded setting, changed by a search's flips."""
     if search.sought == "break" and finding.status in _TRUE:
         status = StatementStatus.AMENDED if is_restored or is_amended else StatementStatus.FALSE
         return dataclasses.replace(finding, status=status, known="simulated")
@@ -189,7 +188,6 @@ def _over_region(finding: Finding, search: Challenge, is_restored: bool, is_amen
 
 
 def _broken(statement: Statement, finding: Finding | None) -> Finding | None:
-    """Return the finding if a disproof refutes the printed statement, which outranks undecided simulations."""
     if not statement.disproof or (finding is not None and finding.status not in {*_TRUE, StatementStatus.OPEN}):
         return finding
     if not statement.amendment:
@@ -201,7 +199,7 @@ def _broken(statement: Statement, finding: Finding | None) -> Finding | None:
 
 
 def _find(statement: Statement, verdicts: Mapping[str, Verdict]) -> Finding | None:
-    """Return the status by the rules 1 to 6, or None if the hypotheses of all deciding claims fail."""
+    """Return the status by the rules 1 to 6."""
     ids = deciding(statement)
     if statement.untestable or not ids:
         return Finding(StatementStatus.NOT_TESTABLE if statement.untestable else StatementStatus.NOT_JUDGED)

@@ -2,7 +2,7 @@
 
 `lemma_08.toml` is next to `lemma_08.py`, and `statements.toml` next to an `__init__.py`. Each statement has a table
 under its id, with a table `decides` for its status and a table for each claim under the claim's full id. `paper.toml`
-has texts that statements share. Strings are Markdown with LaTeX. A string whose key ends in `formula` is LaTeX alone.
+has texts that statements share. Strings are Markdown with LaTeX.
 """
 
 import functools
@@ -182,7 +182,6 @@ def folder_of(module: str) -> str:
 
 
 def _home(module: str) -> Path | None:
-    """Return the file of a module without importing it, or None."""
     loaded = sys.modules.get(module)
     if loaded is not None:
         file = getattr(loaded, "__file__", None)

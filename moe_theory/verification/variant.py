@@ -30,7 +30,7 @@ class Variant(NamedTuple):
 
 
 def variant_of(system: str | Parts) -> Variant:
-    """Return the parts that "FILE:NAME" names, or the given parts, which commands then call FILE:NAME.
+    """Return the parts that "FILE:NAME" names, or the given parts.
 
     Raises: InvalidValueError for a text that names no parts. DeclarationError for a file that cannot be read or run.
     """

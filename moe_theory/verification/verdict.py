@@ -120,7 +120,7 @@ class Trend(JsonRecord):
 
 @dataclasses.dataclass(frozen=True, repr=False)
 class Verdict(Shown, JsonRecord):
-    """Verdict on a claim under one reading, or several with the same parameters, with all data to repeat it.
+    """Verdict on a claim under one reading, or several with the same parameters.
 
     The numbers belong to the component `at`, which decides or is nearest to the opposite decision. The interval is of
     observed - predicted, simultaneous over components, at the error of the last look. `error` is the error of the

@@ -24,7 +24,7 @@ class Images(NamedTuple):
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class DataSet:
-    """Labelled images, split by their publisher. Compared by identity, as programs are saved for each."""
+    """Labelled images, split by their publisher. Compared by identity."""
 
     name: str  # as in `DATASETS`
     title: str  # as the papers write it

@@ -1,6 +1,6 @@
 """Images, which must be 8-bit grey or RGB, all of one size, and are not changed.
 
-Pillow decodes only the formats named here, because some others start programs: EPS starts Ghostscript.
+Pillow decodes only the formats named here.
 """
 
 import io

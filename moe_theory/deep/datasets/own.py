@@ -30,7 +30,7 @@ def from_arrays(
     test_labels: Int[np.ndarray, " m"],
     class_names: Sequence[str] | None = None,
 ) -> DataSet:
-    """Return a data set of arrays: images (n, h, w) or (n, h, w, c), or features (n, p), such as a frozen network's.
+    """Return a data set of arrays: images (n, h, w) or (n, h, w, c), or features (n, p).
 
     Bytes are pixels in 0..255. Floats stay unchanged. Either is standardised, by channel or feature, before a network
     reads it.

@@ -1,7 +1,6 @@
 """Merging of a model's experts into one a layer: by given weights, by Fisher information, by RegMean.
 
-The Fisher information and Gram matrices of expert e are over inputs of its own tasks, with numbers e modulo K. They
-need the task of every calibration input, no labels.
+The Fisher information and Gram matrices of expert e are over inputs of its own tasks, with numbers e modulo K.
 """
 
 import functools

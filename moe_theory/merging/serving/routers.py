@@ -114,7 +114,7 @@ def _served(routers: Routers, kind: Kind, batch: Examples) -> MoE:
 def straight_through(kind: Kind, scores: Float[Array, "n g K"]) -> Float[Array, "n g K"]:
     """Return the gates of the chosen experts, with the gradient of the softmax over all experts.
 
-    So a router also learns about other experts. At k = 1 the chosen gate alone has no gradient.
+    At k = 1 the chosen gate alone has no gradient.
     """
     experts, gates = routing.choose(kind, scores)
     hard = jnp.einsum("ngj,ngjk->ngk", gates, jax.nn.one_hot(experts, scores.shape[-1], dtype=scores.dtype))

@@ -192,7 +192,7 @@ def logits(
 def choose(kind: Kind, scores: Float[Array, "*n K"]) -> tuple[Int[Array, "*n k"], Float[Array, "*n k"]]:
     """Return the k most likely experts and their gates, a softmax among themselves.
 
-    The gate of a single expert is 1, as in the training of these frozen experts. Switch multiplies by its probability.
+    The gate of a single expert is 1, as in the training of these frozen experts.
 
     Source: Shazeer et al., 2017, Eq. (3) to (5).
     """

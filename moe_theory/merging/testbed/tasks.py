@@ -1,8 +1,7 @@
 """The tasks of the testbed, the setting that decides its trained weights, and slots of requests.
 
 Inputs are scikit-learn's 8 x 8 images of digits. Task v is change v mod 4 of the image under label map v // 4. Label
-map m adds 3 m to a label, modulo the number of classes. Any two label maps disagree about every input, so no single
-expert can serve both.
+map m adds 3 m to a label, modulo the number of classes. Any two label maps disagree about every input.
 """
 
 import functools
@@ -73,7 +72,6 @@ class Recipe:
     seed: SizeOrZero = 0
 
     def __post_init__(self) -> None:
-        """Raise InvalidValueError for a setting that cannot be trained."""
         constraints.check_sizes(self)
         constraints.require(Positive, learning_rate=self.learning_rate)
         self._require_at_most("num_tasks", len(CHANGES) * NUM_CLASSES, "there are no more label maps")

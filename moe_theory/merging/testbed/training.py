@@ -1,7 +1,4 @@
-"""Training of the testbed's model, and a cache of trained models.
-
-A dense transformer is trained on all tasks. Copies of it then become experts task by task.
-"""
+"""Training of the testbed's model, and a cache of trained models."""
 
 import contextlib
 import dataclasses
