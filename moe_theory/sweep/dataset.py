@@ -91,4 +91,4 @@ def long_name(name: str, cls: type) -> str:
     """
     comment = next((field.comment for field in fields_beside(cls) if field.name == name), "")
     words = name.replace("num_", "number of ").replace("_", " ")
-    return f"{words}, {comment}" if comment else words
+    return ", ".join(filter(None, (words, comment)))

@@ -126,10 +126,12 @@ class SweepPlan:
             if memory.of(task.width) > share:
                 widest = int((share - memory.fixed) / memory.per_replicate)
                 way_out = "Record less often, or let fewer workers compute at once"
+                if widest > 0:
+                    way_out = f"Set chunk_width to {widest} or less"
                 raise InvalidValueError(
                     f"a chunk of {task.width} replicates takes {memory.of(task.width) / 1e9:.1f} GB, and {num_workers} "
                     f"are computed at once, in {share * num_workers / 1e9:.1f} GB of memory. "
-                    f"{f'Set chunk_width to {widest} or less' if widest > 0 else way_out}."
+                    f"{way_out}."
                 )
 
     def _task_of(self, cell: SweepCell) -> CellTask:

@@ -176,7 +176,9 @@ class Results(Shown):
         """Names of the statistics, such as "mean" or, of the quantile 0.025, "q2.5"."""
         short = [f"q{100 * quantile:g}" for quantile in self.sweep.quantiles]
         exact = [f"q{100 * quantile!r}" for quantile in self.sweep.quantiles]
-        return (*MOMENTS, *(short if len(set(short)) == len(short) else exact))
+        if len(set(short)) < len(short):
+            return (*MOMENTS, *exact)
+        return (*MOMENTS, *short)
 
     def to_xarray(self) -> "xr.Dataset":
         """Return everything as a labelled dataset in memory.

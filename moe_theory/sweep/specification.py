@@ -211,18 +211,23 @@ class Specification(Shown):
                     f"the axes span {shortened(math.prod(lengths))} cells, above {MOST_CELLS}. Shorten or zip axes, or "
                     "split the sweep."
                 )
-        fields["record_every"] = math.ceil(self.rounds / RECORDS) if self.record_every is None else self.record_every
+        stride = self.record_every
+        if stride is None:
+            stride = math.ceil(self.rounds / RECORDS)
         with about("record_every"):
             least = math.ceil(self.rounds / MAX_RECORDS)
-            if not least <= fields["record_every"] <= self.rounds:
+            if not least <= stride <= self.rounds:
                 raise DeclarationError(
                     f"record_every={shortened(fields['record_every'])} must be from {least} to {self.rounds}, the "
                     f"number of rounds, of which at most {MAX_RECORDS} are recorded. Change it."
                 )
+        fields["record_every"] = stride
         fields["observables"] = tuple(self.observables or system_kind.default_observables)
         with about("observables"):
             self._check_quantities(system_kind.quantities(fields["observables"]))
-        fields[READING] = self.reading if READING in tables else system_kind.default_reading
+        fields[READING] = system_kind.default_reading
+        if READING in tables:
+            fields[READING] = self.reading
         return fields
 
     def _check_quantities(self, quantities: Mapping[str, Quantity]) -> None:

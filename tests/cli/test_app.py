@@ -251,10 +251,11 @@ def test_commands_that_print_texts_import_neither_jax_nor_scipy_nor_a_paper():
     program = """
 import contextlib, io, sys
 from moe_theory import cli
-for command in (["--help"], ["why", "edge.lemma-1"], ["statements"], ["figures", "--list"], ["report", "--cite"], ["no"]):
+commands = ("--help", "why edge.lemma-1", "statements", "figures --list", "report --cite", "nothing")
+for command in commands:
     with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
         with contextlib.suppress(SystemExit):
-            cli.main(command)
+            cli.main(command.split())
     heavy = {"jax", "scipy", "matplotlib", "xarray", "moe_theory.edge"} & sys.modules.keys()
     assert not heavy, (command, heavy)
 """
