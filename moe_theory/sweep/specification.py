@@ -218,7 +218,7 @@ class Specification(Shown):
             least = math.ceil(self.rounds / MAX_RECORDS)
             if not least <= stride <= self.rounds:
                 raise DeclarationError(
-                    f"record_every={shortened(fields['record_every'])} must be from {least} to {self.rounds}, the "
+                    f"record_every={shortened(stride)} must be from {least} to {self.rounds}, the "
                     f"number of rounds, of which at most {MAX_RECORDS} are recorded. Change it."
                 )
         fields["record_every"] = stride
