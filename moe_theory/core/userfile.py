@@ -53,7 +53,7 @@ def function_at(place: str, option: str) -> Any:
     key = (place, path.stat().st_mtime_ns)
     if key not in _functions:
         names = vars(run_file(path, option))
-        functions = [key for key, value in names.items() if callable(value) and key[0] != "_"]
+        functions = [word for word, value in names.items() if callable(value) and word[0] != "_"]
         if name not in functions:
             raise unknown_name(f"function of {path}", name, functions)
         _functions[key] = names[name]

@@ -27,7 +27,7 @@ from moe_theory.runs.key import code_digest
 from moe_theory.runs.store import pack
 from moe_theory.sweep.grid import SweepCell
 from moe_theory.sweep.specification import Specification
-from moe_theory.sweep.systems import ClosedForm, sweepable, user_functions
+from moe_theory.sweep.systems import ClosedForm, UserObservable, sweepable, user_functions
 
 # Elsewhere than on a CPU nothing is gained by fitting a cache, and launching a kernel costs more.
 ACCELERATOR_WIDTH = 4096
@@ -231,7 +231,7 @@ def saved_shapes(task: CellTask) -> dict[str, jax.ShapeDtypeStruct]:
     for name, quantity in quantities.items():
         if isinstance(quantity, ClosedForm):
             shapes[name] = jax.ShapeDtypeStruct((), np.float64)
-        elif quantity.place:
+        elif isinstance(quantity, UserObservable):
             shapes[name] = jax.ShapeDtypeStruct((), task.precision)
         else:
             registered.append(name)

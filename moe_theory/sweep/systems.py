@@ -30,7 +30,30 @@ class Observable:
     about: str  # what it is, its unit and its source
     read: Callable[[State, Info], Array]
     axes: tuple[str, ...] = ()  # names of its own axes, such as ("expert_index",); a scalar has none
-    place: str = ""  # FILE:NAME of a user's function
+
+
+@dataclasses.dataclass(frozen=True)
+class UserObservable:
+    """A function (state, info) -> scalar of a user's file. The file is run when the function is first needed."""
+
+    place: str  # FILE:NAME; its code decides numbers of runs
+    axes: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        return self.place.rpartition(":")[2]
+
+    @property
+    def about(self) -> str:
+        return f"of {self.place}"
+
+    @property
+    def function(self) -> Callable[[State, Info], Array]:
+        return function_at(self.place, "observables")
+
+    @property
+    def read(self) -> Callable[[State, Info], Array]:
+        return _scalar(self.place, self.function)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,7 +69,7 @@ class ClosedForm:
     axes: tuple[str, ...] = ()
 
 
-Quantity = Observable | ClosedForm
+Quantity = Observable | UserObservable | ClosedForm
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -115,7 +138,7 @@ class Sweepable:
         for name in names:
             if not is_place(name) and name not in available:
                 raise unknown_name("observable", name, available)
-            quantity = _of_user(name) if is_place(name) else available[name]
+            quantity = UserObservable(name) if is_place(name) else available[name]
             if quantity.name in quantities or (is_place(name) and quantity.name in available):
                 raise DeclarationError(f"{name}: another observable is called {quantity.name}. Rename the function.")
             quantities[quantity.name] = quantity
@@ -150,13 +173,13 @@ def observables(*members: Observable | Callable[[State, Info], Array]) -> dict[s
 
 
 def user_functions(names: Sequence[str]) -> list[Callable[[State, Info], Array]]:
-    """Return the functions of users' files among observables. Their code decides numbers of runs."""
-    return [function_at(name, "observables") for name in names if is_place(name)]
+    return [UserObservable(name).function for name in names if is_place(name)]
 
 
-def _of_user(place: str) -> Observable:
+@functools.lru_cache  # so that a program is compiled once
+def _scalar(place: str, function: Callable[[State, Info], Array]) -> Callable[[State, Info], Array]:
     def read(state: State, info: Info) -> Array:
-        value = jnp.asarray(function_at(place, "observables")(state, info), float)
+        value = jnp.asarray(function(state, info), float)
         if value.shape != ():
             raise InvalidValueError(
                 f"{place} returns an array of shape {value.shape}, where a round of a replicate has one number. "
@@ -165,7 +188,7 @@ def _of_user(place: str) -> Observable:
             )
         return value
 
-    return Observable(place.rpartition(":")[2], f"of {place}", read, place=place)
+    return read
 
 
 def _described(function: Callable[[State, Info], Array]) -> Observable:

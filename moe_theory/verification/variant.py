@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from moe_theory.core.errors import DeclarationError, InvalidValueError, shortened, unknown_name
 from moe_theory.core.parts import parts_of, rebuilt
-from moe_theory.core.userfile import module_name, run_file
+from moe_theory.core.userfile import is_place, module_name, run_file
 from moe_theory.verification.claim import Claim, Experiment, registered
 from moe_theory.verification.statement import declared
 from moe_theory.verification.verdict import Role, Statement
@@ -36,9 +36,9 @@ def variant_of(system: str | Parts) -> Variant:
     """
     if not isinstance(system, str):
         return Variant("FILE:NAME", "+".join(system), _checked("system", system))
-    path, _, name = system.rpartition(":")
-    if not (path and name.isidentifier()):
+    if not is_place(system):
         raise InvalidValueError(f"--system {system} names no parts. {WAY_OUT}")
+    path, _, name = system.rpartition(":")
     home = module_name(Path(path))
     if all(claim.module != home for claim in registered().values()):  # else it has been run, by --module
         run_file(Path(path), "--system")

@@ -102,3 +102,13 @@ def test_closed_form_of_merging_is_the_same_for_all_replicates(tmp_path):
     for ratio in (0.5, 0.7):
         bound = merging.theory.leaf_bound(6.0, merging.Params(smoothness_ratio=ratio))
         assert data["leaf_bound"].sel(smoothness_ratio=ratio, round=6, statistic="mean").item() == pytest.approx(bound)
+
+
+def test_observables_of_a_file_are_one_function_until_it_changes(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.py").write_text(OWN)
+    kind = sweepable("continual")
+    before = kind.observe(["mine.py:idle"])
+    assert kind.observe(["mine.py:idle"]) is before  # otherwise each chunk compiles
+    (tmp_path / "mine.py").write_text(OWN + "\n")
+    assert kind.observe(["mine.py:idle"]) is not before
