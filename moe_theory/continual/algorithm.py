@@ -17,7 +17,7 @@ from moe_theory.continual.theory import exploration_rounds
 from moe_theory.core import gating
 from moe_theory.core.constraints import AT_LEAST_0, SHARE, IndexOf, is_known
 from moe_theory.core.errors import InvalidValueError
-from moe_theory.core.linear import Fit, fitted, minimum_norm
+from moe_theory.core.linear import Fit, fitted, minimum_norm, square_root
 from moe_theory.core.locality import Locality, Move, charged, check_locality, distance_moved
 from moe_theory.core.numerics import rounded_positive
 from moe_theory.core.parts import of_parts
@@ -391,7 +391,7 @@ def _learn(
         chosen=jnp.any(routing.masks, axis=0),
         gate_outputs=routing.gate_outputs,
         gate_probabilities=routing.gate_probabilities,
-        update_norm=jnp.sqrt(jnp.sum(learned.squared_moves)),
+        update_norm=square_root(jnp.sum(learned.squared_moves)),
         error=learned.errors,
         forgetting=metrics.forgetting(after.metrics, time),
         generalization_error=metrics.generalization_error(after.metrics, time),
@@ -434,7 +434,7 @@ def advance(
 
     visits = state.visits + is_chosen
     printed = jnp.sum(jnp.where(masks, locality_cost(learned.squared_moves, params)[:, None], 0), axis=0)
-    lengths = jnp.sum(jnp.where(masks, jnp.sqrt(learned.squared_moves)[:, None], 0), axis=0)
+    lengths = jnp.sum(jnp.where(masks, square_root(learned.squared_moves)[:, None], 0), axis=0)
     move_costs, memory = charged(locality, Move(lengths, printed, is_chosen), state.memory, arrival, params)
     costs = jnp.where(is_chosen, move_costs + auxiliary(visits, time, params), 0)
     gradient = gating.gate_gradient(probabilities, gate_input, costs)
@@ -476,7 +476,7 @@ def locality_cost(squared_moves: Float[Array, " k"], params: Params) -> Float[Ar
     """Return |w_t - w_{t-1}|^q of experts that moved by these squared distances. Source: Eq. (6) of `continual`."""
     # Not a power, for which no backend has vector instructions; at q = 1 this is the root, to the last bit.
     logs = jnp.log(jnp.maximum(squared_moves, jnp.finfo(squared_moves.dtype).tiny))
-    return jnp.sqrt(squared_moves) * jnp.exp((params.locality_power - 1) / 2 * logs)
+    return square_root(squared_moves) * jnp.exp((params.locality_power - 1) / 2 * logs)
 
 
 def flag_converged(

@@ -262,6 +262,12 @@ def fitted(fit: Fit, models: Float[Array, "k d"], arrival: Any, params: Any) -> 
     return change
 
 
+def square_root(square: Array) -> Array:
+    """Return the square root. Its derivative at 0 is 0, not infinity: a move of length 0 has finite gradients."""
+    is_zero = square == 0
+    return jnp.where(is_zero, 0, jnp.sqrt(jnp.where(is_zero, 1, square)))
+
+
 def orthonormal_rows(features: Float[Array, "d s"], most_samples: int = MOST_SAMPLES) -> Float[Array, "s d"]:
     """Return orthonormal rows that span the samples, with a zero row where a sample depends on earlier ones: P = rows'
     rows.

@@ -14,7 +14,7 @@ from jaxtyping import Array, Bool, Float, Int, Key
 
 from moe_theory.core.errors import InvalidValueError
 from moe_theory.core.expected import taught_to, untaught
-from moe_theory.core.linear import error_contraction
+from moe_theory.core.linear import error_contraction, square_root
 from moe_theory.core.system import System
 from moe_theory.core.tasks import Pool
 from moe_theory.edge import algorithm, delays
@@ -138,4 +138,4 @@ def _take(
     )
     is_kind = jnp.arange(errors.shape[1]) == arrival.task
     arrivals = state.arrivals + (task.mask[:, None] & is_kind[None, :])
-    return state._replace(errors=errors, projections=projections, arrivals=arrivals), jnp.sqrt(squared_move)
+    return state._replace(errors=errors, projections=projections, arrivals=arrivals), square_root(squared_move)

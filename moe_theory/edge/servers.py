@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
 from moe_theory.core import gating
-from moe_theory.core.linear import Fit, fitted
+from moe_theory.core.linear import Fit, fitted, square_root
 from moe_theory.core.locality import Locality, Move, charged
 from moe_theory.core.numerics import rounded, stored
 from moe_theory.core.tasks import select_row
@@ -228,7 +228,7 @@ def taken(state: Any, arrival: Any, task: Assignment, params: Any, fit: Fit) -> 
         pending_serial=jnp.where(slot, jnp.sum(state.visits, dtype=jnp.int32), state.pending_serial),
         pending_change=jnp.where(place[:, None], change[None, :], state.pending_change),
     )
-    return after, jnp.sqrt(jnp.sum(jnp.square(change)))
+    return after, square_root(jnp.sum(jnp.square(change)))
 
 
 def at_servers(state: Any, counts: Bool[Array, " S"] | bool) -> Bool[Array, "S M"]:

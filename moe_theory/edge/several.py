@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from moe_theory.core.linear import minimum_norm, orthonormal_rows
+from moe_theory.core.linear import minimum_norm, orthonormal_rows, square_root
 from moe_theory.edge.params import Dims
 from moe_theory.edge.servers import FREE, Assignment, Servers, at_servers, moved, taken
 
@@ -68,7 +68,7 @@ def _complete_one_each(state: Any, is_done: Bool[Array, " S"]) -> tuple[Any, Flo
     move = jnp.sum(jnp.where(at_server[:, :, None], change[:, None, :], 0), axis=0)
     changed = jnp.any(at_server, axis=0)
     is_stale = was_stale | jnp.any(changed[None, :] & at_servers(state, True), axis=1)
-    norms = jnp.where(was_stale, jnp.sqrt(jnp.sum(jnp.square(change), axis=1)), state.pending_norm)
+    norms = jnp.where(was_stale, square_root(jnp.sum(jnp.square(change), axis=1)), state.pending_norm)
     return moved(state, move)._replace(refit=refit._replace(is_stale=is_stale)), jnp.where(is_done, norms, 0)
 
 
