@@ -84,7 +84,15 @@ def expert(stack: Stack, index: Int[Array, ""]) -> Stack:
 
 
 def with_expert(stack: Stack, index: Int[Array, ""], one: Stack) -> Stack:
-    """Return the stack with `one` as its expert `index`. An index outside [0, M) changes nothing."""
+    """Return the stack with `one` as its expert `index`. An index outside [0, M) changes nothing.
+
+    Examples:
+        >>> import jax.numpy as jnp
+        >>> from moe_theory.deep import networks
+        >>> stack = jnp.zeros((2, 3))
+        >>> float(networks.squared_distance(networks.with_expert(stack, 1, jnp.ones(3)), stack))
+        3.0
+    """
     last = num_experts(stack) - 1
     exists = (index >= 0) & (index <= last)
 

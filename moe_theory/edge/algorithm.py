@@ -207,6 +207,8 @@ def begin(
         >>> state = edge.begin(dims, edge.Params(num_experts=2), pool, execution_delay=np.array([1, 2]))
         >>> state.experts.shape, state.busy_until.tolist()
         ((2, 4), [0, 0])
+        >>> float(edge.generalization_error(state)), float(edge.generalization_error_flushed(state, dims))
+        (0.0, 0.0)
     """
     check_params(dims, params)
     check_pool(dims.num_tasks, dims.num_features, pool)

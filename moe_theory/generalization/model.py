@@ -14,6 +14,8 @@ Examples:
     >>> gates = model.gates(logits, num_active=1, num_experts=2)
     >>> np.sum(gates * model.expert_outputs(weights, features), axis=1).tolist()
     [1.0, 1.0]
+    >>> model.outputs(weights, features, num_active=1, num_experts=2).tolist()
+    [1.0, 1.0]
 """
 
 import dataclasses

@@ -209,9 +209,11 @@ def compare_replicates(
         ...         return iter(self.rng.integers(1, 9, size=20))
         ...     def serve(self, slot, weights):
         ...         return merging.Feedback(self.rng.binomial(slot, weights[:1]) / slot, np.array([slot]))
-        >>> found = merging.compare_replicates(Coins, 4, ["average"], num_slots=20)["average"]
-        >>> found.low < found.mean < found.high, found.rewards.shape
+        >>> estimate = merging.compare_replicates(Coins, 4, ["average"], num_slots=20)["average"]
+        >>> estimate.low < estimate.mean < estimate.high, estimate.rewards.shape
         (True, (4,))
+        >>> len(merging.compare(lambda: Coins(0), ["average"], num_slots=3)["average"])
+        3
     """
     constraints.require(constraints.Whole(2), replicates=replicates)
     rewards: dict[str, list[float]] = {}

@@ -205,10 +205,11 @@ def _require_whole(database: sqlite3.Connection) -> None:
 
 def _is_of_the_place(failure: Exception) -> bool:
     """Return whether an error is of the disk, rights or another process, and not of a damaged file."""
-    is_of_file = (
-        getattr(failure, "sqlite_errorcode", None) == sqlite3.SQLITE_ERROR
-    )  # of tables that are not the store's
-    return isinstance(failure, OSError) or (isinstance(failure, sqlite3.OperationalError) and not is_of_file)
+    if isinstance(failure, OSError):
+        return True
+    # An error of the file has the general code (a table that is not the store's) or none (a text that is not UTF-8).
+    code = getattr(failure, "sqlite_errorcode", sqlite3.SQLITE_ERROR)
+    return isinstance(failure, sqlite3.OperationalError) and code != sqlite3.SQLITE_ERROR
 
 
 def _digest(key: str, data: Any) -> bytes:
