@@ -31,8 +31,7 @@ def clause(search: Challenge) -> str:
         return "No condition of two inequalities was found under which it holds."
     nearest = _near(restoring.nearest)
     return (
-        f"It holds for {restoring.words}. No counterexample was found there in {restoring.settings} settings. The "
-        f"closest is {nearest}."
+        f"For {restoring.words} no counterexample was found in {restoring.settings} settings. The closest is {nearest}."
     )
 
 

@@ -18,6 +18,8 @@ HOLDS = {
     "more-servers-than-clusters": lambda dims, run: run.params.num_experts > dims.num_tasks,
     "enough-servers": lambda dims, run: run.params.num_experts in SUFFICIENT.values(),
     "enough-servers-by-figure-3": lambda dims, run: run.params.num_experts >= ENOUGH[0],
+    "noisy-samples": lambda dims, run: dims.num_samples >= 2 and run.params.noise_scale > 0,
+    "independent-truths": lambda dims, run: True,  # `draw_pool` draws them so
     "few-misrouted": lambda dims, run: misrouted_share(run).mean() <= 0.25,
     "short-delays": lambda dims, run: run.params.max_transfer_delay + run.params.max_execution_delay <= dims.max_delay,
 }

@@ -11,7 +11,7 @@ from moe_theory.verification.statement import alike, rate
 NUM_FEATURES = (2, 4, 8, 16)
 
 
-@statement("lemma-2", module=__name__).ours(
+@statement("lemma-2", module=__name__).charitable(
     "lemma-2.linear-router",
     Selection(LONE_POINT, (LONE_CELL,), abscissa=tuple(2 * features for features in NUM_FEATURES)),
     rate(at_most=2.0, margin=0.01),

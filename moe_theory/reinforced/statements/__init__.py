@@ -4,8 +4,11 @@ The first four are theorems of `docs/pages/derivations/repaired.md`, with signal
 without noise, and outputs so small that the softmax is 1/M. When a run settles is measured.
 """
 
+import functools
+
 import numpy as np
 
+from moe_theory.core.tasks import ORTHOGONAL
 from moe_theory.reinforced import experiments
 from moe_theory.reinforced.experiments import (
     AS_MANY,
@@ -19,12 +22,19 @@ from moe_theory.reinforced.experiments import (
     settling_time,
 )
 from moe_theory.verification.region import Size
-from moe_theory.verification.statement import identity, limit_rate, ordering, probability, rate, statement
+from moe_theory.verification.statement import identity, limit_rate, ordering, probability, rate
+from moe_theory.verification.statement import statement as declare
 
 SETTLED = experiments.ONCE_SETTLED.over([TWICE, AS_MANY])
 TRADING = experiments.TRADING.over({f"sigma_0 = {scale:g}": scale for scale in SCALES})
 SMALL = 1e-9  # of what is 0 but for rounding
 FREE = (experiments.FREE_SCALE, experiments.FREE_TASKS, experiments.FREE_FEATURES)
+
+HOLDS = {
+    "orthogonal-signals": lambda dims, run: (run.params.signal_law == ORTHOGONAL) & (run.params.noise_scale == 0),
+    "one-update": lambda dims, run: True,  # `whole_truth` is the fit of all settled runs
+}
+statement = functools.partial(declare, holds=HOLDS)
 
 CONSERVATION = statement(
     "conservation", module=__name__, free=(experiments.FREE_TASKS, experiments.FREE_FEATURES, experiments.FREE_FIT)
