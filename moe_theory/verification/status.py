@@ -16,8 +16,8 @@ all deciding claims there is no status. If readings disagree, the statement has 
 claim can decide, with the reason declared, is not testable.
 
 A statement with a `disproof` is violated as printed. Without a clause that restores it, it is false, also if its claims
-are undecided and under untested readings. With such a clause it is amended if its claims hold, or if they are undecided
-and it has a `proof`.
+are undecided and under untested readings. With such a clause it is amended, also if its claims are undecided: the printed
+sentence is known to fail, and the card shows which test of the clause is open.
 
 A search extends the status to the free region. A statement that holds at the recorded setting and breaks elsewhere is
 amended if the search has found a clause without breaks, or the statement declares a clause, and false otherwise. A
@@ -193,7 +193,7 @@ def _broken(statement: Statement, finding: Finding | None) -> Finding | None:
     if not statement.amendment:
         finding = finding or Finding(StatementStatus.FALSE)
         return dataclasses.replace(finding, status=StatementStatus.FALSE)
-    if finding is None or (finding.status is StatementStatus.OPEN and not statement.proof):
+    if finding is None:
         return finding
     return dataclasses.replace(finding, status=StatementStatus.AMENDED)
 

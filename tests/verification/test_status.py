@@ -111,7 +111,7 @@ PROOF = Proof("a:proofs/b.py", "A title", ["An argument."], "Everything.", "None
         ("charitable:s", {"disproof": PROOF, "amendment": "x < 1"}, "holds amended (simulated)"),
         ("charitable:s", {"disproof": PROOF, "amendment": "x < 1", "proof": PROOF}, "holds amended (proved)"),
         ("charitable:i", {"disproof": PROOF}, "false (proved)"),
-        ("charitable:i", {"disproof": PROOF, "amendment": "x < 1"}, "open"),
+        ("charitable:i", {"disproof": PROOF, "amendment": "x < 1"}, "holds amended"),
         ("charitable:i", {"disproof": PROOF, "amendment": "x < 1", "proof": PROOF}, "holds amended (proved)"),
         ("charitable:v", {"disproof": PROOF}, "vacuous (simulated)"),
         ("charitable:n", {"disproof": PROOF}, "false (proved)"),
