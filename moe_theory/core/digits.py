@@ -1,4 +1,4 @@
-"""Scikit-learn's 1,797 handwritten digits, which come with the package, and their held-out part."""
+"""Scikit-learn's 1,797 handwritten digits and their held-out part."""
 
 import functools
 from typing import NamedTuple
@@ -19,7 +19,7 @@ class Digits(NamedTuple):
 
 @functools.lru_cache
 def handwritten_digits() -> Digits:
-    """Return all images in scikit-learn's order. They are cached, so do not write to them."""
+    """Return all images in scikit-learn's order, cached, so do not write to them."""
     from sklearn.datasets import load_digits  # takes a second to import
 
     pixels, digits = map(np.asarray, load_digits(return_X_y=True))

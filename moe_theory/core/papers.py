@@ -1,6 +1,6 @@
 """Papers: their declarations, and the list of installed papers.
 
-A distribution registers a paper by an entry point of the group `moe_theory.papers`, and so does this package.
+A distribution registers a paper by an entry point of the group `moe_theory.papers`.
 """
 
 import ast
@@ -48,7 +48,7 @@ class Reading:
     def params(self, **overrides: Any) -> Any:
         """Return the parameters of this reading, with `overrides` on top.
 
-        Raises: InvalidValueError for a parameter that does not exist, with the most similar name suggested.
+        Raises: InvalidValueError for a parameter that does not exist.
         """
         for name in overrides:
             if name not in self.defaults._fields:
@@ -117,7 +117,7 @@ class Paper:
         return {"all": tuple(self.readings), "default": defaults, "quick": self.default_readings[:1] or defaults}[group]
 
     def reading(self, name: str) -> Reading:
-        """Return the reading called `name`. Raises: UnknownNameError, with the most similar name suggested.
+        """Return the reading called `name`. Raises: UnknownNameError.
 
         Examples:
             >>> from moe_theory import continual
@@ -182,7 +182,7 @@ def ordered_names() -> list[str]:
 
 
 def paper_folder(name: str) -> Path:
-    """Return the folder of a paper's module, or of its name next to a single module, without imports."""
+    """Return the folder of a paper's module, or the one named after a single module, without imports."""
     module = paper_package(name)
     spec = find_spec(module)
     if spec is not None and spec.submodule_search_locations:
@@ -230,9 +230,9 @@ def import_command(command: str) -> Any:
 def declaration_of(name: str) -> dict[str, Any]:
     """Return the plain values in an installed paper's declaration, by field name, read from its source.
 
-    Computed values are None. The result is empty without a declaration.
+    Computed values are None, and the result is empty without a declaration.
 
-    Raises: UnknownNameError, with the most similar name suggested.
+    Raises: UnknownNameError.
     """
     if name not in _entry_points():
         raise unknown_name("paper", name, paper_names())
@@ -309,8 +309,7 @@ def unimported(kind: str, place: str, id_in_paper: str) -> str:
 def find_paper(name: str) -> Paper:
     """Return the installed paper of this name without importing any other.
 
-    Raises: UnknownNameError, with the most similar name suggested. DeclarationError for a broken paper, or without
-        papers.
+    Raises: UnknownNameError. DeclarationError for a broken paper, or without papers.
 
     Examples:
         >>> from moe_theory.core.papers import find_paper

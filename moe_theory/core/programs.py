@@ -66,7 +66,7 @@ def _device() -> Any:
 
 
 def _forget_threads() -> None:
-    """Forget compiling threads, which a forked process lacks, and a lock that one of them may have held."""
+    """Forget compiling threads, which a forked process lacks, and a lock that they held."""
     global changed
     changed = threading.Condition()
     _compiling.clear()

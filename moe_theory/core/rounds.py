@@ -1,6 +1,6 @@
 """The rounds of a run, in blocks whose draws are made at once, and its records.
 
-The number of rounds and the distance of records are arguments of a program, which runs of other lengths share.
+Lengths are arguments of a program, which other runs share.
 """
 
 import functools
@@ -23,7 +23,7 @@ MOST_SPARE = 0.1  # rounds drawn in vain, for each that is run, that longer bloc
 
 
 class Blocks(NamedTuple):
-    """The division of a run into blocks, of lengths given here or as arguments of a shared program."""
+    """The division of a run into blocks, of lengths given here or to a shared program."""
 
     ahead: int  # rounds that are drawn at once
     room: int  # records that there is room for

@@ -1,6 +1,6 @@
-"""Costs of serving: latency and memory of every method, and of Tanbr's own choice of weights.
+"""Latency and memory of serving with every method, and of Tanbr's choice of weights.
 
-Programs are timed in turn within every repetition, in a new random order. Ratios are within a repetition.
+Programs are timed in turn within every repetition, in a new random order, and ratios are within a repetition.
 """
 
 import contextlib
@@ -69,8 +69,8 @@ class Timer:
     """Compiled programs of several methods on one batch, ready to be timed.
 
     Args:
-        methods: names of `METHODS`, with `merged` among them, which merges with equal weights.
-        tags: each request's task, which only some methods use. Methods for one task use the first request's.
+        methods: names of `METHODS` that include `merged`, which has equal weights.
+        tags: each request's task. Methods for one task use the first request's.
     Raises: InvalidValueError unless `merged` is among the methods, or UnknownNameError for unknown methods.
     """
 
@@ -96,12 +96,11 @@ class Timer:
         """Time one batch with every method.
 
         Args:
-            clock: `time.process_time` ignores other processes. On one core (`on_one_core`) it otherwise equals the wall
+            clock: `time.process_time` ignores other processes. On one core (`on_one_core`) it else equals the wall
                 clock.
-        Returns: over (repeat, approach) the seconds of `serving` and `merging` (0 without merging slot by slot),
-            `ratio` of their sum to one merged expert's in the same repetition, and `serving_ratio` without merging.
-            Over approach `loaded_bytes` while a slot is served, `peak_bytes` of the serving program, and
-            `merging_peak_bytes` of the merging program.
+        Returns: `serving` and `merging` seconds over (repeat, approach), `ratio` of their sum to one merged expert's in
+            the same repetition, and `serving_ratio` without merging. Over approach also `loaded_bytes` of a slot, and
+            `peak_bytes` and `merging_peak_bytes` of the programs.
         Raises: InvalidValueError for no repetitions.
         """
         count = len(self.names)
@@ -141,7 +140,7 @@ def _compiled(programs: dict[int, Any], function: Callable[..., Any], arguments:
 def interleaved(
     runs: Sequence[Callable[[], None]], repeats: int, seed: int, clock: Clock = time.perf_counter
 ) -> Float[np.ndarray, "repeats runs"]:
-    """Return the seconds of one call of each run in every repetition, in a new random order each time.
+    """Return the seconds of one call of each run in every repetition, in a new random order.
 
     Raises: InvalidValueError for no repetitions.
     """
@@ -181,7 +180,7 @@ def _pin(cores: set[int]) -> None:
 
 
 class MethodCosts(NamedTuple):
-    """Costs of one method in each repetition. Ratios are relative to one merged expert in the same repetition."""
+    """Costs of one method by repetition, with ratios to one merged expert in the same repetition."""
 
     serving: Float[np.ndarray, "1 B"]  # seconds a batch
     merging: Float[np.ndarray, "1 B"]  # seconds a slot; 0 for what does not merge slot by slot
@@ -192,20 +191,18 @@ class MethodCosts(NamedTuple):
 
 
 class StepCosts(NamedTuple):
-    """Costs of a fine-tuning step with one method in each repetition."""
+    """Costs of a fine-tuning step with one method by repetition."""
 
     seconds: Float[np.ndarray, "1 B"]
     peak_bytes: Float[np.ndarray, "1 B"]  # of the program
 
 
 class ChoiceCosts(NamedTuple):
-    """Duration of one choice of weights."""
-
     seconds: Float[np.ndarray, "1 B"]
 
 
 def latencies(methods: Sequence[str], setting: Recipe) -> Measure:
-    """Measure the costs of a batch with each method, on an untrained model of the setting's sizes."""
+    """Measure the costs of a batch with each method on an untrained model of the setting's sizes."""
     timed = tuple(dict.fromkeys([MERGED, *methods]))
 
     def measure(cells: Sequence[Cell], first: int, count: int, seed: int) -> Runs:
@@ -222,10 +219,10 @@ def latencies(methods: Sequence[str], setting: Recipe) -> Measure:
 
 
 def step_times(methods: Sequence[str], setting: Recipe) -> Measure:
-    """Measure the costs of a fine-tuning step.
+    """Measure the costs of a fine-tuning step on an untrained model of the setting's sizes.
 
-    A step computes the gradient of a batch's loss in all norms and in a method's routers, on an untrained model of the
-    setting's sizes. A bandit merges again in every step, without a gradient.
+    The gradient is of a batch's loss in all norms and in a method's routers. A bandit merges again in every step,
+    without a gradient.
     """
     timed = tuple(methods)
 
@@ -246,7 +243,7 @@ def step_times(methods: Sequence[str], setting: Recipe) -> Measure:
 
 
 def choice_times(forms: Mapping[str, str]) -> Measure:
-    """Measure the seconds in which Tanbr chooses among 20 feasible leaves, by `num_experts`."""
+    """Measure the seconds of Tanbr's choice among 20 feasible leaves, by `num_experts`."""
 
     def measure(cells: Sequence[Cell], first: int, count: int, seed: int) -> Runs:
         programs = [_choice_program(int(cell.params.num_experts), forms[cell.name]) for cell in cells]
@@ -381,7 +378,7 @@ def grow_trees(
 
 
 def choice_program(trees: GrownTrees, form: str = uncertainty.DIAGONAL) -> Program:
-    """Compile `Policy.choose` with the state of the first of these trees and Z in the form `form`."""
+    """Compile `Policy.choose` with the first of these trees and Z in the form `form`."""
     num_experts = trees.state.memory.tree.point.shape[1]
     dims = _room_for(num_experts)
     params = _with_experts(num_experts)

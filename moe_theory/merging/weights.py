@@ -17,7 +17,7 @@ PROPOSALS = 8  # for each gamma variable
 
 
 def merge(experts: PyTree | Sequence[PyTree], weights: Float[Numbers, " K"]) -> PyTree:
-    """Merge K experts into one expert whose parameters are their weighted average.
+    """Merge K experts into one by the weighted average of their parameters.
 
     Args:
         experts: parameters whose leaves have K experts as their first axis, or a list of K experts' parameters.
@@ -52,9 +52,10 @@ def weighted_sum(
 ) -> Float[np.ndarray, "*shape"]:
     """Return the sum of K large arrays times their weights, in single precision.
 
-    The sum is computed on the host, in the order of the experts. Arrays of weight 0 are not read.
+    The sum is computed on the host, in the experts' order, without reading arrays of weight 0.
 
-    Raises: InvalidValueError for arrays of several shapes, or not as many as weights, or for a sum that is not finite.
+    Raises: InvalidValueError for arrays of several shapes or another number than weights, or for a sum that is not
+    finite.
 
     Examples:
         >>> import numpy as np
@@ -96,7 +97,7 @@ def uniform_weights(key: Key[Array, ""], exists: Bool[Array, " K"]) -> Float[Arr
 
 
 def like_tasks(shares: Float[Array, " V"], max_experts: int) -> Float[Array, " K"]:
-    """Return the share of task v for expert v. The shares are padded with 0 or cut to the number of experts."""
+    """Return the share of task v for expert v, padded with 0 or cut to the number of experts."""
     return jnp.pad(shares[:max_experts], (0, max(0, max_experts - shares.shape[0])))
 
 

@@ -1,7 +1,6 @@
 """Recorded runs: papers' published verdicts in `recorded.json`, written by `moe-theory record`.
 
-`recorded-DATA.json` has verdicts on the same claims from runs on other data, `challenged.json` the results of searches
-of free parameters.
+`recorded-DATA.json` has verdicts from runs on other data, `challenged.json` the searches of free parameters.
 """
 
 import dataclasses
@@ -43,7 +42,7 @@ class Recorded:
         return {verdict["reading"]: verdict for verdict in self.verdicts if verdict["claim"] == claim}
 
     def whole(self) -> list[Verdict]:
-        """Return the verdicts with the texts of their claims, without claims that no longer exist."""
+        """Return the verdicts with their claims' texts, without claims that no longer exist."""
         claims = catalog_of(self.paper).claims
         return [
             whole_verdict(claims[verdict["claim"]], verdict) for verdict in self.verdicts if verdict["claim"] in claims
@@ -51,7 +50,7 @@ class Recorded:
 
 
 def read() -> dict[str, Recorded]:
-    """Return recorded verdicts by paper, in order. Raises: DamagedError for a damaged file."""
+    """Return recorded verdicts by paper. Raises: DamagedError."""
     paths = {name: file_of(name) for name in ordered_names()}
     runs = {name: kept_at(path) for name, path in paths.items() if path.is_file()}
     return {name: run for name, run in runs.items() if run.paper == name}  # `record` refuses another paper's file
@@ -63,7 +62,7 @@ def file_of(paper: str, name: str = NAME) -> Path:
 
 
 def kept_at(path: Path) -> Recorded:
-    """Return the record in a file. Raises: DamagedError for a damaged file or another schema."""
+    """Return a file's record. Raises: DamagedError for a damaged file or another schema."""
     return parsed(path.read_text(encoding="utf-8"), str(path))
 
 
@@ -74,13 +73,13 @@ def on_other_data() -> list[Verdict]:
 
 
 def judged_statements(pattern: str = "*") -> list[Judged]:
-    """Return the matching statements with the statuses that follow from the recorded runs."""
+    """Return the matching statements with the statuses from recorded runs."""
     selected = statements(pattern)
     return judged_with_searches(selected, recorded_verdicts(selected))
 
 
 def judged_with_searches(of: Sequence[Statement], verdicts: Sequence[Verdict]) -> list[Judged]:
-    """Return statements with the statuses from these verdicts and from the recorded searches."""
+    """Return statements with the statuses from these verdicts and recorded searches."""
     searches = recorded_searches(of)
     return [judged(statement, verdicts, searches.get(statement.name)) for statement in of]
 
@@ -92,7 +91,7 @@ def recorded_verdicts(of: Iterable[Statement] | None = None) -> list[Verdict]:
 
 
 def written(recorded: Recorded) -> str:
-    """Return the text of a record's file, a verdict a line."""
+    """Return a record's text, a verdict a line."""
     document = {"schema": SCHEMA, **dataclasses.asdict(recorded)}
     verdicts = [json.dumps(verdict, ensure_ascii=False) for verdict in document.pop("verdicts")]
     head = json.dumps(document, indent=1, ensure_ascii=False).removesuffix("\n}")
@@ -112,7 +111,7 @@ def parsed(text: str, where: str) -> Recorded:
 
 
 def recorded_searches(of: Iterable[Statement]) -> dict[str, Challenge]:
-    """Return the recorded searches of statements' papers, by names. Raises: DamagedError."""
+    """Return the recorded searches of papers by statement. Raises: DamagedError."""
     papers = dict.fromkeys(statement.paper for statement in of)
     return {
         statement.statement: statement for name in papers if name in paper_names() for statement in searches_of(name)
@@ -121,7 +120,7 @@ def recorded_searches(of: Iterable[Statement]) -> dict[str, Challenge]:
 
 @functools.cache
 def searches_of(paper: str) -> list[Challenge]:
-    """Return the recorded searches of a paper, without claims that no longer exist."""
+    """Return a paper's recorded searches, without claims that no longer exist."""
     path = file_of(paper, SEARCHES)
     if not path.is_file():
         return []
@@ -130,7 +129,7 @@ def searches_of(paper: str) -> list[Challenge]:
 
 
 def searches_written(searches: Iterable[Challenge]) -> str:
-    """Return the text of a record, a search a line."""
+    """Return a record's text, a search a line."""
     lines = [json.dumps(search.to_json(), ensure_ascii=False) for search in searches]
     return "[\n " + ",\n ".join(lines) + "\n]\n"
 

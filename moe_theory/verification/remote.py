@@ -1,4 +1,4 @@
-"""Chunks that workers of a cluster or an executor compute. They import claims by name."""
+"""Chunks that workers of a cluster or an executor compute, importing claims by name."""
 
 import functools
 import platform
@@ -62,7 +62,7 @@ def remote_pool(
 ) -> WorkerPool | None:
     """Return the workers of an executor or a Dask cluster for these studies, or None without either.
 
-    Raises: InvalidValueError for both, for an invalid address, or for code that workers could not import.
+    Raises: InvalidValueError for both, an invalid address, or code that workers could not import.
     """
     if executor is None and dask is None:
         return None

@@ -1,4 +1,4 @@
-"""Verification: a request's studies, look by look, until every claim is decided or the budget is spent."""
+"""Verification of a request's studies, look by look, until all claims are decided or the budget is spent."""
 
 import contextlib
 import functools
@@ -53,31 +53,30 @@ def verify(
 ) -> Verdicts:
     """Test claims, by ids or globs, under readings.
 
-    Replicates double until a claim is decided, beginning with a part of its experiment's number.
+    Replicates double until a claim is decided.
 
     Args:
         patterns: ids, globs or papers' names.
         readings: names, `all` or `quick`, by default each paper's defaults.
-        replicates: limit for every experiment, by default its own number, or with a budget none.
-        error: probability that any of the verdicts is false, split evenly over them and spent over the looks. None is
-            0.01, of which each verdict has its paper's part, 1 / `Paper.most_verdicts`, in any request.
-        budget: seconds after which no run begins, and simulations are abandoned. Open claims stay INCONCLUSIVE.
+        replicates: limit for every experiment, by default its own number, or none with a budget.
+        error: probability that any verdict is false, split evenly over them and spent over the interim analyses. None
+            is 0.01, of which each verdict has 1 / `Paper.most_verdicts`, in any request.
+        budget: seconds after which no run begins, simulations are abandoned, and open claims stay INCONCLUSIVE.
         settings: parameters by name, in addition to every reading's choices.
-        system: your own algorithm in place of the paper's: parts by their names in the paper's `system`, such as
-            {"router": mine}, or "FILE:NAME" of such a mapping. Its verdicts enter no record. A claim that does not
-            apply is INAPPLICABLE, with the reason.
-        folder: of saved samples, which a later call, or `moe-theory verify --out FOLDER`, resumes from.
+        system: your own algorithm: parts by their names in the paper's `system`, such as {"router": mine}, or
+            "FILE:NAME" of such a mapping. Its verdicts enter no record, and claims that do not apply are INAPPLICABLE.
+        folder: of saved samples, from which a later call, or `moe-theory verify --out FOLDER`, resumes.
         executor: any `concurrent.futures.Executor` whose workers can import this package and the papers. It is left
-            open. Measured runs stay in this process.
+            open, and measured runs stay in this process.
         dask: or the address of a Dask scheduler, or "local:N" for N processes. Anyone who controls the scheduler can
             run any code here and on its workers.
-        progress: listener of the progress, by default a line in a notebook, else standard error.
-        on_verdict: called with each verdict as soon as its claim is decided.
-    Returns: the verdicts, in the order of the claims and their readings.
+        progress: by default a line in a notebook, else standard error.
+        on_verdict: called with each verdict when its claim is decided.
+    Returns: the verdicts, by claim and reading.
     Raises: UnknownNameError for an unknown claim, reading or part. InvalidValueError for an argument that decides
-        nothing or that the claims cannot take, or workers that would take other samples. WorkersError for unreachable
-        or lost workers. DeclarationError for a file of parts that cannot be run, or a statement whose proof fails.
-        DamagedError for a paper's damaged record. OutputError for a folder that cannot be written.
+        nothing or that claims cannot take, or workers that would take other samples. WorkersError for unreachable or
+        lost workers. DeclarationError for unrunnable parts or a failing proof. DamagedError for a damaged record.
+        OutputError for a folder that cannot be written.
 
     Examples:
         >>> from moe_theory.verification import verify
@@ -105,8 +104,8 @@ def carry_out(
     """Test a request's claims, look by look.
 
     Args:
-        pool: workers elsewhere, which are closed at the end. By default this process's own threads.
-    Raises: as `verify`. DeclarationError for a statement whose proof fails, before anything runs.
+        pool: workers elsewhere, closed at the end, by default this process's own threads.
+    Raises: as `verify`. DeclarationError for a failing proof, before anything runs.
     """
     statements = bearing(request.claims)
     require_proofs(statements)
@@ -138,9 +137,9 @@ def carry_out(
 def take_looks(
     monitors: Sequence["StudyMonitor"], progress: Progress, on_verdict: OnVerdict, deadline: float = math.inf
 ) -> None:
-    """Look at studies until all their tests have ended, or until a time of the monotonic clock.
+    """Look at studies until all tests have ended, or until a time of the monotonic clock.
 
-    Runs of several studies are made at once, earlier looks first. Measured runs have the machine alone.
+    Several studies run at once, earlier interim analyses first, measured runs alone.
     """
     with Runner(monitors[0].pool if monitors else None, progress) as runner:
         _Looks(monitors, runner, on_verdict, deadline).take()
@@ -283,7 +282,7 @@ class StudyMonitor:
 
     @property
     def rank(self) -> tuple[int, int]:
-        """Priority, lowest first. Workers elsewhere do not wait for measurements here."""
+        """Priority, lowest first, where workers elsewhere do not wait for measurements here."""
         looks = self._num_looks
         alone = int(self.is_alone)
         return (looks, alone) if self.pool is None else (alone, looks)
@@ -304,7 +303,7 @@ class StudyMonitor:
                 test.samples, test.labels = saved
 
     def begin(self, runner: Runner, rank: tuple[int, ...]) -> None:
-        """Begin the runs for the next look, if any. Pass results to `take` until it `is_ready`."""
+        """Begin the runs for the next look, if any, with results for `take` until it `is_ready`."""
         study = self.study
         first = self._known
         last = self._part_end
@@ -327,7 +326,7 @@ class StudyMonitor:
         runner.add(self, self.batch.tasks(), replicate_rounds(cells, last - first), words, rank)
 
     def take(self, result: Result) -> None:
-        """Store the result of a task. Raises: the error of the task."""
+        """Store a task's result. Raises: the task's error."""
         assert self.batch is not None  # it has begun
         assert not isinstance(self.batch, MeasuredRuns)
         self.batch.take(result)

@@ -1,8 +1,8 @@
-"""Texts of statements for readers, in TOML files in the folders of the declaring modules.
+"""Texts of statements for readers, in TOML files next to the declaring modules.
 
-`lemma_08.toml` is next to `lemma_08.py`, and `statements.toml` next to an `__init__.py`. Each statement has a table
-under its id, with a table `decides` for its status and a table for each claim under the claim's full id. `paper.toml`
-has texts that statements share. Strings are Markdown with LaTeX.
+`lemma_08.toml` is next to `lemma_08.py`, `statements.toml` next to an `__init__.py`. Each statement has a table under
+its id, with a table `decides` and a table for each claim under its full id. `paper.toml` has shared texts, and strings
+are Markdown with LaTeX.
 """
 
 import functools
@@ -68,7 +68,7 @@ class StatementTexts(TextTable):
 
 
 class ConflictTexts(TextTable):
-    """Statements that cannot all be true under the hypotheses of all: ids against other ids."""
+    """Statements that cannot all be true under the hypotheses of all, by ids."""
 
     one: list[str]
     other: list[str]
@@ -111,7 +111,7 @@ def given_texts(id: str, texts: Mapping[str, Any]) -> StatementTexts:
 
 
 def paper_texts(module: str) -> PaperTexts:
-    """Return the texts of `paper.toml` in a module's folder, if any. Raises: DeclarationError, with file and key."""
+    """Return the texts of `paper.toml` in a module's folder, if any. Raises: DeclarationError."""
     home = _home(module)
     if home is None:
         return PaperTexts()
@@ -128,7 +128,7 @@ def sentence_of(module: str, hypothesis: str) -> str:
 
 
 def plain_statement(id: str, paper: str, module: str, texts: StatementTexts, hypotheses: Sequence[str]) -> Statement:
-    """Return a module's statement with texts and sentences of hypotheses, without claims and free parameters."""
+    """Return a module's statement with texts, without claims and free parameters."""
     folder = folder_of(module)
     decides = texts.decides
     return Statement(
@@ -173,7 +173,7 @@ def import_statements(package: str) -> None:
 
 
 def folder_of(module: str) -> str:
-    """Return the package that contains a module, or is it, or an empty text, without imports."""
+    """Return the package that contains a module, or is it, or "", without imports."""
     home = _home(module)
     is_file_alone = module in sys.modules and not hasattr(sys.modules[module], "__path__")  # run by itself
     if home is not None and home.stem == "__init__" and not is_file_alone:
