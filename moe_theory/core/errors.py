@@ -21,8 +21,8 @@ class MoeTheoryError(ValueError):
     """A mistake in the input, with the way out in its message.
 
     Attributes:
-        argument: name of the wrong argument, or kind of the wrong name, else empty. key: the wrong entry of a
-        specification, from the outermost table inwards.
+        argument: name of the wrong argument, or kind of the wrong name, else empty.
+        key: the wrong entry of a specification, from the outermost table inwards.
     """
 
     key: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""Report on the bounds for one classifier: a table, a line on each form, and a JSON document."""
+"""Report on the bounds for one classifier."""
 
 import dataclasses
 import math
@@ -19,7 +19,7 @@ MOST_DIGITS = 9  # of a count that is shown in full
 
 
 class Words(NamedTuple):
-    """What a form of bound is called, and what is said of it."""
+    """Name of a form of bound, and remarks on it."""
 
     title: str
     remark: str
@@ -102,7 +102,7 @@ def _text(setting: Setting, bounds: Sequence[EvaluatedBound], notes: Sequence[st
 
 
 def hypotheses(setting: Setting, bounds: Sequence[EvaluatedBound]) -> list[tuple[str, str]]:
-    """Return the letter of each hypothesis in lines on the bounds, and its words."""
+    """Return the letter of each hypothesis, and its words."""
     return [(letter, _words(setting, need)) for need, letter in _letters(bounds).items()]
 
 
@@ -194,7 +194,7 @@ def status(bound: EvaluatedBound) -> str:
 
 
 def count(value: float) -> str:
-    """Return a count in full, or to three digits where it is large or not whole."""
+    """Return a count, to three digits where it is large or not whole."""
     is_short = math.isfinite(value) and value == int(value) and abs(value) < 10**MOST_DIGITS
     if is_short:
         return f"{int(value):,}"

@@ -1,9 +1,8 @@
-"""Closed forms of the paper on generalization of sparse MoE: Theorem 1, Corollary 4 and the steps of their proofs.
+"""Closed forms of the paper on sparse MoE's generalization: Theorem 1, Corollary 4 and steps of their proofs.
 
-They are as printed, right or wrong, with the constants of the proof where the paper writes O(). `corrected.py` has the
-corrections. T experts, k of them active, m samples, a loss in [0, 1] that is C-Lipschitz in the model's output.
-Everything is float64 on the host, dimensionless. Sizes may be arrays, which broadcast. Functions refuse arguments
-outside the domains beside them (InvalidValueError).
+They are as printed, right or wrong, with the proof's constants where the paper writes O(). T experts, k of them active,
+m samples, a loss in [0, 1] that is C-Lipschitz in the model's output. Everything is float64 on the host, dimensionless,
+and sizes may be arrays, which broadcast. Arguments outside their domains raise InvalidValueError.
 
 Source: J. Zhao, P. Wang, Z. Wang, "Generalization Error Analysis for Sparse Mixture-of-Experts", 2024.
 """
@@ -52,7 +51,7 @@ def theorem_1(
     It is 4 C R_m(H) + 2 sqrt((2 k d_N (1 + log(T/k)) + d_N log(2m) + log(4/delta)) / (2m)).
 
     Args:
-        rademacher: R_m(H) of the class that each expert is from.
+        rademacher: R_m(H) of each expert's class.
         natarajan: d_N, of the masks or of the whole router.
         form: "printed" for Eq. (23), or "binomial" for Eq. (22), with 2 d_N log binom(T, k) as the first term.
     Source: Eq. (8), (22), (23) and Lemma 5.

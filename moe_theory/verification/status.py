@@ -2,10 +2,13 @@
 
 Under one reading, from the deciding claims, `charitable` and `figure`:
 
-1. false, if any is REFUTED, 2. not judged, if any has no verdict or its code failed, 3. open, if any is undecided, 4.
-vacuous, if all applicable claims are VACUOUS, or if all `competitor` claims are met, by a system without the property
-that the statement credits, 5. holds amended, if they hold and a `literal` claim is REFUTED, 6. holds, if they hold, one
-of them not vacuously.
+1. false, if any is REFUTED,
+2. not judged, if any has no verdict or its code failed,
+3. open, if any is undecided,
+4. vacuous, if all applicable claims are VACUOUS, or if all `competitor` claims are met, by a system without the
+   property that the statement credits,
+5. holds amended, if they hold and a `literal` claim is REFUTED,
+6. holds, if they hold, one of them not vacuously.
 
 A statement with only `literal` claims is false if all of them are REFUTED, and open if only some are. Other roles, and
 counterexamples that do not refute, decide nothing. A reading that breaks the hypotheses of all deciding claims gives no
