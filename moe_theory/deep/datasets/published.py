@@ -1,8 +1,8 @@
 """MNIST, Fashion-MNIST, CIFAR-10 and CIFAR-100 as published.
 
-MNIST's files are in the IDX format, plain or compressed: two zero bytes, a type code, the number of dimensions, each as
-a big-endian uint32, and the numbers. CIFAR's are in the binary version: labels, then all of red, green and blue, row by
-row. The Python version has pickles, which run code, and is not read.
+MNIST's IDX files, plain or compressed, have two zero bytes, a type code, the number of dimensions, each as a big-endian
+uint32, and the numbers. CIFAR's binary files have labels, then all of red, green and blue, row by row. Its Python
+version has pickles, which run code, and is not read.
 """
 
 import math
@@ -82,7 +82,7 @@ CIFAR100 = Published(
 
 
 def load_mnist(version: Published, paths: list[Path]) -> DataSet:
-    """Return images (n, 28, 28, 1). The title says where they differ from the published files by MD5."""
+    """Return images (n, 28, 28, 1), with a title that names differences from the published files by MD5."""
     num_classes = len(version.class_names)
     train = _idx_split(paths[0], paths[1], num_classes)
     test = _idx_split(paths[2], paths[3], num_classes)
