@@ -10,8 +10,8 @@ alpha (M/4) (1 + 1/2 + ... + 1/T1) = O(sigma_0 log(1/sigma_0)). (d) For two task
 1/3. For small sigma_0 this is below any multiple of sigma_0^.5.
 
 Robust: N, M, d, s, lambda, Gamma, the path, and any constants in eta = O(sigma_0^.5), alpha = O(sigma_0^.5). Earlier
-rounds too. With C |c_n| <= x instead, 4 b gains a factor x^2. Noise makes b the bound of a mean, times that of |x_t|.
-Then (35) fails with probability 1 - o(1).
+rounds too. With C |c_n| <= x, 4 b gains a factor x^2. Noise makes b the bound of a mean, times that of |x_t|. Then (35)
+fails with probability 1 - o(1).
 
 Objection: A line is special. But only moves of O(sigma_0) and signals of O(1) were used, and the proof of Lemma 5 has
 both for every pool. More experts cannot help: M drops out of b where probabilities are of order 1/M.
@@ -30,7 +30,7 @@ def exponential(x: Fraction) -> Fraction:
 
 
 def most_moved(q: Fraction, until: int) -> Fraction:
-    """The largest |theta_m . e| after so many rounds, whatever arrives and wherever it is routed: all paths."""
+    """Largest |theta_m . e| after these rounds, over all paths."""
     largest, eta, alpha = Fraction(0), q**2, q**2
     for tasks, routes in product(product((1, -1), repeat=until), product(range(EXPERTS), repeat=until)):
         gates, models = [Fraction(0)] * EXPERTS, [Fraction(0)] * EXPERTS

@@ -1,6 +1,6 @@
 """Counterexample to Proposition 3: after T2 a share near 1/M or more of each task leaves its set.
 
-Claim. After T2 a share of about 1/M or more of each task goes to experts outside its set. Proposition 3 says none.
+Claim. After T2 a share of about 1/M or more of each task goes to experts outside its set, and Proposition 3 says none.
 Setting. Ground truths +-sigma_0 e, signals c w_n with a constant c, as App. A.2 draws them. Proof. (a) X_t spans e. A
 model is its last ground truth, so |dw| <= 2 sigma_0. (b) Gates change along x_t = beta c w_n, |x_t| <= x = C c sigma_0.
 By (9), (27), (30) and pi (1 - pi) <= 1/4 they change by at most (eta/4) (2 sigma_0 + alpha M f_t/t) x. (c) So outputs
@@ -27,7 +27,7 @@ SCALES = [Fraction(1, 2**power) for power in (6, 8, 10)]  # q: sigma_0 = q^4, al
 
 
 def bound(q: Fraction, rounds: int) -> Fraction:
-    """B; a number of k bits has 1 + 1/2 + ... <= k."""
+    """B, where a number of k bits has 1 + 1/2 + ... <= k."""
     return q**2 * q**8 / 4 * (2 * q**4 * rounds + q**2 * EXPERTS * rounds.bit_length())
 
 

@@ -31,7 +31,7 @@ PARTS = [Fraction(int(10**6 * part) + 1, 10**6) for part in (FIXED, LINEAR, SQUA
 
 
 def fails(history: tuple[int, ...]) -> Fraction:
-    """Least chance that (40) fails after these rounds and any later ones."""
+    """Least probability that (40) fails after these rounds and any later ones."""
     visits, sums = [0] * M, [[Fraction(0)] * N for _ in range(M)]
     for time, route in enumerate(history, 1):
         visits[route // N] += 1

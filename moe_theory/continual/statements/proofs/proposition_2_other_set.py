@@ -10,13 +10,12 @@ longest ground truth, however tasks are routed. (c) So S <= eta t lambda W + eta
 Z^2 W^2 + (eta alpha M Z)^2/2. At t1 eta t <= 2 M sigma_0^-.25, and each term is O(sigma_0^2). (d) So |h_m - h_m'| <= 2
 sqrt(S) Z = O(sigma_0).
 
-That is o(sigma_0^.75). The printed Theta(sigma_0^.75) is above it for every distribution, whatever the constants.
+That is o(sigma_0^.75), below the printed Theta(sigma_0^.75) for every distribution and any constants.
 
 Robust: Sets, routes, signals, s, beta, M above or below N, alpha and eta below their orders. In M: once outputs are
 below 1, pi is 1/M to a factor e^2. Then S does not depend on M, up to ln M. W = O(sigma_0) is an addition, since
-Section 3 bounds only differences of ground truths. The paper's proof of Lemma 5 has ground truths N(0, sigma_0^2). Z =
-O(1) is the paper's |X|_inf = O(1). Gaussian noise of constant level adds a factor ln(1/sigma_0), which changes neither
-conclusion.
+Section 3 bounds only differences, but the paper's proof of Lemma 5 has N(0, sigma_0^2). Z = O(1) is the paper's |X|_inf
+= O(1). Gaussian noise of constant level adds a factor ln(1/sigma_0), which changes neither conclusion.
 """
 
 import sys

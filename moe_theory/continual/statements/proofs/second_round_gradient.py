@@ -13,8 +13,8 @@ Robust: All N, K, M, d, eta, alpha, lambda, Gamma. A spread of sigma_0^1.5 chang
 with s > 1 and noise, a task moves its expert unless its model is right already. With ground truths off the signals no
 model ever is (Lemma 16, first sentence).
 
-Objection: The lemma is meant for t > T1, when experts have learned. But it is stated for any round. After T1 the script
-finds, for s = 2, that the median gradient of such an arrival is a share of sigma_0 that does not fade.
+Objection: The lemma is meant for t > T1, when experts have learned, but it is stated for any round. After T1 the script
+finds, for s = 2, a median gradient of such arrivals that is a fixed share of sigma_0.
 """
 
 import sys
@@ -24,7 +24,7 @@ STEP = Fraction(1, 100)  # eta C, any that is positive
 
 
 def second_round(groups, experts):
-    """Chance that a correct expert moves, at least, and the least gradient's size at it over sigma_0."""
+    """Least probability that a correct expert moves, and the least gradient at it over sigma_0."""
     first = 0  # the task or cluster of round 1, and the expert that is chosen, by symmetry
     gates = [[Fraction(0)] * groups for _ in range(experts)]
     for expert, gate in enumerate(gates):

@@ -2,7 +2,7 @@
 
 Setting. M = 1, or the choice of the expert does not depend on the round's samples, and sigma_t > 0 if s >= 2.
 
-Proof. (a) The span is that of the signal's direction u and of s - 1 Gaussian samples. Their parts beside u are
+Proof. (a) The span is that of the signal's direction u and of s - 1 Gaussian samples. Their parts across u are
 isotropic in d - 1 dimensions. (b) So the mean of Q = I - P commutes with all rotations of these. It is a multiple of Pi
 = I - u u' with trace d - s: E Q = c Pi, c = (d - s)/(d - 1). (c) By (5) w_t - w_i = Q (w_{t-1} - w_i) + P (w_n - w_i),
 two orthogonal parts, with |P b|^2 = |b|^2 - |Q b|^2. (d) So given w_{t-1}, E|w_t - w_i|^2 = c |Pi (w_{t-1} - w_i)|^2 +
