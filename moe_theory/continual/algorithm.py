@@ -89,8 +89,6 @@ class Routing(NamedTuple):
 
 
 class Parts(NamedTuple):
-    """Exchangeable parts of a round."""
-
     max_active: int
     router: Router
     fit: Fit
@@ -100,8 +98,6 @@ class Parts(NamedTuple):
 
 
 class Learned(NamedTuple):
-    """The experts after a round, and their squared moves."""
-
     state: Any  # with the new models, the gates as they were
     squared_moves: Float[Array, " k"]  # |w_t - w_{t-1}|^2 of each that learned; 0 in unused rows
     errors: Any = None  # what its `Info` shows of them

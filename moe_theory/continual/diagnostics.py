@@ -113,8 +113,6 @@ _ROUND = property(lambda self: self.state.round)
 
 
 class TrackedState(NamedTuple):
-    """The algorithm's state with its experts at T1."""
-
     state: State
     explored: Float[Array, "M d"]  # experts after round T1
 
@@ -240,8 +238,6 @@ def with_common_part(base: System, truths: float = 0.0) -> System:
 
 
 class Paired(NamedTuple):
-    """The algorithm's state with the reduced model's."""
-
     state: State
     reduced: reduced.State
 

@@ -694,7 +694,6 @@ def metric(name: str, *rounds: int) -> Callable[[Run], np.ndarray]:
 
 
 def final(name: str) -> Callable[[Run], np.ndarray]:
-    """Return a number in the last round (B,)."""
     return lambda run: getattr(run.records, name)[-1].astype(np.float64)
 
 

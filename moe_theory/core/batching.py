@@ -65,8 +65,6 @@ def trailing_vmap(
 
 
 def without_barriers(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return `function` without its optimisation barriers."""
-
     def passing(*arguments: Any) -> Any:
         program, result = jax.make_jaxpr(function, return_shape=True)(*arguments)
         inputs = [_Value(leaf, False) for leaf in jax.tree.leaves(arguments)]

@@ -60,8 +60,6 @@ class Within:
 
 @dataclasses.dataclass(frozen=True)
 class Whole:
-    """A whole number of at least `least`."""
-
     least: int = 1
     most: int | None = None
     why: str = ""  # why not more than `most`

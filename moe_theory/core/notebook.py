@@ -17,7 +17,6 @@ def register_pages(load: types.FunctionType) -> None:
 
 
 def pages() -> types.ModuleType:
-    """Return the module that makes pages and pictures."""
     return _loaders[-1]()
 
 
@@ -25,7 +24,6 @@ class Shown:
     """An object shown as in reports in a notebook, and as one line in an interpreter."""
 
     def row(self) -> dict[str, Any]:
-        """Return its facts by name."""
         raise NotImplementedError
 
     def __repr__(self) -> str:

@@ -162,7 +162,6 @@ def _not_imported(paper: str, field: str, place: Any, failure: BaseException) ->
 
 
 def paper_names() -> list[str]:
-    """Return the names of the installed papers without imports."""
     return sorted(_entry_points())
 
 

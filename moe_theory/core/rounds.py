@@ -60,8 +60,6 @@ def _block_length(number: int, longest: int = ROUNDS_AHEAD) -> int:
 
 
 def without_room(records: Any, blocks: Blocks, count: int, platform: str | None) -> Any:
-    """Return the first `count` records of an array."""
-
     def first(leaf: Any) -> Any:
         if platform != "cpu" or not is_known(leaf) or not isinstance(leaf.dtype, np.dtype):
             return leaf[:count]

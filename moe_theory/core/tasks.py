@@ -208,7 +208,6 @@ def hide_signal(
 
 
 def select_row(rows: Shaped[Numbers, "N d"], index: Int[Array, ""]) -> Shaped[Array, " d"]:
-    """Return `rows[index]` as a one-hot sum."""
     is_row = jnp.arange(rows.shape[0]) == index
     return jnp.sum(jnp.where(is_row[:, None], rows, 0), axis=0)
 

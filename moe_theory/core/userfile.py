@@ -36,7 +36,6 @@ _functions: dict[tuple[str, int], Any] = {}  # by FILE:NAME and the file's time,
 
 
 def is_place(text: str) -> bool:
-    """Return whether a text is FILE:NAME."""
     path, _, name = text.rpartition(":")
     return bool(path) and name.isidentifier()
 

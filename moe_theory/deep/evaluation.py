@@ -35,8 +35,6 @@ class Tables(NamedTuple):
 
 
 class Past(NamedTuple):
-    """Arrivals so far, padded to T rounds."""
-
     tasks: Int[Array, " T"]
     experts: Int[Array, " T"]  # `NO_EXPERT` for a task that was dropped, or has not arrived yet
     tests: Int[Array, "T n"]  # rows of its test images
@@ -136,7 +134,6 @@ Rank = Callable[[Float[Array, " M"], Arrival], Float[Array, " M"]]
 
 
 def begin_tests(pool: Pool, params: Params, dims: Dims, embed: gate.Embed) -> Tests:
-    """Return the tests before round 1."""
     places = jnp.arange(dims.num_tests)
     num_own = jnp.round(params.positive_share * dims.num_tests)
     spread = jnp.where(

@@ -55,7 +55,6 @@ MEANING = {
 
 
 def presets() -> Document:
-    """Return the presets, with figure, data and sizes."""
     facts = [
         {
             "preset": preset.name,
@@ -214,7 +213,6 @@ def warnings_of(summary: Summary) -> list[str]:
 
 
 def verdict_warnings(summary: Summary) -> list[str]:
-    """Return warnings about too few seeds."""
     number = summary.num_replicates
     if number >= MIN_REPLICATES:
         return []

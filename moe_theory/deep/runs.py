@@ -235,7 +235,6 @@ class RunCheckpoint(NamedTuple):
 
     @property
     def done(self) -> int:
-        """Completed rounds."""
         return len(next(iter(self.records.values())))
 
 

@@ -36,7 +36,6 @@ FIGURE_3_DIMS = figure_3_dims(FIGURE_3_EXPERTS[-1])  # padded: all cells of a po
 
 
 def cell_name(num_experts: int) -> str:
-    """Return the name of a cell with `num_experts` servers."""
     return f"M = {num_experts}"
 
 
@@ -360,7 +359,6 @@ def explored_record(run: Run) -> int:
 
 
 def pools_of(run: Run) -> list[Pool]:
-    """Return the pools of a run's replicates, in float64."""
     truths, signals = (np.asarray(leaf, np.float64) for leaf in (run.state.pool.truths, run.state.pool.signals))
     return [Pool(truths[..., i], signals[..., i], run.state.pool.clusters[..., i]) for i in range(truths.shape[-1])]
 
@@ -377,7 +375,6 @@ def task_gap(run: Run) -> Float[np.ndarray, " B"]:
 
 
 def loads_of(run: Run) -> Float[np.ndarray, "R B M"]:
-    """Return loads L_t(m) at recorded rounds, experts last."""
     return np.moveaxis(run.records.loads, 1, -1).astype(np.float64)
 
 

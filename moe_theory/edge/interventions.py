@@ -63,7 +63,6 @@ def variant(
 
 
 def routed(selection: Selection, name: str, policy: policies.Policy) -> Selection:
-    """Return a limit's runs under another router."""
     signals = {"signal_law": ORTHOGONAL, "min_strength": 1.0}
     return variant(selection, name, lambda scale: signals, system=system(selection.experiment.dims, policy))
 

@@ -22,7 +22,6 @@ class Refit(NamedTuple):
 
 
 def no_refit(dims: Dims, dtype: Any) -> Refit:
-    """Return the start, without tasks."""
     slots = dims.num_slots
     num_features = dims.num_features
     basis = jnp.zeros((slots, dims.num_samples, num_features), dtype)

@@ -129,8 +129,6 @@ class Form(NamedTuple):
 
 
 class EvaluatedBound(NamedTuple):
-    """A form in a setting."""
-
     form: Form
     value: float  # at the setting's m; dimensionless, infinite where it overflows
     is_informative: bool  # below 1

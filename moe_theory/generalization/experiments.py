@@ -164,7 +164,6 @@ LINEAR_ROUTER = _drawn(
 
 
 def router_name(num_experts: int, num_active: int, router_norm: float) -> str:
-    """Return the name of a cell of `LINEAR_ROUTER`."""
     sizes = {"T": num_experts, "k": num_active}
     if num_active == 1:
         return cell_name(**sizes)
@@ -272,7 +271,6 @@ def gap_of(run: Run) -> Float[np.ndarray, " B"]:
 
 
 def every(experiment: Experiment) -> Selection:
-    """Return all cells of an experiment, a component each."""
     return experiment.over(tuple(experiment.cells))
 
 
@@ -334,5 +332,4 @@ def corrected_bounds_at(params: Any, num_features: int, share: float = 1.0) -> c
 
 
 def sizes_of(params: Any) -> tuple[int, int, int]:
-    """Return T, k and m."""
     return int(params.num_experts), int(params.num_active), int(params.num_samples)

@@ -193,7 +193,6 @@ def draw_learned(key: Key[Array, ""], count: int) -> tuple[Float[Array, " m"], F
 
 
 def draw_labels(key: Key[Array, ""], count: int) -> Float[Array, " m"]:
-    """Draw fair labels for `dense`."""
     return _fair_labels(*draws(uniforms, key, (count,)))
 
 
@@ -280,8 +279,6 @@ class ClassCapacity(NamedTuple):
 
 
 class Growth(NamedTuple):
-    """Observables of `labelings`."""
-
     random: ClassCapacity
     masks: ClassCapacity
 
@@ -471,7 +468,6 @@ def draws(law: Callable[..., Array], key: Key[Array, ""], *shapes: tuple[int, ..
 
 
 def all_signs(num_samples: int) -> Float[np.ndarray, "2^m m"]:
-    """Return every vector of m signs."""
     return np.array(list(itertools.product((-1.0, 1.0), repeat=num_samples)))
 
 

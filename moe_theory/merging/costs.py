@@ -280,7 +280,6 @@ def _noisy(random: np.random.Generator, tree: Any, scale: float) -> Any:
 
 
 def drawn_batch(data: Examples, size: int, seed: int = 0) -> Examples:
-    """Draw a random batch of the examples, with replacement."""
     batch = np.random.default_rng(seed).integers(0, len(data.labels), size)
     return Examples(*(part[batch] for part in data))
 

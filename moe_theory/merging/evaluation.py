@@ -62,8 +62,6 @@ REFERENCES = 4  # slots of each seed whose best merge is searched
 
 
 class SlotAccuracy(NamedTuple):
-    """Accuracy and mix of a slot."""
-
     accuracy: Float[Array, ""]  # share of right answers among its requests
     mix: Float[Array, " V"]  # of its tasks, psi
 

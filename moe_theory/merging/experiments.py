@@ -95,8 +95,6 @@ DRIFTING = {"mix_drift": 1.5}
 
 
 class Record(NamedTuple):
-    """Observables of a slot that claims read."""
-
     cumulative_regret: Float[Array, ""]  # R_t
     total_value: Float[Array, ""]  # sum of psi' f*(x) so far
     regret: Float[Array, ""]  # of this slot
@@ -336,7 +334,6 @@ ROUTED_DIMS = Dims(max_experts=ROUTED_EXPERTS[-1])
 
 
 def routed_cell(num_experts: int, form: str = uncertainty.DIAGONAL) -> str:
-    """Return the name of a cell of `ROUTING`."""
     return f"K = {num_experts}, {form} Z"
 
 
@@ -375,7 +372,6 @@ def by_ratio(rule: str, constant: float = 1.0) -> Selection:
 
 
 def recorded(run: Run, name: str) -> Float[np.ndarray, "R B"]:
-    """Return an observable in every recorded slot, in float64."""
     return np.asarray(getattr(run.records, name), np.float64)
 
 
@@ -411,7 +407,6 @@ def lead(run: Run, rival: Run) -> Float[np.ndarray, " B"]:
 
 
 def final_accuracy(run: Run) -> Float[np.ndarray, " B"]:
-    """Return the mean accuracy over the `LAST_SLOTS`."""
     return recorded(run, "accuracy")[-LAST_SLOTS:].mean(axis=0)
 
 

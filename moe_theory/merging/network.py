@@ -135,7 +135,6 @@ class History(NamedTuple):
 
 
 def empty_history(dims: Dims) -> History:
-    """Return a history without slots."""
     dtype = jnp.result_type(float)
     size = min(ARMS_A_BLOCK, dims.max_rounds)
     capacity = -(-dims.max_rounds // size) * size

@@ -326,13 +326,10 @@ def full(dims: Dims) -> Uncertainty:
 
 
 def exact(dims: Dims) -> Uncertainty:
-    """Return the cheaper of the two exact forms."""
     return full(dims) if dims.num_parameters <= dims.max_rounds else dual(dims)
 
 
 class Diagonal(NamedTuple):
-    """State of the diagonal form."""
-
     layers: tuple[Array, ...]  # the diagonal of Z, of each layer in its shape
 
 

@@ -90,7 +90,6 @@ def equal_weights(exists: Bool[Array, " K"]) -> Float[Array, " K"]:
 
 
 def uniform_weights(key: Key[Array, ""], exists: Bool[Array, " K"]) -> Float[Array, " K"]:
-    """Draw weights uniformly on the simplex."""
     draws = jax.random.exponential(key, exists.shape, jnp.result_type(float))
     weights = jnp.where(exists, draws, 0)
     return weights / jnp.sum(weights)

@@ -28,7 +28,7 @@ class NotebookFigure(Figure):
 
 
 def drawn(spec: "FigureSpec", data: xr.Dataset, width: float | None) -> Figure:
-    """Return a figure in the current style, of its own size or of a width in inches."""
+    """Return a figure in the current style, of its own size or a width in inches."""
     wide, high = spec.size
     size = spec.size if width is None else (width, high * (width / wide) ** NARROWER)
     figure = NotebookFigure(figsize=size, layout="constrained")

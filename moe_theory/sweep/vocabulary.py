@@ -1,6 +1,6 @@
-"""Values that the names in a specification may have: plain Python, one type for each name.
+"""Values for the names in a specification: plain Python, one type a name.
 
-pydantic checks them. Its errors become one line with the entry, the value, the bound and the way out.
+pydantic checks them, and its errors become one line.
 """
 
 import functools
@@ -26,7 +26,7 @@ _T = TypeVar("_T")
 
 
 def checked(kind: TypeAdapter[_T], value: Any, *key: str) -> _T:
-    """Return a value that `kind` accepts, for an entry. Raises: MoeTheoryError of one line with the entry's `key`."""
+    """Return a value that `kind` accepts, for an entry. Raises: MoeTheoryError of one line."""
     try:
         return kind.validate_python(value)
     except ValidationError as failure:
@@ -65,7 +65,7 @@ def plain(value: Any) -> Any:
 
 
 def distinct(values: Sequence[_T]) -> tuple[_T, ...]:
-    """Return values that are all different. Raises: PydanticCustomError."""
+    """Return different values. Raises: PydanticCustomError."""
     value, count = Counter(values).most_common(1)[0] if values else (None, 0)
     if count > 1:
         message: Any = f"Input should not have {shortened(value)} twice"
@@ -94,7 +94,7 @@ Table = dict[Text, Any]
 
 
 class Spacing(BaseModel):
-    """Values at equal distances or ratios from a first to a last. A logspace, too, has values as ends."""
+    """Values at equal distances or ratios, where a logspace, too, has values as ends."""
 
     model_config = ConfigDict(extra="forbid")
     num: Annotated[Whole, Field(ge=2, le=MOST_VALUES)]

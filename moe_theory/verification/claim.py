@@ -312,7 +312,6 @@ def register(claim: Claim) -> None:
 
 
 def registered() -> dict[str, Claim]:
-    """Return all declared claims by id, in order."""
     return dict(_REGISTERED)
 
 

@@ -122,7 +122,6 @@ class Exploration:
         return lines
 
     def failures(self) -> list[str]:
-        """Return a few different reasons of ERROR points."""
         reasons = (point.verdict.reason for point in self.points if point.verdict.status is Status.ERROR)
         return [f"{Status.ERROR}: {reason}" for reason in list(dict.fromkeys(reasons))[:MAX_FAILURES]]
 

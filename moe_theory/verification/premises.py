@@ -67,7 +67,6 @@ class Footing:
 
 
 def footings(known: Sequence[Judged]) -> list[Footing]:
-    """Return each statement with its failing premises among these."""
     failing = {judgement.statement.name for judgement in known if judgement.fails}
     return [
         Footing(judgement, tuple(filter(failing.__contains__, premises_of(judgement.statement.name))))

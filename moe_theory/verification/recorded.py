@@ -38,7 +38,6 @@ class Recorded:
     verdicts: list[dict[str, Any]]  # `FIELDS` of each, claims in the order of the registry
 
     def of(self, claim: str) -> dict[str, dict[str, Any]]:
-        """Return the verdicts on a claim, by reading."""
         return {verdict["reading"]: verdict for verdict in self.verdicts if verdict["claim"] == claim}
 
     def whole(self) -> list[Verdict]:

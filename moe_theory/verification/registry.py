@@ -39,7 +39,6 @@ def claims(pattern: str = "*") -> Listing[Claim]:
 
 
 def declared_claims() -> dict[str, Claim]:
-    """Return the claims declared in this process by id."""
     places = {paper: place for place, paper in enumerate(ordered_names())}
     last = len(places)  # of papers that are not installed
     claims = sorted(registered().values(), key=lambda claim: (places.get(claim.paper, last), not is_of_a_paper(claim)))

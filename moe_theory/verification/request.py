@@ -46,7 +46,6 @@ class Study:
 
     @property
     def name(self) -> str:
-        """Name in progress and reports."""
         return f"{self.experiment.name} under {self.reading.name}"
 
 

@@ -232,8 +232,6 @@ def judge(claim: Claim, reading: str, runs: Mapping[str, Run], seed: int, error:
 
 
 class MeasuredRuns(NamedTuple):
-    """Measured runs, which had the machine alone."""
-
     made: Runs
     seconds: float
     num_bytes: int = 0  # not known
@@ -293,7 +291,6 @@ class StudyMonitor:
         return self.batch is None or self.batch.is_finished
 
     def load(self) -> None:
-        """Read the saved samples on the first call."""
         if self.archive is None or self._is_loaded:
             return
         self._is_loaded = True
@@ -364,7 +361,6 @@ class StudyMonitor:
         return [test for test in undecided if test.has_ended]
 
     def fail(self, failure: BaseException) -> list[SequentialTest]:
-        """End all tests with the error of the runs."""
         self.batch = None
         undecided = self.undecided
         for test in undecided:

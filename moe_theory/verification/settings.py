@@ -16,8 +16,6 @@ from moe_theory.verification.verdict import OWN_SYSTEM
 
 
 class Group(NamedTuple):
-    """Claims of one experiment under a reading."""
-
     experiment: Experiment
     reading: ReadingLike
     claims: Sequence[Claim]
@@ -43,12 +41,10 @@ class AdjustedReading:
 
     @property
     def summary(self) -> str:
-        """The reading's summary and its settings."""
         return "; ".join([self.base.summary, *self._words])
 
     @property
     def options(self) -> str:
-        """Options of a command that give this reading."""
         words = [f"--reading {self.base.name}"]
         words += [f"--set {shlex.quote(assignment)}" for assignment in self._assignments]
         if self.own is not None:

@@ -319,12 +319,10 @@ def free_of(statement: Statement) -> tuple[FreeAxis, ...]:
 
 
 def declared() -> list[Declared]:
-    """Return the statements declared so far, in order."""
     return list(_DECLARED.values())
 
 
 def bearing(claims: Iterable[str]) -> list[Statement]:
-    """Return the declared statements with any of these claims."""
     ids = set(claims)
     return [declaration.plain for declaration in declared() if ids & declaration.roles.keys()]
 

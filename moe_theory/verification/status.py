@@ -43,8 +43,6 @@ _MET = {Status.SUPPORTED, Status.VACUOUS}
 
 
 class StatementStatus(enum.StrEnum):
-    """Status of a statement."""
-
     HOLDS = "holds"
     AMENDED = "holds amended"  # with a correction, or a hypothesis that the paper leaves out
     FALSE = "false"
@@ -65,8 +63,6 @@ class Cause(enum.StrEnum):
 
 @dataclasses.dataclass(frozen=True)
 class Finding:
-    """Status of a statement under one reading."""
-
     status: StatementStatus
     known: str = ""  # proved, exact or simulated; nothing where it is open, not judged or not testable
     decided_by: tuple[str, ...] = ()  # ids of the claims
@@ -85,8 +81,6 @@ _TRUE = {StatementStatus.HOLDS, StatementStatus.AMENDED}
 
 @dataclasses.dataclass(frozen=True)
 class Judged:
-    """A statement with its status under each reading."""
-
     statement: Statement
     by_reading: dict[str, Finding]  # by the setting of its verdicts; none where no claim of it was judged
     broken: tuple[str, ...] = ()  # settings in which its hypotheses fail
@@ -195,7 +189,6 @@ def _broken(statement: Statement, finding: Finding | None) -> Finding | None:
 
 
 def _find(statement: Statement, verdicts: Mapping[str, Verdict]) -> Finding | None:
-    """Return the status by the rules 1 to 6."""
     ids = deciding(statement)
     if statement.untestable or not ids:
         return Finding(StatementStatus.NOT_TESTABLE if statement.untestable else StatementStatus.NOT_JUDGED)

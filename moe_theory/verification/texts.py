@@ -30,8 +30,6 @@ class TextTable(pydantic.BaseModel):
 
 
 class ClaimTexts(TextTable):
-    """Texts of a claim, under its full id."""
-
     claim: str  # in one sentence
     note: str = ""
     formula: str = ""  # the statement's unless given, or the correction's for a claim of what is true instead
@@ -50,8 +48,6 @@ class Deciding(TextTable):
 
 
 class StatementTexts(TextTable):
-    """Texts of a statement, under its id."""
-
     where: str  # "Lemma 8, Eq. (32)"
     claim: str
     formula: str = ""
@@ -75,8 +71,6 @@ class ConflictTexts(TextTable):
 
 
 class PaperTexts(TextTable):
-    """Texts that a paper's statements share, in `paper.toml`."""
-
     order: list[str] = []  # modules, in the order of their claims in reports
     all: list[str] = []  # ids of the hypotheses of every statement
     hypotheses: dict[str, str] = {}  # sentences by id

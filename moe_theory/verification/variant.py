@@ -22,8 +22,6 @@ WAY_OUT = "Write it as FILE:NAME, where NAME = dict(router=...) in the file, or 
 
 
 class Variant(NamedTuple):
-    """A user's own parts, and their place."""
-
     place: str  # "FILE:NAME"
     name: str  # as reports have it
     parts: Parts

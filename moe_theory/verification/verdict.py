@@ -34,7 +34,6 @@ LIMITS = ("limit_probability", "limit_rate")  # kinds of claims
 
 
 def is_id(text: str) -> bool:
-    """Return whether a claim may have this id."""
     return len(text) <= LONGEST_ID and re.fullmatch(r"[a-z0-9]+(?:[.-][a-z0-9]+)*", text) is not None
 
 
@@ -367,7 +366,6 @@ class Statement(Shown, JsonRecord):
 
     @property
     def name(self) -> str:
-        """Name in commands, such as "continual.lemma-8"."""
         return f"{self.paper}.{self.id}"
 
     def script(self, kind: str = "witness") -> str:

@@ -82,7 +82,6 @@ def is_system(path: Path) -> bool:
 
 @contextlib.contextmanager
 def reading(path: Path) -> Iterator[None]:
-    """Raise DataError for unreadable files."""
     try:
         yield
     except (gzip.BadGzipFile, EOFError, zlib.error) as failure:
@@ -99,7 +98,6 @@ def read_whole(path: Path) -> bytes:
 
 
 def read_lines(path: Path) -> list[str]:
-    """Return a file's nonempty lines, stripped."""
     try:
         text = read_whole(path).decode("utf-8")
     except UnicodeDecodeError as failure:

@@ -118,7 +118,6 @@ def _read_idx(path: Path, shape: tuple[int, ...]) -> UInt8[np.ndarray, "n ..."]:
 
 
 def load_cifar(version: Published, paths: list[Path]) -> DataSet:
-    """Return images (n, 32, 32, 3) and their labels."""
     parts = [_read_cifar(version, path) for path in paths]
     pixels = np.concatenate([part.pixels for part in parts[:-1]])
     labels = np.concatenate([part.labels for part in parts[:-1]])

@@ -33,7 +33,6 @@ def average(model: Model) -> Model:
 
 
 def equal_weights(model: Model) -> Float[Array, " K"]:
-    """Return 1/K for each of the model's experts."""
     num_experts = num_experts_of(model)
     return jnp.full(num_experts, 1 / num_experts, jnp.float32)
 
@@ -156,12 +155,10 @@ def own_inputs(calibration: Examples, num_experts: int) -> Float[np.ndarray, "E 
 
 
 def experts_of(model: Model) -> list[Experts]:
-    """Return the experts of each layer."""
     return [layer.experts for layer in model.layers]
 
 
 def num_experts_of(model: Model) -> int:
-    """Return K of the model."""
     return experts_of(model)[0].b_out.shape[0]
 
 

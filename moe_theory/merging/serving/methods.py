@@ -24,16 +24,12 @@ Loaded = PyTree[Array]  # everything that must be in memory to serve a slot
 
 
 class Deployment(NamedTuple):
-    """Model, routers and data available before the first slot."""
-
     model: Model
     routers: Mapping[str, Routers]  # by the names of their kinds; those that the methods in question need
     calibration: Examples  # training inputs with their tasks, for merges that look at data
 
 
 class ServingMethod(NamedTuple):
-    """A way to serve slots."""
-
     name: str
     prepare: Callable[[Deployment], Loaded]  # once, before the first slot
     serve: Callable[[Loaded, Float[Array, "n s p"], Int[Array, " n"]], Float[Array, "n C"]]  # (.., inputs, tags)
@@ -43,7 +39,6 @@ class ServingMethod(NamedTuple):
 
 
 def loaded_bytes(loaded: Loaded) -> int:
-    """Return the bytes of its arrays."""
     return sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(loaded))
 
 

@@ -31,8 +31,6 @@ NUM_SAMPLES = 4  # routings of each example in a step of REINFORCE
 
 
 class Descent(NamedTuple):
-    """Hyperparameters of a router's training."""
-
     learning_rate: float = 0.02  # of Adam
     balance_weight: float = 0.01  # alpha of Switch's loss that balances load
 

@@ -243,7 +243,6 @@ def of_one_task(routers: Routers, kind: Kind, tags: Int[Array, " n"]) -> MoE:
 
 
 def zeros(kind: Kind, widths: Sequence[int], num_experts: int, num_tasks: int) -> Routers:
-    """Return routers without preferences, for layers of these widths."""
     sizes = [num_tasks if kind.level == TASK else width for width in widths]
     return tuple(
         Router(jnp.zeros((size, num_experts), jnp.float32), jnp.zeros(num_experts, jnp.float32)) for size in sizes

@@ -100,7 +100,6 @@ def initial(key: Key[Array, ""], setting: Recipe) -> Model:
 
 
 def loss(model: Model, batch: Examples, moe: MoE) -> Float[Array, ""]:
-    """Return the mean cross-entropy of a batch, in nats."""
     logits = transformer.forward(model, jnp.asarray(batch.inputs), moe)
     return jnp.mean(optax.softmax_cross_entropy_with_integer_labels(logits, batch.labels))
 
@@ -193,7 +192,6 @@ def model_of(arrays: Mapping[str, np.ndarray], setting: Recipe) -> Model:
 
 
 def cache_folder() -> Path:
-    """Return the default folder of trained models."""
     return user_cache() / "testbed"
 
 

@@ -25,8 +25,6 @@ class Experts(NamedTuple):
 
 
 class Norm(NamedTuple):
-    """A layer norm's scale and shift."""
-
     scale: Float[Array, " d"]
     shift: Float[Array, " d"]
 
@@ -109,7 +107,6 @@ def attend(attention: Attention, tokens: Float[Array, "n s d"]) -> Float[Array, 
 
 
 def normalise(norm: Norm, tokens: Float[Array, "*n d"]) -> Float[Array, "*n d"]:
-    """Apply the layer norm over the last axis."""
     centred = tokens - jnp.mean(tokens, axis=-1, keepdims=True)
     variance = jnp.mean(jnp.square(centred), axis=-1, keepdims=True)
     return centred * jax.lax.rsqrt(variance + _VARIANCE_FLOOR) * norm.scale + norm.shift
