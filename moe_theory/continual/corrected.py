@@ -65,7 +65,7 @@ def single_expert(pool: Pool, num_samples: Size, num_rounds: Size) -> Exact:
 def single_expert_gaussian(pool: Pool, num_samples: Size, num_rounds: Size) -> Exact:
     """Return exact expected metrics for M = 1 if all of X were Gaussian, as in Proposition 4's proof.
 
-    Then Pi_n = I and D = d, and with r = 1 - s/d every error is a mean over the ground truths learned:
+    Then Pi_n = I and D = d, and with r = 1 - s/d every error is a mean over the tasks learned:
     E|w_t - w_{n_tau}|^2 = r^t W + (1 - r^t - (1-r) r^(t-tau)) Delta. Float64, O(T).
 
     Source: Lemma 16, (42), of `continual`, summed without dropping l = i.
@@ -188,7 +188,7 @@ def blind_limit(
     num_features: Features,
     num_samples: Size,
 ) -> float:
-    """Return lim E[G_t] in units of |w|^2 for orthonormal ground truths along signals, if routes ignore tasks.
+    """Return lim E[G_t] in units of |w|^2 for orthonormal w_n along signals, if routes ignore tasks.
 
     It holds for any number of experts, once each has had many tasks. With D = d - 1, p = d - s, c = p/D and b = 1 - 1/N
     it is 2 + c R - 2 m, m = (1/N)/(1 - b c), R = b (1 - k1)/((1 - b k1)(1 - c) + b k2). Two random tasks are 2 b apart.

@@ -222,7 +222,7 @@ def system_with_tally(dims: Dims, **parts: Any) -> System:
 
 
 def with_common_part(base: System, truths: float = 0.0) -> System:
-    """Return the system with a common part added to entries of all ground truths, and 1 to those of all signals.
+    """Return the system with a common part added to entries of all w_n, and 1 to entries of all signals.
 
     Differences stay unchanged, and the system's start must use nothing else of the pool.
     """

@@ -1,7 +1,7 @@
-"""Expected distances of an expert to the truths, and how a task that it learns changes them.
+"""Expected distances of an expert to the ground truth of each task, and their changes by a task that it learns.
 
-Gates see an expert through the locality loss alone, which needs only its distances to the ground truths. Write D_nk =
-|w_n - w_k|^2, u_n = v_n/|v_n|, c = (d - s)/(d - 1). For an expert w let
+Gates see an expert through the locality loss alone, which needs only these distances. Write D_nk = |w_n - w_k|^2, u_n =
+v_n/|v_n|, c = (d - s)/(d - 1). For an expert w let
 
     e_k = E|w - w_k|^2,  a_k = E w.u_k,  k = 1, ..., N.
 

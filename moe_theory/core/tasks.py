@@ -129,7 +129,7 @@ def require_orthogonal(signal_law: Any, num_signals: Any, num_features: int) -> 
 
 
 def check_pool(num_tasks: int, num_features: int, pool: Pool) -> None:
-    """Raise InvalidValueError unless the pool's shapes are those of the dims."""
+    """Raise InvalidValueError unless the pool fits the dims."""
     shape = (num_tasks, num_features)
     shapes = [jnp.shape(leaf) for leaf in pool]
     if shapes != [shape, shape, shape[:1]]:
@@ -180,7 +180,7 @@ def make_arrival(units: Float[Array, "3"], normals: Float[Array, "d s-1"], pool:
     Args:
         units: independent numbers, uniform on (0, 1).
         normals: independent standard normals for all columns except the signal's.
-        params: those of `continual`.
+        params: of `continual`.
     Source: Definition 1 of `continual`. Shapes: features (d, s).
     """
     task = uniform_index(units[0], pool.truths.shape[0])

@@ -21,7 +21,7 @@ from moe_theory.edge.params import Params
 
 
 class Trip(NamedTuple):
-    """Inputs of a delay's law.
+    """Inputs of a delay's distribution.
 
     Examples:
         Two servers a unit apart, a user half a unit from each, and delays of 1 to 6 rounds:

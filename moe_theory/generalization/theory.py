@@ -126,8 +126,8 @@ def lemma_3(num_samples: Counts, feature_norm: Amounts, operator_norms: Norms, r
     Args:
         operator_norms: K_i, bounds on the layers' spectral norms.
         row_norms: b_i, bounds on the sums of the l2 norms of the layers' rows.
-    Source: Lemma 3. The bound of Bartlett et al. (2017) that it cites has further logarithms of m and of the width.
-    Raises: InvalidValueError unless norms are positive, with as many of each.
+    Source: Lemma 3. The cited bound of Bartlett et al. (2017) has further logarithms of m and of the width.
+    Raises: InvalidValueError unless norms are positive, with one of each a layer.
 
     Examples:
         >>> from moe_theory.generalization import theory
@@ -162,7 +162,7 @@ def lemma_6(num_points: Counts, num_labels: Counts, natarajan: Amounts) -> Real:
 
 @checked
 def log_labelings(num_points: Counts, log_labels: Amounts, natarajan: Amounts) -> Real:
-    """Return 2 d log k + d log m: `lemma_6` as a function of `log_labels`, since k = binom(T, k) may overflow.
+    """Return 2 d log k + d log m: `lemma_6` as a function of `log_labels`, since k may overflow.
 
     Source: Lemma 6, Eq. (33).
 

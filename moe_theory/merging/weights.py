@@ -103,8 +103,9 @@ def like_tasks(shares: Float[Array, " V"], max_experts: int) -> Float[Array, " K
 def log_gammas(key: Key[Array, ""], count: int, concentration: Float[Scalar, ""]) -> Float[Array, " n"]:
     """Draw logarithms of independent gamma variables.
 
-    Their softmax is a Dirichlet variable. Gammas of small concentrations would underflow. A longer array begins with
-    the shorter one. The first accepted of a fixed number of proposals is taken (the last proposal in 1 of 10^10 cases).
+    Their softmax is a Dirichlet variable, and a longer array begins with the shorter one. Gammas of small
+    concentrations would underflow. The first accepted of a fixed number of proposals is taken (the last proposal in 1
+    of 10^10 cases).
 
     Source: Marsaglia and Tsang, 2000, for a shape of 1 + a, where at least 95 % are accepted. A gamma of shape a is
         this times U^(1/a).
@@ -125,7 +126,7 @@ def log_gammas(key: Key[Array, ""], count: int, concentration: Float[Scalar, ""]
 
 
 def largest(values: Float[Array, " K"], exists: Bool[Array, " K"], max_active: Int[Scalar, ""]) -> Bool[Array, " K"]:
-    """Return the `max_active` experts with the largest values. Ties go to the first."""
+    """Return the `max_active` experts with the largest values, the first on ties."""
     index = jnp.arange(values.shape[0], dtype=jnp.int32)
     is_tied_before = (values[None, :] == values[:, None]) & (index[None, :] < index[:, None])
     is_before = exists[None, :] & ((values[None, :] > values[:, None]) | is_tied_before)
@@ -135,8 +136,8 @@ def largest(values: Float[Array, " K"], exists: Bool[Array, " K"], max_active: I
 def check_weights(weights: Any, max_active: int | None = None) -> None:
     """Check that merging weights are valid.
 
-    Raises: InvalidValueError unless `weights` (K,) are at least 0 and sum to 1 up to rounding, (1a), with at most
-        `max_active` of them above 0, (1b).
+    Raises: InvalidValueError unless `weights` (K,) are at least 0, sum to 1 up to rounding, (1a), and have at most
+        `max_active` above 0, (1b).
 
     Examples:
         >>> from moe_theory import merging

@@ -90,7 +90,7 @@ class Store:
         """Save results together and durably.
 
         Args:
-            label: subject of the results, removing those of other keys with this label.
+            label: subject of the results, replacing other keys' results with this label.
             extent: length of the results, where another process's longer one stays.
         Raises: OutputError if the folder cannot be written, leaving earlier results.
         """

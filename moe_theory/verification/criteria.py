@@ -1,4 +1,4 @@
-"""Criteria, the tests of claims: samples, the values to compare, and the decision of a look.
+"""Criteria, the tests of claims: samples, the values to compare, and the decision of an interim analysis.
 
 `verification.judgement` has the statistics.
 """
@@ -95,7 +95,7 @@ class Compared(NamedTuple):
 
 
 class InterimResult(NamedTuple):
-    """Result of a look, for the component that decides or is nearest to the opposite decision."""
+    """Result of an interim analysis, for the component that decides or is nearest to the opposite decision."""
 
     decision: Decision
     at: str  # the component
@@ -182,7 +182,7 @@ class Criterion:
         return Known()
 
     def decide(self, samples: Compared, error: float) -> Decision:
-        """Decide at this look's error. Raises: DeclarationError for undecidable samples."""
+        """Decide at this error. Raises: DeclarationError for undecidable samples."""
         raise NotImplementedError
 
     def outcome(self, samples: Compared, labels: list[str], error: float) -> InterimResult:

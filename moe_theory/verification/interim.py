@@ -1,6 +1,6 @@
-"""Interim analyses: the sample size and error of each look, and a claim's sequential test.
+"""Interim analyses: their sample sizes and errors, and a claim's sequential test.
 
-Replicates double. Look k of a verdict at error a spends a/(k (k + 1)), which adds up to at most a.
+Replicates double. Analysis k of a verdict at error a spends a/(k (k + 1)), which adds up to at most a.
 """
 
 import dataclasses
@@ -21,7 +21,7 @@ MOST_REPLICATES = 1 << 22  # of a run without another limit
 def look_sizes(replicates: int, limit: int | None = None) -> tuple[int, ...]:
     """Return doubling sample sizes of the interim analyses, up to `limit` (None: `MOST_REPLICATES`).
 
-    A limit below the first look is the only look. A limit between two of them has no look.
+    A limit below the first size is the only size, and a limit between two is no size.
     """
     first = max(replicates // FIRST_SHARE, FIRST_LOOK)
     last = limit or MOST_REPLICATES
@@ -31,14 +31,14 @@ def look_sizes(replicates: int, limit: int | None = None) -> tuple[int, ...]:
 
 
 def alpha_spent(error: float, number: int) -> float:
-    """Return the share of a verdict's error for look `number`, from 1 on."""
+    """Return the share of a verdict's error for interim analysis `number`, from 1 on."""
     return error / (number * (number + 1))
 
 
 def examine(claim: Claim, samples: Samples, labels: list[str], error: float, blank: Verdict) -> tuple[Verdict, Look]:
-    """Return `blank` filled in from a look at these samples, and the look.
+    """Return `blank` filled in from these samples, and the interim analysis.
 
-    Intervals for all interim analyses together have the error of `blank`, others `error`, the share of this look.
+    Intervals for all interim analyses together have the error of `blank`, others `error`, the share of this one.
 
     Raises: DeclarationError for samples without a verdict, such as means without a logarithm.
     """
@@ -82,7 +82,7 @@ def examine(claim: Claim, samples: Samples, labels: list[str], error: float, bla
 class SequentialTest:
     """The test of a claim under a reading: its samples and interim analyses so far.
 
-    An identity needs `least_replicates` for support, and a single look has the whole error.
+    An identity needs `least_replicates` for support, and a single analysis has the whole error.
     """
 
     def __init__(
@@ -129,7 +129,7 @@ class SequentialTest:
             self.fail(failure, last)
 
     def look(self, count: int) -> None:
-        """Test the claim on the first `count` replicates, at this look's error."""
+        """Test the claim on the first `count` replicates, at this analysis's error."""
         assert self.samples is not None  # a test without samples has ended
         error = self.blank.error if self.is_single_look else alpha_spent(self.blank.error, len(self.looks) + 1)
         try:

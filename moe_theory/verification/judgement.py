@@ -1,4 +1,4 @@
-"""Judgements: the test of a claim's kind at one look.
+"""Judgements: the test of a claim's kind at one interim analysis.
 
 A test of means has one difference a replicate and component. A claim is REFUTED if some component's interval lies
 beyond its margin, SUPPORTED if all lie within. Intervals are two-sided at the whole error, which bounds both ways of

@@ -1,4 +1,4 @@
-"""Verification of a request's studies, look by look, until all claims are decided or the budget is spent."""
+"""Verification of a request's studies, in interim analyses, until all claims are decided or the budget is spent."""
 
 import contextlib
 import functools
@@ -101,7 +101,7 @@ def carry_out(
     on_verdict: OnVerdict = lambda verdict: None,
     command: str = "",
 ) -> Report:
-    """Test a request's claims, look by look.
+    """Test a request's claims in interim analyses.
 
     Args:
         pool: workers elsewhere, closed at the end, by default this process's own threads.
@@ -137,7 +137,7 @@ def carry_out(
 def take_looks(
     monitors: Sequence["StudyMonitor"], progress: Progress, on_verdict: OnVerdict, deadline: float = math.inf
 ) -> None:
-    """Look at studies until all tests have ended, or until a time of the monotonic clock.
+    """Analyse studies until all tests have ended, or until a time of the monotonic clock.
 
     Several studies run at once, earlier interim analyses first, measured runs alone.
     """
@@ -222,7 +222,7 @@ class _Looks:
 
 
 def judge(claim: Claim, reading: str, runs: Mapping[str, Run], seed: int, error: float) -> Verdict:
-    """Return the verdict on a claim from a single look at runs, with the whole error."""
+    """Return the verdict on a claim from a single analysis of runs, with the whole error."""
     num_replicates = len(next(iter(runs.values())).replicates)
     test = SequentialTest(claim, blank_verdict(claim, reading, seed, error), num_replicates, is_single_look=True)
     test.extend(runs, find_nan_runs(runs))
@@ -245,7 +245,7 @@ class MeasuredRuns(NamedTuple):
 
 
 class StudyMonitor:
-    """A study under way: the tests of its claims, and their next look."""
+    """A study under way: the tests of its claims, and their next analysis."""
 
     def __init__(self, study: Study, archive: Archive | None = None, pool: WorkerPool | None = None) -> None:
         self.study = study
@@ -287,7 +287,7 @@ class StudyMonitor:
 
     @property
     def is_ready(self) -> bool:
-        """True if the runs for the next look are there."""
+        """True if the runs for the next analysis are there."""
         return self.batch is None or self.batch.is_finished
 
     def load(self) -> None:
@@ -300,7 +300,7 @@ class StudyMonitor:
                 test.samples, test.labels = saved
 
     def begin(self, runner: Runner, rank: tuple[int, ...]) -> None:
-        """Begin the runs for the next look, if any, with results for `take` until it `is_ready`."""
+        """Begin the runs for the next analysis, if any, with results for `take` until it `is_ready`."""
         study = self.study
         first = self._known
         last = self._part_end
@@ -335,7 +335,7 @@ class StudyMonitor:
             self._sample(self.undecided, runs)
 
     def look(self) -> list[SequentialTest]:
-        """Take the next look, once it `is_ready`, and return the tests that it ends."""
+        """Analyse the runs once it `is_ready`, and return the tests that it ends."""
         start_time = time.monotonic()
         undecided = self.undecided
         first = self._known

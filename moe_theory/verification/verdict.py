@@ -94,7 +94,7 @@ class Curve(JsonRecord):
 
 @dataclasses.dataclass(frozen=True)
 class Look(JsonRecord):
-    """One look of a sequential test, at its share of the error."""
+    """One interim analysis of a sequential test, at its share of the error."""
 
     replicates: Count
     at: str  # the component that decides, or comes nearest to deciding otherwise
@@ -119,7 +119,7 @@ class Verdict(Shown, JsonRecord):
     """Verdict on a claim under one reading, or several with the same parameters.
 
     Numbers are of the component `at`, which decides or is nearest to the opposite decision. The interval is of observed
-    - predicted, simultaneous over components, at the last look's error. `error` is the verdict's, spent over all
+    - predicted, simultaneous over components, at the last analysis's error. `error` is the verdict's, spent over all
     interim analyses.
     """
 

@@ -1,6 +1,6 @@
 """Fig. 3: the generalization error of the adaptive policy and of three that ignore the task, with theory.
 
-Errors are per coordinate, G_t / p, as truths have deviation sigma_0 an entry and Section VI compares with sigma_0^2 and
+Errors are per coordinate, G_t / p, as w_n has deviation sigma_0 an entry and Section VI compares with sigma_0^2 and
 sigma_0. G_t counts pending tasks as completed.
 """
 

@@ -1,4 +1,4 @@
-"""Lemma 3: what one completed task does to the gates."""
+"""Lemma 3: the effect of one completed task on the gates."""
 
 import itertools
 

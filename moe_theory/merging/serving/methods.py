@@ -1,7 +1,7 @@
-"""Every way of the paper's evaluation to serve a slot with a K-expert MoE, by name.
+"""All of the paper's ways to serve a slot with a K-expert MoE, by name.
 
-Each build of a method has an entry `NAME-BUILD`. Builds differ in cost, hardly in results. Only the task-level methods
-need the requests' tags.
+Each build of a method has an entry `NAME-BUILD`, and builds hardly differ in results. Only task-level methods need the
+requests' tags.
 """
 
 import functools
@@ -43,7 +43,7 @@ def loaded_bytes(loaded: Loaded) -> int:
 
 
 def begin_slot(method: ServingMethod, loaded: Loaded, weights: Float[Array, " K"]) -> Loaded:
-    """Return the arrays that serve the slot, merged with these weights if the method merges by slot."""
+    """Return the arrays that serve the slot, merged with these weights by some methods."""
     return loaded if method.merge is None else method.merge(loaded, weights)
 
 

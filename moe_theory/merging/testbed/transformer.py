@@ -1,6 +1,6 @@
 """A pre-layer-norm transformer encoder in which every FFN is an MoE layer of K experts.
 
-`forward` takes an `MoE`, the experts' action on their tokens, so merged and routed experts run in the same network.
+`forward` takes an `MoE`, so merged and routed experts run in the same network.
 """
 
 from collections.abc import Callable, Sequence
@@ -63,7 +63,7 @@ MoE = Callable[[Experts, Float[Array, "n s d"], int], Float[Array, "n s d"]]  # 
 
 
 def forward(model: Model, inputs: Float[Array, "n s p"], moe: MoE) -> Float[Array, "n C"]:
-    """Return logits of n inputs of s tokens each, with `moe` applying each layer's experts."""
+    """Return logits of n inputs of s tokens each, with `moe` for each layer's experts."""
     tokens = inputs @ model.w_embedding + (model.b_embedding + model.positions)
     for index, layer in enumerate(model.layers):
         tokens = tokens + attend(layer.attention, normalise(layer.attention_norm, tokens))
@@ -86,7 +86,7 @@ def in_groups(experts: Experts, tokens: Float[Array, "n s d"], layer: int) -> Fl
 
 
 def merge_experts(experts: Experts, weights: Float[Array, " K"]) -> Experts:
-    """Return one expert (E = 1) with the experts' weighted average parameters. Source: Eq. (1) of `merging`."""
+    """Return one expert (E = 1) by weighted average. Source: Eq. (1) of `merging`."""
     return Experts(*(part[None] for part in merge(experts, weights)))
 
 

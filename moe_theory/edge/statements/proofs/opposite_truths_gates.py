@@ -1,7 +1,7 @@
 """Counterexample to (17), second case, and (28): with two opposite types all gaps are O(eta sigma_0).
 
-The paper claims gaps of Omega(sigma_0^0.5). Let N = 2, ground truths w = +-sigma_0 e, signals v = +-e, s = beta = 1,
-and c = eta sigma_0/M. The steps of a gate for the two types cancel, as follows.
+The paper claims gaps of Omega(sigma_0^0.5). Let N = 2, w = +-sigma_0 e, signals v = +-e, s = beta = 1, and c = eta
+sigma_0/M. The steps of a gate for the two types cancel, as follows.
 
 1. Let a_m be the sign of expert m's last task, 0 before the first. Its model is sigma_0 a_m e, so |dw| v = dw. With all
 pi = 1/M the steps (25) and (26) telescope to theta_m = -c (a_m - mean a) e, at most 2c in size.

@@ -1,4 +1,4 @@
-"""Corollary 1: a settled state has at least as many experts as tasks.
+"""Corollary 1: a settled state has M >= N.
 
 Proof. (a) The expert with the largest output for task n is within lambda of it. So in a settled state it had n last.
 (b) An expert had one task last. So the experts with the largest outputs for different tasks differ, and there are N of
