@@ -20,7 +20,7 @@ sigma_0).
 Objection: r may be smaller than the gates. Then Proposition 3 fails because of the gates. An idle server whose last
 task was -, if there is one, has the largest output for +. So changes of sigma_0 or more are as likely as before. Such
 servers form the set (15) of +, so tasks are misrouted if none of them is idle. We also ran r at a hundredth of a gate
-step, with four samples, noise and signals in general position. The share of misrouted tasks does not fall there.
+step, with four samples, noise and signals in general position, and the share of misrouted tasks does not fall there.
 """
 
 import sys

@@ -13,8 +13,8 @@ Robust: any M > N, eta, delta, delays, distribution of beta and of r, and sigma_
 random tasks', 2 sigma_0^2 against Delta = 4/3 sigma_0^2.
 
 Objection: (N - 1) sigma_0^2 is O(sigma_0^2), so (23) itself stands. But both sentences say that this term is the error
-between tasks of one cluster, here 0. One sample shows the whole ground truth, so it is the router that mixes the types.
-With four samples and noise the measured error is of order sigma_0^2 too.
+between tasks of one cluster, here 0. One sample shows the whole ground truth, so the router mixes the types. With four
+samples and noise the measured error is of order sigma_0^2 too.
 """
 
 import sys

@@ -7,7 +7,7 @@ finds none. It finds some for M = N.
 
 Robust: Any lambda >= 0, baseline, signals, learners. Only the definition of a settled state is used.
 
-Objection: Outputs may be equal. This needs no extra step, as each of several largest had n last.
+Objection: Outputs may be equal, but each of several largest had n last.
 
 Caveat: It is not shown that M >= N is enough. A run that has not settled can be as good as settled for long.
 """
