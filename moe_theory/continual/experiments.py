@@ -362,7 +362,6 @@ SPECIALIZATION = Experiment(
 
 
 def without_termination(setting: Mapping[str, Any]) -> Experiment:
-    """Return the specialization runs with gates that are never fixed."""
     dims = dataclasses.replace(SPECIALIZATION_DIMS, **setting)
     cells = _specialization_cells(*SPECIALIZATION_SCALES, terminate=False)
     options = {"name": "no-termination", "dims": dims, "cells": cells, "of": without_termination}

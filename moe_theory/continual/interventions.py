@@ -48,7 +48,6 @@ def by_kind(
 def by_kind_past_exploration(
     outputs: Float[Array, " M"], perturbation: Float[Array, " M"], state: Any, arrival: Arrival, params: Params
 ) -> Float[Array, " M"]:
-    """Return the paper's scores up to T1, and `by_kind` after it."""
     routing = outputs, perturbation, state, arrival, params
     is_past = state.round >= theory.exploration_rounds(params.num_experts, params.learning_rate)
     return jnp.where(is_past, by_kind(*routing), perturbed(*routing))
@@ -57,7 +56,6 @@ def by_kind_past_exploration(
 def by_habit(
     outputs: Float[Array, " M"], perturbation: Float[Array, " M"], state: Any, arrival: Arrival, params: Params
 ) -> Float[Array, " M"]:
-    """Return scores of a router that always takes the first expert."""
     del outputs, state, arrival, params
     return -jnp.arange(perturbation.shape[0], dtype=perturbation.dtype)
 

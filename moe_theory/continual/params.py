@@ -127,7 +127,6 @@ class Params(NamedTuple):
 
 
 def check_params(dims: Dims, params: Params) -> None:
-    """Check parameters against their range, except traced ones."""
     values = constraints.check(params, dims)
     num_signals = np.minimum(dims.num_tasks, values.get("num_clusters", 1))
     require_orthogonal(values.get("signal_law", PROPORTIONAL), num_signals, dims.num_features)

@@ -1,8 +1,8 @@
 """Locality losses that compare a move with a baseline, in place of (6).
 
 A round charges the gate of the chosen expert c = |w_t - w_{t-1}| >= 0. Its output for the task changes by -eta pi (1 -
-pi) c |v|^2, the output of any other expert by eta pi pi' c |v|^2. So the chosen expert's output never rises, and an
-expert that has just learned a task is less likely to receive it again.
+pi) c |v|^2, the output of any other expert by eta pi pi' c |v|^2. So an expert that has just learned a task is less
+likely to receive it again.
 
 Here the cost is c - b. If b is the expert's own last move, a repeat after a change is rewarded, a change after a repeat
 is charged as much, and other rounds cost little. With pi = 1/M and orthogonal signals, an expert's outputs for all

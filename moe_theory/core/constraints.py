@@ -303,7 +303,6 @@ def is_known(*leaves: Any) -> bool:
 
 @functools.cache
 def hints_of(kind: Any) -> dict[str, Any]:
-    """Return the annotations of a function, or of a class's fields, with their metadata."""
     return get_type_hints(kind, include_extras=True)
 
 

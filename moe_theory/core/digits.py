@@ -10,8 +10,6 @@ _EVERY = 5  # of the images of a digit, this one is held out
 
 
 class Digits(NamedTuple):
-    """Images, the digits that they show, and the fixed split."""
-
     pixels: Float[np.ndarray, "n 8 8"]  # 0 .. 16, whole numbers
     digits: Int[np.ndarray, " n"]
     is_held_out: Bool[np.ndarray, " n"]  # a fifth of every digit, spread over the whole set

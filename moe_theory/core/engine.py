@@ -461,7 +461,6 @@ def run_in_blocks(
 
 
 def _joined(parts: tuple[Any, ...], count: int) -> Any:
-    """Join blocks into one array of `count` replicates."""
     if len(parts) == 1 and parts[0].shape[-1] == count:
         return parts[0]
     if not isinstance(parts[0].dtype, np.dtype):

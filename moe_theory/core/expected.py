@@ -1,4 +1,4 @@
-"""Expected distances of an expert to the ground truth of each task, and their changes by a task that it learns.
+"""Expected distances of an expert to the ground truth of each task, and their changes by a task.
 
 Gates see an expert through the locality loss alone, which needs only these distances. Write D_nk = |w_n - w_k|^2, u_n =
 v_n/|v_n|, c = (d - s)/(d - 1). For an expert w let

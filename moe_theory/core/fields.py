@@ -16,8 +16,6 @@ _COMMENT = re.compile(r"\s#\s+(?!pyright:)(.*?)(?:\s+# pyright:.*)?$")
 
 
 class Field(NamedTuple):
-    """A field as the source of its class declares it."""
-
     name: str
     annotation: str
     comment: str  # the comment beside it; empty without one

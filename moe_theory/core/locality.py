@@ -31,7 +31,6 @@ class Move(NamedTuple):
 
 
 def no_memory(dims: Any) -> None:
-    """Return the initial memory of a locality loss without memory."""
     del dims
 
 

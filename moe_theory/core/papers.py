@@ -166,17 +166,14 @@ def paper_names() -> list[str]:
 
 
 def paper_package(name: str) -> str:
-    """Return the name of the module of a paper's folder without imports."""
     return _entry_points()[name].module
 
 
 def paper_of(module: str) -> str | None:
-    """Return the installed paper whose folder or file contains a module."""
     return next((name for name in paper_names() if f"{module}.".startswith(f"{paper_package(name)}.")), None)
 
 
 def ordered_names() -> list[str]:
-    """Return the names of the installed papers in the order of reports, without imports."""
     return sorted(paper_names(), key=lambda name: (_rank(name), name))
 
 
@@ -260,7 +257,6 @@ def _plain(node: ast.expr) -> Any:
 
 @functools.cache
 def parsed_source(module: str) -> ast.Module:
-    """Return the source of a module without importing it, or an empty source."""
     try:
         return ast.parse(find_spec(module).loader.get_source(module) or "")  # pyright: ignore
     except (AttributeError, ImportError, SyntaxError):
@@ -268,7 +264,6 @@ def parsed_source(module: str) -> ast.Module:
 
 
 def find_spec(module: str) -> importlib.machinery.ModuleSpec | None:
-    """Return where a module is, without importing it or a package that contains it."""
     place = None
     spec = None
     for end in [*(at for at, letter in enumerate(module) if letter == "."), None]:

@@ -66,7 +66,6 @@ def of_parts(*, like: Callable[..., System] | None = None, only: Sequence[str] |
 
 
 def parts_of(system: System) -> Mapping[str, Any]:
-    """Return the paper's own parts of a system's algorithm, or none."""
     origin = _origin(system)
     return {} if origin is None else origin.parts
 

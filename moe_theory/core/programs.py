@@ -36,7 +36,6 @@ def is_compiled(program: Hashable) -> bool:
 
 
 def is_compiling(program: Hashable) -> bool:
-    """Return whether another thread compiles the program for this thread's device."""
     me = threading.get_ident()
     return _compiling.get((program, _device()), me) != me
 

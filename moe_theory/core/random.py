@@ -73,7 +73,6 @@ def typed_key(key: Key[Array, ""] | UInt32[Array, " words"]) -> Key[Array, ""]:
 
 
 def replicate_keys(root: Key[Array, ""], replicates: Int[Numbers, " B"]) -> Key[Array, " B"]:
-    """Return one key for each replicate, from the integers that name them."""
     return _replicate_keys(root, jnp.asarray(replicates, jnp.uint32))
 
 

@@ -129,7 +129,6 @@ def require_orthogonal(signal_law: Any, num_signals: Any, num_features: int) -> 
 
 
 def check_pool(num_tasks: int, num_features: int, pool: Pool) -> None:
-    """Raise InvalidValueError unless the pool fits the dims."""
     shape = (num_tasks, num_features)
     shapes = [jnp.shape(leaf) for leaf in pool]
     if shapes != [shape, shape, shape[:1]]:
@@ -213,7 +212,6 @@ def select_row(rows: Shaped[Numbers, "N d"], index: Int[Array, ""]) -> Shaped[Ar
 
 
 def uniform_index(uniform: Float[Array, ""], bound: int) -> Int[Array, ""]:
-    """Return an index below `bound` from a number that is uniform on (0, 1)."""
     # A uniform just below 1 may round up to `bound` once multiplied.
     return jnp.minimum(jnp.floor(uniform * bound).astype(jnp.int32), bound - 1)
 

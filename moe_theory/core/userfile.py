@@ -10,7 +10,6 @@ from moe_theory.core.errors import OWN_CODE, DeclarationError, described, frames
 
 
 def module_name(path: Path) -> str:
-    """Return the module name that a user's file runs under."""
     return f"moe_theory_claims_{path.stem}"
 
 

@@ -129,7 +129,6 @@ def average_accuracy(run: Run) -> np.ndarray:
 
 
 def of_experts(metric: Metric, sizes: Sequence[int], terminate: bool = True) -> Callable[[Runs], np.ndarray]:
-    """Return the metric by number of experts (V, B)."""
     return lambda runs: np.stack([metric(runs[expert_cell(size, terminate)]) for size in sizes])
 
 

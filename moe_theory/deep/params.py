@@ -157,7 +157,6 @@ class Params(NamedTuple):
 
 
 def check_params(dims: Dims, params: Params, num_classes: int | None = None) -> None:
-    """Check parameters against their range, except traced ones."""
     if num_classes not in (None, dims.num_classes):
         raise InvalidValueError(
             f"num_classes={dims.num_classes} must be the number of classes that tasks recognise, {num_classes}. "

@@ -237,7 +237,6 @@ class PrintedTable(NamedTuple):
 
 
 def printed(preset: Preset) -> PrintedTable | None:
-    """Return the paper's table for an experiment or its small version, if any."""
     return _TABLES.get(preset.name.removesuffix(SMALL))
 
 

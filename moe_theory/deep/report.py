@@ -231,7 +231,6 @@ def picture(plan: Plan, runs: Runs, summary: Summary) -> Picture:
 
 
 def document(judgement: Judgement, folder: Path) -> Document:
-    """Return each cell's errors, differences, verdicts, and files."""
     plan = judgement.plan
     summary = judgement.summary
     verdicts = judgement.verdicts.source
@@ -265,7 +264,6 @@ def document(judgement: Judgement, folder: Path) -> Document:
 
 
 def summary_json(plan: Plan, summary: Summary, judged: Sequence[Verdict], paths: Sequence[Path]) -> dict[str, Any]:
-    """Return all cells, magnitudes, warnings and verdicts, with null for missing numbers."""
     preset = plan.preset
     params = next(iter(plan.params().values()))
     return {

@@ -199,7 +199,6 @@ def joined(runs: Runs, more: Runs) -> Runs:
 
 
 def dataset(plan: Plan, runs: Runs, command: str = "") -> "xr.Dataset":
-    """Return all records, over cells, rounds, replicates and possibly experts or classes."""
     import xarray as xr  # takes longer to import than all the rest
 
     first = next(iter(runs.values()))
@@ -239,7 +238,6 @@ class RunCheckpoint(NamedTuple):
 
 
 def load(plan: Plan, key: str) -> RunCheckpoint | None:
-    """Return a run's checkpoint, if the store has a whole one."""
     data = None if plan.store is None else plan.store.get(key)
     if data is None:
         return None

@@ -184,7 +184,6 @@ def inputs_of(pool: Pool, pixels: Num[Array, "n h w c"]) -> Float[Array, "n h w 
 
 
 def in_unit(pixels: Num[Array, "*shape"], dtype: DTypeLike) -> Float[Array, "*shape"]:
-    """Return bytes in [0, 1], and features unchanged."""
     values = pixels.astype(dtype)
     return values / 255 if pixels.dtype == jnp.uint8 else values
 

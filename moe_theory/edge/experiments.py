@@ -40,8 +40,6 @@ def cell_name(num_experts: int) -> str:
 
 
 class GateObservables(NamedTuple):
-    """Changes of the gates in one round, and their sizes."""
-
     own_change: Float[Array, ""]  # of <theta, v_n> / eta, at the expert that completed a task of kind n; NaN if not one
     others_change: Float[Array, ""]  # the largest of it over the other experts
     gate_size: Float[Array, ""]  # max |theta|_inf
@@ -52,7 +50,6 @@ class GateObservables(NamedTuple):
 
 
 def flushed_error(state: State, info: Info) -> Float[Array, ""]:
-    """Return the error once pending tasks are completed."""
     del info
     return generalization_error_flushed(state)
 

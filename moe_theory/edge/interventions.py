@@ -48,7 +48,6 @@ def above_own_mean(
 
 
 def first_idle(gate_outputs: Float[Array, " M"], state: State, arrival: Arrival, params: Params) -> Float[Array, " M"]:
-    """Return scores that prefer the first idle server."""
     del state, arrival, params
     return -jnp.arange(gate_outputs.shape[0], dtype=gate_outputs.dtype)
 

@@ -22,8 +22,6 @@ NONE = -1  # the kind of no task: of an expert without a specialty, or of a slot
 
 
 class Assignment(NamedTuple):
-    """The route of a task, and its time at the server."""
-
     server: Int[Array, ""]  # m_t, or `DROPPED`
     mask: Bool[Array, " M"]  # the same as a one-hot row
     slot: Bool[Array, " S"]  # the slot that it takes, one-hot

@@ -110,8 +110,6 @@ class Setting:
 
 
 class Form(NamedTuple):
-    """A bound as a function of the number of samples."""
-
     name: str
     at: Callable[[int], float]  # of m
     needs: tuple[str, ...]  # its hypotheses, from LOSS to ERROR

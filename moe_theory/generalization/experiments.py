@@ -248,7 +248,6 @@ def shows(*names: str) -> Callable[[Run], Float[np.ndarray, "*rest B"]]:
 
 
 def delta_of(run: Run) -> float:
-    """Return the probability with which a bound may fail."""
     return float(run.params.delta)
 
 
@@ -263,7 +262,6 @@ def is_beyond(run: Run, name: str, gaps: Iterable[float]) -> Float[np.ndarray, "
 
 
 def gap_of(run: Run) -> Float[np.ndarray, " B"]:
-    """Return the gap of an instance, or the last recorded gap of trained classifiers."""
     records = run.records
     if isinstance(records, np.ndarray):
         return np.asarray(records[-1], np.float64)

@@ -181,7 +181,6 @@ def coin(dims: Dims) -> System:
 
 
 def draw_cells(key: Key[Array, ""], count: int) -> tuple[Float[Array, "m 2"], Float[Array, "m 2"]]:
-    """Draw inputs and labels of `cells`, of the sample and of its ghost."""
     (units,) = draws(uniforms, key, (count, 4))
     return units[:, :2], _fair_labels(units[:, 2:])
 
@@ -272,8 +271,6 @@ class Complexities(NamedTuple):
 
 
 class ClassCapacity(NamedTuple):
-    """Capacity of a class of functions from n points to labels."""
-
     log_growth: Float[Array, " n"]  # log of the most labelings of 1, ..., n of the points
     natarajan: Float[Array, ""]  # the Natarajan dimension; 0 for a single function
 
@@ -457,7 +454,6 @@ def lone_points(dims: Dims) -> System:
 
 
 def draws(law: Callable[..., Array], key: Key[Array, ""], *shapes: tuple[int, ...]) -> list[Array]:
-    """Return arrays of these shapes from one call of `random.uniforms` or `normals`."""
     sizes = [math.prod(shape) for shape in shapes]
     numbers = law(key, sum(sizes), jnp.result_type(float))
     starts = itertools.accumulate(sizes, initial=0)

@@ -5,8 +5,8 @@
 accuracy over 5,000 slots of 64 streams on transformers trained here on digits. `merging:clocks` times serving and
 fine-tuning of a layer of the paper's sizes, so its numbers depend on the machine.
 
-Claims that one policy beats another on a surface are exact sign tests over worlds. The reversed claims were written
-down after seed 0 was seen, and are recorded at seed 1.
+Claims that one policy beats another on a surface are exact sign tests over worlds. Reversed claims were written after
+seed 0, and are recorded at seed 1.
 
 Source: Z. Han, X. Liu, R. Zhou, X. Dai, J. C. S. Lui, "Faster, Smaller, and Smarter: Task-Aware Expert Merging for
 Online MoE Inference".

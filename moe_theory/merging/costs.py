@@ -49,8 +49,6 @@ Clock = Callable[[], float]  # seconds
 
 
 class Program(NamedTuple):
-    """Compiled function with the arguments on which it is timed."""
-
     run: Any
     arguments: tuple[Any, ...]
 
@@ -191,8 +189,6 @@ class MethodCosts(NamedTuple):
 
 
 class StepCosts(NamedTuple):
-    """Costs of a fine-tuning step with one method by repetition."""
-
     seconds: Float[np.ndarray, "1 B"]
     peak_bytes: Float[np.ndarray, "1 B"]  # of the program
 
@@ -345,8 +341,6 @@ def _run(cell: Cell, first: int, count: int, records: Any) -> Run:
 
 
 class GrownTrees(NamedTuple):
-    """Trees with `NUM_LEAVES` feasible leaves and no room for more."""
-
     slots: Int[np.ndarray, " B"]  # until each had them; `MAX_SLOTS` + 1 where it never did
     state: State  # of the first replicate, after `num_slots`
     num_slots: int  # until all had them

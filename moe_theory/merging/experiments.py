@@ -42,7 +42,6 @@ CYCLIC = f"{RANDOM_LEAF}, cyclic splits"
 
 
 def tree_cell(rule: str, ratio: float, constant: float = 1.0) -> str:
-    """Return the name of a cell of `TREES` or `GROWTH`."""
     return f"{rule}, rho = {ratio:g}, C = {constant:g}"
 
 

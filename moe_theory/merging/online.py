@@ -286,8 +286,6 @@ def _compiled(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class Requests(Stream):
-    """Stream of requests for a model of the testbed, with accuracies as rewards."""
-
     def __init__(self, model: Model, num_tasks: int, requests: Iterator[Examples]) -> None:
         self._model = model
         self._num_tasks = num_tasks

@@ -44,7 +44,6 @@ def document(by_policy: Policies, body: Mapping[str, Any], folder: Path) -> Docu
 
 
 def compared(by_policy: Policies) -> list[dict[str, Any]]:
-    """Return one row per policy, the best at the end of the run first."""
     rows = [
         {
             "policy": policy,

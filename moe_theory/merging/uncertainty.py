@@ -37,8 +37,6 @@ Memory = Any  # a NamedTuple of arrays; its structure and types stay the same fr
 
 
 class GradientNorm(NamedTuple):
-    """Norm of one gradient by Z^-1, with intermediate results."""
-
     squared_norm: Float[Array, ""]  # g' Z^-1 g / w
     along: tuple[Array, ...] | None  # Z^-1 g / w, of each layer in its shape; None for a form without it
     solved: Any  # for `add`
@@ -80,7 +78,6 @@ class NormSearch(NamedTuple):
 
 
 def none_judged(form: Uncertainty, dims: Dims, num_candidates: int, params: Params) -> NormCache | None:
-    """Return the norms before any candidate is measured."""
     if form.measure is None:
         return None
     factors = _zeros(dims, num_candidates)

@@ -44,7 +44,6 @@ class Interruption(KeyboardInterrupt):
 
 
 def option_of(hint: Any) -> Option:
-    """Return an annotation's `Option`, or an empty one."""
     options = [part for part in getattr(hint, "__metadata__", ()) if isinstance(part, Option)]
     return options[0] if options else Option("")
 

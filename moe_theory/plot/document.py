@@ -42,7 +42,6 @@ class Document:
 
 
 def of_paths(paths: Iterable[Path], text: str | None = None) -> Document:
-    """Return paths as a document, with this text."""
     written = [*map(str, paths)]
     return Document(lambda: written, lambda _: paragraphs(map(code, written)) if text is None else text)
 
@@ -52,8 +51,6 @@ def read_written(path: Path) -> Any:
 
 
 class Picture(NamedTuple):
-    """A drawing as wide as a page, with a title and a caption."""
-
     title: str
     height: float  # inches
     draw: Callable[["FigureBase"], None]

@@ -19,8 +19,6 @@ NARROWER = 0.4  # the height falls as this power of the width
 
 
 class NotebookFigure(Figure):
-    """A figure that notebooks show with or without pyplot."""
-
     def _repr_png_(self) -> bytes:
         picture = io.BytesIO()
         self.savefig(picture, format="png", dpi=2 * self.dpi)

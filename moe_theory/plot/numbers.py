@@ -75,7 +75,6 @@ def means(samples: Mapping[str, Shaped[np.ndarray, "*R B"]]) -> dict[str, Float[
 
 
 def log_edges(centres: Float[ArrayLike, " R"]) -> Float[np.ndarray, " R+1"]:
-    """Return the borders of cells around `centres` on a log axis."""
     logs = np.log(np.asarray(centres))  # without labels, by which neighbours would be aligned with themselves
     middles = (logs[1:] + logs[:-1]) / 2
     return np.exp(np.r_[2 * logs[0] - middles[0], middles, 2 * logs[-1] - middles[-1]])

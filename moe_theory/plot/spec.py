@@ -119,7 +119,6 @@ class FigureSpec:
         return Setup(self.name, reading, replicates, seed, progress, rounds, experts, dims)
 
     def caption(self, data: "xr.Dataset") -> str:
-        """Return the caption: drawing, reading, runs and command."""
         attributes = data.attrs
         replicates = attributes["replicates"]
         numbers = {
@@ -163,8 +162,6 @@ class Curves(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Panel:
-    """A paper's panel of the overview: two claims, and their data."""
-
     title: str
     note: str  # a sentence of the caption
     printed: str  # id of the claim that is printed

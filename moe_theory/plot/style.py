@@ -125,7 +125,6 @@ def read_style(path: str | Path | None) -> dict[str, Any]:
 
 
 def font_sizes(width: float | None) -> dict[str, float]:
-    """Return our font sizes, smaller in a narrow figure."""
     if width is None:
         return {}
     share = min(1.0, max(width / PAGE_WIDTH, LEAST_SHARE**5) ** 0.2)

@@ -57,8 +57,6 @@ class Scripts(NamedTuple):
 
 
 def _raised(sign: str, table: dict[int, int]) -> Callable[[str], str]:
-    """Return text raised or lowered in Unicode, or written after the sign."""
-
     def script(words: str) -> str:
         if all(ord(letter) in table for letter in words):
             return words.translate(table)
@@ -173,6 +171,5 @@ def _tight(words: str) -> str:
 
 
 def _held(words: str) -> str:
-    """Return a part of a fraction or root, in brackets if needed."""
     words = words.strip()
     return words if re.fullmatch(r"(?:\d+|[^\W\d_])[\u0300-\u036f₀-ₜ⁰-ⁿ²³¹]*", words) else f"({words})"

@@ -64,8 +64,6 @@ TRADED = fields(
 
 
 class Settling(NamedTuple):
-    """Algorithm 1's state, and whether it has settled."""
-
     state: State
     last: Int[Array, " M"]  # the task that each expert had last, -1 for none
     settled: Int[Array, ""]  # the first round after which the state was settled, 0 for none
@@ -260,5 +258,4 @@ SETTLES_MANY = settling("settles-many", {f"M = {number}": (SCALE, number, NUM_TA
 
 
 def settling_time(run: Run) -> Float[np.ndarray, " B"]:
-    """Return the round after which a run has settled, or its length."""
     return np.where(run.state.settled > 0, run.state.settled, run.rounds[-1]).astype(float)

@@ -42,7 +42,6 @@ class Entry:
 
 
 def software(version: str) -> Entry:
-    """Return this software's BibTeX entry at a version."""
     return _parsed(_SOFTWARE.replace("VERSION", re.sub(r"[^\w.+-]", "", version)))
 
 
@@ -72,7 +71,6 @@ def _parsed(text: str) -> Entry:
 
 
 def title_of(paper: str) -> str:
-    """Return the paper's authors, title and year, where known."""
     work = entry_of(paper)
     if work is None:
         return f"{paper}: a paper of your own; its BibTeX is yours to add"
@@ -101,7 +99,6 @@ def cited_papers(judged: Iterable[tuple[str, str]]) -> list[str]:
 
 
 def papers_of(paper: str, claim: str) -> Sequence[str]:
-    """Return a claim's papers, by itself or by its statements."""
     if paper not in paper_names() or not answers_for(paper) or claim not in catalog_of(paper).claims:
         return [paper]
     return [name for name in answers_for(paper) if any(claim in statement.roles for statement in statements(name))]

@@ -236,7 +236,6 @@ def brief_argument(judgement: Judged, proof: Proof) -> str:
 
 
 def commands(statement: Statement, verdict: Verdict | None, *, is_short: bool) -> list[tuple[str, str]]:
-    """Return further commands on a statement, with purposes."""
     options = script_options(statement)
     rows = [(f"moe-theory why {statement.name} {option}", _PROGRAMS[kind]) for kind, option in options.items()]
     if is_short and len(rows) > 1:

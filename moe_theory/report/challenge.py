@@ -25,7 +25,6 @@ def headline(search: Challenge, has_number: bool = True) -> str:
 
 
 def clause(search: Challenge) -> str:
-    """Return the clause under which the statement holds."""
     restoring = search.clause
     if restoring is None:
         return "No condition of two inequalities was found under which it holds."
@@ -46,7 +45,6 @@ def _count(number: int, noun: str) -> str:
 
 
 def search_sentence(judgement: Judged) -> str:
-    """Return the result of a search, or ""."""
     search = judgement.search
     if search is None:
         return "Tested at the paper's settings only." if judgement.statement.free else ""
@@ -58,7 +56,6 @@ def search_sentence(judgement: Judged) -> str:
 
 
 def left_free(axes: Sequence[FreeQuantity]) -> str:
-    """Return the free parameters, with recorded values and regions."""
     return ", ".join(f"{axis.name} {axis.recorded} ({axis.region})" for axis in axes)
 
 

@@ -21,8 +21,6 @@ _UNDECIDED = {StatementStatus.OPEN, StatementStatus.NOT_JUDGED, StatementStatus.
 
 
 class StatementPair(NamedTuple):
-    """A statement for the printed algorithm and for the user's."""
-
     name: str
     printed: str  # its status
     own: str

@@ -48,7 +48,6 @@ def document(exploration: Exploration, paths: Sequence[Path]) -> Document:
 
 
 def picture(exploration: Exploration) -> Picture:
-    """Return a map over two parameters, or observed and predicted values over one."""
     axes = exploration.search.axes
     title = f"{exploration.search.claim.id} over {' and '.join(axis.name for axis in axes)}"
     return Picture(title, HEIGHT, lambda figure: _draw(figure, exploration), caption(exploration))

@@ -20,8 +20,6 @@ NARROW = (5.0, 4.6)  # inches, with two panels a row, for a phone
 
 
 class Theme(NamedTuple):
-    """Colours on a transparent page, with the report's badges."""
-
     ink: str
     soft: str
     measured: str
@@ -58,7 +56,6 @@ def panels() -> dict[str, Panel]:
 
 
 def compute(setup: Setup) -> xr.Dataset:
-    """Return plotted data by panel and place, under papers' first default readings."""
     by_paper: dict[str, Curves] = {}
     for paper, panel in panels().items():
         by_paper[paper] = panel.curves(dataclasses.replace(setup, reading=select_readings(paper, None)[0]))
@@ -78,7 +75,6 @@ def command(replicates: Any, seed: Any) -> str:
 
 
 def draw(data: xr.Dataset, figure: Canvas, theme: Theme = LIGHT, columns: int = 2) -> None:
-    """Draw a panel for each paper: title, printed statement and recorded status."""
     by_paper = panels()
     axes = figure.subplots(-(-len(by_paper) // columns), columns, squeeze=False).ravel()
     for axis, (paper, panel) in zip(axes, by_paper.items(), strict=False):
@@ -120,7 +116,6 @@ def _draw_panel(axis: Axes, panel: Panel, data: xr.Dataset, theme: Theme) -> Non
 
 
 def status_of(panel: Panel) -> str | None:
-    """Return the recorded status of a panel's statement, or None."""
     paper = panel.printed.partition(".")[0]
     judgements = recorded.judged_statements(paper)
     judged = [judgement for judgement in judgements if panel.printed in judgement.statement.roles]

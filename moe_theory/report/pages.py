@@ -62,7 +62,6 @@ def of_paper(name: str) -> Report:
 
 
 def as_report(run: recorded.Recorded, statements: Sequence[Statement] = ()) -> Report:
-    """Return a recorded run as a report, with these statements."""
     return Report(
         verdicts=run.whole(),
         command=run.command,
@@ -157,7 +156,6 @@ def merged(reports: Sequence[Report], names: Sequence[str]) -> Report:
 
 
 def numbers_below(folder: Path) -> list[Path]:
-    """Return paths of `verdicts.json` at most DEPTH levels below a folder."""
     return sorted(file for depth in range(DEPTH + 1) for file in folder.glob("*/" * depth + NUMBERS))
 
 

@@ -111,7 +111,6 @@ ALLOWED: dict[str, Any] = {"color": "C1", "alpha": 0.12, "linewidth": 0}
 
 
 def svg_of(verdict: Verdict, figure: "Figure") -> str | None:
-    """Return a verdict's curve as SVG, if any."""
     from moe_theory.plot import svg
 
     if verdict.curve is None or not verdict.curve.labels:

@@ -198,7 +198,6 @@ def _with_width(data: xr.Dataset, width: float | str | None) -> xr.Dataset:
 
 
 def to_csv(data: xr.Dataset) -> str:
-    """Return a figure's data as a tidy table."""
     table = data.to_dataframe().reset_index()
     for column in ("seed", "replicates", "reading"):
         table.insert(0, column, data.attrs[column])

@@ -58,7 +58,6 @@ class SearchRecord(NamedTuple):
 
 
 def documented(records: Sequence[PaperRecord | SearchRecord]) -> Document:
-    """Return the files of records, with numbers of entries."""
     rows = [{"path": str(record.path), "paper": record.paper, **record.counts} for record in records]
     counts = [", ".join(f"{count} {noun}" for noun, count in record.counts.items()) for record in records]
     lines = [Markup(f"{code(str(record.path))}: {words}") for record, words in zip(records, counts, strict=True)]
@@ -78,7 +77,6 @@ def write(record: PaperRecord | SearchRecord) -> None:
 
 
 def write_indexes(papers: Iterable[str]) -> None:
-    """Write changed indexes of papers with texts in TOML."""
     for paper in papers:
         text = index_text(paper)
         path = recorded.file_of(paper, INDEX)

@@ -50,8 +50,6 @@ FACETS = ("status", "paper", "reading", "kind")  # what the page's verdicts are 
 
 
 class Target(NamedTuple):
-    """The target of a card, with its own words, formulas and pictures."""
-
     words: Callable[[str], Any]
     formula: Callable[[str], Any]
     picture: Callable[[Verdict], Any]
@@ -99,7 +97,6 @@ def _titles(report: Report) -> list[tuple[str, str]]:
 
 
 def document_text(name: str, **values: Any) -> str:
-    """Return a template with these values for a terminal."""
     return markdown_templates().get_template(name).render(values)
 
 

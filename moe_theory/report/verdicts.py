@@ -151,7 +151,6 @@ def claims_document(claims: "Sequence[Claim]") -> Document:
 
 
 def statements_document(standings: Sequence[Standing]) -> Document:
-    """Return statements, one in each line, and counts of statuses."""
     judgements = [standing.known for standing in standings]
     noun = "statement" if len(judgements) == 1 else "statements"
     counts = f"{len(judgements)} {noun}: {label_counts(judgements)}"
@@ -186,7 +185,6 @@ def why_document(standings: Sequence[Standing], *, is_short: bool = True) -> Doc
 
 
 def searches_document(searches: Sequence[Challenge]) -> Document:
-    """Return searches of free parameters: flips, axes, and tried settings."""
     return Document(
         lambda: [search.to_json() for search in searches],
         lambda _: document_text("challenge.md", searches=searches),
@@ -244,5 +242,4 @@ def _complete(judgements: Sequence[Judged]) -> list[Judged]:
 
 
 def samples_line(computed: Set[str], read: Set[str]) -> str:
-    """Return the numbers of claims with computed and with saved samples."""
     return f"samples: {len(computed):,} computed, {len(read - computed):,} reused"

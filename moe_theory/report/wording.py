@@ -178,7 +178,6 @@ def tested(verdict: Verdict) -> str:
 
 
 def sentence(verdict: Verdict) -> str:
-    """Return the finding as a sentence, with its numbers."""
     match verdict.status:
         case Status.VACUOUS:
             side = "above" if verdict.kind == "lower_bound" or verdict.side == "at_least" else "below"
@@ -437,7 +436,6 @@ def decisive(judgement: Judged, verdicts: Sequence[Verdict]) -> Verdict | None:
 
 
 def unsaid(judgement: Judged) -> str:
-    """Return why a statement is open or not judged."""
     statement = judgement.statement
     status = statement_status(judgement)
     if status == StatementStatus.NOT_JUDGED and not judgement.broken:

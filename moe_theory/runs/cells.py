@@ -170,7 +170,6 @@ class CellBatch:
         return len(self._outcomes) == sum(self._counts.values())
 
     def tasks(self) -> Iterator[Task]:
-        """Yield a task for each chunk, first chunks of programs first."""
         for place in self._firsts.values():
             yield self._task(place)
         firsts = set(self._firsts.values())
@@ -191,7 +190,6 @@ class CellBatch:
             self._require_memory(outcome, sum(self._counts[name] for name in alike))
 
     def runs(self) -> Mapping[str, Run]:
-        """Return the runs by cell, once all chunks are there."""
         return self._runs(self._num_replicates)
 
     def runs_so_far(self) -> Mapping[str, Run] | None:

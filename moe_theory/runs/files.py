@@ -55,7 +55,6 @@ def whole_set(folder: Path, names: Iterable[str]) -> Iterator[dict[str, Path]]:
 
 
 def _sync(path: Path) -> None:
-    """Flush a file, or the names in a folder, to disk."""
     opened = os.open(path, os.O_RDONLY)
     try:
         os.fsync(opened)

@@ -120,7 +120,6 @@ class Modules:
         return places
 
     def _beside(self, module: str) -> Iterator[Place]:
-        """Yield all modules of a user's package, or of a single file's folder."""
         top = module.partition(".")[0]
         package = self.source(top)
         if package is None or not package.folders:

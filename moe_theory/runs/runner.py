@@ -144,7 +144,6 @@ class Runner:
         self._show()
 
     def _next_queue(self) -> _Queue | None:
-        """Return the lowest-ranked queue whose next task does not wait for its program."""
         self._queues = [queue for queue in self._queues if queue.next_task is not None]
         for queue in self._queues:
             if queue.next_task is not None and queue.next_task.program not in self._compiling:

@@ -167,7 +167,6 @@ class Store:
         raise OutputError(f"{file} cannot be opened ({failure}). Make it readable, or name another folder.")
 
     def _set_aside(self, file: Path) -> None:
-        """Rename a file that SQLite cannot open, and warn the user."""
         aside = file.with_name(f"{file.name}.damaged-{time.time_ns()}")
         try:
             file.rename(aside)

@@ -86,7 +86,6 @@ class DeviceExecutor(ThreadPoolExecutor):
 
 
 def num_device_workers() -> int:
-    """Return the number of devices or, on a CPU alone, of cores."""
     devices = local_devices()
     return available_cores() if len(devices) == 1 and devices[0].platform == "cpu" else len(devices)
 

@@ -19,8 +19,6 @@ PADDED = "max_experts"  # the size that is the largest number of experts unless 
 
 
 class GridAxis(NamedTuple):
-    """An axis, with a column for each of its names."""
-
     name: str
     columns: Mapping[str, tuple[Value, ...]]  # equally long
 
@@ -108,7 +106,6 @@ def _require_distinct(axis: GridAxis, precision: str, keys: Mapping[str, tuple[s
 def _drafts(
     axes: Sequence[GridAxis], fixed: Mapping[str, Mapping[str, Any]], vocabulary: Vocabulary
 ) -> Iterator[SweepCell]:
-    """Yield the cells with dictionaries, where some sizes follow from the whole grid."""
     system_kind = vocabulary.known
     choices = {**{kind: next(iter(names)) for kind, names in system_kind.choices.items()}, **fixed["choices"]}
     readings = {

@@ -36,8 +36,6 @@ RECORD_COPIES = 6  # by batch and joined, in an archive and its bytes, on their 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class CellTask:
-    """Data that decide the numbers of a cell's chunks."""
-
     system: str
     dims: Mapping[str, Any]
     choices: Mapping[str, str]
@@ -63,8 +61,6 @@ class CellTask:
 
 
 class PlannedChunk(NamedTuple):
-    """Replicates of a cell that are computed and saved together."""
-
     task: CellTask
     cell: int  # position in the grid
     first: int  # replicate
@@ -181,7 +177,6 @@ def compute(chunk: PlannedChunk) -> bytes:
 
 
 def compute_chunk(task: CellTask, first: int) -> bytes:
-    """Return the content of the chunk from this replicate on."""
     end = first + task.width
     with jax.enable_x64(task.precision == "float64"), compiled_once(task.program):
         cell = _cell(task)
@@ -209,7 +204,6 @@ def _values_of(form: ClosedForm, task: CellTask, records: Any) -> Float[np.ndarr
 
 
 def chunk_shapes(task: CellTask) -> tuple[Any, Any]:
-    """Return shapes of a replicate's state and record."""
     with jax.enable_x64(task.precision == "float64"):
         cell = _cell(task)
         state = check_system(cell.system, cell.params)

@@ -298,7 +298,6 @@ def _records(names: tuple[str, ...]) -> Any:
 
 
 def _texts(values: Sequence[Any]) -> dict[Any, str]:
-    """Return a column's values in six digits, or in all if needed."""
     exact = {value: text_of(value) for value in values}
     short = {value: f"{value:.6g}" if isinstance(value, float) else text for value, text in exact.items()}
     return short if len(set(short.values())) == len(short) else exact

@@ -131,7 +131,6 @@ def run(
 
 
 def _tasks(missing: Sequence[PlannedChunk]) -> Iterator[Task]:
-    """Yield a task a chunk, the first of each program first."""
     firsts: dict[Hashable, PlannedChunk] = {}
     for chunk in missing:
         firsts.setdefault(chunk.task.program, chunk)

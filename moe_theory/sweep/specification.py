@@ -167,7 +167,6 @@ class Specification(Shown):
         return vocabulary.vocabulary_of(self.system, self.precision)
 
     def _settings(self) -> Iterator[tuple[tuple[str, ...], Any]]:
-        """Yield the key of each entry that sets a name, and its value."""
         if self.reading is not None:
             yield (READING,), self.reading
         for table in (*TABLES, "axes"):

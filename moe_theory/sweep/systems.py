@@ -188,7 +188,6 @@ def _scalar(place: str, function: Callable[[State, Info], Array]) -> Callable[[S
 
 
 def _described(function: Callable[[State, Info], Array]) -> Observable:
-    """Return an observable with a function's name and docstring."""
     return Observable(function.__name__, " ".join((function.__doc__ or "").split()).rstrip("."), function)
 
 

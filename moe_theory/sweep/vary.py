@@ -75,7 +75,6 @@ def vary(
 
 
 def _dataset(runs: Sequence[Run], values: Mapping[str, Sequence[Any]], params_type: type) -> "xr.Dataset":
-    """Return the records of runs, one a combination of values, as a labelled dataset."""
     import xarray as xr
 
     records = [_arrays(run.records) for run in runs]

@@ -45,8 +45,6 @@ def checked(kind: TypeAdapter[_T], value: Any, *key: str) -> _T:
 
 
 def one_of(kind: str, names: Iterable[str]) -> AfterValidator:
-    """Return a check that a text is among these names."""
-
     def check(name: str) -> str:
         if name not in names:
             raise unknown_name(kind, name, names)
@@ -102,7 +100,6 @@ class Spacing(BaseModel):
     logspace: Annotated[list[Annotated[Real, Field(gt=0)]], Field(min_length=2, max_length=2)] | None = None
 
     def values(self) -> list[float]:
-        """Return the values, rounded to 12 digits between the ends."""
         ends = self.linspace or self.logspace
         if ends is None or (self.linspace and self.logspace):
             raise PydanticCustomError("spacing", "Input should have either linspace or logspace = [first, last]")
@@ -162,7 +159,6 @@ def vocabulary_of(system: str, precision: str) -> Vocabulary:
 
 
 def _column(is_whole: bool, values: Any) -> Any:
-    """Return the list for a column, also for {"linspace": [a, b], "num": n}."""
     if not isinstance(values, Mapping):
         values = plain(values)
         if isinstance(values, list) and len(values) > MOST_VALUES:  # before each value is checked

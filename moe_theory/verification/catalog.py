@@ -119,7 +119,6 @@ def catalog_of(paper: str) -> Catalog:
 
 
 def all_figure_titles() -> dict[str, dict[str, str]]:
-    """Return the titles of all figures, with the overview, by paper and name."""
     return {name: figure_titles(name) for name in (*paper_names(), OVERVIEW)}
 
 

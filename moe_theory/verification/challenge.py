@@ -166,8 +166,6 @@ def every_named(pattern: str) -> Sequence[Statement]:
 
 @dataclasses.dataclass(eq=False)
 class RegionSearch:
-    """A search under way, with tried and refused settings."""
-
     groups: Sequence[ClaimGroup]
     axes: Sequence[FreeAxis]
     seed: int

@@ -43,8 +43,6 @@ class Flip:
 
 @dataclasses.dataclass(frozen=True)
 class ClauseBound:
-    """An inequality on a free parameter, or the choice of one of its labels."""
-
     name: str
     relation: str  # "≤", "≥" or "="
     value: Any
@@ -140,5 +138,4 @@ class Challenge(Shown):
 
 
 def placed(setting: Mapping[str, Any]) -> str:
-    """Return the values of a setting in words: "num_samples = 2, num_tasks = 2"."""
     return ", ".join(f"{name} = {text_of(value)}" for name, value in setting.items()) or "the recorded point"

@@ -25,8 +25,6 @@ Measure = Callable[[Sequence[Cell], int, int, int], Runs]  # (cells, first repli
 
 
 class Measured(NamedTuple):
-    """Measurement in place of a simulation, such as by clocks."""
-
     make: Measure
     runs_systems: bool = False  # whether `make` simulates the systems all the same
 
@@ -183,7 +181,6 @@ class Selection:
                 )
 
     def jointly(self) -> "Selection":
-        """Return the same runs as joint arguments of a claim's functions."""
         return self.experiment.together(*(self.cells or ()))
 
     def call(self, function: Callable[..., Any], runs: Runs) -> list[Any]:

@@ -84,8 +84,6 @@ class Prior(NamedTuple):
 
 
 class Compared(NamedTuple):
-    """Values to compare: samples, completed by the criterion's kind, side and margin."""
-
     observed: Values
     predicted: Values  # of a rate (B, 1), its exponent
     allowed: Values  # the margin in the difference's own unit
@@ -557,7 +555,6 @@ def _declared_bounds(prior: Prior, name: str, values: Values) -> Bounds:
 def _known_of_logs(
     contrasts: Values, weights: np.ndarray, claimed: Values, samples: Compared, means: Intervals
 ) -> Known:
-    """Return knowledge of contrasts of log means, complete for computed claims."""
     if samples.is_computed:
         difference = (contrasts - claimed)[0]
         margin = samples.allowed[0, 0]

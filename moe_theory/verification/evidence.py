@@ -65,7 +65,6 @@ def is_of_study(failure: BaseException) -> bool:
 
 
 def reason_of(failure: BaseException) -> str:
-    """Return the reason of an ERROR, with the line of the user's code."""
     return f"{described(failure)}{frames(failure)}"
 
 

@@ -51,8 +51,6 @@ class Axis:
 
 @dataclasses.dataclass(frozen=True)
 class Search:
-    """A map to make: a claim under a reading, over axes."""
-
     claim: Claim
     reading: ReadingLike
     axes: list[Axis]

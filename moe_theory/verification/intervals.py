@@ -299,7 +299,6 @@ def _clopper_pearson(successes: tuple[float, ...], count: int, error: float) -> 
 
 @functools.lru_cache(maxsize=128)
 def _tail_quantiles(freedom: int, lowest: float, highest: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return log tail probabilities and Student's quantiles of them."""
     log_tails = np.linspace(lowest, highest, QUANTILES)
     return _constant(log_tails), _constant(scipy.stats.t.isf(np.exp(log_tails), freedom))
 

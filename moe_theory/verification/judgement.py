@@ -46,8 +46,6 @@ class Bounds(NamedTuple):
 
 
 class Known(NamedTuple):
-    """Prior knowledge of a claim's samples and their logarithms."""
-
     difference: Bounds = Bounds()  # observed - predicted
     allowed: Bounds = Bounds()
     error: float | None = None  # of all looks together; that of the one look unless given

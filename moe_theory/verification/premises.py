@@ -45,8 +45,6 @@ def _texts(paper: str) -> PaperTexts:
 
 @dataclasses.dataclass(frozen=True)
 class Footing:
-    """A statement and the failing premises of its proof."""
-
     known: Judged
     failing: tuple[str, ...]  # the premises of its proof that are false or vacuous
 

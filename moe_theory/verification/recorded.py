@@ -56,7 +56,6 @@ def read() -> dict[str, Recorded]:
 
 
 def file_of(paper: str, name: str = NAME) -> Path:
-    """Return the path of a paper's record, or of another file in its folder."""
     return paper_folder(paper) / name
 
 
@@ -66,7 +65,6 @@ def kept_at(path: Path) -> Recorded:
 
 
 def on_other_data() -> list[Verdict]:
-    """Return the verdicts of recorded runs on other data than the papers'."""
     records = [path for name in ordered_names() for path in sorted(paper_folder(name).glob("recorded-*.json"))]
     return [verdict for path in records for verdict in kept_at(path).whole()]
 
@@ -84,13 +82,11 @@ def judged_with_searches(of: Sequence[Statement], verdicts: Sequence[Verdict]) -
 
 
 def recorded_verdicts(of: Iterable[Statement] | None = None) -> list[Verdict]:
-    """Return the verdicts of all recorded runs, or of runs on these statements."""
     papers = None if of is None else {id.partition(".")[0] for statement in of for id in statement.roles}
     return [verdict for name, run in read().items() if papers is None or name in papers for verdict in run.whole()]
 
 
 def written(recorded: Recorded) -> str:
-    """Return a record's text, a verdict a line."""
     document = {"schema": SCHEMA, **dataclasses.asdict(recorded)}
     verdicts = [json.dumps(verdict, ensure_ascii=False) for verdict in document.pop("verdicts")]
     head = json.dumps(document, indent=1, ensure_ascii=False).removesuffix("\n}")
@@ -119,7 +115,6 @@ def recorded_searches(of: Iterable[Statement]) -> dict[str, Challenge]:
 
 @functools.cache
 def searches_of(paper: str) -> list[Challenge]:
-    """Return a paper's recorded searches, without claims that no longer exist."""
     path = file_of(paper, SEARCHES)
     if not path.is_file():
         return []
@@ -128,7 +123,6 @@ def searches_of(paper: str) -> list[Challenge]:
 
 
 def searches_written(searches: Iterable[Challenge]) -> str:
-    """Return a record's text, a search a line."""
     lines = [json.dumps(search.to_json(), ensure_ascii=False) for search in searches]
     return "[\n " + ",\n ".join(lines) + "\n]\n"
 

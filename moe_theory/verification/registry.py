@@ -18,7 +18,6 @@ SPECIAL_NAMES = ("all", "quick")
 
 
 def all_claims() -> dict[str, Claim]:
-    """Return all claims by id, also of the user's modules."""
     for paper in all_papers().values():
         paper.import_claims()
     return declared_claims()
@@ -77,7 +76,6 @@ def select_claims(patterns: Sequence[str] = ("*",)) -> list[Claim]:
 
 
 def is_of_a_paper(claim: Claim) -> bool:
-    """Return whether an installed paper, not a user's module, declares a claim."""
     return paper_of(claim.module) is not None
 
 
@@ -112,7 +110,6 @@ def load_claims(path: Path) -> list[str]:
 
 
 def readings_of(paper: str) -> Mapping[str, ReadingLike]:
-    """Return a paper's readings by name, possibly none."""
     found_paper = _known_paper(paper)
     return {} if found_paper is None else found_paper.readings
 

@@ -28,8 +28,6 @@ from moe_theory.verification.settings import AdjustedReading, Group, asked_of, s
 
 
 class ChunkTask(NamedTuple):
-    """A chunk of a cell of a study, as plain data."""
-
     claim: str  # of the study, by its id
     key: str  # of the claim's samples: a digest of all that decides them
     reading: str

@@ -245,8 +245,6 @@ class MeasuredRuns(NamedTuple):
 
 
 class StudyMonitor:
-    """A study under way: the tests of its claims, and their next analysis."""
-
     def __init__(self, study: Study, archive: Archive | None = None, pool: WorkerPool | None = None) -> None:
         self.study = study
         self.archive = archive
@@ -287,7 +285,6 @@ class StudyMonitor:
 
     @property
     def is_ready(self) -> bool:
-        """True if the runs for the next analysis are there."""
         return self.batch is None or self.batch.is_finished
 
     def load(self) -> None:
@@ -329,7 +326,6 @@ class StudyMonitor:
         self.batch.take(result)
 
     def save_part(self) -> None:
-        """Save the samples of complete replicates of unfinished runs."""
         runs = None if self.batch is None else self.batch.runs_so_far()
         if runs is not None:
             self._sample(self.undecided, runs)

@@ -69,12 +69,10 @@ class AdjustedReading:
 
 
 def adjusted(reading: ReadingLike) -> AdjustedReading:
-    """Return the reading in a form with settings."""
     return reading if isinstance(reading, AdjustedReading) else AdjustedReading(reading, {})
 
 
 def options_of(reading: ReadingLike) -> str:
-    """Return the options of a command that give a reading."""
     return reading.options if isinstance(reading, AdjustedReading) else f"--reading {reading.name}"
 
 

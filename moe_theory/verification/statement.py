@@ -62,8 +62,6 @@ class Hypothesis:
 
 @dataclasses.dataclass(frozen=True)
 class Declared(Statement):
-    """A statement as declared, which claims are added to."""
-
     checks: tuple[Hypothesis, ...] = ()
     judged_under: str = ""  # the paper whose readings its claims have
     is_of_a_paper: bool = False  # whether a paper's folder declares it

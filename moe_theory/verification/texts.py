@@ -98,7 +98,6 @@ def statement_texts(module: str, id: str) -> StatementTexts:
 
 
 def given_texts(id: str, texts: Mapping[str, Any]) -> StatementTexts:
-    """Return texts of a statement that are given in Python."""
     decides = {name: text for name, text in texts.items() if name in Deciding.model_fields}
     words = {name: text for name, text in texts.items() if name not in decides}
     return _checked(StatementTexts, {"where": "", **words, "decides": decides}, f"statement {id}")
@@ -161,7 +160,6 @@ def claim_words(texts: ClaimTexts, statement: Statement, judged_under: str, role
 
 
 def import_statements(package: str) -> None:
-    """Import the modules of a paper's statements, in the order of `paper.toml`."""
     for name in paper_texts(package).order:
         import_module(f"{package}.{name}")
 

@@ -250,14 +250,12 @@ class Verdict(Shown, JsonRecord):
 
 
 def verdict_of(declared: Any, **known: Any) -> Verdict:
-    """Return a verdict with its claim's texts or facts, and these fields."""
     names = ("paper", "where", "statement", "formula", "kind", "side", "replaced_by", "is_computed")
     fields: dict[str, Any] = {name: getattr(declared, name) for name in names}
     return Verdict(**fields, **known)
 
 
 def whole_verdict(claim: Any, known: Mapping[str, Any]) -> Verdict:
-    """Return a recorded verdict with its claim's texts or facts."""
     fields = {name: known[name] for name in FIELDS if name not in Verdict.LATER or name in known}
     fields |= {name: nan_for_null(fields[name]) for name in NUMBERS}
     low, high = fields["interval"]
@@ -383,7 +381,6 @@ class Statement(Shown, JsonRecord):
 
     @property
     def proofs(self) -> dict[str, Proof]:
-        """Its proofs by kind: "disproof", "proof" and "derivation"."""
         every = {"disproof": self.disproof, "proof": self.proof, "derivation": self.derivation}
         return {name: proof for name, proof in every.items() if proof is not None}
 

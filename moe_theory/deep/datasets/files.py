@@ -76,7 +76,6 @@ def matching(folder: Path, pattern: str) -> list[Path]:
 
 
 def is_system(path: Path) -> bool:
-    """Return whether a file is hidden or left behind by a file manager."""
     return path.name.startswith(".") or path.name.lower() in _SYSTEM
 
 
@@ -92,7 +91,6 @@ def reading(path: Path) -> Iterator[None]:
 
 
 def read_whole(path: Path) -> bytes:
-    """Return a file's bytes, decompressed if its name ends in .gz."""
     with reading(path):
         return gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
 

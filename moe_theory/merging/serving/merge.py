@@ -28,7 +28,6 @@ def weighted(model: Model, weights: Float[Array, " K"]) -> Model:
 
 
 def average(model: Model) -> Model:
-    """Return the plain average of the experts of each layer."""
     return weighted(model, equal_weights(model))
 
 

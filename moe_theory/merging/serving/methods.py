@@ -43,7 +43,6 @@ def loaded_bytes(loaded: Loaded) -> int:
 
 
 def begin_slot(method: ServingMethod, loaded: Loaded, weights: Float[Array, " K"]) -> Loaded:
-    """Return the arrays that serve the slot, merged with these weights by some methods."""
     return loaded if method.merge is None else method.merge(loaded, weights)
 
 

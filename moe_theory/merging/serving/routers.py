@@ -47,7 +47,6 @@ def train(
     key: Key[Array, ""],
     descent: Descent | None = None,
 ) -> Routers:
-    """Train routers for frozen experts, from zero, on batches with equally likely tasks."""
     sizes = [layer.experts.b_out.shape for layer in model.layers]
     start = routing.zeros(kind, [width for _, width in sizes], sizes[0][0], num_tasks)
     on_device = jax.tree.map(jnp.asarray, data)

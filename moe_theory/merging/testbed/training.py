@@ -180,7 +180,6 @@ def _norm(width: int) -> Norm:
 
 
 def arrays_of(model: Model) -> dict[str, np.ndarray]:
-    """Return a model's arrays, numbered in the order of its leaves."""
     return {str(number): np.asarray(leaf) for number, leaf in enumerate(jax.tree.leaves(model))}
 
 

@@ -39,8 +39,6 @@ class Attention(NamedTuple):
 
 
 class Layer(NamedTuple):
-    """Attention and experts, each behind its layer norm and with a residual path."""
-
     attention_norm: Norm
     attention: Attention
     experts_norm: Norm
@@ -48,8 +46,6 @@ class Layer(NamedTuple):
 
 
 class Model(NamedTuple):
-    """Network that embeds tokens, passes them through the layers, and classifies their mean."""
-
     w_embedding: Float[Array, "p d"]
     b_embedding: Float[Array, " d"]
     positions: Float[Array, "s d"]
@@ -91,13 +87,11 @@ def merge_experts(experts: Experts, weights: Float[Array, " K"]) -> Experts:
 
 
 def replace_experts(model: Model, experts: Sequence[Experts]) -> Model:
-    """Return the model with other experts, one entry a layer."""
     pairs = zip(model.layers, experts, strict=True)
     return model._replace(layers=tuple(layer._replace(experts=experts_of_layer) for layer, experts_of_layer in pairs))
 
 
 def attend(attention: Attention, tokens: Float[Array, "n s d"]) -> Float[Array, "n s d"]:
-    """Apply multi-head self-attention among the s tokens of each input."""
     width, _, num_heads, size = attention.w_in.shape
     projected = tokens @ attention.w_in.reshape(width, -1) + attention.b_in.reshape(-1)
     queries, keys, values = jnp.moveaxis(projected.reshape(*tokens.shape[:2], 3, num_heads, size), 2, 0)
