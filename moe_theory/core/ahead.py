@@ -286,7 +286,6 @@ def _size(variables: Iterable[Any]) -> int:
 
 
 def _is_costly(equation: Any) -> bool:
-    """Return whether an equation, or one inside it, is worth storing for several uses."""
     inner = [value for value in equation.params.values() if isinstance(value, jex_core.ClosedJaxpr)]
     return equation.primitive.name not in _CHEAP and (
         not inner or any(_is_costly(part) for program in inner for part in program.jaxpr.eqns)

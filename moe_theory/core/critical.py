@@ -73,8 +73,8 @@ def critical_drive(
 
     Args:
         num_experts: M >= 2.
-        contraction: in [0, 1), the factor of |dw| when a task is repeated: 0 for experts that fit a task in one update,
-            ((d - s)/(d - 1))^0.5 for slow ones, about (1 - s/d)^0.5.
+        contraction: in [0, 1), the factor of |dw| when a task is repeated. It is 0 for experts that fit a task in one
+            update, ((d - s)/(d - 1))^0.5 for slow ones.
         perturbation: lambda, the lead that is required. None stands for a small lead. M = 2 needs a value, and M = 3
             with experts that fit a task in one update. There kappa_c tends to 0 with lambda: (4 lambda)^(1/3) for M =
             2, (6 lambda)^(1/4) for M = 3.

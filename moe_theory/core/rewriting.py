@@ -1,6 +1,6 @@
 """Operations on single replicates, rewritten as operations along a batch.
 
-Picking a row is a masked sum over all rows, writing a row is a choice by the same mask, and a product of a matrix and a
+Picking a row is a masked sum over all rows, and writing a row is a choice by the same mask. A product of a matrix and a
 vector is products and a sum.
 """
 

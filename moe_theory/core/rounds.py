@@ -45,7 +45,6 @@ def planned(num_rounds: int, record_every: int, fewest: int = FEWEST_RECORDS) ->
 
 
 def fixed_blocks(num_rounds: int, record_every: int) -> Blocks:
-    """Return the blocks of a program for these lengths alone."""
     return Blocks(0, -(-num_rounds // record_every), 0, (num_rounds, record_every))
 
 

@@ -3,8 +3,8 @@
 **An arrival.** Task n, uniform on N, has the own truth w = w_n + xi, with xi ~ N(0, tau^2 I), and the unit signal u.
 One column of X is along u, the others are N(0, sigma_t^2 I), so X spans u and a uniformly random (s - 1)-dimensional
 subspace of its complement, with projector Pi = I - u u'. Strength, noise scale and place drop out. The expert becomes
-v+ = w + S (v - w), where S = I - P is the projector on a Haar subspace of that complement, of rank p = d - s in D = d -
-1 dimensions.
+v+ = w + S (v - w), where S = I - P is the projector on a uniformly random subspace of that complement, of rank p = d -
+s in D = d - 1 dimensions.
 
 **Moments of S.** Rotations of the complement leave the distribution of S unchanged, hence E[S] = (p/D) Pi and, for
 symmetric A, E[S A S] = k1 Pi A Pi + k2 tr(Pi A) Pi. The trace gives k1 + D k2 = p/D. For a unit x, x'Sx is Beta(p/2,

@@ -16,8 +16,6 @@ FREEZING_DRIVES = (10.0, 20.0)
 
 
 class ImageMoments(NamedTuple):
-    """Running moments of the normalised mean images of all arrivals."""
-
     mean: Float[Array, " p"]
     squares: Float[Array, " p"]  # sum of squared deviations from the mean
 

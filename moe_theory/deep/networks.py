@@ -1,6 +1,6 @@
 """The experts' networks, from images (n, height, width, channels) to outputs before the sigmoid or softmax, by name:
 
-- "five-layer": of the MNIST experiment, with 16 and 32 channels and 128 and 64 units (widths are ours).
+- "five-layer": of the MNIST experiment, with 16 and 32 channels, 128 and 64 units (widths are ours).
 - "five-layer-small": 8 and 16 channels, 32 and 16 units, for digits of 8 x 8.
 - "resnet18": the standard one for 32 x 32 (64 to 512 channels, two blocks each, BatchNorm), whose stem halves 64 x 64.
 - "resnet18-small": for 8 x 8, a ResNet of 6 layers: 8 and 16 channels, one block each, GroupNorm of 4 groups.

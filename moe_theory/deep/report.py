@@ -78,7 +78,7 @@ def presets() -> Document:
 
 
 def folder_document(folder: Path) -> Document:
-    """Return a folder's contents, and what `--data` reads of it. Raises: MissingError or DataError."""
+    """Return a folder's contents. Raises: MissingError or DataError. Raises: MissingError or DataError."""
     names = datasets.found_in(folder)
     if not names:
         raise datasets.missing(folder)

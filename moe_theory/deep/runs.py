@@ -127,7 +127,6 @@ class Plan:
 
 
 def set_by(preset: Preset) -> set[str]:
-    """Return parameters that differ between a preset's cells, with the numbers of experts and rounds."""
     first, *other_cells = preset.cells().values()
     differing = {name for cell in other_cells for name, value in cell.items() if value != first.get(name, value)}
     return differing | {"num_experts", "num_rounds"}

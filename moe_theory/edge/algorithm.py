@@ -298,10 +298,10 @@ def learn(
 ) -> tuple[State, Info]:
     """Run one round on an explicit arrival: gate steps, completions, routing, in this order.
 
-    Gate steps are of the tasks completed in round t - 1 (with `gate_lag` 0, now). They use gate probabilities and
-    inputs from the round of routing. Servers whose tasks end in round t take their new models and are idle. The arrival
-    goes to the idle server of highest score, which is busy in rounds t, ..., t + d - 1. With no server idle, it is
-    dropped and counted, or waits (`Dims.when_busy`).
+    Gate steps are of tasks completed in round t - 1 (with `gate_lag` 0, now). They use gate probabilities and inputs
+    from the round of routing. Servers whose tasks end in round t take their new models and are idle. The arrival goes
+    to the idle server of highest score, which is busy in rounds t, ..., t + d - 1. With no server idle, it is dropped
+    and counted, or waits (`Dims.when_busy`).
 
     Args:
         arrival: truth (p,) and features (p, s) of the task, and data for policies.

@@ -437,7 +437,6 @@ def misrouted_share(run: Run) -> np.ndarray:
 
 
 def drives(run: Run) -> Float[np.ndarray, "M N B"]:
-    """Return every expert's output for every task type's signal, at T1."""
     return outputs_of(run, run.state.pool.signals.astype(np.float64))
 
 
@@ -448,7 +447,6 @@ def outputs_of(run: Run, inputs: Float[np.ndarray, "N d B"]) -> Float[np.ndarray
 
 
 def log_probabilities(outputs: Float[np.ndarray, "M N B"]) -> Float[np.ndarray, "M N B"]:
-    """Return log pi of every expert for every task type."""
     return outputs - np.logaddexp.reduce(outputs, axis=0, keepdims=True)
 
 

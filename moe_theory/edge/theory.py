@@ -1,8 +1,8 @@
 """Closed forms of `edge` as printed: (16), T1, (22) and (23) of Propositions 1, 2 and 4 and Theorem 1.
 
 The sums over tasks in (22) and (23) use the experts' loads: sum_t r^{L_T^{(m_t)}} = sum_m L_m r^{L_m}, with |w_t|^2
-replaced by its mean. Functions compute in their arguments' precision, NumPy or JAX, traced or not, except Proposition
-1's numbers. Arguments outside their domains raise InvalidValueError.
+replaced by its mean. Functions compute in their arguments' precision, NumPy or JAX, traced or not. Proposition 1's
+numbers are for the host alone. Arguments outside their domains raise InvalidValueError.
 """
 
 from typing import Annotated

@@ -8,9 +8,9 @@ samples, P(kl(q, p) >= x) <= exp(-m x) (Hoeffding 1963, Theorem 1), where kl(q, 
 
 The code describes all that training chose: the number of tensors, their shapes, whether a tensor is written as stored
 or by its levels, these levels, and each weight's level. The last part has ceil(-log2 P) + 1 bits, P the probability of
-the weights in their order by Krichevsky and Trofimov's estimate. The code of Shannon, Fano and Elias is prefix-free
-with that length. How a network uses the tensors is fixed before the samples, and a choice among N ways after seeing
-them costs log2 N bits more.
+the weights in their order by Krichevsky and Trofimov's estimate. Shannon, Fano and Elias's code is prefix-free with
+that length. How a network uses the tensors is fixed before the samples, and a choice among N ways after seeing them
+costs log2 N bits more.
 """
 
 import math

@@ -329,7 +329,7 @@ def function_classes(dims: Dims) -> System:
 def labelings(dims: Dims) -> System:
     """Return growth and Natarajan dimension of two classes of functions from n = `max_samples` points to labels.
 
-    One is a random subset of all functions to T labels, of any density, the other has the top-k masks of `NUM_ROUTERS`
+    One is a random subset of all functions to T labels, of any density. The other has the top-k masks of `NUM_ROUTERS`
     normal linear routers at n normal inputs.
 
     Raises: InvalidValueError for more points than `MOST_POINTS` or experts than `MOST_LABELS`.

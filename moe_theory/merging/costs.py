@@ -94,11 +94,11 @@ class Timer:
         """Time one batch with every method.
 
         Args:
-            clock: `time.process_time` ignores other processes. On one core (`on_one_core`) it else equals the wall
-                clock.
-        Returns: `serving` and `merging` seconds over (repeat, approach), `ratio` of their sum to one merged expert's in
-            the same repetition, and `serving_ratio` without merging. Over approach also `loaded_bytes` of a slot, and
-            `peak_bytes` and `merging_peak_bytes` of the programs.
+            clock: `time.process_time` ignores other processes. On one core (`on_one_core`) it equals the wall clock if
+                nothing else runs.
+        Returns: `serving` and `merging` seconds (0 without merging by slot) over (repeat, approach), `ratio` of their
+            sum to one merged expert's in the same repetition, and `serving_ratio` without merging. Over approach also
+            `loaded_bytes` of a slot, and `peak_bytes` and `merging_peak_bytes` of the programs.
         Raises: InvalidValueError for no repetitions.
         """
         count = len(self.names)
@@ -254,7 +254,6 @@ def choice_times(forms: Mapping[str, str]) -> Measure:
 
 
 def untrained(setting: Recipe) -> Deployment:
-    """Return a model of the setting's sizes with random, distinct experts and random routers."""
     random = np.random.default_rng(0)
     model = jit(training.initial, static_argnums=1)(root_key(0), setting)
     copies = [
@@ -371,7 +370,6 @@ def grow_trees(
 
 
 def choice_program(trees: GrownTrees, form: str = uncertainty.DIAGONAL) -> Program:
-    """Compile `Policy.choose` with the first of these trees and Z in the form `form`."""
     num_experts = trees.state.memory.tree.point.shape[1]
     dims = _room_for(num_experts)
     params = _with_experts(num_experts)

@@ -280,7 +280,7 @@ def _begin_learner(key: PRNGKey, form: Uncertainty, dims: Dims, params: Params) 
 def _predict(
     learner: Learner, points: Float[Array, "C K"], mix: Mix, time: Int[Scalar, ""], dims: Dims
 ) -> tuple[Float[Array, " C"], Factors]:
-    """Return psi' f, the first term of Eq. (4), and gradients, NaN where memory is full."""
+    """Return psi' f, the first term of Eq. (4), and gradients, NaN past the memory's last slot."""
     if is_known(time) and int(time) > dims.max_rounds:
         raise InvalidValueError(
             f"slot {int(time)} must be at most max_rounds={dims.max_rounds}, the slots that memory was allotted to. "
@@ -291,7 +291,7 @@ def _predict(
 
 
 def _bonus(norms: Float[Array, "*C"], time: Int[Scalar, ""], dims: Dims, params: Params) -> Float[Array, "*C"]:
-    """Return gamma |g / sqrt(w)| by Z^-1, the last term of Eq. (4), NaN where memory is full."""
+    """Return gamma |g / sqrt(w)| by Z^-1, the last term of Eq. (4), NaN past the memory's last slot."""
     return _remembered(jnp.asarray(params.exploration, norms.dtype) * norms, time, dims)
 
 

@@ -57,7 +57,6 @@ def compared(by_policy: Policies) -> list[dict[str, Any]]:
 
 
 def served(rows: Sequence[Row], equal: Sequence[Row]) -> dict[str, Any]:
-    """Return one policy's slots, and the mean reward of equal weights in them."""
     return {
         "mean_reward": rows[-1].mean_reward,
         "equal_weights": float(np.mean([row.reward for row in equal])),

@@ -167,7 +167,7 @@ def theorem_1(
 
     Args:
         dimension: the effective dimension. num_candidates: N of Lemma 1.
-        norm: S, at least sqrt(2 m' M^-1 m). Printed as 2 sqrt(lambda S), where [29] has 2 sqrt(lambda) S.
+        norm: S, at least sqrt(2 m' M^-1 m). It is printed as 2 sqrt(lambda S), where [29] has 2 sqrt(lambda) S.
         exploration: v. confidence: delta, 1 in the experiments. learning_rate: eta. num_steps: J.
         constant: C_3.
         form: "printed" for (6), with -2 log delta outside v's root, or "appendix" for (10), with it under the root as

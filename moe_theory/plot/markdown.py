@@ -72,7 +72,6 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[object]], numbers: Seq
 
 
 def table_width(columns: Mapping[str, Sequence[str]]) -> int:
-    """Return a table's width in terminal columns without broken lines."""
     return sum(max(map(len, (name, *column))) + 2 for name, column in columns.items())
 
 

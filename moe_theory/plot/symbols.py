@@ -84,7 +84,6 @@ def plain(words: str) -> str:
 
 
 def marked(words: str) -> "Markup":
-    """Return a text with ASCII mathematics as HTML."""
     from markupsafe import Markup
 
     return Markup(_typeset(words, TAGS, html.escape))

@@ -119,7 +119,6 @@ def reason_heading(judgement: Judged) -> str:
 
 
 def reasons(judgement: Judged) -> list[str]:
-    """Return the paragraphs of the reason, or of missing parts."""
     status = statement_status(judgement)
     statement = judgement.statement
     if status == StatementStatus.NOT_JUDGED:
@@ -199,7 +198,6 @@ def _first_sentence(caveat: str) -> str:
 
 
 def evidence(judgement: Judged, verdicts: Sequence[Verdict]) -> list[Evidence]:
-    """Return the test that decides, the ablations and the baselines."""
     verdict = decisive(judgement, verdicts)
     paragraphs = []
     if verdict:

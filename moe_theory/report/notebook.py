@@ -20,7 +20,6 @@ MOST_ROWS = 200
 
 
 def html(value: Any) -> str:
-    """Return one of these, a sweep, results, or a list as HTML."""
     if isinstance(value, Listing):
         return value.to_frame().to_html(max_rows=MOST_ROWS, index=False)
     if isinstance(value, Statement):

@@ -104,7 +104,7 @@ def make_figures(
     progress: Progress = quiet,
     **asked: Any,
 ) -> list[Path]:
-    """Draw figures of a paper as `out`/`paper`/NAME.svg, with data as NAME.csv.
+    """Draw figures as `out`/`paper`/NAME.svg, with data as NAME.csv.
 
     Args:
         names: of figures, by default or for `all` all of the paper's.

@@ -205,7 +205,6 @@ def _number_line(verdict: Verdict) -> Any:
 
 
 def picture_of(verdict: Verdict, figure: "Figure") -> Markup:
-    """Return a verdict's curve on this figure as an image of HTML, if any."""
     from moe_theory.report import panels
 
     svg = panels.svg_of(verdict, figure)

@@ -79,7 +79,6 @@ def _common_prefix(ids: Sequence[str]) -> str:
 
 
 def verdicts_document(report: Report, paths: Sequence[Path], samples: Sequence[str]) -> Document:
-    """Return a written verification, statements first."""
     folder = paths[-1].parent
     page = f"report: {code(str(paths[0]))}"
     if len(paths) == 1:
@@ -161,7 +160,7 @@ def statements_document(standings: Sequence[Standing]) -> Document:
 
 
 def why_document(standings: Sequence[Standing], *, is_short: bool = True) -> Document:
-    """Explain the statuses of statements, with full proofs and notes unless short."""
+    """Explain the statuses of statements."""
 
     def body() -> list[dict[str, Any]]:
         rows = []
@@ -230,7 +229,6 @@ def why_card(standing: Standing, failing: Sequence[str] = (), *, target: Target 
 
 
 def failing_premises(statements: Sequence[Statement]) -> dict[str, tuple[str, ...]]:
-    """Return the false or vacuous statements that proofs use, by proved statement."""
     premises: dict[str, tuple[str, ...]] = {}
     for paper in dict.fromkeys(statement.paper for statement in statements if premises_of(statement.name)):
         premises |= {footing.known.statement.name: footing.failing for footing in footings(recorded(paper))}

@@ -390,12 +390,10 @@ def arranged(report: Report) -> list[Chapter]:
 
 
 def judged_statements(report: Report) -> list[Judged]:
-    """Return the report's statements with statuses over searched regions."""
     return judged_with_searches(report.statements, report.verdicts)
 
 
 def tested_statements(report: Report) -> list[Judged]:
-    """Return the report's statements with statuses at the tested settings."""
     return [judged(statement, report.verdicts) for statement in report.statements]
 
 
@@ -449,7 +447,6 @@ def unsaid(judgement: Judged) -> str:
 
 
 def script_options(statement: Statement) -> dict[str, str]:
-    """Return the options of `moe-theory why` for a statement's programs, by kind."""
     return {kind: "--script" if kind == "witness" else f"--{kind}" for kind in statement.scripts}
 
 

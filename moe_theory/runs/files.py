@@ -130,7 +130,6 @@ def unsealed(data: bytes) -> dict[str, Any]:
 
 
 def canonical(data: Mapping[str, Any]) -> bytes:
-    """Return plain data as text, the same for equal data."""
     return json.dumps(data, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
 
 

@@ -168,7 +168,6 @@ def _library(name: str) -> str:
 
 
 def _find(module: str) -> tuple[Path | None, list[Path]]:
-    """Return a module's file and a package's folders, without imports."""
     loaded = sys.modules.get(module)
     parent, _, name = module.rpartition(".")
     file = None

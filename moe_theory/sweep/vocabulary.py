@@ -110,8 +110,6 @@ class Spacing(BaseModel):
 
 
 class Vocabulary(NamedTuple):
-    """The names that a specification of a system may set, and their values."""
-
     known: Sweepable
     precision: str
     fixed: Mapping[str, Mapping[str, TypeAdapter]]  # by table and name; `reading` stands by itself

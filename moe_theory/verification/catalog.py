@@ -61,8 +61,8 @@ def statements(pattern: str = "*") -> Listing[Statement]:
     """Return the statements whose names match, by paper.
 
     Args:
-        pattern: a name such as "continual.lemma-8", also of several cases or without its paper, a glob over names, the
-            paper's own "Lemma 11" or "continual.Lemma 11", a paper's name, or a claim's id.
+        pattern: a name such as "continual.lemma-8", also of several cases or without its paper, or a glob over names.
+            Or the paper's own "Lemma 11" or "continual.Lemma 11", a paper's name, or a claim's id.
     Raises: UnknownNameError for a pattern that matches nothing. DeclarationError for an unreadable text. DamagedError
         for an unreadable index.
 

@@ -3,7 +3,7 @@
 The recorded setting comes first, then the ends of each axis, then points that fill the region. The best settings get
 more replicates, and neighbours. A flip is a verdict of `verify` on a fresh seed, at its share of the error. Its setting
 is shrunk towards the recorded one, axis by axis, and tested once more, and halving finds its border. The search then
-fits a clause of one or two inequalities that exclude the flips, and searches inside it. A search without flips proves
+fits a clause of one or two inequalities that exclude the flips, and searches inside it. Without flips it proves
 nothing.
 """
 
@@ -198,7 +198,6 @@ class RegionSearch:
         return sorted(self.looked, key=lambda point: -self.gain(self.looked[point]))
 
     def nearest(self, flips: Sequence[Flip]) -> Looked:
-        """Return the setting closest to a flip, or the recorded setting."""
         flipped = [flip.setting for flip in flips]
         candidates = [self.looked[point] for point in self.ranked() if point and _values(point) not in flipped]
         return candidates[0] if candidates else self.looked[()]

@@ -18,8 +18,6 @@ _RELATIONS = {"≤": operator.le, "≥": operator.ge, "=": operator.eq}
 
 @dataclasses.dataclass(frozen=True)
 class Looked:
-    """A tried setting, as the values that differ from the recorded ones."""
-
     setting: Values
     violation: Finite  # in margins: below 0 the statement is within them
     replicates: Count

@@ -184,7 +184,6 @@ class Selection:
         return self.experiment.together(*(self.cells or ()))
 
     def call(self, function: Callable[..., Any], runs: Runs) -> list[Any]:
-        """Return the function's values, one a run or one for all."""
         if self.cells is None:
             return [function(runs)]
         selected = [runs[cell] for cell in self.cells]

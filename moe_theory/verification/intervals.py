@@ -1,10 +1,10 @@
 """Intervals of means and probabilities, and the samples of a slope.
 
 For values with a declared range they are exact, for any distribution and stopping time. A gambler with capital 1 and
-bets that are fair if the mean is m reaches 1/error with probability at most `error`. The interval contains the m at
-which this has not happened. The bets are Cover's universal portfolio, whose wealth is within a known factor of the best
-constant bet in hindsight (Cover and Ordentlich, IEEE Trans. Inf. Theory 42, 1996. Orabona and Jun, IEEE Trans. Inf.
-Theory 70, 2024).
+bets that are fair at mean m reaches 1/error with probability at most `error`. The interval contains the m at which this
+has not happened. The bets are Cover's universal portfolio, whose wealth is within a known factor of the best constant
+bet in hindsight (Cover and Ordentlich, IEEE Trans. Inf. Theory 42, 1996. Orabona and Jun, IEEE Trans. Inf. Theory 70,
+2024).
 
 Other means have Student's t, simultaneous over components by the multiplier bootstrap of the largest |t|, and widened
 by the effect of skewness. Without evidence that t can be trusted there is no interval, and a slope has the interval of

@@ -169,7 +169,7 @@ def _method(bounds: Bounds, scheme: Scheme, num_components: int) -> str:
 
 def judge_identity(errors: Values, tolerance: float, error: float) -> Decision:
     """Test that every replicate's error is within `tolerance`, with the interval from 0 to the largest error. The
-    smallest discrepancy is the frequency of violations that would have appeared with probability 1 - `error`.
+    smallest discrepancy is the frequency at which a violation appears with probability 1 - `error` (binomial).
     """
     largest = np.max(np.abs(errors), axis=0)
     worst = int(np.argmax(largest))

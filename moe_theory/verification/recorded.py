@@ -76,7 +76,6 @@ def judged_statements(pattern: str = "*") -> list[Judged]:
 
 
 def judged_with_searches(of: Sequence[Statement], verdicts: Sequence[Verdict]) -> list[Judged]:
-    """Return statements with the statuses from these verdicts and recorded searches."""
     searches = recorded_searches(of)
     return [judged(statement, verdicts, searches.get(statement.name)) for statement in of]
 

@@ -223,7 +223,6 @@ def assigned(setting: Setting) -> list[str]:
 
 
 def described(axis: FreeAxis, recorded: Sequence[Any]) -> FreeQuantity:
-    """Return the axis as plain data, with the recorded values."""
     ends = (min(recorded), max(recorded)) if recorded else ()
     words = dict.fromkeys(map(text_of, ends))
     if isinstance(axis, Choice):

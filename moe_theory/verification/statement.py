@@ -125,7 +125,7 @@ class Declared(Statement):
     ) -> Callable[[F], F]:
         """Return a decorator that registers a claim's measuring function.
 
-        The function takes one run of a selection at a time, or all runs by name if `runs` is an experiment, and returns
+        The function takes one run of a selection at a time, or all runs by name if `runs` is an experiment. It returns
         numbers (B,), or components (V, B). Each role has a method of its name: `LEMMA.charitable("lemma-8.experts",
         ...)`.
 

@@ -11,16 +11,16 @@ Under one reading, from the deciding claims, `charitable` and `figure`:
 6. holds, if they hold, one of them not vacuously.
 
 A statement with only `literal` claims is false if all of them are REFUTED, and open if only some are. Other roles, and
-counterexamples that do not refute, decide nothing. A reading that breaks the hypotheses of all deciding claims gives no
-status, and disagreeing readings give one each. A statement that no claim can decide, with a declared reason, is not
-testable.
+counterexamples that do not refute, decide nothing. A reading that breaks all deciding claims' hypotheses gives no
+status, and disagreeing readings give one each. A statement that no claim can decide is not testable, with a declared
+reason.
 
 A statement with a `disproof` is false without a clause that restores it, also if its claims are undecided and under
 untested readings. With such a clause it is amended if its claims hold, or if they are undecided and it has a `proof`.
 
-A search extends the status to the free region. A statement that holds as recorded and breaks elsewhere is amended if it
-declares a clause or the search has found one without breaks, and else false. A statement that is false as recorded is
-amended if the search has rescued it and found such a clause, unless it has a disproof and declares no clause.
+A search extends the status to the free region. A statement that holds as recorded and breaks elsewhere is amended with
+a declared or found clause without breaks, and else false. A statement that is false as recorded is amended if the
+search has rescued it and found such a clause, unless it has a disproof and declares no clause.
 
 A status is proved if a disproof or proof agrees with the claims. It has a caveat if the proof assumes more than the
 paper. It is exact if the deciding claims have no randomness, or if a single instance refutes. All others are simulated.

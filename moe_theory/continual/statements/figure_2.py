@@ -48,7 +48,6 @@ def of_first(measure: Measure) -> Callable[..., np.ndarray]:
 
 
 def of_rest(measure: Measure) -> Callable[..., np.ndarray]:
-    """The same of the other runs."""
     return lambda *runs: np.stack([measure(run) for run in runs[len(MOE_SIZES) :]])
 
 

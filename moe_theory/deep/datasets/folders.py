@@ -18,7 +18,6 @@ _LAYOUTS = f"train/CLASS and test/CLASS, or CLASS alone, of which every {TESTED}
 
 
 def load_folders(paths: list[Path]) -> DataSet:
-    """Return images of one size, (height, width, 3) bytes."""
     root = paths[0].parent.resolve()
     inside = [path.name for path in matching(root, "*/")]
     is_split = "train" in inside or "test" in inside

@@ -20,7 +20,6 @@ IMAGES = EDGE_MNIST.at(server_cell(ENOUGH))
 
 
 def errors_of(num_experts: int, *policies: str) -> Callable[[Runs], np.ndarray]:
-    """Final error under each policy (V, B)."""
     return lambda runs: np.stack([final_error(runs[server_cell(num_experts, policy)]) for policy in policies])
 
 

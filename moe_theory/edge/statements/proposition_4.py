@@ -16,7 +16,6 @@ BY_FASTEST = FASTEST.over("num_experts", 10, 50)
 
 
 def steady(run, errors: np.ndarray) -> np.ndarray:
-    """Mean of errors (R, B) over the recorded rounds from `STEADY` on."""
     return errors[run.rounds >= STEADY].astype(np.float64).mean(axis=0)
 
 

@@ -41,8 +41,8 @@ def fixed_router_bound(run) -> np.ndarray:
 
 
 def scaled(run) -> np.ndarray:
-    """sqrt(T A) times one expert's complexity. It is too large to second order in how far the T sums are from equal
-    size and isotropy, by unequal loads and by inputs that a router has picked.
+    """sqrt(T A) times one expert's complexity. By unequal loads, and inputs that a router has picked, it is too large
+    to second order in how far the T sums are from equal size and isotropy.
     """
     return np.sqrt(int(run.params.num_experts) * shown(run, "mean_square_gate")) * shown(run, "lone")
 

@@ -30,7 +30,6 @@ THEOREM_1 = statement("theorem-1", module=__name__)
 
 
 def constants_bound(run, router: str = "fixed", least_natarajan: float = GRANTED) -> float:
-    """(23) for the experts +1 and -1."""
     rademacher = complexity.constants(int(run.params.num_samples))
     return experiments.theorem_1_at(run.params, rademacher, router, 1, least_natarajan)
 
@@ -124,7 +123,6 @@ def learned(run) -> float:
 
 
 def linear(num_features: int) -> Bound:
-    """Smallest of the corrected bounds for linear experts and routers."""
     return lambda run: experiments.corrected_bounds_at(run.params, num_features).best
 
 

@@ -162,7 +162,6 @@ def num_experts_of(model: Model) -> int:
 
 
 def single(experts: Experts, tokens: Float[Array, "n t d"], layer: int) -> Float[Array, "n t d"]:
-    """Return the `MoE` of a model with one expert a layer."""
     del layer
     return transformer.dense(experts, tokens)
 

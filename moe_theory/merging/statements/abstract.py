@@ -36,7 +36,6 @@ SUBLINEAR.also("remark.bound", role="literal")
 
 
 def regret_over(run, first: int, last: int) -> np.ndarray:
-    """Regret of slots `first` + 1 to `last` (B,)."""
     return recorded(run, "regret")[first:last].sum(axis=0)
 
 

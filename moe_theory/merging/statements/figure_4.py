@@ -66,7 +66,6 @@ def claim_orders(id: str, rivals: Sequence[str], surface: str):
 
 
 def regret(run) -> np.ndarray:
-    """Over all slots (B,)."""
     return recorded(run, "cumulative_regret")[-1]
 
 

@@ -27,7 +27,6 @@ for form, id in (
 
 
 def seconds(run) -> np.ndarray:
-    """Of a choice in each repetition (B,)."""
     return np.asarray(run.records.seconds[0], np.float64)
 
 

@@ -34,7 +34,6 @@ def corrected_side(run) -> np.ndarray:
 
 
 def printed_side(run) -> np.ndarray:
-    """(6), its term with J taken as 0 (B,)."""
     return neural(run) + (NUM_ROUNDS + 1)
 
 
