@@ -1,8 +1,7 @@
 """Closed forms as `continual` prints them (see `corrected.py`): Proposition 4, Theorems, Lemmas 11, 16.
 
-The arrivals at expert m see the loads 1, 2, ..., L_t(m), so each sum over rounds is geometric and costs O(M). Functions
-compute in their arguments' precision, NumPy or JAX, traced or not. Arguments outside their domains raise
-InvalidValueError.
+Sums over rounds are geometric in the loads, and cost O(M). Functions compute in their arguments' precision, NumPy or
+JAX, traced or not. Arguments outside their domains raise InvalidValueError.
 """
 
 from typing import Annotated, NamedTuple

@@ -20,8 +20,8 @@ arrival, q = Pi w and U = E[u u']:
 
 Each term is linear in Sigma or mu with coefficients that are moments of (w, u), averaged once in `Arrivals`.
 
-A task independent of v_t would have the error g_t = tr Sigma_t + E|w|^2 - 2 mu_t.E[w]. For an earlier one the
-covariances C_{t,tau} = Cov(v_t, w_tau) enter as J_t = sum_{tau<=t} C_{t,tau}. Given the past, v_t has the mean Sbar
+**Metrics.** A task independent of v_t would have the error g_t = tr Sigma_t + E|w|^2 - 2 mu_t.E[w]. For an earlier one
+the covariances C_{t,tau} = Cov(v_t, w_tau) enter as J_t = sum_{tau<=t} C_{t,tau}. Given the past, v_t has the mean Sbar
 v_{t-1} + constant, Sbar = (p/D) (I - U), so C_{t,tau} = Sbar C_{t-1,tau} for tau < t, and C_{t,t} = E[(I-S) w w'] +
 R(mu_{t-1}) - mu_t E[w]'. Hence
 

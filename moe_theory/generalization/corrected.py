@@ -4,10 +4,6 @@ T experts, k active, m i.i.d. samples, a loss in [0, 1] that is C-Lipschitz in t
 with |w_j| <= B, linear routers with logits v_j.x, |v_j| <= W, inputs with |x| <= c. R_S(F) is the empirical Rademacher
 complexity E_sigma sup_f (1/m) sum_i sigma_i f(x_i). Everything is float64 on the host, dimensionless, and sizes may be
 arrays. Arguments outside their domains raise InvalidValueError.
-
-Errors in the paper: Eq. (31) replaces gates that depend on x by one point of the simplex, which loses a factor of
-sqrt(T). Eq. (20) forgets that S and S' are 2m samples. Eqs. (13) to (15) take a union over masks that depend on the
-sample.
 """
 
 import math

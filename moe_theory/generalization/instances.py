@@ -4,8 +4,7 @@
 are fair coins, independent of the inputs, so that L_D(f) = 1/2 for every f, as l(1, f) + l(-1, f) = 1. The gap, sup_f
 |L_S(f) - L_D(f)|, is exact where the best f on a sample is known in closed form.
 
-`linear_router` draws a linear router and inputs, with exact best experts in a ball for each vector of signs.
-`function_classes`, `labelings` and `lone_points` draw a small class and enumerate every supremum and mean over signs.
+`linear_router`, `function_classes`, `labelings` and `lone_points` enumerate every supremum and mean over signs.
 
 Shapes: F functions, m samples, n points, L labels.
 """

@@ -13,8 +13,6 @@ A reading names choices where the paper is silent or contradicts itself:
 | the steps J | `Dims.num_steps` |
 | how task shares are distributed and drift, and the noise of a slot's mean rewards | `mix_*`, `noise_scale` |
 | the monitor's constants | `monitor_rate` |
-
-The reading `warm-start`, which tries weights equal to the estimated task mix, is not in the paper.
 """
 
 import dataclasses

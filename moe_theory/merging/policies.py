@@ -1,7 +1,5 @@
 """Policies: how a slot's merging weights are chosen, and what is learned from its rewards.
 
-Tanbr (Algorithm 1) is a tree of candidate weights and a neural bandit on its leaves.
-
 A policy is for one replicate and needs no `System`. Your own loop calls it with its observations::
 
     policy = policies.named("tanbr", dims)

@@ -1,8 +1,7 @@
 """MNIST, Fashion-MNIST, CIFAR-10 and CIFAR-100 as published.
 
-MNIST's IDX files, plain or compressed, have two zero bytes, a type code, the number of dimensions, each as a big-endian
-uint32, and the numbers. CIFAR's binary files have labels, then all of red, green and blue, row by row. Its Python
-version has pickles, which run code, and is not read.
+MNIST's files are in the IDX format, plain or compressed, CIFAR's in the binary version. CIFAR's Python version has
+pickles, which run code, and is not read.
 """
 
 import math
