@@ -1,4 +1,4 @@
-"""Continual learning with a Mixture-of-Experts: Algorithm 1, its theory, exact replacements, claims and figures.
+"""Continual learning with a Mixture-of-Experts: Algorithm 1, its theory and exact replacements.
 
 Source: H. Li, S. Lin, L. Duan, Y. Liang, N. B. Shroff, "Theory on Mixture-of-Experts in Continual Learning".
 """

@@ -1,4 +1,4 @@
-"""Algorithm 1 of the continual-learning paper: routing, minimum-norm experts, gate updates with early termination."""
+"""Algorithm 1 of `continual`: routing, minimum-norm experts, gate updates with early termination."""
 
 import functools
 import math
@@ -79,7 +79,7 @@ ERRORS = ("error", "forgetting", "generalization_error")  # of `Info`
 
 
 class Routing(NamedTuple):
-    """Route of an arrival: outputs and probabilities of the gates, the router's scores, and the chosen experts."""
+    """Route of an arrival: gate outputs and probabilities, the router's scores, and the chosen experts."""
 
     gate_outputs: Float[Array, " M"]  # h_m, without the perturbation
     gate_probabilities: Float[Array, " M"]  # softmax pi_m
@@ -89,8 +89,6 @@ class Routing(NamedTuple):
 
 
 class Parts(NamedTuple):
-    """Exchangeable parts of a round, as `system` has them."""
-
     max_active: int
     router: Router
     fit: Fit
@@ -100,8 +98,6 @@ class Parts(NamedTuple):
 
 
 class Learned(NamedTuple):
-    """The experts after a round, and the squared lengths of their moves."""
-
     state: Any  # with the new models, the gates as they were
     squared_moves: Float[Array, " k"]  # |w_t - w_{t-1}|^2 of each that learned; 0 in unused rows
     errors: Any = None  # what its `Info` shows of them
@@ -164,20 +160,20 @@ def system(
     auxiliary: Auxiliary = balance_cost,
     locality: Locality = distance_moved,
 ) -> System:
-    """Return Algorithm 1 as a `System`. Equal arguments give the same object.
+    """Return Algorithm 1 as a `System`, the same object for equal arguments.
 
-    Every replicate draws a pool of its own. Each part is a pure function with the paper's own as default.
+    Every replicate draws a pool, and each part is a pure function with the paper's own as default.
 
     Args:
         stream: the arrivals of each round, and the moves of the pool.
-        router: scores of the experts. The `Params.num_active` best learn the task. A parameter `key` gets a new key in
+        router: scores of the experts, of which the `Params.num_active` best learn. A parameter `key` gets a new key
             every round.
         fit: the change of an expert's model.
-        optimizer: the transformation of the gate's gradient, of a traced learning rate. `optax.sgd` is (9).
-        auxiliary: the auxiliary loss's cost for a chosen expert. `balance_cost` is (7).
-        locality: the locality loss's cost for a chosen expert, and its memory. `distance_moved` is (6).
+        optimizer: the transformation of the gate's gradient, of a traced learning rate, by default `optax.sgd` (9).
+        auxiliary: the auxiliary loss's cost for a chosen expert, by default `balance_cost` (7).
+        locality: the locality loss's cost for a chosen expert, and its memory, by default `distance_moved` (6).
     Source: Algorithm 1 of `continual`, with draws from Section 3.1 and Appendix A.2.
-    Raises: InvalidValueError for a locality that is no `Locality`, and from `init` for parameters outside their range.
+    Raises: InvalidValueError unless a locality is a `Locality`, and from `init` for parameters out of range.
 
     Examples:
         >>> import moe_theory as mt
@@ -213,9 +209,9 @@ def on_pool(
     """Return Algorithm 1 with one explicit pool for all replicates. Reuse the result: each call compiles its start.
 
     Args:
-        locality, parts: locality, stream, router, fit and auxiliary, as `system` has them.
+        locality, parts: locality, stream, router, fit and auxiliary of `system`.
     Source: Algorithm 1 of `continual`.
-    Raises: InvalidValueError if the pool's shapes do not fit `dims`, or for a locality that is no `Locality`.
+    Raises: InvalidValueError for a pool that does not fit `dims`, or unless a locality is a `Locality`.
 
     Examples:
         >>> import numpy as np
@@ -246,7 +242,7 @@ def begin(
     """Return the state before round 1, with zero experts and gates.
 
     Source: Algorithm 1 of `continual`, line 2.
-    Raises: InvalidValueError if the pool's shapes do not fit `dims`, or for `params` outside their range.
+    Raises: InvalidValueError for a pool that does not fit `dims`, or `params` out of range.
 
     Examples:
         >>> import numpy as np
@@ -314,19 +310,18 @@ def learn(
 ) -> tuple[State, Info]:
     """Run one round of Algorithm 1 on an explicit arrival and perturbation, without randomness.
 
-    The task goes to the expert (with `max_active` > 1, to the `Params.num_active` experts) of highest perturbed gate
-    output. These experts move to the nearest model that fits the samples. Then all gates take one gradient step, unless
-    the update has been terminated.
+    The task goes to the expert (or `Params.num_active` experts) of highest perturbed gate output. They move to the
+    nearest model that fits the samples. Then all gates take one gradient step, unless the update has been terminated.
 
     Args:
-        arrival: task () of the pool and features (d, s), with truth (d,) and targets (s,) of its own, if any.
-        max_active: static bound of `Params.num_active`. A system takes it from its `Dims`.
+        arrival: task () of the pool and features (d, s), with its own ground truth (d,) and targets (s,), if any.
+        max_active: static bound of `Params.num_active`.
         router, fit, auxiliary: as for `system`.
-        optimizer, locality: as passed to `begin`.
+        optimizer, locality: as for `begin`.
     Source: Eqs. (1)-(9) and Algorithm 1 of `continual`.
-    Raises: InvalidValueError for an arrival that does not fit the state or has s >= d, for values outside their range,
-        and for a router, fit or locality that returns another shape. Inside a `jax.jit` a task outside the pool and
-        features that are not finite make the errors NaN.
+    Raises: InvalidValueError for an arrival that does not fit the state or has s >= d, values out of range, and a
+        router, fit or locality that returns another shape. Inside a `jax.jit` an unknown task or non-finite features
+        make the errors NaN.
 
     Examples:
         >>> import jax, numpy as np
@@ -413,12 +408,12 @@ def advance(
     auxiliary: Auxiliary = balance_cost,
     locality: Locality = distance_moved,
 ) -> tuple[Any, Routing, Learned]:
-    """Run one round of Algorithm 1 with any experts and any gate input. `learn` is the case of linear experts.
+    """Run one round of Algorithm 1 with any experts, of which `learn` has linear ones, and any gate input.
 
     Args:
-        state: any NamedTuple with the fields gates, visits, converged, terminated, round, optimizer_state and memory.
+        state: a NamedTuple with the fields gates, visits, converged, terminated, round, optimizer_state and memory.
         arrival: the argument of the router and the locality loss.
-        params: anything with the fields of `Params` that routing and gate updates read: all except fields of pools.
+        params: all fields of `Params` except those of pools.
         experts: the functions that learn the arrival.
     Source: Eqs. (1)-(9) and Algorithm 1 of `continual`.
     """
@@ -484,8 +479,8 @@ def flag_converged(
 ) -> Bool[Array, " M"]:
     """Return convergence flags after a router-learning round: gate outputs within Gamma of a chosen expert's.
 
-    Gate outputs are without perturbation, by the gates before this round's update. Flags accumulate unless
-    `accumulate_flags` is False. Source: Algorithm 1, lines 7 and 8, of `continual`.
+    Gate outputs are without perturbation, before this round's update. Flags accumulate unless `accumulate_flags` is
+    False. Source: Algorithm 1, lines 7 and 8, of `continual`.
     """
     leaders = jnp.sum(jnp.where(masks, outputs[None, :], 0), axis=1)
     is_near = jnp.abs(outputs[None, :] - leaders[:, None]) < params.termination_threshold

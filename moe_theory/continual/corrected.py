@@ -1,6 +1,5 @@
-"""Corrections of false or approximate statements of `continual`, by their number.
-
-Functions refuse arguments outside the domains beside them (InvalidValueError).
+"""Corrections of false or approximate statements of `continual`. Arguments outside their domains raise
+InvalidValueError.
 """
 
 import math
@@ -46,7 +45,7 @@ Perturbation = Annotated[float, Within(low=0, open_low=True, why="without it rou
 def single_expert(pool: Pool, num_samples: Size, num_rounds: Size) -> Exact:
     """Return exact expected metrics for M = 1 and arrivals of Definition 1: one signal column, the others Gaussian.
 
-    Tasks arrive uniformly. The expectation is over tasks and features. Float64, O(N d^3 + T (N d^2 + d^3)).
+    The expectation is over uniform tasks and features. Float64, O(N d^3 + T (N d^2 + d^3)).
 
     Source: `core/single_expert.py`. Replaces Proposition 4, (17) and (18), of `continual`.
     Raises: InvalidValueError unless 1 <= num_samples < d and num_rounds >= 1, or for a zero signal.
@@ -66,7 +65,7 @@ def single_expert(pool: Pool, num_samples: Size, num_rounds: Size) -> Exact:
 def single_expert_gaussian(pool: Pool, num_samples: Size, num_rounds: Size) -> Exact:
     """Return exact expected metrics for M = 1 if all of X were Gaussian, as in Proposition 4's proof.
 
-    Then Pi_n = I and D = d, and with r = 1 - s/d every error is a mean over the truths learned before:
+    Then Pi_n = I and D = d, and with r = 1 - s/d every error is a mean over the tasks learned:
     E|w_t - w_{n_tau}|^2 = r^t W + (1 - r^t - (1-r) r^(t-tau)) Delta. Float64, O(T).
 
     Source: Lemma 16, (42), of `continual`, summed without dropping l = i.
@@ -96,12 +95,12 @@ def given_routes(
     tasks: Annotated[Int[np.ndarray, "T B"], Whole(0)],
     experts: Annotated[Int[np.ndarray, "T B"], Whole(0)],
 ) -> Exact:
-    """Return expected metrics of M experts along realised routes (T, B): the task and the expert of each round.
+    """Return expected metrics of M experts along routes (T, B): each round's task and expert.
 
-    `pool` has states of a batch, replicates last. Each expert has the moments of a single expert along its own tasks,
-    with one signal column and the others Gaussian. Exact where routes do not depend on features beyond the task, as
+    `pool` has states of a batch, replicates last. Each expert has a single expert's moments along its tasks, with one
+    signal column and the others Gaussian. They are exact where routes do not depend on features beyond the task, as
     under a large lambda. Under Algorithm 1 the noise moves the mean by about a percent at Fig. 2's sizes. Float64, O(T
-    B d^2), whatever M.
+    B d^2) for any M.
 
     Source: `core/single_expert.py`. Replaces Theorems 1 and 2, (19) to (22), and Lemma 16, (42), of `continual`.
     Raises: InvalidValueError unless 1 <= num_samples < d, for a zero signal, no round, or tasks or experts below 0.
@@ -124,10 +123,10 @@ def route_tilt(
     perturbation_scale: Perturbation,
     num_samples: Size,
 ) -> float:
-    """Return a bound on the change of a route's distribution, with fixed gates, if the span of features is known.
+    """Return a bound on the change of a route's distribution by knowing the span of features, with fixed gates.
 
     It is M^2 (s - 1) (sigma_t / lambda)^2 sum_m |theta_m|^2 in total variation, in the mean over features, at most 1.
-    For fixed gates this bounds the error of `given_routes` in a round. It has no first order in sigma_t.
+    So it bounds the error of `given_routes` in a round, and has no first order in sigma_t.
 
     Source: docs/pages/derivations/loads.md. See Theorems 1 and 2 of `continual`.
     Raises: InvalidValueError unless perturbation_scale > 0 and the gates add up to 0 (Lemma 4).
@@ -157,8 +156,8 @@ def theorem_1(pool_gaps: theory.Gaps, ratio: linear.Ratio, loads: linear.Loads) 
         t E[G_t]:      L r^L W + (1 - r^L) (L - 1) Delta
         (t-1) E[F_t]:  S (Delta - W) + [(1 - r) (L - 1) - r + r^L] Delta,   S = sum_{l<=L} (r^l - r^L),
 
-    in which (L - 1) for L, and the bracket, are the task's own term that (19) and (20) leave out. With a router that
-    gives each expert its own set of tasks, Delta is the gap within a set.
+    Here (L - 1) for L, and the bracket, are the task's own term that (19) and (20) leave out. With a set of tasks for
+    each expert, Delta is the gap within a set.
 
     Source: replaces Theorem 1, (19) and (20), of `continual`. Derivation on the site's page on loads.
 
@@ -189,11 +188,10 @@ def blind_limit(
     num_features: Features,
     num_samples: Size,
 ) -> float:
-    """Return lim E[G_t] in units of |w|^2 for orthonormal truths along their signals, if routes ignore the tasks.
+    """Return lim E[G_t] in units of |w|^2 for orthonormal w_n along signals, if routes ignore tasks.
 
-    The limit holds for any number of experts, once each has had many tasks. With D = d - 1, p = d - s, c = p/D and b =
-    1 - 1/N it is 2 + c R - 2 m, m = (1/N)/(1 - b c), R = b (1 - k1)/((1 - b k1)(1 - c) + b k2). Two random tasks are 2
-    b apart.
+    It holds for any number of experts, once each has had many tasks. With D = d - 1, p = d - s, c = p/D and b = 1 - 1/N
+    it is 2 + c R - 2 m, m = (1/N)/(1 - b c), R = b (1 - k1)/((1 - b k1)(1 - c) + b k2). Two random tasks are 2 b apart.
 
     Source: docs/pages/derivations/loads.md. See Theorems 1 and 2 of `continual`.
     Raises: InvalidValueError unless 1 <= num_samples < d and num_tasks <= d.
@@ -227,7 +225,8 @@ def random_routing(
         (t-1) E[F_t] = [(1 - r) (t - 1) - M q (1 - q^(t-1))] Delta - r (W - Delta) D,
         D = M (1 - q^(t-1))/(1 - r) - (t - 1) q^(t-1).
 
-    Source: replaces Theorem 1, (19) and (20), of `continual` for blind routing. Derivation on the site's page on loads.
+    Source: replaces Theorem 1, (19) and (20), of `continual` for task-independent routing. Derivation on the site's
+    page on loads.
 
     Examples:
         >>> import numpy as np
@@ -264,7 +263,7 @@ def theorem_2(
     """Return the bounds of Theorem 2 with r^(L_tau - L_T1) in the third term of (21), not r^(L_t - L_T1 - 1).
 
     Source: Theorem 2, (21), and Appendix J of `continual`.
-    Raises: InvalidValueError for loads that are not of top-1 routing. Where these are traced the bounds are NaN.
+    Raises: InvalidValueError for loads not of top-1 routing, or NaN where they are traced.
 
     Examples:
         >>> import numpy as np
@@ -291,7 +290,7 @@ def lemma_2(perturbation_scale: Perturbation) -> float:
     """Return 2 / lambda, the least L with |p - p^|_inf <= L |h - h^|_inf for all outputs and all M >= 2.
 
     dp_m/dh_m = sum_j c_j and dp_m/dh_j = -c_j with c_j >= 0, and sum_j c_j is 1/lambda times the increase of prod_j F(u
-    + (h_m - h_j) / lambda) over u in [0, 1], at most 1. Equal outputs attain it, if one is raised and the rest lowered.
+    + (h_m - h_j) / lambda) over u in [0, 1], at most 1. Equal outputs attain it.
 
     Source: replaces Lemma 2 of `continual`, which has lambda M^2.
 
@@ -377,12 +376,12 @@ def lemma_16(
     others: Annotated[Float[Numbers, "N d"], Within()],
     num_samples: Size,
 ) -> Float[Array, " N"]:
-    """Return E |w' - w_n|^2 for each truth w_n in `others`, after an expert w learns a task (`truth`, `signal`).
+    """Return E |w' - w_n|^2 for each ground truth w_n in `others`, after w learns a task (`truth`, `signal`).
 
-    w' - w_n = (I - P)(w - w_n) + P b with b = truth - w_n, the two parts orthogonal. I - P is a projector that is
-    uniformly random inside the signal's complement, of rank d - s out of d - 1 dimensions.
+    w' - w_n = (I - P)(w - w_n) + P b with b = truth - w_n, the two parts orthogonal. I - P is a uniformly random
+    projector of rank d - s inside the signal's complement, of d - 1 dimensions.
 
-    Source: replaces the step behind (42), Lemma 16 of `continual`, which takes P to be uniformly random.
+    Source: replaces the step behind (42), Lemma 16 of `continual`.
     Raises: InvalidValueError unless 1 <= num_samples < d.
 
     Examples:

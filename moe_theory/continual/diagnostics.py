@@ -1,6 +1,6 @@
-"""Algorithm 1 with more observables than `Info`, for its lemmas. A round is described with the gates that routed it.
+"""Algorithm 1 with more observables than `Info`, by the gates that routed a round.
 
-Tasks (M > N) and clusters (M < N) are one case, as with K >= N every task is a cluster of its own.
+Tasks (M > N) and clusters (M < N) are one case, as with K >= N every task is a cluster.
 """
 
 import functools
@@ -24,7 +24,7 @@ from moe_theory.core.tasks import Arrival, select_row
 
 
 class GateSteps(NamedTuple):
-    """Effect of a round's gradient on the gates, also after their update ends, and sizes of the gates."""
+    """Effect of a round's gradient on the gates, also after their updates end, and sizes of the gates."""
 
     least_balance_gradient: Float[Array, ""]  # min over experts of |auxiliary loss's gradient in theta^(m)|_inf
     largest_gradient: Float[Array, ""]  # max over experts of the task loss's
@@ -38,7 +38,7 @@ class GateSteps(NamedTuple):
 
 
 class Costs(NamedTuple):
-    """Costs that the losses charge the chosen expert, 0 for all others."""
+    """Costs of the chosen expert by the losses, 0 for others."""
 
     locality: Float[Array, " M"]  # (6), or a locality loss of one's own
     balance: Float[Array, " M"]  # (7), or an auxiliary loss of one's own
@@ -76,7 +76,7 @@ def system_with_gate_steps(dims: Dims, **parts: Any) -> System:
 
 
 def gate_steps(arrival: Arrival, after: State, info: Info, params: Params, costs: Costs) -> GateSteps:
-    """Return the gate step of a round of switch routing, from the round's observables and the state after it."""
+    """Return the gate step of a round of switch routing, from its observables and the state after it."""
     gate_input = jnp.sum(arrival.features, axis=1)
     slopes = gating.gate_slopes(info.gate_probabilities, costs.locality + costs.balance)
     exists = jnp.arange(slopes.shape[0]) < params.num_experts
@@ -113,8 +113,6 @@ _ROUND = property(lambda self: self.state.round)
 
 
 class TrackedState(NamedTuple):
-    """The algorithm's state with its experts at T1."""
-
     state: State
     explored: Float[Array, "M d"]  # experts after round T1
 
@@ -164,7 +162,7 @@ WINDOW = 20  # rounds at whose end, t_1, gaps are averaged, or that are looked a
 
 
 class Tally(NamedTuple):
-    """The algorithm's state with a summary of its rounds so far, for runs too long to record."""
+    """The algorithm's state with a summary of its rounds, for long runs."""
 
     state: State
     begun: Float[Array, "M d"]  # experts after round T1 + 1
@@ -224,9 +222,9 @@ def system_with_tally(dims: Dims, **parts: Any) -> System:
 
 
 def with_common_part(base: System, truths: float = 0.0) -> System:
-    """Return the system with a common part added to each entry of all truths, and 1 to each entry of all signals.
+    """Return the system with a common part added to entries of all w_n, and 1 to entries of all signals.
 
-    Differences stay unchanged. The system's start must use nothing else of the pool.
+    Differences stay unchanged, and the system's start must use nothing else of the pool.
     """
 
     def init(key: Key[Array, ""], params: Params) -> Any:
@@ -240,8 +238,6 @@ def with_common_part(base: System, truths: float = 0.0) -> System:
 
 
 class Paired(NamedTuple):
-    """The algorithm's state with the reduced model's, for the same draws."""
-
     state: State
     reduced: reduced.State
 
@@ -259,7 +255,7 @@ class PairedRoutes(NamedTuple):
 
 @functools.lru_cache
 def system_beside_reduced(dims: Dims) -> System:
-    """Return Algorithm 1 and `continual.reduced`, which share pool, tasks, features and perturbations."""
+    """Return Algorithm 1 and `continual.reduced` with common pool, tasks, features and perturbations."""
     plain, simpler = system(dims), reduced.system(dims)
 
     def init(key: Key[Array, ""], params: Params) -> Paired:
@@ -277,7 +273,7 @@ def system_beside_reduced(dims: Dims) -> System:
 
 
 class Expecting(NamedTuple):
-    """The algorithm's state with the expected state of each expert, given its tasks (`core/expected.py`)."""
+    """The algorithm's state with each expert's expected state, given its tasks (`core/expected.py`)."""
 
     state: State
     errors: Float[Array, "M N"]
@@ -288,7 +284,7 @@ class Expecting(NamedTuple):
 
 
 def system_with_expected_costs(dims: Dims) -> System:
-    """Return Algorithm 1 where the locality loss charges about (E|w_t - w_{t-1}|^2)^0.5 given the routes."""
+    """Return Algorithm 1 with locality costs of about (E|w_t - w_{t-1}|^2)^0.5 given the routes."""
 
     def expected(move: Move, memory: Array, arrival: Arrival, params: Params) -> tuple[Array, Array]:
         del move, arrival, params
@@ -318,7 +314,7 @@ def system_with_expected_costs(dims: Dims) -> System:
 
 
 class EndlessTally(NamedTuple):
-    """The state while the gates learn forever, with a summary of its rounds up to t_1."""
+    """The state while the gates learn forever, with a summary up to t_1."""
 
     state: State
     is_ordered: Bool[Array, ""]  # (40) in all rounds past T1
@@ -361,7 +357,7 @@ def system_with_endless_tally(dims: Dims, **parts: Any) -> System:
 
 
 def set_of_task(state: State, task: Int[Array, ""]) -> Bool[Array, " M"]:
-    """Return the experts whose set is the set of the task's cluster."""
+    """Return the experts of the set of the task's cluster."""
     is_task = jnp.arange(state.pool.clusters.shape[0]) == task
     return expert_sets(state) == jnp.sum(jnp.where(is_task, state.pool.clusters, 0))
 
@@ -371,7 +367,7 @@ def signal_outputs(state: State) -> Float[Array, "M N"]:
 
 
 def expert_sets(state: State) -> Int[Array, " M"]:
-    """Return the cluster of the signal with the largest output of each gate, the lowest on ties. Source: Eq. (11)."""
+    """Return the cluster of each gate's largest output, the lowest on ties. Source: Eq. (11)."""
     drives = signal_outputs(state)
     is_best = drives == jnp.max(drives, axis=1, keepdims=True)
     return jnp.min(jnp.where(is_best, state.pool.clusters[None, :], drives.shape[1]), axis=1).astype(jnp.int32)
@@ -380,7 +376,7 @@ def expert_sets(state: State) -> Int[Array, " M"]:
 def is_separated(
     drives: Float[Array, "M N"], sets: Int[Array, " M"], exists: Bool[Array, " M"], clusters: Int[Numbers, " N"]
 ) -> Bool[Array, ""]:
-    """Return whether every expert's probability is larger for signals of its set than for others. Source: (33)."""
+    """Return whether every expert's probability is larger for its set's signals than for others. Source: (33)."""
     logits = jnp.where(exists[:, None], drives, -jnp.inf)
     probabilities = drives - jax.nn.logsumexp(logits, axis=0, keepdims=True)
     is_own = sets[:, None] == clusters[None, :]
@@ -391,7 +387,7 @@ def is_separated(
 def probability_gap(
     drives: Float[Array, "M N"], exists: Bool[Array, " M"], clusters: Int[Numbers, " N"]
 ) -> Float[Array, ""]:
-    """Return the largest difference of an expert's probabilities for signals of two clusters. Source: (35)."""
+    """Return an expert's largest difference of probabilities for two clusters' signals. Source: (35)."""
     probabilities = jax.nn.softmax(jnp.where(exists[:, None], drives, -jnp.inf), axis=0)
     gaps = jnp.abs(probabilities[:, :, None] - probabilities[:, None, :])
     return jnp.max(jnp.where(clusters[:, None] != clusters[None, :], gaps, 0))
@@ -400,7 +396,7 @@ def probability_gap(
 def is_ordered(
     drives: Float[Array, "M N"], sets: Int[Array, " M"], exists: Bool[Array, " M"], clusters: Int[Numbers, " N"]
 ) -> Bool[Array, ""]:
-    """Return whether for every signal the members of its set are above all other experts. Source: (40)."""
+    """Return whether each signal's set members are above all other experts. Source: (40)."""
     is_own = (sets[:, None] == clusters[None, :]) & exists[:, None]
     least = jnp.min(jnp.where(is_own, drives, jnp.inf), axis=0)
     return jnp.all(least > jnp.max(jnp.where(is_own | ~exists[:, None], -jnp.inf, drives), axis=0))

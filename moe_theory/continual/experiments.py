@@ -1,6 +1,6 @@
-"""Runs that statements and figures share, with assumptions of statements and measurements.
+"""Runs that statements and figures share, and measurements.
 
-"With probability 1 - o(1)" is read as at least 1 - delta, delta = 0.05, at the smallest sigma_0 of a grid.
+"With probability 1 - o(1)" is at least 1 - delta, delta = 0.05, at the smallest sigma_0 of a grid.
 """
 
 import dataclasses
@@ -110,7 +110,7 @@ FIGURE_2 = figure_2({})
 
 @programs.jit
 def start_on_shared_pools(seed_key: Key[Array, ""], replicates: Int[Array, " B"], params: Params) -> State:
-    """Return initial states. Replicate i has pool i mod `NUM_POOLS`, drawn by replicate (i mod `NUM_POOLS`) + 2^31."""
+    """Return initial states, where replicate i has pool i mod `NUM_POOLS`, of replicate (i mod `NUM_POOLS`) + 2^31."""
 
     def start(key: Key[Array, ""], params: Params) -> State:
         pool = draw_pool(key, SINGLE_DIMS.num_tasks, SINGLE_DIMS.num_features, params)
@@ -222,7 +222,6 @@ def router_cell(scale: float, variant: str = "") -> str:
 
 
 def router_rate_cell(rate: float) -> str:
-    """Return the name of a cell of the grid of learning rates."""
     return router_cell(ROUTER_SCALE) if rate == ROUTER_SCALE**0.5 else f"eta = {rate}"
 
 
@@ -231,7 +230,7 @@ def router_experts_cell(number: int, variant: str = "") -> str:
 
 
 def router_params(scale: float, **changes: float) -> dict[str, float]:
-    """Return Algorithm 1's parameters at sigma_0 = `scale`, without clusters and with M > N unless changed."""
+    """Return Algorithm 1's parameters at sigma_0 = `scale`, without clusters and with M > N."""
     return {
         "num_experts": ROUTER_MANY,
         "num_clusters": ROUTER_DIMS.num_tasks,
@@ -313,7 +312,7 @@ def specialization_cell(num_experts: int, scale: float) -> str:
 
 
 def specialization_params(num_experts: int, scale: float) -> dict[str, Any]:
-    """Return overrides with sigma_0 = `scale` that keep to the orders of Algorithm 1's input line."""
+    """Return overrides with sigma_0 = `scale` in the orders of Algorithm 1's input line."""
     ratio = scale / SIGMA_0
     figure_2 = Params()
     return {
@@ -363,7 +362,6 @@ SPECIALIZATION = Experiment(
 
 
 def without_termination(setting: Mapping[str, Any]) -> Experiment:
-    """Return the specialization runs with gates that are never fixed, and the sizes of a setting."""
     dims = dataclasses.replace(SPECIALIZATION_DIMS, **setting)
     cells = _specialization_cells(*SPECIALIZATION_SCALES, terminate=False)
     options = {"name": "no-termination", "dims": dims, "cells": cells, "of": without_termination}
@@ -471,7 +469,7 @@ SLOW_RETURN_SCALES = (0.0015, 0.005, 0.015, 0.05)
 
 
 def slow_gates(factor: float) -> Callable[[float], Mapping[str, Any]]:
-    """Return eta = factor sigma_0^1.25, as large as keeps gaps well inside lambda."""
+    """Return eta = factor sigma_0^1.25, with gaps well inside lambda."""
     return lambda scale: {"terminate": False, "learning_rate": factor * scale**1.25, "signal_law": PROPORTIONAL}
 
 
@@ -510,12 +508,12 @@ def _coverage(name: str, members: int, setting: Mapping[str, Any], build: Callab
 
 
 def coverage(setting: Mapping[str, Any]) -> Experiment:
-    """Return exploration runs with a setting's number of tasks, each a set, and sigma_0, or as recorded."""
+    """Return exploration runs with a setting's number of tasks, each a set, and sigma_0."""
     return _coverage("coverage", 1, setting, coverage)
 
 
 def coverage_of_clusters(setting: Mapping[str, Any]) -> Experiment:
-    """Return exploration runs with fewer experts than tasks, where six tasks make a cluster and a set."""
+    """Return exploration runs with M < N, where six tasks make a cluster and a set."""
     return _coverage("coverage-clusters", MEMBERS, setting, coverage_of_clusters)
 
 
@@ -529,7 +527,7 @@ DRIVES = (0.01, 0.1, 1.0, 10.0, 100.0)  # kappa / lambda, of Fig. 2's pools
 
 
 def with_drive(params: Params, ratio: float, dims: Dims = FIGURE_2_DIMS) -> Params:
-    """Return the parameters with the signals' scale at which kappa / lambda is `ratio`."""
+    """Return the parameters with a signal scale at which kappa / lambda is `ratio`."""
     unit = gate_drive(params._replace(signal_scale=1.0), dims.num_features, dims.num_tasks)
     return params._replace(signal_scale=float(np.sqrt(ratio * float(params.perturbation_scale) / unit)))
 
@@ -595,7 +593,7 @@ FIGURE_9 = Experiment(
 
 
 def pools_of(run: Run, count: int | None = None) -> list[Pool]:
-    """Return the pools of the first `count` replicates of a run (None: of all), in float64."""
+    """Return the pools of a run's first `count` replicates, by default all, in float64."""
     pool = run.state.pool
     truths = np.asarray(pool.truths, np.float64)
     signals = np.asarray(pool.signals, np.float64)
@@ -603,7 +601,7 @@ def pools_of(run: Run, count: int | None = None) -> list[Pool]:
 
 
 def shared_pools_of(run: Run) -> tuple[list[Pool], Int[np.ndarray, " B"]]:
-    """Return the pools that the replicates of a run share, and the index of each replicate's pool."""
+    """Return the shared pools of a run, and the index of each replicate's pool."""
     _, first, places = np.unique(run.replicates % NUM_POOLS, return_index=True, return_inverse=True)
     pools = pools_of(run, int(first.max()) + 1)
     return [pools[place] for place in first], places
@@ -619,13 +617,13 @@ def task_gap(run: Run) -> Float[np.ndarray, " B"]:
 
 
 def loads_of(run: Run) -> tuple[Float[np.ndarray, "R B M"], Float[np.ndarray, "R B M"]]:
-    """Return loads L_t(m) and explored loads at the recorded rounds, experts last."""
+    """Return loads L_t(m) and explored loads at recorded rounds, experts last."""
     loads, explored = (np.moveaxis(leaf, 1, -1) for leaf in (run.records.loads, run.records.explored_loads))
     return loads.astype(np.float64), explored.astype(np.float64)
 
 
 def bounds_of(run: Run, dims: Dims, theorem: Callable[..., theory.Bound] = theory.theorem_1) -> theory.Bound:
-    """Return a theorem's bounds for each replicate, from its pool and realised loads alone: arrays (R, B)."""
+    """Return a theorem's bounds from each replicate's pool and loads (R, B)."""
     ratio = theory.overparameterization_ratio(dims.num_features, dims.num_samples)
     return theorem(gaps_of(run), ratio, *loads_of(run), run.rounds[:, None])
 
@@ -633,7 +631,7 @@ def bounds_of(run: Run, dims: Dims, theorem: Callable[..., theory.Bound] = theor
 def printed(
     name: str, *rounds: int, form: Callable[..., theory.Bound] = theory.theorem_1
 ) -> Callable[[Run], np.ndarray]:
-    """Return a theorem's values of a metric at some recorded rounds of runs of Fig. 2's sizes (V, B)."""
+    """Return a theorem's values of a metric at recorded rounds of Fig. 2's sizes (V, B)."""
 
     def values(run: Run) -> np.ndarray:
         bound_value = getattr(bounds_of(run, run.dims, form), name)
@@ -644,7 +642,7 @@ def printed(
 
 @functools.lru_cache(maxsize=2 * NUM_POOLS)  # of two readings: each look at each claim asks for those it has again
 def exact_of_pool(truths: bytes, signals: bytes, num_tasks: int, num_samples: int, num_rounds: int) -> corrected.Exact:
-    """Return exact single-expert metrics in each round, for a pool as bytes of its float64 arrays (N, d)."""
+    """Return exact single-expert metrics by round, for a pool as bytes of float64 arrays (N, d)."""
     truth_rows, signal_rows = (np.frombuffer(buffer).reshape(num_tasks, -1) for buffer in (truths, signals))
     return corrected.single_expert(Pool(truth_rows, signal_rows, np.arange(num_tasks)), num_samples, num_rounds)
 
@@ -658,34 +656,34 @@ def exact_of(run: Run) -> corrected.Exact:
 
 
 def given_routes_of(run: Run) -> corrected.Exact:
-    """Return expected metrics in each round of a run, given all tasks and routes (T, B)."""
+    """Return expected metrics by round, given all tasks and routes (T, B)."""
     assert len(run.records.task) == run.rounds[-1], "a run that records every round"
     return corrected.given_routes(run.state.pool, run.dims.num_samples, run.records.task, run.records.expert)
 
 
 def expected(name: str, *rounds: int) -> Callable[[Run], np.ndarray]:
-    """Return the expectation of a metric after some rounds, given the tasks and routes of a run (V, B)."""
+    """Return a metric's expectation after some rounds, given tasks and routes (V, B)."""
     return lambda run: getattr(given_routes_of(run), name)[np.array(rounds) - 1]
 
 
 def effective_experts(loads: Float[np.ndarray, "R M B"]) -> Float[np.ndarray, "R B"]:
-    """Return exp of the entropy of the loads' shares: M for even loads, 1 if one expert has them all."""
+    """Return exp of the entropy of the loads' shares: M for even loads, 1 for a single expert."""
     shares = loads / np.maximum(loads.sum(axis=1, keepdims=True), 1)
     return np.exp(-np.sum(shares * np.log(np.where(shares > 0, shares, 1)), axis=1))
 
 
 def recorded(run: Run, name: str, first: int, last: int) -> np.ndarray:
-    """Return a recorded number in rounds `first` to `last` (R, B) of a run that records every round."""
+    """Return a number in rounds `first` to `last` (R, B) of a full history."""
     return getattr(run.records, name)[first - 1 : last].astype(np.float64)
 
 
 def explored(run: Run, name: str) -> np.ndarray:
-    """Return a recorded number in the rounds 1, ..., T1 (T1, B)."""
+    """Return a number in the rounds 1, ..., T1 (T1, B)."""
     return recorded(run, name, 1, stage_rounds(run.params))
 
 
 def metric(name: str, *rounds: int) -> Callable[[Run], np.ndarray]:
-    """Return a recorded metric at some of the recorded rounds, or at all of them (V, B)."""
+    """Return a metric at some recorded rounds, or all (V, B)."""
 
     def values(run: Run) -> np.ndarray:
         rows = np.searchsorted(run.rounds, rounds) if rounds else slice(None)
@@ -695,7 +693,6 @@ def metric(name: str, *rounds: int) -> Callable[[Run], np.ndarray]:
 
 
 def final(name: str) -> Callable[[Run], np.ndarray]:
-    """Return a recorded number in the last round (B,)."""
     return lambda run: getattr(run.records, name)[-1].astype(np.float64)
 
 
@@ -704,7 +701,6 @@ def at_rounds(*rounds: int) -> list[str]:
 
 
 def by_rounds(experiment: Experiment, cell: str, *rounds: int) -> Selection:
-    """Return one run, whose components are rounds."""
     return Selection(experiment, (cell,), tuple(at_rounds(*rounds)))
 
 
@@ -723,17 +719,17 @@ def truth_length(run: Run) -> np.ndarray:
 
 
 def previous_tasks(run: Run) -> np.ndarray:
-    """Return the task that an arrival's expert met before it, -1 for none: (T, B) of a full history."""
+    """Return the previous task of each arrival's expert, -1 for none (T, B)."""
     return last_tasks(run.records.task, run.records.expert)
 
 
 def repeats_of(run: Run) -> np.ndarray:
-    """Return where a task meets an expert whose last task was the same: (T, B) of a full history."""
+    """Return where a task meets an expert whose last task was the same (T, B)."""
     return previous_tasks(run) == run.records.task
 
 
 def noise_sums(run: Run) -> Float[np.ndarray, "B 2 d"]:
-    """Return the sums over the s - 1 noise columns of two feature matrices."""
+    """Return sums over the s - 1 noise columns of two feature matrices."""
     shape = (2, ROUTER_DIMS.num_features, ROUTER_DIMS.num_samples - 1)
     columns = draws_of(run, math.prod(shape), 5, normals)
     return float(run.params.noise_scale) * columns.reshape(-1, *shape).sum(axis=-1)
@@ -744,7 +740,7 @@ def gates_of(run: Run) -> Float[np.ndarray, "M d B"]:
 
 
 def gate_output_pairs(run: Run) -> Float[np.ndarray, "B 2 M"]:
-    """Return gate outputs of two tasks of one cluster, or of one task, at the gates of round T."""
+    """Return gate outputs of two tasks of one cluster, or of one task, by round T's gates."""
     params = run.params
     num_tasks = ROUTER_DIMS.num_tasks
     units = draws_of(run, 3, 6)

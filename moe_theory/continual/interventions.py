@@ -1,6 +1,6 @@
-"""Runs of Algorithm 1 without the supposed cause of a statement's failure, or without a cause that a statement credits.
+"""Runs of Algorithm 1 without a supposed cause of a statement's failure, or a cause that the statement credits.
 
-Signals are along the truths unless a cell has others.
+Signals are along the ground truths unless a cell has others.
 """
 
 import dataclasses
@@ -37,7 +37,7 @@ BLIND = {"perturbation_scale": experiments.UNIFORM_PERTURBATION}
 def by_kind(
     outputs: Float[Array, " M"], perturbation: Float[Array, " M"], state: Any, arrival: Arrival, params: Params
 ) -> Float[Array, " M"]:
-    """Return scores of a router that gives each task type k of K the experts m mod K = k, whatever the gates output."""
+    """Return scores that give each task type k of K the experts m mod K = k."""
     del outputs, params
     clusters = state.pool.clusters
     kind = jnp.sum(jnp.where(jnp.arange(clusters.shape[0]) == arrival.task, clusters, 0))
@@ -48,7 +48,6 @@ def by_kind(
 def by_kind_past_exploration(
     outputs: Float[Array, " M"], perturbation: Float[Array, " M"], state: Any, arrival: Arrival, params: Params
 ) -> Float[Array, " M"]:
-    """Return scores of Algorithm 1's router up to T1, and of `by_kind` after it."""
     routing = outputs, perturbation, state, arrival, params
     is_past = state.round >= theory.exploration_rounds(params.num_experts, params.learning_rate)
     return jnp.where(is_past, by_kind(*routing), perturbed(*routing))
@@ -57,13 +56,12 @@ def by_kind_past_exploration(
 def by_habit(
     outputs: Float[Array, " M"], perturbation: Float[Array, " M"], state: Any, arrival: Arrival, params: Params
 ) -> Float[Array, " M"]:
-    """Return scores of a router that takes the first expert in every round."""
     del outputs, state, arrival, params
     return -jnp.arange(perturbation.shape[0], dtype=perturbation.dtype)
 
 
 def whole_truth(models: Float[Array, "k d"], arrival: Any, params: Any) -> Float[Array, "k d"]:
-    """Return the change of an expert that learns all of an arrival's truth at once, so that Lemma 3 holds."""
+    """Return the change of an expert that learns an arrival's whole ground truth at once (Lemma 3)."""
     del params
     return arrival.truth[None, :] - models
 
@@ -71,7 +69,7 @@ def whole_truth(models: Float[Array, "k d"], arrival: Any, params: Any) -> Float
 def without_signal(
     key: Key[Array, ""], dims: Dims, state: State, params: Params
 ) -> tuple[Pool, Arrival, Float[Array, " M"]]:
-    """Draw arrivals whose samples are all Gaussian, so that no sample shows the task's signal."""
+    """Draw arrivals whose samples are all Gaussian, without the task's signal."""
     arrival, perturbation = draw(key, dims, state.pool, params)
     shape = (dims.num_features, dims.num_samples)
     dtype = arrival.features.dtype
@@ -85,9 +83,9 @@ def later_balance_cost(visits: Int[Array, " M"], time: Int[Array, ""], params: P
 
 
 def apart(base: System) -> System:
-    """Return the system from separated gates, as far apart as in (35) after exploration.
+    """Return the system from gates as far apart as in (35) after exploration.
 
-    An expert's output is sigma_0^0.5 for signals of its own task type, and 0 for others.
+    An expert's output is sigma_0^0.5 for its own type's signals, and 0 for others.
     """
 
     def gates(key: Key[Array, ""], state: State, params: Params) -> Float[Array, "M d"]:
@@ -105,7 +103,7 @@ def apart(base: System) -> System:
 def unexplored(base: System) -> System:
     """Return the system at T1 without a round before it.
 
-    Experts have learned nothing, and gates are random, sum to 0 and are of size sigma_0^2.
+    Experts are 0, and gates are random, sum to 0 and are of size sigma_0^2.
     """
 
     def gates(key: Key[Array, ""], state: State, params: Params) -> Float[Array, "M d"]:
@@ -135,7 +133,7 @@ def variant(
     cells: Collection[str] = (),
     **about: Any,
 ) -> Experiment:
-    """Return an experiment, or some of its cells, with parameters changed by sigma_0, and with other fields."""
+    """Return an experiment, or cells of it, with parameters changed by sigma_0, and other fields."""
     overrides_of = {cell: experiment.cells[cell] for cell in cells or experiment.cells}
     changed = {
         cell: {**overrides, **ALONG, **changes(overrides.get("truth_scale", SIGMA_0))}
@@ -145,7 +143,7 @@ def variant(
 
 
 def small_alpha(scale: float) -> dict[str, float]:
-    """Return alpha = sigma_0, so that the first steps of the auxiliary loss move no output by more than lambda."""
+    """Return alpha = sigma_0, so that first auxiliary steps move no output by more than lambda."""
     return {"balance_weight": scale}
 
 

@@ -1,8 +1,7 @@
 """Forgetting and overall generalization error of all past arrivals, streamed in O(d) a round.
 
-Both are sums over the whole past of |w^(m) - w_tau|^2. When expert m moves from w to w', the n arrivals that it served
-change the sums by n (w' - w).(w' + w - 2 c), where c is the mean of their truths when they arrived. Only n and c are
-stored.
+Both are sums over the past of |w^(m) - w_tau|^2. An expert's move from w to w' changes them by n (w' - w).(w' + w - 2
+c). Only the number n and the mean ground truth c of its arrivals are stored.
 """
 
 from typing import Annotated, NamedTuple
@@ -14,8 +13,6 @@ from moe_theory.core.constraints import AT_LEAST_0
 
 
 class Metrics(NamedTuple):
-    """State from which forgetting and generalization error follow at any round."""
-
     served: Annotated[Float[Array, " M"], AT_LEAST_0]  # arrivals of expert m, a share 1/k each in top-k routing
     centres: Float[Array, "M d"]  # the mean of their truths
     forgotten: Float[Array, ""]  # sum over past tau of E_tau(w_t) - E_tau(w_tau)
@@ -37,10 +34,10 @@ def record_arrival(
     change: Float[Array, "k d"],
     error: Float[Array, ""],
 ) -> Metrics:
-    """Return metrics after the `chosen` experts moved from `before` by `change` to serve an arrival with this `truth`.
+    """Return metrics after the `chosen` experts moved from `before` by `change` for an arrival with this `truth`.
 
-    `error` is the arrival's own model error after the move, E_t(w_t). Unused rows of `chosen` must have no change. An
-    arrival that no expert serves, because the gates are NaN, makes the metrics NaN from then on.
+    `error` is the arrival's error after the move, E_t(w_t), and unused rows of `chosen` must have no change. An arrival
+    without an expert, by NaN gates, makes the metrics NaN from then on.
 
     Source: Eqs. (14)-(16) of `continual`. Under top-k an arrival's error is the mean over the experts that served it.
     """

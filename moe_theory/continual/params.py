@@ -1,4 +1,4 @@
-"""Static shapes, traced parameters and readings: named choices where the continual-learning paper is silent.
+"""Static shapes, traced parameters and readings: named choices where `continual` is silent.
 
 | open in the paper | parameter |
 | --- | --- |
@@ -11,7 +11,7 @@
 | whether convergence flags accumulate | `accumulate_flags` |
 | Gamma in Fig. 2 (Algorithm 1: O(sigma_0^1.25)) | `termination_threshold` |
 
-The scale c matters most: the outcome depends on `gate_drive` more than on sigma_0 alone.
+The outcome depends most on c, by `gate_drive`.
 """
 
 import dataclasses
@@ -59,7 +59,7 @@ LeastStrength = Annotated[Scale, AtMost("max_strength", "beta_t is uniform betwe
 class Dims:
     """Static shapes, for which a program is compiled.
 
-    `max_experts` and `max_active` only pad: a run uses `Params.num_experts` and trains `Params.num_active`.
+    `max_experts` and `max_active` only pad.
 
     Raises: InvalidValueError outside 1 <= num_samples < num_features, or for sizes below 1.
 
@@ -98,7 +98,7 @@ def in_order(truth_scale: float) -> dict[str, float]:
 
 
 class Params(NamedTuple):
-    """Parameters that a user sweeps. Every leaf may be traced. Defaults: Fig. 2 under the reading `unit-signal`.
+    """Parameters that a user sweeps, each a leaf that may be traced, by default Fig. 2 under `unit-signal`.
 
     Examples:
         >>> from moe_theory import continual
@@ -127,7 +127,6 @@ class Params(NamedTuple):
 
 
 def check_params(dims: Dims, params: Params) -> None:
-    """Check parameters against their range, except traced ones."""
     values = constraints.check(params, dims)
     num_signals = np.minimum(dims.num_tasks, values.get("num_clusters", 1))
     require_orthogonal(values.get("signal_law", PROPORTIONAL), num_signals, dims.num_features)
@@ -163,12 +162,11 @@ READINGS: dict[str, Reading] = {
 def gate_drive(params: Params, num_features: int, num_tasks: int | None = None) -> float:
     """Return kappa = eta E|w| E|v|^2 E[beta^2] / M, dimensionless: the move of a gate output in one gate step.
 
-    Expectations of |w| and |v|^2 are for Gaussian entries (E|w| by the chi distribution's mean). Outputs stay far
-    apart only above `corrected.critical_drive`.
+    Expectations are for Gaussian entries, and outputs stay far apart only above `corrected.critical_drive`.
 
     Args:
-        num_tasks: N. With num_clusters >= N each task is a cluster of its own, without `cluster_spread`. None means
-            fewer clusters than tasks.
+        num_tasks: N, by default above the number of clusters. With num_clusters >= N each task is a cluster, without
+            `cluster_spread`.
 
     Examples:
         >>> from moe_theory import continual

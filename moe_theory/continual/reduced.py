@@ -1,8 +1,7 @@
-"""Algorithm 1 reduced to its gates and to experts' expected distances to the truths (`core/expected.py`).
+"""Algorithm 1 reduced to its gates and to experts' expected distances to ground truths (`core/expected.py`).
 
-Routing, costs, gate steps and their end are Algorithm 1's. The model ignores the deviations of distances from their
-mean (the root in (6) and squares take means for values), and information on them in routes by noisy features. It draws
-as `continual.system` does.
+Routing, costs, gate steps, their end and draws are Algorithm 1's. The model ignores deviations of distances from their
+mean, in the root in (6) and in squares, and information on them in routes by noisy features.
 """
 
 import functools
@@ -47,10 +46,10 @@ class Info(NamedTuple):
 
 @functools.lru_cache
 def system(dims: Dims) -> System:
-    """Return the reduced model as a `System` of switch routing. It has the `Params` of `continual.system`.
+    """Return the reduced model as a `System` of switch routing, with the `Params` of `continual.system`.
 
     Source: Algorithm 1 of `continual`, with `core/expected.py`.
-    Raises: InvalidValueError for max_active > 1, and from its `init` for parameters outside their range.
+    Raises: InvalidValueError for max_active > 1, and from its `init` for parameters out of range.
 
     Examples:
         >>> import moe_theory as mt
@@ -94,7 +93,7 @@ def system(dims: Dims) -> System:
 
 
 def learn(state: State, arrival: Arrival, perturbation: Float[Array, " M"], params: Params) -> tuple[State, Info]:
-    """Run one round on an explicit arrival and perturbation, as `continual.learn` does.
+    """Run one round on an explicit arrival and perturbation, like `continual.learn`.
 
     Source: Algorithm 1 of `continual`, with `core/expected.py`.
     Raises: InvalidValueError for features with s >= d, or for a perturbation of more axes than (M,).

@@ -1,4 +1,4 @@
-"""The continual-learning system as sweeps name it: sizes, readings, choices and observables."""
+"""The continual-learning system for sweeps: sizes, readings, choices and observables."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple

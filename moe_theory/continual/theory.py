@@ -1,8 +1,7 @@
-"""Closed forms as `continual` prints them, right or wrong (see `corrected.py`): Proposition 4, Theorems, Lemmas 11, 16.
+"""Closed forms as `continual` prints them (see `corrected.py`): Proposition 4, Theorems, Lemmas 11, 16.
 
-The arrivals at expert m see the loads 1, 2, ..., L_t(m), so each sum over rounds is geometric and costs O(M). Functions
-compute in the precision of their arguments, NumPy or JAX, traced or not. They refuse arguments outside the domains
-beside them (InvalidValueError).
+Sums over rounds are geometric in the loads, and cost O(M). Functions compute in their arguments' precision, NumPy or
+JAX, traced or not. Arguments outside their domains raise InvalidValueError.
 """
 
 from typing import Annotated, NamedTuple
@@ -48,7 +47,7 @@ def exploration_rounds(
 ) -> Int[Numbers, "*batch"]:
     """Return T1 = ceil(M / eta), the last round of the exploration stage, in rounds.
 
-    A quotient within float32's rounding of an integer counts as that integer. At most `MAX_ROUNDS`.
+    A quotient within float32's rounding of an integer is that integer, at most `MAX_ROUNDS`.
 
     Source: Algorithm 1 of `continual`, input line.
 
@@ -111,11 +110,11 @@ def theorem_1(
 ) -> Bound:
     """Return upper bounds for more experts than tasks, after round t = `round` with loads L_t(m).
 
-    `explored_loads` are the loads at round min(t, T1). Since E[F_t] = (T1 - 1)/(t - 1) E[F_T1] after exploration, (19)
+    `explored_loads` are the loads at round min(t, T1). As E[F_t] = (T1 - 1)/(t - 1) E[F_T1] after exploration, (19)
     needs no other loads. Experts without arrivals add nothing.
 
     Source: Theorem 1, (19) and (20) of `continual`.
-    Raises: InvalidValueError for loads that are not of top-1 routing. Where these are traced the bounds are NaN.
+    Raises: InvalidValueError for loads not of top-1 routing, or NaN where they are traced.
 
     Examples:
         >>> import numpy as np
@@ -152,12 +151,12 @@ def theorem_2(
     `explored_loads` are the loads at round min(t, T1). Up to T1 every form is (19) and (20). After T1:
 
     - `printed`: the theorem.
-    - `appendix`: (22) as its proof ends, with r^(L_T - L_T1 - 1) in both sums of 1 - r^(...). Taken literally, so an
-      expert without arrivals after T1 contributes less than 0.
+    - `appendix`: (22) as its proof ends, with r^(L_T - L_T1 - 1) in both sums of 1 - r^(...). Literally, an expert
+      without arrivals after T1 contributes less than 0.
 
     Source: Theorem 2, (21) and (22), and Appendix J of `continual`.
-    Raises: UnknownNameError for another `form`, or InvalidValueError for loads that are not of top-1 routing. Where
-        these are traced the bounds are NaN.
+    Raises: UnknownNameError for another `form`, or InvalidValueError for loads not of top-1 routing, or NaN where they
+        are traced.
 
     Examples:
         >>> import numpy as np
@@ -198,7 +197,7 @@ def theorem_2(
 def lemma_11(num_sets: Size, num_experts: Size) -> float:
     """Return (1 - (1 - 1/N)^M)^N, as if N sets were filled by M experts independently of each other.
 
-    The proof claims that this is below the probability that no set is empty. It is above, as sets share no expert.
+    The proof claims that this is below the probability that no set is empty, but it is above.
 
     Source: proof of Lemma 11 of `continual`.
 
@@ -217,7 +216,7 @@ def lemma_16(
     truths: Annotated[Float[np.ndarray, "N d B"], Within()],
     ratio: linear.Ratio,
 ) -> Float[np.ndarray, " B"]:
-    """Return the right side of (42), averaged over T arrivals, from their tasks, experts and truths of a pool.
+    """Return the right side of (42), averaged over T arrivals, from their tasks, experts and a pool's ground truths.
 
     Source: Lemma 16, (42) of `continual`.
 

@@ -22,8 +22,8 @@ Variables = set[Any]
 class StepParts(NamedTuple):
     """A step in three parts: `act(prepare(draw(key, state, params), state, params), state, params)` is the step.
 
-    `draw` and `prepare` read only the round counters of the state and leaves that no step changes, such as a pool. So
-    an earlier state, moved on by `count`, gives the same result.
+    `draw` and `prepare` read only round counters and leaves that no step changes, such as a pool. So an earlier state,
+    moved on by `count`, gives the same result.
     """
 
     draw: Callable[[Any, Any, Any], Values]  # (key, state, params): random numbers, and what is costly to repeat
@@ -44,8 +44,7 @@ class _Stages(NamedTuple):
 def split_step(step: Callable[[Any, Any, Any], Any], key: Any, state: Any, params: Any) -> StepParts:
     """Return the parts of `step`, a pure function of (key, state, params), traced for these shapes.
 
-    If the result begins with the next state, leaves that pass through unchanged are known ahead. So are integers that a
-    step only increases by 1.
+    Known ahead are leaves that pass through unchanged, and integers that a step only increases by 1.
     """
     closed, result = jax.make_jaxpr(step, return_shape=True)(key, state, params)
     program = closed.jaxpr
@@ -94,7 +93,7 @@ def split_step(step: Callable[[Any, Any, Any], Any], key: Any, state: Any, param
 
 
 def require_counted(state: Any, added: list[int | None]) -> None:
-    """Raise DeclarationError unless a step adds 1 to its state's `round`, by the known change of each leaf."""
+    """Raise DeclarationError unless a step adds 1 to its state's `round`."""
     step_by = added[place_of_round(state)]
     if step_by == 1:
         return
@@ -174,14 +173,14 @@ def _stages(equations: list[Any], variables: Variables, changing: Variables) -> 
 
 
 class _Offset(NamedTuple):
-    """An integer that is known up to the leaf of a state that it is counted from."""
+    """An integer known up to the leaf of a state that it is counted from."""
 
     leaf: int | None  # None for a constant
     number: int
 
 
 def _added(closed: Any, first: int, count: int) -> list[int | None]:
-    """Return the constants that a program adds to integer leaves of a state, its first outputs. Others have None."""
+    """Return the constants that a program adds to integer leaves of a state, its first outputs, or None."""
     inputs = closed.jaxpr.invars
     given_offsets = [
         _Offset(place - first, 0) if first <= place < first + count and _is_integer(variable.aval) else None
@@ -192,7 +191,7 @@ def _added(closed: Any, first: int, count: int) -> list[int | None]:
 
 
 def _offsets(closed: Any, inputs: list[_Offset | None], outputs: list[Any] | None = None) -> list[_Offset | None]:
-    """Return the constants that results add to the inputs they are counted from, through calls. Others have None."""
+    """Return the constants that results add to the inputs they are counted from, or None."""
     program = closed.jaxpr
     offsets: dict[Any, _Offset | None] = dict(zip(program.invars, inputs, strict=True))
     for variable, constant in zip(program.constvars, closed.consts, strict=True):
@@ -287,7 +286,6 @@ def _size(variables: Iterable[Any]) -> int:
 
 
 def _is_costly(equation: Any) -> bool:
-    """Return whether an equation, or one inside it, is worth storing for several uses."""
     inner = [value for value in equation.params.values() if isinstance(value, jex_core.ClosedJaxpr)]
     return equation.primitive.name not in _CHEAP and (
         not inner or any(_is_costly(part) for program in inner for part in program.jaxpr.eqns)

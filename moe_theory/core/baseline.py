@@ -1,16 +1,15 @@
 """Locality losses that compare a move with a baseline, in place of (6).
 
-A round charges the gate of the chosen expert with c = |w_t - w_{t-1}|. Its output for the task changes by -eta pi (1 -
-pi) c |v|^2, the output of any other expert by eta pi pi' c |v|^2. As c >= 0, the chosen expert's output never rises. So
-an expert that has just learned a task is less likely to receive it again.
+A round charges the gate of the chosen expert c = |w_t - w_{t-1}| >= 0. Its output for the task changes by -eta pi (1 -
+pi) c |v|^2, the output of any other expert by eta pi pi' c |v|^2. So an expert that has just learned a task is less
+likely to receive it again.
 
-Here the cost is c - b. Let b be the expert's own last move. Then a repeat after a change is rewarded, a change after a
-repeat is charged as much, and other rounds cost little. With pi = 1/M and orthogonal signals, an expert's outputs for
-all tasks always add up to -(eta |v|^2 / M) (b - mean of all b). If b is the mean of all moves so far, repeats of
-repeats are rewarded too, so that leads grow.
+Here the cost is c - b. If b is the expert's own last move, a repeat after a change is rewarded, a change after a repeat
+is charged as much, and other rounds cost little. With pi = 1/M and orthogonal signals, an expert's outputs for all
+tasks add up to -(eta |v|^2 / M) (b - mean of all b). If b is the mean of all moves so far, repeats of repeats are
+rewarded too, so that leads grow.
 
-The servers of `edge` take the same losses, and are charged when they complete their tasks. Proofs are in
-`docs/pages/derivations/repaired.md`.
+The servers of `edge` take the same losses when they complete tasks. Proofs are in `docs/pages/derivations/repaired.md`.
 """
 
 import functools
@@ -38,7 +37,8 @@ def compared(own: float) -> Locality:
     """Return a locality loss that charges a move for its cost above a baseline: own last + (1 - own) mean.
 
     Args:
-        own: the share of the expert's own last move in the baseline, in [0, 1]. The rest is the mean of all moves.
+        own: the share of the expert's own last move in the baseline, in [0, 1], where the rest is the mean of all
+            moves.
     Raises: InvalidValueError if `own` is no number in [0, 1].
     Source: in place of Eq. (6) of `continual` and (11) of `edge`.
 

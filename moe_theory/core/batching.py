@@ -1,7 +1,7 @@
 """`vmap` with the batch on the trailing axis of every array, also inside the computation.
 
-Here the function is traced for one replicate, and its operations are replayed on arrays that end in the batch axis. An
-operation without a rule falls back to `jax.vmap` for itself alone.
+The function is traced for one replicate, and its operations are replayed on arrays that end in the batch axis. An
+operation without a rule falls back to `jax.vmap`.
 """
 
 import functools
@@ -34,7 +34,7 @@ Log = list[tuple[Any, str, tuple[Any, ...]]]  # operations, how they are batched
 
 
 class _Value(NamedTuple):
-    """A value in the replayed computation. A batched value ends in the batch axis."""
+    """A value in the replayed computation, ending in the batch axis if batched."""
 
     array: Any
     is_batched: bool
@@ -48,7 +48,7 @@ def trailing_vmap(
     Args:
         is_batched: for each positional argument, whether its leaves end in the batch axis.
         stores: whether optimisation barriers of the surrounding program store their values.
-        log: receives every operation with the way in which it is batched, as the function is traced.
+        log: receives every operation with its way of being batched.
     """
 
     def batched(*arguments: Any) -> Any:
@@ -65,8 +65,6 @@ def trailing_vmap(
 
 
 def without_barriers(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return `function` without its optimisation barriers."""
-
     def passing(*arguments: Any) -> Any:
         program, result = jax.make_jaxpr(function, return_shape=True)(*arguments)
         inputs = [_Value(leaf, False) for leaf in jax.tree.leaves(arguments)]

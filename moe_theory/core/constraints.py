@@ -1,13 +1,11 @@
-"""Constraints beside fields of `Params` and `Dims` and arguments of closed forms, and their checks.
+"""Constraints next to fields of `Params` and `Dims` and arguments of closed forms, and their checks on the host.
 
-    class Params(NamedTuple):
-        num_experts: Annotated[Count, PaddedTo("max_experts")] = 10  # M
-        learning_rate: Positive = 0.5  # eta of (9)
+class Params(NamedTuple):
+    num_experts: Annotated[Count, PaddedTo("max_experts")] = 10  # M
+    learning_rate: Positive = 0.5  # eta of (9)
 
-    @checked
-    def termination_rounds(num_experts: Count, learning_rate: Positive) -> int: ...
-
-The checks run on the host before compilation.
+@checked
+def termination_rounds(num_experts: Count, learning_rate: Positive) -> int: ...
 """
 
 import dataclasses
@@ -62,8 +60,6 @@ class Within:
 
 @dataclasses.dataclass(frozen=True)
 class Whole:
-    """A whole number of at least `least`."""
-
     least: int = 1
     most: int | None = None
     why: str = ""  # why not more than `most`
@@ -90,7 +86,7 @@ class OneOf:
 
 @dataclasses.dataclass(frozen=True)
 class Squared:
-    """0, or a number whose square the run's precision can hold, with room for sums of squares."""
+    """0, or a number whose square the run's precision can hold, with room for sums."""
 
     room: float = 1e4
 
@@ -127,7 +123,7 @@ class IndexOf:
     least: int = 0  # below 0 for what stands for none
 
     def size(self, seen: Any) -> int | None:
-        """Return the number of places, or None if a round's values do not contain that field."""
+        """Return the number of places, or None if a round's values lack that field."""
         try:
             return operator.attrgetter(self.field)(seen).shape[0]
         except AttributeError:
@@ -168,8 +164,8 @@ PositiveAmount = Annotated[float, Within(low=0, open_low=True)]
 def check(params: Any, dims: Any = None) -> Values:
     """Refuse parameters that break a constraint of their fields, or that the run's precision cannot hold.
 
-    Returns: the parameters that are not traced, for rules between several of them.
-    Raises: InvalidValueError that names the value, the bound and the way out.
+    Returns: the parameters that are not traced.
+    Raises: InvalidValueError.
     """
     real = jnp.result_type(float)
     values = {name: _scalar(name, value) for name, value in params._asdict().items() if not isinstance(value, Tracer)}
@@ -202,7 +198,7 @@ def _require_allowed(constraint: Any, name: str, value: Any, number: Any) -> Non
 
 
 def check_sizes(dims: Any) -> None:
-    """Raise InvalidValueError for static sizes that break a constraint of their fields, except an allowed None."""
+    """Raise InvalidValueError for static sizes that break a constraint, except an allowed None."""
     stated_by_name = _constraints(type(dims))
     values = {name: getattr(dims, name) for name in stated_by_name}
     for name, value in values.items():
@@ -225,9 +221,9 @@ def require(constraint: Any, **values: Any) -> None:
 def checked(function: Function) -> Function:
     """Decorate a closed form to refuse arguments that break their constraints, and to take lists as arrays.
 
-    The fields of a named tuple are checked too. Traced arguments are not checked.
+    Fields of named tuples are checked too, traced arguments are not.
 
-    Raises: InvalidValueError, in the call, that names the value, the bound and the way out.
+    Raises: InvalidValueError in the call.
     """
     signature = inspect.signature(function)
 
@@ -282,7 +278,7 @@ def require_ordered(values: Mapping[str, Any], lower: str, upper: str, why: str)
 
 
 def require_representable(name: str, value: float, dtype: Any) -> None:
-    """Raise InvalidValueError unless a run can hold a number, in reals of `dtype` or integers of as many bits."""
+    """Raise InvalidValueError unless a run can hold a number, in reals of `dtype` or integers of its width."""
     if isinstance(value, bool) or value == 0:
         return
     if isinstance(value, int):
@@ -307,12 +303,11 @@ def is_known(*leaves: Any) -> bool:
 
 @functools.cache
 def hints_of(kind: Any) -> dict[str, Any]:
-    """Return the annotations of a function, or of a class's fields, with their metadata."""
     return get_type_hints(kind, include_extras=True)
 
 
 def stated(kind: type) -> dict[str, tuple[Any, ...]]:
-    """Return this module's constraints on the fields of a named tuple, if its annotations are readable."""
+    """Return the constraints on the fields of a named tuple, if its annotations are readable."""
     try:
         return _constraints(kind)
     except (NameError, TypeError):

@@ -1,9 +1,9 @@
-"""The gate drive at which an expert that leads for a task stays ahead after it has paid for the task.
+"""The gate drive at which an expert that leads for a task stays ahead after paying for it.
 
-Experts pay for a task n in turn. An expert that learns the task anew moves its model by c. Then the locality loss (6)
-lowers its output for n and raises all others. From level outputs, the first M - 1 payers are M - 1 different experts,
-and the last expert is ahead when its turn comes. To first order all outputs are level afterwards, so the curvature of
-the softmax alone decides whether it is still ahead. With kappa = eta c |v|^2 / M, a payment of m moves the outputs by
+Experts pay for a task n in turn. An expert that learns the task moves its model by c, and the locality loss (6) lowers
+its output for n and raises all others. From level outputs, the first M - 1 payers are different experts, and the last
+expert is ahead when its turn comes. To first order all outputs are level afterwards, so the curvature of the softmax
+decides whether it is still ahead. With kappa = eta c |v|^2 / M, a payment of m moves the outputs by
 
     h_j <- h_j - M kappa pi_m (1[j = m] - pi_j),
 
@@ -25,12 +25,12 @@ DRIVES = (1e-3, 1e3)  # between which the critical one is looked for
 def lead_after_turns(num_experts: int, drive: float, contraction: float = 0.0) -> float:
     """Return how far the last of M experts leads after each has paid for one task in turn, from level outputs.
 
-    The last expert also pays contraction, contraction^2, ... as often as it receives the task again. The result is its
-    least lead on the way, which is negative if another expert has got ahead.
+    It also pays contraction, contraction^2, ... as often as it receives the task again. The result is its least lead on
+    the way, negative if another expert has got ahead.
 
     Args:
         drive: kappa = eta c |v|^2 / M, with c the move of an expert that learns a new task.
-        contraction: the factor of |dw| when an expert receives the task again at once. At 0 it has learned the task
+        contraction: the factor of |dw| when an expert receives the task again at once, 0 if it has learned the task
             fully.
     Raises: InvalidValueError for num_experts < 2.
 
@@ -68,19 +68,19 @@ def critical_drive(
 ) -> float:
     """Return kappa_c(M), the least gate drive at which the last expert to pay for a task leads afterwards.
 
-    Below this drive, a leader loses its task by paying for it. The formula is for orthogonal signals, equal costs,
-    alpha = 0 and beta = 1.
+    The formula is for orthogonal signals, equal costs, alpha = 0 and beta = 1. Below this drive, a leader loses its
+    task by paying for it.
 
     Args:
         num_experts: M >= 2.
         contraction: in [0, 1), the factor of |dw| when a task is repeated. It is 0 for experts that fit a task in one
-            update, ((d - s)/(d - 1))^0.5 for slow ones, about (1 - s/d)^0.5.
-        perturbation: lambda, the lead that is required. None stands for a small lead. A value is needed for M = 2, and
-            for M = 3 with experts that fit a task in one update. In these cases any drive is enough as lambda goes to
-            0: kappa_c = (4 lambda)^(1/3) for M = 2, (6 lambda)^(1/4) for M = 3.
-    Returns: the drive kappa = eta c |v|^2 / M, where c is an expert's move after another task. `gate_drive` has E|w| in
-        place of c. The drive depends neither on the number of tasks nor on sigma_0, and only a little on lambda.
-    Raises: InvalidValueError outside these ranges, and without a perturbation where one is needed.
+            update, ((d - s)/(d - 1))^0.5 for slow ones.
+        perturbation: lambda, the lead that is required. None stands for a small lead. M = 2 needs a value, and M = 3
+            with experts that fit a task in one update. There kappa_c tends to 0 with lambda: (4 lambda)^(1/3) for M =
+            2, (6 lambda)^(1/4) for M = 3.
+    Returns: the drive kappa = eta c |v|^2 / M, where c is an expert's move after another task (E|w| in `gate_drive`).
+        It depends neither on the number of tasks nor on sigma_0, and little on lambda.
+    Raises: InvalidValueError outside these ranges, or without a perturbation that is needed.
     Source: docs/pages/derivations/gates.md, against Lemma 15, Propositions 1 and 3 of `continual`, Proposition 3 of
         `edge`.
 

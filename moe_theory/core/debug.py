@@ -1,7 +1,7 @@
 """Assertions of `debug=True` in every round of a run.
 
-Numbers of state and info must be finite unless their field is `Undefined`, and in the range beside the field. Indices
-must be inside their arrays.
+Numbers of state and info must be finite unless their field is `Undefined`, and in their field's range. Indices must be
+inside their arrays.
 """
 
 import functools
@@ -38,7 +38,7 @@ def run(
 ) -> tuple[Any, Any]:
     """Return `vmap.run` of these arguments, with assertions in every round.
 
-    Raises: InvalidValueError that names the round and the field. Inside a caller's own program nothing can be raised.
+    Raises: InvalidValueError that names the round and the field, except inside a caller's own program.
     """
     if not is_known((jax.random.key_data(keys), state, params)):
         raise InvalidValueError(

@@ -1,4 +1,4 @@
-"""Scikit-learn's 1,797 handwritten digits, which come with the package, and their held-out part."""
+"""Scikit-learn's 1,797 handwritten digits and their held-out part."""
 
 import functools
 from typing import NamedTuple
@@ -10,8 +10,6 @@ _EVERY = 5  # of the images of a digit, this one is held out
 
 
 class Digits(NamedTuple):
-    """Images, the digits that they show, and the fixed split."""
-
     pixels: Float[np.ndarray, "n 8 8"]  # 0 .. 16, whole numbers
     digits: Int[np.ndarray, " n"]
     is_held_out: Bool[np.ndarray, " n"]  # a fifth of every digit, spread over the whole set
@@ -19,7 +17,7 @@ class Digits(NamedTuple):
 
 @functools.lru_cache
 def handwritten_digits() -> Digits:
-    """Return all images in scikit-learn's order. They are cached, so do not write to them."""
+    """Return all images in scikit-learn's order, cached, so do not write to them."""
     from sklearn.datasets import load_digits  # takes a second to import
 
     pixels, digits = map(np.asarray, load_digits(return_X_y=True))

@@ -65,8 +65,8 @@ def run(
 ) -> tuple[Any, Any]:
     """Return the final state and stacked records of a run, from `state` or, if None, from the system's start.
 
-    With `is_batch`, keys (B,) and every leaf of states and records end in the replicate axis. With `is_plain`, and
-    where this JAX's programs cannot be rewritten, the run is `vmap.run`.
+    With `is_batch`, keys (B,) and leaves of states and records end in the replicate axis. With `is_plain`, or where
+    this JAX's programs cannot be rewritten, the run is `vmap.run`.
 
     Raises: InvalidValueError in a forked child, and for a batch whose replicates are at different rounds.
         DeclarationError for a step that breaks the contract.
@@ -173,7 +173,7 @@ def _options(platform: str | None, is_large: bool = False) -> dict[str, Any] | N
 def can_rewrite() -> bool:
     """Return whether the engine can rewrite this JAX's programs, as it can up to the newest version tested.
 
-    With a later version a small run is tried first. If it fails, or differs from `vmap.run`, everything runs plainly,
+    A later version is tried on a small run first. If it fails, or differs from `vmap.run`, everything runs plainly,
     with a warning.
     """
     if jax.__version_info__ < _UNTESTED:
@@ -419,8 +419,8 @@ STATE_COPIES = 20
 def width_for(state: Any, platform: str = "cpu", count: int | None = None, memory: int | None = None) -> int:
     """Return the number of replicates of this state (arrays or their shapes) to run together, a power of two.
 
-    On a CPU it is what fits a core's cache, 1 to 64. Elsewhere it is what fills the device and fits into its memory.
-    The width is no more than needed for `count` replicates.
+    On a CPU it fits a core's cache, 1 to 64, elsewhere it fills the device's memory. It is no more than needed for
+    `count` replicates.
     """
     state_bytes = bytes_of(state)
     if platform == "cpu":
@@ -445,10 +445,7 @@ def _memory_of(platform: str) -> int:
 def run_in_blocks(
     width: int, system: Any, root_key: Any, names: np.ndarray, state: Any, *arguments: Any
 ) -> tuple[Any, Any]:
-    """Return `engine.run` of replicates `names` (B,) and `state` (..., B), in blocks of `width`.
-
-    The last block is padded.
-    """
+    """Return `engine.run` of replicates `names` (B,) and `state` (..., B), in blocks of `width`, the last padded."""
     if state is not None:
         require_one_round(state.round)
     count = len(names)
@@ -464,7 +461,6 @@ def run_in_blocks(
 
 
 def _joined(parts: tuple[Any, ...], count: int) -> Any:
-    """Join blocks into one array of `count` replicates."""
     if len(parts) == 1 and parts[0].shape[-1] == count:
         return parts[0]
     if not isinstance(parts[0].dtype, np.dtype):

@@ -37,11 +37,11 @@ class InvalidValueError(MoeTheoryError):
 
 
 class UnknownNameError(MoeTheoryError):
-    """A name that is not registered. `argument` is the kind of name."""
+    """A name, of the kind `argument`, that is not registered."""
 
 
 class MissingError(MoeTheoryError):
-    """Saved results, or a file, that are not where they should be."""
+    """Saved results, or a file, that are missing."""
 
 
 class DamagedError(MoeTheoryError):
@@ -69,10 +69,10 @@ class DataError(MoeTheoryError):
 
 
 def unknown_name(kind: str, name: str, known: Iterable[str], of: type | None = None) -> UnknownNameError:
-    """Return the error for a `name` that is not among the `known` names, with similar names suggested.
+    """Return the error for a `name` that is not among the `known` names, with similar ones suggested.
 
     Args:
-        of: a paper's `Params` or `Dims`. For a symbol of the paper, the error names its field.
+        of: a paper's `Params` or `Dims`, whose field is named for a symbol of the paper.
     """
     known = sorted(known)
     unknown = f"unknown {kind} {shortened(name)}."
@@ -104,7 +104,7 @@ def _of_symbol(symbol: str, known: list[str], kind: str, owner: type) -> str:
 
 
 def shortened(value: Any) -> str:
-    """Return a user's input for a message: in one line, escaped, cut in the middle if long."""
+    """Return a user's input for a message: one line, escaped, cut in the middle if long."""
     return " ".join(_BRIEF.repr(value).split())
 
 

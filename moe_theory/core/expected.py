@@ -1,7 +1,7 @@
-"""Expected distances of an expert to the truths, and how a task that it learns changes them.
+"""Expected distances of an expert to the ground truth of each task, and their changes by a task.
 
-Gates see an expert through the locality loss alone, which needs only its distances to the truths. Write D_nk = |w_n -
-w_k|^2, u_n = v_n/|v_n|, c = (d - s)/(d - 1). For an expert w let
+Gates see an expert through the locality loss alone, which needs only these distances. Write D_nk = |w_n - w_k|^2, u_n =
+v_n/|v_n|, c = (d - s)/(d - 1). For an expert w let
 
     e_k = E|w - w_k|^2,  a_k = E w.u_k,  k = 1, ..., N.
 
@@ -37,7 +37,7 @@ def taught_to(
     contraction: float,
     spread: Float[ArrayLike, ""] | None = None,
 ) -> tuple[Float[Array, "M N"], Float[Array, "M N"], Float[Array, ""]]:
-    """Return e, a and E|w' - w|^2 as in `taught`, for all experts, after the chosen one has learned a task."""
+    """Return e, a and E|w' - w|^2 as in `taught`, for all experts, after one has learned a task."""
     mask = chosen[:, None]
     own_errors, along = (jnp.sum(jnp.where(mask, values, 0), axis=0) for values in (errors, projections))
     own_errors, along, squared_move = taught(pool, task, own_errors, along, contraction, spread)
@@ -57,7 +57,7 @@ def taught(
     Args:
         errors, projections: e and a before.
         contraction: c.
-        spread: tau, the deviation of an entry of a task's ground truth from that of its type, or None if there is none.
+        spread: tau, the deviation of an entry of a task's ground truth from its type's, or None.
     Source: derivation above, from Lemma 16 of `continual`, corrected.
     """
     units = pool.signals / jnp.sqrt(jnp.sum(pool.signals**2, axis=1))[:, None]

@@ -1,7 +1,7 @@
-"""Known faults of the libraries that compute for JAX: options that avoid them, and tests for them.
+"""Known faults of the libraries that compute for JAX, options that avoid them, and tests.
 
-Programs of this package are compiled with these options. No options can be passed inside a caller's own `jax.jit`, so
-there a warning names the faults of this process.
+Programs of this package are compiled with these options, which a caller's own `jax.jit` cannot have, so there a warning
+names the faults.
 """
 
 import functools

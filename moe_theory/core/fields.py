@@ -1,4 +1,4 @@
-"""Comments beside a class's fields, such as the paper's symbol for a field."""
+"""Comments next to a class's fields, such as the paper's symbol for a field."""
 
 import ast
 import inspect
@@ -16,8 +16,6 @@ _COMMENT = re.compile(r"\s#\s+(?!pyright:)(.*?)(?:\s+# pyright:.*)?$")
 
 
 class Field(NamedTuple):
-    """A field as the source of its class declares it."""
-
     name: str
     annotation: str
     comment: str  # the comment beside it; empty without one
@@ -50,8 +48,7 @@ def fields_of(cls: type) -> list[Field]:
 def named_by(symbol: str, cls: type) -> list[Field]:
     """Return the fields that a paper's symbol stands for, such as sigma_0, σ₀ or \\sigma_0.
 
-    They are the fields among `fields_beside` whose comment begins with the symbol, or else all whose comment contains
-    it.
+    These are the `fields_beside` whose comment begins with the symbol, or else all whose comment contains it.
 
     Examples:
         >>> from moe_theory import continual

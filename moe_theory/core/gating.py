@@ -1,7 +1,7 @@
 """The linear gating network: outputs, softmax, routing among available experts, and gradient.
 
-Every function takes arrays padded to `max_experts` and a mask of the available experts, which exist and, in mobile edge
-computing, are idle.
+Arrays are padded to `max_experts`, with a mask of available experts, which exist and, in mobile edge computing, are
+idle.
 """
 
 from typing import NamedTuple
@@ -15,7 +15,7 @@ from moe_theory.core.numerics import Scalar
 
 
 def gate_outputs(gates: Float[Array, "M d"], gate_input: Float[Array, " d"]) -> Float[Array, " M"]:
-    """Return h = Theta' sum_i X_i, for the gate input sum_i X_i. Source: Section 3.2 of `continual`."""
+    """Return h = Theta' sum_i X_i. Source: Section 3.2 of `continual`."""
     return jnp.sum(gates * gate_input[None, :], axis=1)
 
 
@@ -44,14 +44,14 @@ def best_expert(scores: Float[Array, " M"], available: Bool[Array, " M"]) -> tup
 def best_ranked(
     scores: Float[Array, " M"], available: Bool[Array, " M"]
 ) -> tuple[Int[Array, ""], Bool[Array, " M"], Bool[Array, ""]]:
-    """Return the result of `best_expert` with NaN ranked last, and whether even the best score is NaN."""
+    """Return `best_expert` with NaN ranked last, and whether even the best score is NaN."""
     is_nan = jnp.isnan(scores)
     index, mask = best_expert(jnp.where(is_nan, -jnp.inf, scores), available)
     return index, mask, jnp.any(mask & is_nan)
 
 
 def scored(scores: Float[Array, " M"], outputs: Float[Array, " M"]) -> Float[Array, " M"]:
-    """Return a router's scores. Raises: InvalidValueError if their shape is not that of the gate outputs."""
+    """Return a router's scores. Raises: InvalidValueError unless shaped as the gate outputs."""
     if jnp.shape(scores) != outputs.shape:
         raise InvalidValueError(
             f"the router gave scores of shape {jnp.shape(scores)}, not one an expert: {outputs.shape}. Fix the router."
@@ -83,8 +83,8 @@ def task_loss(
 ) -> Float[Array, ""]:
     """Return the part of the task loss (8) that depends on the gates: sum_m pi_m cost_m, with constant costs.
 
-    The locality loss (6) charges a chosen expert |w_t - w_{t-1}|^q. The auxiliary loss (7) charges it alpha M f_t / t,
-    because P_t depends on the current gates only through its newest term.
+    The locality loss (6) charges a chosen expert |w_t - w_{t-1}|^q, and the auxiliary loss (7) alpha M f_t / t. P_t
+    depends on the current gates only through its newest term.
 
     Source: Eqs. (6)-(8), (27), (30) of `continual`.
     """
@@ -125,11 +125,10 @@ def pairs_of(outputs: Float[np.ndarray, "M N B"], sets: Int[np.ndarray, "N B"] |
     """Return the pairs of experts of different sets, and how their outputs for the N signals compare.
 
     Both experts of a pair cannot trail: h_m(n) > h_m(n') and h_m'(n') > h_m'(n), by the sets, add up to [h_m(n) -
-    h_m'(n)] + [h_m'(n') - h_m(n')] > 0. An expert with the larger output for a signal has the larger probability for
-    it.
+    h_m'(n)] + [h_m'(n') - h_m(n')] > 0. The larger output for a signal has the larger probability.
 
     Args:
-        sets: sets of the signals, such as clusters. None makes each signal a set.
+        sets: sets of the signals, such as clusters, by default each signal.
     Source: the sets (11) of `continual` and (15) of `edge`. Equations (40) and (30) say that neither trails.
 
     Examples:

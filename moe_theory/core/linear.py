@@ -1,7 +1,7 @@
 """Overparameterized linear tasks: quantities of closed forms, and an expert's minimum-norm update.
 
-The quantities are gaps between tasks, ratios, powers of r and rounds. Functions of NumPy float64 compute in float64,
-functions of JAX arrays, traced or not, in their precision.
+The quantities are gaps between tasks, ratios, powers of r and rounds, in float64 from NumPy, or in the precision of JAX
+arrays, traced or not.
 """
 
 from collections.abc import Callable
@@ -49,8 +49,7 @@ class Gaps(NamedTuple):
 def gaps(pool: Pool) -> Gaps:
     """Return the norm of the ground truths and the gaps between tasks of a `pool`.
 
-    Only clusters with a member count towards K. A task has distance 0 from itself and counts as a member of its own
-    cluster.
+    Only clusters with a member count towards K. A task is a member of its own cluster, at distance 0.
 
     Source: Proposition 4, (21) and (22) of `continual`.
 
@@ -98,8 +97,8 @@ def overparameterization_ratio(num_features: Features, num_samples: Size) -> flo
 def error_contraction(num_features: Features, num_samples: Size) -> float:
     """Return the factor by which one repeat of a task shrinks an expert's expected squared error.
 
-    The factor is (d - s)/(d - 1), in (0, 1]. After the first arrival the error is orthogonal to the task's signal. The
-    other s - 1 columns span a uniformly random subspace of its complement, so for s = 1 a repeat changes nothing.
+    It is (d - s)/(d - 1), in (0, 1]. After the first arrival the error is orthogonal to the task's signal, and the
+    other s - 1 columns span a uniformly random subspace of its complement. So for s = 1 a repeat changes nothing.
 
     Raises: InvalidValueError unless 1 <= num_samples < num_features.
     Source: Definition 1 of `continual`, in place of Lemma 3, which has 0. Derivation in `single_expert.py`.
@@ -114,9 +113,9 @@ def error_contraction(num_features: Features, num_samples: Size) -> float:
 
 
 def one_expert_a_round(loads: Real[ArrayLike, "*batch M"], round: Real[ArrayLike, "*batch"]) -> Real[Numbers, "*batch"]:
-    """Return `round` if loads add up to it, as loads of top-1 routing do, or NaN if traced loads do not.
+    """Return `round` if loads add up to it, as with top-1 routing, or NaN if traced loads do not.
 
-    Raises: InvalidValueError for loads of other routing, if they are not traced.
+    Raises: InvalidValueError for other loads that are not traced.
 
     Examples:
         >>> import numpy as np
@@ -155,9 +154,8 @@ def power_complement(ratio: Float[ArrayLike, "..."], loads: Real[ArrayLike, "...
 
 
 def power_drop_sum(ratio: Float[ArrayLike, "..."], loads: Real[ArrayLike, "..."]) -> Float[Numbers, "..."]:
-    """Return sum_{j=1}^L (r^j - r^L), with shapes as in `power`.
-
-    This is the sum of r^{L_tau} - r^{L_t} over the arrivals at one expert.
+    """Return sum_{j=1}^L (r^j - r^L), the sum of r^{L_tau} - r^{L_t} over one expert's arrivals. Shapes are as in
+    `power`.
     """
     geometric_sum = ratio * power_complement(ratio, loads) / (1 - ratio)
     return geometric_sum - loads * power(ratio, loads)
@@ -166,7 +164,7 @@ def power_drop_sum(ratio: Float[ArrayLike, "..."], loads: Real[ArrayLike, "..."]
 def ceil_to_rounds(quotient: Float[ArrayLike, "*batch"]) -> Int[Numbers, "*batch"]:
     """Return the `quotient` rounded up to whole rounds, at most `MAX_ROUNDS`.
 
-    A quotient within float32's rounding of an integer counts as that integer.
+    A quotient within float32's rounding of an integer is that integer.
     """
     xp = array_namespace(quotient)
     bounded = xp.minimum(quotient, MAX_ROUNDS)
@@ -180,13 +178,12 @@ def minimum_norm_change(
 ) -> Float[Array, "k d"]:
     """Return the change P (w_n - w) of k experts that fits the samples exactly and moves each expert least.
 
-    P projects onto the span of the s samples. So w + P (w_n - w) = w + X (X'X)^-1 (y - X'w) with y = X'w_n. The method
-    is modified Gram-Schmidt, with the residuals as further columns.
+    P projects onto the span of the s samples. So w + P (w_n - w) = w + X (X'X)^-1 (y - X'w) with y = X'w_n, by modified
+    Gram-Schmidt with the residuals as further columns.
 
     Samples that depend on earlier ones (all of them when sigma_t = 0) are skipped.
 
-    Source: Eqs. (4), (5) of `continual`. Shapes: `residuals` contains w_n - w, one expert a row, and so does the
-        result.
+    Source: Eqs. (4), (5) of `continual`. Shapes: `residuals` are w_n - w, one expert a row, like the result.
     """
     if features.shape[1] > most_samples:
         rows = orthonormal_rows(features, most_samples)
@@ -203,9 +200,9 @@ def minimum_norm(models: Float[Array, "k d"], arrival: Any, params: Any) -> Floa
 
     Args:
         models: w of the experts, one a row.
-        arrival: features (d, s) with the ground truth (d,) that they are samples of, or with given targets (s,).
-            Targets of a sample that depends on earlier ones are ignored.
-        params: not used here, but another fit may use them.
+        arrival: features (d, s) with their ground truth (d,), or with given targets (s,). Targets of a sample that
+            depends on earlier ones are ignored.
+        params: for other fits, not used here.
     Source: Eqs. (4), (5) of `continual`, Eq. (9) of `edge`.
 
     Examples:
@@ -232,7 +229,7 @@ def minimum_norm(models: Float[Array, "k d"], arrival: Any, params: Any) -> Floa
 def targets_of(arrival: Any) -> Float[Array, " s"]:
     """Return the targets y of an arrival's samples: its own, or X' w of its ground truth.
 
-    Raises: InvalidValueError for an arrival with neither. In a `fit` it has a ground truth.
+    Raises: InvalidValueError for an arrival with neither.
     Source: Section 3.1 of `continual`.
 
     Examples:
@@ -253,7 +250,7 @@ def targets_of(arrival: Any) -> Float[Array, " s"]:
 
 
 def fitted(fit: Fit, models: Float[Array, "k d"], arrival: Any, params: Any) -> Float[Array, "k d"]:
-    """Return the changes of the models by a fit. Raises: InvalidValueError if their shape is not that of `models`."""
+    """Return the changes of the models by a fit. Raises: InvalidValueError unless shaped as `models`."""
     change = jnp.asarray(fit(models, arrival, params))
     if change.shape != models.shape:
         raise InvalidValueError(
@@ -269,9 +266,7 @@ def square_root(square: Array) -> Array:
 
 
 def orthonormal_rows(features: Float[Array, "d s"], most_samples: int = MOST_SAMPLES) -> Float[Array, "s d"]:
-    """Return orthonormal rows that span the samples, with a zero row where a sample depends on earlier ones: P = rows'
-    rows.
-    """
+    """Return orthonormal rows that span the samples, zero where a sample depends on earlier ones: P = rows' rows."""
     if features.shape[1] > most_samples:
         return orthonormal_in_loop(features.T, _floor(features))
     pivots, inverses, _ = _eliminate(features, [])
@@ -295,5 +290,5 @@ def _eliminate(features: Float[Array, "d s"], riders: list[Array]) -> tuple[list
 
 
 def _floor(features: Float[Array, "d s"]) -> Float[Array, " s"]:
-    """Return the squared length, relative to a column's own, below which a column's remainder is rounding."""
+    """Return the relative squared length below which a column's remainder is rounding."""
     return jnp.square(64 * jnp.finfo(features.dtype).eps) * jnp.sum(jnp.square(features), axis=0)

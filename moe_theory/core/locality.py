@@ -1,4 +1,4 @@
-"""The locality loss as a part of an algorithm: the cost of an expert's move for its gate, and a memory."""
+"""The locality loss as a part of an algorithm: the cost of an expert's move, and a memory."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -31,7 +31,6 @@ class Move(NamedTuple):
 
 
 def no_memory(dims: Any) -> None:
-    """Return the initial memory of a locality loss without memory."""
     del dims
 
 
@@ -85,7 +84,7 @@ def check_locality(locality: Any) -> None:
 def charged(
     locality: Locality, move: Move, memory: Any, arrival: Any, params: Any
 ) -> tuple[Float[Array, " M"], PyTree]:
-    """Return the costs of a locality loss and its memory. Raises: InvalidValueError for other shapes, or NaN."""
+    """Return a locality loss's costs and memory. Raises: InvalidValueError for other shapes, or NaN."""
     cost: Any = locality.cost(move, memory, arrival, params)
     if not isinstance(cost, tuple) or len(cost) != 2:
         raise InvalidValueError("the locality loss must give (costs, memory), a tuple of 2. Fix its cost.")

@@ -1,4 +1,4 @@
-"""Display in an interpreter or a notebook: lists as tables, objects in a line, and pages made by reports."""
+"""Display in an interpreter or a notebook: lists as tables, objects in a line, pages of reports."""
 
 import types
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -17,15 +17,13 @@ def register_pages(load: types.FunctionType) -> None:
 
 
 def pages() -> types.ModuleType:
-    """Return the module that makes pages and pictures."""
     return _loaders[-1]()
 
 
 class Shown:
-    """An object shown as in reports in a notebook, and as one line of its `row` in an interpreter."""
+    """An object shown as in reports in a notebook, and as one line in an interpreter."""
 
     def row(self) -> dict[str, Any]:
-        """Return its facts by name, for a table of such objects."""
         raise NotImplementedError
 
     def __repr__(self) -> str:

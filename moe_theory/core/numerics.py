@@ -1,4 +1,4 @@
-"""One formula, two homes: NumPy in float64 on the host, JAX in the run's own precision inside a scan."""
+"""One formula in two homes: NumPy in float64 on the host, JAX in the run's precision inside a scan."""
 
 from types import ModuleType
 from typing import Any
@@ -23,14 +23,14 @@ def plain(value: Any) -> float | np.ndarray:
 
 
 def rounded(product: jax.Array, zero: jax.Array) -> jax.Array:
-    """Return `product`, rounded by itself, so that no compiler fuses it with a sum and rounds only once."""
+    """Return `product`, rounded by itself, so that no compiler fuses it with a sum."""
     words = jnp.int32 if product.dtype == jnp.float32 else jnp.int64
     bits = jax.lax.bitcast_convert_type(product, words)
     return jax.lax.bitcast_convert_type(bits ^ zero.astype(words), product.dtype)
 
 
 def rounded_positive(product: jax.Array) -> jax.Array:
-    """Return `rounded` of a product of two numbers that is never negative, by its absolute value."""
+    """Return `rounded` of a product that is never negative, by its absolute value."""
     return jnp.abs(product)
 
 

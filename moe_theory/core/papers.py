@@ -1,6 +1,6 @@
 """Papers: their declarations, and the list of installed papers.
 
-A distribution registers a paper by an entry point of the group `moe_theory.papers`, and so does this package.
+A distribution registers a paper by an entry point of the group `moe_theory.papers`.
 """
 
 import ast
@@ -48,7 +48,7 @@ class Reading:
     def params(self, **overrides: Any) -> Any:
         """Return the parameters of this reading, with `overrides` on top.
 
-        Raises: InvalidValueError for a parameter that does not exist, with the most similar name suggested.
+        Raises: InvalidValueError for a parameter that does not exist.
         """
         for name in overrides:
             if name not in self.defaults._fields:
@@ -117,7 +117,7 @@ class Paper:
         return {"all": tuple(self.readings), "default": defaults, "quick": self.default_readings[:1] or defaults}[group]
 
     def reading(self, name: str) -> Reading:
-        """Return the reading called `name`. Raises: UnknownNameError, with the most similar name suggested.
+        """Return the reading called `name`. Raises: UnknownNameError.
 
         Examples:
             >>> from moe_theory import continual
@@ -162,27 +162,23 @@ def _not_imported(paper: str, field: str, place: Any, failure: BaseException) ->
 
 
 def paper_names() -> list[str]:
-    """Return the names of the installed papers without imports."""
     return sorted(_entry_points())
 
 
 def paper_package(name: str) -> str:
-    """Return the name of the module of a paper's folder without imports."""
     return _entry_points()[name].module
 
 
 def paper_of(module: str) -> str | None:
-    """Return the installed paper whose folder or file contains a module."""
     return next((name for name in paper_names() if f"{module}.".startswith(f"{paper_package(name)}.")), None)
 
 
 def ordered_names() -> list[str]:
-    """Return the names of the installed papers in the order of reports, without imports."""
     return sorted(paper_names(), key=lambda name: (_rank(name), name))
 
 
 def paper_folder(name: str) -> Path:
-    """Return the folder of a paper's module, or of its name next to a single module, without imports."""
+    """Return the folder of a paper's module, or the one named after a single module, without imports."""
     module = paper_package(name)
     spec = find_spec(module)
     if spec is not None and spec.submodule_search_locations:
@@ -230,9 +226,9 @@ def import_command(command: str) -> Any:
 def declaration_of(name: str) -> dict[str, Any]:
     """Return the plain values in an installed paper's declaration, by field name, read from its source.
 
-    Computed values are None. The result is empty without a declaration.
+    Computed values are None, and the result is empty without a declaration.
 
-    Raises: UnknownNameError, with the most similar name suggested.
+    Raises: UnknownNameError.
     """
     if name not in _entry_points():
         raise unknown_name("paper", name, paper_names())
@@ -261,7 +257,6 @@ def _plain(node: ast.expr) -> Any:
 
 @functools.cache
 def parsed_source(module: str) -> ast.Module:
-    """Return the source of a module without importing it, or an empty source."""
     try:
         return ast.parse(find_spec(module).loader.get_source(module) or "")  # pyright: ignore
     except (AttributeError, ImportError, SyntaxError):
@@ -269,7 +264,6 @@ def parsed_source(module: str) -> ast.Module:
 
 
 def find_spec(module: str) -> importlib.machinery.ModuleSpec | None:
-    """Return where a module is, without importing it or a package that contains it."""
     place = None
     spec = None
     for end in [*(at for at, letter in enumerate(module) if letter == "."), None]:
@@ -309,8 +303,7 @@ def unimported(kind: str, place: str, id_in_paper: str) -> str:
 def find_paper(name: str) -> Paper:
     """Return the installed paper of this name without importing any other.
 
-    Raises: UnknownNameError, with the most similar name suggested. DeclarationError for a broken paper, or without
-        papers.
+    Raises: UnknownNameError. DeclarationError for a broken paper, or without papers.
 
     Examples:
         >>> from moe_theory.core.papers import find_paper

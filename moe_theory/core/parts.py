@@ -1,4 +1,4 @@
-"""Systems made of parts, such as a router or a law of delays, and their copies with other parts."""
+"""Systems made of parts, such as a router or a delay distribution, and copies with other parts."""
 
 import functools
 import inspect
@@ -26,13 +26,13 @@ _ORIGINS: weakref.WeakKeyDictionary[Callable[..., Any], _Origin] = weakref.WeakK
 
 
 def of_parts(*, like: Callable[..., System] | None = None, only: Sequence[str] | None = None) -> Any:
-    """Decorate a function that builds a system from sizes and parts, so that `rebuilt` can use other parts.
+    """Decorate a function that builds a system from sizes and parts, for `rebuilt` with other parts.
 
-    Parts are the arguments with defaults. Equal arguments give the same system.
+    Parts are the arguments with defaults, and equal arguments give the same system.
 
     Args:
         like: the builder that receives the keywords, and whose parts they are.
-        only: the parts that may differ. All unless given.
+        only: the parts that may differ, by default all.
 
     Examples:
         >>> from moe_theory import continual
@@ -66,13 +66,12 @@ def of_parts(*, like: Callable[..., System] | None = None, only: Sequence[str] |
 
 
 def parts_of(system: System) -> Mapping[str, Any]:
-    """Return the paper's own parts of the algorithm that a system runs, or none without parts."""
     origin = _origin(system)
     return {} if origin is None else origin.parts
 
 
 def rebuilt(system: System, parts: Mapping[str, Any]) -> System:
-    """Return the system with other parts. Raises: DeclarationError with the reason, if that is impossible."""
+    """Return the system with other parts. Raises: DeclarationError if that is impossible."""
     origin = _origin(system)
     if origin is None:
         raise DeclarationError("its system is not the paper's algorithm alone")

@@ -36,7 +36,6 @@ def is_compiled(program: Hashable) -> bool:
 
 
 def is_compiling(program: Hashable) -> bool:
-    """Return whether another thread compiles the program for this thread's device."""
     me = threading.get_ident()
     return _compiling.get((program, _device()), me) != me
 
@@ -66,7 +65,7 @@ def _device() -> Any:
 
 
 def _forget_threads() -> None:
-    """Forget compiling threads, which a forked process lacks, and a lock that one of them may have held."""
+    """Forget compiling threads, which a forked process lacks, and a lock that they held."""
     global changed
     changed = threading.Condition()
     _compiling.clear()

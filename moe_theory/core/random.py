@@ -29,8 +29,8 @@ PART_STREAM = 0x70617274  # folded into a round's key for a part that asks for a
 def root_key(seed: int) -> Key[Array, ""]:
     """Return the key of an experiment from an integer seed: the same bits on every backend.
 
-    Raises: InvalidValueError unless `seed` is a whole number of 32 bits. Also in a forked child of a process that has
-        used JAX.
+    Raises: InvalidValueError unless `seed` is a whole number of 32 bits, or in a forked child of a process that used
+        JAX.
 
     Examples:
         >>> import moe_theory as mt
@@ -53,8 +53,8 @@ def root_key(seed: int) -> Key[Array, ""]:
 def typed_key(key: Key[Array, ""] | UInt32[Array, " words"]) -> Key[Array, ""]:
     """Return the key as a typed one, also from the raw words of `jax.random.PRNGKey`.
 
-    Raises: InvalidValueError for a value that is not one key, or for a key of another generator than threefry2x32, with
-        or without `jax_threefry_partitionable`.
+    Raises: InvalidValueError for other values, or a key of another generator than threefry2x32, with or without
+        `jax_threefry_partitionable`.
     """
     key = jnp.asarray(key)
     if key.dtype == jnp.uint32 and key.shape == (2,):
@@ -73,7 +73,6 @@ def typed_key(key: Key[Array, ""] | UInt32[Array, " words"]) -> Key[Array, ""]:
 
 
 def replicate_keys(root: Key[Array, ""], replicates: Int[Numbers, " B"]) -> Key[Array, " B"]:
-    """Return one key for each replicate, from the integers that name them."""
     return _replicate_keys(root, jnp.asarray(replicates, jnp.uint32))
 
 
@@ -83,7 +82,7 @@ def _replicate_keys(root: Key[Array, ""], replicates: UInt32[Array, " B"]) -> Ke
 
 
 def step_key(replicate_key: Key[Array, ""], time: Int[Array, ""]) -> Key[Array, ""]:
-    """Return the key of round `time` of one replicate. At `time` 0 it is the key of the initial state."""
+    """Return the key of round `time` of one replicate, which is the initial state's for 0."""
     return jax.random.fold_in(replicate_key, time)
 
 
@@ -105,7 +104,7 @@ def uniforms(key: Key[Array, ""], count: int, dtype: Any) -> Float[Array, " n"]:
 def normals(key: Key[Array, ""], count: int, dtype: Any) -> Float[Array, " n"]:
     """Return independent standard normals.
 
-    A longer array begins with the shorter one. They are independent of `uniforms` of the same key.
+    A longer array begins with the shorter one, and `uniforms` of the same key are independent.
     """
     return draws(key, 0, count, dtype)[1]
 
@@ -116,12 +115,11 @@ def draws(
 ) -> tuple[Float[Array, " n"], Float[Array, " m"]]:
     """Return all numbers of a round in one call: independent uniforms on (0, 1), and standard normals.
 
-    They are the first of `uniforms` and of `normals` of this key. Normals come in pairs, by Box and Muller's transform
-    of two uniforms.
+    They are the first of `uniforms` and `normals` of this key, normals in pairs by Box and Muller.
 
     Args:
-        dtype: float32 or float64. JAX's precision unless given.
-    Returns: the numbers. No normal is beyond 6.7 in float32, or 8.6 in float64.
+        dtype: float32 or float64, by default JAX's precision.
+    Returns: the numbers, without normals beyond 6.7 in float32, or 8.6 in float64.
     Raises: TypeError for another `dtype`, or a count that is not a whole number of at least 0.
 
     Examples:
@@ -167,7 +165,7 @@ def block(
 
 
 def _unit(words: list[UInt32[Array, " rows"]], dtype: Any, *, is_fine: bool = False) -> Float[Array, " rows"]:
-    """Return midpoints of equal parts of (0, 1). Fine ones in float32, of 2^31 parts, are rounded near 1, also to 1."""
+    """Return midpoints of equal parts of (0, 1), rounded near 1 for 2^31 parts in float32."""
     bits = 26
     if len(words) == 1:
         bits = 31 if is_fine else 23

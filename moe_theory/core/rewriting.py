@@ -1,7 +1,7 @@
 """Operations on single replicates, rewritten as operations along a batch.
 
-A row that an index picks is a masked sum over all rows, and writing a row is a choice by the same mask. A product of a
-matrix and a vector is products and a sum.
+Picking a row is a masked sum over all rows, and writing a row is a choice by the same mask. A product of a matrix and a
+vector is products and a sum.
 """
 
 import math
@@ -147,7 +147,7 @@ def _scatter(equation: Any, operands: list[Any]) -> Callable[..., Any] | None:
 
 
 def _single_axes(shape: Sequence[int], sizes: Sequence[int]) -> list[int] | None:
-    """Return the axes along which a window has a single place, or None if along one it has several, but not all."""
+    """Return the axes along which a window has one place, or None if it has several but not all along one."""
     axes = [axis for axis, (size, full_size) in enumerate(zip(sizes, shape, strict=True)) if size != full_size]
     return axes if all(sizes[axis] == 1 for axis in axes) else None
 

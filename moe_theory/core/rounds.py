@@ -1,6 +1,6 @@
 """The rounds of a run, in blocks whose draws are made at once, and its records.
 
-The number of rounds and the distance of records are arguments of a program, which runs of other lengths share.
+Lengths are arguments of a program, which other runs share.
 """
 
 import functools
@@ -23,7 +23,7 @@ MOST_SPARE = 0.1  # rounds drawn in vain, for each that is run, that longer bloc
 
 
 class Blocks(NamedTuple):
-    """The division of a run into blocks, of lengths given here or as arguments of a shared program."""
+    """The division of a run into blocks, of lengths given here or to a shared program."""
 
     ahead: int  # rounds that are drawn at once
     room: int  # records that there is room for
@@ -45,7 +45,6 @@ def planned(num_rounds: int, record_every: int, fewest: int = FEWEST_RECORDS) ->
 
 
 def fixed_blocks(num_rounds: int, record_every: int) -> Blocks:
-    """Return the blocks of a program for these lengths alone."""
     return Blocks(0, -(-num_rounds // record_every), 0, (num_rounds, record_every))
 
 
@@ -60,8 +59,6 @@ def _block_length(number: int, longest: int = ROUNDS_AHEAD) -> int:
 
 
 def without_room(records: Any, blocks: Blocks, count: int, platform: str | None) -> Any:
-    """Return the first `count` records of an array."""
-
     def first(leaf: Any) -> Any:
         if platform != "cpu" or not is_known(leaf) or not isinstance(leaf.dtype, np.dtype):
             return leaf[:count]

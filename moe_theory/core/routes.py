@@ -1,4 +1,4 @@
-"""Statistics of the routes of a run, without any model: experts and their tasks."""
+"""Statistics of the routes of a run, without any model."""
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -10,10 +10,10 @@ def num_late(length: int) -> int:
 
 
 def last_tasks(tasks: Int[np.ndarray, "T B"], experts: Int[np.ndarray, "T B"]) -> Int[np.ndarray, "T B"]:
-    """Return the previous task of the expert of each arrival, or -1 for its first one.
+    """Return the previous task of each arrival's expert, or -1 for its first one.
 
     Args:
-        experts: of each arrival, negative if it was not served.
+        experts: of each arrival, negative if not served.
     """
     lanes = np.arange(tasks.shape[1])
     last = np.full((experts.max() + 2, tasks.shape[1]), -1)  # the last row is nobody's
@@ -30,7 +30,7 @@ def own_share(
 ) -> Float[np.ndarray, " B"]:
     """Return the share of the last quarter's served arrivals whose expert served the same cluster last.
 
-    The share is NaN without served arrivals. Tasks of one replicate are rows of `clusters`.
+    It is NaN without served arrivals, and tasks of one replicate are rows of `clusters`.
     """
     length = len(tasks)
     lanes = np.arange(clusters.shape[1])

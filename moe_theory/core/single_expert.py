@@ -2,14 +2,14 @@
 
 **An arrival.** Task n, uniform on N, has the own truth w = w_n + xi, with xi ~ N(0, tau^2 I), and the unit signal u.
 One column of X is along u, the others are N(0, sigma_t^2 I), so X spans u and a uniformly random (s - 1)-dimensional
-subspace of u's complement, whose projector is Pi = I - u u'. Strength, noise scale and the column's place drop out. The
-expert becomes v+ = w + S (v - w), where S = I - P is the projector on a uniformly random (Haar) subspace of that
-complement. It has rank p = d - s in D = d - 1 dimensions.
+subspace of its complement, with projector Pi = I - u u'. Strength, noise scale and place drop out. The expert becomes
+v+ = w + S (v - w), where S = I - P is the projector on a uniformly random subspace of that complement, of rank p = d -
+s in D = d - 1 dimensions.
 
-**Moments of S.** Rotations of the complement leave S's law unchanged, hence E[S] = (p/D) Pi and, for symmetric A, E[S A
-S] = k1 Pi A Pi + k2 tr(Pi A) Pi. The trace gives k1 + D k2 = p/D. For a unit x, x'Sx is Beta(p/2, (D-p)/2) with second
-moment p(p+2)/(D(D+2)) and A = x x' gives k1 + k2 = E[(x'Sx)^2]. Therefore k2 = p(D-p) / (D(D-1)(D+2)) and k1 =
-p(Dp+D-2) / (D(D-1)(D+2)). For p = D, S = Pi.
+**Moments of S.** Rotations of the complement leave the distribution of S unchanged, hence E[S] = (p/D) Pi and, for
+symmetric A, E[S A S] = k1 Pi A Pi + k2 tr(Pi A) Pi. The trace gives k1 + D k2 = p/D. For a unit x, x'Sx is Beta(p/2,
+(D-p)/2) with second moment p(p+2)/(D(D+2)) and A = x x' gives k1 + k2 = E[(x'Sx)^2]. Therefore k2 = p(D-p) /
+(D(D-1)(D+2)) and k1 = p(Dp+D-2) / (D(D-1)(D+2)). For p = D, S = Pi.
 
 **Moments of v.** Arrivals are independent of the past. With mu = E[v], Sigma = E[v v'] before the arrival, E over the
 arrival, q = Pi w and U = E[u u']:
@@ -20,22 +20,22 @@ arrival, q = Pi w and U = E[u u']:
 
 Each term is linear in Sigma or mu with coefficients that are moments of (w, u), averaged once in `Arrivals`.
 
-**Metrics.** A task independent of v_t would have the error g_t = tr Sigma_t + E|w|^2 - 2 mu_t.E[w]. An earlier one is
-not independent. The covariances C_{t,tau} = Cov(v_t, w_tau) enter as J_t = sum_{tau<=t} C_{t,tau}. Given the past, v_t
-has the mean Sbar v_{t-1} + constant, Sbar = (p/D) (I - U), so C_{t,tau} = Sbar C_{t-1,tau} for tau < t, and C_{t,t} =
-E[(I-S) w w'] + R(mu_{t-1}) - mu_t E[w]'. Hence
+**Metrics.** A task independent of v_t would have the error g_t = tr Sigma_t + E|w|^2 - 2 mu_t.E[w]. For an earlier one
+the covariances C_{t,tau} = Cov(v_t, w_tau) enter as J_t = sum_{tau<=t} C_{t,tau}. Given the past, v_t has the mean Sbar
+v_{t-1} + constant, Sbar = (p/D) (I - U), so C_{t,tau} = Sbar C_{t-1,tau} for tau < t, and C_{t,t} = E[(I-S) w w'] +
+R(mu_{t-1}) - mu_t E[w]'. Hence
 
     J_t        = Sbar J_{t-1} + C_{t,t}
     E[G_t]     = g_t - 2 tr(J_t) / t
     (t-1)E[F_t] = (t-1) g_t - 2 tr(Sbar J_{t-1}) - sum_{tau<t} e_tau
 
-**Many experts, their tasks given.** Let each round's task and expert be known, and let features not depend on them. An
-expert then learns fixed (w, u), one after another. With M = E[(v - w)(v - w)'] before an arrival
+**Many experts, their tasks given.** Let features not depend on each round's task and expert. An expert then learns
+fixed (w, u) one after another. With M = E[(v - w)(v - w)'] before an arrival
 
     M+ = E[S M S] = k1 Pi M Pi + k2 tr(Pi M) Pi,   E[v+] - w = (p/D) Pi (E[v] - w)
 
 and the expected error of a task l at this expert is tr E[v v'] + |w_l|^2 - 2 E[v].w_l. Summed over its L tasks so far,
-with truths that add up to V, this is L tr E[v v'] - 2 E[v].V + sum |w_l|^2.
+with ground truths of sum V, this is L tr E[v v'] - 2 E[v].V + sum |w_l|^2.
 
 **Where the signal points.** `fixed_signals`: u = u_n for every xi, and only the covariance of xi matters.
 `signals_along_truths`: u = w / |w|. Then q = 0, and w is symmetric about the axis e = w_n / |w_n|, so that moments of u
@@ -68,7 +68,7 @@ CERTAIN_POISSON_MEAN = 1e6
 
 
 class Exact(NamedTuple):
-    """Expected metrics. Entry t - 1 belongs to round t."""
+    """Expected metrics, with entry t - 1 for round t."""
 
     forgetting: Float[np.ndarray, "T *batch"]  # E[F_t]; 0 for t = 1, where F is an empty mean
     generalization_error: Float[np.ndarray, "T *batch"]  # E[G_t], each arrival's own truth against the final model
@@ -76,7 +76,7 @@ class Exact(NamedTuple):
 
 
 class Arrivals(NamedTuple):
-    """Moments of one arrival's own ground truth w and unit signal u, averaged over the tasks.
+    """Moments of an arrival's own ground truth w and unit signal u, averaged over the tasks.
 
     Here Pi = I - u u' and q = Pi w. E[(u'Au) u u'] = sum_n axis_weights_n (e_n'A e_n) e_n e_n' + the terms of
     `signal_mixed` and `signal_free`.
@@ -104,22 +104,21 @@ def single_expert(
     num_rounds: int,
     own_spread: float = 0.0,
 ) -> Exact:
-    """Return exact expected metrics for M = 1, with one signal column of fixed direction and others Gaussian.
+    """Return exact expected metrics for M = 1, one signal column of fixed direction, the others Gaussian.
 
-    Tasks arrive uniformly. The expectation is over tasks, own ground truths (deviation `own_spread` tau of an entry
-    around the task's) and features. Computed in float64, in O(N d^3 + T (N d^2 + d^3)) time.
+    The expectation is over uniform tasks, features and own ground truths (entries deviate by `own_spread` tau).
+    Float64, in O(N d^3 + T (N d^2 + d^3)) time.
 
-    Raises: InvalidValueError unless 1 <= num_samples < d and num_rounds >= 1. Also for a zero signal or a negative
-        spread.
+    Raises: InvalidValueError unless 1 <= num_samples < d and num_rounds >= 1, for a zero signal or a negative spread.
     Source: derivation above, from Definition 1 of `continual` and `edge`.
     """
     return learn_arrivals(fixed_signals(truths, signals, own_spread), num_samples, num_rounds)
 
 
 def fixed_signals(truths: Float[Numbers, "N d"], signals: Float[Numbers, "N d"], own_spread: float = 0.0) -> Arrivals:
-    """Return arrivals whose signal, of any length, is the task's, for any ground truth of their own.
+    """Return arrivals with the task's signal, of any length, for any ground truth of their own.
 
-    Raises: InvalidValueError for a zero signal, or a spread that is negative or not finite.
+    Raises: InvalidValueError for a zero signal, or a negative or non-finite spread.
     """
     truths = np.asarray(truths, np.float64)
     signals = np.asarray(signals, np.float64)
@@ -152,11 +151,9 @@ def fixed_signals(truths: Float[Numbers, "N d"], signals: Float[Numbers, "N d"],
 
 
 def signals_along_truths(truths: Float[Numbers, "N d"], own_spread: float) -> Arrivals:
-    """Return arrivals whose signal points along their OWN ground truth w_n + xi.
+    """Return arrivals whose signal points along their OWN ground truth w_n + xi, with xi ~ N(0, `own_spread`^2 I).
 
-    The entries of xi are Gaussian of deviation `own_spread`.
-
-    Raises: InvalidValueError for a spread that is negative or not finite, or a zero ground truth without spread.
+    Raises: InvalidValueError for a negative or non-finite spread, or a zero ground truth without spread.
     """
     require(NonNegative, own_spread=own_spread)
     truths = np.asarray(truths, np.float64)
@@ -243,11 +240,11 @@ def given_routes(
     tasks: Int[np.ndarray, "T B"],
     experts: Int[np.ndarray, "T B"],
 ) -> Exact:
-    """Return expected metrics, given each round's task and expert, over features that depend on neither.
+    """Return expected metrics over features that depend on no round's task or expert, all given.
 
-    Entries have the shape (T, B). Computed in float64, in O(T B d^2) time for any number of experts.
+    Entries have the shape (T, B), in float64 and O(T B d^2) time for any number of experts.
 
-    Raises: InvalidValueError unless 1 <= num_samples < d. Also for a zero signal or no round.
+    Raises: InvalidValueError unless 1 <= num_samples < d, for a zero signal or no round.
     Source: derivation above.
     """
     truths, signals = (np.moveaxis(np.asarray(vectors, np.float64), -1, 0) for vectors in (truths, signals))
@@ -265,7 +262,7 @@ def given_arrivals(
 
     A task with expert -1 is in no metric.
 
-    Raises: InvalidValueError unless 1 <= num_samples < d. Also for a zero signal or no round.
+    Raises: InvalidValueError unless 1 <= num_samples < d, for a zero signal or no round.
     Source: derivation above.
     """
     require(Count, num_rounds=len(truths))
@@ -275,7 +272,7 @@ def given_arrivals(
 
 
 def _along(truths: np.ndarray, signals: np.ndarray, num_samples: int, tasks: np.ndarray, experts: np.ndarray) -> Exact:
-    """Return arrivals where arrival t of replicate b has truths[b, tasks[t, b]] and the signal beside it."""
+    """Return arrivals where arrival t of replicate b has truths[b, tasks[t, b]] and its signal."""
     require_overparameterized(truths.shape[-1], num_samples)
     moments = _projection_moments(truths.shape[-1], num_samples)
     num_experts = max(int(np.max(experts)) + 1, 1)
@@ -296,7 +293,7 @@ def _learn_along(
     moments: tuple[float, float, float],
     num_experts: int,
 ) -> tuple[Float[Array, "T B"], Float[Array, "T B"]]:
-    """Return e_t and the sum of all errors after round t. Matrices of an arrival's expert move by outer products."""
+    """Return e_t and the sum of all errors after round t, moving an expert's matrices by outer products."""
     shrinkage, own_moment, spread = moments
     (num_replicates, _, num_features), lane = truths.shape, jnp.arange(truths.shape[0])
     state = (num_replicates, num_experts, num_features)

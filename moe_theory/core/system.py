@@ -1,6 +1,6 @@
 """Systems and their runs: one replicate's pure step, scanned over rounds, vmapped over replicates.
 
-A system's functions are written for ONE replicate. Inside the scan replicates are on the TRAILING axis of every array.
+A system's functions are for ONE replicate, and inside the scan replicates are on the TRAILING axis of every array.
 """
 
 import collections
@@ -72,7 +72,7 @@ def fields(*paths: str | Observe, **named: str | Observe) -> Observe:
     """Return an observer that records some fields of a round as a named tuple.
 
     Args:
-        paths: such as "info.task", which a record has by its last name, or observers, which add their fields.
+        paths: such as "info.task", recorded by its last name, or observers, which add their fields.
         named: paths by the name in the record, or observers, whose result is the field.
 
     Examples:
@@ -121,19 +121,17 @@ def simulate(
     """Run one replicate for `num_rounds` rounds.
 
     Args:
-        observe: the record of a round, (state, info) -> PyTree. A module-level function compiles once.
+        observe: the record of a round, (state, info) -> PyTree, compiled once if it is a module-level function.
         state: a checkpoint to continue from, with the same key for the same replicate. A state that this process
-            returned is refused under another key, but not a copy or a state from a file.
-        plain: run the step as it is, by `jax.vmap` and `lax.scan` alone. The result is the same up to rounding.
-        debug: as `plain`, with assertions in every round (`core/debug.py`): finite numbers in the range next to their
-            field, and indices inside their arrays.
+            returned is refused under another key, a copy is not.
+        plain: run the step as it is, by `jax.vmap` and `lax.scan` alone, with the same result up to rounding.
+        debug: as `plain`, with assertions in every round (`core/debug.py`): finite numbers in their field's range, and
+            indices inside their arrays.
     Returns: the final state, and the records stacked on a leading axis.
-    Raises: InvalidValueError for input that cannot be run, such as a key of another generator than threefry2x32, or
-        another key than the state came from. With `debug`, InvalidValueError that names round and field of a fault.
-        DeclarationError for a state without a `round` that `step` adds 1 to, or with a type of less than a byte. Also
-        for a `step` that gives another state than `init`.
-    Warns: RuntimeWarning inside a `jax.jit` of the caller's, if the installed jaxlib has a fault that only options of
-        the compiler avoid (`core/faults.py`).
+    Raises: InvalidValueError for input that cannot be run, such as another key than the state came from. With `debug`,
+        also for a fault, with its round and field. DeclarationError for a state without a `round` that `step` adds 1
+        to, with a type of less than a byte, or other than `init`'s. Warns: RuntimeWarning inside a caller's `jax.jit`,
+        if the installed jaxlib has a fault that only compiler options avoid (`core/faults.py`).
 
     Examples:
         >>> import moe_theory as mt
@@ -175,20 +173,19 @@ def simulate_batch(
     plain: bool = False,
     debug: bool = False,
 ) -> tuple[State, Any]:
-    """Run B replicates at once. Leaves of state and records end in a replicate axis.
+    """Run B replicates at once, with a replicate axis at the end of state and records.
 
-    A replicate is named by an integer and draws the same numbers in any batch. Only last bits may differ.
+    A replicate, named by an integer, draws the same numbers in any batch, and only last bits may differ.
 
     Args:
         replicates: the integers, or a count B for 0, ..., B - 1.
         observe: the record of a round of one replicate.
-        reduce: applied inside the scan to each recorded leaf (..., B). `moments.over_replicates` keeps moments instead
-            of replicates.
-        state: a batch from an earlier call with the same key and replicates, all at the same round, to continue.
+        reduce: applied inside the scan to each recorded leaf (..., B), such as `moments.over_replicates`.
+        state: a batch from an earlier call with the same key and replicates, at one round, to continue.
         plain, debug: as for `simulate`.
     Returns: the final states (..., B), and the records (records, ..., B), or the result of `reduce`. A large batch runs
         in blocks, where a replicate is the same to the last bit for any B.
-    Raises: as `simulate`. InvalidValueError also for replicates at different rounds, or more than fit into memory.
+    Raises: as `simulate`, and InvalidValueError for replicates at different rounds, or more than fit into memory.
 
     Examples:
         >>> import moe_theory as mt
@@ -248,8 +245,8 @@ def check_run(num_rounds: int, record_every: int) -> None:
 def check_replicates(replicates: int | Sequence[int] | Int[Any, " B"], num_bytes: int = 0) -> np.ndarray:
     """Return the replicates' integers as uint32 (B,).
 
-    Raises: InvalidValueError if they cannot name replicates. Also if a count of them, each with a key and a state of
-        `num_bytes`, would not fit into memory.
+    Raises: InvalidValueError if they cannot name replicates, or do not fit into memory, each with a key and a state of
+        `num_bytes`.
     """
     names = np.asarray(replicates)
     if names.dtype.kind not in "iu" or names.ndim > 1 or names.size == 0 or (names.ndim == 0 and names < 1):
@@ -301,10 +298,10 @@ def check_checkpoint(state: State | None, like: State, shape: tuple[int, ...]) -
 
 
 def check_system(system: System, params: Params, num_rounds: int = 0, state: State | None = None) -> State:
-    """Check `params` by the system on the host, before compilation, and return the shapes of its state.
+    """Check `params` by the system on the host, and return the shapes of its state.
 
-    Raises: InvalidValueError for input that cannot be run, such as more rounds, after those of `state`, than a state
-        counts or has memory for. DeclarationError for a state without `round`, or with a random one.
+    Raises: InvalidValueError for input that cannot be run, such as more rounds than a state counts or has memory for.
+        DeclarationError for a state without `round`, or with a random one.
     """
     promotion = jax.config.values["jax_numpy_dtype_promotion"]
     if promotion != "standard":

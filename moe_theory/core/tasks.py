@@ -1,4 +1,4 @@
-"""Pools of ground truths and the arrivals drawn from them (Definition 1 of the continual-learning paper)."""
+"""Pools of ground truths and arrivals from them (Definition 1 of `continual`)."""
 
 import math
 from typing import Annotated, Any, NamedTuple
@@ -40,7 +40,7 @@ class Pool(NamedTuple):
 
 
 class Arrival(NamedTuple):
-    """The data of one round. Targets are y = X' w_n, with the pool's ground truth or the arrival's own."""
+    """The data of one round, with targets y = X' w_n by the pool's ground truth or its own."""
 
     task: Int[Array, ""]  # index n_t into the pool
     features: Float[Array, "d s"]  # feature matrix X_t, one sample a column
@@ -52,7 +52,7 @@ FARTHEST = 8  # deviations; no entry of a Gaussian pool is farther from 0
 
 
 def has_small_truths(dims: Any, run: Any) -> bool:
-    """Return whether no entry of a ground truth is beyond `FARTHEST` sigma_0, as in all drawn pools."""
+    """Return whether no entry of a ground truth is beyond `FARTHEST` sigma_0, true of drawn pools."""
     pool = getattr(run.state, "pool", None)
     params = run.params
     deviation = float(params.truth_scale) ** (0.5 if params.scale_is_variance else 1)
@@ -60,13 +60,12 @@ def has_small_truths(dims: Any, run: Any) -> bool:
 
 
 def draw_pool(key: Key[Array, ""], num_tasks: int, num_features: int, params: Any) -> Pool:
-    """Draw the ground truths and feature signals of a replicate, with `params` of `continual`, traced or not.
+    """Draw a replicate's ground truths and feature signals, with `params` of `continual`, traced or not.
 
-    Task n belongs to cluster n mod K, as in Fig. 8 of the paper.
+    Task n belongs to cluster n mod K, as in Fig. 8.
 
-    Returns: the pool. Centres are N(0, sigma_0) entrywise. Members add N(0, spread^2), except for K >= N, where a
-        cluster has one member. Signals that are not c times the ground truths are those of the cluster. Their mean
-        squares are as large as the centres', times c^2.
+    Returns: the pool. Centres are N(0, sigma_0) entrywise, and members add N(0, spread^2) if K < N. Signals are c times
+        the ground truth, or the cluster's, with mean squares c^2 times the centres'.
     Source: Section 3.1 and Appendix A.2 of `continual`.
     """
     dtype = jnp.result_type(float)
@@ -130,7 +129,6 @@ def require_orthogonal(signal_law: Any, num_signals: Any, num_features: int) -> 
 
 
 def check_pool(num_tasks: int, num_features: int, pool: Pool) -> None:
-    """Raise InvalidValueError unless the pool's shapes are those of the dims."""
     shape = (num_tasks, num_features)
     shapes = [jnp.shape(leaf) for leaf in pool]
     if shapes != [shape, shape, shape[:1]]:
@@ -141,7 +139,7 @@ def check_pool(num_tasks: int, num_features: int, pool: Pool) -> None:
 
 
 def check_arrival(num_tasks: int, arrival: Any) -> None:
-    """Raise InvalidValueError for a known task outside the pool, or known numbers that are not finite."""
+    """Raise InvalidValueError for a known task outside the pool, or known non-finite numbers."""
     if is_known(arrival.task) and np.asarray(arrival.task) not in range(num_tasks):
         raise InvalidValueError(
             f"task={arrival.task} must be a whole number in 0..{num_tasks - 1}: a task of the pool.", argument="task"
@@ -157,7 +155,7 @@ def is_valid_arrival(num_tasks: int, arrival: Arrival) -> Bool[Array, ""]:
 
 
 def nan_unless(is_valid: Bool[Array, ""], numbers: PyTree) -> PyTree:
-    """Return floating-point numbers, or NaN in their place unless `is_valid`. Other leaves stay."""
+    """Return floating-point numbers, or NaN unless `is_valid`, and other leaves unchanged."""
 
     def leaf_of(leaf: Any) -> Any:
         return jnp.where(is_valid, leaf, jnp.nan) if jnp.issubdtype(leaf.dtype, jnp.inexact) else leaf
@@ -166,7 +164,7 @@ def nan_unless(is_valid: Bool[Array, ""], numbers: PyTree) -> PyTree:
 
 
 def streamed(stream: Any, *names: str) -> tuple[Any, ...]:
-    """Return a stream's output after checks. Raises: InvalidValueError unless it is a tuple of these."""
+    """Return a stream's checked output. Raises: InvalidValueError unless it is a tuple of these."""
     if isinstance(stream, Arrival) or not isinstance(stream, tuple) or len(stream) != len(names):
         raise InvalidValueError(f"the stream must give ({', '.join(names)}), a tuple of {len(names)}. Fix the stream.")
     return stream
@@ -175,13 +173,13 @@ def streamed(stream: Any, *names: str) -> tuple[Any, ...]:
 def make_arrival(units: Float[Array, "3"], normals: Float[Array, "d s-1"], pool: Pool, params: Any) -> Arrival:
     """Return one task, uniform on the pool, and its features.
 
-    One random column is beta v_n, the others are N(0, sigma_t^2 I). The strength beta is uniform on (min_strength,
-    max_strength], and equal ends give a constant.
+    One random column is beta v_n, the others are N(0, sigma_t^2 I), and beta is uniform on (min_strength,
+    max_strength], or constant for equal ends.
 
     Args:
         units: independent numbers, uniform on (0, 1).
         normals: independent standard normals for all columns except the signal's.
-        params: those of `continual`.
+        params: of `continual`.
     Source: Definition 1 of `continual`. Shapes: features (d, s).
     """
     task = uniform_index(units[0], pool.truths.shape[0])
@@ -209,13 +207,11 @@ def hide_signal(
 
 
 def select_row(rows: Shaped[Numbers, "N d"], index: Int[Array, ""]) -> Shaped[Array, " d"]:
-    """Return `rows[index]` as a one-hot sum."""
     is_row = jnp.arange(rows.shape[0]) == index
     return jnp.sum(jnp.where(is_row[:, None], rows, 0), axis=0)
 
 
 def uniform_index(uniform: Float[Array, ""], bound: int) -> Int[Array, ""]:
-    """Return an index below `bound` from a number that is uniform on (0, 1)."""
     # A uniform just below 1 may round up to `bound` once multiplied.
     return jnp.minimum(jnp.floor(uniform * bound).astype(jnp.int32), bound - 1)
 

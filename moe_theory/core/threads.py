@@ -16,8 +16,7 @@ from moe_theory.core.machine import available_cores
 def on_all_cores(function: Callable[[Any], Any], arguments: Iterable[Any]) -> list[Any]:
     """Map `function` over the arguments, on all cores where that is safe.
 
-    This is safe on a CPU, in the main thread of a process that is no worker. `with` blocks of JAX's settings, which
-    other threads do not inherit, make it unsafe.
+    This is safe on a CPU, in the main thread of a process that is no worker, outside `with` blocks of JAX's settings.
     """
     arguments = list(arguments)
     if len(arguments) < 2 or not _are_ours():

@@ -1,7 +1,7 @@
-"""Threefry: hashes of a key and a counter into random words, the same bits on every backend.
+"""Threefry: hashes of a key and a counter into random words, with the same bits on every backend.
 
-This package's own numbers (`core.random`) are of `threefry4x32` with twelve rounds. `threefry2x32` is JAX's own, with
-the bits of `jax.random` under its default `jax_threefry_partitionable`.
+`core.random` uses `threefry4x32` with twelve rounds. `threefry2x32` is JAX's own, with the bits of `jax.random` under
+its default `jax_threefry_partitionable`.
 
 Source: J. Salmon, M. Moraes, R. Dror and D. Shaw, Parallel random numbers: as easy as 1, 2, 3 (SC 2011).
 """
@@ -28,7 +28,7 @@ Words = UInt32[Array, "..."]
 
 
 def threefry2x32(key: tuple[Words, Words], counter: tuple[Words, Words]) -> tuple[Words, Words]:
-    """Return the block of two words that the cipher makes of a counter. Shapes broadcast."""
+    """Return the two words that the cipher makes of a counter. Shapes broadcast."""
     keys = (*key, key[0] ^ key[1] ^ _PARITY)
     first = counter[0] + keys[0]
     second = counter[1] + keys[1]
@@ -74,7 +74,7 @@ def _rotated(word: Words, distance: int) -> Words:
 
 
 def is_served(keys: Key[Array, "..."]) -> bool:
-    """Return whether the functions here draw as `jax.random` does, for this kind of key and setup of JAX."""
+    """Return whether the functions here draw as `jax.random` does, for this key and setup of JAX."""
     return str(jax.random.key_impl(keys)) == IMPLEMENTATION and bool(jax.config.values["jax_threefry_partitionable"])
 
 
@@ -88,7 +88,7 @@ def random_bits(keys: Key[Array, " B"], bit_width: int, shape: tuple[int, ...]) 
 
 
 def fold_in(keys: Key[Array, " B"], data: Int[Array, "..."]) -> Key[Array, " B"]:
-    """Return `jax.random.fold_in(key, data)` for each key, with one `data` of 32 bits or one a key."""
+    """Return `jax.random.fold_in(key, data)` for each key, with one `data` of 32 bits or one for each key."""
     counter = (jnp.zeros((), jnp.uint32), jnp.asarray(data).astype(jnp.uint32))
     # Stored as two arrays: packed, as keys are, their words would lie apart in memory.
     words = stored(threefry2x32(_words(keys), counter))
@@ -96,7 +96,7 @@ def fold_in(keys: Key[Array, " B"], data: Int[Array, "..."]) -> Key[Array, " B"]
 
 
 def split(keys: Key[Array, " B"], shape: tuple[int, ...]) -> Key[Array, "*shape B"]:
-    """Return the keys of `jax.random.split(key, shape)` for each key, from folding in the numbers from 0 on."""
+    """Return the keys of `jax.random.split(key, shape)` for each key."""
     return fold_in(keys, jnp.arange(np.prod(shape, dtype=np.int64), dtype=jnp.uint32).reshape(*shape, 1))
 
 

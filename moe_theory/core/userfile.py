@@ -10,7 +10,6 @@ from moe_theory.core.errors import OWN_CODE, DeclarationError, described, frames
 
 
 def module_name(path: Path) -> str:
-    """Return the module name that a user's file runs under."""
     return f"moe_theory_claims_{path.stem}"
 
 
@@ -36,7 +35,6 @@ _functions: dict[tuple[str, int], Any] = {}  # by FILE:NAME and the file's time,
 
 
 def is_place(text: str) -> bool:
-    """Return whether a text is FILE:NAME."""
     path, _, name = text.rpartition(":")
     return bool(path) and name.isidentifier()
 

@@ -1,7 +1,4 @@
-"""Runs by `jax.vmap` and `lax.scan` alone, as fallback of the engine and for comparison.
-
-This module needs only JAX's public functions.
-"""
+"""Runs by `jax.vmap` and `lax.scan` alone, from JAX's public functions, for fallback and comparison."""
 
 import functools
 from collections.abc import Callable
@@ -53,10 +50,10 @@ def run(*arguments: Any) -> tuple[Any, Any]:
 
 
 def settled(shapes: Callable[[Any, Any], Any], state: Any, params: Any) -> Any:
-    """Return a state whose Python numbers have the types that steps give them, which a loop must not change.
+    """Return a state whose Python numbers have the types that steps give them.
 
     Args:
-        shapes: those of a step's result.
+        shapes: of a step's result.
     Raises: DeclarationError as `require_next`.
     """
     while any(map(_is_weak, jax.tree.leaves(state))):
@@ -92,7 +89,7 @@ def _rank(dtype: Any) -> int:
 def require_next(state: Any, result: Any) -> None:
     """Raise DeclarationError, naming the field, unless a step's result is a pair that begins with a like state.
 
-    No array of the state may have a type of less than a byte.
+    No array of the state may be of less than a byte.
     """
     form = jax.tree.structure(state)
     if not (isinstance(result, tuple) and len(result) == 2) or jax.tree.structure(result) == form:
@@ -117,7 +114,7 @@ def require_next(state: Any, result: Any) -> None:
 
 
 def require_bytes(what: str, shapes: Any) -> None:
-    """Raise DeclarationError for arrays of numbers below a byte, at which some operations of XLA end the process."""
+    """Raise DeclarationError for arrays below a byte, at which some operations of XLA end the process."""
     for path, leaf in jax.tree_util.tree_leaves_with_path(shapes):
         if str(leaf.dtype) in NARROWER_THAN_BYTES:
             name = jax.tree_util.keystr(path, simple=True, separator=".") or "value"

@@ -1,6 +1,6 @@
-"""The deep-network experiments of two papers: image classes as tasks, networks as experts, on data that users bring.
+"""The papers' experiments with networks as experts: image classes as tasks, on data that users bring.
 
-`deep.continual` and `deep.edge` hold the systems, `deep.datasets` reads images, `deep.networks` has the experts.
+`deep.continual` and `deep.edge` are the systems, `deep.datasets` reads images, `deep.networks` has the experts.
 `deep.plan` and `deep.judge` run a preset and test its figure's claims.
 
 Source: Section 6 and Appendix A of `continual`, and Section VI of `edge`.

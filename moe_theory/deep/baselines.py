@@ -1,6 +1,6 @@
-"""A locality loss whose moves are charged against a baseline, weighted by `Params.baseline_weight`.
+"""A locality loss with a baseline, weighted by `Params.baseline_weight`.
 
-`Dims.compares` makes room for the cost of earlier moves.
+`Dims.compares` makes room for earlier moves.
 """
 
 from typing import Any
@@ -21,5 +21,5 @@ AGAINST_BASELINE = Locality(_weighed, repaired.init)  # as far as `Params.baseli
 
 
 def locality_of(dims: Dims, locality: Locality | None, printed: Any) -> Any:
-    """Return a user's own locality loss, or the printed loss, with a baseline where there is room."""
+    """Return a user's locality loss, or the printed one, with a baseline where there is room."""
     return locality or (AGAINST_BASELINE if dims.compares else printed)

@@ -1,4 +1,4 @@
-"""Algorithm 1 of the continual-learning paper with networks for experts: a task is one class against the rest."""
+"""Algorithm 1 of `continual` with networks for experts: a task is one class against the rest."""
 
 import functools
 from typing import Annotated, Any, NamedTuple
@@ -79,16 +79,16 @@ def system(
     locality: Locality | None = None,
     **parts: Any,
 ) -> System:
-    """Return the experiment as a `System` on a data set, with the tasks to recognise `classes`, one each.
+    """Return the experiment as a `System` on a data set, with a task for each of `classes`.
 
     Args:
-        embed: the gate's input from a task's images, a vector.
+        embed: the gate's input from a task's images.
         stream: the arrivals of each round, and the moves of the pool, by default `tasks.draw`.
-        optimizer, locality, parts: optimizer, locality, router and auxiliary, as `moe_theory.continual.system` has
-            them, with the networks' `params`. At test a router receives the round's arrival with another `task` and
-            `tests`. Where `Dims.compares`, the default locality loss has the baseline of `Params.baseline_weight`.
+        optimizer, locality, parts: optimizer, locality, router and auxiliary of `moe_theory.continual.system`, with the
+            networks' `params`. At test a router receives the round's arrival with another `task` and `tests`. Where
+            `Dims.compares`, the default locality loss has a baseline.
     Source: Algorithm 1, Section 6 and Appendix A of `continual`.
-    Raises: InvalidValueError unless there are `num_classes` classes, all in the data set, or for a locality that is no
+    Raises: InvalidValueError unless there are `num_classes` classes, all in the data set, and a locality is a
         `Locality`.
 
     Examples:
@@ -128,11 +128,11 @@ def begin(
     optimizer: Optimizer = optax.sgd,
     locality: Locality | None = None,
 ) -> State:
-    """Return the state before round 1, with random experts and gates at zero.
+    """Return the state before round 1, with random experts and zero gates.
 
     Source: Algorithm 1 and Section 6 of `continual`.
-    Raises: InvalidValueError for a pool of another number of classes or for `params` outside their range, or
-        DeclarationError for an `embed` that gives no vector.
+    Raises: InvalidValueError for a pool of other classes or `params` out of range, or DeclarationError for an `embed`
+        that gives no vector.
     """
     check_params(dims, params, len(pool.train.counts))
     num_features = gate.num_features(embed, pool, dims.num_samples)
@@ -170,13 +170,13 @@ def learn(
 ) -> tuple[State, Info]:
     """Run one round of Algorithm 1 on an explicit arrival, without randomness.
 
-    The expert of highest perturbed gate output trains on the task. Then the gates take one gradient step on locality
-    and auxiliary loss, unless their update has been terminated.
+    The expert of highest perturbed gate output trains on the task, then the gates take one gradient step, unless
+    terminated.
 
     Args:
-        router, locality, parts: router, locality, optimizer and auxiliary, as for `system`.
+        router, locality, parts: router, locality, optimizer and auxiliary of `system`.
     Source: Algorithm 1, Section 6 and Appendices A.3, A.4 of `continual`.
-    Raises: as `begin`, and InvalidValueError for a round known to be beyond `Dims.max_rounds`.
+    Raises: as `begin`, and InvalidValueError for a known round beyond `Dims.max_rounds`.
 
     Examples:
         >>> import moe_theory as mt

@@ -1,4 +1,4 @@
-"""Algorithm 1 of the edge-computing paper with networks for experts: servers are busy while they train on a task."""
+"""Algorithm 1 of `edge` with networks for experts: servers are busy while they train on a task."""
 
 import functools
 from typing import Annotated, Any, NamedTuple
@@ -95,18 +95,17 @@ def system(
     stream: Stream | None = None,
     locality: Locality | None = None,
 ) -> System:
-    """Return the experiment as a `System` on a data set, with the tasks to recognise `classes`, one each.
+    """Return the experiment as a `System` on a data set, with a task for each of `classes`.
 
     Args:
-        policies: of `moe_theory.edge.policies`, or your own, of which `Params.policy` is the index in use.
+        policies: of `moe_theory.edge.policies`, or your own, with `Params.policy` as index.
         transfer, execution: distributions of delays, of `moe_theory.edge.delays` or your own.
-        embed: the gate's input from a task's images, a vector.
+        embed: the gate's input from a task's images.
         stream: the arrivals of each round, and the moves of the pool, by default `sent` with `tasks.draw`.
-        locality: the cost for servers as they complete their tasks, as `moe_theory.edge.system` has it. By default the
-            printed loss, with the baseline of `Params.baseline_weight` where `Dims.compares`.
+        locality: as for `moe_theory.edge.system`, by default the printed loss, with a baseline where `Dims.compares`.
     Source: Algorithm 1 and Section VI of `edge`.
-    Raises: InvalidValueError unless there are `num_classes` classes, all in the data set, or for a locality that is no
-        `Locality`. From `init` it is raised for a policy out of range, or distributions that do not fit.
+    Raises: InvalidValueError unless there are `num_classes` classes, all in the data set, and a locality is a
+        `Locality`. Also from `init` for a policy out of range, or unsuitable distributions.
 
     Examples:
         >>> import jax
@@ -150,8 +149,8 @@ def begin(
     """Return the state before round 1: random experts and execution delays, idle servers spread evenly.
 
     Source: Algorithm 1 and Section VI of `edge`.
-    Raises: InvalidValueError for a pool of another number of classes or for `params` outside their range, or
-        DeclarationError for an `embed` that gives no vector.
+    Raises: InvalidValueError for a pool of other classes or `params` out of range, or DeclarationError for an `embed`
+        that gives no vector.
     """
     locality = baselines.locality_of(dims, locality, None)
     check_params(dims, params, len(pool.train.counts))
@@ -203,17 +202,17 @@ def learn(
     embed: gate.Embed = gate.mean_image,
     locality: Locality | None = None,
 ) -> tuple[State, Info]:
-    """Run one round on an explicit arrival, without randomness: gate steps, completions, routing, in this order.
+    """Run one round on an explicit arrival: gate steps, completions, routing, in this order.
 
-    The tasks completed in the last round (with `gate_lag` 0 in this round) update the gates, with inputs and
+    The tasks completed in the last round (with `gate_lag` 0 in this one) update the gates, with inputs and
     probabilities of their routing. Then the task goes to the idle server that the policy ranks first, which is busy for
-    the task's delay and has its new model afterwards. With no server idle the task is dropped.
+    its delay and has its new model afterwards. Without an idle server the task is dropped.
 
     Args:
-        locality: as passed to `begin`.
+        locality: as for `begin`.
     Source: Eqs. (1)-(13), Algorithm 1 and Section VI of `edge`.
-    Raises: as `begin`, and InvalidValueError for a policy out of range or without one score for each server, or for a
-        round known to be beyond `Dims.max_rounds`.
+    Raises: as `begin`, and InvalidValueError for a policy out of range or without one score a server, or a known round
+        beyond `Dims.max_rounds`.
 
     Examples:
         >>> import moe_theory as mt
@@ -320,7 +319,7 @@ def sent(
     """Return the arrival of a user at `place`, with its distances and transfer delays.
 
     Source: Eq. (1) and Section VI of `edge`.
-    Raises: InvalidValueError for a distribution of delays that does not give one whole number for each server.
+    Raises: InvalidValueError unless a distribution gives one whole number a server.
     """
     units = uniforms(key, positions.shape[0] + 1, positions.dtype)
     trip = transfer_trip(place, positions, units[1:], units[0], params)

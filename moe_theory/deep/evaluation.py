@@ -2,9 +2,9 @@
 
 A test has two settings:
 
-- `task-given`: the expert that served an arrival is known and tested, for F_t, G_t and all claims.
-- `routed`: the router picks an expert for the arrival's test images by the current gates, without perturbation, for
-  fields with the suffix `_routed`.
+- `task-given`: the expert that served an arrival is tested, for F_t, G_t and all claims.
+- `routed`: the router picks an expert for the test images by the current gates, without perturbation, for fields ending
+  in `_routed`.
 """
 
 from collections.abc import Callable
@@ -28,15 +28,13 @@ EVALUATION_BATCH = 500
 
 
 class Tables(NamedTuple):
-    """Outputs of each expert on each test image, for each of the K tasks that the image may belong to."""
+    """Outputs of each expert on each test image, for each of the K tasks of the image."""
 
     losses: Float[Array, "M K n"]  # squared errors
     hits: Float[Array, "M K n"]  # 1 where it is right
 
 
 class Past(NamedTuple):
-    """Arrivals so far, padded to T rounds."""
-
     tasks: Int[Array, " T"]
     experts: Int[Array, " T"]  # `NO_EXPERT` for a task that was dropped, or has not arrived yet
     tests: Int[Array, "T n"]  # rows of its test images
@@ -77,7 +75,7 @@ def record(
     tests: Int[Array, " n"],
     rows: Tables,
 ) -> Past:
-    """Return the past with round `time`'s arrival. `rows` (K, n) are its expert's outputs after learning."""
+    """Return the past with round `time`'s arrival, where `rows` (K, n) are its expert's outputs after learning."""
     if constraints.is_known(time) and int(time) > past.max_rounds:
         raise InvalidValueError(
             f"round {int(time)} must be at most max_rounds={past.max_rounds}, the rounds that arrays are padded to. "
@@ -93,9 +91,8 @@ def record(
 
 
 def scores(past: Past, tables: Tables, time: Int[Array, ""]) -> Scores:
-    """Return F_t, G_t and the accuracy after round `time`, of all routed tasks and of each class.
-
-    NaN in rounds beyond `Dims.max_rounds`.
+    """Return F_t, G_t and the accuracy after round `time`, of all routed tasks and by class, NaN past
+    `Dims.max_rounds`.
 
     Source: Eqs. (15), (16) of `continual` with the mean-squared test error in place of (14), and Eq. (20) of `edge`.
     """
@@ -124,7 +121,7 @@ class Tests(NamedTuple):
 
 
 class Tested(NamedTuple):
-    """Scores of arrivals under `routed`, and accuracies on each task's own test under both settings."""
+    """Scores of arrivals under `routed`, and each task's accuracies under both settings."""
 
     generalization_error_routed: Float[Array, ""]  # G_t, (16)
     accuracy_routed: Float[Array, ""]
@@ -137,7 +134,6 @@ Rank = Callable[[Float[Array, " M"], Arrival], Float[Array, " M"]]
 
 
 def begin_tests(pool: Pool, params: Params, dims: Dims, embed: gate.Embed) -> Tests:
-    """Return the tests before round 1."""
     places = jnp.arange(dims.num_tests)
     num_own = jnp.round(params.positive_share * dims.num_tests)
     spread = jnp.where(
@@ -167,10 +163,10 @@ def tested(
 ) -> Tested:
     """Return scores after round `time`, by the current gates and experts.
 
-    NaN in rounds beyond `Dims.max_rounds`, and where every score of the router is NaN.
+    They are NaN past `Dims.max_rounds`, and where every score of the router is NaN.
 
     Args:
-        arrival: the round's, whose user and delays a router receives with each test.
+        arrival: the round's, with a user and delays for each test.
     """
     exists = jnp.arange(len(gates)) < params.num_experts
 
@@ -251,7 +247,7 @@ def evaluate(expert: Weights, pool: Pool, params: Params, dims: Dims) -> Tables:
 def squared_errors(
     outputs: Float[Array, "n K"], labels: Int[Array, " n"], task: Int[Array, ""], params: Params
 ) -> Float[Array, " n"]:
-    """Return (p - y)^2 of the probability p that an image shows the task's class, summed over K classes if several."""
+    """Return (p - y)^2 of the probability p that an image shows the task's class, summed over several classes."""
     binary = jnp.square(jax.nn.sigmoid(outputs[:, 0]) - (labels == task))
     among = jnp.sum(jnp.square(jax.nn.softmax(outputs) - one_hot(outputs, labels)), axis=1)
     return jnp.where(jnp.asarray(params.multi_class, bool), among, binary)
@@ -267,5 +263,5 @@ def hits(
 
 
 def one_hot(outputs: Float[Array, "n K"], labels: Int[Array, " n"]) -> Bool[Array, "n K"]:
-    """Return labels as rows, with zeros for an image of none of the K classes."""
+    """Return labels as rows, zero for an image of none of the K classes."""
     return labels[:, None] == jnp.arange(outputs.shape[1])

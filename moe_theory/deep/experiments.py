@@ -1,4 +1,4 @@
-"""The experiments of claims and figures: small presets on digits, and a sweep over the gate's scale."""
+"""Experiments of claims and figures: small presets on digits, and a sweep over the gate's scale."""
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
@@ -62,7 +62,7 @@ EDGE_BASELINE = _on_digits("edge-baseline")
 
 
 def claims_for(of: Preset, data: str) -> list[Claim]:
-    """Return the claims about a preset's figure, none for other numbers of experts or gate scales."""
+    """Return the claims about a preset's figure, none for other experts or gate scales."""
     small = next((each.name for each in SMALL_PRESETS if figure_of(each) == figure_of(of)), None)
     arguments = {"name": of.name, "dims": of.dims, "cells": of.cells(), "num_rounds": of.num_rounds, "data": data}
     return [
@@ -129,7 +129,6 @@ def average_accuracy(run: Run) -> np.ndarray:
 
 
 def of_experts(metric: Metric, sizes: Sequence[int], terminate: bool = True) -> Callable[[Runs], np.ndarray]:
-    """Return the metric of the cell with each number of experts (V, B)."""
     return lambda runs: np.stack([metric(runs[expert_cell(size, terminate)]) for size in sizes])
 
 

@@ -13,10 +13,10 @@ from moe_theory.deep.presets import Preset
 def resized(
     preset: Preset, experts: tuple[int, ...] | None, classes: tuple[int, ...] | None, **sizes: int | str | None
 ) -> Preset:
-    """Return the preset with other sizes of `Dims`, where these are not None, and batches within the samples.
+    """Return the preset with other sizes of `Dims`, and batches within the samples.
 
     Raises: UnknownNameError for an unknown network, or InvalidValueError for sizes below 1, a batch that does not
-        divide the samples, or numbers of experts that are absent or repeated.
+        divide the samples, or absent or repeated numbers of experts.
     """
     experts = preset.experts if experts is None else experts
     classes = preset.classes if classes is None else classes
@@ -34,9 +34,9 @@ def resized(
 
 
 def thinned(data: DataSet, default: int | None, test_images: int | None) -> DataSet:
-    """Return the data set with `test_images` test images, evenly spread, by default the usual number, or all for None.
+    """Return the data set with `test_images` test images, evenly spread (None: all).
 
-    Raises: InvalidValueError for no images, or for more than there are.
+    Raises: InvalidValueError for no images, or too many.
     """
     total = len(data.test.labels)
     if test_images is not None and not 1 <= test_images <= total:

@@ -16,8 +16,6 @@ FREEZING_DRIVES = (10.0, 20.0)
 
 
 class ImageMoments(NamedTuple):
-    """Running moments of the normalised mean images of all arrivals."""
-
     mean: Float[Array, " p"]
     squares: Float[Array, " p"]  # sum of squared deviations from the mean
 
@@ -69,7 +67,7 @@ def total_variance(moments: ImageMoments, time: Int[Array, ""]) -> Float[Array, 
 
 
 def variance(moments: ImageMoments, time: Int[Array, ""]) -> Float[Array, ""]:
-    """Return the mean over elements of their variance across tasks: sigma_0, or its square. In [0, 1/p].
+    """Return the mean over elements of their variance across tasks: sigma_0, or its square, in [0, 1/p].
 
     Elements' variances sum to 1 - |E x|^2 for vectors x of norm 1, so at p = 784 the 0.1 of `edge` is impossible.
 

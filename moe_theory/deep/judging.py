@@ -31,7 +31,7 @@ FILES = ("results.nc", "summary.json", "verdicts.json", "deep.svg")  # of a judg
 
 @dataclasses.dataclass(frozen=True)
 class Judgement:
-    """Runs of a preset, and the verdicts on its figure's claims.
+    """Runs of a preset, and its figure's verdicts.
 
     Examples:
         >>> from moe_theory import deep
@@ -47,15 +47,15 @@ class Judgement:
     verdicts: Verdicts  # which name the data; none of a single seed, or of other cells than the figure's
 
     def to_xarray(self) -> "xr.Dataset":
-        """Return all records (T, ..., B), over cells, rounds, seeds and, where each has one, experts or classes."""
+        """Return all records (T, ..., B), over cells, rounds, seeds and possibly experts or classes."""
         return runs.dataset(self.plan, self.runs, self.verdicts.source.command)
 
 
 def preset_for(name: str | None, folder: Path | str | None) -> Preset:
-    """Return the preset called `name` on the data set that a folder has, by default the first on these data.
+    """Return the preset called `name` on a folder's data set, by default the first on these data.
 
-    Raises: UnknownNameError for an unknown name, MissingError for a folder that holds something else, DataError, or
-        InvalidValueError where neither names a preset.
+    Raises: UnknownNameError, MissingError for other contents, DataError, or InvalidValueError where neither names a
+        preset.
     """
     data_set = None if folder is None else datasets.found_in(folder)
     if folder is not None and not data_set and name is None:
@@ -83,21 +83,21 @@ def plan(
     every: int = EVERY,
     tell: Callable[..., object] | None = None,
 ) -> Plan:
-    """Return a checked request to `judge`: a preset's cells with sizes, data, seeds and parameters.
+    """Return a checked request to `judge`: cells with sizes, data, seeds and parameters.
 
     Args:
-        preset: its name, or one of your own. None takes the first preset on `data`.
-        data: a data set, or the folder of its files. None loads the preset's, for digits only.
+        preset: its name, or one of your own, by default the first on `data`.
+        data: a data set, or the folder of its files, by default the preset's, for digits only.
         network: of the experts: a key of `networks.NETWORKS`, or "package.module:name".
         epochs, samples, batch: of an expert on a task: passes, training images, images of a gradient step.
-        rounds, experts, classes: T, the numbers M that are compared, and the classes of the data that are tasks.
-        test_images: of the data, evenly spread, that experts are evaluated on.
-        reading, settings: where the papers are silent, and parameters by name, values or texts, over the preset's.
-        replicates: seeds that each cell is run with.
-        folder, every: where runs are saved, to resume from, and rounds between checkpoints. None saves nothing.
-        tell: called with lines about the input that was read.
-    Raises: UnknownNameError, InvalidValueError, MissingError, DataError, DeclarationError or OutputError for arguments
-        that are unknown, not allowed, unreadable or unwritable.
+        rounds, experts, classes: T, the compared numbers M, and the classes that are tasks.
+        test_images: number of these, evenly spread.
+        reading, settings: choices where the papers are silent, and parameters by name over the preset's.
+        replicates: seeds for each cell.
+        folder, every: where runs are saved, if anywhere, to resume from, and rounds between checkpoints.
+        tell: called with lines about the input.
+    Raises: UnknownNameError, InvalidValueError, MissingError, DataError, DeclarationError or OutputError for unknown,
+        impossible, unreadable or unwritable arguments.
 
     Examples:
         >>> from moe_theory import deep
@@ -144,7 +144,7 @@ def judge(
     progress: Progress = automatic,
     command: str | None = None,
 ) -> Judgement:
-    """Run a plan and test the claims of its preset's figure on it.
+    """Run a plan and test the claims of its preset's figure.
 
     The claims share one error. A single seed gives no verdicts, and few seeds leave most INCONCLUSIVE. An interim
     analysis follows each of `plan.looks`, and runs end once every claim is decided. Saved runs are not repeated.
@@ -152,8 +152,8 @@ def judge(
     Args:
         progress: where to report, by default standard error.
         command: the command that repeats the verdicts, by default this call.
-    Raises: InvalidValueError for runs whose experts diverge, OutputError for a folder that cannot be written, or
-        InvalidValueError, DeclarationError and UnknownNameError for a plan that was changed by hand.
+    Raises: InvalidValueError for diverging experts, OutputError for an unwritable folder, or InvalidValueError,
+        DeclarationError and UnknownNameError for a plan changed by hand.
 
     Examples:
         >>> from moe_theory import deep

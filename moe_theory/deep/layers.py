@@ -1,4 +1,4 @@
-"""Layers of networks on images (n, height, width, channels): convolution, pooling, normalisation, initial values."""
+"""Layers of networks on images (n, height, width, channels)."""
 
 import functools
 import math
@@ -26,7 +26,7 @@ def convolve(
 
     Args:
         padding: rows and columns of zeros on each side, by default (side of the kernel - 1) // 2.
-        way: "patches" or "xla", by default chosen by the platform that a program is lowered for.
+        way: "patches" or "xla", by default chosen by platform.
     Raises: InvalidValueError if the kernel is larger than the padded image.
     """
     rows, columns = ((side - 1) // 2 if padding is None else padding for side in kernel.shape[:2])
@@ -45,7 +45,7 @@ def convolve(
 
 
 def max_pool(images: Float[Array, "n h w c"], side: int = 2) -> Float[Array, "n rows columns c"]:
-    """Return the maxima of `side` x `side` squares with stride `side`, without incomplete squares."""
+    """Return the maxima of complete `side` x `side` squares with stride `side`."""
     n, height, width, channels = images.shape
     rows = height // side
     columns = width // side
@@ -113,7 +113,7 @@ def batch_normalized(
     """Normalise each channel by its mean and variance, of the batch in training, else the running ones.
 
     Source: Ioffe and Szegedy, "Batch Normalization" (2015), Algorithms 1 and 2.
-    Raises: InvalidValueError in training if a channel has a single value, whose variance is 0.
+    Raises: InvalidValueError in training if a channel has a single value.
     """
     if not is_training:
         return _standardized(values, *running) * affine.scale + affine.shift, running

@@ -1,7 +1,6 @@
-"""The experts' networks: from images (n, height, width, channels) to outputs before the sigmoid or softmax.
+"""The experts' networks, from images (n, height, width, channels) to outputs before the sigmoid or softmax, by name:
 
-`NETWORKS` has them by name:
-- "five-layer": of the MNIST experiment, with 16 and 32 channels and 128 and 64 units (widths are ours).
+- "five-layer": of the MNIST experiment, with 16 and 32 channels, 128 and 64 units (widths are ours).
 - "five-layer-small": 8 and 16 channels, 32 and 16 units, for digits of 8 x 8.
 - "resnet18": the standard one for 32 x 32 (64 to 512 channels, two blocks each, BatchNorm), whose stem halves 64 x 64.
 - "resnet18-small": for 8 x 8, a ResNet of 6 layers: 8 and 16 channels, one block each, GroupNorm of 4 groups.
@@ -36,7 +35,7 @@ _POOL_SIDE = 2
 
 
 class Weights(NamedTuple):
-    """The weights of one network, or with leaves (M, ...) of a stack of M."""
+    """Weights of one network, or with leaves (M, ...) of a stack of M."""
 
     params: PyTree  # trained
     statistics: PyTree  # running means and variances of BatchNorm; () where a network has none
@@ -59,7 +58,7 @@ class Network:
 def stacked(
     network: Network, key: Key[Array, ""], num_experts: int, shape: tuple[int, int, int], num_outputs: int
 ) -> Weights:
-    """Return M networks as one tree, leaves (M, ...). Expert m has the key `fold_in(key, m)` for every M.
+    """Return M networks as one tree, leaves (M, ...), where expert m has the key `fold_in(key, m)` for every M.
 
     Examples:
         >>> import moe_theory as mt
@@ -108,18 +107,18 @@ def num_experts(stack: PyTree) -> int:
 
 
 def num_parameters(weights: Weights) -> int:
-    """Return the number of trained parameters (of a stack: of all its experts), without running statistics."""
+    """Return the number of trained parameters (of a stack: of all experts)."""
     return sum(leaf.size for leaf in jax.tree.leaves(weights.params))
 
 
 def squared_distance(one: PyTree, other: PyTree) -> Float[Array, ""]:
-    """Return the sum over all leaves of |a - b|^2, for `params` the squared locality norm |w_t - w_{t-1}|^2."""
+    """Return the sum over all leaves of |a - b|^2, such as |w_t - w_{t-1}|^2."""
     squares = jax.tree.map(lambda a, b: jnp.sum(jnp.square(a - b)), one, other)
     return jax.tree.reduce(jnp.add, squares)
 
 
 def check(network: Network, shape: tuple[int, int, int], num_outputs: int) -> None:
-    """Raise DeclarationError unless a network gives `num_outputs` outputs of each image of this shape.
+    """Raise DeclarationError unless a network gives `num_outputs` outputs of an image of this shape.
 
     Examples:
         >>> from moe_theory.deep import networks
@@ -153,10 +152,10 @@ def adapted(
     init: Callable[[Key[Array, ""], Float[Array, "n h w c"], int], PyTree],
     apply: Callable[[PyTree, Float[Array, "n h w c"]], Float[Array, "n outputs"]],
 ) -> Network:
-    """Return a network of another library, by the two functions that flax, haiku and others have.
+    """Return a network of another library, by its two functions.
 
     Args:
-        init: (key, an image (1, h, w, c), number of outputs) -> its weights, all of which are trained.
+        init: (key, an image (1, h, w, c), number of outputs) -> its weights, all trained.
         apply: (weights, images) -> outputs before the sigmoid or softmax.
 
     Examples:
@@ -189,7 +188,7 @@ class _Layer(NamedTuple):
 
 @functools.cache  # the same arguments give the same network, so that programs are reused
 def mlp(name: str, widths: tuple[int, ...]) -> Network:
-    """Return fully connected ReLU layers of these widths on flattened images, and a linear layer to the outputs.
+    """Return fully connected ReLU layers of these widths on flattened images, and a linear output layer.
 
     Examples:
         >>> import moe_theory as mt
@@ -212,10 +211,10 @@ def mlp(name: str, widths: tuple[int, ...]) -> Network:
 def five_layer(name: str, channels: tuple[int, int], widths: tuple[int, int], way: Way = "platform") -> Network:
     """Return two convolutions, the first max-pooled at stride 2, and three fully connected layers, under ReLUs.
 
-    Kernels here are 3 x 3, padded, so that 8 x 8 digits are enough.
+    Kernels are 3 x 3, padded, so that 8 x 8 digits are enough.
 
     Source: Appendix A.4 of `continual`.
-    Raises: InvalidValueError, by `init`, if images are too small for pooling.
+    Raises: InvalidValueError, by `init`, for images too small for pooling.
 
     Examples:
         >>> from moe_theory.deep import networks
@@ -286,8 +285,8 @@ def resnet(
     """Return a residual network for images of 8 x 8 to 64 x 64: a stem, basic blocks, the mean over pixels, a linear
     layer.
 
-    Each width has `num_blocks` blocks. The first block of every width but the first has stride 2. Where size or
-    channels change, the shortcut is a normalised 1 x 1 convolution. Halved sides are rounded up.
+    Each width has `num_blocks` blocks, the first with stride 2 for every width but the first. Where size or channels
+    change, the shortcut is a normalised 1 x 1 convolution, and halved sides are rounded up.
 
     Source: He, Zhang, Ren and Sun, "Deep Residual Learning for Image Recognition" (2016), Sec. 3.3 and, for small
         images, 4.2: a stem of 3 x 3 at stride 1 without max pooling.

@@ -15,12 +15,12 @@ _BUILT_IN = frozenset({*NETWORKS, *DATASETS, *PRESETS})
 
 
 def register(thing: Thing) -> Thing:
-    """Make a network, a data set or a preset known by its name: to `Dims`, to `Preset.data`, to `moe-theory deep`.
+    """Make a network, a data set or a preset known by its name to `Dims`, `Preset.data` and `moe-theory deep`.
 
-    It replaces an earlier one of your own with the same name.
+    It replaces your earlier one of this name.
 
     Returns: the argument.
-    Raises: InvalidValueError for a name that comes with the package, or for another argument.
+    Raises: InvalidValueError for a name of the package, or another argument.
 
     Examples:
         >>> from moe_theory import deep
@@ -46,9 +46,9 @@ def described_type(thing: object) -> str:
 
 
 def network_named(name: str | None) -> str | None:
-    """Return the name of a network. MODULE:NAME is imported and registered.
+    """Return a network's name, after importing and registering MODULE:NAME.
 
-    Raises: InvalidValueError for a module that cannot be imported, or without a network of that name.
+    Raises: InvalidValueError for an unimportable module, or without a network of that name.
     """
     if name is None or ":" not in name:
         return name

@@ -1,4 +1,4 @@
-"""Static shapes, traced parameters and readings of the deep experiments: named choices where the papers are silent.
+"""Static shapes, traced parameters and readings of the deep experiments, where the papers are silent.
 
 | open in the papers | parameter |
 | --- | --- |
@@ -11,7 +11,7 @@
 | delays of servers, of which only d_u = 4 is given | `min_execution_delay`, `max_execution_delay`, ... |
 | eta, alpha, lambda and Gamma | `learning_rate`, `balance_weight`, `perturbation_scale`, `termination_threshold` |
 
-The outcome depends most on `gate.drive`, kappa = eta |g|^2 |w_t - w_{t-1}|, which runs print.
+The outcome depends most on `gate.drive`, kappa = eta |g|^2 |w_t - w_{t-1}|, printed by runs.
 """
 
 import dataclasses
@@ -49,9 +49,7 @@ BETWEEN = "a delay is between them"
 
 @dataclasses.dataclass(frozen=True)
 class Dims:
-    """Static shapes for which a program is compiled.
-
-    `max_experts` and `max_rounds` only pad.
+    """Static shapes for which a program is compiled, of which `max_experts` and `max_rounds` only pad.
 
     Raises: InvalidValueError for sizes below 1, or batches that do not divide the samples, or UnknownNameError for an
         unknown network or optimizer.
@@ -103,9 +101,9 @@ class Dims:
 
 
 class Params(NamedTuple):
-    """Parameters that a user sweeps. Every leaf may be traced.
+    """Parameters that a user sweeps, each a leaf that may be traced.
 
-    Algorithm 1 of `edge` has no auxiliary loss, no termination and the plain norm: `deep.edge` ignores
+    As Algorithm 1 of `edge` has no auxiliary loss, no termination and the plain norm, `deep.edge` ignores
     `balance_weight`, `termination_threshold`, `terminate`, `accumulate_flags` and `locality_power`.
 
     Examples:
@@ -159,7 +157,6 @@ class Params(NamedTuple):
 
 
 def check_params(dims: Dims, params: Params, num_classes: int | None = None) -> None:
-    """Check parameters against their range, except traced ones."""
     if num_classes not in (None, dims.num_classes):
         raise InvalidValueError(
             f"num_classes={dims.num_classes} must be the number of classes that tasks recognise, {num_classes}. "

@@ -1,4 +1,4 @@
-"""The papers' deep experiments by name, each with a small version that runs on scikit-learn's digits in minutes."""
+"""The papers' deep experiments, each with a small version on scikit-learn's digits."""
 
 import dataclasses
 from collections.abc import Mapping, Sequence
@@ -21,7 +21,7 @@ SMALL = "-small"  # suffix of the small versions
 
 @dataclasses.dataclass(frozen=True)
 class Preset:
-    """An experiment of a paper: data, sizes, and the cells that its figure compares."""
+    """An experiment of a paper: data, sizes, and cells."""
 
     name: str
     where: str  # "Fig. 5", of `paper`
@@ -45,7 +45,7 @@ class Preset:
 
     @property
     def replicates(self) -> int:
-        """Default number of seeds: the fewest that can show a majority of runs, more for a small version."""
+        """Default number of seeds: the fewest that can show a majority, more for a small version."""
         if self.name.endswith(SMALL):
             return 32
         return 12
@@ -53,8 +53,7 @@ class Preset:
     def cells(self) -> dict[str, dict[str, Any]]:
         """Parameters by the name of the cell.
 
-        Cells are experts with and without termination, at each scale of the gate's input, or servers under every
-        policy.
+        Cells are experts with and without termination, by gate scale, or servers under every policy.
         """
         fixed = {**self.choices, "num_rounds": self.num_rounds}
         cells = {}
@@ -92,7 +91,7 @@ def server_cell(num_experts: int, policy: str = "adaptive") -> str:
 
 
 def preset(name: str) -> Preset:
-    """Return the preset called `name`. Raises: UnknownNameError, with the nearest name suggested.
+    """Return the preset called `name`. Raises: UnknownNameError.
 
     Examples:
         >>> from moe_theory import deep
@@ -109,8 +108,8 @@ def on_data(name: str | None, names: Sequence[str] | None) -> Preset:
     """Return the preset called `name` on an available data set, by default the first preset on one of these.
 
     Args:
-        names: names of data sets, the likeliest first. None or no name leaves the preset's own.
-    Raises: UnknownNameError for an unknown name, or InvalidValueError where neither names a preset.
+        names: of data sets, the likeliest first, or the preset's own.
+    Raises: UnknownNameError, or InvalidValueError where neither names a preset.
     """
     if name is None:
         alike = [ALIKE.get(data, data) for data in names or ()]
@@ -238,12 +237,11 @@ class PrintedTable(NamedTuple):
 
 
 def printed(preset: Preset) -> PrintedTable | None:
-    """Return the paper's table for an experiment or its small version, None where there is none."""
     return _TABLES.get(preset.name.removesuffix(SMALL))
 
 
 def incremental_accuracy(accuracy: Float[np.ndarray, "T *batch"]) -> Float[np.ndarray, "*batch"]:
-    """Return the mean over rounds t of A_t, the mean accuracy of the tasks up to t (Rebuffi et al., iCaRL, 2017)."""
+    """Return the mean over t of A_t, the mean accuracy of the tasks up to t (Rebuffi et al., iCaRL, 2017)."""
     return np.asarray(np.mean(accuracy, axis=0, dtype=np.float64))
 
 

@@ -1,4 +1,4 @@
-"""Reports of a deep preset's runs: tables, warnings, a picture, and JSON."""
+"""Reports of a deep preset's runs."""
 
 import dataclasses
 import json
@@ -55,7 +55,6 @@ MEANING = {
 
 
 def presets() -> Document:
-    """Return the presets, with the figure, the data and the sizes of each."""
     facts = [
         {
             "preset": preset.name,
@@ -79,7 +78,7 @@ def presets() -> Document:
 
 
 def folder_document(folder: Path) -> Document:
-    """Return what a folder holds, and what `--data` reads of it. Raises: MissingError or DataError."""
+    """Return a folder's contents. Raises: MissingError or DataError. Raises: MissingError or DataError."""
     names = datasets.found_in(folder)
     if not names:
         raise datasets.missing(folder)
@@ -116,9 +115,8 @@ def heading(plan: Plan) -> str:
 
 
 def tables(summary: Summary) -> list[Markup]:
-    """Return tables of the cells: measures, paired differences to a baseline, and tests that are routed.
-
-    Numbers are mean ± standard error.
+    """Return tables of the cells, as mean ± standard error: measures, paired differences to a baseline, and routed
+    tests.
     """
     blocks = (
         [_measures(cell, is_routed=False) for cell in summary.cells],
@@ -176,7 +174,7 @@ def _shown(measure: str, estimate: Estimate, sign: str = "") -> str:
 
 
 def magnitudes(summary: Summary) -> tuple[str, str]:
-    """Return sigma_0 and the gate drive, which decide how much a router can learn."""
+    """Return sigma_0 and the gate drive."""
     return (
         f"sigma_0, of an element of the normalised mean images across tasks: variance {summary.variance:.3g}, "
         f"deviation {summary.deviation:.3g}",
@@ -215,7 +213,6 @@ def warnings_of(summary: Summary) -> list[str]:
 
 
 def verdict_warnings(summary: Summary) -> list[str]:
-    """Return warnings about too few seeds."""
     number = summary.num_replicates
     if number >= MIN_REPLICATES:
         return []
@@ -234,7 +231,6 @@ def picture(plan: Plan, runs: Runs, summary: Summary) -> Picture:
 
 
 def document(judgement: Judgement, folder: Path) -> Document:
-    """Return each cell's errors, their differences, the claims' verdicts, and files for the folder."""
     plan = judgement.plan
     summary = judgement.summary
     verdicts = judgement.verdicts.source
@@ -268,7 +264,6 @@ def document(judgement: Judgement, folder: Path) -> Document:
 
 
 def summary_json(plan: Plan, summary: Summary, judged: Sequence[Verdict], paths: Sequence[Path]) -> dict[str, Any]:
-    """Return all cells, magnitudes, warnings and verdicts, null for numbers that do not exist."""
     preset = plan.preset
     params = next(iter(plan.params().values()))
     return {

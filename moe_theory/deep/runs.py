@@ -1,7 +1,7 @@
 """Runs of a preset, one for each cell and seed, with checkpoints.
 
-Each run is one row of the store: its records so far and, until it is complete, its state. Rounds run in parts of fixed
-length by one program, so a resumed run equals an uninterrupted run bit for bit on one device.
+Each run is a row of the store: its records and, until complete, its state. Rounds run in parts of fixed length, so a
+resumed run equals an uninterrupted one bit for bit on one device.
 """
 
 import concurrent.futures
@@ -62,7 +62,7 @@ _STATE = "state."  # of a state's
 
 @dataclasses.dataclass(frozen=True)
 class Plan:
-    """A request to run a preset, as `deep.plan` makes it. Raises: InvalidValueError if it cannot be run."""
+    """A request to run a preset, made by `deep.plan`. Raises: InvalidValueError if it cannot be run."""
 
     preset: Preset
     data: DataSet
@@ -83,11 +83,11 @@ class Plan:
 
     @property
     def setting(self) -> str:
-        """The reading and the settings: "balanced, gate_scale=5"."""
+        """The reading and its settings: "balanced, gate_scale=5"."""
         return ", ".join([self.reading.name, *(f"{name}={value}" for name, value in self.settings.items())])
 
     def params(self) -> dict[str, Params]:
-        """Parameters by cell: the reading's, a cell's own and the settings. Raises: InvalidValueError."""
+        """Parameters by cell. Raises: InvalidValueError."""
         defaults = self.reading.params()
         self.reading.params(**self.settings)  # refuses unknown names
         for name in self.settings:
@@ -120,14 +120,13 @@ class Plan:
 
     @functools.cached_property
     def store(self) -> Store | None:
-        """The store of the runs, where there is a folder. Raises: OutputError for an address in place of a folder."""
+        """Store of the runs, if there is a folder. Raises: OutputError for an address in place of it."""
         if self.folder is None:
             return None
         return Store(self.folder)
 
 
 def set_by(preset: Preset) -> set[str]:
-    """Return parameters that differ between the cells of a preset, the number of experts and of rounds."""
     first, *other_cells = preset.cells().values()
     differing = {name for cell in other_cells for name, value in cell.items() if value != first.get(name, value)}
     return differing | {"num_experts", "num_rounds"}
@@ -149,12 +148,12 @@ def run_plan(
     num_threads: int = 2,
     replicates: range | None = None,
 ) -> Runs:
-    """Run the cells that are not stored yet, and return all records by the cells' names.
+    """Run the cells that are not stored yet, and return all records by cell.
 
     Args:
-        replicates: the seeds to run, by default all of the plan's.
-        on_step: called from threads after every part is stored. Its exceptions end the runs.
-    Raises: OutputError for a folder that cannot be written, or InvalidValueError for runs whose experts diverge.
+        replicates: the seeds, by default all of the plan's.
+        on_step: called from threads after every part is stored, whose exceptions end the runs.
+    Raises: OutputError for an unwritable folder, or InvalidValueError for diverging experts.
     """
     cells = plan.params()
     seeds = range(plan.replicates) if replicates is None else replicates
@@ -187,7 +186,6 @@ def run_plan(
 
 
 def joined(runs: Runs, more: Runs) -> Runs:
-    """Return the runs with the runs of further replicates."""
     if not runs:
         return more
     return {
@@ -200,7 +198,6 @@ def joined(runs: Runs, more: Runs) -> Runs:
 
 
 def dataset(plan: Plan, runs: Runs, command: str = "") -> "xr.Dataset":
-    """Return all records, over cells, rounds, replicates and, where each has one, experts or classes."""
     import xarray as xr  # takes longer to import than all the rest
 
     first = next(iter(runs.values()))
@@ -236,12 +233,10 @@ class RunCheckpoint(NamedTuple):
 
     @property
     def done(self) -> int:
-        """Completed rounds."""
         return len(next(iter(self.records.values())))
 
 
 def load(plan: Plan, key: str) -> RunCheckpoint | None:
-    """Return the checkpoint of a run, if the store has a whole one."""
     data = None if plan.store is None else plan.store.get(key)
     if data is None:
         return None

@@ -1,4 +1,4 @@
-"""Final measures of each cell of a preset, their differences to a baseline, and diagnostics of the router."""
+"""Final measures of each cell of a preset, differences to a baseline, and diagnostics of the router."""
 
 import dataclasses
 import math
@@ -56,7 +56,7 @@ class Summary:
 
     @property
     def deviation(self) -> float:
-        """Root of the variance. The papers call one of them sigma_0."""
+        """Root of the variance, of which the papers call one sigma_0."""
         return float(np.sqrt(self.variance))
 
 

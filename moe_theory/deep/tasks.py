@@ -1,4 +1,4 @@
-"""Tasks of images: the pool that they are drawn from, and the arrival of one in a round."""
+"""Tasks of images: their pool, and a round's arrival."""
 
 import functools
 from collections.abc import Callable
@@ -22,7 +22,7 @@ Source = DataSet | Callable[[], DataSet]  # a data set, or a function that reads
 
 
 class ImageSplit(NamedTuple):
-    """Images of one split, sorted by class: first images of no task, then class 0, 1, ..., K - 1."""
+    """Images of one split, sorted: of no task, then class 0, 1, ..., K - 1."""
 
     pixels: Num[Numbers, "n h w c"]  # bytes, or features as float32
     labels: Int[Numbers, " n"]  # which of the K classes an image shows, or `OTHER`
@@ -31,7 +31,7 @@ class ImageSplit(NamedTuple):
 
 
 class Pool(NamedTuple):
-    """Images that tasks are drawn from: one class against the rest, for each of K classes."""
+    """Images of tasks: one class against the rest, for each of K classes."""
 
     train: ImageSplit
     test: ImageSplit
@@ -40,7 +40,7 @@ class Pool(NamedTuple):
 
 
 class Arrival(NamedTuple):
-    """Rows of images in the pool, and all data that routing may depend on.
+    """Rows of images in the pool, and data for routing.
 
     The last three fields are for policies of mobile edge computing.
     """
@@ -64,7 +64,7 @@ def draw(
 ) -> tuple[Arrival, Float[Array, "2"]]:
     """Draw the arrival of round `time`, of a uniform class or `incremental`, and the user's position.
 
-    Distances and delays are left at 0.
+    Distances and delays stay 0.
 
     Source: Appendices A.3 to A.6 of `continual`, and Section VI of `edge`.
     """
@@ -95,7 +95,7 @@ def draw(
 
 @functools.lru_cache(maxsize=4)  # each as large as its data set
 def pool_of(source: Source, classes: tuple[int, ...]) -> Pool:
-    """Return the pool, on the host, of tasks that recognise these classes of a data set, one each."""
+    """Return the pool, on the host, of tasks for these classes of a data set."""
     data = source if isinstance(source, DataSet) else source()
     check_classes(data, classes)
     mean, deviation = _moments(data.train.pixels)
@@ -179,12 +179,11 @@ def sample_rows(
 
 
 def inputs_of(pool: Pool, pixels: Num[Array, "n h w c"]) -> Float[Array, "n h w c"]:
-    """Return pixels standardised, by channel, by mean and deviation of the training images."""
+    """Return pixels standardised by channel with the training images' mean and deviation."""
     return (in_unit(pixels, pool.mean.dtype) - pool.mean) / pool.deviation
 
 
 def in_unit(pixels: Num[Array, "*shape"], dtype: DTypeLike) -> Float[Array, "*shape"]:
-    """Return bytes in [0, 1], and features unchanged."""
     values = pixels.astype(dtype)
     return values / 255 if pixels.dtype == jnp.uint8 else values
 

@@ -1,4 +1,4 @@
-"""Training of experts: some epochs of gradient steps on one task, with a newly initialised optimizer."""
+"""Training of experts: epochs of gradient steps on one task, with a new optimizer."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -61,7 +61,7 @@ def train(
     time: Int[Array, ""],
     params: Params,
 ) -> Weights:
-    """Return the weights after one gradient step for each row of `batches`, which are positions in `inputs`."""
+    """Return the weights after a gradient step for each row of `batches`, positions in `inputs`."""
     rate = step_size(params, time)
     method = _method(optimizer, params, rate)
 

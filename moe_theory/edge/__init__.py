@@ -1,7 +1,7 @@
-"""Mobile edge computing with a Mixture-of-Experts: busy servers as experts, its theory, claims and figures.
+"""Mobile edge computing with a Mixture-of-Experts: busy servers as experts.
 
 Under `sibling`, where v = w, a gate step is so small that nothing specialises within the paper's horizon.
-`orthogonal-signal` is tuned to a gate drive of 1, at which Fig. 3 comes out if its error is read per coordinate.
+`orthogonal-signal` is tuned to a gate drive of 1, at which Fig. 3 comes out if its error is per coordinate.
 
 Source: H. Li, L. Duan, "Theory of Mixture-of-Experts for Mobile Edge Computing", INFOCOM 2025.
 """

@@ -1,7 +1,6 @@
-"""Algorithm 1 of `edge`: a router sends tasks to idle servers, which are busy until they have learned the tasks.
+"""Algorithm 1 of `edge`, for one replicate: tasks go to idle servers, which are busy until they have learned them.
 
-Written for one replicate. In the paper a server holds one task at a time. `Dims.max_capacity` or a queue at the server
-allows several.
+In the paper a server holds one task. `Dims.max_capacity` or a queue at the server allows several.
 """
 
 import functools
@@ -81,7 +80,7 @@ class State(NamedTuple):
 
 
 class Info(NamedTuple):
-    """Observables after a round. Models and errors are without the tasks still pending."""
+    """Observables after a round, with models and errors without the pending tasks."""
 
     task: Annotated[Int[Array, ""], IndexOf("state.pool.truths")]  # n_t
     truth: Float[Array, " p"]  # w_t, the task's own ground truth
@@ -117,19 +116,19 @@ def system(
 ) -> System:
     """Return Algorithm 1 under a routing policy as a `System`.
 
-    Every replicate draws a pool and its servers' execution delays. Servers are at `delays.even_map`.
+    Every replicate draws a pool and execution delays, with servers at `delays.even_map`.
 
     Args:
-        policy: from `policies`, or your own pure function. A parameter `key` gets a new key in every round.
-        transfer: distribution of the transfer delays, drawn for every task, from `delays` or your own.
+        policy: from `policies`, or your own pure function, whose parameter `key` gets a new key every round.
+        transfer: distribution of the transfer delays of a task, from `delays` or your own.
         execution: distribution of the execution delays, drawn once.
-        stream: the arrivals of each round, and the moves of the pool. By default `draw` draws from one pool.
+        stream: the arrivals of each round, and the moves of the pool, by default `draw` from one pool.
         fit: the change of a server's model.
-        locality: the locality loss's cost for servers that complete their tasks, and its memory. Its arrival is the
-            tasks, a `servers.Done`. By default the cost is |w_t - w_{t-1}|, as in (11).
+        locality: the locality loss's cost for servers that complete tasks, and its memory. Its arrival is a
+            `servers.Done`, and the default cost is |w_t - w_{t-1}|, as in (11).
     Source: Algorithm 1, Definition 1, Assumption 1 and Section VI of `edge`.
-    Raises: InvalidValueError for a policy that is no function, or a locality that is no `Locality`. Its `init` and
-        `step` raise the errors of `begin` and `learn`.
+    Raises: InvalidValueError unless a policy is a function and a locality a `Locality`. Its `init` and `step` raise the
+        errors of `begin` and `learn`.
 
     Examples:
         >>> import moe_theory as mt
@@ -257,15 +256,15 @@ def on_pool(
     locality: Locality | None = None,
     **parts: Any,
 ) -> System:
-    """Return Algorithm 1 with one explicit network for all replicates: pool, execution delays and server positions.
+    """Return Algorithm 1 with one explicit network for all replicates: pool, execution delays and positions.
 
     Reuse the result: each call compiles its start.
 
     Args:
-        locality, parts: locality, stream and fit, as `system` has them.
+        locality, parts: locality, stream and fit of `system`.
     Source: Algorithm 1 of `edge`.
-    Raises: as `begin`, and InvalidValueError where execution and transfer may take together less than 1 round or more
-        than `Dims.max_delay`.
+    Raises: as `begin`, and InvalidValueError where execution and transfer together may be below 1 round or above
+        `Dims.max_delay`.
 
     Examples:
         >>> import numpy as np
@@ -299,24 +298,23 @@ def learn(
     fit: Fit = minimum_norm,
     locality: Locality | None = None,
 ) -> tuple[State, Info]:
-    """Run one round on an explicit arrival, without randomness: gate steps, completions, routing, in this order.
+    """Run one round on an explicit arrival: gate steps, completions, routing, in this order.
 
-    Round t opens with the gate steps of the tasks completed in round t - 1 (with `gate_lag` 0, of tasks completed now).
-    They use gate probabilities and inputs from the round of routing. Servers whose tasks end in round t take their new
-    models and are idle. The arrival goes to the idle server of highest score, which is busy in rounds t, ..., t + d -
-    1. With no server idle, it is dropped and counted, or waits (`Dims.when_busy`).
+    Gate steps are of tasks completed in round t - 1 (with `gate_lag` 0, now). They use gate probabilities and inputs
+    from the round of routing. Servers whose tasks end in round t take their new models and are idle. The arrival goes
+    to the idle server of highest score, which is busy in rounds t, ..., t + d - 1. With no server idle, it is dropped
+    and counted, or waits (`Dims.when_busy`).
 
     Args:
-        arrival: truth (p,) and features (p, s) of the task, and the data that policies use.
+        arrival: truth (p,) and features (p, s) of the task, and data for policies.
         policy: from `policies`, or your own.
-        dims: as passed to `begin`, needed only where servers hold several tasks.
+        dims: as for `begin`, needed only where servers hold several tasks.
         fit: the change of a server's model.
         locality: as passed to `begin`.
-    Returns: the state after the round, and its observables.
+    Returns: the state and the observables.
     Source: Eqs. (1)-(13) and Algorithm 1 of `edge`, and its footnote 1 for capacities above 1.
-    Raises: InvalidValueError for arrays or costs of a locality of another shape, and for parameters, delays or costs
-        that are known and out of range. It is also raised for a custom fit, locality or targets where servers hold
-        several tasks.
+    Raises: InvalidValueError for arrays or a locality's costs of another shape, and known parameters, delays or costs
+        out of range. Also for a custom fit, locality or targets where servers hold several tasks.
 
     Examples:
         >>> import jax, numpy as np
@@ -383,7 +381,7 @@ def generalization_error_flushed(state: State, dims: Dims | None = None) -> Floa
     Args:
         dims: as for `learn`.
     Source: Eq. (20) of `edge`. Units: squared model distance.
-    Raises: InvalidValueError where the state needs `dims` and there are none.
+    Raises: InvalidValueError where the state needs `dims`.
     """
     if dims is None:
         _require_no_dims(state)

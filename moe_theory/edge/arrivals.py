@@ -1,4 +1,4 @@
-"""Arrivals of `edge`, drawn by Definition 1: a user's task with its data and delays."""
+"""Arrivals of `edge`, drawn by Definition 1."""
 
 import math
 from typing import Any, NamedTuple
@@ -25,7 +25,7 @@ from moe_theory.edge.params import Dims, Params
 
 
 class Arrival(NamedTuple):
-    """A user's task, and all data that its routing may depend on."""
+    """A user's task, and all data for its routing."""
 
     task: Int[Array, ""]  # n_t: the kind, an index into the pool
     features: Float[Array, "p s"]  # feature matrix X_t, one sample a column
@@ -42,7 +42,7 @@ def draw(
 ) -> Arrival:
     """Draw a round's arrival: task and data by Definition 1, the user on the unit square, delays by `transfer`.
 
-    The task type is uniform on the pool. The truth is its centre plus N(0, spread^2) entrywise (6).
+    The task type is uniform on the pool, and the truth is its centre plus N(0, spread^2) entrywise (6).
 
     Source: Definition 1 and Eq. (6) of `edge`.
     Raises: InvalidValueError for a distribution of delays that does not return whole numbers (M,).
@@ -88,8 +88,8 @@ def draw(
 def draw_pool(key: Key[Array, ""], dims: Dims, params: Params) -> Pool:
     """Draw the centres of the N clusters of ground truths, N(0, sigma_0) entrywise, and their feature signals.
 
-    By `signal_law` the signals are c times the centres, orthogonal to each other with norm c, or independent of the
-    truths with largest entry c. Under the first choice an arrival's signal is c times its own truth.
+    By `signal_law` the signals are c times the centres (an arrival's own ground truth), orthogonal with norm c, or
+    independent of the ground truths with largest entry c.
 
     Source: Assumption 1 of `edge`.
     """
@@ -144,7 +144,7 @@ def draw_execution(key: Key[Array, ""], dims: Dims, positions: Float[Array, "M 2
 
 
 def bounded_delays(law: Law, trip: Trip, params: Params) -> Int[Array, " M"]:
-    """Return a law's delays, clipped to the bounds. Raises: InvalidValueError unless it returns whole numbers (M,)."""
+    """Return a distribution's delays, clipped. Raises: InvalidValueError unless it returns whole numbers (M,)."""
     rounds = jnp.asarray(law(trip, params))
     if rounds.shape != trip.uniform.shape or not jnp.issubdtype(rounds.dtype, jnp.integer):
         raise InvalidValueError(

@@ -1,15 +1,14 @@
 """Corrections of the false statements of `edge`: Propositions 1 and 4, Theorem 1.
 
-Proposition 4 is about routing that ignores the content of tasks: nearest, fastest and uniform offloading, not
-Algorithm 1. Given the loads, an expert's arrivals are then independent draws of task and own truth, whatever the other
-experts received. So an expert with load L has the expected error g(L) of a single expert after L arrivals, and exactly
+Proposition 4 is about nearest, fastest and uniform offloading, which ignore the content of tasks. Given the loads, an
+expert's arrivals are independent draws of task and own ground truth, whatever the others received. So an expert with
+load L has the expected error g(L) of a single expert after L arrivals, and exactly
 
-    E[G_T | loads] = sum_m (L_m / T) g(L_m),
+    E[G_T | loads] = sum_m (L_m / T) g(L_m).
 
-with g from the moment recursion of `core/single_expert.py`: `generalization_error` and `by_loads`. Delays do not
-matter, because an expert is idle only once it has its new model. A model in training counts as learned. So this is G
-with pending tasks completed, one task an expert at a time. T is the number of tasks that were not dropped. Functions
-refuse arguments outside the domains beside them (InvalidValueError).
+Here g is from `core/single_expert.py`: `generalization_error` and `by_loads`. Delays do not matter, because an expert
+is idle only with its new model. A model in training counts as learned, so this is G with pending tasks completed, one
+task an expert at a time. T is the number of served tasks. Arguments outside their domains raise InvalidValueError.
 """
 
 from typing import Annotated
@@ -35,10 +34,10 @@ __dir__ = __all__.copy  # what `dir` shows: no imports
 
 @checked
 def unserved(max_delay: Size, num_tasks: Size, specialists: Specialists) -> float:
-    """Return the probability that an arriving task finds all its `specialists` busy, if every delay is `max_delay`.
+    """Return the probability that a task finds its `specialists` busy, if every delay is `max_delay`.
 
-    They are busy if at least that many of the max_delay - 1 arrivals before are of the task. For a whole number of
-    specialists this is at least `theory.tail`. With shorter delays it is an upper bound.
+    They are busy if the max_delay - 1 arrivals before have at least that number of the task. For a whole number of
+    specialists this is at least `theory.tail`, and with shorter delays an upper bound.
 
     Source: in place of the window of Appendix B in Proposition 1 of `edge`.
 
@@ -60,9 +59,9 @@ def generalization_error(
 ) -> Float[np.ndarray, " L"]:
     """Return g(L) for L = 0..`max_load`, the expected mean error of one expert over its L arrivals, with g(0) = 0.
 
-    An arrival of task n has the own truth w_n + xi, with independent N(0, `cluster_spread`^2) entries of xi. Its signal
-    points along this own truth if `follows_truth`, else along v_n of the pool. The expectation is over tasks, own
-    truths and features, for this `pool`. Squared unit of the truths, float64.
+    An arrival of task n has the own ground truth w_n + xi, with independent N(0, `cluster_spread`^2) entries of xi. Its
+    signal points along this ground truth if `follows_truth`, else along v_n. The expectation, in float64, is over
+    tasks, ground truths and features, for this `pool`.
 
     Source: the module's docstring, in place of Proposition 4, (22), of `edge`.
     Raises: InvalidValueError unless 1 <= num_samples < p and max_load >= 1, for a negative spread, or for a signal
@@ -89,12 +88,12 @@ def by_loads(
     errors: Annotated[Float[Numbers, " L"], Within()],  # computed, and so rounded to either side of 0
     loads: Annotated[Real[Numbers, "*batch M"], Whole(0)],
 ) -> Float[Numbers, "*batch"]:
-    """Return E[G_T | loads] from `errors` g(0..max_load) and the experts' whole `loads`, or 0 without any task.
+    """Return E[G_T | loads] from `errors` g(0..max_load) and the whole `loads`, or 0 without any task.
 
     A traced load above max_load gives NaN.
 
     Source: the module's docstring.
-    Raises: InvalidValueError for a load above max_load, where it is known.
+    Raises: InvalidValueError for a known load above max_load.
 
     Examples:
         >>> import numpy as np
@@ -126,13 +125,13 @@ def given_routes(
 ) -> Float[np.ndarray, "T B"]:
     """Return E[G_t | tasks, routes] once pending tasks are completed, after each round, under any policy.
 
-    It is exact where routes do not depend on the noise in features, else an approximation: at Fig. 3's sizes Algorithm
-    1's mean error differs by less than 2 %. Float64, O(T B p^2), whatever M.
+    It is exact where routes do not depend on the noise in features, else within 2 % of Algorithm 1's mean error at Fig.
+    3's sizes. Float64, O(T B p^2) for any M.
 
     Args:
-        truths: own truth of each arrival.
-        signals: of the pool. Under `follows_truth` an arrival's signal is along its own truth instead.
-        experts: -1 for a task that was dropped.
+        truths: of each arrival.
+        signals: of the pool. Under `follows_truth` they are along an arrival's own ground truth.
+        experts: -1 for a dropped task.
     Source: `core/single_expert.py`, in place of Theorem 1, (23), of `edge`.
     Raises: InvalidValueError unless 1 <= num_samples < p, for a signal without direction, or for no round.
 
@@ -155,10 +154,10 @@ def proposition_4(
 ) -> Float[Numbers, "*batch"]:
     """Return `theory.proposition_4` without the error between a task and its own arrival, which is 0.
 
-    This is (34) summed, and exact if every column of X were Gaussian.
+    This is (34) summed, and exact for Gaussian columns of X.
 
     Source: Lemma 9, (34), of `edge`, in place of Proposition 4, (22).
-    Raises: InvalidValueError for loads that do not add up to `round`. Where these are traced the result is NaN.
+    Raises: InvalidValueError for loads that do not add up to `round`, or NaN where they are traced.
 
     Examples:
         >>> import numpy as np
@@ -186,16 +185,16 @@ def theorem_1(
 ) -> Float[Numbers, "*batch"]:
     """Return an upper bound of E[G_T] under Algorithm 1 where the tasks of the exploration keep their error.
 
-    A task up to T1 always has its distance to its expert's last model, as under (22). Only later tasks, if each is then
-    routed to a specialist, fade to the floor. The bound is the sum over m of L_T1 (r^L_T W + (1 - r^L_T) Delta) + (L_T
+    A task up to T1 always has its distance to its expert's last model, as under (22), and only later tasks fade to the
+    floor. The bound is the sum over m of L_T1 (r^L_T W + (1 - r^L_T) Delta) + (L_T
     - L_T1) (floor + r^(L_T - L_T1) Delta), over T.
 
     Args:
         explored_loads: the loads at round min(T, T1).
-        floor: the term G^4 = O(sigma_0^2), whose constant the paper leaves open.
+        floor: the term G^4 = O(sigma_0^2), whose constant is open.
     Source: ours, in place of Theorem 1, (23), of `edge`. The last step of Appendix F lets the rest in (34) of the tasks
         up to T1 fade.
-    Raises: InvalidValueError for loads that do not add up to `round`. Where these are traced the result is NaN.
+    Raises: InvalidValueError for loads that do not add up to `round`, or NaN where they are traced.
 
     Examples:
         >>> import numpy as np

@@ -21,7 +21,7 @@ from moe_theory.edge.params import Params
 
 
 class Trip(NamedTuple):
-    """Inputs of a delay's law.
+    """Inputs of a delay's distribution.
 
     Examples:
         Two servers a unit apart, a user half a unit from each, and delays of 1 to 6 rounds:
@@ -50,7 +50,7 @@ Law = Callable[[Trip, Params], Int[Array, " M"]]  # the delays of a trip to each
 
 
 def uniform(trip: Trip, params: Params) -> Int[Array, " M"]:
-    """Return delays that are uniform on the whole numbers from the lower to the upper bound."""
+    """Return delays uniform on the whole numbers from the lower to the upper bound."""
     del params
     steps = trip.most - trip.least + 1
     return jnp.minimum(trip.least + jnp.floor(trip.uniform * steps).astype(jnp.int32), trip.most)
@@ -64,9 +64,9 @@ def geometric(trip: Trip, params: Params) -> Int[Array, " M"]:
 
 
 def by_distance(trip: Trip, params: Params) -> Int[Array, " M"]:
-    """Return a random uplink to the nearest server, then fibre from there to each server, in rounds, within bounds.
+    """Return a random uplink to the nearest server, then fibre to each server, in rounds, within bounds.
 
-    An uplink's duration is its distance times an exponential variable of mean 1.
+    An uplink takes its distance times an exponential variable of mean 1.
     """
     is_nearest = jnp.arange(trip.positions.shape[0]) == trip.nearest
     position = jnp.sum(jnp.where(is_nearest[:, None], trip.positions, 0), axis=0)
@@ -77,7 +77,7 @@ def by_distance(trip: Trip, params: Params) -> Int[Array, " M"]:
 
 
 def even_map(count: int) -> Float[np.ndarray, "M 2"]:
-    """Return positions of any number of servers, spread evenly over the unit square.
+    """Return positions of servers, spread evenly over the unit square.
 
     Source: the additive recurrence of the plastic constant (M. Roberts, 2018).
 

@@ -1,4 +1,4 @@
-"""The runs that claims and figures share, and the measurements on them."""
+"""The runs of claims and figures, and the measurements on them."""
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
@@ -36,13 +36,10 @@ FIGURE_3_DIMS = figure_3_dims(FIGURE_3_EXPERTS[-1])  # padded: all cells of a po
 
 
 def cell_name(num_experts: int) -> str:
-    """Return the name of a cell with `num_experts` servers."""
     return f"M = {num_experts}"
 
 
 class GateObservables(NamedTuple):
-    """The changes of the gates in one round, and their sizes."""
-
     own_change: Float[Array, ""]  # of <theta, v_n> / eta, at the expert that completed a task of kind n; NaN if not one
     others_change: Float[Array, ""]  # the largest of it over the other experts
     gate_size: Float[Array, ""]  # max |theta|_inf
@@ -53,7 +50,6 @@ class GateObservables(NamedTuple):
 
 
 def flushed_error(state: State, info: Info) -> Float[Array, ""]:
-    """Return the error once pending tasks are completed."""
     del info
     return generalization_error_flushed(state)
 
@@ -72,7 +68,7 @@ observe_availability = fields("info.specialist_idle", "info.num_specialists")
 
 
 def observe_steps(state: State, info: Info) -> GateObservables:
-    """Return the gate step of a round that completed one task, and the gates' sizes (gate lag 1)."""
+    """Return the gate step of a round with one completed task, and the gates' sizes (gate lag 1)."""
     kind = jnp.max(info.completed_task)  # the only one
     is_kind = (jnp.arange(state.pool.signals.shape[0]) == kind)[:, None]
     signal = jnp.sum(jnp.where(is_kind, state.pool.signals, 0), axis=0)
@@ -122,7 +118,6 @@ def _servers(*numbers: int, **params: float) -> dict[str, dict[str, float]]:
 
 
 def exploration_rounds(params: Params, failure: float = FAILURE, max_delay: int = MAX_DELAY) -> int:
-    """Return T1 of a cell."""
     rate = float(params.learning_rate)
     scale = float(params.truth_scale)
     return int(theory.exploration_rounds(int(params.num_experts), rate, scale, failure, max_delay))
@@ -191,7 +186,7 @@ MARGIN = 0.25  # of their exponents, half of the least difference between what i
 
 
 def small_dims(max_experts: int, num_features: int, num_samples: int) -> Dims:
-    """Return dims for two task types, with enough features that their signals are not nearly opposite."""
+    """Return dims for two task types whose signals are not nearly opposite."""
     return Dims(max_experts, SMALL_TASKS, num_features, num_samples, max_delay=SMALL_DELAY)
 
 
@@ -239,7 +234,7 @@ def one_slow(trip: delays.Trip, params: Params) -> Int[Array, " M"]:
 
 
 def limit(setting: Mapping[str, Any]) -> Experiment:
-    """Return the limit of small sigma_0, with a setting's servers (number, one slow), or as recorded."""
+    """Return the limit of small sigma_0, with a setting's servers (number, one slow)."""
     return _over_scales("limit-scale", SCALES, setting, limit)
 
 
@@ -255,7 +250,7 @@ def _over_scales(name, scales, setting, build, **changes) -> Experiment:
 
 
 def rate_limit(setting: Mapping[str, Any]) -> Experiment:
-    """Return the limit of small eta, with the servers of a setting, or as recorded."""
+    """Return the limit of small eta, with a setting's servers."""
     number = setting.get("servers") or SMALL_EXPERTS
     cells = {f"eta = {rate:g}": _small(number, SMALL_SCALE, rate) for rate in RATES}
     return _with_servers(_limit("limit-rate", small_dims(number, 10, 7), cells, observe_steps), number, rate_limit)
@@ -308,7 +303,7 @@ HISTORY_DIMS = figure_3_dims(HISTORY_EXPERTS)
 
 
 class Expected(NamedTuple):
-    """Arrivals as `observe_assignments` has them, with the expected error given their routes."""
+    """Arrivals as in `observe_assignments`, with the expected error given their routes."""
 
     truth: Float[np.ndarray, "T p B"]
     expert: Int[np.ndarray, "T B"]
@@ -316,7 +311,7 @@ class Expected(NamedTuple):
 
 
 def expected_history(cells: Sequence[Cell], first: int, count: int, seed: int) -> Mapping[str, Run]:
-    """Run uniform routing, busy servers included, with exact expectations over features in place of errors."""
+    """Run uniform routing with expectations over features in place of errors."""
     runs = {}
     for cell in cells:
         random = np.random.default_rng([seed, first])
@@ -340,7 +335,7 @@ def expected_history(cells: Sequence[Cell], first: int, count: int, seed: int) -
 
 
 def history(setting: Mapping[str, Any]) -> Experiment:
-    """Return the first arrivals under uniform routing, simulated or exact, with a setting's s, p and N."""
+    """Return the first arrivals under uniform routing, simulated or exact."""
     dims = dataclasses.replace(HISTORY_DIMS, **setting)
     cells = _servers(HISTORY_EXPERTS)
     experiment = _experiment("history", dims, cells, 60, observe_assignments, 8192, policy=policies.uniform)
@@ -352,7 +347,7 @@ FIRST_TASKS = HISTORY.at(cell_name(HISTORY_EXPERTS))
 
 
 def explored_record(run: Run) -> int:
-    """Return the index of the first recorded round from T1 on. Raises: InvalidValueError if the run ends before."""
+    """Return the index of the first record from T1 on. Raises: InvalidValueError if the run ends before."""
     rounds = exploration_rounds(run.params)
     index = int(np.searchsorted(run.rounds, rounds))
     if index == len(run.rounds):
@@ -361,36 +356,34 @@ def explored_record(run: Run) -> int:
 
 
 def pools_of(run: Run) -> list[Pool]:
-    """Return the pools of a run's replicates, in float64."""
     truths, signals = (np.asarray(leaf, np.float64) for leaf in (run.state.pool.truths, run.state.pool.signals))
     return [Pool(truths[..., i], signals[..., i], run.state.pool.clusters[..., i]) for i in range(truths.shape[-1])]
 
 
 def gaps_of(run: Run) -> theory.Gaps:
-    """Return the gaps of each replicate's pool, own truths included, as arrays (B,)."""
+    """Return the gaps of replicates' pools, own ground truths included (B,)."""
     spread = float(run.params.cluster_spread)
     return theory.Gaps(*np.transpose([theory.gaps(pool, spread) for pool in pools_of(run)]))
 
 
 def task_gap(run: Run) -> Float[np.ndarray, " B"]:
-    """Return the mean squared distance of two tasks, to which one expert's error tends."""
+    """Return the mean squared distance of two tasks, the limit of one expert's error."""
     return np.asarray(gaps_of(run).task_gap)
 
 
 def loads_of(run: Run) -> Float[np.ndarray, "R B M"]:
-    """Return loads L_t(m) at the recorded rounds, experts last."""
     return np.moveaxis(run.records.loads, 1, -1).astype(np.float64)
 
 
 def proposition_4(run: Run, dims: Dims, formula: Callable = theory.proposition_4) -> Float[np.ndarray, "R B"]:
-    """Return (22), or its correction, from each replicate's pool and realised loads."""
+    """Return (22), or its correction, from realised loads."""
     loads = loads_of(run)
     ratio = theory.overparameterization_ratio(dims.num_features, dims.num_samples)
     return np.asarray(formula(gaps_of(run), ratio, loads, loads.sum(axis=-1)))
 
 
 def exact_errors(run: Run) -> Float[np.ndarray, "R B"]:
-    """Return the exact E[G_t | loads] of each replicate's pool, for routing that ignores the content of tasks."""
+    """Return the exact E[G_t | loads] of task-independent routing."""
     loads = loads_of(run)
     follows_truth = int(run.params.signal_law) == PROPORTIONAL
     errors = np.empty(loads.shape[:2])
@@ -404,7 +397,7 @@ def exact_errors(run: Run) -> Float[np.ndarray, "R B"]:
 
 
 def exact_error_at(time: int) -> Callable[[Run], np.ndarray]:
-    """Return the exact errors at round `time` (B,) of task-independent routing with the same loads."""
+    """Return `exact_errors` at round `time` (B,)."""
 
     def error(run: Run) -> np.ndarray:
         place = np.searchsorted(run.rounds, time)
@@ -415,7 +408,7 @@ def exact_error_at(time: int) -> Callable[[Run], np.ndarray]:
 
 
 def error_given_routes(run: Run, num_samples: int = FIGURE_3_DIMS.num_samples) -> Float[np.ndarray, "T B"]:
-    """Return E[G_t], pending tasks completed, given tasks and routes of a run that records every round."""
+    """Return E[G_t], pending tasks completed, given tasks and routes of every round."""
     assert len(run.records.task) == run.rounds[-1], "a run that records every round"
     truths, tasks, experts = (np.asarray(getattr(run.records, name)) for name in ("truth", "task", "expert"))
     signals = np.asarray(run.state.pool.signals)
@@ -437,14 +430,13 @@ def explored(run: Run, name: str) -> np.ndarray:
 
 
 def misrouted_share(run: Run) -> np.ndarray:
-    """Return the share of tasks past T1 whose expert specialises in another task type, or in none (B,)."""
+    """Return the share of tasks past T1 whose expert specialises in another task type, or none (B,)."""
     first = explored_record(run)
     counts = run.records.misrouted.astype(np.float64)
     return (counts[-1] - counts[first]) / (run.rounds[-1] - run.rounds[first])
 
 
 def drives(run: Run) -> Float[np.ndarray, "M N B"]:
-    """Return every expert's output for every task type's signal, at T1."""
     return outputs_of(run, run.state.pool.signals.astype(np.float64))
 
 
@@ -455,7 +447,6 @@ def outputs_of(run: Run, inputs: Float[np.ndarray, "N d B"]) -> Float[np.ndarray
 
 
 def log_probabilities(outputs: Float[np.ndarray, "M N B"]) -> Float[np.ndarray, "M N B"]:
-    """Return log pi of every expert for every task type."""
     return outputs - np.logaddexp.reduce(outputs, axis=0, keepdims=True)
 
 

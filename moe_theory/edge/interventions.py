@@ -1,7 +1,7 @@
-"""Runs of Algorithm 1 without the supposed cause of a statement's failure, or without a cause that a statement credits.
+"""Runs of Algorithm 1 without a supposed cause of a statement's failure, or a cause that the statement credits.
 
-They are on the grids of the limits. Under another router signals are orthogonal and strengths equal, whatever the
-reading, so each run is tested once.
+They are on the grids of the limits. Under another router signals are orthogonal and strengths equal, so each run is
+tested once.
 """
 
 import dataclasses
@@ -23,14 +23,14 @@ TIER = "interventions"  # which a first look leaves out
 
 
 def own_kind(gate_outputs: Float[Array, " M"], state: State, arrival: Arrival, params: Params) -> Float[Array, " M"]:
-    """Return scores that prefer idle servers of the arriving task type. Server m has type m mod N, for any gates."""
+    """Return scores that prefer idle servers of the arriving task type, m mod N for server m."""
     del params
     kinds = jnp.arange(gate_outputs.shape[0]) % state.pool.signals.shape[0]
     return jnp.where(kinds == arrival.task, 1, 0) + arrival.uniform / 2
 
 
 def of_the_set(gate_outputs: Float[Array, " M"], state: State, arrival: Arrival, params: Params) -> Float[Array, " M"]:
-    """Return scores that prefer idle servers of the arriving task type's set (15), ranked by (4)."""
+    """Return scores that prefer idle servers of the arriving type's set (15), ranked by (4)."""
     outputs = state.gates @ state.pool.signals.T
     is_own = (jnp.argmax(outputs, axis=1) == arrival.task) & (jnp.ptp(outputs, axis=1) > 0)
     return jnp.where(is_own, 1000, 0) + policies.adaptive(gate_outputs, state, arrival, params)
@@ -39,7 +39,7 @@ def of_the_set(gate_outputs: Float[Array, " M"], state: State, arrival: Arrival,
 def above_own_mean(
     gate_outputs: Float[Array, " M"], state: State, arrival: Arrival, params: Params
 ) -> Float[Array, " M"]:
-    """Return a server's output for the arriving task type minus its mean over types (15), perturbed as in (4)."""
+    """Return a server's output for the arriving type minus its mean over types (15), perturbed as in (4)."""
     del gate_outputs, params
     signals = state.pool.signals
     is_kind = (jnp.arange(signals.shape[0]) == arrival.task)[:, None]
@@ -48,7 +48,6 @@ def above_own_mean(
 
 
 def first_idle(gate_outputs: Float[Array, " M"], state: State, arrival: Arrival, params: Params) -> Float[Array, " M"]:
-    """Return scores that prefer the first idle server, as a constant router."""
     del state, arrival, params
     return -jnp.arange(gate_outputs.shape[0], dtype=gate_outputs.dtype)
 
@@ -56,14 +55,13 @@ def first_idle(gate_outputs: Float[Array, " M"], state: State, arrival: Arrival,
 def variant(
     selection: Selection, name: str, changes: Callable[[float], Mapping[str, Any]] = lambda scale: {}, **about: Any
 ) -> Selection:
-    """Return a selection of a limit's runs with parameters changed by sigma_0, and with other fields."""
+    """Return a limit's runs with parameters changed by sigma_0, and with other fields."""
     cells = {cell: {**params, **changes(params["truth_scale"])} for cell, params in selection.experiment.cells.items()}
     changed = dataclasses.replace(selection.experiment, name=name, cells=cells, tier=TIER, **about)
     return dataclasses.replace(selection, experiment=changed)
 
 
 def routed(selection: Selection, name: str, policy: policies.Policy) -> Selection:
-    """Return a selection of a limit's runs under another router."""
     signals = {"signal_law": ORTHOGONAL, "min_strength": 1.0}
     return variant(selection, name, lambda scale: signals, system=system(selection.experiment.dims, policy))
 

@@ -1,7 +1,6 @@
-"""Static shapes and traced parameters of mobile edge computing, their constraints, and readings of the paper.
+"""Static shapes and traced parameters of mobile edge computing, constraints, and readings of the paper.
 
-A reading names choices where the paper is silent or contradicts itself. Open points, and the parameters that decide
-them:
+A reading decides open points by parameters:
 
 | open | parameter |
 | --- | --- |
@@ -75,12 +74,11 @@ StopProbability = Annotated[Real, Within(0, 1, open_low=True, why="it is a proba
 class Dims:
     """Static shapes, for which a program is compiled.
 
-    `max_experts`, `max_capacity` and `max_delay` only pad: a run uses `Params.num_experts` servers of capacity
-    `Params.capacity`. Without `max_delay` delays may be of any length, and the state has a slot for every task that all
-    servers together may hold.
+    `max_experts`, `max_capacity` and `max_delay` only pad. Without `max_delay` delays may be of any length, with a slot
+    for every task that all servers may hold.
 
-    Raises: InvalidValueError outside 1 <= num_samples < num_features, or for sizes below 1, or UnknownNameError for a
-        `when_busy` that does not exist.
+    Raises: InvalidValueError outside 1 <= num_samples < num_features, or for sizes below 1, or UnknownNameError for
+        another `when_busy`.
 
     Examples:
         >>> from moe_theory import edge
@@ -111,7 +109,7 @@ class Dims:
 
     @property
     def slots_per_server(self) -> int:
-        """Number of tasks that one server may hold at once, with its queue."""
+        """Number of tasks that one server may hold, with its queue."""
         return self.max_capacity + (self.max_waiting if self.when_busy == "soonest" else 0)
 
     @property
@@ -124,7 +122,7 @@ class Dims:
 
 
 class Params(NamedTuple):
-    """Parameters that a user sweeps. Every leaf may be traced. Defaults: Fig. 3, M = 50, under the reading `sibling`.
+    """Parameters that a user sweeps, each a leaf that may be traced, by default Fig. 3, M = 50, under `sibling`.
 
     Examples:
         >>> from moe_theory import edge
@@ -157,7 +155,7 @@ class Params(NamedTuple):
 def check_params(dims: Dims, params: Params) -> None:
     """Check parameters against their range, except traced ones.
 
-    Raises: InvalidValueError naming the value, the bound and the way out.
+    Raises: InvalidValueError.
     """
     values = constraints.check(params, dims)
     require_orthogonal(values.get("signal_law", PROPORTIONAL), dims.num_tasks, dims.num_features)
@@ -203,7 +201,7 @@ TUNED_EXPERTS = 50  # the M at which a tuned reading has a gate drive of 1
 def gate_drive(params: Params, num_features: int) -> float:
     """Return kappa = eta E|w| E|v|^2 E[beta^2] / M, dimensionless: the move of a gate output in one gate step.
 
-    Expectations of |w| and |v|^2 are for the reading's distributions, with Gaussian entries of truths.
+    Expectations are for the reading's distributions, with Gaussian entries of ground truths.
 
     Examples:
         >>> from moe_theory import edge
@@ -225,7 +223,7 @@ def gate_drive(params: Params, num_features: int) -> float:
 
 @functools.cache
 def _mean_square_bounded(num_features: int) -> float:
-    """Return E|z|^2 / |z|_inf^2 of a standard normal z: 1 for the largest entry, and a quadrature for the others."""
+    """Return E|z|^2 / |z|_inf^2 of a standard normal z by quadrature."""
     from scipy import integrate, special  # which take longer to import than the paper
 
     def others(largest: float) -> float:

@@ -1,10 +1,10 @@
 """Offloading policies, which choose the idle server of a task.
 
-A policy is a pure function (gate_outputs, state, arrival, params) -> scores (M,). The task goes to the idle server with
-the highest score, the lowest index on ties. `system` and `learn` also accept your own policy.
+A policy is a pure function (gate_outputs, state, arrival, params) -> scores (M,), possibly your own. The task goes to
+the idle server with the highest score, the lowest index on ties.
 
 Examples:
-    Where four policies send a task, and one of your own:
+    Four policies, and one of your own:
 
     >>> from types import SimpleNamespace
     >>> import numpy as np
@@ -31,7 +31,7 @@ Policy = Callable[[Float[Array, " M"], Any, Any, Any], Float[Array, " M"]]
 
 
 def adaptive(gate_outputs: Float[Array, " M"], state: Any, arrival: Any, params: Any) -> Float[Array, " M"]:
-    """Return perturbed gate outputs, as the paper's adaptive gating network does. Source: Eq. (4) of `edge`."""
+    """Return perturbed gate outputs. Source: Eq. (4) of `edge`."""
     del state, params
     return gate_outputs + arrival.perturbation
 

@@ -1,9 +1,9 @@
-"""Algorithm 1 reduced to its gates and to models' expected distances to task types (`core/expected.py`).
+"""Algorithm 1 reduced to gates and models' expected distances to task types (`core/expected.py`).
 
-Routing, delays, stale gate steps and drops are Algorithm 1's. A task's truth is its type's plus the spread inside a
-cluster, averaged. The model ignores deviations of distances from their mean (the root in the locality loss and squares
-take means for values). It ignores information on them in routes, and on the spread of learned tasks in models or in
-signals along a task's own truth. It draws as `edge.system` does.
+Routing, delays, stale gate steps, drops and draws are Algorithm 1's. A task's ground truth is its type's plus the
+spread inside a cluster, averaged. The model ignores deviations of distances from their mean, in the root of the
+locality loss and in squares. It also ignores information on them in routes, and on the spread of learned tasks in
+models or signals.
 """
 
 import functools
@@ -58,11 +58,11 @@ class Info(NamedTuple):
 def system(
     dims: Dims, policy: Policy = adaptive, *, transfer: Law = delays.uniform, execution: Law = delays.uniform
 ) -> System:
-    """Return the reduced model as a `System`. It has the `Params` and arguments of `edge.system`.
+    """Return the reduced model as a `System`, with the `Params` and arguments of `edge.system`.
 
     Source: Algorithm 1 of `edge`, with `core/expected.py`.
-    Raises: InvalidValueError where servers hold several tasks, or for a policy that is no function. Its `init` raises
-        the same errors as the `init` of `edge.system`.
+    Raises: InvalidValueError where servers hold several tasks, or unless a policy is a function. Its `init` raises the
+        errors of `edge.system`'s.
 
     Examples:
         >>> import moe_theory as mt
@@ -97,7 +97,7 @@ def system(
 
 
 def learn(state: State, arrival: Arrival, params: Params, policy: Policy = adaptive) -> tuple[State, Info]:
-    """Run one round on an explicit arrival, as `edge.learn` does.
+    """Run one round on an explicit arrival, like `edge.learn`.
 
     Source: Algorithm 1 of `edge`, with `core/expected.py`.
     Raises: InvalidValueError for features with s >= p, or for a policy that returns another shape.

@@ -1,6 +1,6 @@
 """Servers of Algorithm 1 of `edge`: completions, gate steps and routing, and the paper's own servers.
 
-A pending task is routed but not completed. It has one of S slots of the state.
+A pending task is routed but not completed, in one of S slots of the state.
 """
 
 from collections.abc import Callable
@@ -22,8 +22,6 @@ NONE = -1  # the kind of no task: of an expert without a specialty, or of a slot
 
 
 class Assignment(NamedTuple):
-    """The route of a task, and its time at the server."""
-
     server: Int[Array, ""]  # m_t, or `DROPPED`
     mask: Bool[Array, " M"]  # the same as a one-hot row
     slot: Bool[Array, " S"]  # the slot that it takes, one-hot
@@ -34,7 +32,7 @@ class Assignment(NamedTuple):
 
 
 class Done(NamedTuple):
-    """The tasks that servers complete in a round, as a locality loss sees them, zero for a server without any."""
+    """The tasks that servers complete in a round, for a locality loss, zero for a server without any."""
 
     task: Int[Array, " M"]  # kind n_i
     gate_input: Float[Array, "M p"]  # stale sum_i X_i
@@ -64,8 +62,8 @@ def _summed_in_turn(weights: Float[Array, "S M"], inputs: Float[Array, "S p"]) -
 class Servers(NamedTuple):
     """Completion, acceptance and capacity of servers, as pure functions of one replicate's state.
 
-    `due` and `offer` read `gates`, `gate_step`, `execution_delay`, `busy_until`, `visits`, `round` and the fields
-    `pending_server` to `pending_slopes` of a state. Other fields are the servers' own.
+    `due` and `offer` read `gates`, `gate_step`, `execution_delay`, `busy_until`, `visits`, `round` and `pending_server`
+    to `pending_slopes`. Other fields are the servers'.
     """
 
     # (state, which slots' tasks are done (S,)) -> the state with their models, |w_t - w_{t-1}| of each task (S,)
@@ -89,7 +87,7 @@ def due(state: Any, params: Any, servers: Servers) -> tuple[Any, Bool[Array, " S
 
     With `gate_lag` 0 they take the step of the tasks just completed.
 
-    Returns: the state, which slots' tasks are done, and how far each of them moved a model.
+    Returns: the state, which slots' tasks are done, and how far each moved a model.
     Source: Eqs. (9)-(13), (24)-(26) of `edge`.
     """
     time = state.round + 1
@@ -134,7 +132,7 @@ def offer(
     policy: Policy,
     servers: Servers,
 ) -> tuple[Any, Assignment]:
-    """Offer a task to the servers. Return the state with it pending, or unchanged if no server takes it.
+    """Return the state with a task pending at the servers, or unchanged if none takes it.
 
     Source: Eqs. (1)-(4) and Algorithm 1 of `edge`.
     """
@@ -172,12 +170,12 @@ def existing(state: Any, params: Any) -> Bool[Array, " M"]:
 
 
 def has_own_slots(state: Any, slots_per_server: int) -> bool:
-    """Return whether there are slots for all tasks that all servers hold, server by server."""
+    """Return whether there are slots for all tasks of all servers, server by server."""
     return state.pending_server.shape[0] == state.busy_until.shape[0] * slots_per_server
 
 
 def one_task_each(fit: Fit, locality: Locality | None = None) -> Servers:
-    """Return the paper's servers: linear experts, one task each, other tasks dropped. Source: Algorithm 1 of `edge`."""
+    """Return the paper's servers: linear experts, one task each, others dropped. Source: Algorithm 1 of `edge`."""
 
     def complete(state: Any, is_done: Bool[Array, " S"]) -> tuple[Any, Float[Array, " S"]]:
         is_moved = is_done
@@ -195,8 +193,8 @@ def one_task_each(fit: Fit, locality: Locality | None = None) -> Servers:
 def moved(state: Any, move: Float[Array, "M p"]) -> Any:
     """Return the state after servers' models have moved (9).
 
-    When a server's model moves by D, the residuals of its c tasks sum to u' = u + c D in place of u, and their squares
-    change by D.(u + u').
+    If a server's model moves by D, its c tasks' residuals sum to u' = u + c D in place of u, and their squares change
+    by D.(u + u').
 
     Source: Eqs. (9), (10), (20) of `edge`.
     """
@@ -211,7 +209,7 @@ def moved(state: Any, move: Float[Array, "M p"]) -> Any:
 
 
 def taken(state: Any, arrival: Any, task: Assignment, params: Any, fit: Fit) -> tuple[Any, Float[Array, ""]]:
-    """Return the state with a task, if it has a server, at its server, and the length of its move of the model."""
+    """Return the state with a task at its server, if any, and the length of its move of the model."""
     mask = task.mask
     slot = task.slot
     model = jnp.sum(jnp.where(mask[:, None], state.experts, 0), axis=0)
@@ -232,7 +230,7 @@ def taken(state: Any, arrival: Any, task: Assignment, params: Any, fit: Fit) -> 
 
 
 def at_servers(state: Any, counts: Bool[Array, " S"] | bool) -> Bool[Array, "S M"]:
-    """Return the server of each slot's task, or none for a free slot or a task that does not count."""
+    """Return the server of each slot's task, or none for a free slot or uncounted task."""
     servers = jnp.arange(state.busy_until.shape[0])
     return (state.pending_server[:, None] == servers[None, :]) & jnp.asarray(counts)[..., None]
 

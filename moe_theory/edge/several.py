@@ -1,7 +1,6 @@
 """Servers of `edge` that hold several tasks: footnote 1, and queues at the servers (`soonest`).
 
-Tasks of one server complete in the order of their ends, then of their routing. Each starts from the model that the task
-before it has left.
+Tasks of one server complete in the order of their ends, then of their routing, each from the model of the task before.
 """
 
 from typing import Any, NamedTuple
@@ -23,7 +22,6 @@ class Refit(NamedTuple):
 
 
 def no_refit(dims: Dims, dtype: Any) -> Refit:
-    """Return the start, without tasks."""
     slots = dims.num_slots
     num_features = dims.num_features
     basis = jnp.zeros((slots, dims.num_samples, num_features), dtype)

@@ -1,4 +1,4 @@
-"""Names that a sweep's specification may use for mobile edge computing."""
+"""Names for sweeps of mobile edge computing."""
 
 from typing import NamedTuple
 

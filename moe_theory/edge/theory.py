@@ -1,9 +1,8 @@
 """Closed forms of `edge` as printed: (16), T1, (22) and (23) of Propositions 1, 2 and 4 and Theorem 1.
 
-The sums over tasks in (22) and (23) are taken through the experts' loads: sum_t r^{L_T^{(m_t)}} = sum_m L_m r^{L_m},
-with |w_t|^2 replaced by its mean. Functions compute in the precision of their arguments, NumPy or JAX, traced or not.
-The expert numbers of Proposition 1 are for the host alone. Functions refuse arguments outside the domains beside them
-(InvalidValueError). `corrected` has the corrected statements.
+The sums over tasks in (22) and (23) use the experts' loads: sum_t r^{L_T^{(m_t)}} = sum_m L_m r^{L_m}, with |w_t|^2
+replaced by its mean. Functions compute in their arguments' precision, NumPy or JAX, traced or not. Proposition 1's
+numbers are for the host alone. Arguments outside their domains raise InvalidValueError.
 """
 
 from typing import Annotated
@@ -39,12 +38,11 @@ Spread = Annotated[Float[ArrayLike, ""], Within(low=0, why="it is a deviation")]
 
 @checked
 def gaps(pool: Pool, cluster_spread: Spread) -> Gaps:
-    """Return the truth norm and the gaps between arrivals whose truths scatter around the centres of a `pool`.
+    """Return the ground truths' norm and the gaps between arrivals scattered around the centres of a `pool`.
 
-    An arrival of task n has w_t = w_n + xi with independent entries of xi of deviation `cluster_spread` tau. So p
-    features add p tau^2 to a squared norm and 2 p tau^2 to the squared distance of two different arrivals. As in (22)
-    the task gap counts n = n', at 2 p tau^2. Each task is a cluster of its own, whatever `pool.clusters` says, so the
-    across gap is the task gap.
+    An arrival of task n has w_t = w_n + xi with independent entries of deviation `cluster_spread` tau. So p features
+    add p tau^2 to a squared norm and 2 p tau^2 to the squared distance of two arrivals. As in (22) the task gap counts
+    n = n', at 2 p tau^2. Each task is a cluster of its own, so the across gap is the task gap.
 
     Source: Assumption 1, (22) and (23) of `edge`.
 
@@ -63,18 +61,17 @@ def gaps(pool: Pool, cluster_spread: Spread) -> Gaps:
 
 @checked
 def specialists_needed(max_delay: Size, num_tasks: Size, failure: Failure, quantile: str = "normal") -> float | int:
-    """Return M_th, the experts of a task type that leave one idle for a task, with probability 1 - `failure`.
+    """Return M_th, the experts of a task type that leave one idle with probability 1 - `failure`.
 
-    Appendix B asks for P(A_n > M_th) < failure, where A_n ~ Binomial(d_u, 1/N) counts the arrivals of one task in a
-    window of d_u = `max_delay` rounds, the longest delay.
+    Appendix B asks for P(A_n > M_th) < failure, where A_n ~ Binomial(d_u, 1/N) counts a task's arrivals in a window of
+    d_u = `max_delay` rounds.
 
-    - `normal`: (16) as printed, a normal quantile and a real number. P(A_n > M_th) mostly exceeds `failure`, and for
-      small ones, where the binomial has the heavier tail, even after rounding up.
+    - `normal`: (16) as printed, a normal quantile and a real number. P(A_n > M_th) mostly exceeds `failure`, for small
+      ones even after rounding up.
     - `binomial`: the smallest integer k with P(A_n > k) < failure.
 
-    If A_n <= M_th, at most M_th - 1 experts are busy when a task arrives, as the window ends with that round. So M_th
-    are enough. Proposition 1 is about the larger probability that an arriving task finds no expert:
-    `corrected.unserved`.
+    If A_n <= M_th, at most M_th - 1 experts are busy when a task arrives, as the window ends there. Proposition 1 is
+    about the larger probability of `corrected.unserved`.
 
     Source: Proposition 1, (16), and Appendix B of `edge`.
     Raises: UnknownNameError for another `quantile`.
@@ -115,12 +112,12 @@ def experts_needed(
 ) -> int:
     """Return M >= 1, enough experts to give one task its `specialists_needed`, with probability 1 - `failure`.
 
-    - `stated`: N M_th ln(1/failure) rounded up, the Omega() of Proposition 1 with the constant 1.
-    - `chernoff`: the smallest M > N M_th with exp(-(1 - N M_th / M)^2 M / (2 N)) < failure, as the proof requires:
-      M^2 - (2 N M_th + b) M + (N M_th)^2 > 0 with b = 2 N ln(1/failure). The proof takes the specialists of a task as
-      Binomial(M, 1/N), each expert choosing its task independently.
+    - `stated`: N M_th ln(1/failure) rounded up, Proposition 1 with the constant 1.
+    - `chernoff`: the smallest M > N M_th with exp(-(1 - N M_th / M)^2 M / (2 N)) < failure, as the proof requires: M^2
+      - (2 N M_th + b) M + (N M_th)^2 > 0 with b = 2 N ln(1/failure). The proof takes a task's specialists as
+      Binomial(M, 1/N).
 
-    A negative M_th, from the normal quantile of a `failure` above 1/2, counts as 0.
+    A negative M_th, from a `failure` above 1/2, counts as 0.
 
     Source: Proposition 1 and Appendix B of `edge`.
     Raises: as `specialists_needed`, or UnknownNameError for another `rule`.
@@ -151,7 +148,7 @@ def exploration_rounds(
 ) -> Int[Numbers, "*batch"]:
     """Return T1 = d_u + ceil(eta^-1 sigma_0^-1/2 M ln(M / failure)), the last round of the exploration stage.
 
-    Rounded as in `core.linear.ceil_to_rounds`, at most `MAX_ROUNDS`.
+    It is rounded as in `core.linear.ceil_to_rounds`, at most `MAX_ROUNDS`.
 
     Source: Proposition 2 and Appendix C of `edge`.
 
@@ -172,11 +169,11 @@ def proposition_4(
 ) -> Float[Numbers, "*batch"]:
     """Return E[G_T] of routing that ignores the task, for realised `loads` L_T^(m) after `round` = T tasks.
 
-    It tends to the task gap as all loads grow. Experts without arrivals add nothing, so padding is free.
+    It tends to the task gap as all loads grow, and experts without arrivals add nothing.
 
     Source: Proposition 4, (22), of `edge`.
-    Raises: InvalidValueError for loads that do not add up to `round`, as with dropped tasks or top-2 routing. Where
-        these are traced the result is NaN.
+    Raises: InvalidValueError for loads that do not add up to `round`, as with dropped tasks or top-2 routing, or NaN
+        where they are traced.
 
     Examples:
         >>> import numpy as np
@@ -203,14 +200,14 @@ def theorem_1(
 ) -> Float[Numbers, "*batch"]:
     """Return an upper bound of E[G_T] under Algorithm 1, for realised `loads` L_T^(m) after `round` = T tasks.
 
-    The error of every task fades with r^(L_T - L_T1). Experts without arrivals add nothing, so padding is free.
+    Every task's error fades with r^(L_T - L_T1), and experts without arrivals add nothing.
 
     Args:
         explored_loads: the loads at round min(T, T1).
-        floor: the term G^4 = O(sigma_0^2), whose constant the paper leaves open.
+        floor: the term G^4 = O(sigma_0^2), whose constant is open.
     Source: Theorem 1, (23), of `edge`.
-    Raises: InvalidValueError for loads that do not add up to `round`, as with dropped tasks or top-2 routing. Where
-        these are traced the result is NaN.
+    Raises: InvalidValueError for loads that do not add up to `round`, as with dropped tasks or top-2 routing, or NaN
+        where they are traced.
 
     Examples:
         >>> import numpy as np

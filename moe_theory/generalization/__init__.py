@@ -1,10 +1,8 @@
-"""Generalization of sparse Mixture-of-Experts: classifiers, their capacity, the paper's bound and the bound that holds.
+"""Generalization of sparse Mixture-of-Experts: classifiers, their capacity, and bounds.
 
-In the tier `generalization:exact`, a quarter of a minute, gaps are known in closed form and true risks are exact,
-because labels independent of the inputs make every risk 1/2. The tier `generalization:learned` trains classifiers,
-whose gap is a lower bound on the largest gap and so refutes no bound by itself. `corrected` has the corrections of
-Theorem 1. Some claims are on instances where one of its three terms is nearly reached. `counterexamples` are functions
-of a few seconds each.
+In the tier `generalization:exact` gaps are known in closed form, with true risks of 1/2 by labels independent of the
+inputs. `generalization:learned` trains classifiers, whose gap is a lower bound on the largest gap and so refutes no
+bound by itself. `corrected` has Theorem 1's corrections, also tested where one of their three terms is nearly reached.
 
 Source: J. Zhao, P. Wang, Z. Wang, "Generalization Error Analysis for Sparse Mixture-of-Experts", 2024.
 """

@@ -1,6 +1,6 @@
-"""The bounds for one classifier: their values, whether they are informative, and from how many samples on.
+"""The bounds for one classifier: values, whether they are informative, and from how many samples on.
 
-The loss is in [0, 1]. Forms that do not apply to the given experts or router are left out.
+The loss is in [0, 1], and forms that do not apply are left out.
 """
 
 import dataclasses
@@ -74,7 +74,7 @@ class Setting:
 
     @property
     def experts(self) -> str:
-        """Class of the experts: LINEAR, NETWORK, OWN if only R_m(H) is given, or ANY if nothing is."""
+        """Class of the experts: LINEAR, NETWORK, OWN if only R_m(H) is known, or ANY."""
         if self.num_weights is not None:
             return ANY
         if self.rademacher is not None:
@@ -92,7 +92,7 @@ class Setting:
 
     @property
     def stored_weights(self) -> int | None:
-        """The number of weights that the samples decide, without a given router's, None if not known."""
+        """Number of weights that the samples decide, without a given router's, if known."""
         if self.num_weights is not None:
             return self.num_weights
         if self.experts == OWN:
@@ -103,15 +103,13 @@ class Setting:
 
     @property
     def stored_bits(self) -> int | None:
-        """The bits that tell apart all classifiers with these weights, None if not known."""
+        """Number of bits that tell apart all classifiers with these weights, if known."""
         if self.num_bits is not None or self.stored_weights is None:
             return self.num_bits
         return self.stored_weights * self.bits
 
 
 class Form(NamedTuple):
-    """A bound as a function of the number of samples."""
-
     name: str
     at: Callable[[int], float]  # of m
     needs: tuple[str, ...]  # its hypotheses, from LOSS to ERROR
@@ -129,8 +127,6 @@ class Form(NamedTuple):
 
 
 class EvaluatedBound(NamedTuple):
-    """A form in a setting."""
-
     form: Form
     value: float  # at the setting's m; dimensionless, infinite where it overflows
     is_informative: bool  # below 1
@@ -148,12 +144,12 @@ def bound(
     """Return all bounds that apply to a classifier, the paper's first.
 
     Args:
-        checkpoint: weights in safetensors, a file or a folder, of which the headers alone are read. With `num_errors`
-            or `training_error` it is a model trained on the samples, and its weights are coded.
-        num_errors: samples, of `num_samples`, that this trained model gets wrong. Its bounds are on the risk.
+        checkpoint: weights in safetensors, a file or a folder, of which the headers are read. With `num_errors` or
+            `training_error` the weights are coded, as of a model trained on the samples.
+        num_errors: samples that this trained model gets wrong, for bounds on the risk.
         values: fields of `calculator.Setting`.
-    Raises: InvalidValueError for values out of range or in contradiction, or for files that say too little,
-        DamagedError for weights that cannot be read, or UnknownNameError for an unknown name.
+    Raises: InvalidValueError for values out of range or in contradiction, or files that say too little, DamagedError
+        for unreadable weights, or UnknownNameError.
 
     Examples:
         >>> from moe_theory import generalization
@@ -194,7 +190,7 @@ def calculate(setting: Setting) -> list[EvaluatedBound]:
 
 
 def applicable_forms(setting: Setting) -> list[Form]:
-    """Return the paper's bounds for each d_N, then the bounds that hold."""
+    """Return the paper's bounds for each d_N, then those that hold."""
     forms = [*_stored(setting)] if setting.experts == ANY else [*_paper_forms(setting), *_corrected_forms(setting)]
     forms = [form._replace(at=_guarded(form.at)) for form in forms]
     if setting.training_error is None:
@@ -233,7 +229,7 @@ def _of_risk(form: Form, training_error: float) -> Form:
 
 
 def dimensions(setting: Setting) -> dict[str, float]:
-    """Return d_N of the router's class under each reading, empty where only the number of weights is known."""
+    """Return d_N of the router's class under each reading, if known."""
     if setting.router_kind == ANY:
         return {}
     sizes = (setting.num_experts, setting.num_active, setting.num_features)
@@ -252,8 +248,7 @@ def rademacher(setting: Setting, num_samples: int) -> float:
 def layer_norms(setting: Setting) -> tuple[tuple[float, ...], tuple[float, ...]]:
     """Return K_i and b_i of Lemma 3, the largest possible.
 
-    A matrix of r rows with Frobenius norm B has a spectral norm of at most B, and row norms that sum to at most sqrt(r)
-    B.
+    A matrix of r rows and Frobenius norm B has a spectral norm of at most B, and row norms of sum at most sqrt(r) B.
     """
     num_rows = (*setting.expert_widths, 1)
     operator_norms = (setting.expert_norm,) * len(num_rows)

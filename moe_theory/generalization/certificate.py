@@ -1,17 +1,16 @@
-"""A bound on the risk of one trained model, by the length of a code for its weights and its training error.
+"""A bound on the risk of one trained model, by a code for its weights and its training error.
 
 Let a prefix-free code, fixed before the samples, have length L(h) in bits for each model h, so that the 2^-L(h) sum to
 at most 1 (Kraft). For one h, m independent samples and a loss in [0, 1], with risk p and mean loss q <= p on the
-samples, P(kl(q, p) >= x) <= exp(-m x) (Hoeffding 1963, Theorem 1, or Chernoff for losses 0 and 1), where kl(q, p) = q
-log(q/p) + (1 - q) log((1 - q)/(1 - p)). With x(h) = (L(h) log 2 + log(1/delta)) / m the failures of all models sum to
-at most delta. So with probability 1 - delta kl(q, p) < x(h) for the trained model, and p is below the largest number
-for which this holds.
+samples, P(kl(q, p) >= x) <= exp(-m x) (Hoeffding 1963, Theorem 1), where kl(q, p) = q log(q/p) + (1 - q) log((1 - q)/(1
+- p)). With x(h) = (L(h) log 2 + log(1/delta)) / m the failures of all models sum to at most delta. So with probability
+1 - delta kl(q, p) < x(h) for the trained model, and p is below the largest such number.
 
 The code describes all that training chose: the number of tensors, their shapes, whether a tensor is written as stored
-or by its levels, these levels, and the level of each weight. The last part has ceil(-log2 P) + 1 bits, where P is the
-probability of the weights in their order by Krichevsky and Trofimov's estimate. The code of Shannon, Fano and Elias has
-that length and is prefix-free. How a network uses the tensors, in the order of their names, is fixed before the
-samples. A choice among N ways after seeing them costs log2 N bits more.
+or by its levels, these levels, and each weight's level. The last part has ceil(-log2 P) + 1 bits, P the probability of
+the weights in their order by Krichevsky and Trofimov's estimate. Shannon, Fano and Elias's code is prefix-free with
+that length. How a network uses the tensors is fixed before the samples, and a choice among N ways after seeing them
+costs log2 N bits more.
 """
 
 import math
@@ -97,7 +96,7 @@ def code_length(arrays: _Arrays) -> int:
 
     Args:
         arrays: floating-point tensors of any shapes, in the order of their names.
-    Source: Elias (1975) for sizes, Krichevsky and Trofimov (1981) for levels, and the code of Shannon, Fano and Elias.
+    Source: Elias (1975) for sizes, Krichevsky and Trofimov (1981) for levels, and Shannon, Fano and Elias.
     Raises: InvalidValueError for tensors of other dtypes, or with NaN.
 
     Examples:
@@ -122,7 +121,7 @@ def code_length(arrays: _Arrays) -> int:
 
 
 class Coded(NamedTuple):
-    """The weights of a trained model, and the length of their code."""
+    """The weights of a trained model, and their code's length."""
 
     num_weights: int
     stored_bits: int  # of the weights as they are stored
@@ -135,7 +134,7 @@ def code_of(path: str | Path) -> Coded:
     Args:
         path: a safetensors file, or a folder of shards, of at most `MOST_WEIGHTS` floating-point weights.
     Source: `code_length`.
-    Raises: DamagedError for a file that is no checkpoint, or InvalidValueError for other dtypes or too many weights.
+    Raises: DamagedError unless it is a checkpoint, or InvalidValueError for other dtypes or too many weights.
 
     Examples:
         >>> import tempfile
@@ -173,7 +172,7 @@ def _length_by_levels(array: np.ndarray) -> int | None:
 
 
 def _estimate_length(counts: list[int]) -> int:
-    """Return ceil(-log2 P) + 1, P by Krichevsky and Trofimov. The last bit covers rounding."""
+    """Return ceil(-log2 P) + 1, P by Krichevsky and Trofimov, with a last bit for rounding."""
     half = len(counts) / 2
     log_probability = math.lgamma(half) - math.lgamma(sum(counts) + half)
     log_probability += sum(math.lgamma(count + 0.5) - math.lgamma(0.5) for count in counts)

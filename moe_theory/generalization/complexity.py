@@ -1,11 +1,11 @@
-"""The complexities of Theorem 1: Rademacher, of two constant experts, and Natarajan dimensions of routers.
+"""Complexities of Theorem 1: Rademacher, of two constant experts, and Natarajan dimensions of routers.
 
 R_S(F) = E_sigma sup_f (1/m) sum_i sigma_i f(x_i) over independent fair signs sigma, given the inputs x_i. R_m(F) is its
 mean over samples.
 
-A class shatters points if it has two functions f_0, f_1 that differ at each of them, such that a member of the class
-makes every choice of "as f_0" or "as f_1" at each point (Definition 3). d_N is the most points shattered. Under the
-reading "mask-dimension" labels are the masks of the active experts, under "router-dimension" the gates a(x).
+A class shatters points if two functions f_0, f_1 differ at each of them, and members make every choice of "as f_0" or
+"as f_1" at each point (Definition 3). d_N is the most points shattered. Under the reading "mask-dimension" labels are
+the masks of the active experts, under "router-dimension" the gates a(x).
 
 Everything is float64 on the host.
 
@@ -13,7 +13,7 @@ Natarajan dimensions d_N of top-k routers:
 
 "linear", masks: D = (T - 1) d.
 1. Adding one vector to all rows v_j changes neither mask nor gates, so v_T = 0 loses no router: D parameters.
-2. A mask is the set J of k experts with the largest sum_{j in J} v_j.x, ties to the set that low indices favour.
+2. A mask is the set J of k experts with the largest sum_{j in J} v_j.x, ties to low indices.
 3. Let f_0, f_1 shatter n points, and name the two masks at each point so that a tie goes to f_0's. The sign, {>= 0} or
    {< 0}, of a linear form in the parameters decides which mask a router gives there, and all 2^n combinations of signs
    occur. But n linear forms in D parameters show at most sum_{i<=D} binom(n, i) of them (Sauer, Shelah), so n <= D
@@ -23,16 +23,16 @@ Natarajan dimensions d_N of top-k routers:
 2. n > d points: sum_i alpha_i x_i = 0 with, say, alpha_1 not 0. Log ratios of gates log(a_j/a_T) = (v_j - v_T).x are
    linear in x, so the ratios at x_1 follow from the other points. But a shattering class has two routers that agree at
    all points but x_1.
-"linear", whole router, k < T: D = (T - 1) d again, though gates may differ where masks do not.
+"linear", whole router, k < T: D = (T - 1) d again.
 1. Of n shattered points let f_0, f_1 have the same mask at n_2. At each of these the log ratio of some two active
-   experts, a linear form in the parameters, differs between f_0 and f_1. The n_2 forms are independent. Otherwise one
-   would follow from the rest, and two routers that agree at all the other points would agree there too.
+   experts, a linear form in the parameters, differs between f_0 and f_1. The n_2 forms are independent. Otherwise two
+   routers that agree at all the other points would agree there too.
 2. Fix f_0 at these n_2. An affine space of D - n_2 parameters remains, whose routers still show all 2^{n_1} choices at
    the other n_1 points. Signs {>= 0, < 0} of n_1 affine forms in r parameters number at most sum_{i<=r} binom(n_1, i),
    the cells that n_1 hyperplanes cut, so n_1 <= D - n_2.
 For d >= 2 and 2 <= k <= T routers shatter (T - k + 1) d points, so at k = 2 this bound too is exact. Let k - 1 experts
-be active in a half-space and each of the others, there, in a cone. d independent points in each cone give log ratios of
-its expert to those k - 1 that small changes of its row set freely, and no other gate changes.
+be active in a half-space and each of the others, there, in a cone. Small changes of a cone's row set freely the log
+ratios of its expert to those k - 1 at d independent points in it, and change no other gate.
 """
 
 import math
@@ -51,9 +51,9 @@ ROUTERS = ("fixed", "linear", "network", "free")  # one function; rows v_j; a Re
 def constants(num_samples: int) -> float:
     """Return R_m of the two constant functions {+1, -1}: E|S_m| / m, with S_m a sum of m fair signs, for any sample.
 
-    One more sign changes |S_t| by 1 where S_t = 0 and by 0 on average elsewhere. So E|S_m| is the sum of P(S_t = 0)
-    over t < m. That is 2n binom(2n, n) / 4^n = (2 / sqrt(pi)) Gamma(n + 1/2) / Gamma(n) with n = ceil(m/2), and R_m
-    about sqrt(2 / (pi m)).
+    One more sign changes |S_t| by 1 where S_t = 0 and by 0 on average elsewhere, so E|S_m| is the sum of P(S_t = 0)
+    over t < m. It is 2n binom(2n, n) / 4^n = (2 / sqrt(pi)) Gamma(n + 1/2) / Gamma(n) with n = ceil(m/2), and R_m about
+    sqrt(2 / (pi m)).
 
     Source: Definition 2. Raises: InvalidValueError unless m is whole and at least 1.
 
@@ -76,17 +76,16 @@ def natarajan(
 ) -> float:
     """Return an upper bound on d_N of a class of top-k routers (5), a number of points.
 
-    A class with one function, or one mask, shatters nothing: 0 for "fixed", and under "mask-dimension" for k = T. The
-    module's docstring proves "linear". "network" is Lemma 2 with the constant 1 in its O(). "free" is any function of
-    x, without a finite d_N for two or more labels.
+    A class with one function, or one mask, shatters nothing: 0 for "fixed", and under "mask-dimension" for k = T.
+    "linear" is proved in the module's docstring, "network" is Lemma 2 with the constant 1 in its O(). "free" is any
+    function of x, without a finite d_N for two or more labels.
 
     Args:
         router: "fixed", "linear", "network" or "free".
         reading: "mask-dimension" (Definition 4) or "router-dimension" (Theorem 1).
-        num_parameters: p of Lemma 2, for "network" alone.
+        num_parameters: p of Lemma 2, for "network".
     Source: d_N of Theorem 1 and Definition 4.
-    Raises: InvalidValueError for sizes out of range, or a class without a finite d_N under this reading, or
-        UnknownNameError for another router or reading.
+    Raises: InvalidValueError for sizes out of range or a class without a finite d_N, or UnknownNameError.
 
     Examples:
         >>> from moe_theory.generalization import complexity

@@ -1,13 +1,9 @@
-"""Corrections of Theorem 1 and its lemmas, derived in `statements/proofs` or here.
+"""Corrections of Theorem 1 and its lemmas, with proofs here or in `statements/proofs`.
 
 T experts, k active, m i.i.d. samples, a loss in [0, 1] that is C-Lipschitz in the model's output. Linear experts w_j.x
 with |w_j| <= B, linear routers with logits v_j.x, |v_j| <= W, inputs with |x| <= c. R_S(F) is the empirical Rademacher
-complexity E_sigma sup_f (1/m) sum_i sigma_i f(x_i). Everything is float64 on the host, dimensionless. Sizes may be
-arrays. Functions refuse arguments outside the domains beside them (InvalidValueError).
-
-Errors in the paper: Eq. (31) replaces gates that depend on x by one point of the simplex, which loses a factor of
-sqrt(T). Eq. (20) forgets that S and S' are 2m samples. Eqs. (13) to (15) take a union over masks that depend on the
-sample.
+complexity E_sigma sup_f (1/m) sum_i sigma_i f(x_i). Everything is float64 on the host, dimensionless, and sizes may be
+arrays. Arguments outside their domains raise InvalidValueError.
 """
 
 import math
@@ -42,13 +38,13 @@ def uniform(
 ) -> Real:
     """Return a bound on sup_f |L_S(f) - L_D(f)| that fails with probability at most delta.
 
-    It is 2 C rho + 2 sqrt(log Gamma / (2m)) + sqrt(log(2/delta) / (2m)), by McDiarmid's inequality, symmetrization,
-    Massart's lemma over the sample's masks, and contraction by the loss.
+    It is 2 C rho + 2 sqrt(log Gamma / (2m)) + sqrt(log(2/delta) / (2m)), by McDiarmid, symmetrization, Massart's lemma
+    over masks, and contraction.
 
     Args:
         complexity: rho, at least R_S(F|mu) for every mask pattern of every sample.
         log_patterns: log Gamma(m), 0 where the mask cannot change. The mean of log Gamma(S) over samples also serves
-            (Jensen), as does the mean of R_S(F|mu) for rho if there is one mask.
+            (Jensen), as does the mean of R_S(F|mu) if there is one mask.
     Source: replaces Eq. (8) and (23). Derivation in `proofs/theorem_1_instead.py`.
 
     Examples:
@@ -70,8 +66,8 @@ def log_mask_patterns(num_experts: Counts, num_active: Active, num_samples: Coun
     """Return log Gamma(m) for the top-k mask patterns that linear routers can give m inputs with d features.
 
     It is (T-1) d log(e m T / (2d)), Sauer and Shelah's count of the signs of the N = m T(T-1)/2 differences of logits,
-    linear in D = (T-1) d parameters, once N >= D. It is at most m log binom(T, k), all masks of all samples, and 0 at k
-    = T. Ties, which the lower index wins, are counted.
+    linear in D = (T-1) d parameters, once N >= D. It is at most m log binom(T, k), and 0 at k = T. Ties go to the lower
+    index.
 
     Source: replaces Eq. (16). Derivation in `proofs/remark_masks.py`.
 
@@ -99,7 +95,7 @@ def fixed_router_complexity(
 ) -> Real:
     """Return an upper bound on R_S(F|a) for a given router a: B c sqrt(T A / m), A the sample mean of |a(x_i)|^2.
 
-    With k active experts 1/k <= A <= 1. It is at most B c, since a(x) is a convex combination.
+    With k active experts 1/k <= A <= 1. It is at most B c, as a(x) is a convex combination.
 
     Source: replaces Eqs. (29) to (32) for a given router. Derivation in `proofs/fixed_router.py`.
 
@@ -140,8 +136,8 @@ def product_complexity(
 ) -> Real:
     """Return rho for k = 1: B c sqrt(min(T, m) / m).
 
-    Given the mask, F|mu is a product of T balls, each on its own inputs. Orthogonal inputs, as many in each, attain the
-    bound, so the factor sqrt(T) is necessary.
+    Given the mask, F|mu is a product of T balls, each on its own inputs. Orthogonal inputs, the same number in each,
+    attain the bound, so the factor sqrt(T) is necessary.
 
     Source: replaces Eqs. (29) to (32) at k = 1. Derivation in `proofs/fixed_router.py`.
 
@@ -166,7 +162,7 @@ def lipschitz_complexity(
     """Return rho for any k, sqrt(2) (H^(2/3) + (B c G / sqrt(2))^(2/3))^(3/2).
 
     Here H = B c sqrt(k T/m) and G = W c sqrt(k T/m). Given the mask, an output is phi(h, g) = sum_j softmax(g)_j h_j
-    over the outputs h, within +-B c, and the logits g of the k selected experts.
+    over the outputs h, within +-B c, and logits g of the selected experts.
     1. Its gradient in h is the softmax a, of norm at most 1. In g it is a_j (h_j - phi), whose square norm is at most
        (B c)^2 / 2: for h_j = +-B c with weight p on the + side it is at most 2 p^2 (1 - p)^2 (2 B c)^2, largest at p =
        1/2, and the square norm is convex in each h_j.
@@ -175,8 +171,8 @@ def lipschitz_complexity(
        H' = E sup (1/m) sum_ij sigma_ij w_j.x_i over selected pairs <= (B c/m) sum_j sqrt(n_j) with sum_j n_j = k m, so
        H' <= B c sqrt(k min(T, k m) / m), and G' the same with W.
     3. The least over s and t is (H'^(2/3) + (B c G' / sqrt(2))^(2/3))^(3/2), by Hoelder.
-    At k = 1 the gates are 1, and this becomes `product_complexity` without the factor sqrt(2). It is at most B c, since
-    outputs are convex combinations.
+    At k = 1 the gates are 1, and `product_complexity` follows without the factor sqrt(2). It is at most B c, as outputs
+    are convex combinations.
 
     Source: replaces Eqs. (29) to (32) for k >= 2.
 
@@ -206,8 +202,8 @@ def _mixed(
 def relu_capacity(layer_norms: LayerNorms, feature_norm: Amount = 1.0) -> float:
     """Return A with R_S <= A / sqrt(n) on any n inputs |x| <= c.
 
-    A is c prod_l F_l (sqrt(2 log(2) L) + 1), and c F for one layer. The class has networks with ReLU, no biases and one
-    output, whose L layers have Frobenius norms of at most F_l: Theorem 1 of N. Golowich, A. Rakhlin, O. Shamir,
+    A is c prod_l F_l (sqrt(2 log(2) L) + 1), and c F for one layer. Networks have ReLU, no biases and one output, and
+    their L layers have Frobenius norms of at most F_l: Theorem 1 of N. Golowich, A. Rakhlin, O. Shamir,
     "Size-independent sample complexity of neural networks" (2018).
 
     Source: replaces Lemma 3, which has no logarithms.
@@ -231,12 +227,12 @@ def network_complexity(
     router_norms: LayerNorms = (),
     feature_norm: Amount = 1.0,
 ) -> Real:
-    """Return rho for any k and ReLU networks as experts and router, by the Frobenius norms of their layers.
+    """Return rho for any k and ReLU networks as experts and router, by their layers' Frobenius norms.
 
     It is `lipschitz_complexity` with `relu_capacity` in place of B c and W c, and outputs within +-c prod_l F_l. Steps
-    1 and 2 there use no more of experts and logits. The norm of the router's last layer is a row's, for one logit, and
-    a logit is then a network of its own. The gates of a given router (no `router_norms`) are numbers in [0, 1] that
-    multiply signs, which does not raise a complexity (contraction): A sqrt(k min(T, k m) / m).
+    1 and 2 there use no more. The norm of the router's last layer is of one row, for one logit. The gates of a given
+    router (no `router_norms`) are in [0, 1] and multiply signs, which does not raise a complexity (contraction): A
+    sqrt(k min(T, k m) / m).
 
     Source: replaces Eqs. (29) to (32) for networks.
 
@@ -266,7 +262,7 @@ def log_network_patterns(
     m n_i inputs to the units of layer i, polynomials of degree i in the w_i weights up to there, at most 2 (2 e m n_i i
     / w_i)^(w_i) patterns of signs occur (Bartlett, Harvey, Liaw, Mehrabian 2019, Lemma 17), or 2^(m n_i). After the
     last layer these are the signs of the m T (T - 1) / 2 differences of logits, which decide the mask. The patterns of
-    all layers multiply. The result is at most m log binom(T, k), and 0 at k = T.
+    all layers multiply, to at most m log binom(T, k), and to 0 at k = T.
 
     Source: replaces Eq. (16) with Lemma 2.
 
@@ -295,8 +291,8 @@ def log_network_patterns(
 def stored(num_weights: Counts, bits: Counts, num_samples: Counts, delta: Deltas = 0.05) -> Real:
     """Return sqrt((p b log 2 + log(2/delta)) / (2m)), for any classifier whose p weights are stored in b bits each.
 
-    There are 2^(p b) of them. For each, Hoeffding's inequality has |L_S - L_D| >= x with probability at most 2 exp(-2 m
-    x^2). It assumes only independent samples and a loss in [0, 1].
+    There are 2^(p b) of them, each with |L_S - L_D| >= x with probability at most 2 exp(-2 m x^2) (Hoeffding). It
+    assumes only independent samples and a loss in [0, 1].
 
     Source: replaces Eq. (8) and (9) for experts and routers of any kind.
 
@@ -325,12 +321,12 @@ def covering(
 
     log N = T d [log(1 + 4 B c/eps) + log(1 + 4 B c^2 W/eps)]. At k = 1, where no gate varies, T d log(1 + 2 B c/eps).
     1. A ball of radius B in R^d has a cover at distance eta of at most (1 + 2B/eta)^d points.
-    2. Moving the experts by eta moves an output by at most c eta, as outputs are convex combinations. Moving the
-       router's rows by eta moves logits by at most c eta, and an output by at most B c times that. The gradient in the
-       logits has the 1-norm sum_j a_j |h_j - f|, at most 4 p (1 - p) B c <= B c for outputs within +-B c.
+    2. Moving the experts by eta moves an output by at most c eta. Moving the router's rows by eta moves logits by at
+       most c eta, and an output by at most B c times that. The gradient in the logits has the 1-norm
+       sum_j a_j |h_j - f|, at most 4 p (1 - p) B c <= B c for outputs within +-B c.
     3. With eps/2 for each, covers at eps/(2c) and eps/(2 B c^2) approximate every f, given the mask, to eps.
-    4. So R_S(l o F) is at most C eps plus the complexity of a finite class of Gamma N losses. Massart's lemma, centred
-       as in `proofs/theorem_1_instead.py`, bounds that by sqrt((log Gamma + log N) / (2m)). The rest is as there.
+    4. So R_S(l o F) is at most C eps plus the complexity of a finite class of Gamma N losses. Massart's lemma, centred,
+       bounds it by sqrt((log Gamma + log N) / (2m)), and the rest is as in `proofs/theorem_1_instead.py`.
 
     Source: replaces Eq. (8) and (23) for finite dimensions.
 
@@ -382,8 +378,7 @@ def bounds(
 ) -> LinearBounds:
     """Return all forms of the bound for this class.
 
-    Each fails with probability at most delta. So does the smallest, because which form is smallest does not depend on
-    the sample.
+    Each fails with probability at most delta, as does the smallest, because the sample does not decide which one it is.
 
     Source: `uniform` with each complexity, and `covering`.
 

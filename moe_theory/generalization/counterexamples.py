@@ -4,8 +4,8 @@ Theorem 1 bounds sup_f |L_S(f) - L_D(f)| with probability 1 - delta. The loss he
 1/2-Lipschitz and in [0, 1]. y = +1 or -1 is a fair coin, independent of x. So L_D(f) = E_x [l(1, f(x)) + l(-1, f(x))] /
 2 = 1/2 exactly for every f.
 
-d_N has two readings, of masks (Definition 4) and of the whole router (Theorem 1), and `Counterexample.bounds` has both.
-Where they differ, gaps are compared with the bound for masks.
+d_N has two readings, of masks (Definition 4) and of the whole router (Theorem 1). `Counterexample.bounds` has both, and
+gaps are compared with the bound for masks.
 """
 
 from collections.abc import Mapping
@@ -28,7 +28,7 @@ ERROR = 0.05  # of the intervals of frequencies
 
 
 class Counterexample(NamedTuple):
-    """Gaps of independent samples, and the bounds that they should not exceed."""
+    """Gaps of independent samples, and the bounds on them."""
 
     gap: Float[np.ndarray, " draws"]  # sup_f |L_S(f) - L_D(f)| of each sample
     bound: float  # of the reading "mask-dimension"
@@ -49,13 +49,13 @@ class Counterexample(NamedTuple):
 def fixed_router(
     key: Key[Array, ""], num_samples: int = 500, num_experts: int = 5000, num_draws: int = 200, delta: float = 0.05
 ) -> Counterexample:
-    """Return counterexample A: one router, k = 1, two experts. It refutes the theorem under both readings.
+    """Return counterexample A, under both readings: one router, k = 1, two experts.
 
     x is uniform on [0, 1], the router sends it to the expert floor(T x), and H = {+1, -1}, the constants. The best f
     takes the majority in each cell, so the gap is sum_j |S_j| / (2m), S_j the sum of the labels in cell j.
 
     The bound has R_m(H) = E|S| / m, exact, for the sum S of m signs. One router has d_N = 0 under both readings. The
-    bound has the larger `GRANTED` instead.
+    bound has the larger `GRANTED` in its place.
 
     Source: against Theorem 1 and Eq. (23).
     Raises: InvalidValueError for sizes below 1, a delta outside (0, 1) or an invalid key.
@@ -77,17 +77,15 @@ def fixed_router(
 def learned_router(
     key: Key[Array, ""], num_samples: int = 1_000_000, num_experts: int = 64, num_draws: int = 20, delta: float = 0.05
 ) -> Counterexample:
-    """Return counterexample B: a learned linear router, k = 1, experts in a ball.
+    """Return counterexample B, under both readings: a learned linear router, k = 1, experts in a ball.
 
-    It refutes the theorem under both readings. The router sees one coordinate z of x and a constant. Its logits u_j z +
-    c_j are T lines, whose upper envelope cuts the z axis into up to T intervals, here at the sample's quantiles. H is
-    the ball of radius B = sqrt(m/T) in an RKHS with k(x, x) = 1 and k(x, x') = 0 for other x'. Inputs have a continuous
-    distribution, so they are almost surely distinct and the functions k(x_i, .) orthonormal. An expert with n_j inputs
-    gives them f_i = y_i min(1, B/sqrt(n_j)), of norm at most B: all its labels, where n_j <= m/T. Where T divides m the
-    gap is 1/2, its maximum.
+    The router sees one coordinate z of x and a constant. Its logits u_j z + c_j are T lines, whose upper envelope cuts
+    the z axis into up to T intervals, here at the sample's quantiles. H is the ball of radius B = sqrt(m/T) in an RKHS
+    with k(x, x) = 1 and k(x, x') = 0 for other x'. Inputs have a continuous distribution, so they are almost surely
+    distinct and the functions k(x_i, .) orthonormal. An expert with n_j inputs gives them f_i = y_i min(1,
+    B/sqrt(n_j)), of norm at most B: all its labels, where n_j <= m/T. Where T divides m the gap is 1/2, its maximum.
 
-    The bound has R_m(H) = E |sum_i sigma_i k(x_i, .)| B/m = B/sqrt(m), exact, and d_N <= 2 (T - 1), of linear routers
-    with two features. With one active expert both readings agree.
+    The bound has R_m(H) = E |sum_i sigma_i k(x_i, .)| B/m = B/sqrt(m), exact, and d_N <= 2 (T - 1) under both readings.
 
     Source: against Theorem 1 and Eq. (23).
     Raises: InvalidValueError for sizes below 1, a delta outside (0, 1) or an invalid key.
@@ -109,14 +107,14 @@ def learned_router(
 def dense_router(
     key: Key[Array, ""], num_samples: int = 1000, num_draws: int = 200, delta: float = 0.05
 ) -> Counterexample:
-    """Return counterexample C: k = T = 2 and a router that is any function of x.
+    """Return counterexample C, for d_N of masks: k = T = 2 and a router that is any function of x.
 
-    It refutes the reading of d_N of masks. The experts are the constants +1 and -1, so f = 2 a - 1 with the weight a of
-    the first. The router can bring a arbitrarily close to 1 or 0 at each of the distinct inputs of a sample, so the gap
-    is 1/2. `gap` has logits `instances.DENSE_LOGIT` apart, and is 1e-7 less.
+    The experts are the constants +1 and -1, so f = 2 a - 1 with the weight a of the first. The router can bring a
+    arbitrarily close to 1 or 0 at each distinct input, so the gap is 1/2. `gap` has logits `instances.DENSE_LOGIT`
+    apart, and is 1e-7 less.
 
-    There is one mask, so d_N = 0 and the bound is 4 C R_m(H) + 2 sqrt(log(4/delta) / (2m)), R_m(H) exact. Under the
-    reading "router-dimension" this class has no finite d_N, and the theorem is void.
+    There is one mask, so d_N = 0 and the bound is 4 C R_m(H) + 2 sqrt(log(4/delta) / (2m)), R_m(H) exact. Under
+    "router-dimension" this class has no finite d_N, and the theorem is void.
 
     Source: against Theorem 1 and Eq. (23), with d_N of Definition 4.
     Raises: InvalidValueError for sizes below 1, a delta outside (0, 1) or an invalid key.

@@ -1,7 +1,7 @@
 """Distributions of samples on which the true risk of any classifier is exact.
 
 Inputs have |x| <= 1 and labels are -1 or 1. Random labels are fair coins, so every risk is 1/2. A teacher and the
-digits have inputs uniform on a finite population, over which a risk is an exact mean.
+digits have inputs uniform on a finite population, with exact means.
 """
 
 import functools
@@ -34,7 +34,7 @@ class Sample(NamedTuple):
 
 
 def check_data(dims: Dims, data: str) -> None:
-    """Raise UnknownNameError for unknown data, or InvalidValueError where `dims` do not fit them."""
+    """Raise UnknownNameError for unknown data, or InvalidValueError for `dims` that do not fit."""
     if data not in DATA:
         raise unknown_name("data", data, DATA)
     if data == DIGITS and dims.num_features != DIGITS_PIXELS:
@@ -48,10 +48,10 @@ def check_data(dims: Dims, data: str) -> None:
 def draw_sample(
     key: Key[Array, ""], dims: Dims, params: Params, data: str, teacher: ClassifierWeights | None = None
 ) -> Sample:
-    """Draw m independent samples of the distribution called `data`. A larger sample extends a smaller one.
+    """Draw m independent samples of the distribution `data`, where a larger sample extends a smaller one.
 
     Args:
-        teacher: labels the inputs of "teacher", from `draw_teacher`.
+        teacher: from `draw_teacher`, for the labels of "teacher".
     """
     feature_key, label_key = jax.random.split(key)
     size = dims.max_samples
@@ -73,12 +73,12 @@ def draw_sample(
 
 
 def population(dims: Dims, data: str) -> np.ndarray:
-    """Return the inputs (P, d) that "teacher" or "digits" draw from uniformly, the same for all replicates."""
+    """Return the inputs (P, d) of "teacher" or "digits", the same for all replicates."""
     return _digits()[0] if data == DIGITS else _points(dims.num_features)
 
 
 def draw_teacher(key: Key[Array, ""], dims: Dims) -> ClassifierWeights:
-    """Draw a sparse MoE of `TEACHER_EXPERTS` linear experts, one of them active, whose sign labels inputs."""
+    """Draw a sparse MoE of `TEACHER_EXPERTS` linear experts, one active, whose sign labels inputs."""
     teacher_dims = Dims(TEACHER_EXPERTS, dims.num_features, 1)
     return model.draw_weights(key, teacher_dims, Params(TEACHER_EXPERTS, 1, 1, router_norm=TEACHER_NORM))
 
@@ -99,7 +99,7 @@ def true_risk(
     teacher: ClassifierWeights | None = None,
     label_noise: Scalar = 0.0,
 ) -> Float[Array, ""]:
-    """Return the exact L_D(f) of the ramp loss, a mean over the population and over the label of each of its inputs.
+    """Return the exact L_D(f) of the ramp loss, a mean over the population and its labels.
 
     It is 1/2 for random labels, as (l(1, f) + l(-1, f))/2 = 1/2 for every f.
     """

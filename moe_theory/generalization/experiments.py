@@ -1,4 +1,4 @@
-"""The runs that claims and figures share."""
+"""The runs of claims and figures."""
 
 import dataclasses
 from collections.abc import Callable, Iterable, Mapping
@@ -128,7 +128,7 @@ LABELING_DIMS = Dims(max_experts=3, num_features=2, max_samples=4)
 
 
 def labelings_of(setting: Mapping[str, Any]) -> Experiment:
-    """Return labelings by inputs of as many features as a setting has, or two."""
+    """Return labelings by inputs with a setting's features, or two."""
     dims = dataclasses.replace(LABELING_DIMS, **setting)
     sizes = _settings(({"T": T, "k": k} for T, k in LABELING_SIZES), m=LABELING_DIMS.max_samples)
     return dataclasses.replace(_drawn("labelings", labelings, dims, sizes, 512), of=labelings_of)
@@ -164,7 +164,6 @@ LINEAR_ROUTER = _drawn(
 
 
 def router_name(num_experts: int, num_active: int, router_norm: float) -> str:
-    """Return the name of a cell of `LINEAR_ROUTER`."""
     sizes = {"T": num_experts, "k": num_active}
     if num_active == 1:
         return cell_name(**sizes)
@@ -245,12 +244,10 @@ def shown(run: Run, *names: str) -> Float[np.ndarray, "*rest B"]:
 
 
 def shows(*names: str) -> Callable[[Run], Float[np.ndarray, "*rest B"]]:
-    """Return `shown` as a function of the run."""
     return lambda run: shown(run, *names)
 
 
 def delta_of(run: Run) -> float:
-    """Return the probability with which a bound may fail."""
     return float(run.params.delta)
 
 
@@ -260,12 +257,11 @@ def difference(run: Run) -> Float[np.ndarray, " B"]:
 
 
 def is_beyond(run: Run, name: str, gaps: Iterable[float]) -> Float[np.ndarray, "V B"]:
-    """Return whether a recorded gap is above each of these, as 0 and 1."""
+    """Return whether a recorded gap is above each of these, 0 or 1."""
     return (shown(run, name) > np.array(gaps)[:, None]).astype(np.float64)
 
 
 def gap_of(run: Run) -> Float[np.ndarray, " B"]:
-    """Return the gap of an instance, or the last recorded gap of trained classifiers."""
     records = run.records
     if isinstance(records, np.ndarray):
         return np.asarray(records[-1], np.float64)
@@ -273,16 +269,15 @@ def gap_of(run: Run) -> Float[np.ndarray, " B"]:
 
 
 def every(experiment: Experiment) -> Selection:
-    """Return all cells of an experiment, a component each."""
     return experiment.over(tuple(experiment.cells))
 
 
 def learned_gap(num_experts: int, num_samples: float, share: float = 1.0) -> float:
     """Return the gap of `instances.learned_cells` with equal cells, m a multiple of T, the same for every sample.
 
-    An input has a coordinate and a constant, arbitrarily small, which a linear router reads with arbitrarily large
-    weights. It also has a random one of m^3 orthonormal vectors, which the experts, of norm share sqrt(m/T), read. No
-    two of m inputs then share a vector except with probability 1 / (2m).
+    An input has an arbitrarily small coordinate and a constant, for a linear router with arbitrarily large weights. It
+    also has a random one of m^3 orthonormal vectors, for the experts of norm sqrt(m/T). Two of m inputs share a vector
+    with probability at most 1 / (2m).
     """
     counts = np.array([num_samples / num_experts])  # of one cell; all are alike
     return float(num_experts * ball_gap(counts, share**2 * counts[0], np.float64(num_samples)))
@@ -318,9 +313,9 @@ def best_gaps(
 
 
 def theorem_1_at(params: Any, rademacher: float, router: str, num_features: int, least_natarajan: float = 0.0) -> float:
-    """Return (23) of a cell with routers of this class, with `least_natarajan` for a smaller d_N.
+    """Return (23) of a cell with routers of this class, at least with `least_natarajan`.
 
-    Raises: InvalidValueError for a class that has no finite d_N under the cell's reading.
+    Raises: InvalidValueError for a class without a finite d_N under the cell's reading.
     """
     sizes = sizes_of(params)
     reading = "router-dimension" if params.whole_router else "mask-dimension"
@@ -335,5 +330,4 @@ def corrected_bounds_at(params: Any, num_features: int, share: float = 1.0) -> c
 
 
 def sizes_of(params: Any) -> tuple[int, int, int]:
-    """Return T, k and m."""
     return int(params.num_experts), int(params.num_active), int(params.num_samples)

@@ -1,4 +1,4 @@
-"""Files that describe a classifier: the size of its weights, or the code of a trained model."""
+"""Files that describe a classifier: the size of its weights, or a trained model's code."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,8 +12,6 @@ _PACKED = {"U8", "I8", "U16", "I16", "U32", "I32", "U64", "I64"}  # dtypes that 
 
 
 class StoredSize(NamedTuple):
-    """Size of a checkpoint, from its headers."""
-
     num_weights: int
     num_bits: int  # of all its tensors
 
@@ -51,11 +49,11 @@ def stored(path: str | Path) -> StoredSize:
 def fields(
     checkpoint: Path | None, num_errors: int | None, values: Mapping[str, Any]
 ) -> tuple[dict[str, Any], list[str]]:
-    """Return fields of a `calculator.Setting` that files give, and notes, none without a file.
+    """Return fields of a `calculator.Setting` that files give, and notes.
 
     Args:
-        values: the fields that are given beside them.
-    Raises: InvalidValueError for files that cannot be read, that say too little, or for fields that are given too.
+        values: the fields that are given otherwise.
+    Raises: InvalidValueError for unreadable files, too little in them, or fields given twice.
     """
     if num_errors is not None or (checkpoint is not None and "training_error" in values):
         return _trained(checkpoint, num_errors, values)

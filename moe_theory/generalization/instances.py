@@ -1,12 +1,10 @@
-"""Instances on which the paper's statements are tested, as systems of one round that draws an instance.
+"""Instances for the paper's statements, as systems of one round that draws an instance.
 
-`cells`, `learned_cells`, `dense` and `coin` draw a sample. Loss is the ramp l(y, f) = clip((1 - y f)/2, 0, 1). Labels
-are fair coins, independent of the inputs, by default. Then L_D(f) = 1/2 for every f, as l(1, f) + l(-1, f) = 1. So the
-gap, sup_f |L_S(f) - L_D(f)|, is exact where the best f on a sample is known in closed form.
+`cells`, `learned_cells`, `dense` and `coin` draw a sample, with the ramp loss l(y, f) = clip((1 - y f)/2, 0, 1). Labels
+are fair coins, independent of the inputs, so that L_D(f) = 1/2 for every f, as l(1, f) + l(-1, f) = 1. The gap, sup_f
+|L_S(f) - L_D(f)|, is exact where the best f on a sample is known in closed form.
 
-`linear_router` draws a given linear router and inputs, for which the best experts in a ball are exact for each vector
-of signs. `function_classes`, `labelings` and `lone_points` draw a small finite class and enumerate every supremum and
-mean over signs.
+`linear_router`, `function_classes`, `labelings` and `lone_points` enumerate every supremum and mean over signs.
 
 Shapes: F functions, m samples, n points, L labels.
 """
@@ -55,7 +53,7 @@ def one_round(
     """Return the system whose every round draws a new instance.
 
     Args:
-        check: refuses parameters that the instance is not for.
+        check: refuses unsuitable parameters.
     """
 
     def init(key: Key[Array, ""], params: Params) -> State:
@@ -71,7 +69,7 @@ def one_round(
 
 
 class Cells(NamedTuple):
-    """Observables of `cells`. S_j is the sum of the labels in cell j, S'_j that of the ghost sample, n_j the count."""
+    """Observables of `cells`: S_j is the sum of the labels in cell j, S'_j the ghost sample's, n_j the count."""
 
     gap: Float[Array, ""]  # sup_f |L_S - L_D| = sum_j |S_j| / (2m)
     paired_gap: Float[Array, ""]  # phi(S, S') of (17) = sup_f |L_S - L_S'| = sum_j |S_j - S'_j| / (2m)
@@ -81,21 +79,17 @@ class Cells(NamedTuple):
 
 
 class Gap(NamedTuple):
-    """Observables of `learned_cells`, `dense` and `lone_points`."""
-
     gap: Float[Array, ""]  # sup_f |L_S - L_D|; of `lone_points` sup_f |L_S - L_S'| over all masks
 
 
 class Coin(NamedTuple):
-    """Observables of `coin`."""
-
     risk: Float[Array, ""]  # L_S
     ghost: Float[Array, ""]  # L_S' of another sample
 
 
 @functools.lru_cache
 def cells(dims: Dims) -> System:
-    """Return counterexample A of `counterexamples`: a fixed router, k = 1, and experts +1 or -1 in cells floor(T x).
+    """Return counterexample A: a fixed router, k = 1, and experts +1 or -1 in cells floor(T x).
 
     Raises: InvalidValueError for `num_active` other than 1.
     """
@@ -129,7 +123,7 @@ def cells(dims: Dims) -> System:
 
 @functools.lru_cache
 def learned_cells(dims: Dims) -> System:
-    """Return counterexample B of `counterexamples`: a learned linear router, k = 1, and experts in a ball of an RKHS.
+    """Return counterexample B: a learned linear router, k = 1, and experts in a ball of an RKHS.
 
     The gap is sum_j n_j min(1, B/sqrt(n_j)) / (2m) with B = sqrt(m/T), 1/2 where T divides m. Router lines cut the z
     axis at the sample's quantiles.
@@ -156,7 +150,7 @@ def learned_cells(dims: Dims) -> System:
 
 @functools.lru_cache
 def dense(dims: Dims) -> System:
-    """Return counterexample C of `counterexamples` for any k = T >= 2: one expert +1, the others -1, and any router.
+    """Return counterexample C for any k = T >= 2: one expert +1, the others -1, and any router.
 
     With logits `DENSE_LOGIT` apart the gap is 1/2 - 1e-7.
 
@@ -186,19 +180,17 @@ def coin(dims: Dims) -> System:
 
 
 def draw_cells(key: Key[Array, ""], count: int) -> tuple[Float[Array, "m 2"], Float[Array, "m 2"]]:
-    """Draw inputs and labels of `cells`, of the sample and of its ghost."""
     (units,) = draws(uniforms, key, (count, 4))
     return units[:, :2], _fair_labels(units[:, 2:])
 
 
 def draw_learned(key: Key[Array, ""], count: int) -> tuple[Float[Array, " m"], Float[Array, " m"]]:
-    """Draw the coordinate z of inputs that the router of `learned_cells` sees, uniform on [0, 1), and their labels."""
+    """Draw the coordinate z of inputs for the router of `learned_cells`, uniform on [0, 1), and labels."""
     (units,) = draws(uniforms, key, (count, 2))
     return units[:, 0], _fair_labels(units[:, 1])
 
 
 def draw_labels(key: Key[Array, ""], count: int) -> Float[Array, " m"]:
-    """Draw fair labels for `dense`."""
     return _fair_labels(*draws(uniforms, key, (count,)))
 
 
@@ -223,13 +215,13 @@ def ball_gap(
 def dense_losses(labels: Float[Array, " m"]) -> Float[Array, " m"]:
     """Return ramp losses of outputs 2 a - 1, with the gate a = 1/(1 + exp(-y L)) of the expert +1.
 
-    Its logit is y L. The logits of the T - 1 experts -1 are -log(T - 1), so together they weigh 1.
+    Its logit is y L, and the T - 1 experts -1 have -log(T - 1), so together they weigh 1.
     """
     return (1 - labels * (2 * jax.nn.sigmoid(labels * DENSE_LOGIT) - 1)) / 2
 
 
 class Capacity(NamedTuple):
-    """Observables of `linear_router`. The first two have the means R_m(F|a) and R_m(H)."""
+    """Observables of `linear_router`, of which the first two have the means R_m(F|a) and R_m(H)."""
 
     routed: Float[Array, ""]  # mean of sup_f (1/m) sum_i sigma_i f(x_i) over T experts, with the router given
     lone: Float[Array, ""]  # the same for one expert, B |sum_i sigma_i x_i| / m
@@ -238,10 +230,10 @@ class Capacity(NamedTuple):
 
 @functools.lru_cache
 def linear_router(dims: Dims) -> System:
-    """Return linear experts in a ball and a given linear router: their capacity on a sample, exact for its signs.
+    """Return linear experts in a ball and a linear router, with their capacity on a sample, exact for its signs.
 
-    Inputs are uniform on the unit sphere, router rows on the sphere of radius W. Each expert points along its own sum:
-    sup over |w_j| <= B of (1/m) sum_i sigma_i sum_j a_j(x_i) w_j.x_i is (B/m) sum_j |sum_i sigma_i a_j(x_i) x_i|.
+    Inputs are uniform on the unit sphere, router rows on the sphere of radius W. Each expert points along its sum: sup
+    over |w_j| <= B of (1/m) sum_i sigma_i sum_j a_j(x_i) w_j.x_i is (B/m) sum_j |sum_i sigma_i a_j(x_i) x_i|.
     """
     shapes = (dims.max_samples, dims.num_features), (dims.max_experts, dims.num_features)
 
@@ -278,15 +270,11 @@ class Complexities(NamedTuple):
 
 
 class ClassCapacity(NamedTuple):
-    """Capacity of a class of functions from n points to labels."""
-
     log_growth: Float[Array, " n"]  # log of the most labelings of 1, ..., n of the points
     natarajan: Float[Array, ""]  # the Natarajan dimension; 0 for a single function
 
 
 class Growth(NamedTuple):
-    """Observables of `labelings`."""
-
     random: ClassCapacity
     masks: ClassCapacity
 
@@ -340,8 +328,8 @@ def function_classes(dims: Dims) -> System:
 def labelings(dims: Dims) -> System:
     """Return growth and Natarajan dimension of two classes of functions from n = `max_samples` points to labels.
 
-    One is a random subset of all functions to T labels, of any density. The other has the top-k masks that
-    `NUM_ROUTERS` normal linear routers give n normal inputs.
+    One is a random subset of all functions to T labels, of any density. The other has the top-k masks of `NUM_ROUTERS`
+    normal linear routers at n normal inputs.
 
     Raises: InvalidValueError for more points than `MOST_POINTS` or experts than `MOST_LABELS`.
     """
@@ -373,9 +361,9 @@ def labelings(dims: Dims) -> System:
 
 
 class ShatteringTables(NamedTuple):
-    """Tables of 0s and 1s that give a class's growth and Natarajan dimension by matrix products.
+    """Tables of 0s and 1s for a class's growth and Natarajan dimension by matrix products.
 
-    A pattern has a label, or none, at each point. A cube has two labels, or none, at each point.
+    A pattern has a label, or none, at each point, a cube two labels, or none.
     """
 
     patterns: Float[Any, "P L^n"]  # which functions agree with a pattern
@@ -387,7 +375,7 @@ class ShatteringTables(NamedTuple):
 
 @functools.cache
 def shattering_tables(num_points: int, num_labels: int) -> ShatteringTables:
-    """Return the tables for all functions from points to labels."""
+    """Return the tables for all functions."""
     labels = np.eye(num_labels)
     pairs = np.array([labels[first] + labels[second] for first, second in itertools.combinations(range(num_labels), 2)])
     pairs = pairs.reshape(-1, num_labels)
@@ -433,9 +421,9 @@ def lone_points(dims: Dims) -> System:
     """Return constant experts, T = 2, k = 1, where a router sends any set of up to `NUM_LONE` inputs to one expert.
 
     Inputs are uniform on `NUM_INPUTS` numbers and all labels are +1. So f errs exactly on the set, or off it, or never,
-    or always. Hence m sup_f |L_S - L_S'| is the largest sum, over that many inputs, of differences between their counts
-    in S and in S'. The masks shatter `NUM_LONE` points and no more. For a mask chosen beforehand, L_S = L_S' for all
-    its experts, unless one of its points is drawn.
+    or always. Hence m sup_f |L_S - L_S'| is the largest sum, over that number of inputs, of differences between their
+    counts in S and S'. The masks shatter `NUM_LONE` points and no more. For a fixed mask L_S = L_S' for all its
+    experts, unless one of its points is drawn.
 
     Raises: InvalidValueError for any other number of experts.
     """
@@ -465,7 +453,6 @@ def lone_points(dims: Dims) -> System:
 
 
 def draws(law: Callable[..., Array], key: Key[Array, ""], *shapes: tuple[int, ...]) -> list[Array]:
-    """Return arrays of these shapes from one call of `random.uniforms` or `normals`."""
     sizes = [math.prod(shape) for shape in shapes]
     numbers = law(key, sum(sizes), jnp.result_type(float))
     starts = itertools.accumulate(sizes, initial=0)
@@ -476,7 +463,6 @@ def draws(law: Callable[..., Array], key: Key[Array, ""], *shapes: tuple[int, ..
 
 
 def all_signs(num_samples: int) -> Float[np.ndarray, "2^m m"]:
-    """Return every vector of m signs, as a row."""
     return np.array(list(itertools.product((-1.0, 1.0), repeat=num_samples)))
 
 

@@ -1,8 +1,8 @@
-"""Sparse-MoE classifiers: their parameters, and the readings of the paper, the top-k gate (5) and the output (4).
+"""Sparse-MoE classifiers: parameters, the top-k gate (5) and the output (4).
 
-Functions are pure, for one replicate's padded arrays: M = `Dims.max_experts` experts of which the first T exist. T and
-the number k of active experts are traced, so one program serves every sparsity. Experts and routers are linear or
-networks of one hidden layer of ReLUs, without biases.
+Functions are for one replicate's padded arrays, with M = `Dims.max_experts` experts of which the first T exist. T and
+the number k of active experts are traced, so one program serves every sparsity. Experts and routers are linear or have
+one hidden layer of ReLUs, without biases.
 
 Examples:
     >>> import numpy as np
@@ -48,7 +48,7 @@ _START = 0.5  # initial norm of a row (or a matrix), about, as a share of the la
 
 @dataclasses.dataclass(frozen=True)
 class Dims:
-    """Static shapes, of which experts and samples are padded.
+    """Static shapes, with padded experts and samples.
 
     Raises: InvalidValueError for sizes that are no whole numbers in range.
 
@@ -114,10 +114,10 @@ class ClassifierWeights(NamedTuple):
 
 
 def draw_weights(key: Key[Array, ""], dims: Dims, params: Params) -> ClassifierWeights:
-    """Draw normal entries, scaled so that linear experts have norms of about B/2 and rows of a linear router about W/2.
+    """Draw normal entries. Linear experts have norms of about B/2 and rows of a linear router about W/2.
 
     A network's matrices have about half of the Frobenius norm that `project` allows. An expert's numbers do not depend
-    on `dims.max_experts`. Experts that do not exist are zero.
+    on `dims.max_experts`, and missing experts are zero.
 
     Examples:
         >>> import moe_theory as mt
@@ -217,9 +217,9 @@ def gates(
 def gates_straight_through(
     logits: Float[Array, "m M"], num_active: Int[Scalar, ""], num_experts: Int[Scalar, ""]
 ) -> Float[Array, "m M"]:
-    """Return `gates`, to the last bit, with a gradient at k = 1 too.
+    """Return `gates`, with a gradient at k = 1 too.
 
-    There Eq. (5) is constant, so the gradient is of the softmax over all experts that exist. At k >= 2 it is Eq. (5)'s.
+    There Eq. (5) is constant, so the gradient is of the softmax over all existing experts. At k >= 2 it is Eq. (5)'s.
 
     Examples:
         >>> import jax.numpy as jnp

@@ -1,4 +1,4 @@
-"""Report on the bounds for one classifier: a table, a line on each form, and a JSON document."""
+"""Report on the bounds for one classifier."""
 
 import dataclasses
 import math
@@ -19,8 +19,6 @@ MOST_DIGITS = 9  # of a count that is shown in full
 
 
 class Words(NamedTuple):
-    """What a form of bound is called, and what is said of it."""
-
     title: str
     remark: str
 
@@ -82,7 +80,6 @@ LACKING = (
 
 
 def document(setting: Setting, bounds: Sequence[EvaluatedBound], notes: Sequence[str] = ()) -> Document:
-    """Return the setting, the table, a line on each form, and the hypotheses."""
     return Document(lambda: _body(setting, bounds, notes), lambda _: _text(setting, bounds, notes), schema=SCHEMA)
 
 
@@ -102,7 +99,6 @@ def _text(setting: Setting, bounds: Sequence[EvaluatedBound], notes: Sequence[st
 
 
 def hypotheses(setting: Setting, bounds: Sequence[EvaluatedBound]) -> list[tuple[str, str]]:
-    """Return the letter of each hypothesis in lines on the bounds, and its words."""
     return [(letter, _words(setting, need)) for need, letter in _letters(bounds).items()]
 
 
@@ -138,7 +134,6 @@ def facts(setting: Setting) -> list[str]:
 
 
 def remarks(bounds: Sequence[EvaluatedBound]) -> list[tuple[str, str]]:
-    """Return a line on each form: its name, and whether it holds."""
     lines = []
     letters = _letters(bounds)
     for bound in {bound.form.name: bound for bound in bounds}.values():
@@ -185,7 +180,6 @@ def _body(setting: Setting, bounds: Sequence[EvaluatedBound], notes: Sequence[st
 
 
 def status(bound: EvaluatedBound) -> str:
-    """Return whether the statement holds, and whether this is the best bound that does."""
     if bound.is_best:
         return f"{bound.form.status}, best"
     if _is_true_here(bound):
@@ -194,7 +188,7 @@ def status(bound: EvaluatedBound) -> str:
 
 
 def count(value: float) -> str:
-    """Return a count in full, or to three digits where it is large or not whole."""
+    """Return a count, to three digits where it is large or not whole."""
     is_short = math.isfinite(value) and value == int(value) and abs(value) < 10**MOST_DIGITS
     if is_short:
         return f"{int(value):,}"

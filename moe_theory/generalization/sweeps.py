@@ -1,4 +1,4 @@
-"""Names that a sweep's specification may use for trained sparse-MoE classifiers."""
+"""Names for sweeps of trained sparse-MoE classifiers."""
 
 from moe_theory.generalization.data import DATA
 from moe_theory.generalization.model import READINGS, Dims

@@ -1,9 +1,8 @@
-"""Closed forms of the paper on generalization of sparse MoE: Theorem 1, Corollary 4 and the steps of their proofs.
+"""Closed forms of the paper on sparse MoE's generalization: Theorem 1, Corollary 4 and steps of their proofs.
 
-They are as printed, right or wrong, with the constants of the proof where the paper writes O(). `corrected.py` has the
-corrections. T experts, k of them active, m samples, a loss in [0, 1] that is C-Lipschitz in the model's output.
-Everything is float64 on the host, dimensionless. Sizes may be arrays, which broadcast. Functions refuse arguments
-outside the domains beside them (InvalidValueError).
+They are as printed, right or wrong, with the proof's constants where the paper writes O(). T experts, k of them active,
+m samples, a loss in [0, 1] that is C-Lipschitz in the model's output. Everything is float64 on the host, dimensionless,
+and sizes may be arrays, which broadcast. Arguments outside their domains raise InvalidValueError.
 
 Source: J. Zhao, P. Wang, Z. Wang, "Generalization Error Analysis for Sparse Mixture-of-Experts", 2024.
 """
@@ -52,7 +51,7 @@ def theorem_1(
     It is 4 C R_m(H) + 2 sqrt((2 k d_N (1 + log(T/k)) + d_N log(2m) + log(4/delta)) / (2m)).
 
     Args:
-        rademacher: R_m(H) of the class that each expert is from.
+        rademacher: R_m(H) of each expert's class.
         natarajan: d_N, of the masks or of the whole router.
         form: "printed" for Eq. (23), or "binomial" for Eq. (22), with 2 d_N log binom(T, k) as the first term.
     Source: Eq. (8), (22), (23) and Lemma 5.
@@ -127,8 +126,8 @@ def lemma_3(num_samples: Counts, feature_norm: Amounts, operator_norms: Norms, r
     Args:
         operator_norms: K_i, bounds on the layers' spectral norms.
         row_norms: b_i, bounds on the sums of the l2 norms of the layers' rows.
-    Source: Lemma 3. The bound of Bartlett et al. (2017) that it cites has further logarithms of m and of the width.
-    Raises: InvalidValueError unless norms are positive, with as many of each.
+    Source: Lemma 3. The cited bound of Bartlett et al. (2017) has further logarithms of m and of the width.
+    Raises: InvalidValueError unless norms are positive, with one of each a layer.
 
     Examples:
         >>> from moe_theory.generalization import theory
@@ -163,7 +162,7 @@ def lemma_6(num_points: Counts, num_labels: Counts, natarajan: Amounts) -> Real:
 
 @checked
 def log_labelings(num_points: Counts, log_labels: Amounts, natarajan: Amounts) -> Real:
-    """Return 2 d log k + d log m: `lemma_6` as a function of `log_labels`, since k = binom(T, k) may overflow.
+    """Return 2 d log k + d log m: `lemma_6` as a function of `log_labels`, since k may overflow.
 
     Source: Lemma 6, Eq. (33).
 

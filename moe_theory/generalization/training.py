@@ -1,4 +1,4 @@
-"""Training of sparse-MoE classifiers as a `System`: full-batch steps, each followed by a projection on the class."""
+"""Training of sparse-MoE classifiers as a `System`: full-batch steps, each with a projection on the class."""
 
 import functools
 from collections.abc import Callable, Hashable
@@ -23,7 +23,7 @@ LONG_STEP = 1e6  # in units of the norm: after it an expert points along its gra
 
 @jax.tree_util.register_static
 class Source(str):
-    """The name of the sample's distribution, part of a state's structure."""
+    """Name of the sample's distribution, part of a state's structure."""
 
 
 class State(NamedTuple):
@@ -50,18 +50,17 @@ class Info(NamedTuple):
 
 @functools.lru_cache
 def system(dims: Dims, data: str = source.RANDOM_LABELS, optimizer: Optimizer | None = None) -> System:
-    """Return a sparse MoE fitted to a sample of `data`, as a `System`. Equal arguments give the same object.
+    """Return a sparse MoE fitted to a sample of `data`, as a `System`, the same object for equal arguments.
 
-    Training minimises the mean of -y f / 2, the ramp loss without clipping, less 1/2, which has a gradient also at
-    samples that are right by a margin. On random labels minus twice this mean is at most the supremum in the Rademacher
-    complexity. A round is a step over the whole sample, then a projection on the norms. Steps are in units of a layer's
-    norm (B of experts, W of the router).
+    Training minimises the mean of -y f / 2, the ramp loss without clipping, less 1/2. On random labels minus twice this
+    mean is at most the supremum in the Rademacher complexity. A round is a step over the whole sample, in units of a
+    layer's norm (B of experts, W of the router), then a projection on the norms.
 
     Args:
         data: one of `data.DATA`.
         optimizer: an optax transformation of a traced learning rate, Adam by default.
     Source: Eqs. (3)-(5) of `generalization`, which leaves open how to train.
-    Raises: UnknownNameError for unknown data, or InvalidValueError for sizes that do not fit them.
+    Raises: UnknownNameError for unknown data, or InvalidValueError for unsuitable sizes.
 
     Examples:
         >>> import jax.numpy as jnp
@@ -139,7 +138,7 @@ def learn(state: State, params: Params, *, optimizer: Optimizer = optax.adam) ->
 def best_experts(learning_rate: Any) -> optax.GradientTransformation:
     """Return an optimizer for the largest gap: Adam for the router, and the best linear experts given the router.
 
-    The training loss is linear in linear experts, so the best in a ball are on its boundary, along the gradient.
+    The training loss is linear in linear experts, so the best in a ball are at its boundary, along the gradient.
     """
     steps: dict[Hashable, optax.GradientTransformation] = {
         "experts": optax.sgd(LONG_STEP),

@@ -1,13 +1,12 @@
-"""Online expert merging: a tree-structured neural bandit (Tanbr), its rivals, a real MoE to merge, theory and figures.
+"""Online expert merging: a tree-structured neural bandit (Tanbr) and its rivals.
 
-Tier `merging:exact` has the paper's tables, and trees whose leaves are picked by the rules worst for the lemmas. Tier
-`merging:surfaces` is regret over 512 slots, and over 5,000, in 128 worlds whose best weights are known. Tier
-`merging:testbed` is accuracy over 5,000 slots of 64 streams on transformers trained here on digits (half a minute,
-saved): 8 tasks, 4 changes of the image times 2 label maps that conflict, or the 4 changes alone. Tier `merging:clocks`
-times ways to serve and to fine-tune a layer of the paper's sizes, so its numbers depend on the machine.
+`merging:exact` has the paper's tables, and trees whose leaves are picked by the rules worst for the lemmas.
+`merging:surfaces` is regret over 512 and 5,000 slots in 128 worlds whose best weights are known. `merging:testbed` is
+accuracy over 5,000 slots of 64 streams on transformers trained here on digits. `merging:clocks` times serving and
+fine-tuning of a layer of the paper's sizes, so its numbers depend on the machine.
 
-Claims that one policy beats another on a surface are exact sign tests over worlds. The reversed claims were written
-down after seed 0 was seen, and are recorded at seed 1.
+Claims that one policy beats another on a surface are exact sign tests over worlds. Reversed claims were written after
+seed 0, and are recorded at seed 1.
 
 Source: Z. Han, X. Liu, R. Zhou, X. Dai, J. C. S. Lui, "Faster, Smaller, and Smarter: Task-Aware Expert Merging for
 Online MoE Inference".

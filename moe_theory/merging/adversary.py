@@ -1,8 +1,7 @@
 """The tree alone as a `System`: an adversary picks leaves by the rules that are worst for the paper's statements.
 
-No reward is learned. The deepest leaf is worst for the depth (Lemma 2, `corrected.depth_bound`). One leaf after another
-is worst for the number of leaves (Lemma 1). The shallowest leaves in turn are worst for the discretization error sum_t
-nu_1 rho^(h_t) (the step to (10)).
+The deepest leaf is worst for the depth (Lemma 2), and one leaf after another for the number of leaves (Lemma 1). The
+shallowest leaves in turn are worst for the discretization error sum_t nu_1 rho^(h_t).
 """
 
 import functools
@@ -25,8 +24,6 @@ SELECTIONS = ("shallowest", "deepest", "in-turn", "uniform", "optimistic")
 
 
 class State(NamedTuple):
-    """State carried from slot to slot."""
-
     tree: trees.Tree
     rule: Int[Array, ""]  # its place among the `SELECTIONS`
     discretization: Float[Array, ""]  # sum of nu_1 rho^(h_t) so far
@@ -35,7 +32,7 @@ class State(NamedTuple):
 
 
 class Info(NamedTuple):
-    """Observables of a slot, with the tree's values after it."""
+    """Observables of a slot. The tree's values are those after it."""
 
     row: Int[Array, ""]  # of the leaf picked
     depth: Int[Array, ""]  # h_t, of the leaf picked

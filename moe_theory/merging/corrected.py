@@ -1,9 +1,9 @@
 """Bounds on the tree and on the regret where the paper's lemmas fail, each proved in its docstring.
 
-Everything holds for Alg. 1 with the threshold (2), every delta in (0, 1] and any way to pick and split leaves, if the
-tree has room. All is float64 on the host. A leaf made by the split in slot s can be picked from slot s + 1 on. P is the
-number of its own pulls. It is split in the first slot t in which it is picked and P >= tau_h(t). With A = C^2 / nu_1^2,
-tau_h(t) = A log(t/delta) rho^(-2h). Functions refuse arguments outside the domains beside them (InvalidValueError).
+They hold for Alg. 1 with the threshold (2), every delta in (0, 1] and any way to pick and split leaves, if the tree has
+room. Numbers are float64 on the host. A leaf made by the split in slot s can be picked from slot s + 1 on, and P is the
+number of its pulls. It is split in the first slot t in which it is picked and P >= tau_h(t). With A = C^2 / nu_1^2,
+tau_h(t) = A log(t/delta) rho^(-2h). Arguments outside their domains raise InvalidValueError.
 """
 
 import functools
@@ -41,7 +41,7 @@ def split_times(num_rounds: Size, params: Params) -> Int[np.ndarray, " H"]:
 
     Proof: By induction, a leaf at depth h exists after its parent's split in a slot b >= e_{h-1}. If it is split in
     slot s, it had P <= s - b pulls. So s - e_{h-1} >= P >= tau_h(s) and P >= 1, and e_h is the least such s. The tree
-    reaches e_h if the deepest leaf is pulled in every slot until it is split. (One of its children meets the simplex.)
+    reaches e_h if the deepest leaf is pulled in every slot until it is split.
 
     Source: replaces the proof of Lemma 2.
 
@@ -63,8 +63,7 @@ def split_times(num_rounds: Size, params: Params) -> Int[np.ndarray, " H"]:
 def depth_bound(num_rounds: Size, params: Params) -> int:
     """Return the largest depth that the tree can have after T slots, over all ways to pick leaves.
 
-    It is attained, and equals the number of `split_times` up to T, as a leaf at depth h + 1 exists once one at depth h
-    was split.
+    It equals the number of `split_times` up to T, as a leaf at depth h + 1 exists once one at depth h was split.
 
     Source: replaces Lemma 2, Eq. (7).
 
@@ -105,7 +104,7 @@ def leaf_bound(num_rounds: Size, params: Params) -> int:
     """Return an upper bound on the number of leaves after T slots, inactive ones included.
 
     It is 1 + max{sum_h n_h : n_h <= 2^h, sum_h n_h m_h <= T} with m_h = max(1, ceil(tau_h(e_h))). So N_t grows as
-    T^(log 2 / log(2/rho^2)), up to logarithms.
+    T^(log 2 / log(2/rho^2)) up to logarithms.
 
     Proof: A split makes one leaf more. There are at most 2^h splits at depth h, none before slot e_h. Each uses up a
     whole number P >= max(1, tau_h(e_h)) of slots of its own. As m_h does not fall with h, filling up the smallest
@@ -137,8 +136,8 @@ def discretization_bound(num_rounds: Size, params: Params, is_cyclic: Switch = F
 
     Proof: As tau_h(t) <= tau_h(T), the m_h-th pull of a leaf at depth h splits it, in whatever slot. There are at most
     2^h leaves at depth h, so Q_h <= 2^h m_h of the T pulls are there. Then sum_h Q_h rho^h <= sum_{h<H} Q_h rho^h + (T
-    - sum_{h<H} Q_h) rho^H for every H, where the right side grows with every Q_h. Its least value over H is reached if
-    T pulls fill up the smallest depths first.
+    - sum_{h<H} Q_h) rho^H for every H, where the right side grows with every Q_h. T pulls that fill up the smallest
+    depths first attain its least value over H.
 
     Args:
         is_cyclic: use `cyclic_leaves` in place of 2^h, as leaves that miss the simplex are not picked.
@@ -166,11 +165,10 @@ def discretization_bound(num_rounds: Size, params: Params, is_cyclic: Switch = F
 
 @checked
 def simple_discretization_bound(num_rounds: Size, params: Params) -> float:
-    """Return a simpler upper bound on the discretization error.
+    """Return a simpler bound, nu_1 min_H [sum_{h<H} 2^h (tau_h(T) + 1) rho^h + T rho^H], on the discretization error.
 
-    It is nu_1 min_H [sum_{h<H} 2^h (tau_h(T) + 1) rho^h + T rho^H]. It follows from `discretization_bound`, which is
-    never larger, by m_h <= tau_h(T) + 1 (at least 1, as tau_h(T) >= 0) and without the subtracted terms. At (2/rho^2)^H
-    = T / (A log(T/delta)) both parts are of the order T rho^H, which gives `regret_exponent`.
+    It follows from the smaller `discretization_bound` by m_h <= tau_h(T) + 1, without the subtracted terms. At
+    (2/rho^2)^H = T / (A log(T/delta)) both parts are of the order T rho^H, which gives `regret_exponent`.
 
     Source: replaces the step to (10).
 
@@ -197,7 +195,7 @@ def regret_exponent(smoothness_ratio: Ratio) -> float:
 
     Proof: In `simple_discretization_bound` sum_{h<H} 2^h tau_h rho^h is at most A log(T/delta) (2/rho)^H / (2/rho - 1).
     At the H given there rho^H = (A log(T/delta) / T)^(log(1/rho) / log(2/rho^2)), so T rho^H = T^a (A
-    log(T/delta))^(1-a). The sum of 2^h rho^h is of lower order. No smaller exponent will do. If leaves are pulled
+    log(T/delta))^(1-a). The sum of 2^h rho^h is of lower order. No smaller exponent holds. If leaves are pulled
     shallowest first and all children meet the simplex, every leaf at depth h is pulled tau_h(t) times. As a > 1/2,
     sqrt(T) log T does not follow.
 
@@ -280,8 +278,8 @@ class Diameter(NamedTuple):
 def cyclic_diameter(num_experts: Experts, depth: SizeOrZero) -> Diameter:
     """Return the diameters of boxes after h cyclic halvings.
 
-    With h = mK + r, r sides are 2^-(m+1) long and K - r sides are 2^-m long. So the longest side is 2^-floor(h/K), and
-    the diagonal is 2^-m sqrt(K - r + r/4).
+    With h = mK + r, r sides are 2^-(m+1) long and K - r sides 2^-m. So the longest side is 2^-floor(h/K), and the
+    diagonal is 2^-m sqrt(K - r + r/4).
 
     Source: Assumption 1, ii a), worked out.
 
@@ -299,8 +297,8 @@ def cyclic_diameter(num_experts: Experts, depth: SizeOrZero) -> Diameter:
 def least_smoothness(num_experts: Experts, smoothness_ratio: Ratio) -> Diameter:
     """Return the least nu_1 for which all boxes of cyclic halving are within nu_1 rho^h.
 
-    It is sup_h diam(h) rho^-h, for either distance. From h to h + K, diam halves and rho^-h grows by rho^-K. So the
-    supremum is infinite for 2 rho^K < 1. Otherwise it is the maximum over h < K. This is rho^-(K-1) for sides, and the
+    It is sup_h diam(h) rho^-h, for either distance. From h to h + K, diam halves and rho^-h grows by rho^-K. The
+    supremum is infinite for 2 rho^K < 1, and otherwise the maximum over h < K. This is rho^-(K-1) for sides, and the
     largest sqrt(K - 3h/4) rho^-h for diagonals.
 
     Source: Assumption 1, ii a), worked out.
@@ -323,16 +321,15 @@ def least_smoothness(num_experts: Experts, smoothness_ratio: Ratio) -> Diameter:
 def least_ratio(num_experts: Experts, power: PositiveAmount = 1.0, on_simplex: Switch = False) -> float:
     """Return 2^(-q/K), the least rho that Assumption 1 allows for the distance |x - y|^q.
 
-    Below it no nu_1 and no way to halve boxes meets the assumption.
+    Below it no nu_1 and no way to halve boxes meet the assumption.
 
     Proof: The 2^h boxes at depth h have the volume 1 in total, so one of them has a side of at least 2^(-h/K). Hence
-    nu_1 rho^h >= 2^(-qh/K) for all h. (In any norm, up to a constant.) Cyclic halving shows that this rho suffices at
-    q = 1.
+    nu_1 rho^h >= 2^(-qh/K) for all h. (In any norm, up to a constant.) Cyclic halving attains this rho at q = 1.
 
     Args:
         on_simplex: ask only for the boxes' parts of the simplex: 2^(-q/(K-1)), as 2^h parts of diameter nu_1 rho^h have
             at most 2^h (c nu_1 rho^h)^((K-1)/q) of its volume in K - 1 dimensions.
-    Source: Assumption 1, ii a). It rules out all rho of the experiments, 0.3, 0.5, 0.7 and 0.9, at K = 8 and q = 1.
+    Source: Assumption 1, ii a). It rules out the rho of the experiments, 0.3 to 0.9, at K = 8 and q = 1.
 
     Examples:
         >>> from moe_theory.merging import corrected
@@ -344,7 +341,7 @@ def least_ratio(num_experts: Experts, power: PositiveAmount = 1.0, on_simplex: S
 
 @checked
 def regret_bound(num_rounds: Size, neural: Amount, params: Params, linearization: Amount = 0.0) -> float:
-    """Return the bound on the regret to which Lemma 4 leads, in units of reward.
+    """Return the bound on the regret from Lemma 4, in units of reward.
 
     It is neural + 2 sum_t Gamma-bar + `discretization_bound`, and at most T for rewards in [0, 1].
 
@@ -390,7 +387,7 @@ def _least_pulls(time: float, depth: int, params: Params) -> int:
 
 
 def _with_one_more_side(counts: list[int], step: int, number: int) -> list[int]:
-    """Count ways to a sum of one more beginning in {0, step, ..., (number - 1) step}, by running sums."""
+    """Count the ways to reach a sum with one more beginning in {0, step, ..., (number - 1) step}."""
     longer = list(counts)
     for place in range(step, len(counts)):
         longer[place] += longer[place - step]

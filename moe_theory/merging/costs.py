@@ -1,6 +1,6 @@
-"""Costs of serving: latency and memory of every method, and of Tanbr's own choice of weights.
+"""Latency and memory of serving with every method, and of Tanbr's choice of weights.
 
-Programs are timed in turn within every repetition, in a new random order. Ratios are within a repetition.
+Programs are timed in turn within every repetition, in a new random order, and ratios are within a repetition.
 """
 
 import contextlib
@@ -49,8 +49,6 @@ Clock = Callable[[], float]  # seconds
 
 
 class Program(NamedTuple):
-    """Compiled function with the arguments on which it is timed."""
-
     run: Any
     arguments: tuple[Any, ...]
 
@@ -69,8 +67,8 @@ class Timer:
     """Compiled programs of several methods on one batch, ready to be timed.
 
     Args:
-        methods: names of `METHODS`, with `merged` among them, which merges with equal weights.
-        tags: each request's task, which only some methods use. Methods for one task use the first request's.
+        methods: names of `METHODS` that include `merged`, which has equal weights.
+        tags: each request's task. Methods for one task use the first request's.
     Raises: InvalidValueError unless `merged` is among the methods, or UnknownNameError for unknown methods.
     """
 
@@ -96,12 +94,11 @@ class Timer:
         """Time one batch with every method.
 
         Args:
-            clock: `time.process_time` ignores other processes. On one core (`on_one_core`) it otherwise equals the wall
-                clock.
-        Returns: over (repeat, approach) the seconds of `serving` and `merging` (0 without merging slot by slot),
-            `ratio` of their sum to one merged expert's in the same repetition, and `serving_ratio` without merging.
-            Over approach `loaded_bytes` while a slot is served, `peak_bytes` of the serving program, and
-            `merging_peak_bytes` of the merging program.
+            clock: `time.process_time` ignores other processes. On one core (`on_one_core`) it equals the wall clock if
+                nothing else runs.
+        Returns: `serving` and `merging` seconds (0 without merging by slot) over (repeat, approach), `ratio` of their
+            sum to one merged expert's in the same repetition, and `serving_ratio` without merging. Over approach also
+            `loaded_bytes` of a slot, and `peak_bytes` and `merging_peak_bytes` of the programs.
         Raises: InvalidValueError for no repetitions.
         """
         count = len(self.names)
@@ -141,7 +138,7 @@ def _compiled(programs: dict[int, Any], function: Callable[..., Any], arguments:
 def interleaved(
     runs: Sequence[Callable[[], None]], repeats: int, seed: int, clock: Clock = time.perf_counter
 ) -> Float[np.ndarray, "repeats runs"]:
-    """Return the seconds of one call of each run in every repetition, in a new random order each time.
+    """Return the seconds of one call of each run in every repetition, in a new random order.
 
     Raises: InvalidValueError for no repetitions.
     """
@@ -181,7 +178,7 @@ def _pin(cores: set[int]) -> None:
 
 
 class MethodCosts(NamedTuple):
-    """Costs of one method in each repetition. Ratios are relative to one merged expert in the same repetition."""
+    """Costs of one method by repetition, with ratios to one merged expert in the same repetition."""
 
     serving: Float[np.ndarray, "1 B"]  # seconds a batch
     merging: Float[np.ndarray, "1 B"]  # seconds a slot; 0 for what does not merge slot by slot
@@ -192,20 +189,16 @@ class MethodCosts(NamedTuple):
 
 
 class StepCosts(NamedTuple):
-    """Costs of a fine-tuning step with one method in each repetition."""
-
     seconds: Float[np.ndarray, "1 B"]
     peak_bytes: Float[np.ndarray, "1 B"]  # of the program
 
 
 class ChoiceCosts(NamedTuple):
-    """Duration of one choice of weights."""
-
     seconds: Float[np.ndarray, "1 B"]
 
 
 def latencies(methods: Sequence[str], setting: Recipe) -> Measure:
-    """Measure the costs of a batch with each method, on an untrained model of the setting's sizes."""
+    """Measure the costs of a batch with each method on an untrained model of the setting's sizes."""
     timed = tuple(dict.fromkeys([MERGED, *methods]))
 
     def measure(cells: Sequence[Cell], first: int, count: int, seed: int) -> Runs:
@@ -222,10 +215,10 @@ def latencies(methods: Sequence[str], setting: Recipe) -> Measure:
 
 
 def step_times(methods: Sequence[str], setting: Recipe) -> Measure:
-    """Measure the costs of a fine-tuning step.
+    """Measure the costs of a fine-tuning step on an untrained model of the setting's sizes.
 
-    A step computes the gradient of a batch's loss in all norms and in a method's routers, on an untrained model of the
-    setting's sizes. A bandit merges again in every step, without a gradient.
+    The gradient is of a batch's loss in all norms and in a method's routers. A bandit merges again in every step,
+    without a gradient.
     """
     timed = tuple(methods)
 
@@ -246,7 +239,7 @@ def step_times(methods: Sequence[str], setting: Recipe) -> Measure:
 
 
 def choice_times(forms: Mapping[str, str]) -> Measure:
-    """Measure the seconds in which Tanbr chooses among 20 feasible leaves, by `num_experts`."""
+    """Measure the seconds of Tanbr's choice among 20 feasible leaves, by `num_experts`."""
 
     def measure(cells: Sequence[Cell], first: int, count: int, seed: int) -> Runs:
         programs = [_choice_program(int(cell.params.num_experts), forms[cell.name]) for cell in cells]
@@ -261,7 +254,6 @@ def choice_times(forms: Mapping[str, str]) -> Measure:
 
 
 def untrained(setting: Recipe) -> Deployment:
-    """Return a model of the setting's sizes with random, distinct experts and random routers."""
     random = np.random.default_rng(0)
     model = jit(training.initial, static_argnums=1)(root_key(0), setting)
     copies = [
@@ -283,7 +275,6 @@ def _noisy(random: np.random.Generator, tree: Any, scale: float) -> Any:
 
 
 def drawn_batch(data: Examples, size: int, seed: int = 0) -> Examples:
-    """Draw a random batch of the examples, with replacement."""
     batch = np.random.default_rng(seed).integers(0, len(data.labels), size)
     return Examples(*(part[batch] for part in data))
 
@@ -349,8 +340,6 @@ def _run(cell: Cell, first: int, count: int, records: Any) -> Run:
 
 
 class GrownTrees(NamedTuple):
-    """Trees with `NUM_LEAVES` feasible leaves and no room for more."""
-
     slots: Int[np.ndarray, " B"]  # until each had them; `MAX_SLOTS` + 1 where it never did
     state: State  # of the first replicate, after `num_slots`
     num_slots: int  # until all had them
@@ -381,7 +370,6 @@ def grow_trees(
 
 
 def choice_program(trees: GrownTrees, form: str = uncertainty.DIAGONAL) -> Program:
-    """Compile `Policy.choose` with the state of the first of these trees and Z in the form `form`."""
     num_experts = trees.state.memory.tree.point.shape[1]
     dims = _room_for(num_experts)
     params = _with_experts(num_experts)

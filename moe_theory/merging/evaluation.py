@@ -1,6 +1,6 @@
-"""The paper's evaluation: accuracy, latency and memory of every method and of every policy on a trained MoE.
+"""The paper's evaluation: accuracy, latency and memory of every method and policy on a trained MoE.
 
-Methods and policies serve slots with the same mixes, fixed or drifting, of the validation split.
+All serve slots with the same mixes, fixed or drifting, of the validation split.
 
 Source: Tables I and II and Fig. 3 to 5 of `merging`.
 """
@@ -62,8 +62,6 @@ REFERENCES = 4  # slots of each seed whose best merge is searched
 
 
 class SlotAccuracy(NamedTuple):
-    """Accuracy and mix of a slot."""
-
     accuracy: Float[Array, ""]  # share of right answers among its requests
     mix: Float[Array, " V"]  # of its tasks, psi
 
@@ -80,7 +78,7 @@ def evaluate(
     seed: int = 0,
     make_params: Callable[..., Params] = Params,
 ) -> "xr.Dataset":
-    """Evaluate every method and policy on a model, under a fixed and a drifting mix, on all cores.
+    """Evaluate every method and policy on a model, under a fixed and a drifting mix.
 
     Raises: UnknownNameError for unknown names, or InvalidValueError for arguments that cannot be run.
     """
@@ -170,7 +168,7 @@ def _accuracies(
 
 
 def observe(state: State, info: Info) -> SlotAccuracy:
-    """Return a slot's accuracy over all of its requests, and its mix."""
+    """Return the accuracy over all requests of a slot, and its mix."""
     del state
     return SlotAccuracy(slot_reward(info.feedback), info.mix)
 
@@ -202,8 +200,8 @@ def best_accuracies(
 ) -> Float[np.ndarray, "seeds slots"]:
     """Return the largest psi' f(x) found for each mix.
 
-    A random search over weights comes first, then gradient ascent from the best weights. f is the accuracy on all of
-    `data`, which the search itself uses.
+    The search is random, then gradient ascent from the best weights. f is the accuracy on all of `data`, used by the
+    search itself.
     """
     flat = np.asarray(mixes, np.float32).reshape(-1, mixes.shape[-1])
     distinct, places = np.unique(flat, axis=0, return_inverse=True)  # a fixed mix is that of all slots
@@ -280,14 +278,13 @@ def of_model(
 ) -> Reward:
     """Return a trained MoE as a reward, the accuracy on each task.
 
-    Each layer has one expert, merged with the weights in question. A slot shows the accuracy on its own random
-    requests. `value` is the accuracy on a fixed part of the validation split. The best weights are unknown, so the
-    regret is NaN. Each call returns a new system.
+    Each layer has one expert, merged with the weights in question. A slot shows the accuracy on its random requests,
+    and `value` on a fixed part of the validation split. The regret is NaN, and each call returns a new system.
 
     Args:
         data: in V equal parts, the v-th of task v.
         max_slot_size: largest `Params.slot_size`.
-        num_valued: inputs of each task, evenly spread, that `value` averages over.
+        num_valued: inputs of each task, evenly spread, for `value`.
     Raises: InvalidValueError for fewer inputs than that.
     """
     num_experts, per_task = merge.num_experts_of(model), len(data.labels) // num_tasks
@@ -348,11 +345,11 @@ def _check(dims: Dims, params: Params, num_experts: int, num_tasks: int, max_slo
 def slot_accuracies(
     dims: Dims, methods_of: Mapping[str, tuple[str, str]], slot_size: int, num_last: int, setting: Recipe
 ) -> Measure:
-    """Return slots of the trained model as an experiment on accuracies.
+    """Return the experiment on accuracies of the trained model.
 
     Cells are policies, and methods that learn nothing online. Replicates are streams of the same task mixes and
-    requests for one model, trained or read from its cache when the experiment runs. Records are `SlotAccuracy`, of all
-    slots for policies and of the last `num_last` slots for methods.
+    requests for one model, trained or read from its cache. Records are `SlotAccuracy`, of all slots for policies and of
+    the last `num_last` for methods.
     Args:
         methods_of: cell -> policy and monitor. Other cells are named after methods.
     """

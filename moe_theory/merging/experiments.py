@@ -1,7 +1,7 @@
 """The runs that the claims on expert merging share.
 
-In tier `surfaces` replicate i has the same world in each cell. A reading decides how Tanbr splits and where its
-candidates are, but on the testbed Tanbr follows Algorithm 1.
+In tier `surfaces` replicate i has the same world in each cell. A reading decides how Tanbr splits and places its
+candidates, except on the testbed, which follows Algorithm 1.
 """
 
 import dataclasses
@@ -42,7 +42,6 @@ CYCLIC = f"{RANDOM_LEAF}, cyclic splits"
 
 
 def tree_cell(rule: str, ratio: float, constant: float = 1.0) -> str:
-    """Return the name of a cell of `TREES` or `GROWTH`."""
     return f"{rule}, rho = {ratio:g}, C = {constant:g}"
 
 
@@ -95,8 +94,6 @@ DRIFTING = {"mix_drift": 1.5}
 
 
 class Record(NamedTuple):
-    """Observables of a slot that claims read."""
-
     cumulative_regret: Float[Array, ""]  # R_t
     total_value: Float[Array, ""]  # sum of psi' f*(x) so far
     regret: Float[Array, ""]  # of this slot
@@ -112,7 +109,7 @@ class Record(NamedTuple):
 
 @functools.cache
 def recorder(reward: str) -> Callable[[State, Info], Record]:
-    """Return a function, cached by name, that records a slot for claims under a family of rewards."""
+    """Return a cached function that records a slot for claims under a family of rewards."""
     family = rewards.named(reward)
     form = uncertainty.named(uncertainty.EXACT, DIMS)
 
@@ -336,7 +333,6 @@ ROUTED_DIMS = Dims(max_experts=ROUTED_EXPERTS[-1])
 
 
 def routed_cell(num_experts: int, form: str = uncertainty.DIAGONAL) -> str:
-    """Return the name of a cell of `ROUTING`."""
     return f"K = {num_experts}, {form} Z"
 
 
@@ -365,7 +361,7 @@ HORIZONS = (16, 64, 256, 1024)  # T at which corrected bounds are compared
 
 
 def computed(*labels: str, abscissa: tuple[float, ...] | None = None) -> Selection:
-    """Select one tree, for a claim that is computed and reads no run."""
+    """Select one tree, for a computed claim that reads no run."""
     return Selection(TREES, (tree_cell("deepest", SMOOTHNESS_RATIOS[-1]),), labels or None, abscissa, is_computed=True)
 
 
@@ -375,18 +371,17 @@ def by_ratio(rule: str, constant: float = 1.0) -> Selection:
 
 
 def recorded(run: Run, name: str) -> Float[np.ndarray, "R B"]:
-    """Return a recorded observable in every recorded slot, in float64."""
     return np.asarray(getattr(run.records, name), np.float64)
 
 
 def candidates(run: Run) -> Float[np.ndarray, "R B"]:
-    """Return N_t, the number of active leaves that slot t picks from."""
+    """Return N_t, the active leaves that slot t picks from."""
     after = recorded(run, "num_active")
     return np.concatenate([np.ones_like(after[:1]), after[:-1]])
 
 
 def worst_excess(runs: Runs, rule: str, name: str, bound: Callable[[int, Params], float]) -> Float[np.ndarray, "V B"]:
-    """Return the excess of an observable after T slots over its bound, by rho, at the worst T of `HORIZONS` and C."""
+    """Return an observable's excess after T slots over its bound, by rho, at the worst T of `HORIZONS` and C."""
 
     def worst(cell: str) -> np.ndarray:
         bounds = np.array([bound(slots, runs[cell].params) for slots in HORIZONS])
@@ -397,10 +392,7 @@ def worst_excess(runs: Runs, rule: str, name: str, bound: Callable[[int, Params]
 
 
 def mean_value(run: Run, first: int, last: int) -> Float[np.ndarray, " B"]:
-    """Return the mean of psi' f*(x) over slots `first` + 1 to `last`.
-
-    Both numbers are recorded slots, or `first` is 0.
-    """
+    """Return the mean of psi' f*(x) over slots `first` + 1 to `last`, both recorded (or `first` 0)."""
     places = np.searchsorted(run.rounds, [first, last])
     assert run.rounds[places[1]] == last, "a slot that is recorded"
     assert first in (0, run.rounds[places[0]]), "none, or a slot that is recorded"
@@ -414,25 +406,24 @@ def lead(run: Run, rival: Run) -> Float[np.ndarray, " B"]:
 
 
 def final_accuracy(run: Run) -> Float[np.ndarray, " B"]:
-    """Return the mean accuracy over the `LAST_SLOTS`."""
     return recorded(run, "accuracy")[-LAST_SLOTS:].mean(axis=0)
 
 
 def is_faster(run: Run, method: str, rival: str, share: float, field: str = "serving") -> Bool[np.ndarray, " B"]:
-    """Return whether a method takes at most `share` of a rival's serving time, or of its `field`, by repetition."""
+    """Return whether a method takes at most `share` of a rival's serving time (or `field`), by repetition."""
     mine, rival_times = (np.asarray(getattr(run.records[name], field)[0], np.float64) for name in (method, rival))
     return mine <= share * rival_times
 
 
 def exponent_over_log(values: Float[np.ndarray, "V B"], slots: Sequence[int]) -> Float[np.ndarray, " B"]:
-    """Return the least-squares slope of log (values / log T) over log T in each replicate."""
+    """Return the least-squares slope of log (values / log T) over log T by replicate."""
     places = np.log(slots)
     centred = places - places.mean()
     return centred @ np.log(values / places[:, None]) / (centred @ centred)
 
 
 def increases(values: Sequence[np.ndarray]) -> Bool[np.ndarray, "V B"]:
-    """Return whether each number is below the next, replicate by replicate."""
+    """Return whether each number is below the next, by replicate."""
     return np.stack([one < following for one, following in itertools.pairwise(values)])
 
 

@@ -17,9 +17,7 @@ AVERAGE = "average"  # a name of `MONITORS`
 
 
 class Monitor(NamedTuple):
-    """Estimator of the task mix, on the simplex.
-
-    Every monitor except the oracle uses earlier slots only.
+    """Estimator of the task mix, on the simplex, from earlier slots only, except the oracle.
 
     Examples:
         >>> import numpy as np

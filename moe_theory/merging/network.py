@@ -1,15 +1,14 @@
-"""The network of Eq. (3), which predicts each task's reward from merging weights, and how it learns from a history.
+"""The network of Eq. (3), which predicts each task's reward from merging weights, and its training.
 
-There are ReLUs and no biases. Inputs are padded with 0 beyond the experts that exist. The gradient of psi' f in layer l
-is an outer product of factors, delta_l a_{l-1}'.
+It has ReLUs and no biases, and inputs are padded with 0 beyond the experts that exist. The gradient of psi' f in layer
+l is an outer product of factors, delta_l a_{l-1}'.
 
-The sum over slots of (f_v(x_s) - r_{s,v})^2 is, up to a constant, a sum over distinct arms of the slots in which task v
-was present times (f_v(x) - mean reward)^2. The gradients of the paper's loss, L = sum_s |f(x_s) - r_s|^2 / 2 + lambda /
-2 |theta - theta_0|^2, grow with t. Here L is divided by the number n of its squares, so a step of learning_rate / w is
+The sum over slots of (f_v(x_s) - r_{s,v})^2 is, up to a constant, a sum over distinct arms. Arms are weighted by the
+slots in which task v was present, with terms (f_v(x) - mean reward)^2. The paper's loss is L = sum_s |f(x_s) - r_s|^2 /
+2 + lambda / 2 |theta - theta_0|^2. Here it is divided by the number n of its squares. A step of learning_rate / w is
 the paper's with eta = learning_rate / (n w).
 
-On the host `check_rewards` refuses rewards that are not finite. A compiled program ignores them and counts them in
-`unusable`.
+`check_rewards` refuses rewards that are not finite on the host, and a compiled program counts them in `unusable`.
 """
 
 import math
@@ -34,20 +33,19 @@ class NetworkWeights(NamedTuple):
 
 
 class Factors(NamedTuple):
-    """Gradients of psi' f at C points, or at one point (no leading axis): outer products of `outer` and `inner`."""
+    """Gradients of psi' f at C points, or one, as outer products of `outer` and `inner`."""
 
     outer: tuple[Array, ...]  # delta_l (C, units of layer l)
     inner: tuple[Array, ...]  # a_{l-1} (C, inputs of layer l)
 
 
 def draw(key: Key[Array, ""], dims: Dims) -> NetworkWeights:
-    """Draw a network of two equal halves whose outputs cancel.
+    """Draw a network of two equal halves whose outputs cancel, so that f(x, theta_0) = 0, as (11) needs.
 
-    So f(x, theta_0) = 0 for every x, as (11) needs. A half has independent normal entries, of variance 4 / w in hidden
-    layers and 2 / w in the last layer, which the other half has with the opposite sign. No weight connects the halves
-    yet. An expert's column does not depend on `dims.max_experts`.
+    A half has independent normal entries, of variance 4 / w in hidden layers and 2 / w in the last layer, with opposite
+    signs in the halves. No weight connects the halves yet. An expert's column does not depend on `dims.max_experts`.
 
-    Source: NeuralUCB (Zhou, Li and Gu 2020, Algorithm 1), which Sec. IV-C of `merging` refers to.
+    Source: NeuralUCB (Zhou, Li and Gu 2020, Algorithm 1), cited in Sec. IV-C of `merging`.
     """
     dtype = jnp.result_type(float)
     half = dims.width // 2
@@ -87,7 +85,7 @@ def gradient(factors: Factors) -> Float[Array, "C p"]:
 
 
 def layers(vector: Float[Array, " p"], like: Factors) -> tuple[Array, ...]:
-    """Split a vector of p numbers, in the order of `gradient`, into layers with the shapes of one gradient."""
+    """Split a vector of p numbers, ordered as by `gradient`, into layers of one gradient's shapes."""
     parts = []
     start = 0
     for outer, inner in zip(*like, strict=True):
@@ -98,7 +96,7 @@ def layers(vector: Float[Array, " p"], like: Factors) -> tuple[Array, ...]:
 
 
 def kernel(one: Factors, other: Factors) -> Float[Array, "N C"]:
-    """Return the inner products of the gradients at N points, `one`, with the gradients at C points, `other`."""
+    """Return the inner products of the gradients `one` at N points with `other` at C points."""
     terms = [
         jnp.matmul(outer, outer_other.T, precision="highest") * jnp.matmul(inner, inner_other.T, precision="highest")
         for outer, inner, outer_other, inner_other in zip(*one, *other, strict=True)
@@ -127,7 +125,7 @@ ARMS_A_BLOCK = 128  # gradients are summed over the blocks of arms seen so far
 
 
 class History(NamedTuple):
-    """Distinct weights (arms) in the order of their first use. A slot adds at most one arm."""
+    """Distinct weights (arms) in the order of first use, at most one new arm a slot."""
 
     points: Float[Array, "A K"]  # weights
     counts: Int[Array, "A V"]  # slots that an arm was tried in with a usable reward of the task
@@ -137,7 +135,6 @@ class History(NamedTuple):
 
 
 def empty_history(dims: Dims) -> History:
-    """Return a history without slots."""
     dtype = jnp.result_type(float)
     size = min(ARMS_A_BLOCK, dims.max_rounds)
     capacity = -(-dims.max_rounds // size) * size
@@ -151,7 +148,7 @@ def empty_history(dims: Dims) -> History:
 
 
 def record(history: History, arm: Int[Array, ""], point: Float[Array, " K"], feedback: Feedback) -> History:
-    """Add a slot's rewards to an arm's rewards. A new arm has the index `history.num_arms`."""
+    """Add a slot's rewards to an arm's, where a new arm has the index `history.num_arms`."""
     present = feedback.counts > 0
     usable = present & jnp.isfinite(feedback.rewards)
     counts = history.counts[arm] + usable.astype(jnp.int32)
@@ -206,7 +203,7 @@ def descend(
 
 
 def check_rewards(feedback: Feedback) -> None:
-    """Check the rewards of a slot on the host.
+    """Check a slot's rewards on the host.
 
     Raises: InvalidValueError naming the task, unless all tasks with requests have finite rewards and counts are whole.
     """

@@ -1,7 +1,4 @@
-"""Merging online for a stream of requests: a policy chooses weights slot by slot and learns from their rewards.
-
-A `Stream` gives requests and the rewards of merged experts, from the testbed or your own model.
-"""
+"""Merging online for a stream of requests: a policy chooses weights slot by slot and learns from rewards."""
 
 import functools
 import math
@@ -31,7 +28,7 @@ from moe_theory.merging.testbed.transformer import Model
 class Stream(Protocol):
     """Slots of requests, and the rewards that merged experts earn on them.
 
-    Rewards are means in [0, 1] by task, with the number of requests by task.
+    Rewards are means in [0, 1] by task, with the number of requests.
 
     Examples:
         >>> import numpy as np
@@ -49,16 +46,16 @@ class Stream(Protocol):
 
     @property
     def num_experts(self) -> int:
-        """Number K of experts."""
+        """Number K."""
         ...
 
     @property
     def num_tasks(self) -> int:
-        """Number V of tasks."""
+        """Number V."""
         ...
 
     def slots(self) -> Iterator[Any]:
-        """Return the slots in the order in which they arrive."""
+        """Return the slots in order of arrival."""
         ...
 
     def serve(self, slot: Any, weights: Float[np.ndarray, " K"]) -> Feedback:
@@ -88,13 +85,13 @@ def merge_online(
     params: Params | None = None,
     seed: int = 0,
 ) -> Iterator[Row]:
-    """Serve up to `num_slots` slots of a stream with a policy's weights, and yield each slot as soon as it is done.
+    """Serve up to `num_slots` slots of a stream with a policy's weights, and yield each as soon as it is done.
 
     Args:
         policy: a name of `policies.POLICIES`, to which you may add.
-        params: of the policy. The number of experts is the stream's.
-    Raises: UnknownNameError or InvalidValueError before the first slot, also for a seed, or InvalidValueError for a
-        slot whose rewards are not numbers in [0, 1], one a task.
+        params: of the policy, with the stream's number of experts.
+    Raises: UnknownNameError or InvalidValueError before the first slot. InvalidValueError for a slot whose rewards are
+        not numbers in [0, 1], one a task.
     """
     params = Params() if params is None else params
     params = params._replace(num_experts=stream.num_experts, max_active=min(int(params.max_active), stream.num_experts))
@@ -153,13 +150,13 @@ def compare(
 
     Args:
         open_stream: opens the stream again for each policy.
-        names: of policies. By default all, without the task mix unless there are as many experts as tasks.
+        names: policies, by default all, without the task mix if experts are fewer than tasks.
         num_slots: the most slots.
-        reading: how Tanbr splits and where its candidates are, "random-split" by default.
+        reading: of Tanbr's splits and candidates, "random-split" by default.
         max_active: B, the most experts in a merge, all by default.
-    Returns: the slots of each policy.
-    Raises: UnknownNameError for an unknown policy, InvalidValueError for impossible numbers or seeds and for rewards
-        outside [0, 1], or DeclarationError for a stream without slots.
+    Returns: each policy's slots.
+    Raises: UnknownNameError for an unknown policy, InvalidValueError for impossible numbers, seeds or rewards, or
+        DeclarationError for a stream without slots.
     """
     stream = open_stream()
     if names is None:
@@ -191,10 +188,10 @@ def compare_replicates(
     reading: Reading | None = None,
     max_active: int | None = None,
 ) -> dict[str, RewardEstimate]:
-    """Return each policy's mean reward over replicates. Replicate r serves `open_stream(r)` with seed r.
+    """Return each policy's mean reward over replicates, where replicate r serves `open_stream(r)` with seed r.
 
     Args:
-        replicates: at least 2. All policies serve the same slots in each.
+        replicates: at least 2, with the same slots for all policies.
         names, num_slots, reading, max_active: as for `compare`.
     Raises: as `compare`, and InvalidValueError for fewer than 2 replicates.
 
@@ -257,7 +254,7 @@ def params_for(policy: str, num_experts: int, reading: Reading | None = None, ma
 def checked(served: Any, num_tasks: int, slot: int) -> Feedback:
     """Check the output of a stream's `serve`, and return it as arrays.
 
-    Raises: InvalidValueError unless it is rewards in [0, 1] and whole counts, one a task, with at least one request.
+    Raises: InvalidValueError unless they are rewards in [0, 1] and whole counts, one a task, with at least one request.
     """
     try:
         rewards, counts = (np.asarray(part, np.float64) for part in served)
@@ -291,8 +288,6 @@ def _compiled(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class Requests(Stream):
-    """Stream of requests for a model of the testbed, with accuracies as rewards."""
-
     def __init__(self, model: Model, num_tasks: int, requests: Iterator[Examples]) -> None:
         self._model = model
         self._num_tasks = num_tasks
@@ -322,7 +317,7 @@ def _accuracies(model: Model, weights: Any, inputs: Any, labels: Any, tasks: Any
 
 
 def drawn(model: Model, data: Examples, num_tasks: int, num_slots: int, size: int, drift: float, seed: int) -> Requests:
-    """Return a stream of slots with `size` examples each, whose tasks follow `mix_of` with this `Params.mix_drift`.
+    """Return a stream of slots with `size` examples each, whose tasks follow `mix_of` with this drift.
 
     Raises: InvalidValueError for a negative or non-finite drift.
     """

@@ -13,8 +13,6 @@ A reading names choices where the paper is silent or contradicts itself:
 | the steps J | `Dims.num_steps` |
 | how task shares are distributed and drift, and the noise of a slot's mean rewards | `mix_*`, `noise_scale` |
 | the monitor's constants | `monitor_rate` |
-
-The reading `warm-start`, which tries weights equal to the estimated task mix, is not in the paper.
 """
 
 import dataclasses
@@ -63,7 +61,7 @@ Ratio = Annotated[Real, Within(0, 1, open_low=True, open_high=True)]
 class Dims:
     """Static shapes for which a program is compiled.
 
-    `max_experts` only pads, and runs may be shorter than `max_rounds`.
+    `max_experts` only pads, and `max_rounds` is an upper bound.
 
     Raises: InvalidValueError for sizes out of range.
 
@@ -92,12 +90,12 @@ class Dims:
 
     @property
     def num_parameters(self) -> int:
-        """Number p of parameters of the reward network."""
+        """Number p of the reward network's parameters."""
         return self.width * (self.max_experts + self.num_tasks) + (self.num_hidden - 1) * self.width**2
 
 
 class Params(NamedTuple):
-    """Parameters that a user can sweep. Every leaf may be traced.
+    """Parameters that a user can sweep, each a leaf that may be traced.
 
     Examples:
         >>> from moe_theory import merging

@@ -1,8 +1,6 @@
-"""Policies: how the merging weights of a slot are chosen, and what is learned from its rewards.
+"""Policies: how a slot's merging weights are chosen, and what is learned from its rewards.
 
-Tanbr (Algorithm 1) is a tree of candidate weights and a neural bandit that picks among its leaves.
-
-A policy is written for one replicate and needs no `System`. Your own loop calls it with its observations::
+A policy is for one replicate and needs no `System`. Your own loop calls it with its observations::
 
     policy = policies.named("tanbr", dims)
     memory = policy.begin(key, dims, params)
@@ -16,7 +14,7 @@ A policy is written for one replicate and needs no `System`. Your own loop calls
         network.check_rewards(feedback)                         # a compiled `learn` can only ignore bad rewards
         memory = learn(later, memory, pick, mix, feedback, t, params)
 
-Weights are of the padded number of experts (K,): 0 beyond `num_experts`.
+Weights (K,) are padded with 0 beyond `num_experts`.
 """
 
 import functools
@@ -87,7 +85,7 @@ class Pick(NamedTuple):
 
 
 class Policy(NamedTuple):
-    """Rule that chooses weights. Equal arguments must build equal (hashable) policies.
+    """Rule that chooses weights, equal and hashable for equal arguments.
 
     Examples:
         >>> import jax.numpy as jnp
@@ -109,11 +107,11 @@ class Policy(NamedTuple):
 
 @functools.lru_cache
 def named(policy: str, dims: Dims, uncertainty: str = EXACT) -> Policy:
-    """Return the policy called `policy`. Equal arguments give the same object.
+    """Return the policy called `policy`, the same object for equal arguments.
 
     Args:
         uncertainty: how a neural policy computes its norm by Z^-1.
-    Raises: UnknownNameError for an unknown name, with the nearest suggested.
+    Raises: UnknownNameError for an unknown name.
 
     Examples:
         >>> from moe_theory import merging
@@ -151,9 +149,9 @@ class TanbrMemory(NamedTuple):
 def tanbr(dims: Dims, uncertainty: str = EXACT) -> Policy:
     """Return Tanbr, with Z in one of the forms of `UNCERTAINTIES`.
 
-    Candidates are the tree's rows, then the weights of the warm start. Ties go to the first. With `Params.warm_start`,
-    which is not in the paper, weights equal to the task mix are picked in the first slots. Later they compete by their
-    own bound, without a term for the size of a leaf.
+    Candidates are the tree's rows, then the weights of the warm start, and ties go to the first. `Params.warm_start`,
+    not in the paper, picks weights equal to the task mix in the first slots. Later they compete by their bound without
+    a term for the size of a leaf.
 
     Source: Alg. 1. Raises: UnknownNameError for an unknown form.
 
@@ -233,7 +231,7 @@ def tanbr(dims: Dims, uncertainty: str = EXACT) -> Policy:
 def nucb(dims: Dims, uncertainty: str = EXACT) -> Policy:
     """Return NUCB, with Z in one of the forms of `UNCERTAINTIES`.
 
-    NUCB uses Tanbr's network and bounds on `Dims.num_candidates` new random weights in each slot. Ties go to the first.
+    NUCB uses Tanbr's network and bounds on `Dims.num_candidates` new random weights a slot. Ties go to the first.
 
     Source: Sec. V-A, baseline iv, of `merging`. Raises: UnknownNameError for an unknown form.
 
@@ -280,7 +278,7 @@ def _begin_learner(key: PRNGKey, form: Uncertainty, dims: Dims, params: Params) 
 def _predict(
     learner: Learner, points: Float[Array, "C K"], mix: Mix, time: Int[Scalar, ""], dims: Dims
 ) -> tuple[Float[Array, " C"], Factors]:
-    """Return psi' f, the first term of Eq. (4), and gradients, NaN beyond the slots memory holds."""
+    """Return psi' f, the first term of Eq. (4), and gradients, NaN past the memory's last slot."""
     if is_known(time) and int(time) > dims.max_rounds:
         raise InvalidValueError(
             f"slot {int(time)} must be at most max_rounds={dims.max_rounds}, the slots that memory was allotted to. "
@@ -291,7 +289,7 @@ def _predict(
 
 
 def _bonus(norms: Float[Array, "*C"], time: Int[Scalar, ""], dims: Dims, params: Params) -> Float[Array, "*C"]:
-    """Return gamma |g / sqrt(w)| by Z^-1, the last term of Eq. (4), NaN beyond the slots memory holds."""
+    """Return gamma |g / sqrt(w)| by Z^-1, the last term of Eq. (4), NaN past the memory's last slot."""
     return _remembered(jnp.asarray(params.exploration, norms.dtype) * norms, time, dims)
 
 
@@ -421,7 +419,7 @@ def single_expert(scale: float = 1.0) -> Policy:
     """Return UCB1 over single experts: the largest mean reward + scale (2 log t / n)^(1/2), untried experts first.
 
     Args:
-        scale: 1 for rewards anywhere in [0, 1], less where a slot's mean reward hardly varies.
+        scale: 1 for rewards anywhere in [0, 1], less where slots' means hardly vary.
 
     Examples:
         >>> from moe_theory.merging import Dims, policies
@@ -450,7 +448,7 @@ def _begin_logits(key: PRNGKey, dims: Dims, params: Params) -> _Logits:
 
 @functools.lru_cache
 def policy_gradient(noise: float = GRADIENT_NOISE, rate: float = GRADIENT_RATE) -> Policy:
-    """Return REINFORCE for a softmax router that is linear in the task mix. The baseline is a moving average.
+    """Return REINFORCE for a softmax router linear in the task mix, with a moving average as baseline.
 
     Args:
         noise: standard deviation of the logits.

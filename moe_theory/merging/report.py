@@ -23,7 +23,7 @@ Policies = Mapping[str, Sequence[Row]]  # the same slots by each policy
 
 
 def document(by_policy: Policies, body: Mapping[str, Any], folder: Path) -> Document:
-    """Return the rewards of each policy on the same slots, with a table and a picture as files."""
+    """Return each policy's rewards on the same slots, with a table and a picture as files."""
     rows = compared(by_policy)
     num_slots = len(next(iter(by_policy.values())))
     columns = ("policy", "mean reward", f"in the last {num_late(num_slots)}", "a choice, ms")
@@ -44,7 +44,6 @@ def document(by_policy: Policies, body: Mapping[str, Any], folder: Path) -> Docu
 
 
 def compared(by_policy: Policies) -> list[dict[str, Any]]:
-    """Return one row per policy, with the best policy at the end of the run first."""
     rows = [
         {
             "policy": policy,
@@ -58,7 +57,6 @@ def compared(by_policy: Policies) -> list[dict[str, Any]]:
 
 
 def served(rows: Sequence[Row], equal: Sequence[Row]) -> dict[str, Any]:
-    """Return the slots of one policy, and the mean reward of equal weights in them."""
     return {
         "mean_reward": rows[-1].mean_reward,
         "equal_weights": float(np.mean([row.reward for row in equal])),

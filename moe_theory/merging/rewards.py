@@ -1,8 +1,7 @@
-"""Rewards of merging weights, the task mix they are observed under, and families with known best weights.
+"""Rewards of merging weights, the task mix, and families with known best weights for every mix and every B.
 
-The families have the best weights in closed form, for every mix and every B. A slot shows the mean reward of each task
-that had requests: f*_v(x) plus Gaussian noise of deviation `noise_scale`, not clipped to [0, 1], so that its mean is
-f*.
+A slot shows the mean reward of each task that had requests: f*_v(x) plus Gaussian noise of deviation `noise_scale`, not
+clipped to [0, 1].
 """
 
 from collections.abc import Callable
@@ -74,7 +73,7 @@ class Reward(NamedTuple):
     """Reward function f* of K weights with V values, and the slots that observe it.
 
     Examples:
-        One without known best weights, whose regret is then NaN:
+        Without known best weights the regret is NaN:
 
         >>> from moe_theory import merging
         >>> reward = merging.rewards.named("flat")._replace(best=None)
@@ -90,7 +89,7 @@ class Reward(NamedTuple):
 
 
 def check_reward(reward: Reward, world: Environment, dims: Dims, params: Params) -> None:
-    """Trace a reward's functions on one world, without compiling them.
+    """Trace a reward's functions on one world without compiling them.
 
     Raises: InvalidValueError unless mixes, values and feedback are one number a task, and best weights one an expert.
 
@@ -132,7 +131,7 @@ def _require_shape(name: str, value: Any, owner: str, expected: tuple[int, ...],
 
 
 class Tasks(NamedTuple):
-    """Parameters of the mix of every slot, drawn once per replicate."""
+    """Parameters of the mix of every slot, drawn once a replicate."""
 
     log_weights: Float[Array, " V"]
     phases: Float[Array, " V"]  # of each task's drift, in radians
@@ -158,10 +157,10 @@ def draw_tasks(key: Key[Array, ""], dims: Dims, params: Params) -> Tasks:
 
 
 def mix_of(tasks: Tasks, time: Int[Array, ""], params: Params) -> Float[Array, " V"]:
-    """Return psi_t, the task mix of slot t.
+    """Return psi_t, the task mix of slot t: softmax(log-weights + drift sin(2 pi t / period + phase)).
 
-    psi_t = softmax(log-weights + drift sin(2 pi t / period + phase)). Without drift it is the Dirichlet draw itself. A
-    drift of 1 multiplies shares by up to e before normalization, and divides them half a period later.
+    Without drift it is the Dirichlet draw. A drift of 1 multiplies shares by up to e before normalization, and divides
+    them half a period later.
     """
     dtype = tasks.phases.dtype
     turns = time.astype(dtype) / jnp.asarray(params.mix_period, dtype)
@@ -170,10 +169,7 @@ def mix_of(tasks: Tasks, time: Int[Array, ""], params: Params) -> Float[Array, "
 
 
 def draw_counts(key: Key[Array, ""], mix: Float[Array, " V"], slot_size: Int[Scalar, ""]) -> Int[Array, " V"]:
-    """Draw the requests of each task among `slot_size`, multinomial with shares `mix`.
-
-    Requests are drawn one by one, in blocks.
-    """
+    """Draw each task's requests among `slot_size`, multinomial with shares `mix`, one by one in blocks."""
     size = jnp.asarray(slot_size, jnp.int32)
     edges = jnp.cumsum(mix)[:-1]
 
@@ -226,34 +222,34 @@ def peak_value(world: World, weights: Float[Array, " K"]) -> Float[Array, " V"]:
 
 
 def peak_best(world: World, mix: Float[Array, " V"], params: Params) -> Float[Array, " K"]:
-    """Return the feasible weights nearest to c for any mix, because psi' f* falls with |x - c| alone (`nearest`)."""
+    """Return the feasible weights nearest to c, because psi' f* falls with |x - c| alone (`nearest`)."""
     del mix
     return nearest(world.surface.center, world.exists, params.max_active)
 
 
 def flat_value(world: World, weights: Float[Array, " K"]) -> Float[Array, " V"]:
-    """Return f*_v(x) = 1 - |x - c_v|^2 / 2, within [0, 1] because points of the simplex are at most 2^(1/2) apart."""
+    """Return f*_v(x) = 1 - |x - c_v|^2 / 2, in [0, 1], as points of the simplex are at most 2^(1/2) apart."""
     return 1 - jnp.sum(jnp.square(weights[None, :] - world.surface), axis=1) / 2
 
 
 def flat_best(world: World, mix: Float[Array, " V"], params: Params) -> Float[Array, " K"]:
     """Return the feasible weights nearest to c = sum_v psi_v c_v, a point of the simplex.
 
-    psi' f* = 1 - |x - c|^2 / 2 less half the variance of c_v under psi, which x does not change (`nearest`).
+    psi' f* = 1 - |x - c|^2 / 2 less half the variance of c_v under psi (`nearest`).
     """
     return nearest(jnp.sum(mix[:, None] * world.surface, axis=0), world.exists, params.max_active)
 
 
 def shares_value(world: World, weights: Float[Array, " K"]) -> Float[Array, " V"]:
-    """Return f*_v(x) = x_v^(1/2). Task v is served by expert v alone, with diminishing returns."""
+    """Return f*_v(x) = x_v^(1/2): expert v alone serves task v, with diminishing returns."""
     return jnp.sqrt(weights[: world.tasks.phases.shape[0]])
 
 
 def shares_best(world: World, mix: Float[Array, " V"], params: Params) -> Float[Array, " K"]:
     """Return x_v in proportion to psi_v^2 over the B tasks with the largest shares.
 
-    On given experts sum psi_v x_v^(1/2) is concave, with equal derivatives psi_v / (2 x_v^(1/2)) at these weights. By
-    Cauchy and Schwarz its maximum is the norm of their psi, so the experts with the largest psi are best.
+    On given experts sum psi_v x_v^(1/2) is concave, with derivatives psi_v / (2 x_v^(1/2)), equal here. By Cauchy and
+    Schwarz its maximum is the norm of their psi, so the largest psi are best.
     """
     squares = jnp.square(mix / jnp.max(mix))
     largest_squares = jnp.where(largest(mix, jnp.ones_like(mix, bool), params.max_active), squares, 0)
@@ -263,8 +259,8 @@ def shares_best(world: World, mix: Float[Array, " V"], params: Params) -> Float[
 def nearest(point: Float[Array, " K"], exists: Bool[Array, " K"], max_active: Int[Scalar, ""]) -> Float[Array, " K"]:
     """Return the weights nearest to a `point` of the simplex, with at most B above 0.
 
-    On a set S of B experts they are x_k = c_k + m/B with m = 1 - sum_S c >= 0, because all x_k - c_k are equal. The
-    squared distance is m^2/B plus the sum of c^2 outside S. Both are least where S has the largest entries.
+    On a set S of B experts they are x_k = c_k + m/B with m = 1 - sum_S c >= 0. The squared distance m^2/B plus the sum
+    of c^2 outside S is least where S has the largest entries.
 
     Examples:
         >>> import jax.numpy as jnp
@@ -278,7 +274,7 @@ def nearest(point: Float[Array, " K"], exists: Bool[Array, " K"], max_active: In
 
 
 def named(name: str) -> Reward:
-    """Return the family called `name`. Raises: UnknownNameError, with the nearest name suggested.
+    """Return the family called `name`. Raises: UnknownNameError.
 
     Examples:
         >>> from moe_theory.merging import rewards
@@ -335,7 +331,7 @@ def _family(
 
 
 def observed(key: Key[Array, ""], values: Float[Array, " V"], mix: Float[Array, " V"], params: Params) -> Feedback:
-    """Return the feedback of a slot whose tasks have expected rewards `values`.
+    """Return the feedback of a slot with the tasks' expected rewards `values`.
 
     Examples:
         >>> import jax.numpy as jnp
@@ -353,7 +349,7 @@ def observed(key: Key[Array, ""], values: Float[Array, " V"], mix: Float[Array, 
 
 
 def check_experts(words: str, dims: Dims, params: Params) -> None:
-    """Require one expert per task, because `words` gives each task its own expert.
+    """Require an expert for each task, as the reward `words` does.
 
     Raises: InvalidValueError where there are fewer.
 

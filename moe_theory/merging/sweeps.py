@@ -30,7 +30,7 @@ def leaf_bound(dims: Dims, params: Params, rounds: Int[np.ndarray, "R 1"], recor
 
 
 def depth_bound(dims: Dims, params: Params, rounds: Int[np.ndarray, "R 1"], records: Any) -> theory.Amounts:
-    """Return Lemma 2's bound (7) on the depth of the tree up to a slot."""
+    """Return Lemma 2's bound (7) on the tree's depth up to a slot."""
     del dims, records
     return theory.depth_bound(rounds, params)
 

@@ -1,4 +1,4 @@
-"""Online merging as a `System`: slots of tasks, a monitor of their mix, a policy that chooses weights, its rewards."""
+"""Online merging as a `System`: slots of tasks, a monitor, a policy, its rewards."""
 
 import functools
 from typing import Annotated, Any, NamedTuple
@@ -52,9 +52,7 @@ def system(
     monitor: str = monitors.ORACLE,
     uncertainty: str = policies.EXACT,
 ) -> System:
-    """Return a system in which a policy merges experts slot by slot for a reward.
-
-    Equal arguments give the same object.
+    """Return a system in which a policy merges experts slot by slot, the same object for equal arguments.
 
     Args:
         reward: a name of `rewards.REWARDS`, or your own `Reward`.
@@ -63,7 +61,7 @@ def system(
         uncertainty: a name of `policies.UNCERTAINTIES`, for a neural policy's norm by Z^-1.
     Source: Alg. 1 (Tanbr) and baselines of Sec. V of `merging`.
     Raises: UnknownNameError for unknown names. Its `init` raises InvalidValueError for parameters out of range, or a
-        reward of your own that does not fit `dims`.
+        reward that does not fit `dims`.
 
     Examples:
         >>> import moe_theory as mt

@@ -1,8 +1,7 @@
-"""Closed forms of the paper on online expert merging: the threshold, Lemmas 1 to 4 and Theorem 1, as printed.
+"""Closed forms of online expert merging as printed: the threshold, Lemmas 1 to 4 and Theorem 1.
 
-Constants that the paper leaves open are arguments. `corrected.py` has the corrections. Functions of the threshold (2)
-take `Params`. Float64 on the host, and the threshold also inside a scan. T slots, K experts, a reward network of L
-layers and width w. Functions refuse arguments outside the domains beside them (InvalidValueError).
+Constants that the paper leaves open are arguments. T slots, K experts, a reward network of L layers and width w.
+Numbers are float64 on the host. Arguments outside their domains raise InvalidValueError.
 
 Source: Z. Han, X. Liu, R. Zhou, X. Dai, J. C. S. Lui, "Faster, Smaller, and Smarter: Task-Aware Expert Merging for
     Online MoE Inference". Reference [29] is D. Zhou, L. Li, Q. Gu, "Neural contextual bandits with UCB-based
@@ -40,10 +39,9 @@ def split_threshold(
     depth: Annotated[Numbers | float, Within(low=0)],
     params: Params,
 ) -> Float[Numbers, "*n"]:
-    """Return tau_h(t), the pulls at which a leaf at depth h is split in slot t.
+    """Return tau_h(t) = C^2 log(t/delta) rho^(-2h) / nu_1^2, the pulls at which a leaf at depth h is split in slot t.
 
-    tau_h(t) = C^2 log(t/delta) rho^(-2h) / nu_1^2. With delta = 1, as in the paper's experiments, it is 0 at t = 1, so
-    the root is split at its first pull.
+    With delta = 1, as in the experiments, it is 0 at t = 1, so the root is split at its first pull.
 
     Source: Eq. (2). Float64 on the host, or inside a scan in the precision of `time` and `depth`.
 
@@ -60,10 +58,10 @@ def split_threshold(
 
 @checked
 def leaf_bound(num_rounds: Slots, params: Params) -> Amounts:
-    """Return the paper's bound N on the candidates N_t of every slot t <= T.
+    """Return the paper's bound N = 2^(1/(1-rho)) T nu_1^2 / (C^2 log(T/delta)) on the candidates N_t, t <= T.
 
-    N = 2^(1/(1-rho)) T nu_1^2 / (C^2 log(T/delta)). The proof uses Lemma 2 and writes 2^a X for 2^(a log X), which is
-    X^(a log 2). For large C the bound is below 1, the root's number of candidates.
+    The proof writes 2^a X for 2^(a log X), which is X^(a log 2). For large C it is below 1, the root's number of
+    candidates.
 
     Source: Lemma 1, Eq. (5).
 
@@ -77,7 +75,7 @@ def leaf_bound(num_rounds: Slots, params: Params) -> Amounts:
 
 @checked
 def leaf_bound_at(time: Slots, num_rounds: Slots, params: Params) -> Amounts:
-    """Return the paper's bound on N_t, 2^(1/(1-rho)) t nu_1^2 / (C^2 log(T/delta)), which is below 1 at early t.
+    """Return the paper's bound on N_t, 2^(1/(1-rho)) t nu_1^2 / (C^2 log(T/delta)), below 1 at early t.
 
     Source: Eq. (8), its first inequality.
 
@@ -93,11 +91,10 @@ def leaf_bound_at(time: Slots, num_rounds: Slots, params: Params) -> Amounts:
 
 @checked
 def depth_bound(num_rounds: Slots, params: Params) -> Amounts:
-    """Return the paper's bound on the tree's depth in every slot t <= T.
+    """Return the paper's bound log(T nu_1^2 / (C^2 log(T/delta))) / (1-rho) on the depth in every slot t <= T.
 
-    It is log(T nu_1^2 / (C^2 log(T/delta))) / (1-rho). The last step of the proof, 1 / (2 log(1/rho)) <= 1 / (1-rho),
-    leaves slack, but is reversed where the logarithm is negative. For large C the right side is negative while the root
-    has depth 0.
+    The last step of the proof, 1 / (2 log(1/rho)) <= 1 / (1-rho), is reversed where the logarithm is negative. For
+    large C the bound is negative while the root has depth 0.
 
     Source: Lemma 2, Eq. (7).
 
@@ -111,12 +108,11 @@ def depth_bound(num_rounds: Slots, params: Params) -> Amounts:
 
 @checked
 def intermediate_depth_bound(time: Slots, params: Params) -> Amounts:
-    """Return the bound on the depth in slot t that the proof of Lemma 2 states.
+    """Return the bound on the depth in slot t in the proof of Lemma 2.
 
-    It is log(t nu_1^2 / (C^2 log(t/delta))) / (2 log(1/rho)), because a leaf at depth h is split at tau_h(t) <= t
-    pulls. It bounds the depth of split leaves, so the tree may be one deeper. The next step, to T, uses log(t/delta) >=
-    log(T/delta), which is false for t < T. It needs t / log(t/delta) <= T / log(T/delta), which is true from t = e
-    delta on.
+    It is log(t nu_1^2 / (C^2 log(t/delta))) / (2 log(1/rho)), as a leaf at depth h is split at tau_h(t) <= t pulls. It
+    bounds the depth of split leaves, so the tree may be one deeper. The next step, to T, uses log(t/delta) >=
+    log(T/delta), false for t < T. It needs t / log(t/delta) <= T / log(T/delta), true from t = e delta on.
 
     Source: proof of Lemma 2.
 
@@ -129,7 +125,7 @@ def intermediate_depth_bound(time: Slots, params: Params) -> Amounts:
 
 
 class RegretBound(NamedTuple):
-    """Parts of Theorem 1's right side, which add up to `total`."""
+    """Parts of Theorem 1's right side."""
 
     confidence: float  # the term with v, of the confidence ellipsoid
     optimization: float  # the term that J steps of gradient descent shrink
@@ -166,15 +162,16 @@ def theorem_1(
 ) -> RegretBound:
     """Return the parts of Theorem 1's bound on the regret, in units of reward.
 
-    (6) never fails for rewards in [0, 1], because its remainder T + 1 exceeds any regret, and does not imply sublinear
-    regret. In (10) the remainder is 2 T Gamma-bar + sum_t nu_1 rho^(h_t) (`corrected.regret_exponent`).
+    (6) never fails for rewards in [0, 1], because its remainder T + 1 exceeds any regret. In (10) the remainder is 2 T
+    Gamma-bar + sum_t nu_1 rho^(h_t) (`corrected.regret_exponent`).
 
     Args:
         dimension: the effective dimension. num_candidates: N of Lemma 1.
         norm: S, at least sqrt(2 m' M^-1 m). It is printed as 2 sqrt(lambda S), where [29] has 2 sqrt(lambda) S.
-        exploration: v. confidence: delta, where 1 is the experiments' own. learning_rate: eta. num_steps: J.
+        exploration: v. confidence: delta, 1 in the experiments. learning_rate: eta. num_steps: J.
         constant: C_3.
-        form: "printed" for (6), -2 log delta beside v's root, or "appendix" for (10), under the root as in [29].
+        form: "printed" for (6), with -2 log delta outside v's root, or "appendix" for (10), with it under the root as
+            in [29].
     Source: Theorem 1, Eq. (6) and (10).
     Raises: InvalidValueError for amounts out of range, or UnknownNameError for another form.
 
@@ -219,10 +216,9 @@ def least_width(
     confidence: Chance = 0.1,
     constant: Amount = 1.0,
 ) -> float:
-    """Return the least width that w must have.
+    """Return Lemma 3's least w: C max{T^7 lambda^-7 L^21 (log w)^3, lambda^-1/2 L^-3/2 (log(T N L^2/delta))^3/2}.
 
-    It is C max{T^7 lambda^-7 L^21 (log w)^3, lambda^-1/2 L^-3/2 (log(T N L^2/delta))^3/2}. With a constant of 1 it
-    exceeds 1e29 at the sizes of Sec. V, which have w = 64.
+    With C = 1 it exceeds 1e29 at the sizes of Sec. V, which have w = 64.
 
     Source: Lemma 3.
 
@@ -259,17 +255,15 @@ def neural_tangent_kernel(
     num_layers: Annotated[int, Whole(2)] = 2,
     output_variance: Amount = 1.0,
 ) -> Float[np.ndarray, "n n"]:
-    """Return the limit of <g, g'>/w for a ReLU network of L layers.
+    """Return the limit of <g, g'>/w for a ReLU network of L layers, g the gradient of psi' f(x, theta) in theta.
 
-    Here g is the gradient of psi' f(x, theta) in theta. Entries of hidden layers are N(0, 2/w), so that layers keep
-    norms. Entries of the last layer are N(0, s/w). Let S_1 = <x, x'>, S_{l+1} = 2 E[relu(a) relu(b)] and D_l = 2
-    E[1(a > 0) 1(b > 0)] for (a, b) normal with the covariance that S_l gives. Then the last layer has <psi, psi'> S_L,
-    and layer l < L has <psi, psi'> (s/2) S_l D_l ... D_{L-1}. At s = 1 and one output this is the H of [29]. At s = 2
-    it is the kernel before it is halved.
+    Entries of hidden layers are N(0, 2/w), and of the last layer N(0, s/w). Let S_1 = <x, x'>, S_{l+1} = 2 E[relu(a)
+    relu(b)] and D_l = 2 E[1(a > 0) 1(b > 0)] for (a, b) normal with the covariance that S_l gives. Then the last layer
+    has <psi, psi'> S_L, and layer l < L has <psi, psi'> (s/2) S_l D_l ... D_{L-1}. At s = 1 and one output this is the
+    H of [29], and at s = 2 the kernel before it is halved.
 
-    The network is homogeneous in x, so Assumption 2's |x| = 1, which weights on the simplex have at the corners alone,
-    is not needed. A candidate that stays is an arm again in later slots. Then rows are equal, so the smallest
-    eigenvalue over all slots is 0, not the lambda_0 > 0 of Assumption 2.
+    The network is homogeneous in x, so Assumption 2's |x| = 1, true of weights at the corners alone, is not needed. A
+    candidate that stays is an arm again, so the smallest eigenvalue over all slots is 0, not lambda_0 > 0.
 
     Args:
         mixes: psi, one a point, by default one output.

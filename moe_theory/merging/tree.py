@@ -1,9 +1,8 @@
-"""The binary tree of boxes in [0, 1]^K, cut with the simplex, as a fixed number of rows that hold its leaves.
+"""The binary tree of boxes in [0, 1]^K, cut with the simplex, in a fixed number of rows, one a leaf.
 
-A row holds one leaf: a box, its depth and count, its candidate weights. A child that meets the simplex takes the row of
-the leaf that is split, and a second one the first free row. A child that misses the simplex can never be picked, so it
-is counted, not stored. Sums are compared with 1 without tolerance: edges are multiples of 2^-h, which are exact if 2^h
-is within the numbers' precision.
+A row has a box, its depth and count, and its candidate weights. A child that meets the simplex takes the split leaf's
+row, and a second one the first free row. A child that misses the simplex is counted, not stored. Sums are compared with
+1 without tolerance: edges are multiples of 2^-h, exact within the numbers' precision.
 
 Source: Sec. IV-B. A box meets the simplex exactly when sum(l) <= 1 <= sum(u).
 """
@@ -30,7 +29,7 @@ from moe_theory.merging.weights import largest
 
 
 class Tree(NamedTuple):
-    """Leaves that meet the simplex, one a row, and the number of leaves that do not."""
+    """Leaves that meet the simplex, one a row, and the number of others."""
 
     lower: Float[Array, "C K"]  # l, corners of the boxes; l = u = 0 for experts beyond `Params.num_experts`
     upper: Float[Array, "C K"]  # u
@@ -52,7 +51,7 @@ class Split(NamedTuple):
 
 
 def begin(key: Key[Array, ""], dims: Dims, params: Params) -> Tree:
-    """Return the tree that is the root alone, [0, 1]^K with its candidate. Source: Alg. 1, line 1, and Sec. IV-B.
+    """Return the root alone, [0, 1]^K with its candidate. Source: Alg. 1, line 1, and Sec. IV-B.
 
     Examples:
         >>> import moe_theory as mt
@@ -85,7 +84,7 @@ def split_leaf(
 ) -> tuple[Tree, Split]:
     """Count a pull of the active row `leaf` in slot `time`, and split the leaf if P_{h,i} >= tau_h(t).
 
-    Each child starts with count 0 and its own candidate. Source: Alg. 1, lines 9 to 12, and Eq. (2).
+    Each child starts with count 0 and its candidate. Source: Alg. 1, lines 9 to 12, and Eq. (2).
 
     Examples:
         >>> import jax
@@ -189,11 +188,11 @@ def feasible_point(
 
     - LINE_POINT: l + a (u - l) with a = (1 - sum l)/(sum u - sum l).
     - FILLED_POINT: max(l, min(u, level)) with the level that makes the sum 1, the point nearest to uniform weights.
-    - RANDOM_POINT: y uniform in the box, then along the line to u, or to l, until the sum is 1. Its distribution has
-      full support on the part of the simplex in the box, but is not uniform there.
+    - RANDOM_POINT: y uniform in the box, then along the line to u, or to l, until the sum is 1. It has full support on
+      the part of the simplex in the box, but is not uniform there.
 
-    Source: Sec. IV-B, "a feasible weight" by an LP, which the paper does not specify.
-    Raises: InvalidValueError where a random point may be asked for without a key.
+    Source: Sec. IV-B, "a feasible weight" by an unspecified LP.
+    Raises: InvalidValueError where a random point may be needed without a key.
 
     Examples:
         >>> import jax.numpy as jnp
@@ -216,7 +215,7 @@ def feasible_point(
 def truncated(point: Float[Array, " K"], max_active: Int[Scalar, ""]) -> Float[Array, " K"]:
     """Return the `max_active` largest weights divided by their sum, and 0 elsewhere.
 
-    Ties go to the first. The result may lie outside the point's box, a case that the paper leaves open.
+    Ties go to the first, and the result may lie outside the point's box.
 
     Source: Sec. IV-B, on (1b).
 
@@ -231,7 +230,7 @@ def truncated(point: Float[Array, " K"], max_active: Int[Scalar, ""]) -> Float[A
 
 
 def leaf_terms(depths: Int[Array, "*n"], params: Params) -> Float[Array, "*n"]:
-    """Return nu_1 rho^h, the second term of (4), a bound on how much f* varies in a leaf. Source: Eq. (4).
+    """Return nu_1 rho^h, the second term of (4), which bounds how much f* varies in a leaf. Source: Eq. (4).
 
     Examples:
         >>> import jax.numpy as jnp

@@ -1,16 +1,14 @@
 """Z = lambda I + sum_s g_s g_s' / w of Algorithm 1, line 13, and the squared norm g' Z^-1 g / w of Eq. (4).
 
-Four forms have one interface. With kappa(x, x') = g(x)' g(x') / w, kappa_t its matrix over the slots seen and k its
-values between them and x, the matrix inversion lemma gives
+Let kappa(x, x') = g(x)' g(x') / w, kappa_t its matrix over the slots seen, and k its values between them and x:
 
     g' Z^-1 g / w = (kappa(x, x) - k' (lambda I + kappa_t)^-1 k) / lambda,
     det Z = lambda^(p - t) det(lambda I + kappa_t).
 
-- `dual` computes this exactly from the factors of the gradients: t^2 / 2 operations a candidate, max_rounds^2 / 2
-  numbers.
-- `full` has Z^-1, exactly: p^2 operations a candidate, p^2 numbers.
+- `dual` computes this from the factors of the gradients: t^2 / 2 operations a candidate, max_rounds^2 / 2 numbers.
+- `full` has Z^-1: p^2 operations a candidate, p^2 numbers.
 - `exact` is `full` where p is at most max_rounds, else `dual`.
-- `diagonal` has the diagonal of Z alone, the common approximation: p operations a candidate, p numbers.
+- `diagonal` has the diagonal of Z alone: p operations a candidate, p numbers.
 """
 
 import math
@@ -39,8 +37,6 @@ Memory = Any  # a NamedTuple of arrays; its structure and types stay the same fr
 
 
 class GradientNorm(NamedTuple):
-    """Norm of one gradient by Z^-1, with intermediate results."""
-
     squared_norm: Float[Array, ""]  # g' Z^-1 g / w
     along: tuple[Array, ...] | None  # Z^-1 g / w, of each layer in its shape; None for a form without it
     solved: Any  # for `add`
@@ -60,14 +56,14 @@ class Uncertainty(NamedTuple):
 
 
 def named(name: str, dims: Dims) -> Uncertainty:
-    """Return the form of this name for a network and a run of these sizes. Raises: UnknownNameError."""
+    """Return the form of this name for these sizes. Raises: UnknownNameError."""
     if name not in UNCERTAINTIES:
         raise unknown_name("uncertainty", name, UNCERTAINTIES)
     return UNCERTAINTIES[name](dims)
 
 
 class NormCache(NamedTuple):
-    """Norm of each candidate when it was last computed, at the gradient g_0, which is 0 at first, as is its norm."""
+    """Norm of each candidate when last computed, at the gradient g_0, both 0 at first."""
 
     factors: Factors  # of g_0 (C, ...)
     squared_norms: Float[Array, " C"]
@@ -75,14 +71,13 @@ class NormCache(NamedTuple):
 
 
 class NormSearch(NamedTuple):
-    """By-products of a choice that learning can use, None for a form without `measure`."""
+    """By-products of a choice for learning, None for a form without `measure`."""
 
     judged: NormCache | None
     measured: GradientNorm | None  # of the candidate chosen
 
 
 def none_judged(form: Uncertainty, dims: Dims, num_candidates: int, params: Params) -> NormCache | None:
-    """Return the norms before any candidate is measured."""
     if form.measure is None:
         return None
     factors = _zeros(dims, num_candidates)
@@ -96,14 +91,14 @@ def none_judged(form: Uncertainty, dims: Dims, num_candidates: int, params: Para
 def at_most(before: NormCache, factors: Factors, params: Params) -> Float[Array, " C"]:
     """Return an upper bound on sqrt(g' Z^-1 g / w) of these gradients.
 
-    In the norm of Z^-1 with r = g - g_0, |g| <= |g_0| + |r|. g_0 has not become longer, because Z only grows. No vector
-    is longer than lambda^-1/2 times its Euclidean length.
+    In the norm of Z^-1 with r = g - g_0, |g| <= |g_0| + |r|, and g_0 only became shorter, because Z grows. No vector is
+    longer than lambda^-1/2 times its Euclidean length.
     """
     return jnp.sqrt(before.squared_norms) + jnp.sqrt(_squared_rest(before.factors, factors, params))
 
 
 def closer(before: NormCache, factors: Factors, params: Params) -> Float[Array, ""]:
-    """Return a smaller bound for one candidate, |g_0|^2 + 2 r' Z^-1 g_0 + |r|^2, with the Z that measured g_0."""
+    """Return a smaller bound for one candidate, |g_0|^2 + 2 r' Z^-1 g_0 + |r|^2, by the Z that measured g_0."""
     assert before.along is not None
     total = before.squared_norms + _squared_rest(before.factors, factors, params)
     for outer, inner, outer_0, inner_0, along in zip(*factors, *before.factors, before.along, strict=True):
@@ -126,7 +121,7 @@ def best(
     Ties go to the first. Candidates are measured from the most promising on, until one exceeds the bounds of all
     others. Up to rounding the choice is as if all were measured.
 
-    Returns: the candidate's index, its norm, and by-products of the search.
+    Returns: the candidate's index, its norm, and by-products.
     """
     exploration = jnp.asarray(params.exploration, values.dtype)
 
@@ -172,7 +167,7 @@ def best(
 
 
 def _squared_rest(before: Factors, factors: Factors, params: Params) -> Float[Array, "*C"]:
-    """Return |g - g_0|^2 / (lambda w) by differences, as the difference of squares would cancel."""
+    """Return |g - g_0|^2 / (lambda w) by differences, because the difference of squares would cancel."""
     squares = 0
     width = factors.inner[-1].shape[-1]
     for outer, inner, outer_0, inner_0 in zip(*factors, *before, strict=True):
@@ -194,7 +189,7 @@ def _unseen(form: Uncertainty, memory: Memory, factors: Factors, params: Params)
 
 
 class Dual(NamedTuple):
-    """State of the dual form: the slots seen, and the inverse of the Cholesky factor of lambda I + kappa_t."""
+    """Slots seen, and the inverse of the Cholesky factor of lambda I + kappa_t."""
 
     seen: Factors  # of each slot's gradient (T, ...), 0 for slots to come
     inverse: Float[Array, "N b b"]  # L^-1 in tiles, row by row up to the diagonal
@@ -205,8 +200,8 @@ class Dual(NamedTuple):
 def dual(dims: Dims) -> Uncertainty:
     """Return Z by its kernel over the slots seen.
 
-    A slot adds one row to L^-1. With v = L^-1 k and d^2 = lambda + kappa(x, x) - |v|^2 the row is (-v' L^-1 / d,
-    1 / d), and det(lambda I + kappa_t) grows by d^2. In float32 this form serves some 5,000 slots.
+    A slot adds one row to L^-1. With v = L^-1 k and d^2 = lambda + kappa(x, x) - |v|^2 the row is (-v' L^-1 / d, 1 /
+    d), and det(lambda I + kappa_t) grows by d^2. In float32 it serves some 5,000 slots.
     """
     size = min(SLOTS_A_TILE, dims.max_rounds)
     num_rows = -(-dims.max_rounds // size)
@@ -285,8 +280,8 @@ class Full(NamedTuple):
 def full(dims: Dims) -> Uncertainty:
     """Return Z by its inverse.
 
-    The updates of `SLOTS_A_FLUSH` slots are applied at once. Z only grows, so errors E of the inverse shrink: a slot
-    turns them into (I - c g') E (I - c g')'.
+    The updates of `SLOTS_A_FLUSH` slots are applied at once. Z only grows, so an error E of the inverse shrinks: a slot
+    turns it into (I - c g') E (I - c g')'.
     """
     size = dims.num_parameters
 
@@ -328,18 +323,15 @@ def full(dims: Dims) -> Uncertainty:
 
 
 def exact(dims: Dims) -> Uncertainty:
-    """Return the cheaper of the two exact forms."""
     return full(dims) if dims.num_parameters <= dims.max_rounds else dual(dims)
 
 
 class Diagonal(NamedTuple):
-    """State of the diagonal form."""
-
     layers: tuple[Array, ...]  # the diagonal of Z, of each layer in its shape
 
 
 def diagonal(dims: Dims) -> Uncertainty:
-    """Return Z by its diagonal alone. Squares of factors are factors of squares."""
+    """Return Z by its diagonal alone, where squares of factors are factors of squares."""
 
     def begin(params: Params) -> Diagonal:
         dtype = jnp.result_type(float)
@@ -383,7 +375,7 @@ def _zeros(dims: Dims, count: int) -> Factors:
 
 
 def _loop(count: Int[Array, ""], most: int, body: Callable[[Any, Any], Any], carry: Any) -> Any:
-    """Run a `fori_loop` of `count` turns, at most `most`. A single possible turn always runs."""
+    """Run a `fori_loop` of `count` turns, at most `most`, where a single possible turn always runs."""
     if most == 1:
         return body(jnp.zeros((), jnp.int32), carry)
     return lax.fori_loop(jnp.zeros((), jnp.int32), count, body, carry)

@@ -17,7 +17,7 @@ PROPOSALS = 8  # for each gamma variable
 
 
 def merge(experts: PyTree | Sequence[PyTree], weights: Float[Numbers, " K"]) -> PyTree:
-    """Merge K experts into one expert whose parameters are their weighted average.
+    """Merge K experts into one by the weighted average of their parameters.
 
     Args:
         experts: parameters whose leaves have K experts as their first axis, or a list of K experts' parameters.
@@ -52,9 +52,10 @@ def weighted_sum(
 ) -> Float[np.ndarray, "*shape"]:
     """Return the sum of K large arrays times their weights, in single precision.
 
-    The sum is computed on the host, in the order of the experts. Arrays of weight 0 are not read.
+    The sum is computed on the host, in the experts' order, without reading arrays of weight 0.
 
-    Raises: InvalidValueError for arrays of several shapes, or not as many as weights, or for a sum that is not finite.
+    Raises: InvalidValueError for arrays of several shapes or another number than weights, or for a sum that is not
+    finite.
 
     Examples:
         >>> import numpy as np
@@ -89,22 +90,22 @@ def equal_weights(exists: Bool[Array, " K"]) -> Float[Array, " K"]:
 
 
 def uniform_weights(key: Key[Array, ""], exists: Bool[Array, " K"]) -> Float[Array, " K"]:
-    """Draw weights uniformly on the simplex."""
     draws = jax.random.exponential(key, exists.shape, jnp.result_type(float))
     weights = jnp.where(exists, draws, 0)
     return weights / jnp.sum(weights)
 
 
 def like_tasks(shares: Float[Array, " V"], max_experts: int) -> Float[Array, " K"]:
-    """Return the share of task v for expert v. The shares are padded with 0 or cut to the number of experts."""
+    """Return the share of task v for expert v, padded with 0 or cut to the number of experts."""
     return jnp.pad(shares[:max_experts], (0, max(0, max_experts - shares.shape[0])))
 
 
 def log_gammas(key: Key[Array, ""], count: int, concentration: Float[Scalar, ""]) -> Float[Array, " n"]:
     """Draw logarithms of independent gamma variables.
 
-    Their softmax is a Dirichlet variable. Gammas of small concentrations would underflow. A longer array begins with
-    the shorter one. The first accepted of a fixed number of proposals is taken (the last proposal in 1 of 10^10 cases).
+    Their softmax is a Dirichlet variable, and a longer array begins with the shorter one. Gammas of small
+    concentrations would underflow. The first accepted of a fixed number of proposals is taken (the last proposal in 1
+    of 10^10 cases).
 
     Source: Marsaglia and Tsang, 2000, for a shape of 1 + a, where at least 95 % are accepted. A gamma of shape a is
         this times U^(1/a).
@@ -125,7 +126,7 @@ def log_gammas(key: Key[Array, ""], count: int, concentration: Float[Scalar, ""]
 
 
 def largest(values: Float[Array, " K"], exists: Bool[Array, " K"], max_active: Int[Scalar, ""]) -> Bool[Array, " K"]:
-    """Return the `max_active` experts with the largest values. Ties go to the first."""
+    """Return the `max_active` experts with the largest values, the first on ties."""
     index = jnp.arange(values.shape[0], dtype=jnp.int32)
     is_tied_before = (values[None, :] == values[:, None]) & (index[None, :] < index[:, None])
     is_before = exists[None, :] & ((values[None, :] > values[:, None]) | is_tied_before)
@@ -135,8 +136,8 @@ def largest(values: Float[Array, " K"], exists: Bool[Array, " K"], max_active: I
 def check_weights(weights: Any, max_active: int | None = None) -> None:
     """Check that merging weights are valid.
 
-    Raises: InvalidValueError unless `weights` (K,) are at least 0 and sum to 1 up to rounding, (1a), with at most
-        `max_active` of them above 0, (1b).
+    Raises: InvalidValueError unless `weights` (K,) are at least 0, sum to 1 up to rounding, (1a), and have at most
+        `max_active` above 0, (1b).
 
     Examples:
         >>> from moe_theory import merging

@@ -1,7 +1,4 @@
-"""Figures: roles with one look, panels, legends, and data with their provenance.
-
-`docs/pages/figures.md` adds one step by step.
-"""
+"""Figures: roles, panels, legends, and data with their provenance."""
 
 from typing import Any
 

@@ -1,6 +1,6 @@
-"""Commands of papers: plain functions whose signatures become commands.
+"""Commands of papers: functions whose signatures become commands.
 
-A positional-only parameter is an argument of the command, every other one an option.
+A positional-only parameter is an argument of the command, others are options.
 """
 
 import inspect
@@ -25,12 +25,11 @@ class Option(NamedTuple):
     default_words: str = ""  # the default in words, where it is no value
 
     def names_of(self, parameter: str) -> tuple[str, ...]:
-        """Return the names of the option, such as "--num-servers"."""
         return self.names or (f"--{parameter.replace('_', '-')}",)
 
 
 class Terminal(NamedTuple):
-    """Where a command reports while it works. A parameter of this type is no option.
+    """Place where a command reports while it works, and no option.
 
     In Python use `Terminal(Console(), print, "")`, with Rich's Console.
     """
@@ -45,7 +44,6 @@ class Interruption(KeyboardInterrupt):
 
 
 def option_of(hint: Any) -> Option:
-    """Return the `Option` of an annotation, or an empty one."""
     options = [part for part in getattr(hint, "__metadata__", ()) if isinstance(part, Option)]
     return options[0] if options else Option("")
 

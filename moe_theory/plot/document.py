@@ -42,19 +42,15 @@ class Document:
 
 
 def of_paths(paths: Iterable[Path], text: str | None = None) -> Document:
-    """Return paths as a document, with this text in their place."""
     written = [*map(str, paths)]
     return Document(lambda: written, lambda _: paragraphs(map(code, written)) if text is None else text)
 
 
 def read_written(path: Path) -> Any:
-    """Return the JSON document in a file just written."""
     return json.loads(path.read_text(encoding="utf-8"))
 
 
 class Picture(NamedTuple):
-    """A drawing as wide as a page, with a title and a caption."""
-
     title: str
     height: float  # inches
     draw: Callable[["FigureBase"], None]
@@ -69,7 +65,7 @@ class Picture(NamedTuple):
         path.write_bytes(self.rendered())
 
     def save(self, path: Path) -> Path:
-        """Save the picture as SVG or PNG. Raises: OutputError for another suffix or an impossible path."""
+        """Save the picture as SVG or PNG. Raises: OutputError."""
         if path.suffix not in FORMS:
             raise OutputError(f"{path} must end in .svg or .png, the formats of pictures. Change the name.")
         write_whole(path, self.rendered(FORMS[path.suffix]))
@@ -77,7 +73,7 @@ class Picture(NamedTuple):
 
 
 def to_csv(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Return rows as CSV under the names of the first row. None and non-finite numbers are empty."""
+    """Return rows as CSV under the first row's names, empty for None and non-finite numbers."""
     import pandas as pd  # takes longer to import than all the rest
 
     return pd.DataFrame(plain(rows), columns=[*rows[0]], dtype=object).to_csv(index=False, lineterminator="\n")

@@ -1,4 +1,4 @@
-"""Maps of where experts specialise, over the gate drive kappa and its ratio to the perturbation lambda."""
+"""Maps of specialisation over the gate drive kappa and its ratio to the perturbation lambda."""
 
 import itertools
 import math
@@ -40,7 +40,7 @@ class Kinds(NamedTuple):
 
 
 def compute(setup: Setup, kinds: Kinds) -> xr.Dataset:
-    """Return means over replicates, with standard errors, over experts, kinds of runs, kappa and kappa / lambda."""
+    """Return means and standard errors over replicates, by experts, kinds of runs, kappa and kappa / lambda."""
     places = list(_places(setup.experts, kinds))
     params_of_cell = setup.params()
     decided = {
@@ -97,7 +97,7 @@ def _values_of(run: Run, kinds: Kinds) -> dict[str, Any]:
 
 
 def mean_move(run: Run, dims: Any) -> float:
-    """Return how far an expert moves after a task of another type, relative to the ground truths' mean length."""
+    """Return an expert's move after a task of another type, relative to the ground truths' mean length."""
     truths = np.moveaxis(run.state.pool.truths, -1, 0).astype(np.float64)
     clusters = run.state.pool.clusters[:, 0]
     distances = np.linalg.norm(truths[:, :, None] - truths[:, None], axis=-1)[:, clusters[:, None] != clusters]
@@ -106,7 +106,7 @@ def mean_move(run: Run, dims: Any) -> float:
 
 
 def critical_at(num_experts: int, ratio: float, dims: Any, move: float) -> float:
-    """Return the drive from which a leader that has paid is ahead by lambda, or NaN without one."""
+    """Return the drive from which a leader that has paid is ahead by lambda, or NaN."""
     if num_experts < 2:
         return math.nan
     contraction = math.sqrt(error_contraction(dims.num_features, dims.num_samples))
@@ -124,8 +124,8 @@ def draw(data: xr.Dataset, canvas: Any, kinds: Mapping[str, str], axis: str, com
     """Draw a map for each kind of run, and one for the numbers of experts of the kind `compared`.
 
     Args:
-        chance: the share of own arrivals under task-independent routing.
-    Returns: the panels of the maps.
+        chance: own arrivals' share under task-independent routing.
+    Returns: the panels.
     """
     last = rf"({chr(ord('a') + len(kinds))}) at $\kappa/\lambda$ = {FAR:g}"
     *maps, panel = panels.row(canvas, [*kinds.values(), last], xscale="log", xlabel=DRIVE_LABEL)

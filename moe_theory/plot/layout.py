@@ -19,8 +19,6 @@ NARROWER = 0.4  # the height falls as this power of the width
 
 
 class NotebookFigure(Figure):
-    """A figure that notebooks show with or without pyplot."""
-
     def _repr_png_(self) -> bytes:
         picture = io.BytesIO()
         self.savefig(picture, format="png", dpi=2 * self.dpi)
@@ -28,7 +26,7 @@ class NotebookFigure(Figure):
 
 
 def drawn(spec: "FigureSpec", data: xr.Dataset, width: float | None) -> Figure:
-    """Return a figure in the current style, of its own size or of a width in inches."""
+    """Return a figure in the current style, of its own size or a width in inches."""
     wide, high = spec.size
     size = spec.size if width is None else (width, high * (width / wide) ** NARROWER)
     figure = NotebookFigure(figsize=size, layout="constrained")

@@ -40,7 +40,6 @@ _STYLED = re.compile(rf"(?:{'|'.join(STYLES)})\b")
 
 
 def environment(**options: Any) -> "jinja2.Environment":
-    """Return an environment of templates, of Markdown with `finalize=words`."""
     import jinja2
 
     templates = jinja2.Environment(
@@ -73,19 +72,17 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[object]], numbers: Seq
 
 
 def table_width(columns: Mapping[str, Sequence[str]]) -> int:
-    """Return the terminal columns that a table takes without breaking a line."""
     return sum(max(map(len, (name, *column))) + 2 for name, column in columns.items())
 
 
 def words(value: object) -> Markup:
-    """Return a value in one line of Markdown, escaped unless it is `Markup`."""
+    """Return a value in one line of Markdown, escaped unless `Markup`."""
     if isinstance(value, Markup):
         return value
     return escaped(re.sub(r"<|&(?=#?\w+;)", lambda sign: html.escape(sign[0]), str(value)))
 
 
 def escaped(text: str) -> Markup:
-    """Return words of HTML in one line without Markdown."""
     line = _one_line(text)
     # Escapes, code, emphasis, cells, fences, mathematics and links; then what makes a block where it begins a line.
     line = re.sub(r"[\\`*|~$]|(?<![^\W_])_|_(?![^\W_])|(?<=\])[(:]", r"\\\g<0>", line)
@@ -101,7 +98,7 @@ def code(text: str) -> Markup:
 
 
 def shell_path(path: Path | str) -> str:
-    """Return a path as a shell reads it: quoted if needed, and never an option."""
+    """Return a path for a shell: quoted if needed, and never an option."""
     text = str(path)
     return shlex.quote(f"./{text}" if text.startswith("-") else text)
 
@@ -111,7 +108,7 @@ def _one_line(text: str) -> str:
 
 
 def terminal(text: str) -> list[Text | Table]:
-    """Return Markdown as Rich prints it, with grids for paragraphs that begin with bold words."""
+    """Return Markdown as printed by Rich, with grids for paragraphs that begin with bold words."""
     blocks: list[Text | Table] = []
     grid: list[tuple[str, str]] = []
     for node in _flattened(SyntaxTreeNode(MarkdownIt("commonmark").enable("table").parse(text))):

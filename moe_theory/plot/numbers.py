@@ -29,7 +29,7 @@ SPARSE_RECORDS = 32  # then so many, evenly spread on a logarithmic axis
 def over(
     function: Callable[..., Mapping[str, Any]], inner: Mapping[str, Any] | None = None, /, **axes: Any
 ) -> "xr.Dataset":
-    """Return the results of `function` over the `axes`, labelled, with NaN where a name has no result.
+    """Return the results of `function` over the `axes`, labelled, with NaN for missing names.
 
     Args:
         function: of a value of each axis, in order. It returns numbers by name, or arrays along the last of the `inner`
@@ -57,7 +57,7 @@ def over(
 
 
 def across_replicates(samples: Shaped[np.ndarray, "*R B"]) -> dict[str, Float[np.ndarray, " *R"]]:
-    """Return mean, band and standard error (NaN for one replicate) over replicates, by recorded round."""
+    """Return mean, band and standard error (NaN for one replicate) by recorded round."""
     samples = np.asarray(samples, np.float64)
     low, high = np.quantile(samples, (LOW, HIGH), axis=-1)
     count = samples.shape[-1]
@@ -75,7 +75,6 @@ def means(samples: Mapping[str, Shaped[np.ndarray, "*R B"]]) -> dict[str, Float[
 
 
 def log_edges(centres: Float[ArrayLike, " R"]) -> Float[np.ndarray, " R+1"]:
-    """Return the borders of cells around `centres` on a log axis."""
     logs = np.log(np.asarray(centres))  # without labels, by which neighbours would be aligned with themselves
     middles = (logs[1:] + logs[:-1]) / 2
     return np.exp(np.r_[2 * logs[0] - middles[0], middles, 2 * logs[-1] - middles[-1]])
@@ -87,7 +86,7 @@ def log_axis_cells(
     """Return cells by the names of `settings` (name -> params).
 
     Args:
-        also: rounds for which the last recorded round up to them is recorded too, if any.
+        also: rounds that are recorded too, or the last recorded ones before them.
     """
     rounds = recorded_rounds(num_rounds, STRIDE)
     places = np.arange(len(rounds))
@@ -101,10 +100,10 @@ def log_axis_cells(
 
 
 def over_rounds(experiment: Experiment) -> Callable[[Setup], "xr.Dataset"]:
-    """Return the data of a figure of an experiment's records, over its rounds, one `cell` at a time.
+    """Return the data of a figure over an experiment's rounds, one `cell` at a time.
 
-    A record has the name of its field or key, or of `observe` itself for a single scalar. It is the mean over
-    replicates. The band and standard error of `across_replicates` are NAME_low, NAME_high and NAME_error.
+    A record has the name of its field or key, or of `observe` for a scalar. It is a mean over replicates, with the band
+    and error of `across_replicates` as NAME_low, NAME_high and NAME_error.
     """
 
     def compute(setup: Setup) -> "xr.Dataset":

@@ -31,7 +31,7 @@ def row(
     Args:
         titles: one a panel.
         ylabel: of the first panel.
-        each: arguments of `Axes.set` in each panel, such as xscale="log".
+        each: arguments of `Axes.set` in each panel.
     """
     root: Any = canvas.figure
     count = len(titles)
@@ -53,15 +53,13 @@ def row(
 
 
 def curve(panel: "Axes", x: Any, data: xr.Dataset, label: str = "", band: str = "", **role: Any) -> None:
-    """Draw a mean over its axis, and the band from `low` to `high` in its colour, with texts in the legend if not
-    empty.
-    """
+    """Draw a mean over its axis, with the band from `low` to `high`, and texts in the legend if not empty."""
     panel.plot(x, data["mean"], label=label, **role)
     panel.fill_between(x, data.low, data.high, label=band, **BAND(color=role["color"]))
 
 
 def intervals(panel: "Axes", x: Any, y: Any, error: Any, label: str = "", *, log: bool = False, **role: Any) -> None:
-    """Draw points with 95 % intervals from standard errors, which end above 0 for a `log` axis."""
+    """Draw points with 95 % intervals from standard errors, ending above 0 for a `log` axis."""
     values = np.asarray(y)
     half = Z * np.nan_to_num(error)
     low = np.minimum(half, values * (1 - 1e-9)) if log else half
@@ -71,7 +69,7 @@ def intervals(panel: "Axes", x: Any, y: Any, error: Any, label: str = "", *, log
 
 
 def note(panel: "Axes", words: str, at: tuple[Any, Any], shift: tuple[float, float] = (0, 0), **style: Any) -> None:
-    """Write words `shift` points from a place, beginning or ending on the side of the shift."""
+    """Write words `shift` points from a place, on the side of the shift."""
     across, up = shift
     sides: dict[str, Any] = {"ha": "right" if across < 0 else "left", "va": "top" if up < 0 else "bottom"}
     panel.annotate(words, at, shift, textcoords="offset points", **(sides | style))
@@ -80,7 +78,7 @@ def note(panel: "Axes", words: str, at: tuple[Any, Any], shift: tuple[float, flo
 def name_values(
     axis: "Axis", values: Iterable[Any], places: Iterable[Any] | None = None, *, minor: bool = False
 ) -> None:
-    """Set ticks at these values, or at `places`, with full numbers, and others only for `minor`."""
+    """Set ticks at these values, or at `places`, with full numbers."""
     ticks = list(values)
     if places is None:
         places = ticks
@@ -90,7 +88,7 @@ def name_values(
 
 
 def legend(canvas: "FigureBase", ncols: int, **layout: Any) -> None:
-    """Draw one legend above the panels, each label once, in drawing order, areas last."""
+    """Draw one legend above the panels, each label once, areas last."""
     from matplotlib.lines import Line2D
 
     handle_of_label: dict[str, Any] = {}

@@ -1,14 +1,14 @@
-"""The roles of lines, bands and marks, each drawn one way in all figures.
+"""Roles of lines, bands and marks, each drawn one way in all figures.
 
-A role is a set of keywords of matplotlib's artists: `panel.plot(x, y, **PRINTED, label="Theorem 1")`. Roles in one
-panel differ in luminance, so that they differ in grey, and printed claims are also dashed.
+A role is keywords of matplotlib's artists: `panel.plot(x, y, **PRINTED, label="Theorem 1")`. Roles in one panel differ
+in luminance, and printed claims are also dashed.
 """
 
 from typing import Any
 
 
 class ArtistStyle(dict[str, Any]):
-    """Keywords of an artist by name. A call gives a role with some of them changed."""
+    """Keywords of an artist, where a call changes some."""
 
     def __call__(self, **changes: Any) -> "ArtistStyle":
         return ArtistStyle(self | changes)
@@ -53,7 +53,7 @@ GROUND = ArtistStyle(color="0.89", linewidth=0.5, zorder=0)  # of rows and grids
 
 
 def ramp(count: int) -> list[str]:
-    """Return line colours for growing numbers, such as M: from dark to light, also in grey."""
+    """Return line colours for growing numbers, from dark to light."""
     from matplotlib import colormaps
     from matplotlib.colors import to_hex
 

@@ -26,8 +26,6 @@ Sizes = TypeVar("Sizes")  # a paper's Dims
 
 @dataclasses.dataclass(frozen=True)
 class Setup:
-    """Input of a figure's data."""
-
     name: str  # of the figure
     reading: ReadingLike
     replicates: int
@@ -49,7 +47,7 @@ class Setup:
         return run_cells(listed, self.replicates, seed=self.seed, progress=self.progress, what=self.name)
 
     def require_settings_used(self) -> None:
-        """Raise InvalidValueError for a setting that the figure always overrides."""
+        """Raise InvalidValueError for a setting that the figure overrides."""
         decided = set.intersection(*self.overrides) if self.overrides else set()
         for name in asked_of(self.reading)[1]:
             if name in decided:
@@ -91,11 +89,11 @@ class FigureSpec:
     def compute(
         self, reading: ReadingLike, replicates: int, seed: int, progress: Progress = quiet, **asked: Any
     ) -> "xr.Dataset":
-        """Return the figure's data, with their provenance in their attributes.
+        """Return the figure's data, with provenance in attributes.
 
         Args:
-            asked: rounds, experts (a sequence) or dims (a mapping), if the figure takes them.
-        Raises: InvalidValueError for input that cannot be run.
+            asked: rounds, experts (a sequence) or dims (a mapping), where possible.
+        Raises: InvalidValueError for impossible input.
         """
         setup = self.setup(reading, replicates, seed, progress, **asked)
         data = self.data(setup)
@@ -107,7 +105,7 @@ class FigureSpec:
     def setup(
         self, reading: ReadingLike, replicates: int, seed: int, progress: Progress = quiet, **asked: Any
     ) -> Setup:
-        """Return the input of `data`. Arguments and errors are as for `compute`."""
+        """Return the input of `data`, with arguments and errors of `compute`."""
         check_replicates(replicates)
         root_key(seed)
         rounds = asked.get("rounds", self.rounds)
@@ -121,7 +119,6 @@ class FigureSpec:
         return Setup(self.name, reading, replicates, seed, progress, rounds, experts, dims)
 
     def caption(self, data: "xr.Dataset") -> str:
-        """Return the caption: the drawing, its reading, its runs, and its command."""
         attributes = data.attrs
         replicates = attributes["replicates"]
         numbers = {
@@ -133,7 +130,7 @@ class FigureSpec:
 
 
 def figure(name: str, data: Compute, /, *, title: str, summary: str, **about: Any) -> Callable[[Draw], FigureSpec]:
-    """Make a figure from the function that draws it, whose docstring is the caption.
+    """Make a figure from its drawing function, whose docstring is the caption.
 
     Args:
         name: "PAPER.FIGURE".
@@ -165,8 +162,6 @@ class Curves(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Panel:
-    """A paper's panel of the overview: two claims, and their data."""
-
     title: str
     note: str  # a sentence of the caption
     printed: str  # id of the claim that is printed
@@ -180,9 +175,7 @@ class Panel:
 
 
 def chosen_experts(experts: Sequence[int] | None, default: Sequence[int]) -> tuple[int, ...]:
-    """Return the numbers of experts in a figure, by default `default`. Raises: InvalidValueError unless whole and
-    different.
-    """
+    """Return a figure's numbers of experts, by default `default`. Raises: InvalidValueError unless whole, distinct."""
     if experts is None:
         experts = default
     sizes = tuple(experts)
@@ -199,9 +192,9 @@ def chosen_experts(experts: Sequence[int] | None, default: Sequence[int]) -> tup
 
 
 def resized(dims: Sizes, sizes: Mapping[str, Any] | None, max_experts: int) -> Sizes:
-    """Return a figure's static sizes with others, numbers or their texts, and room for `max_experts`.
+    """Return a figure's static sizes with others, numbers or texts, and room for `max_experts`.
 
-    Raises: InvalidValueError for an unknown or impossible size, or a size that follows from the experts.
+    Raises: InvalidValueError for an unknown or impossible size, or one that follows from the experts.
     """
     names = [field.name for field in dataclasses.fields(dims) if field.name != "max_experts"]  # pyright: ignore[reportArgumentType]
     for name, value in (sizes or {}).items():
@@ -222,11 +215,11 @@ def resized(dims: Sizes, sizes: Mapping[str, Any] | None, max_experts: int) -> S
 def provenance(
     paper: str, name: str, reading: ReadingLike, replicates: int, seed: int, num_rounds: int, **asked: Any
 ) -> dict[str, Any]:
-    """Return attributes for a dataset's provenance, with the command that computes it.
+    """Return attributes for a dataset's provenance, with its command.
 
     Args:
         num_rounds: of the runs.
-        asked: choices besides readings, by option: rounds, experts or dims.
+        asked: choices by option: rounds, experts or dims.
     """
     command = f"moe-theory figures {paper} {name} {options_of(reading)} --replicates {replicates} --seed {seed}"
     options = (text for option in ("rounds", "experts", "dims") for text in _as_options(option, asked.get(option)))

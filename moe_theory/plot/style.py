@@ -1,4 +1,4 @@
-"""The look of pictures, and pictures as SVG, PDF or PNG."""
+"""Style of pictures, and pictures as SVG, PDF or PNG."""
 
 import io
 import re
@@ -34,7 +34,7 @@ _STYLE_LOCK = threading.Lock()  # matplotlib's configuration is one for all thre
 
 @contextmanager
 def our_style(more: Mapping[str, Any] = EMPTY) -> Iterator[None]:
-    """Apply our style over matplotlib's defaults, for any user's configuration, in one thread at a time."""
+    """Apply our style over matplotlib's defaults, in one thread at a time."""
     import matplotlib
 
     path = Path(__file__).with_name("style.mplstyle")
@@ -48,7 +48,7 @@ def our_style(more: Mapping[str, Any] = EMPTY) -> Iterator[None]:
 
 
 def render(title: str, size: tuple[float, float], draw: Callable[["FigureBase"], None], caption: str = "") -> str:
-    """Return an SVG document of a drawing of `size` inches, with the caption as its description."""
+    """Return an SVG document of a drawing of `size` inches, with the caption as description."""
     return render_as("svg", title, size, draw, caption).decode()
 
 
@@ -88,7 +88,7 @@ def saved(figure: "Figure", form: Form, title: str, caption: str) -> bytes:
 
 
 def inches(width: float | str | None) -> float | None:
-    """Return a width in inches from a number or a text such as "3.25in", "8cm" or "80mm". None stays None."""
+    """Return a width in inches from a number or a text such as "3.25in", "8cm" or "80mm"."""
     if width is None:
         return None
     match = re.fullmatch(r"\s*(\d+\.?\d*|\.\d+)\s*(in|cm|mm)?\s*", str(width))
@@ -104,7 +104,7 @@ def inches(width: float | str | None) -> float | None:
 
 
 def read_style(path: str | Path | None) -> dict[str, Any]:
-    """Return the settings of a Matplotlib style sheet, none for None. Raises: InvalidValueError for an invalid one."""
+    """Return the settings of a Matplotlib style sheet, if any. Raises: InvalidValueError."""
     if path is None:
         return {}
     import matplotlib
@@ -125,7 +125,6 @@ def read_style(path: str | Path | None) -> dict[str, Any]:
 
 
 def font_sizes(width: float | None) -> dict[str, float]:
-    """Return our font sizes, smaller in a figure narrower than a page, and none for None."""
     if width is None:
         return {}
     share = min(1.0, max(width / PAGE_WIDTH, LEAST_SHARE**5) ** 0.2)

@@ -57,8 +57,6 @@ class Scripts(NamedTuple):
 
 
 def _raised(sign: str, table: dict[int, int]) -> Callable[[str], str]:
-    """Return text raised or lowered in Unicode, or written after the sign if Unicode cannot."""
-
     def script(words: str) -> str:
         if all(ord(letter) in table for letter in words):
             return words.translate(table)
@@ -81,12 +79,11 @@ TAGS = Scripts(lambda words: f"<sub>{words}</sub>", lambda words: f"<sup>{words}
 
 
 def plain(words: str) -> str:
-    """Return a text with its ASCII mathematics in Unicode: "O(sigma_0^2)" becomes "O(σ₀²)"."""
+    """Return a text with ASCII mathematics in Unicode: "O(sigma_0^2)" becomes "O(σ₀²)"."""
     return _typeset(words, PLAIN)
 
 
 def marked(words: str) -> "Markup":
-    """Return a text with its ASCII mathematics as HTML, with any indices and exponents."""
     from markupsafe import Markup
 
     return Markup(_typeset(words, TAGS, html.escape))
@@ -173,6 +170,5 @@ def _tight(words: str) -> str:
 
 
 def _held(words: str) -> str:
-    """Return a part of a fraction or root, in brackets if it has several terms or factors."""
     words = words.strip()
     return words if re.fullmatch(r"(?:\d+|[^\W\d_])[\u0300-\u036f₀-ₜ⁰-ⁿ²³¹]*", words) else f"({words})"

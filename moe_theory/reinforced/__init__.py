@@ -1,6 +1,6 @@
-"""Algorithm 1 with a baseline in its locality loss, a variant of ours: what it conserves and how it settles.
+"""Algorithm 1 with a baseline in its locality loss, our variant: conservation and settling.
 
-Source: `docs/pages/derivations/repaired.md`. The loss is `core.baseline`, the algorithm is `continual`'s.
+Source: `docs/pages/derivations/repaired.md`. The loss is `core.baseline`.
 """
 
 from moe_theory.continual.params import Params, Reading

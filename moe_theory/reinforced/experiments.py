@@ -1,6 +1,6 @@
-"""Runs of Algorithm 1 against a baseline with experts that learn at once and see no noise, as its theorems assume.
+"""Runs of Algorithm 1 against a baseline, with noiseless experts that learn at once, as in its theorems.
 
-Other runs have slow learners with noise, next to the printed algorithm.
+Other runs compare slow learners with noise with the printed algorithm.
 """
 
 import functools
@@ -64,8 +64,6 @@ TRADED = fields(
 
 
 class Settling(NamedTuple):
-    """The algorithm's state, and whether it has settled."""
-
     state: State
     last: Int[Array, " M"]  # the task that each expert had last, -1 for none
     settled: Int[Array, ""]  # the first round after which the state was settled, 0 for none
@@ -88,7 +86,7 @@ def is_settled(state: State, last: Int[Array, " M"], params: Params) -> Bool[Arr
 
 @functools.lru_cache
 def system_with_settling(dims: Dims, locality: Locality) -> System:
-    """Return Algorithm 1 with a locality loss and experts that learn at once, and whether it has settled."""
+    """Return Algorithm 1 with a locality loss and experts that learn at once."""
     plain = system(dims, fit=whole_truth, locality=locality)
 
     def init(key: Key[Array, ""], params: Params) -> Settling:
@@ -116,7 +114,7 @@ def system_with_settling(dims: Dims, locality: Locality) -> System:
 
 
 def horizon(params: Params, num_tasks: int) -> Any:
-    """Return the rounds of a run, a multiple of N M lambda / (eta sigma_0), the order in which outputs separate."""
+    """Return the rounds of a run, a multiple of N M lambda / (eta sigma_0), in which outputs separate."""
     return HORIZON * num_tasks * params.num_experts * params.truth_scale**-0.25
 
 
@@ -135,7 +133,6 @@ def with_noise(scale: float, num_experts: int, num_tasks: int, num_features: int
 
 
 def without_noise(scale: float, num_experts: int, num_tasks: int, num_features: int) -> dict[str, Any]:
-    """Return parameters without noise, for the baseline alone."""
     return with_noise(scale, num_experts, num_tasks, num_features) | ALONE | {"noise_scale": 0.0}
 
 
@@ -190,7 +187,7 @@ def once_settled(setting: Mapping[str, Any]) -> Experiment:
 
 
 def trading(setting: Mapping[str, Any]) -> Experiment:
-    """Return runs against each expert's own last move alone, over sigma_0, with a setting's N, d and learning."""
+    """Return runs against each expert's last move alone, over sigma_0."""
     num_tasks = setting.get("num_tasks", NUM_TASKS)
     num_features = setting.get("num_features", NUM_FEATURES)
     dims = Dims(NUM_EXPERTS, num_tasks, num_features, NUM_SAMPLES)
@@ -213,7 +210,7 @@ def cell_name(variant: str, scale: float) -> str:
 
 
 def beside_printed(setting: Mapping[str, Any]) -> Experiment:
-    """Return slow learners with noise, against the baseline and as printed, over sigma_0, with N of a setting."""
+    """Return slow learners with noise, against the baseline and as printed, over sigma_0."""
     num_tasks = setting.get("num_tasks", NUM_TASKS)
     dims = Dims(PRINTED_EXPERTS, num_tasks, NUM_FEATURES, NUM_SAMPLES)
     cells = {}
@@ -242,7 +239,6 @@ def beside_printed(setting: Mapping[str, Any]) -> Experiment:
 
 
 def relative_error(run: Run) -> Float[np.ndarray, " B"]:
-    """Return G_T / Delta."""
     return run.records.generalization_error[-1] / task_gap(run)
 
 
@@ -262,5 +258,4 @@ SETTLES_MANY = settling("settles-many", {f"M = {number}": (SCALE, number, NUM_TA
 
 
 def settling_time(run: Run) -> Float[np.ndarray, " B"]:
-    """Return the round after which a run had settled, or its length if it has not."""
     return np.where(run.state.settled > 0, run.state.settled, run.rounds[-1]).astype(float)

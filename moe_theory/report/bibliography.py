@@ -32,24 +32,22 @@ class Entry:
 
     @property
     def title(self) -> str:
-        """The title without BibTeX's braces and escapes."""
         return self.fields["title"].replace("{", "").replace("}", "").replace(r"\_", "_")
 
     @property
     def authors(self) -> list[str]:
-        """Names as "family, given", or an organisation's name."""
+        """Names as "family, given", or an organisation's."""
         names = self.fields["author"].replace(r"\_", "_").split(" and ")
         return [name.strip("{}") for name in names]
 
 
 def software(version: str) -> Entry:
-    """Return the BibTeX entry of this software at a version."""
     return _parsed(_SOFTWARE.replace("VERSION", re.sub(r"[^\w.+-]", "", version)))
 
 
 @functools.cache
 def entry_of(paper: str) -> Entry | None:
-    """Return a paper's BibTeX entry, if any. Raises: DeclarationError for a citation without a title and authors."""
+    """Return a paper's BibTeX entry, if any. Raises: DeclarationError without a title and authors."""
     if paper not in paper_names():
         return None
     declaration = declaration_of(paper)
@@ -73,7 +71,6 @@ def _parsed(text: str) -> Entry:
 
 
 def title_of(paper: str) -> str:
-    """Return the paper's authors, title and year, as far as known."""
     work = entry_of(paper)
     if work is None:
         return f"{paper}: a paper of your own; its BibTeX is yours to add"
@@ -83,7 +80,6 @@ def title_of(paper: str) -> str:
 
 
 def document(report: Report) -> Document:
-    """Return the BibTeX entries that a report cites."""
     papers = cited_papers((verdict.paper, verdict.claim) for verdict in report.verdicts)
     version = report.versions.get("moe-theory", moe_theory.__version__)
     works = [software(version), *filter(None, map(entry_of, papers))]  # those without an entry are left out
@@ -103,7 +99,6 @@ def cited_papers(judged: Iterable[tuple[str, str]]) -> list[str]:
 
 
 def papers_of(paper: str, claim: str) -> Sequence[str]:
-    """Return a claim's papers: its own, or the papers of the statements that it answers for."""
     if paper not in paper_names() or not answers_for(paper) or claim not in catalog_of(paper).claims:
         return [paper]
     return [name for name in answers_for(paper) if any(claim in statement.roles for statement in statements(name))]

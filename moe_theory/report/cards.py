@@ -66,25 +66,22 @@ _CAUSES = {
 
 
 class Evidence(NamedTuple):
-    """One paragraph on how a status is known."""
-
     heading: str
     text: str
 
 
 def label(judgement: Judged) -> str:
-    """Return the label of a statement's status."""
     return LABELS[statement_status(judgement)]
 
 
 def label_counts(judgements: Sequence[Judged]) -> str:
-    """Return the number of statements with each label: "12 TRUE, 7 FALSE"."""
+    """Return label counts: "12 TRUE, 7 FALSE"."""
     counts = statement_counts(judgements)
     return ", ".join(f"{count} {LABELS[status]}" for status, count in counts.items())
 
 
 def condition(judgement: Judged) -> str:
-    """Return the words after the label: when the statement is true, or its statuses by reading."""
+    """Return the words after the label: a condition, or statuses by reading."""
     status = statement_status(judgement)
     if status == BY_READING:
         parts = []
@@ -105,7 +102,6 @@ def condition(judgement: Judged) -> str:
 
 
 def given(statement: Statement, *, is_short: bool) -> str:
-    """Return a statement's hypotheses as sentences."""
     hypotheses = list(statement.hypotheses)
     if is_short and statement.paper in paper_names():
         statements_of_paper = statements(statement.paper)
@@ -118,12 +114,11 @@ def given(statement: Statement, *, is_short: bool) -> str:
 
 
 def reason_heading(judgement: Judged) -> str:
-    """Return the heading of the paragraph that gives the reason."""
+    """Return the heading of the reason."""
     return _REASONS[statement_status(judgement)]
 
 
 def reasons(judgement: Judged) -> list[str]:
-    """Return the paragraphs of the reason, or of what is missing without a run."""
     status = statement_status(judgement)
     statement = judgement.statement
     if status == StatementStatus.NOT_JUDGED:
@@ -151,8 +146,8 @@ def certainty(judgement: Judged, verdicts: Sequence[Verdict], folder: Path | Non
     """Return how sure a status is.
 
     Args:
-        folder: of the verdicts' run, None for the published results.
-        failing: names of false or vacuous statements that the paper's proof uses.
+        folder: of the run, None for the published results.
+        failing: false or vacuous statements that the paper's proof uses.
     """
     sentences = [*_known_by(judgement, verdicts), challenge.search_sentence(judgement)]
     if failing:
@@ -203,7 +198,6 @@ def _first_sentence(caveat: str) -> str:
 
 
 def evidence(judgement: Judged, verdicts: Sequence[Verdict]) -> list[Evidence]:
-    """Return the test that decides, the ablations and the baselines."""
     verdict = decisive(judgement, verdicts)
     paragraphs = []
     if verdict:
@@ -233,14 +227,13 @@ def _in_role(judgement: Judged, role: Role, verdicts: Sequence[Verdict]) -> list
 
 
 def brief_argument(judgement: Judged, proof: Proof) -> str:
-    """Return what an exact argument shows, with the first sentence of its caveat unless the certainty gives it."""
+    """Return an exact argument in words, with the first sentence of its caveat if needed."""
     if proof is _deciding_proof(judgement):
         return proof.title
     return f"{proof.title} {_first_sentence(proof.caveat)}".strip()
 
 
 def commands(statement: Statement, verdict: Verdict | None, *, is_short: bool) -> list[tuple[str, str]]:
-    """Return commands that show more of a statement, each with its purpose."""
     options = script_options(statement)
     rows = [(f"moe-theory why {statement.name} {option}", _PROGRAMS[kind]) for kind, option in options.items()]
     if is_short and len(rows) > 1:

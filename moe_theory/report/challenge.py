@@ -11,7 +11,7 @@ _UNFLIPPED = {"break": "unbroken", "rescue": "not rescued"}
 
 
 def headline(search: Challenge, has_number: bool = True) -> str:
-    """Return whether the statement flips, and where."""
+    """Return the flip, if any."""
     if search.flips:
         return " and ".join(f"{_FLIPPED[search.sought]} at {placed(flip.setting)}" for flip in search.flips)
     words = _UNFLIPPED[search.sought]
@@ -25,7 +25,6 @@ def headline(search: Challenge, has_number: bool = True) -> str:
 
 
 def clause(search: Challenge) -> str:
-    """Return the clause, found by the search, under which the statement holds."""
     restoring = search.clause
     if restoring is None:
         return "No condition of two inequalities was found under which it holds."
@@ -36,7 +35,6 @@ def clause(search: Challenge) -> str:
 
 
 def covered(search: Challenge) -> str:
-    """Return the settings that the search covered."""
     counts = f"{_count(search.settings, 'setting')} and {_count(search.shapes, 'shape')} of programs"
     return f"{counts} ({search.inadmissible} more are not admissible) in {search.seconds:g} s."
 
@@ -46,7 +44,6 @@ def _count(number: int, noun: str) -> str:
 
 
 def search_sentence(judgement: Judged) -> str:
-    """Return the result of a search of free parameters, or an empty text without any."""
     search = judgement.search
     if search is None:
         return "Tested at the paper's settings only." if judgement.statement.free else ""
@@ -58,7 +55,6 @@ def search_sentence(judgement: Judged) -> str:
 
 
 def left_free(axes: Sequence[FreeQuantity]) -> str:
-    """Return the free parameters, each with its recorded value and its region."""
     return ", ".join(f"{axis.name} {axis.recorded} ({axis.region})" for axis in axes)
 
 

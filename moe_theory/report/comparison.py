@@ -21,8 +21,6 @@ _UNDECIDED = {StatementStatus.OPEN, StatementStatus.NOT_JUDGED, StatementStatus.
 
 
 class StatementPair(NamedTuple):
-    """A statement for the printed algorithm and for the user's."""
-
     name: str
     printed: str  # its status
     own: str
@@ -42,7 +40,7 @@ class StatementPair(NamedTuple):
 
 
 def compared(report: Report) -> list[StatementPair]:
-    """Return the statements of a run of a user's algorithm, with their recorded statuses."""
+    """Return the statements of a run of a user's algorithm, with recorded statuses."""
     recorded = recorded_verdicts(report.statements)
     return [_pair(statement, recorded, report.verdicts) for statement in report.statements]
 
@@ -109,7 +107,7 @@ def _verdicts(
 
 
 def comparison(report: Report, paths: Sequence[Path] = ()) -> Document:
-    """Return a line for each statement, the claims that do not apply, and the number of differences."""
+    """Return a line for each statement, inapplicable claims, and the number of differences."""
     pairs = compared(report)
     differing = [pair.name for pair in pairs if pair.differs]
 
@@ -136,7 +134,6 @@ def comparison(report: Report, paths: Sequence[Path] = ()) -> Document:
 
 
 def numbers_of(verdict: Verdict | None) -> str:
-    """Return the measured value and the claimed one."""
     if verdict is None or not verdict.replicates:
         return ""
     return str(verdict.status) if math.isnan(verdict.observed) else f"{measured(verdict)}; {plain(claimed(verdict))}"

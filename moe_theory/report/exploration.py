@@ -30,7 +30,7 @@ MARKERS = {  # which differ by shape and darkness as well as by colour
 
 
 def names_of(claim: str) -> list[str]:
-    """Return the names of the files that an exploration is written to."""
+    """Return an exploration's file names."""
     return [f"{claim}.svg", f"{claim}.json"]
 
 
@@ -41,21 +41,19 @@ def write_exploration(exploration: Exploration, folder: Path) -> list[Path]:
 
 
 def document(exploration: Exploration, paths: Sequence[Path]) -> Document:
-    """Return the exploration, and the paths that it was written to."""
+    """Return the exploration, and its paths."""
     lines = (*exploration.summary(), *exploration.failures(), exploration.assurance())
     text = paragraphs([*lines, *(code(str(path)) for path in paths)])
     return Document(lambda: read_written(paths[-1]), lambda _: text)
 
 
 def picture(exploration: Exploration) -> Picture:
-    """Return a map over two parameters, or observed and predicted values over one."""
     axes = exploration.search.axes
     title = f"{exploration.search.claim.id} over {' and '.join(axis.name for axis in axes)}"
     return Picture(title, HEIGHT, lambda figure: _draw(figure, exploration), caption(exploration))
 
 
 def caption(exploration: Exploration) -> str:
-    """Return the caption of the picture."""
     search = exploration.search
     claim = search.claim
     lines = [

@@ -1,4 +1,4 @@
-"""Verdicts, claims, statements and lists of them in notebooks, as HTML without a style."""
+"""Verdicts, claims, statements and lists of them in notebooks, as HTML."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,7 +20,6 @@ MOST_ROWS = 200
 
 
 def html(value: Any) -> str:
-    """Return a verdict, a claim, a statement, a sweep, results, or a list of them as HTML."""
     if isinstance(value, Listing):
         return value.to_frame().to_html(max_rows=MOST_ROWS, index=False)
     if isinstance(value, Statement):
@@ -38,7 +37,7 @@ def html(value: Any) -> str:
 
 
 def plot(verdict: Verdict) -> "Figure":
-    """Return a verdict's picture: observed against predicted over the components."""
+    """Return a verdict's picture."""
     return panels.figure_of(verdict)
 
 

@@ -1,4 +1,4 @@
-"""Numbers in words, as short as possible without losing a digit that matters."""
+"""Numbers in words, as short as possible."""
 
 import math
 import numbers
@@ -11,14 +11,14 @@ ROUNDING = 1e-12  # relative, of a standard error that is none
 
 
 def number(value: float | int) -> str:
-    """Return a whole number in full, another to four digits, a dash unless finite."""
+    """Return a whole number in full, others to four digits, a dash unless finite."""
     if isinstance(value, int):
         return str(value)
     return format(value + 0.0, ".4g") if math.isfinite(value) else "–"
 
 
 def with_error(value: float, error: float) -> str:
-    """Return a number with two digits of its error, to the same place: 2.74 ± 0.07."""
+    """Return a number with two digits of its error: 2.74 ± 0.07."""
     if not (math.isfinite(value) and math.isfinite(error) and error > ROUNDING * abs(value)):
         return number(value)
     place = math.floor(math.log10(error)) - 1
@@ -32,7 +32,7 @@ def percentage(share: float) -> str:
 
 
 def setting(value: Any) -> str:
-    """Return a parameter's value in at most four digits, a whole number in all its digits."""
+    """Return a parameter's value in at most four digits, or a whole number."""
     if isinstance(value, str):
         return value
     is_fraction = isinstance(value, numbers.Real) and not isinstance(value, numbers.Integral)

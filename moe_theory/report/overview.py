@@ -20,8 +20,6 @@ NARROW = (5.0, 4.6)  # inches, with two panels a row, for a phone
 
 
 class Theme(NamedTuple):
-    """Colours on a transparent page. Badges have the report's colours."""
-
     ink: str
     soft: str
     measured: str
@@ -34,7 +32,6 @@ class Theme(NamedTuple):
     other: tuple[str, str]
 
     def badge(self, status: str) -> tuple[str, str]:
-        """Return the colours of a status."""
         fields = {"holds": self.holds, "holds amended": self.amended, "false": self.fails, "vacuous": self.vacuous}
         return {**fields, "open": self.open, BY_READING: self.open}.get(status, self.other)
 
@@ -59,7 +56,6 @@ def panels() -> dict[str, Panel]:
 
 
 def compute(setup: Setup) -> xr.Dataset:
-    """Return plotted data by panel and place, for each paper under its first default reading."""
     by_paper: dict[str, Curves] = {}
     for paper, panel in panels().items():
         by_paper[paper] = panel.curves(dataclasses.replace(setup, reading=select_readings(paper, None)[0]))
@@ -75,12 +71,10 @@ def compute(setup: Setup) -> xr.Dataset:
 
 
 def command(replicates: Any, seed: Any) -> str:
-    """Return the command that draws the overview again."""
     return f"moe-theory figures {OVERVIEW} --replicates {replicates} --seed {seed}"
 
 
 def draw(data: xr.Dataset, figure: Canvas, theme: Theme = LIGHT, columns: int = 2) -> None:
-    """Draw a panel for each paper: its title, the printed statement and the recorded status."""
     by_paper = panels()
     axes = figure.subplots(-(-len(by_paper) // columns), columns, squeeze=False).ravel()
     for axis, (paper, panel) in zip(axes, by_paper.items(), strict=False):
@@ -122,7 +116,6 @@ def _draw_panel(axis: Axes, panel: Panel, data: xr.Dataset, theme: Theme) -> Non
 
 
 def status_of(panel: Panel) -> str | None:
-    """Return the recorded status of the statement of a panel's claim, or None."""
     paper = panel.printed.partition(".")[0]
     judgements = recorded.judged_statements(paper)
     judged = [judgement for judgement in judgements if panel.printed in judgement.statement.roles]
@@ -130,7 +123,7 @@ def status_of(panel: Panel) -> str | None:
 
 
 def replacement_holds(panel: Panel) -> bool:
-    """Return whether the recorded run supports the panel's correction under the reading drawn."""
+    """Return whether the recorded run supports the panel's correction."""
     paper = panel.right.partition(".")[0]
     run = recorded.read().get(paper)
     verdict = run.of(panel.right).get(select_readings(paper, None)[0].name) if run else None
@@ -138,7 +131,6 @@ def replacement_holds(panel: Panel) -> bool:
 
 
 def figures() -> dict[str, FigureSpec]:
-    """Return the overview by its name."""
     areas = [(panel.title.partition(":")[0], panel) for panel in panels().values()]
     words = {
         "claims": "; ".join(f"{area}: {panel.printed}, {panel.right}" for area, panel in areas),

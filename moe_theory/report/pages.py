@@ -1,4 +1,4 @@
-"""Reports on disk, as a page, as Markdown and as JSON, and reports merged from several."""
+"""Reports on disk, as page, Markdown and JSON, and merged reports."""
 
 import dataclasses
 import os
@@ -32,14 +32,12 @@ def to_json(report: Report) -> str:
 
 
 def write_report(report: Report, folder: Path, numbers: str = REPORT_JSON) -> list[Path]:
-    """Write the page `report.html` and its source `numbers`, both or neither, and return their paths. Raises:
-    OutputError.
-    """
+    """Write `report.html` and its source `numbers`, both or neither. Raises: OutputError."""
     return write_together(folder, {"report.html": to_html(report), numbers: to_json(report)})
 
 
 def write_numbers(report: Report, folder: Path) -> list[Path]:
-    """Write the verdicts alone, and remove older pages beside them. Raises: OutputError."""
+    """Write the verdicts alone, and remove older pages. Raises: OutputError."""
     paths = write_together(folder, {NUMBERS: to_json(report)})
     for name in OWN_NAMES:
         (folder / name).unlink(missing_ok=True)
@@ -47,9 +45,9 @@ def write_numbers(report: Report, folder: Path) -> list[Path]:
 
 
 def of_paper(name: str) -> Report:
-    """Return the recorded verdicts on a paper's statements, in the order of the paper, as a report.
+    """Return the recorded verdicts on a paper's statements as a report.
 
-    Raises: UnknownNameError for a name that is no paper's. DamagedError for a paper without a recorded run.
+    Raises: UnknownNameError for another name. DamagedError for a paper without a recorded run.
     """
     statements = answered(name)
     records = recorded.read()
@@ -64,7 +62,6 @@ def of_paper(name: str) -> Report:
 
 
 def as_report(run: recorded.Recorded, statements: Sequence[Statement] = ()) -> Report:
-    """Return a recorded run as a report, with these statements."""
     return Report(
         verdicts=run.whole(),
         command=run.command,
@@ -80,11 +77,11 @@ def as_report(run: recorded.Recorded, statements: Sequence[Statement] = ()) -> R
 
 
 def read_reports(paths: Iterable[str | os.PathLike[str]]) -> Report:
-    """Return the reports at `paths` as one. Later verdicts on a claim under a reading replace earlier ones.
+    """Return the reports at `paths` as one, where later verdicts on a claim under a reading replace earlier ones.
 
     Args:
-        paths: files, or folders. These stand for each `verdicts.json` in and below them in the order of names, or else
-            for their `report.json`.
+        paths: files, or folders, which stand for each `verdicts.json` in and below them, or else for their
+            `report.json`.
     Raises: DamagedError for missing, damaged or incompatible reports.
     """
     files = list(dict.fromkeys(file for path in paths for file in _files(Path(path))))
@@ -94,7 +91,7 @@ def read_reports(paths: Iterable[str | os.PathLike[str]]) -> Report:
 
 
 def read_printed(paths: Iterable[str | os.PathLike[str]]) -> Report:
-    """Return the result of `read_reports`. Raises: DamagedError also for a user's own algorithm."""
+    """Return `read_reports`. Raises: DamagedError also for a user's own algorithm."""
     paths = [*paths]
     report = read_reports(paths)
     if report.own_system:
@@ -108,10 +105,10 @@ def read_printed(paths: Iterable[str | os.PathLike[str]]) -> Report:
 def merged(reports: Sequence[Report], names: Sequence[str]) -> Report:
     """Return many reports as one, with sums of errors and of budgets.
 
-    The sum of the errors bounds the probability that any verdict is false, replaced ones included. Reports of different
+    The sum of errors bounds the probability that any verdict is false, replaced ones included. Reports of different
     seeds are not merged, because verdicts chosen among seeds have no known error.
 
-    Raises: DamagedError, with the `names` of two that differ in their seeds or precision.
+    Raises: DamagedError, with the `names` of two with different seeds or precision.
     """
     first = reports[0]
     for report, name in zip(reports, names, strict=True):
@@ -159,7 +156,6 @@ def merged(reports: Sequence[Report], names: Sequence[str]) -> Report:
 
 
 def numbers_below(folder: Path) -> list[Path]:
-    """Return paths of `verdicts.json` in a folder and at most DEPTH levels below."""
     return sorted(file for depth in range(DEPTH + 1) for file in folder.glob("*/" * depth + NUMBERS))
 
 
@@ -200,8 +196,8 @@ def _read(path: Path) -> Report:
 def check(verdicts: Sequence[Verdict]) -> None:
     """Check that a page can show the verdicts.
 
-    Raises: DamagedError for an invalid id, two verdicts on a claim under one reading, a curve whose columns differ in
-        length, or a curve over places below 0.
+    Raises: DamagedError for an invalid id, two verdicts on a claim under one reading, or a curve with uneven columns or
+        places below 0.
     """
     pairs = set()
     for place, verdict in enumerate(verdicts):

@@ -25,8 +25,6 @@ _ROOM = 0.08  # of the span, beyond the outermost number
 
 
 class NumberLine(NamedTuple):
-    """Places on a verdict's number line, in [0, WIDTH]."""
-
     zero: float
     estimate: float
     low: float
@@ -113,7 +111,6 @@ ALLOWED: dict[str, Any] = {"color": "C1", "alpha": 0.12, "linewidth": 0}
 
 
 def svg_of(verdict: Verdict, figure: "Figure") -> str | None:
-    """Return the curve of a verdict as SVG, or None without a curve."""
     from moe_theory.plot import svg
 
     if verdict.curve is None or not verdict.curve.labels:
@@ -124,7 +121,7 @@ def svg_of(verdict: Verdict, figure: "Figure") -> str | None:
 
 
 def figure_of(verdict: Verdict) -> "Figure":
-    """Draw the picture of a verdict. Raises: InvalidValueError for a verdict without a curve."""
+    """Draw a verdict's picture. Raises: InvalidValueError without a curve."""
     from moe_theory.plot.layout import NotebookFigure
 
     if verdict.curve is None or not verdict.curve.labels:
@@ -157,7 +154,6 @@ def _fill(figure: "Figure", verdict: Verdict, curve: Curve) -> None:
 
 
 def plot_size(curve: Curve) -> tuple[float, float]:
-    """Return width and height in inches."""
     ticks = tick_labels(curve)
     lines = max(words.count("\n") for words in ticks.words) + bool(ticks.shared)
     return _plot_width(curve), PLOT_SIZE[1] + LINE_INCHES * lines
@@ -174,7 +170,7 @@ class TickLabels(NamedTuple):
 
 
 def tick_labels(curve: Curve) -> TickLabels:
-    """Return at most five labels that fit side by side, in lines. A shared name appears once."""
+    """Return at most five labels side by side, in lines, with a shared name once."""
     labels = list(curve.labels)
     for name, symbol in SYMBOLS.items():
         labels = [label.replace(name, symbol) for label in labels]

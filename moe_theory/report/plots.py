@@ -1,4 +1,4 @@
-"""Figures of papers and the overview, computed and drawn on request, also as files."""
+"""Figures of papers and the overview, on request, also as files."""
 
 import functools
 import itertools
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def figures_of(paper: str) -> Mapping[str, FigureSpec]:
-    """Return a paper's figures by name, or the overview. Raises: UnknownNameError, with a suggestion."""
+    """Return a paper's figures by name, or the overview. Raises: UnknownNameError."""
     if paper == OVERVIEW:
         return overview.figures()
     if paper not in paper_names():
@@ -52,15 +52,15 @@ def figure(
     Args:
         name: "PAPER.FIGURE", as in `moe-theory figures --list`, or "overview.overview".
         reading: a name, by default the paper's first default.
-        replicates: None takes the figure's own number.
+        replicates: by default the figure's own number.
         rounds: of the runs (for some figures slots, steps or repetitions), by default the figure's own number.
-        experts: the numbers M of experts.
+        experts: numbers M.
         dims: static sizes by name, such as {"num_features": 20}.
         settings: parameters by name on top of the reading, such as {"truth_scale": 0.2}.
-        width: inches, or a text such as "8cm", by default the figure's own. The height follows.
-        style: a Matplotlib style sheet on top of ours. All words follow its `font.size`.
-    Returns: the data, with the command that computes them in their attributes, and the figure.
-    Raises: UnknownNameError or InvalidValueError for a figure that cannot be drawn.
+        width: inches, or a text such as "8cm", by default the figure's own, with a height that follows.
+        style: a Matplotlib style sheet on top of the package's, whose `font.size` sets all words.
+    Returns: the data, with their command in the attributes, and the figure.
+    Raises: UnknownNameError or InvalidValueError for a figure that is impossible.
 
     Examples:
         >>> import moe_theory as mt
@@ -104,14 +104,14 @@ def make_figures(
     progress: Progress = quiet,
     **asked: Any,
 ) -> list[Path]:
-    """Compute and draw figures of a paper as `out`/`paper`/NAME.svg, and their data as NAME.csv.
+    """Draw figures as `out`/`paper`/NAME.svg, with data as NAME.csv.
 
     Args:
-        names: of figures. None, or `all`, for all of the paper's.
-        forms: of the pictures: svg, pdf or png.
+        names: of figures, by default or for `all` all of the paper's.
+        forms: svg, pdf or png.
         width, style: as of `figure`.
         asked: reading, replicates, seed, rounds, experts, dims and settings, as of `figure`.
-    Returns: the paths, the pictures of a figure and its data in turn.
+    Returns: the paths, pictures and data of figures in turn.
     Raises: UnknownNameError, InvalidValueError or OutputError.
     """
     from moe_theory.plot import layout
@@ -198,7 +198,6 @@ def _with_width(data: xr.Dataset, width: float | str | None) -> xr.Dataset:
 
 
 def to_csv(data: xr.Dataset) -> str:
-    """Return a figure's data as a tidy table: a row for each point, a column for each variable."""
     table = data.to_dataframe().reset_index()
     for column in ("seed", "replicates", "reading"):
         table.insert(0, column, data.attrs[column])

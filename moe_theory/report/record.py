@@ -1,4 +1,4 @@
-"""Records of runs of `moe-theory verify`: a paper's `recorded.json`."""
+"""Records of runs of `moe-theory verify`."""
 
 import dataclasses
 import itertools
@@ -58,7 +58,6 @@ class SearchRecord(NamedTuple):
 
 
 def documented(records: Sequence[PaperRecord | SearchRecord]) -> Document:
-    """Return the files of records, with their numbers of entries."""
     rows = [{"path": str(record.path), "paper": record.paper, **record.counts} for record in records]
     counts = [", ".join(f"{count} {noun}" for noun, count in record.counts.items()) for record in records]
     lines = [Markup(f"{code(str(record.path))}: {words}") for record, words in zip(records, counts, strict=True)]
@@ -66,7 +65,7 @@ def documented(records: Sequence[PaperRecord | SearchRecord]) -> Document:
 
 
 def write(record: PaperRecord | SearchRecord) -> None:
-    """Write the file, an entry a line. Raises: OutputError. DamagedError for a file that belongs to another paper."""
+    """Write the file, an entry a line. Raises: OutputError. DamagedError for another paper's file."""
     if isinstance(record, PaperRecord) and record.path.is_file():
         paper = kept_at(record.path).paper
         if paper != record.paper:
@@ -78,7 +77,6 @@ def write(record: PaperRecord | SearchRecord) -> None:
 
 
 def write_indexes(papers: Iterable[str]) -> None:
-    """Write changed indexes of papers whose statements have their texts in TOML."""
     for paper in papers:
         text = index_text(paper)
         path = recorded.file_of(paper, INDEX)
@@ -87,7 +85,7 @@ def write_indexes(papers: Iterable[str]) -> None:
 
 
 def of_papers(folders: Sequence[Path]) -> list[PaperRecord]:
-    """Return each paper's record with the runs in these folders, as `own` makes it."""
+    """Return each paper's record with the runs in these folders, by `own`."""
     by_paper: dict[str, list[Path]] = {}
     for folder in folders:
         verdicts = read_printed([folder]).verdicts
@@ -96,10 +94,10 @@ def of_papers(folders: Sequence[Path]) -> list[PaperRecord]:
 
 
 def of_searches(folders: Sequence[Path]) -> list[SearchRecord]:
-    """Return the records of papers' searches, with the searches in these folders.
+    """Return the records of papers' searches, with those in these folders.
 
-    A new search replaces a recorded search of its statement, unless it was too short for the ends of all axes. Searches
-    of statements without free parameters are dropped.
+    A new search replaces a recorded one, unless too short for the ends of all axes. Searches of statements without free
+    parameters are dropped.
     """
     new: dict[str, Challenge] = {}
     for folder in folders:
@@ -114,14 +112,13 @@ def of_searches(folders: Sequence[Path]) -> list[SearchRecord]:
 
 
 def own(*folders: Path) -> PaperRecord:
-    """Return the record of a paper with the runs in these folders.
+    """Return a paper's record with the runs in these folders.
 
-    It has verdicts on every claim under each reading. Verdicts in the folders replace recorded verdicts. All runs have
-    one seed, so the errors of the remaining verdicts bound the probability that any is false.
+    It has verdicts on every claim under each reading, where those in the folders replace recorded ones. All runs have
+    one seed, so the remaining errors bound the probability that any verdict is false.
 
     Raises: DamagedError for a run of several papers, at another seed or precision than the record, or after which a
-        claim of the paper lacks a verdict under a reading that others have. DeclarationError for a statement whose
-        proof fails.
+        claim lacks a verdict under a reading that others have. DeclarationError for a failing proof.
     """
     report = read_printed(folders)
     folder = " and ".join(map(str, folders))
@@ -163,12 +160,12 @@ def own(*folders: Path) -> PaperRecord:
 
 
 def of_other_data(folders: Sequence[Path]) -> PaperRecord:
-    """Return the published runs on a data set that is not the paper's own, with the runs in these folders.
+    """Return the published runs on another data set, with the runs in these folders.
 
-    They have verdicts on every claim of the paper. New verdicts replace recorded verdicts on the same claims.
+    They have verdicts on every claim, where new ones replace recorded ones.
 
-    Raises: DamagedError for verdicts on several papers, several data sets, or none, at another seed or precision than
-        the record, or after which a claim is without a verdict.
+    Raises: DamagedError for verdicts on several papers or data sets, or none, at another seed or precision than the
+        record, or after which a claim is without a verdict.
     """
     report = read_printed(folders)
     pairs = {(verdict.paper, verdict.data) for verdict in report.verdicts}
@@ -231,7 +228,7 @@ def _readings(report: Report, paper: str) -> dict[str, str]:
 
 
 def _without_out(commands: str) -> str:
-    """Return command lines, joined by semicolons, without --out."""
+    """Return command lines without --out."""
     shortened = []
     for command in commands.split("; "):
         words = shlex.split(command)

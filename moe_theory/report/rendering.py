@@ -1,4 +1,4 @@
-"""Cards of statements, for a terminal and as HTML, from one Markdown template, and the page of a report."""
+"""Cards of statements, for a terminal and as HTML, and the page of a report."""
 
 import base64
 import functools
@@ -50,8 +50,6 @@ FACETS = ("status", "paper", "reading", "kind")  # what the page's verdicts are 
 
 
 class Target(NamedTuple):
-    """The target of a card, which writes words, formulas and pictures its own way."""
-
     words: Callable[[str], Any]
     formula: Callable[[str], Any]
     picture: Callable[[Verdict], Any]
@@ -59,7 +57,6 @@ class Target(NamedTuple):
 
 
 def to_html(report: Report) -> str:
-    """Return the page of a report."""
     from matplotlib.figure import Figure  # takes longer to import than all the rest
 
     figure = Figure()
@@ -100,7 +97,6 @@ def _titles(report: Report) -> list[tuple[str, str]]:
 
 
 def document_text(name: str, **values: Any) -> str:
-    """Return the Markdown of a template with these values, for a terminal."""
     return markdown_templates().get_template(name).render(values)
 
 
@@ -116,8 +112,8 @@ def card(
 
     Args:
         verdicts: of its status.
-        folder: of its run, None for the recorded runs.
-        failing: names of false or vacuous statements that its proof uses.
+        folder: of its run, by default the recorded runs.
+        failing: false or vacuous statements that its proof uses.
     """
     statement = judgement.statement
     proofs = [("Exact argument", statement.disproof), ("Exact argument", statement.proof)]
@@ -141,7 +137,6 @@ def card(
 
 
 def html_card(judgement: Judged, verdicts: Sequence[Verdict], target: Target | None = None) -> Markup:
-    """Return the card of a statement as HTML."""
     parser = MarkdownIt("commonmark", {"html": True}).enable("table")
     tokens = parser.parse(card(judgement, verdicts, target=target or PAGE))
     for paragraph, token in itertools.pairwise(tokens):
@@ -153,7 +148,7 @@ def html_card(judgement: Judged, verdicts: Sequence[Verdict], target: Target | N
 
 @functools.cache
 def templates() -> "jinja2.Environment":
-    """Return the templates of all pages, with their shared words and formulas."""
+    """Return the templates of all pages."""
     import jinja2
 
     environment = markdown.environment(loader=jinja2.PackageLoader("moe_theory.report"))
@@ -166,17 +161,15 @@ def templates() -> "jinja2.Environment":
 
 @functools.cache
 def markdown_templates() -> "jinja2.Environment":
-    """Return the templates of Markdown."""
     return templates().overlay(finalize=markdown.words)
 
 
 def parts() -> Any:
-    """Return the pieces of pages by name."""
     return templates().get_template("parts.html").module
 
 
 def mathml(latex: str, display: str = "block") -> Markup:
-    """Return a formula as MathML with safe elements and attributes, or nothing if it cannot be converted."""
+    """Return a formula as MathML with safe elements and attributes, if it can be converted."""
     from latex2mathml.converter import convert_to_element
 
     if len(latex) > LONGEST_FORMULA or "newcommand" in latex:  # whose expansion may have any length
@@ -188,7 +181,7 @@ def mathml(latex: str, display: str = "block") -> Markup:
 
 
 def _safe(element: "Element") -> str:
-    """Return an element with text as character references. An unknown element leaves only its words."""
+    """Return an element with text as character references, and only the words of an unknown one."""
     content = "".join([_words(element.text), *(_safe(child) + _words(child.tail) for child in element)])
     if element.tag not in ELEMENTS:
         return content
@@ -212,7 +205,6 @@ def _number_line(verdict: Verdict) -> Any:
 
 
 def picture_of(verdict: Verdict, figure: "Figure") -> Markup:
-    """Return a verdict's curve, drawn on this figure, as an image of HTML, or nothing without a curve."""
     from moe_theory.report import panels
 
     svg = panels.svg_of(verdict, figure)

@@ -13,21 +13,18 @@ from moe_theory.verification.verdict import Statement, Verdict
 
 
 class Standing(NamedTuple):
-    """A statement with its status and its verdicts."""
-
     known: Judged
     verdicts: list[Verdict]
     folder: Path | None = None  # of the run that judged it; None for the recorded ones
 
 
 def standing(patterns: Sequence[str] = (), folder: Path | None = None) -> list[Standing]:
-    """Return the statements whose names match, as in `verify.statements`, each once with its status.
+    """Return the matching statements, each once with its status.
 
     Args:
         patterns: all statements by default.
-        folder: of a run to use in place of the recorded ones.
-    Raises: UnknownNameError for a pattern that matches nothing, with the nearest name suggested. DamagedError for a
-        folder without a run.
+        folder: of a run, by default the recorded ones.
+    Raises: UnknownNameError for a pattern that matches nothing. DamagedError for a folder without a run.
     """
     report = None if folder is None else read_printed([folder])
     by_name: dict[str, Statement] = {}

@@ -1,4 +1,4 @@
-"""A quick look at a sweep's results: a table and a picture."""
+"""A sweep's results as a table and a picture."""
 
 import dataclasses
 import itertools
@@ -37,7 +37,7 @@ MARKERS = "osD^vPX*"
 def cell_table(results: Results, width: int) -> str:
     """Return the last round of the first forty cells: a row each, mean ± standard error of each scalar.
 
-    A narrow table leaves out standard errors, and all but the first name of a zip.
+    A narrow table leaves out errors, and all but the first name of a zip.
     """
     cells = results.sweep.grid.cells
     means = [_last_means(results, place) for place in range(min(len(cells), MAX_ROWS))]
@@ -63,10 +63,9 @@ def cell_table(results: Results, width: int) -> str:
 def draw(results: Results, path: str | Path) -> Path:
     """Draw all scalar observables at the last round, as SVG or PNG by the suffix of `path`.
 
-    They are drawn over the first axis, in lines for up to eight values of the second. Further axes stay at their first
-    value.
+    They are over the first axis, in lines for up to eight values of the second, at the first value of others.
 
-    Raises: OutputError for another suffix or a place that cannot be written. InvalidValueError unless `can_be_drawn`.
+    Raises: OutputError for another suffix or an unwritable place. InvalidValueError unless `can_be_drawn`.
     """
     if not can_be_drawn(results):
         raise InvalidValueError(
@@ -86,7 +85,7 @@ def can_be_drawn(results: Results) -> bool:
 
 
 def document(results: Results, lines: Sequence[str] = ()) -> Document:
-    """Return the last round's statistics of every cell as JSON, with lines below its table."""
+    """Return every cell's last statistics as JSON, with lines below its table."""
     return Document(
         lambda: _body(results), lambda width: paragraphs([Markup(cell_table(results, width)), *lines]), SCHEMA
     )
@@ -111,12 +110,11 @@ def _body(results: Results) -> dict[str, Any]:
 
 
 def scalars(results: Results) -> list[str]:
-    """Return the observables and closed forms without axes of their own."""
+    """Return the scalar observables and closed forms."""
     return [name for name, quantity in results.sweep.quantities.items() if not quantity.axes]
 
 
 def caption(results: Results) -> str:
-    """Return the caption of the picture."""
     sweep = results.sweep
     reading = f" under {results.reading.name}" if sweep.reading is not None else ""
     lines = [
@@ -193,7 +191,6 @@ def _last_means(results: Results, place: int) -> dict[str, tuple[float, float, f
 
 
 def estimate(costs: SweepCost) -> Document:
-    """Return the cost of a sweep."""
     shape = " x ".join(f"{size} {name}" for name, size in costs.shape.items())
     rows = {
         "cells": f"{costs.cells:,}" + (f" ({shape})" if costs.shape else ""),
@@ -218,7 +215,7 @@ def failures(results: Results) -> list[str]:
 
 
 def closing_line(counts: ChunkCounts) -> str:
-    """Return a line on the cells that a run has computed."""
+    """Return a line on a run's computed cells."""
     facts = [f"{counts.computed:,} computed", f"{counts.present:,} reused"]
     if counts.failed:
         facts.append(f"{len(counts.failed):,} failed")

@@ -1,4 +1,4 @@
-"""Documents of statements, claims and verdicts: tables, closing texts and reasons."""
+"""Documents of statements, claims and verdicts."""
 
 import dataclasses
 import re
@@ -44,7 +44,7 @@ _LEFT_OUT = ("claimed", "reading", "measured")  # in this order, where there is 
 
 
 def verdict_table(verdicts: Sequence[Verdict], width: int) -> Markup:
-    """Return a table of verdicts. A narrow table has short ids, no margins and errors, and fewer columns."""
+    """Return a table of verdicts, if narrow with short ids and fewer columns."""
     ids = [verdict.claim for verdict in verdicts]
     prefix = "" if width >= _FULL_WIDTH else _common_prefix(ids)
     head = "claim"
@@ -79,7 +79,6 @@ def _common_prefix(ids: Sequence[str]) -> str:
 
 
 def verdicts_document(report: Report, paths: Sequence[Path], samples: Sequence[str]) -> Document:
-    """Return a written verification, statements first, with lines on its samples."""
     folder = paths[-1].parent
     page = f"report: {code(str(paths[0]))}"
     if len(paths) == 1:
@@ -95,7 +94,7 @@ def verdicts_document(report: Report, paths: Sequence[Path], samples: Sequence[s
 
 
 def verdicts_text(report: Report, width: int, folder: Path | None = None) -> str:
-    """Return a table of verdicts and closing lines: statuses, surprises, errors, time and commands for `folder`."""
+    """Return a table of verdicts and closing lines on statuses, surprises, errors, time and commands."""
     judgements = tested_statements(report)
     complete = _complete(judgements)
     lines = document_text(
@@ -111,7 +110,7 @@ def verdicts_text(report: Report, width: int, folder: Path | None = None) -> str
 
 
 def first_look_document(report: Report, paths: Sequence[Path], claims: Mapping[str, str]) -> Document:
-    """Return a written first look at all papers: a row for each claim (in words by id), statuses and next steps."""
+    """Return a written exploration of all papers: a row for each claim (in words by id), statuses and next steps."""
     statements: dict[str, Statement] = {}
     for statement in reversed(report.statements):
         statements |= dict.fromkeys(statement.roles, statement)
@@ -143,7 +142,6 @@ def first_look_document(report: Report, paths: Sequence[Path], claims: Mapping[s
 
 
 def claims_document(claims: "Sequence[Claim]") -> Document:
-    """Return claims with source, kind and sentence."""
     fields = ("id", "paper", "where", "statement", "kind", "margin", "replaced_by")
     return Document(
         lambda: [{field: getattr(claim, field) for field in fields} for claim in claims],
@@ -152,7 +150,6 @@ def claims_document(claims: "Sequence[Claim]") -> Document:
 
 
 def statements_document(standings: Sequence[Standing]) -> Document:
-    """Return statements, one in each line, and the number with each status."""
     judgements = [standing.known for standing in standings]
     noun = "statement" if len(judgements) == 1 else "statements"
     counts = f"{len(judgements)} {noun}: {label_counts(judgements)}"
@@ -163,7 +160,7 @@ def statements_document(standings: Sequence[Standing]) -> Document:
 
 
 def why_document(standings: Sequence[Standing], *, is_short: bool = True) -> Document:
-    """Explain the statuses of statements. Full proofs and notes unless short."""
+    """Explain the statuses of statements."""
 
     def body() -> list[dict[str, Any]]:
         rows = []
@@ -187,7 +184,6 @@ def why_document(standings: Sequence[Standing], *, is_short: bool = True) -> Doc
 
 
 def searches_document(searches: Sequence[Challenge]) -> Document:
-    """Return searches of free parameters: flips with verdicts, axes, and tried settings."""
     return Document(
         lambda: [search.to_json() for search in searches],
         lambda _: document_text("challenge.md", searches=searches),
@@ -195,13 +191,12 @@ def searches_document(searches: Sequence[Challenge]) -> Document:
 
 
 def facts(standing: Standing) -> dict[str, Any]:
-    """Return a statement with its status, for JSON."""
     source = None if standing.folder is None else str(standing.folder)
     return dataclasses.asdict(standing.known.statement) | status_json(standing.known) | {"from": source}
 
 
 def statement_table(judgements: Sequence[Judged], width: int) -> Markup:
-    """Return a line (two in a narrow terminal) for each statement: its status, its name and its sentence, cut."""
+    """Return a line (two if narrow) for each statement: status, name and sentence, cut."""
     statuses = [label(judgement) for judgement in judgements]
     names = [judgement.statement.name for judgement in judgements]
     room = width - max(map(len, ["", *statuses])) - _FRAME_COLUMNS
@@ -219,7 +214,7 @@ def statement_table(judgements: Sequence[Judged], width: int) -> Markup:
 
 
 def _statuses_by_reading(judgement: Judged) -> str:
-    """Return "TRUE / UNDECIDED: " for a status that depends on the reading, else an empty text."""
+    """Return "TRUE / UNDECIDED: " for a status that depends on the reading, else ""."""
     statuses = {finding.status for finding in judgement.by_reading.values()}
     if len(statuses) < 2:
         return ""
@@ -227,14 +222,13 @@ def _statuses_by_reading(judgement: Judged) -> str:
 
 
 def why_card(standing: Standing, failing: Sequence[str] = (), *, target: Target = TERMINAL) -> str:
-    """Return the card of a statement under its name. `failing`: false or vacuous statements that its proof uses."""
+    """Return a statement's card under its name, with the `failing` statements of its proof."""
     judgement, verdicts, folder = standing
     heading = f"{judgement.statement.where} ({judgement.statement.name})"
     return f"# {paragraphs([heading])}\n\n{card(judgement, verdicts, folder, failing, target=target)}"
 
 
 def failing_premises(statements: Sequence[Statement]) -> dict[str, tuple[str, ...]]:
-    """Return the false or vacuous statements that proofs use, by the proved statements' names."""
     premises: dict[str, tuple[str, ...]] = {}
     for paper in dict.fromkeys(statement.paper for statement in statements if premises_of(statement.name)):
         premises |= {footing.known.statement.name: footing.failing for footing in footings(recorded(paper))}
@@ -246,5 +240,4 @@ def _complete(judgements: Sequence[Judged]) -> list[Judged]:
 
 
 def samples_line(computed: Set[str], read: Set[str]) -> str:
-    """Return the numbers of claims, each under a reading, with computed and with saved samples."""
     return f"samples: {len(computed):,} computed, {len(read - computed):,} reused"

@@ -85,7 +85,7 @@ def kind_words(verdict: Verdict) -> str:
 
 
 def allowed_sides(verdict: Verdict) -> tuple[bool, bool]:
-    """Return whether observed - predicted may be arbitrarily far below 0, and above."""
+    """Return whether observed - predicted may be arbitrarily low, and high."""
     side = verdict.side or verdict.kind
     is_below = side in {"upper_bound", "ordering", "identity", "at_most", "counterexample"}
     return is_below, side in {"lower_bound", "at_least"}
@@ -100,7 +100,7 @@ def allowed_range(verdict: Verdict, margin: float) -> tuple[float, float]:
 
 
 def allowed_words(verdict: Verdict, margin: float) -> str:
-    """Return the allowed range of observed - predicted at this margin, in words."""
+    """Return `allowed_range` in words."""
     is_below, is_above = allowed_sides(verdict)
     if is_below:
         return f"below {number(margin)}"
@@ -110,7 +110,7 @@ def allowed_words(verdict: Verdict, margin: float) -> str:
 
 
 def claimed_value(verdict: Verdict) -> str:
-    """Return the claimed value with its relation, such as "≤ 0.239", or a dash unless finite."""
+    """Return the claimed value with its relation, such as "≤ 0.239", or a dash."""
     value = verdict.predicted
     if verdict.kind == "identity":
         return "= 0"
@@ -128,7 +128,7 @@ def claimed_value(verdict: Verdict) -> str:
 
 
 def claimed(verdict: Verdict) -> str:
-    """Return the claimed value, with its relation and margin, such as "≤ 0.239 (+0.01)" or "slope ≤ 0.5 (+0.1)"."""
+    """Return the claimed value, with relation and margin, such as "≤ 0.239 (+0.01)" or "slope ≤ 0.5 (+0.1)"."""
     value = claimed_value(verdict)
     if value in {"–", "never violated"}:
         return value
@@ -137,7 +137,7 @@ def claimed(verdict: Verdict) -> str:
 
 
 def claimed_briefly(verdict: Verdict) -> str:
-    """Return the claimed value without its margin, or an identity's tolerance."""
+    """Return the claimed value without margin, or an identity's tolerance."""
     if verdict.kind == "identity":
         return f"error ≤ {number(verdict.margin)}" if verdict.margin > 0 else "error = 0"
     return claimed_value(verdict).removeprefix("limit ")
@@ -178,7 +178,6 @@ def tested(verdict: Verdict) -> str:
 
 
 def sentence(verdict: Verdict) -> str:
-    """Return the finding as a sentence, with the numbers that decide."""
     match verdict.status:
         case Status.VACUOUS:
             side = "above" if verdict.kind == "lower_bound" or verdict.side == "at_least" else "below"
@@ -347,8 +346,6 @@ def _facts(verdict: Verdict) -> Iterator[tuple[str, tuple[str | float, ...]]]:
 
 @dataclasses.dataclass(frozen=True)
 class ClaimEntry:
-    """A claim and its verdicts, each with its readings."""
-
     verdicts: list[Verdict]
     replaces: list[str]  # claims of the report that are refuted where this one is right
 
@@ -363,8 +360,6 @@ class ClaimEntry:
 
 @dataclasses.dataclass(frozen=True)
 class Chapter:
-    """A paper with its statements and claims in order."""
-
     paper: str
     statements: list[tuple[Judged, list[ClaimEntry]]]  # each with those of its claims that no statement before it has
     others: list[ClaimEntry]  # of no statement that the report has
@@ -395,17 +390,15 @@ def arranged(report: Report) -> list[Chapter]:
 
 
 def judged_statements(report: Report) -> list[Judged]:
-    """Return the report's statements with statuses over the searched regions."""
     return judged_with_searches(report.statements, report.verdicts)
 
 
 def tested_statements(report: Report) -> list[Judged]:
-    """Return the report's statements with statuses at the tested settings, without recorded searches."""
     return [judged(statement, report.verdicts) for statement in report.statements]
 
 
 def statement_counts(judgements: Sequence[Judged]) -> dict[str, int]:
-    """Return the number of statements with each status, "by reading" where readings differ."""
+    """Return the number of statements by status, "by reading" where readings differ."""
     counts = Counter(map(statement_status, judgements))
     return {status: counts[status] for status in (*StatementStatus, BY_READING) if counts[status]}
 
@@ -417,7 +410,7 @@ def statement_status(judgement: Judged) -> str:
 
 
 def urgency(judgement: Judged) -> int:
-    """Return the rank of a statement: first failures, then open questions."""
+    """Return a statement's rank: first failures, then open questions."""
     first = (StatementStatus.FALSE, StatementStatus.VACUOUS, StatementStatus.AMENDED, BY_READING, StatementStatus.OPEN)
     order = [*map(str, first), *map(str, StatementStatus)]
     return order.index(statement_status(judgement))
@@ -429,7 +422,6 @@ def status_json(judgement: Judged) -> dict[str, object]:
 
 
 def decisive(judgement: Judged, verdicts: Sequence[Verdict]) -> Verdict | None:
-    """Return the verdict that shows a statement's status best."""
     ids: list[str] = []
     for finding in judgement.by_reading.values():
         ids += finding.decided_by
@@ -442,7 +434,6 @@ def decisive(judgement: Judged, verdicts: Sequence[Verdict]) -> Verdict | None:
 
 
 def unsaid(judgement: Judged) -> str:
-    """Return why a statement is open or not judged."""
     statement = judgement.statement
     status = statement_status(judgement)
     if status == StatementStatus.NOT_JUDGED and not judgement.broken:
@@ -456,7 +447,6 @@ def unsaid(judgement: Judged) -> str:
 
 
 def script_options(statement: Statement) -> dict[str, str]:
-    """Return the options of `moe-theory why` that print a statement's programs, by kind."""
     return {kind: "--script" if kind == "witness" else f"--{kind}" for kind in statement.scripts}
 
 

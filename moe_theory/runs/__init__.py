@@ -1,6 +1,6 @@
 """Runs of cells of replicates, and storage of results.
 
-Names are loaded on first use, as `__init__.pyi` lists them. Files need no JAX.
+Names are loaded on first use, and files need no JAX.
 """
 
 import lazy_loader

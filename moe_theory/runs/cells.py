@@ -1,7 +1,7 @@
-"""Runs of a system's cells, in chunks of replicates on this process's workers.
+"""Runs of a system's cells, in chunks of replicates on workers.
 
-A chunk is a fixed number of replicates of one cell. The order of chunks changes no number. Chunks of another width have
-the same draws, and may round differently.
+A chunk is a fixed number of replicates of one cell, in any order. Chunks of another width have the same draws, and may
+round differently.
 """
 
 import contextlib
@@ -44,7 +44,7 @@ Outcome = tuple[Any, Any]  # final states and records of a chunk
 
 @dataclasses.dataclass(frozen=True)
 class Cell:
-    """A setting of a system's parameters, and the records to take."""
+    """A setting of a system's parameters, and its records."""
 
     name: str
     system: System
@@ -64,13 +64,13 @@ class Cell:
 
     @property
     def rounds(self) -> Int[np.ndarray, " R"]:
-        """Recorded rounds. Raises: InvalidValueError for rounds or a recording that cannot be run."""
+        """Recorded rounds. Raises: InvalidValueError for impossible rounds or recording."""
         rounds = recorded_rounds(self.num_rounds, self.record_every)
         return rounds if self.keep is None else rounds[list(self.keep)]
 
 
 class Run(NamedTuple):
-    """A cell's replicates, on the host. Leaves of state and records end in the replicate axis B."""
+    """A cell's replicates on the host, with the replicate axis B at the end of leaves."""
 
     params: Params
     rounds: Int[np.ndarray, " R"]  # the recorded rounds, 1-based
@@ -101,15 +101,15 @@ def run_cells(
     progress: Progress = quiet,
     what: str | None = None,
 ) -> Mapping[str, Run]:
-    """Run replicates of every cell, from number `first` on, and return the runs by the cells' names.
+    """Run replicates of every cell, from number `first` on, and return the runs by cell.
 
-    Replicate i draws the same numbers in every cell. All arguments are checked before anything runs.
+    Replicate i draws the same numbers in every cell, and all arguments are checked before anything runs.
 
     Args:
-        width: replicates of a chunk, by default as many as suit each cell's state.
-        num_threads: largest number of chunks at once, by default the number of workers.
-        what: name of the runs in the progress, by default the cells' names.
-    Raises: InvalidValueError or DeclarationError for cells that cannot be run.
+        width: replicates of a chunk, by default suited to each cell's state.
+        num_threads: most chunks at once, by default the number of workers.
+        what: name in the progress, by default the cells' names.
+    Raises: InvalidValueError or DeclarationError for impossible cells.
 
     Examples:
         >>> from moe_theory import continual, sweep
@@ -136,7 +136,7 @@ def run_cells(
 
 
 class CellBatch:
-    """The chunks of some cells, and their results. Arguments and errors are as in `run_cells`."""
+    """The chunks of some cells, and their results, with arguments and errors of `run_cells`."""
 
     def __init__(
         self, cells: Sequence[Cell], num_replicates: int, *, first: int = 0, seed: int = 0, width: int | None = None
@@ -170,7 +170,6 @@ class CellBatch:
         return len(self._outcomes) == sum(self._counts.values())
 
     def tasks(self) -> Iterator[Task]:
-        """Yield a task for each chunk, first chunks of programs first."""
         for place in self._firsts.values():
             yield self._task(place)
         firsts = set(self._firsts.values())
@@ -180,7 +179,7 @@ class CellBatch:
                     yield self._task((name, index))
 
     def take(self, result: Result) -> None:
-        """Store a computed chunk. Raises: its error, or InvalidValueError for runs that do not fit in memory."""
+        """Store a chunk. Raises: its error, or InvalidValueError for runs that do not fit in memory."""
         outcome, seconds = result.value()
         place = result.task.place
         self._outcomes[place] = outcome
@@ -191,11 +190,10 @@ class CellBatch:
             self._require_memory(outcome, sum(self._counts[name] for name in alike))
 
     def runs(self) -> Mapping[str, Run]:
-        """Return the runs by the cells' names, once all chunks are there."""
         return self._runs(self._num_replicates)
 
     def runs_so_far(self) -> Mapping[str, Run] | None:
-        """Return the runs of the first replicates that all cells have, or None."""
+        """Return the runs of the first replicates of all cells, if any."""
         count = self._num_replicates
         for name, num_chunks in self._counts.items():
             chunks = itertools.takewhile(lambda index, name=name: (name, index) in self._outcomes, range(num_chunks))
@@ -229,7 +227,7 @@ class CellBatch:
         return Task(call, chunk.replicate_rounds, program, place)
 
     def _require_memory(self, outcome: Outcome, num_chunks: int) -> None:
-        """Raise an error for runs that will not fit in memory, estimated from a program's first chunk."""
+        """Raise an error for runs that will not fit in memory, by a program's first chunk."""
         # Joining chunks holds them twice for a while.
         self.num_bytes += 2 * num_chunks * sum(leaf.nbytes for leaf in jax.tree.leaves(outcome))
         available = machine_memory()
@@ -250,12 +248,12 @@ def _timed_chunk(chunk: Chunk, seed: int, program: Hashable) -> tuple[Outcome, f
 
 
 def replicate_rounds(cells: Sequence[Cell], num_replicates: int) -> int:
-    """Return the number of replicates times the rounds of all cells."""
+    """Return the replicates times the rounds of all cells."""
     return num_replicates * sum(cell.num_rounds for cell in cells)
 
 
 def width_of(cell: Cell, num_replicates: int, width: int | None = None) -> int:
-    """Return the replicates of a cell's chunk: `width`, or what suits its state. Raises: as `run_cells`."""
+    """Return a chunk's replicates: `width`, or what suits the state. Raises: as `run_cells`."""
     check_run(cell.num_rounds, cell.record_every)
     with cell.precision():
         state = check_system(cell.system, cell.params, cell.num_rounds)
@@ -265,13 +263,13 @@ def width_of(cell: Cell, num_replicates: int, width: int | None = None) -> int:
 
 
 def chunk_of(cell: Cell, index: int, num_replicates: int, width: int = BLOCK_WIDTH, first: int = 0) -> Chunk:
-    """Return chunk `index` of `num_replicates` replicates from `first` on. The last chunk is padded."""
+    """Return chunk `index` of `num_replicates` replicates from `first` on, the last one padded."""
     start = index * width
     return Chunk(cell, np.arange(first + start, first + start + width), min(width, num_replicates - start))
 
 
 def compute_chunk(chunk: Chunk, seed: int) -> Outcome:
-    """Return final states and records of a chunk, on the host, without padding."""
+    """Return a chunk's final states and records, on the host, without padding."""
     with chunk.cell.precision():
         cell = chunk.cell
         root = root_key(seed)

@@ -15,13 +15,12 @@ THRESHOLDS = {"JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0", "JAX_PERSISTENT
 
 
 def keep_programs(folder: str | os.PathLike[str] | None = None) -> Path | None:
-    """Save compiled programs on disk. Later processes compile nothing where nothing has changed.
+    """Save compiled programs on disk, so that unchanged programs are not compiled again.
 
     Args:
-        folder: by default in the user's cache, unless the user sets JAX_COMPILATION_CACHE_DIR or switches JAX's cache
-            off.
-    Returns: the folder, or None if programs are not saved, or if the user's environment decides.
-    Raises: OutputError for a folder of the caller's own that cannot be written.
+        folder: by default in the user's cache, unless JAX_COMPILATION_CACHE_DIR is set or JAX's cache is off.
+    Returns: the folder, or None if the user's environment decides or programs are not saved.
+    Raises: OutputError for the caller's own folder if unwritable.
 
     Examples:
         >>> import tempfile

@@ -1,6 +1,6 @@
-"""The workers of a Dask cluster, through `Client.get_executor()`.
+"""Workers of a Dask cluster, through `Client.get_executor()`.
 
-Dask reruns the tasks of a lost worker. A lost scheduler ends the run, which resumes when it is run again.
+Dask reruns a lost worker's tasks, and a lost scheduler ends the run, which resumes when run again.
 """
 
 import contextlib
@@ -24,9 +24,9 @@ def dask_pool(address: str) -> WorkerPool:
     """Return the workers of a Dask cluster. Anyone who controls its scheduler can run any code in this process.
 
     Args:
-        address: `tcp://HOST:PORT` or `tls://HOST:PORT` of a scheduler, or `local:N` for N processes on this machine.
-            Certificates come from Dask's configuration, under `distributed.comm.tls`.
-    Raises: InvalidValueError for any other address, or without Dask. WorkersError if no scheduler answers.
+        address: `tcp://HOST:PORT` or `tls://HOST:PORT` of a scheduler, or `local:N` for N processes. Certificates come
+            from Dask's `distributed.comm.tls`.
+    Raises: InvalidValueError for other addresses, or without Dask. WorkersError if no scheduler answers.
     """
     check_address(address)
     resources = contextlib.ExitStack()
@@ -45,7 +45,7 @@ def dask_pool(address: str) -> WorkerPool:
 
 
 def check_address(address: str) -> None:
-    """Raise InvalidValueError for a text that is no address of a cluster, or without Dask."""
+    """Raise InvalidValueError for no address of a cluster, or without Dask."""
     if importlib.util.find_spec("distributed") is None:
         raise InvalidValueError(
             f"dask={address!r} needs Dask, which is not installed: pip install 'moe-theory[dask]'", argument="dask"
@@ -83,7 +83,7 @@ def _pool(cluster: Any, address: str, num_local: int, resources: contextlib.Exit
 
 
 def _local_cluster(num_processes: int, resources: contextlib.ExitStack) -> Any:
-    """Yield worker processes on this machine, with their scheduler in this process."""
+    """Yield worker processes on this machine."""
     from distributed import LocalCluster
 
     try:
@@ -112,7 +112,7 @@ def _quietly(close: Any, timeout: float) -> None:
 
 @contextlib.contextmanager
 def _ignoring_interrupts() -> Iterator[None]:
-    """Let processes started inside ignore Ctrl-C, which is for the process that ends them."""
+    """Let processes started inside ignore Ctrl-C."""
     resource_tracker.ensure_running()  # which would undo this if the first process started it
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:

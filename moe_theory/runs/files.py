@@ -1,4 +1,4 @@
-"""Files of reports, which are written as a whole or not at all."""
+"""Files that are written as a whole or not at all."""
 
 import codecs
 import contextlib
@@ -24,14 +24,14 @@ SEAL = "sha256"  # the key of a document that holds its digest
 
 @contextlib.contextmanager
 def whole(path: Path) -> Iterator[Path]:
-    """Yield a temporary name in the same folder, which durably becomes `path` at the end. Raises: OutputError."""
+    """Yield a temporary name that durably becomes `path` at the end. Raises: OutputError."""
     with whole_set(path.parent, [path.name]) as temporaries:
         yield temporaries[path.name]
 
 
 @contextlib.contextmanager
 def whole_set(folder: Path, names: Iterable[str]) -> Iterator[dict[str, Path]]:
-    """Yield temporary names as `whole` does. No file is replaced before all are written. Raises: OutputError."""
+    """Yield temporary names like `whole`, replacing no file before all are written. Raises: OutputError."""
     mark = uuid.uuid4().hex[:12]
     temporaries = {name: folder / f".{name}.{mark}{SUFFIX}" for name in names}
     local(folder)
@@ -55,7 +55,6 @@ def whole_set(folder: Path, names: Iterable[str]) -> Iterator[dict[str, Path]]:
 
 
 def _sync(path: Path) -> None:
-    """Flush a file, or the names in a folder, to disk."""
     opened = os.open(path, os.O_RDONLY)
     try:
         os.fsync(opened)
@@ -64,12 +63,12 @@ def _sync(path: Path) -> None:
 
 
 def write_whole(path: Path, content: str | bytes) -> None:
-    """Write a file as `write_together` does. Raises: OutputError."""
+    """Write a file like `write_together`. Raises: OutputError."""
     write_together(path.parent, {path.name: content})
 
 
 def write_together(folder: Path, contents: Mapping[str, str | bytes]) -> list[Path]:
-    """Write files by their names as `whole_set` does, with lone surrogates escaped. Raises: OutputError."""
+    """Write files by name like `whole_set`, with lone surrogates escaped. Raises: OutputError."""
     with whole_set(folder, contents) as temporaries:
         for name, content in contents.items():
             data = content if isinstance(content, bytes) else content.encode(errors="backslashreplace")
@@ -78,7 +77,7 @@ def write_together(folder: Path, contents: Mapping[str, str | bytes]) -> list[Pa
 
 
 def local(path: str | os.PathLike[str]) -> Path:
-    """Return the path if it is on this machine. Raises: OutputError for another store, such as s3://bucket/x."""
+    """Return a path on this machine. Raises: OutputError for another store, such as s3://bucket/x."""
     if re.match(r"[A-Za-z][\w+.-]+:/", os.fspath(path)):
         raise OutputError(
             f"{shortened(os.fspath(path))} is an address, and no folder. Name a folder, and copy it there when it is "
@@ -88,13 +87,13 @@ def local(path: str | os.PathLike[str]) -> Path:
 
 
 def user_cache() -> Path:
-    """Return this user's cache folder, which may not exist. XDG's relative paths are ignored."""
+    """Return this user's cache folder, which may not exist, without XDG's relative paths."""
     named = os.environ.get("XDG_CACHE_HOME", "")
     return Path(named if os.path.isabs(named) else "~/.cache").expanduser() / "moe_theory"
 
 
 def digest(data: Mapping[str, Any]) -> str:
-    """Return the SHA-256 of plain data as text, the same for equal data."""
+    """Return the SHA-256 of plain data as text."""
     return hashlib.sha256(canonical(data)).hexdigest()
 
 
@@ -114,13 +113,13 @@ def plain(value: Any) -> Any:
 
 
 def sealed(document: Mapping[str, Any]) -> str:
-    """Return a JSON document with a digest of its content."""
+    """Return a JSON document with a digest."""
     plain = json.loads(json.dumps(document, allow_nan=False))
     return json.dumps({**plain, SEAL: digest(plain)}, indent=2) + "\n"
 
 
 def unsealed(data: bytes) -> dict[str, Any]:
-    """Return a document without its digest, if any. Raises: ValueError for no document, or a changed one."""
+    """Return a document without its digest. Raises: ValueError for no document, or a changed one."""
     document = _parsed(data)
     if not isinstance(document, dict):
         raise ValueError("it is no JSON object")
@@ -131,12 +130,11 @@ def unsealed(data: bytes) -> dict[str, Any]:
 
 
 def canonical(data: Mapping[str, Any]) -> bytes:
-    """Return plain data as text, the same for equal data."""
     return json.dumps(data, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
 
 
 def prepare_folder(path: str | os.PathLike[str], names: Iterable[str] = ()) -> Path:
-    """Return the folder at `path`, created if needed, for files `names`. Raises: OutputError with the obstacle."""
+    """Return the folder at `path`, created if needed, for files `names`. Raises: OutputError."""
     folder = local(path)
     for name in names:
         if (folder / name).is_dir():
@@ -154,7 +152,7 @@ def prepare_folder(path: str | os.PathLike[str], names: Iterable[str] = ()) -> P
 def read_json(path: Path) -> Any:
     """Read a JSON file, with or without a byte order mark.
 
-    Raises: OSError. ValueError for a text that is not JSON, such as NaN or lone surrogates, or is nested 200 deep.
+    Raises: OSError. ValueError for other texts than JSON, such as NaN or lone surrogates, or 200 levels.
     """
     return _parsed(path.read_bytes().removeprefix(codecs.BOM_UTF8))
 

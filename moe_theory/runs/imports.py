@@ -1,8 +1,8 @@
 """Modules that a module reaches by imports, and a digest of their code.
 
-The code of a file is its syntax tree without docstrings. Names imported from packages of this project are followed to
-the files that define them, lazy names through `__init__.pyi`. Modules of users are followed as they are imported.
-Installed libraries count by name and version.
+A file's code is its syntax tree without docstrings. Names imported from this project are followed to the files that
+define them, lazy names through `__init__.pyi`. Users' modules are followed as imported, and installed libraries count
+by name and version.
 """
 
 import ast
@@ -32,23 +32,19 @@ Place = tuple[str, ...]  # a module, and attributes of it
 
 
 class Facts(NamedTuple):
-    """Facts that a file's text alone decides."""
-
     digest: str  # of the syntax tree
     imports: Sequence[tuple[str, Place]] = ()  # name in the file, or "", and what it is; "." begins relative ones
     is_dynamic: bool = False  # whether it loads code by a name that it computes
 
 
 class ModuleFile(NamedTuple):
-    """A module's file, or an installed library."""
-
     facts: Facts
     folders: Sequence[Path] = ()  # of a package
     has_stub: bool = False  # whether `__init__.pyi` lists the names of a package that other files define
 
 
 class Modules:
-    """Modules that share the files that they read, each once. Later changes are not noticed."""
+    """Modules that share the files that they read, each once, without later changes."""
 
     def __init__(self) -> None:
         self._sources: dict[str, ModuleFile | None] = {}
@@ -56,7 +52,7 @@ class Modules:
         self._digests: dict[Place, str] = {}
 
     def reach(self, *place: str) -> str:
-        """Return a digest of all modules that a module, or its attribute, reaches."""
+        """Return a digest of all modules within a module's, or its attribute's, reach."""
         if place not in self._digests:
             waiting = [self._shortened(place)]
             reached: set[Place] = set()
@@ -124,7 +120,6 @@ class Modules:
         return places
 
     def _beside(self, module: str) -> Iterator[Place]:
-        """Yield all modules of a user's package, or of the folder of a user's single file."""
         top = module.partition(".")[0]
         package = self.source(top)
         if package is None or not package.folders:
@@ -153,7 +148,7 @@ class Modules:
 
 
 def library_of(module: str) -> str:
-    """Return name and version of a module's library, or an empty text for followed code."""
+    """Return name and version of a module's library, or "" for followed code."""
     return _library(module.partition(".")[0])
 
 
@@ -173,7 +168,6 @@ def _library(name: str) -> str:
 
 
 def _find(module: str) -> tuple[Path | None, list[Path]]:
-    """Return a module's file and a package's folders, without imports."""
     loaded = sys.modules.get(module)
     parent, _, name = module.rpartition(".")
     file = None
@@ -208,7 +202,7 @@ def _version(name: str) -> str:
 
 
 def _absolute(module: str, is_package: bool, place: Place) -> Place:
-    """Return an imported place without the dots of a relative import."""
+    """Return an imported place without relative dots."""
     name = place[0].lstrip(".")
     num_dots = len(place[0]) - len(name)
     if not num_dots:
@@ -227,7 +221,7 @@ def _facts_of(path: Path) -> Facts:
 
 @functools.cache
 def read_facts(data: bytes) -> Facts:
-    """Return the facts of a text, or only its bytes if it is not Python."""
+    """Return a text's facts, or only its bytes if it is not Python."""
     try:
         tree = ast.parse(data)
     except (SyntaxError, ValueError):

@@ -1,8 +1,7 @@
-"""Key of a result: a digest of the values and of the code that decide it.
+"""Key of a result: a digest of the values and code that decide it.
 
-Values count by type, shape and bytes, installed libraries by name and version. A function or class counts by the
-modules that its own module reaches by imports (`runs.imports`). Outside this package the values of the globals that a
-function names count too, because they may come from a file or a notebook.
+Values count by type, shape and bytes, libraries by name and version. A function or class counts by the modules within
+its own module's reach (`runs.imports`). Outside this package the globals that a function names count too.
 """
 
 import builtins
@@ -34,7 +33,7 @@ HOOK = "__fingerprint__"  # method by which an object says what counts of it, in
 
 
 def code_digest(*objects: Any) -> str:
-    """Return a digest of objects: functions and classes by the code that they can reach, all others by value.
+    """Return a digest of objects: functions and classes by code within reach, others by value.
 
     Raises: InvalidValueError for an object without a value, such as an open file.
 
@@ -49,7 +48,7 @@ def code_digest(*objects: Any) -> str:
 
 
 class Digests:
-    """Digests that share the code and objects that they read, each once. Later changes are not noticed."""
+    """Digests that share the code and objects that they read, without later changes."""
 
     def __init__(self) -> None:
         self._modules = Modules()
@@ -58,7 +57,6 @@ class Digests:
         self._outermost = 0  # depth of the outermost object that the one being read refers back to
 
     def of(self, *objects: Any) -> str:
-        """Return the same as `code_digest`."""
         return _digest("objects", *map(self._form, objects)).hex()
 
     def _form(self, value: Any) -> bytes:
@@ -134,7 +132,7 @@ class Digests:
         return ""
 
     def _reach(self, module: str) -> str:
-        """Return a digest of the code that a module reaches, or an empty text for a notebook or a script."""
+        """Return a digest of the code within a module's reach, or "" for a notebook or a script."""
         source = self._modules.source(module)
         return self._modules.reach(module) if source is not None and module != "__main__" else ""
 
@@ -238,7 +236,6 @@ def _content(cell: types.CellType) -> Any:
 
 
 def _lasting(kind: type, state: Any) -> Any:
-    """Return an object's attributes, without cached ones."""
     if not isinstance(state, dict):
         return state
     is_kept_for_speed = {name: isinstance(getattr(kind, name, None), functools.cached_property) for name in state}

@@ -1,4 +1,4 @@
-"""The pool of workers that arguments select."""
+"""Pool of workers that arguments select."""
 
 from concurrent.futures import Executor
 
@@ -8,9 +8,9 @@ from moe_theory.runs.workers import WorkerPool, device_pool, executor_pool
 
 
 def pool_of(executor: Executor | None = None, dask: str | None = None, devices: int | None = None) -> WorkerPool:
-    """Return the selected workers: those of an executor or a Dask cluster, or local devices.
+    """Return the workers of an executor or a Dask cluster, or local devices.
 
-    Raises: InvalidValueError for several selections or an invalid one. WorkersError for a cluster that does not answer.
+    Raises: InvalidValueError for several or invalid selections. WorkersError for a silent cluster.
     """
     engines = {"executor": executor, "dask": dask, "devices": devices}
     names = [name for name, value in engines.items() if value is not None]

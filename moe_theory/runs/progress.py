@@ -1,4 +1,4 @@
-"""Progress of a long run: its activity, and the share done."""
+"""Progress of a long run."""
 
 import contextlib
 import dataclasses
@@ -14,7 +14,7 @@ SECONDS_BETWEEN_LINES = 10
 
 
 class Progress:
-    """Listener of a runner. This class shows nothing.
+    """Listener of a runner, which shows nothing.
 
     Examples:
         >>> from moe_theory import sweep
@@ -44,7 +44,7 @@ automatic = Progress()  # stands for a bar on a terminal, elsewhere lines if it 
 
 @dataclasses.dataclass
 class Meter(Progress):
-    """Progress that counts work, drawn at most once in `interval` seconds."""
+    """Progress that counts work, drawn once in `interval` seconds."""
 
     draw: "Callable[[Meter], None]"
     interval: float
@@ -79,7 +79,7 @@ class Meter(Progress):
 
     @property
     def line(self) -> str:
-        """Activity, share done and position, as far as known, cut for narrow terminals."""
+        """Activity, share done and position, cut for narrow terminals."""
         facts = [f"{self.done / max(self.planned, 1):.0%} of this run"] if self.is_timed else []
         if self.place:
             facts.append(self.place)
@@ -103,7 +103,7 @@ def terminal_progress(
 
     Args:
         header: draws the text above the bar.
-        is_timed: whether all work is known beforehand, for the share done and the time left.
+        is_timed: whether all work is known, for the share done and the time left.
 
     Examples:
         >>> from rich.console import Console
@@ -134,7 +134,7 @@ def terminal_progress(
 
 @contextlib.contextmanager
 def shown(progress: Progress, clock: Callable[[], float] = time.monotonic) -> Iterator[Progress]:
-    """Yield the given progress. `automatic` is a bar in a terminal, else a line every ten seconds."""
+    """Yield the given progress, where `automatic` is a bar in a terminal, else a line every ten seconds."""
     if progress is not automatic:
         yield progress
         return

@@ -1,4 +1,4 @@
-"""Dependencies of numbers besides request and code: versions, processor, compiler flags."""
+"""Dependencies of numbers besides request and code."""
 
 import datetime
 import functools
@@ -36,7 +36,7 @@ INSTRUCTION_CAP = "--xla_cpu_max_isa="  # the flag by which different processors
 
 
 def fingerprint(code: str = "") -> dict[str, str]:
-    """Return a fingerprint of machine and code, which with the inputs decides all numbers."""
+    """Return a fingerprint of machine and code."""
     parts = versions()
     options = jax.config.values
     return {
@@ -51,7 +51,7 @@ def fingerprint(code: str = "") -> dict[str, str]:
 
 
 def difference(own: Mapping[str, str], meant: Mapping[str, str], names: Sequence[str] | None = None) -> str:
-    """Return the difference of two fingerprints, "jax 0.10.1 and not 0.10.2", or an empty text."""
+    """Return two fingerprints' difference, "jax 0.10.1 and not 0.10.2", or ""."""
 
     def rest(first: str | None, second: str | None) -> str:
         parts, strangers = ((text or "").split(", ") for text in (first, second))
@@ -103,7 +103,7 @@ def processor_fact(name: str) -> str:
 
 @functools.cache
 def _instruction_set() -> str:
-    """Return the instruction set of programs on this machine, which affects rounding."""
+    """Return this machine's instruction set, which affects rounding."""
     flags = set(processor_fact("flags").split())
     sets = {"avx512": {"avx512f"}, "avx2": {"avx2", "fma"}}
     best = next((name for name, needed in sets.items() if needed <= flags), "")
@@ -111,7 +111,7 @@ def _instruction_set() -> str:
 
 
 def _processor() -> str:
-    """Return facts that decide rounding: the processor's instructions for XLA, or the kind of a device."""
+    """Return facts that decide rounding: the processor's instructions for XLA, or a device's kind."""
     if backend() != "cpu":
         return local_devices()[0].device_kind
     caps = [flag for flag in _compiler_flags() if flag.startswith(INSTRUCTION_CAP)]
@@ -119,5 +119,5 @@ def _processor() -> str:
 
 
 def _compiler_flags() -> list[str]:
-    """Return XLA's flags in order, because the later of two contradicting flags counts."""
+    """Return XLA's flags in order, because the later of two counts."""
     return [flag for flag in os.environ.get("XLA_FLAGS", "").split() if not flag.startswith(NEUTRAL_FLAGS)]

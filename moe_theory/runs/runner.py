@@ -1,4 +1,4 @@
-"""Runner that sends tasks of jobs to workers, and returns results as they come."""
+"""Runner that sends tasks to workers, and returns results as they come."""
 
 import contextlib
 import dataclasses
@@ -29,7 +29,7 @@ class Result(NamedTuple):
     future: Future[Any]
 
     def value(self) -> Any:
-        """Return the value of the call. Raises: the error of the call."""
+        """Return the call's value. Raises: its error."""
         return self.future.result()
 
 
@@ -54,19 +54,17 @@ _ABANDONED: weakref.WeakSet[Future[Any]] = weakref.WeakSet()  # their workers ho
 
 
 def has_abandoned() -> bool:
-    """Return whether abandoned tasks are running, for which Python waits at its end."""
+    """Return whether abandoned tasks are running."""
     return any(not future.done() for future in _ABANDONED)
 
 
 class Runner:
-    """Tasks of several jobs, the lowest rank first. The first task of a program in this process runs alone to compile
-    it.
-    """
+    """Tasks of several jobs, the lowest rank first, where a program's first task runs alone to compile it."""
 
     def __init__(
         self, pool: WorkerPool | None = None, progress: Progress = quiet, most_pending: int | None = None
     ) -> None:
-        """Use this machine's devices unless given a pool, and compute at most `most_pending` tasks at once."""
+        """Use this machine's devices unless given a pool, with at most `most_pending` tasks at once."""
         self.pool: WorkerPool = device_pool() if pool is None else pool
         self.progress = progress
         self._most_pending = most_pending or TASKS_AHEAD * self.pool.num_workers
@@ -89,10 +87,10 @@ class Runner:
         """Add the tasks of a job.
 
         Args:
-            job: comes back with each result.
-            tasks: read as needed. A task that waits for its program holds back later ones.
+            job: comes back with results.
+            tasks: read as needed, where a task that waits for its program holds back later ones.
             work: replicate-rounds of all tasks.
-            what: name of the job in the progress.
+            what: name in the progress.
         """
         self.progress.add_work(work)
         self._queues.append(_Queue(rank, job, what, tasks, work, next(tasks, None)))
@@ -116,13 +114,13 @@ class Runner:
         return results
 
     def drop(self, job: Any) -> None:
-        """Drop the waiting tasks of a job. Results of running tasks still come."""
+        """Drop a job's waiting tasks. Results of running tasks still come."""
         for queue in [queue for queue in self._queues if queue.job is job]:
             self.progress.add_work(-queue.work)
             self._queues.remove(queue)
 
     def stop(self) -> list[Result]:
-        """Cancel waiting tasks, and return results of running tasks that end soon."""
+        """Cancel waiting tasks, and return results that come soon."""
         self._queues.clear()
         running = {future: sent for future, sent in self._pending.items() if not future.cancel()}
         self._pending.clear()
@@ -132,7 +130,7 @@ class Runner:
         return [Result(queue.job, task, future) for future, (queue, task) in running.items() if future.done()]
 
     def abandon(self, others: Iterable[Future[Any]] = ()) -> None:
-        """Cancel waiting tasks, and leave running tasks and `others` alone."""
+        """Cancel waiting tasks, and leave others alone."""
         self._queues.clear()
         _ABANDONED.update(future for future in [*self._pending, *others] if not future.cancel())
         self._pending.clear()
@@ -146,7 +144,6 @@ class Runner:
         self._show()
 
     def _next_queue(self) -> _Queue | None:
-        """Return the lowest-ranked queue whose next task does not wait for its program."""
         self._queues = [queue for queue in self._queues if queue.next_task is not None]
         for queue in self._queues:
             if queue.next_task is not None and queue.next_task.program not in self._compiling:

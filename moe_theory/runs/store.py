@@ -1,7 +1,7 @@
-"""Store of results by their keys, in SQLite files of a folder, with digests that every read checks.
+"""Store of results by key, in SQLite files of a folder, with digests that every read checks.
 
-A folder has one file, or one for each part of a batch job. Readers read all. Keys are digests of everything that
-decides a result (`runs.key`), so that a result is either right or missing.
+A folder has one file, or one for each part of a batch job, and readers read all. Keys are digests of everything that
+decides a result (`runs.key`), so a result is right or missing.
 """
 
 import contextlib
@@ -36,12 +36,11 @@ _LOG = logging.getLogger(__name__)
 
 
 class Store:
-    """Results in a folder, as bytes by their keys.
+    """Results in a folder, as bytes by key.
 
-    Several processes or threads may share a store. A result is saved as a whole or not at all, and the same key has the
-    same result everywhere.
+    Several processes or threads may share a store, where results are saved as a whole or not at all.
 
-    Raises: OutputError for the address of another machine.
+    Raises: OutputError for another machine's address.
     """
 
     def __init__(self, folder: str | os.PathLike[str], part: str = "", way_out: str = WAY_OUT) -> None:
@@ -49,7 +48,7 @@ class Store:
 
         Args:
             part: suffix of the file that this process writes, such as "-3-of-8".
-            way_out: advice in messages about a folder that cannot be written.
+            way_out: advice in messages about an unwritable folder.
         """
         self.folder: Path = local(folder)
         self.file: Path = self.folder / f"results{part}.sqlite"
@@ -69,7 +68,7 @@ class Store:
         return keys
 
     def get(self, key: str) -> bytes | None:
-        """Return a result, or None if missing or damaged. `damaged` names damaged ones."""
+        """Return a result, or None if missing or `damaged`."""
         with self._lock:
             for file, database in self._opened().items():
                 with self._reporting(key, file):
@@ -83,7 +82,7 @@ class Store:
         return None
 
     def intact(self, keys: Iterable[str]) -> set[str]:
-        """Return the keys of saved, undamaged results, after reading each."""
+        """Return the keys of undamaged results, after reading each."""
         saved = self.keys()
         return {key for key in keys if key in saved and self.get(key) is not None}
 
@@ -91,9 +90,9 @@ class Store:
         """Save results together and durably.
 
         Args:
-            label: subject of the results. Results of other keys with this label are removed.
-            extent: length of the results. A longer result that another process has saved stays.
-        Raises: OutputError if the folder cannot be written. Earlier results stay.
+            label: subject of the results, replacing other keys' results with this label.
+            extent: length of the results, where another process's longer one stays.
+        Raises: OutputError if the folder cannot be written, leaving earlier results.
         """
         rows = [(key, label, extent, _digest(key, data), data) for key, data in results.items()]
         with self._lock:
@@ -110,7 +109,6 @@ class Store:
                 self.put(results, label=label, extent=extent)
 
     def close(self) -> None:
-        """Close all files. The next use opens them again."""
         with self._lock:
             for database in self._databases.values():
                 database.close()
@@ -132,7 +130,7 @@ class Store:
             raise
 
     def _writable(self) -> sqlite3.Connection:
-        """Return the database of this process's file, created if needed. Raises: sqlite3.Error if damaged."""
+        """Return this process's database, created if needed. Raises: sqlite3.Error if damaged."""
         if self.file not in self._opened():
             self.folder.mkdir(parents=True, exist_ok=True)
             database = _connect(self.file, "rwc")
@@ -154,7 +152,7 @@ class Store:
         return self._databases
 
     def _open(self, file: Path) -> sqlite3.Connection | None:
-        """Return the database of a file, or None if it is empty or cannot be opened."""
+        """Return a file's database, or None if it is empty or cannot be opened."""
         failure: Exception = OSError()
         for mode in ("rw", "ro"):
             try:
@@ -169,7 +167,6 @@ class Store:
         raise OutputError(f"{file} cannot be opened ({failure}). Make it readable, or name another folder.")
 
     def _set_aside(self, file: Path) -> None:
-        """Rename a file that SQLite cannot open, and warn the user."""
         aside = file.with_name(f"{file.name}.damaged-{time.time_ns()}")
         try:
             file.rename(aside)
@@ -218,7 +215,7 @@ def _digest(key: str, data: Any) -> bytes:
 
 
 def require_no_0_1(folder: Path, *patterns: str) -> None:
-    """Raise InvalidValueError for a folder with files of these patterns, from version 0.1."""
+    """Raise InvalidValueError for a folder with such files, from version 0.1."""
     if any(next(folder.glob(pattern), None) is not None for pattern in patterns):
         raise InvalidValueError(
             f"{folder} was written by version 0.1, which this one does not read. The same command with another --out "

@@ -13,8 +13,6 @@ from moe_theory.core.errors import DamagedError, shortened
 
 
 class Tensor(NamedTuple):
-    """A tensor of a checkpoint, not read yet."""
-
     path: Path
     name: str
     kind: str  # its dtype, as the format calls it: "BF16"
@@ -35,7 +33,7 @@ class Tensor(NamedTuple):
 
 
 def open_checkpoint(path: Path) -> list[Tensor]:
-    """Read the headers (dtypes, shapes, sizes) of a file, or of all shards in a folder. Raises: DamagedError."""
+    """Read the headers (dtypes, shapes, sizes) of a file or a folder's shards. Raises: DamagedError."""
     is_folder = os.path.isdir(path)  # which is false of names that no file can have
     files = sorted(path.glob("*.safetensors")) if is_folder else [path]
     if not files:

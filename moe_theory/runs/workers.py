@@ -1,4 +1,4 @@
-"""Workers: threads on local devices, a Dask cluster, or a `concurrent.futures.Executor`."""
+"""Workers: local threads, a Dask cluster, or a `concurrent.futures.Executor`."""
 
 import contextlib
 import dataclasses
@@ -25,8 +25,6 @@ _LOG = logging.getLogger(__name__)
 
 @dataclasses.dataclass(frozen=True)
 class WorkerPool:
-    """Workers that compute tasks."""
-
     executor: Executor
     description: str  # "2 cpu workers"
     num_workers: int
@@ -35,7 +33,7 @@ class WorkerPool:
     close: Callable[[], None] = lambda: None  # releases the workers, unless others use them
 
     def fingerprint(self, ask: Callable[[], dict[str, str]]) -> dict[str, str]:
-        """Return the first worker's fingerprint, by `ask`. Raises: InvalidValueError if workers have other code."""
+        """Return the first worker's fingerprint. Raises: InvalidValueError if workers have other code."""
         local = ask()
         if self.are_threads:
             return local
@@ -88,13 +86,11 @@ class DeviceExecutor(ThreadPoolExecutor):
 
 
 def num_device_workers() -> int:
-    """Return the number of devices or, on a CPU alone, of cores."""
     devices = local_devices()
     return available_cores() if len(devices) == 1 and devices[0].platform == "cpu" else len(devices)
 
 
 def check_devices(number: int) -> None:
-    """Raise InvalidValueError for an impossible number of devices."""
     most = MOST_PER_CORE * available_cores()
     if not 1 <= number <= most:
         raise InvalidValueError(
@@ -119,7 +115,7 @@ after_fork(_device_executor.cache_clear)  # a forked process has none of the thr
 
 
 def executor_pool(executor: Executor) -> WorkerPool:
-    """Return the workers of an executor, which stays open. Raises: InvalidValueError for another object."""
+    """Return an executor's workers, left open. Raises: InvalidValueError for another object."""
     if not isinstance(executor, Executor):
         raise InvalidValueError(
             f"executor={type(executor).__name__} is no concurrent.futures.Executor: use ProcessPoolExecutor, or one "

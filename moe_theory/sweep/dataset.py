@@ -28,11 +28,11 @@ def dataset(
     last: xr.Variable,
     is_complete: bool,
 ) -> xr.Dataset:
-    """Return the cells of a sweep, as `Results.to_xarray` describes. Missing values are nan, with a count of 0.
+    """Return a sweep's cells like `Results.to_xarray`, with nan and a count of 0 for missing values.
 
     Args:
-        cells: the available data of each cell: places on the last axis, and arrays by observable.
-        records: shapes of a recorded round by observable, for each program.
+        cells: each cell's available data: places on the last axis, and arrays by observable.
+        records: shapes of a recorded round by observable, by program.
         last: the last axis, of statistics or replicates.
     """
     quantities = sweep.quantities
@@ -81,7 +81,7 @@ def to_netcdf(data: xr.Dataset, path: Path) -> None:
 
 
 def long_name(name: str, cls: type) -> str:
-    """Return the axis label of a parameter or size: its name in words, and its comment.
+    """Return the axis label of a parameter or size: its name, and its comment.
 
     Examples:
         >>> from moe_theory import continual

@@ -27,7 +27,7 @@ class SweepCost:
 
 
 def estimate(sweep: Specification, folder: Path | None = None) -> SweepCost:
-    """Count the missing work of a sweep in a folder. Raises: InvalidValueError if chunks do not fit in memory."""
+    """Count a sweep's missing work in a folder. Raises: InvalidValueError if chunks do not fit in memory."""
     plan = SweepPlan(sweep, fingerprint(sweep.system, sweep.observables or ()))
     plan.require_memory(1)
     saved = set() if folder is None else Store(folder).keys()

@@ -1,4 +1,4 @@
-"""The grid of a sweep: its axes, and the complete setting of every cell.
+"""The grid of a sweep: axes, and every cell's setting.
 
 An axis overrides a fixed value, which overrides the reading's.
 """
@@ -19,8 +19,6 @@ PADDED = "max_experts"  # the size that is the largest number of experts unless 
 
 
 class GridAxis(NamedTuple):
-    """One axis, with one column of its name, or as a zip a column for each of its names."""
-
     name: str
     columns: Mapping[str, tuple[Value, ...]]  # equally long
 
@@ -61,9 +59,9 @@ def build_grid(
     """Return the grid of the axes, with every cell checked by its system.
 
     Args:
-        fixed: the specification's values by table and name. The reading is missing if it is an axis.
-        keys: where each name is set, on axes too.
-    Raises: InvalidValueError or DeclarationError that names the first cell refused.
+        fixed: values by table and name, without the reading if it is an axis.
+        keys: where names are set, also on axes.
+    Raises: InvalidValueError or DeclarationError with the first cell refused.
     """
     for axis in axes:
         _require_distinct(axis, vocabulary.precision, keys)
@@ -90,7 +88,7 @@ def build_grid(
 
 
 def _require_distinct(axis: GridAxis, precision: str, keys: Mapping[str, tuple[str, ...]]) -> None:
-    """Raise InvalidValueError for two places of an axis with equal values in the runs' precision."""
+    """Raise InvalidValueError for two places of an axis that are equal in the runs' precision."""
     columns = [
         [float(np.dtype(precision).type(value)) if isinstance(value, float) else value for value in column]
         for column in axis.columns.values()
@@ -108,7 +106,6 @@ def _require_distinct(axis: GridAxis, precision: str, keys: Mapping[str, tuple[s
 def _drafts(
     axes: Sequence[GridAxis], fixed: Mapping[str, Mapping[str, Any]], vocabulary: Vocabulary
 ) -> Iterator[SweepCell]:
-    """Yield the cells with dictionaries. Some sizes follow from the whole grid."""
     system_kind = vocabulary.known
     choices = {**{kind: next(iter(names)) for kind, names in system_kind.choices.items()}, **fixed["choices"]}
     readings = {
@@ -136,7 +133,7 @@ def _drafts(
 def _in_cell(
     error: MoeTheoryError, settings: Mapping[str, Value], keys: Mapping[str, tuple[str, ...]]
 ) -> MoeTheoryError:
-    """Return the error with its cell, and the `key` of the first name that the specification sets."""
+    """Return the error with its cell, and the `key` of the first name set."""
     cell = ", ".join(f"{name}={text_of(value)}" for name, value in settings.items())
     located = type(error)(f"in the cell {cell}: {error}" if cell else str(error))
     blamed = (name for name in (*re.findall(r"\w+", str(error)), *settings) if name in keys)

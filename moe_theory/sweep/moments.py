@@ -1,7 +1,7 @@
-"""Moments over replicates, reduced inside a scan in the run's precision and merged on the host in float64.
+"""Moments over replicates, reduced inside a scan and merged on the host in float64.
 
-A chunk of some hundred replicates is centred before it is squared, so float32 loses nothing that matters. Chunks merge
-by pairwise update (Chan, Golub and LeVeque 1983, Pebay 2008).
+A chunk is centred before it is squared, so float32 loses little. Chunks merge by pairwise update (Chan, Golub and
+LeVeque 1983, Pebay 2008).
 """
 
 from collections.abc import Iterable
@@ -15,7 +15,7 @@ from moe_theory.core.numerics import array_namespace
 
 
 class Moments(NamedTuple):
-    """Count, mean, sum of squares and extremes of samples along an axis."""
+    """Count, mean, sum of squares and extremes along an axis."""
 
     count: Shaped[Any, "..."]  # number of samples
     mean: Shaped[Any, "..."]
@@ -25,7 +25,6 @@ class Moments(NamedTuple):
 
     @property
     def variance(self) -> Shaped[Any, "..."]:
-        """Unbiased sample variance, nan below two samples."""
         with np.errstate(invalid="ignore", divide="ignore"):
             return np.where(self.count > 1, self.m2 / np.maximum(self.count - 1, 1), np.nan)
 
@@ -49,7 +48,7 @@ def over_replicates(samples: Float[Array, "... B"]) -> Moments:
 
 
 def merge(parts: Iterable[Moments]) -> Moments:
-    """Merge moments in float64, in the order of `parts`. Raises: InvalidValueError without parts."""
+    """Merge moments in float64, in this order. Raises: InvalidValueError without parts."""
     parts = [Moments(*(np.asarray(leaf, np.float64) for leaf in part)) for part in parts]
     if not parts:
         raise InvalidValueError("there are no moments to merge: run at least one chunk of replicates.")

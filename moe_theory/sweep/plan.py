@@ -1,7 +1,6 @@
-"""The chunks of a sweep as plain data, and a worker's work on each.
+"""The chunks of a sweep as plain data, and a worker's work.
 
-A chunk's name is a digest of everything that decides its numbers. Its bytes do not depend on the place or the order of
-computation.
+A chunk's name is a digest of everything that decides its numbers, in any place or order.
 """
 
 import dataclasses
@@ -37,8 +36,6 @@ RECORD_COPIES = 6  # by batch and joined, in an archive and its bytes, on their 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class CellTask:
-    """All data that decide the numbers of a cell's chunks."""
-
     system: str
     dims: Mapping[str, Any]
     choices: Mapping[str, str]
@@ -64,8 +61,6 @@ class CellTask:
 
 
 class PlannedChunk(NamedTuple):
-    """Replicates of a cell that are computed and saved together."""
-
     task: CellTask
     cell: int  # position in the grid
     first: int  # replicate
@@ -92,8 +87,6 @@ class Coverage(NamedTuple):
 
 
 class SweepPlan:
-    """The chunks of a sweep on a machine of this fingerprint."""
-
     def __init__(self, sweep: Specification, fingerprint: Mapping[str, str]) -> None:
         """Raises: InvalidValueError for too many chunks."""
         self.sweep: Specification = sweep
@@ -119,7 +112,7 @@ class SweepPlan:
         self.chunks: list[PlannedChunk] = list(itertools.chain.from_iterable(self.by_cell))
 
     def require_memory(self, num_workers: int) -> None:
-        """Raise InvalidValueError, with the widest chunk that fits, if chunks do not fit in memory."""
+        """Raise InvalidValueError, with the widest fitting chunk, if chunks do not fit in memory."""
         share = machine_memory() / num_workers
         for task in self.programs.values():
             memory = memory_of(task)
@@ -165,17 +158,15 @@ _code_digest = functools.cache(code_digest)
 
 
 def fingerprint(system: str, observables: Sequence[str] = ()) -> dict[str, str]:
-    """Return all facts besides a task that decide its numbers here.
+    """Return all facts besides a task that decide its numbers.
 
-    Raises: DeclarationError or UnknownNameError for a user's observable that cannot be read.
+    Raises: DeclarationError or UnknownNameError for an unreadable user's observable.
     """
     return provenance.fingerprint(_code_digest(sweepable(system).code, compute_chunk, *user_functions(observables)))
 
 
 def compute(chunk: PlannedChunk) -> bytes:
-    """Return the content to save of a chunk, on a worker. Raises: its errors, or InvalidValueError on an unlike
-    machine.
-    """
+    """Return a chunk's content, on a worker. Raises: its errors, or InvalidValueError on an unlike machine."""
     task = chunk.task
     provenance.require_same(fingerprint(task.system, task.observables), task.fingerprint, "numbers")
     try:
@@ -186,7 +177,6 @@ def compute(chunk: PlannedChunk) -> bytes:
 
 
 def compute_chunk(task: CellTask, first: int) -> bytes:
-    """Return the content to save of the chunk from this replicate on."""
     end = first + task.width
     with jax.enable_x64(task.precision == "float64"), compiled_once(task.program):
         cell = _cell(task)
@@ -206,7 +196,7 @@ def compute_chunk(task: CellTask, first: int) -> bytes:
 
 
 def _values_of(form: ClosedForm, task: CellTask, records: Any) -> Float[np.ndarray, "R B"]:
-    """Return a closed form's values in a chunk, from what it takes of each replicate. Raises: as its formula."""
+    """Return a closed form's values in a chunk, from its inputs. Raises: as its formula."""
     kind = sweepable(task.system)
     rounds = recorded_rounds(task.rounds, task.record_every)
     values = form.formula(kind.dims(**task.dims), kind.params(**task.params), rounds[:, None], records)
@@ -214,7 +204,6 @@ def _values_of(form: ClosedForm, task: CellTask, records: Any) -> Float[np.ndarr
 
 
 def chunk_shapes(task: CellTask) -> tuple[Any, Any]:
-    """Return shapes of a replicate's state and of what a round records."""
     with jax.enable_x64(task.precision == "float64"):
         cell = _cell(task)
         state = check_system(cell.system, cell.params)
@@ -224,7 +213,7 @@ def chunk_shapes(task: CellTask) -> tuple[Any, Any]:
 
 
 def saved_shapes(task: CellTask) -> dict[str, jax.ShapeDtypeStruct]:
-    """Return shapes of a saved round by quantity. Users' files are not run."""
+    """Return shapes of a saved round by quantity, without running users' files."""
     quantities = sweepable(task.system).quantities(task.observables)
     shapes = {}
     registered = []
@@ -239,8 +228,6 @@ def saved_shapes(task: CellTask) -> dict[str, jax.ShapeDtypeStruct]:
 
 
 class ChunkMemory(NamedTuple):
-    """Bytes that computing a chunk takes."""
-
     fixed: int  # whatever its width
     per_replicate: int
 

@@ -1,4 +1,4 @@
-"""Results of a sweep, read from its chunks: as a labelled dataset, as runs of cells, and as files."""
+"""Results of a sweep, read from its chunks."""
 
 import collections
 import functools
@@ -36,11 +36,9 @@ MOMENTS = ("count", "mean", "standard_error", "min", "max")  # statistics before
 
 
 class Sweep(Specification):
-    """The specification of a sweep, which can be run.
+    """The specification of a sweep, which can be run, with the fields of `Specification` as arguments.
 
-    The arguments are the fields of `Specification`, with the same defaults.
-
-    Raises: DeclarationError, UnknownNameError or InvalidValueError for a sweep that cannot be run.
+    Raises: DeclarationError, UnknownNameError or InvalidValueError for an impossible sweep.
 
     Examples:
         >>> import moe_theory as mt
@@ -65,15 +63,14 @@ class Sweep(Specification):
         """Compute the missing chunks in the folder `path`, and return the results. Running again resumes.
 
         Args:
-            executor: any `concurrent.futures.Executor` whose workers can import this package. It is left open.
+            executor: any `concurrent.futures.Executor` whose workers can import this package, left open.
             dask: or the address of a Dask scheduler, or "local:N" for N processes. Anyone who controls the scheduler
                 can run any code here and on its workers. Certificates are from Dask's configuration.
             devices: or the number of local devices, by default all.
-            progress: listener of the progress, by default standard error.
-            keep_going: whether to go on after an error of a cell, which the results lack. `Results.failed` has errors
-                by cell.
-            part: a fixed share of the chunks, such as "3/8", for one job of a batch system.
-        Raises: OutputError, InvalidValueError, UnknownNameError or WorkersError. Finished chunks are saved.
+            progress: by default on standard error.
+            keep_going: whether to go on after an error of a cell, listed in `Results.failed`.
+            part: a fixed share of the chunks, such as "3/8", for a batch job.
+        Raises: OutputError, InvalidValueError, UnknownNameError or WorkersError, after saving finished chunks.
         """
         share = None if part is None else runner.Part.parsed(part)
         with shown_progress(progress) as listener:
@@ -114,8 +111,7 @@ class Results(Shown):
         """Return the results in a sweep's folder.
 
         Args:
-            partial: whether to accept missing chunks. Statistics are then of fewer replicates (see `count`), and nan
-                for cells without any.
+            partial: whether to accept missing chunks, for statistics of fewer replicates (see `count`), nan for none.
         Raises: InvalidValueError for a folder without a sweep. MissingError for missing chunks. OutputError for an
             address in place of a folder.
         """
@@ -131,17 +127,17 @@ class Results(Shown):
 
     @property
     def damaged(self) -> dict[str, str]:
-        """Faults of chunks that were read, or of files, by their keys."""
+        """Faults of chunks or files that were read, by key."""
         return self.store.damaged
 
     def row(self) -> dict[str, Any]:
-        """Return facts of the results by name, for a table."""
+        """Return facts of the results by name."""
         there = f"{self.coverage.chunks} of {self.coverage.of_chunks}"
         return {**self.sweep.row(), "chunks": there, "observables": ", ".join(self.kept), "keeps": self.sweep.keep}
 
     @property
     def coverage(self) -> Coverage:
-        """The completed part. A damaged chunk counts as missing after it is read."""
+        """The completed part, without damaged chunks after they are read."""
         num_kept = sum(chunk.num_kept for chunks in self._present for chunk in chunks)
         of_replicates = self.sweep.replicates * len(self.sweep.grid)
         return Coverage(sum(map(len, self._present)), len(self.plan.chunks), num_kept, of_replicates)
@@ -153,7 +149,7 @@ class Results(Shown):
 
     @property
     def reading(self) -> Reading:
-        """The reading. Cells of an axis `reading` have their own."""
+        """The reading, unless it is an axis."""
         return self.kind.readings[self.sweep.reading or self.kind.default_reading]
 
     @property
@@ -184,8 +180,8 @@ class Results(Shown):
         """Return everything as a labelled dataset in memory.
 
         Dimensions are the grid's axes, `round`, an observable's own axes such as `expert_index`, and `statistic`
-        (float64) or, if replicates are saved, `replicate`. Replicates are in the run's precision, whole numbers of
-        which some are missing in float64 with nan. The axis of a zip counts from 0 and has a coordinate for each name.
+        (float64) or, if saved, `replicate`. Replicates are in the run's precision, whole numbers with missing ones in
+        float64 with nan. A zip's axis counts from 0, with a coordinate for each name.
         """
         import xarray as xr
 
@@ -215,9 +211,9 @@ class Results(Shown):
         )
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write everything as netCDF 3 (.nc). Integers are of 32 bits and text is of characters.
+        """Write everything as netCDF 3 (.nc), with 32-bit integers and text as characters.
 
-        Raises: OutputError for a place that cannot be written. InvalidValueError for a variable of more than 2 GiB.
+        Raises: OutputError for an unwritable place. InvalidValueError for a variable of more than 2 GiB.
         """
         from moe_theory.sweep import dataset
 
@@ -229,7 +225,7 @@ class Results(Shown):
     def runs(self) -> dict[str, Run]:
         """Return all cells' runs in memory, by names such as "num_experts = 5, truth_scale = 0.4".
 
-        The only cell of a sweep without axes has the name of the system.
+        Without axes the only cell has the system's name.
         """
         return {name: self.run_of(place) for place, name in enumerate(self.names)}
 
@@ -250,7 +246,7 @@ class Results(Shown):
         return texts
 
     def run_of(self, place: int) -> Run:
-        """Return all replicates of the cell at this place. Raises: MissingError or InvalidValueError without them."""
+        """Return all replicates of the cell at this place. Raises: MissingError or InvalidValueError."""
         numbers, arrays = self.replicates_of(place)
         if len(numbers) < self.sweep.replicates:
             raise self._incomplete(f"not all replicates of {self.names[place]}")
@@ -258,14 +254,14 @@ class Results(Shown):
         return Run(self.sweep.grid.cells[place].params, self.rounds, numbers, None, records)
 
     def statistics_of(self, place: int) -> dict[str, Float[np.ndarray, "..."]] | None:
-        """Return statistics (R, *own axes, statistics) of the cell at this place, by observable, None if empty."""
+        """Return statistics (R, *own axes, statistics) of the cell at this place, by observable."""
         pieces = [arrays for _, arrays in self._read(place)]
         if not pieces:
             return None
         return over_replicates(pieces, self.kept, self.sweep.quantiles)
 
     def replicates_of(self, place: int) -> tuple[Int[np.ndarray, " B"], Arrays]:
-        """Return numbers of the replicates of the cell at this place, and (R, *own axes, B) by observable."""
+        """Return replicates' numbers in the cell at this place, and (R, *own axes, B) by observable."""
         read = self._read(place)
         if not read:
             return np.arange(0), {}
@@ -274,7 +270,7 @@ class Results(Shown):
         return numbers, {name: np.concatenate([piece[name] for piece in pieces], axis=-1) for name in self.kept}
 
     def _read(self, place: int) -> list[tuple[PlannedChunk, Arrays]]:
-        """Return a cell's intact chunks, with their replicates that count. Raises: MissingError unless partial."""
+        """Return a cell's intact chunks, with their replicates. Raises: MissingError unless partial."""
         pieces = []
         for chunk in self.plan.by_cell[place]:
             data = self.store.get(chunk.name)
@@ -302,7 +298,6 @@ def _records(names: tuple[str, ...]) -> Any:
 
 
 def _texts(values: Sequence[Any]) -> dict[Any, str]:
-    """Return a column's values in six digits, or in all if they differ only beyond six."""
     exact = {value: text_of(value) for value in values}
     short = {value: f"{value:.6g}" if isinstance(value, float) else text for value, text in exact.items()}
     return short if len(set(short.values())) == len(short) else exact

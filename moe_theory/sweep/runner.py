@@ -1,4 +1,4 @@
-"""Runs of a sweep in a folder, which compute missing chunks on any workers."""
+"""Runs of a sweep in a folder, on any workers."""
 
 import contextlib
 import dataclasses
@@ -28,14 +28,14 @@ MAX_ERROR_LENGTH = 500  # characters of an error that is passed over
 
 
 class Part(NamedTuple):
-    """A fixed share of a sweep's chunks, for a job of a batch system: every n-th, from the i-th on."""
+    """A fixed share of a sweep's chunks: every n-th, from the i-th on."""
 
     number: int  # from 1 on
     num_parts: int
 
     @classmethod
     def parsed(cls, text: str) -> Self:
-        """Return the part that a text such as "3/8" names. Raises: InvalidValueError."""
+        """Return the part of a text such as "3/8". Raises: InvalidValueError."""
         number, _, count = text.partition("/")
         if number.isdecimal() and count.isdecimal() and 1 <= int(number) <= int(count):
             return cls(int(number), int(count))
@@ -45,7 +45,7 @@ class Part(NamedTuple):
 
     @property
     def suffix(self) -> str:
-        """The end of the part's file name, before the ending."""
+        """End of the part's file name."""
         return f"-{self.number}-of-{self.num_parts}"
 
 
@@ -84,14 +84,14 @@ def run(
     keeps_going: bool = False,
     part: Part | None = None,
 ) -> Outcome:
-    """Compute the missing chunks of a sweep in a folder. Running again resumes.
+    """Compute a sweep's missing chunks in a folder, where running again resumes.
 
     Args:
-        pool: workers, by default this machine's devices. It is closed.
-        is_stopped: whether to stop with a KeyboardInterrupt, which Python may lose inside a callback.
+        pool: workers, by default this machine's devices, closed at the end.
+        is_stopped: whether to stop with a KeyboardInterrupt.
         keeps_going: whether to compute other chunks after an error of one.
-        part: the share of the chunks to compute, into a file of its own.
-    Raises: OutputError, InvalidValueError, WorkersError, or a chunk's error. Finished chunks are saved.
+        part: the share of the chunks, for a file of its own.
+    Raises: OutputError, InvalidValueError, WorkersError, or a chunk's error, after saving finished chunks.
     """
     pool = device_pool() if pool is None else pool
     with contextlib.closing(pool):
@@ -131,7 +131,6 @@ def run(
 
 
 def _tasks(missing: Sequence[PlannedChunk]) -> Iterator[Task]:
-    """Yield a task for each chunk, the first one of each program first."""
     firsts: dict[Hashable, PlannedChunk] = {}
     for chunk in missing:
         firsts.setdefault(chunk.task.program, chunk)
@@ -142,7 +141,7 @@ def _tasks(missing: Sequence[PlannedChunk]) -> Iterator[Task]:
 
 
 def _save(results: Sequence[Result], store: Store, counts: ChunkCounts, keeps_going: bool) -> None:
-    """Save computed chunks together. Raises: OutputError, or then a chunk's error."""
+    """Save chunks together. Raises: OutputError, or then a chunk's error."""
     computed: dict[str, bytes] = {}
     failure: BaseException | None = None
     for result in results:
@@ -162,14 +161,12 @@ def _save(results: Sequence[Result], store: Store, counts: ChunkCounts, keeps_go
 
 
 class Manifest(NamedTuple):
-    """The data that decide all numbers of a sweep."""
-
     specification: Mapping[str, Any]
     fingerprint: Mapping[str, str]
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """Return the manifest of a folder. Raises: InvalidValueError if missing or damaged."""
+    """Return a folder's manifest. Raises: InvalidValueError if missing or damaged."""
     path = folder / MANIFEST
     require_no_0_1(folder, *_OF_0_1)
     if not path.exists():
@@ -187,7 +184,7 @@ def read_manifest(folder: Path) -> Manifest:
 
 
 def write_manifest(folder: Path, manifest: Manifest, is_part: bool) -> None:
-    """Write the manifest of a run that begins. Raises: OutputError. InvalidValueError for a part unlike the others."""
+    """Write the manifest of a run that begins. Raises: OutputError. InvalidValueError for an unlike part."""
     if is_part and (folder / MANIFEST).exists():
         before = read_manifest(folder)
         if before.specification == manifest.specification and before.fingerprint != manifest.fingerprint:

@@ -1,7 +1,4 @@
-"""The specification of a sweep: a grid of cells times a range of replicates, as plain data.
-
-It is checked when it is made, so that every specification can be run.
-"""
+"""The specification of a sweep, as plain data, checked when it is made."""
 
 import dataclasses
 import functools
@@ -38,15 +35,15 @@ Names = Annotated[Sequence[Text], Field(min_length=1), BeforeValidator(plain), A
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Specification(Shown):
-    """A complete, checked request. Equal specifications have the same data and order of axes.
+    """A complete, checked request, with the same data and order of axes for equal ones.
 
     Names on axes and in zips are parameters, static sizes, static choices (such as `policy`) or "reading". An axis is a
-    list of values, or {"linspace": [a, b], "num": n} or {"logspace": [a, b], "num": n} where a and b are the end VALUES
-    themselves, also of a logspace. For whole numbers they are rounded and repetitions dropped.
+    list of values, or {"linspace": [a, b], "num": n} or {"logspace": [a, b], "num": n} with the end VALUES a and b. For
+    whole numbers they are rounded without repetitions.
 
-    Fields that are None get their defaults, except `chunk_width`.
+    Fields that are None get defaults, except `chunk_width`.
 
-    Raises: DeclarationError, UnknownNameError or InvalidValueError for a sweep that cannot be run.
+    Raises: DeclarationError, UnknownNameError or InvalidValueError for an impossible sweep.
     """
 
     system: Annotated[Text, AfterValidator(lambda name: sweepable(name) and name)]  # a registered system, see `systems`
@@ -74,19 +71,17 @@ class Specification(Shown):
         _ = self.grid
 
     def row(self) -> dict[str, Any]:
-        """Return facts of the specification by name, for a table."""
         shape = zip(self.grid.axes, self.grid.shape, strict=True)
         axes = ", ".join(f"{axis.name} {length}" for axis, length in shape)
         return {"system": self.system, "axes": axes, "rounds": self.rounds, "replicates": self.replicates}
 
     @property
     def stride(self) -> int:
-        """Rounds from one record to the next."""
         return cast(int, self.record_every)  # set when a specification is made
 
     @functools.cached_property
     def grid(self) -> Grid:
-        """The axes and the cells, in C order. Raises: as the sweep itself."""
+        """Axes and cells, in C order. Raises: as the sweep itself."""
         axes = [GridAxis(name, {name: values}) for name, values in self.axes.items()]
         axes += [GridAxis(name, columns) for name, columns in self.zips.items()]
         fixed: dict[str, dict[str, Any]] = {table: getattr(self, table) for table in TABLES}
@@ -96,14 +91,14 @@ class Specification(Shown):
 
     @property
     def quantities(self) -> dict[str, Quantity]:
-        """The observables and closed forms, by the names that results have for them."""
+        """Observables and closed forms, by their names in results."""
         return sweepable(self.system).quantities(self.observables or ())
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Self:
         """Return the specification in a TOML file.
 
-        Raises: MoeTheoryError (DeclarationError, mostly) that names the file and the key.
+        Raises: MoeTheoryError (DeclarationError, mostly) with the file and the key.
         """
         try:
             text = Path(path).read_text(encoding="utf-8-sig")  # some editors begin a file with a mark
@@ -129,7 +124,7 @@ class Specification(Shown):
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
-        """Return the specification that `to_json` wrote. Raises: MoeTheoryError for other data."""
+        """Return the specification of `to_json`. Raises: MoeTheoryError for other data."""
         tables: dict[str, dict[str, Any]] = {}
         try:
             for table, field in (("axes", "values"), ("zips", "columns")):
@@ -151,7 +146,7 @@ class Specification(Shown):
         return cls(**entries)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the specification as plain data, the same for equal ones."""
+        """Return the specification as plain data."""
         data = {name: getattr(self, name) for name in self.__dataclass_fields__ if getattr(self, name) is not None}
         data["axes"] = [{"name": name, "values": list(values)} for name, values in self.axes.items()]
         data["zips"] = [
@@ -172,7 +167,6 @@ class Specification(Shown):
         return vocabulary.vocabulary_of(self.system, self.precision)
 
     def _settings(self) -> Iterator[tuple[tuple[str, ...], Any]]:
-        """Yield the key of each entry that sets a name, which ends with the name, and its value."""
         if self.reading is not None:
             yield (READING,), self.reading
         for table in (*TABLES, "axes"):
@@ -183,7 +177,7 @@ class Specification(Shown):
                 yield ("zips", axis, name), values
 
     def _completed(self) -> dict[str, Any]:
-        """Return fields that depend on the system, in plain form and with defaults. Raises: MoeTheoryError."""
+        """Return fields that depend on the system, plain and with defaults. Raises: MoeTheoryError."""
         system_kind = self._vocabulary.known
         fields: dict[str, Any] = {table: {} for table in (*TABLES, "axes")}
         fields["zips"] = {name: {} for name in self.zips}
@@ -255,7 +249,7 @@ class Specification(Shown):
 
 
 def example() -> str:
-    """Return a commented specification that runs in seconds, as TOML."""
+    """Return a commented specification, as TOML."""
     return resources.files("moe_theory.sweep").joinpath("example.toml").read_text(encoding="utf-8")
 
 

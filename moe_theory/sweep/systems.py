@@ -1,6 +1,6 @@
-"""Systems that a specification can name: sizes, parameters, readings, choices and observables.
+"""Systems for specifications: sizes, parameters, readings, choices and observables.
 
-Specifications and tasks are plain data. They name registered systems, and functions of a user's files as FILE:NAME.
+Specifications and tasks are plain data, with names of systems, and functions of users' files as FILE:NAME.
 """
 
 import dataclasses
@@ -24,8 +24,6 @@ from moe_theory.runs.key import code_digest
 
 @dataclasses.dataclass(frozen=True)
 class Observable:
-    """A quantity of each replicate that rounds can record."""
-
     name: str
     about: str  # what it is, its unit and its source
     read: Callable[[State, Info], Array]
@@ -34,7 +32,7 @@ class Observable:
 
 @dataclasses.dataclass(frozen=True)
 class UserObservable:
-    """A function (state, info) -> scalar of a user's file. The file is run when the function is first needed."""
+    """A function (state, info) -> scalar of a user's file, run when first needed."""
 
     place: str  # FILE:NAME; its code decides numbers of runs
     axes: tuple[str, ...] = ()
@@ -58,7 +56,7 @@ class UserObservable:
 
 @dataclasses.dataclass(frozen=True)
 class ClosedForm:
-    """A value that a paper's formula has in each recorded round, in float64 on the host."""
+    """A value of a paper's formula in each recorded round, in float64 on the host."""
 
     name: str
     about: str  # what it is, and its source
@@ -74,8 +72,6 @@ Quantity = Observable | UserObservable | ClosedForm
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Sweepable:
-    """A system that specifications can name."""
-
     about: str
     dims: type  # the dataclass of static sizes
     readings: Mapping[str, Reading]  # by name; the first is the default
@@ -96,7 +92,7 @@ class Sweepable:
 
     @functools.cached_property
     def code(self) -> str:
-        """Digest of the code that, besides a task, decides numbers of runs."""
+        """Digest of the code that decides numbers of runs."""
         reads = {name: observable.read for name, observable in self.observables.items()}
         formulas = {form.name: (form.formula, form.read) for form in self.closed_forms}
         return code_digest(self.build, self.dims, self.params, self.choices, reads, formulas, compute_chunk)
@@ -118,7 +114,7 @@ class Sweepable:
         return tuple(field.name for field in dataclasses.fields(self.dims))
 
     def system(self, dims: Any, choices: Mapping[str, str]) -> System:
-        """Return the system of these sizes and choices. Raises: UnknownNameError for an unknown choice."""
+        """Return the system of these sizes and choices. Raises: UnknownNameError."""
         parts = []
         for kind, by_name in self.choices.items():
             name = choices.get(kind, next(iter(by_name)))
@@ -128,7 +124,7 @@ class Sweepable:
         return _built(self.build, dims, tuple(parts))
 
     def quantities(self, names: Sequence[str]) -> dict[str, Quantity]:
-        """Return observables and closed forms by name. FILE:NAME is a user's function (state, info) -> scalar.
+        """Return observables and closed forms by name, where FILE:NAME is a user's (state, info) -> scalar.
 
         No file is read. Raises: UnknownNameError, or DeclarationError for two of one name.
         """
@@ -145,12 +141,12 @@ class Sweepable:
         return quantities
 
     def observe(self, names: Sequence[str]) -> Observe:
-        """Return a function of (state, info) that records quantities, the same object for the same names."""
+        """Return a function of (state, info) that records quantities, the same for the same names."""
         return _observe(tuple((name, quantity.read) for name, quantity in self.quantities(names).items()))
 
 
 def sweepable(name: str) -> Sweepable:
-    """Return a system of an installed paper. Raises: UnknownNameError, with a suggestion."""
+    """Return a system of an installed paper. Raises: UnknownNameError."""
     if name in paper_names() and name in find_paper(name).systems:  # a paper's own system: no other paper is imported
         return find_paper(name).import_system(name)
     for paper in all_papers().values():
@@ -192,7 +188,6 @@ def _scalar(place: str, function: Callable[[State, Info], Array]) -> Callable[[S
 
 
 def _described(function: Callable[[State, Info], Array]) -> Observable:
-    """Return an observable with a function's name and docstring."""
     return Observable(function.__name__, " ".join((function.__doc__ or "").split()).rstrip("."), function)
 
 

@@ -1,4 +1,4 @@
-"""Many settings of any system at once, as one labelled dataset in memory."""
+"""Many settings of any system at once, as one labelled dataset."""
 
 import itertools
 import re
@@ -36,18 +36,17 @@ def vary(
     progress: Progress = automatic,
     **axes: Sequence[Any],
 ) -> "xr.Dataset":
-    """Run a system, with replicates, at every combination of some parameters' values, as one program.
+    """Run a system at every combination of some parameters' values, as one program.
 
     Replicate i draws the same numbers in every setting, and in `simulate_batch` with the same seed.
 
     Args:
         params: the shared parameters.
         replicates: B, of each setting.
-        observe: the record of a round of one replicate: a NamedTuple, a dictionary or an array.
-        axes: values by the names of parameters, such as num_experts=range(2, 21).
-    Returns: a variable for each recorded array, called `value` if `observe` returns an array. Its dimensions are the
-        axes in the order given, round, its own and replicate.
-    Raises: UnknownNameError for an axis that is no parameter. InvalidValueError for settings that cannot be run.
+        observe: a round's record in one replicate: a NamedTuple, a dictionary or an array.
+        axes: values by parameter, such as num_experts=range(2, 21).
+    Returns: a variable for each recorded array (or `value`), over the axes in this order, round, its own and replicate.
+    Raises: UnknownNameError for another axis than a parameter. InvalidValueError for impossible settings.
 
     Examples:
         >>> import moe_theory as mt
@@ -76,7 +75,6 @@ def vary(
 
 
 def _dataset(runs: Sequence[Run], values: Mapping[str, Sequence[Any]], params_type: type) -> "xr.Dataset":
-    """Return the records of runs, one for each combination of the values, as a labelled dataset."""
     import xarray as xr
 
     records = [_arrays(run.records) for run in runs]
@@ -121,7 +119,7 @@ def _arrays(records: PyTree) -> dict[str, Shaped[np.ndarray, "R ... B"]]:
 
 
 def _own_dims(name: str, annotation: str, shape: tuple[int, ...], sizes: dict[str, int]) -> list[str]:
-    """Return the names of an array's axes, from its annotated shape. A name has one size everywhere."""
+    """Return an array's axes' names, from its annotated shape, where a name has one size everywhere."""
     match = _SHAPE.search(annotation)
     names = match[1].split() if match else []
     is_fitting = len({*names}) == len(shape) == len(names) and all(map(str.isidentifier, names))

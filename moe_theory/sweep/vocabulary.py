@@ -1,6 +1,6 @@
-"""Values that the names in a specification may have: plain Python, one type for each name.
+"""Values for the names in a specification: plain Python, one type a name.
 
-pydantic checks them. Its errors become one line with the entry, the value, the bound and the way out.
+pydantic checks them, and its errors become one line.
 """
 
 import functools
@@ -26,7 +26,7 @@ _T = TypeVar("_T")
 
 
 def checked(kind: TypeAdapter[_T], value: Any, *key: str) -> _T:
-    """Return a value that `kind` accepts, for an entry. Raises: MoeTheoryError of one line with the entry's `key`."""
+    """Return a value that `kind` accepts, for an entry. Raises: MoeTheoryError of one line."""
     try:
         return kind.validate_python(value)
     except ValidationError as failure:
@@ -45,8 +45,6 @@ def checked(kind: TypeAdapter[_T], value: Any, *key: str) -> _T:
 
 
 def one_of(kind: str, names: Iterable[str]) -> AfterValidator:
-    """Return a check that a text is among these names."""
-
     def check(name: str) -> str:
         if name not in names:
             raise unknown_name(kind, name, names)
@@ -65,7 +63,7 @@ def plain(value: Any) -> Any:
 
 
 def distinct(values: Sequence[_T]) -> tuple[_T, ...]:
-    """Return values that are all different. Raises: PydanticCustomError."""
+    """Return different values. Raises: PydanticCustomError."""
     value, count = Counter(values).most_common(1)[0] if values else (None, 0)
     if count > 1:
         message: Any = f"Input should not have {shortened(value)} twice"
@@ -94,7 +92,7 @@ Table = dict[Text, Any]
 
 
 class Spacing(BaseModel):
-    """Values at equal distances or ratios from a first to a last. A logspace, too, has values as ends."""
+    """Values at equal distances or ratios, where a logspace, too, has values as ends."""
 
     model_config = ConfigDict(extra="forbid")
     num: Annotated[Whole, Field(ge=2, le=MOST_VALUES)]
@@ -102,7 +100,6 @@ class Spacing(BaseModel):
     logspace: Annotated[list[Annotated[Real, Field(gt=0)]], Field(min_length=2, max_length=2)] | None = None
 
     def values(self) -> list[float]:
-        """Return the values, rounded to 12 digits between the ends."""
         ends = self.linspace or self.logspace
         if ends is None or (self.linspace and self.logspace):
             raise PydanticCustomError("spacing", "Input should have either linspace or logspace = [first, last]")
@@ -113,8 +110,6 @@ class Spacing(BaseModel):
 
 
 class Vocabulary(NamedTuple):
-    """The names that a specification of a system may set, and their values."""
-
     known: Sweepable
     precision: str
     fixed: Mapping[str, Mapping[str, TypeAdapter]]  # by table and name; `reading` stands by itself
@@ -162,7 +157,6 @@ def vocabulary_of(system: str, precision: str) -> Vocabulary:
 
 
 def _column(is_whole: bool, values: Any) -> Any:
-    """Return the list for a column, also for {"linspace": [a, b], "num": n}."""
     if not isinstance(values, Mapping):
         values = plain(values)
         if isinstance(values, list) and len(values) > MOST_VALUES:  # before each value is checked

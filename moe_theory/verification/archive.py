@@ -31,7 +31,6 @@ class Archive:
         self.damaged: dict[str, str] = {}  # why samples that were there count for nothing
 
     def load(self, claim: Claim, reading: ReadingLike, seed: int) -> tuple[Samples, list[str]] | None:
-        """Return the samples of replicates 0, 1, ... and the components' names, or None."""
         key = self.keys.of(claim, reading, seed)
         data = self.store.get(key)
         self.damaged |= self.store.damaged
@@ -48,7 +47,7 @@ class Archive:
         return Samples(**parts), [str(label) for label in arrays["labels"]]
 
     def save(self, claim: Claim, reading: ReadingLike, seed: int, samples: Samples, labels: list[str]) -> None:
-        """Save samples in place of shorter ones of the same claim and setting. Raises: OutputError."""
+        """Save samples in place of shorter ones. Raises: OutputError."""
         key = self.keys.of(claim, reading, seed)
         self.written.add(key)
         parts = {name: part for name, part in samples._asdict().items() if part is not None}
@@ -61,14 +60,14 @@ class Archive:
 
 
 def clear_samples(folder: Path) -> None:
-    """Remove samples, including samples of version 0.1, and no other files."""
+    """Remove samples, also of version 0.1, and no other files."""
     for pattern in (PATTERN, _OF_0_1):
         for path in folder.glob(pattern):
             path.unlink(missing_ok=True)
 
 
 class Keys:
-    """Keys of claims' samples: digests of code, parameters, seed, precision, versions and machine, read once."""
+    """Keys of claims' samples: digests of code, parameters, seed, precision, versions and machine."""
 
     def __init__(self) -> None:
         self._digests = Digests()

@@ -1,8 +1,8 @@
 """Statements and claims of the installed papers, read from files without importing papers or JAX.
 
-A statement is made of its texts in TOML and of the paper's `index.json`. The index has roles, kinds, free parameters,
-and a digest of the paper's Python files. Without a current index, or if the paper is imported already, the statements
-come from the modules.
+A statement is made of its texts in TOML and of the paper's `index.json`, with roles, kinds, free parameters, and a
+digest of the paper's Python files. Without a current index, or if the paper is imported, the statements come from the
+modules.
 """
 
 import dataclasses
@@ -38,7 +38,7 @@ SCHEMA = "moe-theory/index/1"
 
 
 class ClaimFacts(NamedTuple):
-    """Facts of a claim that a record does not repeat, under the names of a `Claim`'s attributes."""
+    """Facts of a claim that a record does not repeat, named as in `Claim`."""
 
     id: str
     paper: str  # whose readings it has
@@ -52,21 +52,19 @@ class ClaimFacts(NamedTuple):
 
 
 class Catalog(NamedTuple):
-    """The statements that a paper declares, of any paper, and its claims by id."""
-
     statements: list[Statement]
     claims: Mapping[str, Any]  # `ClaimFacts`, or claims, which have the same attributes
     orders: Mapping[str, Sequence[Any]]  # that the paper asks for: ("O", 0.5) of sigma_0^0.5, by parameter
 
 
 def statements(pattern: str = "*") -> Listing[Statement]:
-    """Return the statements whose names match, paper after paper.
+    """Return the statements whose names match, by paper.
 
     Args:
         pattern: a name such as "continual.lemma-8", also of several cases or without its paper, or a glob over names.
             Or the paper's own "Lemma 11" or "continual.Lemma 11", a paper's name, or a claim's id.
-    Raises: UnknownNameError for a pattern that matches nothing, with the nearest name suggested. DeclarationError for
-        an unreadable text, with its file and key. DamagedError for an unreadable index.
+    Raises: UnknownNameError for a pattern that matches nothing. DeclarationError for an unreadable text. DamagedError
+        for an unreadable index.
 
     Examples:
         >>> import moe_theory as mt
@@ -85,7 +83,6 @@ def statements(pattern: str = "*") -> Listing[Statement]:
 
 
 def matching(pattern: str, every: Sequence[Statement]) -> list[Statement]:
-    """Return the statements whose names match, with patterns as in `statements`."""
     papers = dict.fromkeys(statement.paper for statement in every)
     if pattern in papers:
         return [statement for statement in every if statement.paper == pattern]
@@ -103,12 +100,11 @@ def answered(paper: str) -> list[Statement]:
 
 
 def answers_for(paper: str) -> Sequence[str]:
-    """Return the papers whose statements a paper's claims answer for."""
     return declaration_of(paper).get("answers_for") or ()
 
 
 def statements_of(paper: str) -> list[Statement]:
-    """Return the statements of a paper: its own, then statements that other papers declare of it."""
+    """Return the statements of a paper: its own, then other papers' of it."""
     declaring = [paper, *(name for name in ordered_names() if paper in answers_for(name))]
     catalogs = [catalog_of(name) for name in declaring]
     own_statements = [statement for catalog in catalogs for statement in catalog.statements if statement.paper == paper]
@@ -116,19 +112,18 @@ def statements_of(paper: str) -> list[Statement]:
 
 
 def catalog_of(paper: str) -> Catalog:
-    """Return a paper's declarations, from its files if its index is current, else from its modules."""
+    """Return a paper's declarations, from files if its index is current, else from modules."""
     module = declaration_of(paper).get("statements") or paper_package(paper)
     catalog = None if module in sys.modules else _of_files(paper)
     return _imported(paper) if catalog is None else catalog
 
 
 def all_figure_titles() -> dict[str, dict[str, str]]:
-    """Return the titles of all figures by name, by paper, including the overview."""
     return {name: figure_titles(name) for name in (*paper_names(), OVERVIEW)}
 
 
 def figure_titles(paper: str) -> dict[str, str]:
-    """Return the titles of a paper's figures by name. Raises: UnknownNameError, with the nearest name suggested."""
+    """Return the titles of a paper's figures by name. Raises: UnknownNameError."""
     if paper == OVERVIEW:
         return {OVERVIEW: OVERVIEW_TITLE}
     if paper not in paper_names():
@@ -140,7 +135,6 @@ def figure_titles(paper: str) -> dict[str, str]:
 
 
 def digest_of(paper: str) -> str:
-    """Return the digest of the paths and bytes of a paper's Python files."""
     folder = paper_folder(paper)
     digest = hashlib.sha256()
     for path in sorted(folder.rglob("*.py")):

@@ -1,10 +1,10 @@
 """Search of free parameters for a counterexample, or for settings where a false statement is true.
 
-The recorded setting comes first, then both ends of each axis, then points that fill the region. The best settings get
+The recorded setting comes first, then the ends of each axis, then points that fill the region. The best settings get
 more replicates, and neighbours. A flip is a verdict of `verify` on a fresh seed, at its share of the error. Its setting
-is shrunk, axis by axis back to the recorded value, and tested once more. Halving finds its border. Where there are
-flips, the search fits a clause of one or two inequalities that exclude them, and searches inside it. A search without a
-flip proves nothing.
+is shrunk towards the recorded one, axis by axis, and tested once more, and halving finds its border. The search then
+fits a clause of one or two inequalities that exclude the flips, and searches inside it. Without flips it proves
+nothing.
 """
 
 import dataclasses
@@ -75,11 +75,11 @@ def challenge(
         seconds: time after which no new setting is begun.
         reading: of all other parameters. None searches under the first default reading that the hypotheses allow, and
             tests the results under the others.
-        error: probability that any flip is false. None gives 0.01 / 200 to the search of each statement.
-        module: the file that declares the statement, for the commands that repeat a flip.
-        progress: listener of the progress, by default a line in a notebook, else standard error.
+        error: probability that any flip is false, by default 0.01 / 200 for each statement.
+        module: the file that declares the statement, for commands that repeat a flip.
+        progress: by default a line in a notebook, else standard error.
     Raises: UnknownNameError. InvalidValueError for a statement without free parameters or an applicable reading.
-        InvalidValueError or DeclarationError of the systems that run.
+        InvalidValueError or DeclarationError of the systems.
 
     Examples:
         >>> import moe_theory as mt
@@ -148,7 +148,7 @@ def _require_one(pattern: str) -> Statement:
 
 
 def axes_of(statement: Statement) -> tuple[FreeAxis, ...]:
-    """Return a statement's free parameters. Raises: InvalidValueError if there are none."""
+    """Return a statement's free parameters. Raises: InvalidValueError for none."""
     axes = free_of(statement)
     if axes:
         return axes
@@ -159,15 +159,13 @@ def axes_of(statement: Statement) -> tuple[FreeAxis, ...]:
 
 
 def every_named(pattern: str) -> Sequence[Statement]:
-    """Return the statements that a pattern names, the user's own first. Raises: UnknownNameError."""
+    """Return the statements of a pattern, the user's own first. Raises: UnknownNameError."""
     own_statements = [declaration.plain for declaration in declared() if not declaration.is_of_a_paper]
     return matching(pattern, own_statements) or statements(pattern)
 
 
 @dataclasses.dataclass(eq=False)
 class RegionSearch:
-    """A search under way: the settings that it has tried, and refused settings."""
-
     groups: Sequence[ClaimGroup]
     axes: Sequence[FreeAxis]
     seed: int
@@ -193,22 +191,19 @@ class RegionSearch:
         return "break" if self.looked[()].violation <= 0 else "rescue"
 
     def gain(self, looked: Looked) -> float:
-        """Return the distance of a tried setting towards a flip, in margins."""
+        """Return a tried setting's distance towards a flip, in margins."""
         return looked.violation if self.sought == "break" else -looked.violation
 
     def ranked(self) -> list[Point]:
         return sorted(self.looked, key=lambda point: -self.gain(self.looked[point]))
 
     def nearest(self, flips: Sequence[Flip]) -> Looked:
-        """Return the setting closest to a flip without one, or the recorded setting."""
         flipped = [flip.setting for flip in flips]
         candidates = [self.looked[point] for point in self.ranked() if point and _values(point) not in flipped]
         return candidates[0] if candidates else self.looked[()]
 
     def begin(self, readings: Sequence[ReadingLike], name: str) -> None:
-        """Try the recorded setting under all readings, and select the first that has verdicts. Raises:
-        InvalidValueError.
-        """
+        """Try the recorded setting under all readings. Select the first with verdicts. Raises: InvalidValueError."""
         self.num_readings = len(readings)
         num_programs = engine.num_programs()
         answers = [(reading, self._judged([()], FEW, self.seed, self.error, reading)[()]) for reading in readings]
@@ -250,7 +245,7 @@ class RegionSearch:
         return self._flips()
 
     def look(self, points: Iterable[Point], replicates: int, until: float = 1.0) -> None:
-        """Try settings that have had fewer replicates, in parallel, until a share of the time is up."""
+        """Try settings that have had fewer replicates, in parallel, until this share of the time is up."""
         waiting = [point for point in dict.fromkeys(points) if self._num_replicates(point) < replicates]
         width = num_device_workers()
         for start in range(0, len(waiting), width):
@@ -338,10 +333,9 @@ class RegionSearch:
         return flips
 
     def clause(self) -> Clause | None:
-        """Return at most two inequalities within which no tried setting breaks, or None.
+        """Return at most two inequalities that allow most settings, and within which none breaks, or None.
 
-        They allow most of the tried settings. The search tries more settings inside, and narrows the clause if one
-        breaks it.
+        The search tries more settings inside, and narrows the clause if one breaks it.
         """
         is_break = self.sought == "break"
         anchor = () if is_break else self.flipped[0]

@@ -18,8 +18,6 @@ _RELATIONS = {"≤": operator.le, "≥": operator.ge, "=": operator.eq}
 
 @dataclasses.dataclass(frozen=True)
 class Looked:
-    """A setting that a search has tried, as the values that differ from the recorded ones."""
-
     setting: Values
     violation: Finite  # in margins: below 0 the statement is within them
     replicates: Count
@@ -27,7 +25,7 @@ class Looked:
 
 @dataclasses.dataclass(frozen=True)
 class Flip:
-    """A setting with the opposite verdicts, on a seed that the search has not used."""
+    """A setting with the opposite verdicts on a fresh seed."""
 
     setting: Values
     verdicts: list[Verdict]  # under the reading of the search, then under each other one that was looked at
@@ -43,8 +41,6 @@ class Flip:
 
 @dataclasses.dataclass(frozen=True)
 class ClauseBound:
-    """An inequality on a free parameter, or the choice of one of its labels."""
-
     name: str
     relation: str  # "≤", "≥" or "="
     value: Any
@@ -54,7 +50,6 @@ class ClauseBound:
 
     @property
     def words(self) -> str:
-        """ "num_samples ≥ 3"."""
         return f"{self.name} {self.relation} {text_of(self.value)}"
 
 
@@ -69,7 +64,6 @@ class Clause:
 
     @property
     def words(self) -> str:
-        """ "num_samples ≥ 3 and noise_scale ≤ 0.1"."""
         return " and ".join(bound.words for bound in self.bounds)
 
 
@@ -100,11 +94,11 @@ class Challenge(Shown):
 
     @property
     def is_thorough(self) -> bool:
-        """True if it has tried at least the recorded setting and both ends of every axis."""
+        """True if it has tried the recorded setting and both ends of every axis."""
         return self.settings + self.inadmissible > 2 * len(self.free)
 
     def restores(self, reading: str) -> bool:
-        """Return whether it has found a clause that restores the statement under a reading."""
+        """Return whether it has a clause that restores the statement under a reading."""
         return self.clause is not None and reading in self.clause.readings
 
     def row(self) -> dict[str, Any]:
@@ -112,7 +106,6 @@ class Challenge(Shown):
         return {"statement": self.statement, "sought": self.sought, "found": at or "none", "settings": self.settings}
 
     def to_json(self) -> dict[str, Any]:
-        """Return the search as plain data, with the recorded fields of verdicts."""
         flips = []
         for flip in self.flips:
             flips.append({**dataclasses.asdict(flip), "verdicts": [verdict.record for verdict in flip.verdicts]})
@@ -120,7 +113,7 @@ class Challenge(Shown):
 
     @classmethod
     def of_json(cls, document: Mapping[str, Any], claims: Mapping[str, Any]) -> "Challenge":
-        """Return the search that `to_json` wrote. Raises: DamagedError, KeyError or TypeError for other data."""
+        """Return the search of `to_json`. Raises: DamagedError, KeyError or TypeError for other data."""
         if document["schema"] != SCHEMA:
             raise DamagedError(f"schema={shortened(document['schema'])} is not {SCHEMA!r}")
         flips = []
@@ -130,7 +123,7 @@ class Challenge(Shown):
         return read_record(cls, {**document, "flips": flips})
 
     def flips_under(self, reading: str) -> list[Flip]:
-        """Return the flips whose verdicts under a reading are opposite to the recorded setting's."""
+        """Return the flips whose verdicts under a reading oppose the recorded setting's."""
         flips = []
         for flip in self.flips:
             statuses = [verdict.status for verdict in flip.under(reading)]
@@ -143,5 +136,4 @@ class Challenge(Shown):
 
 
 def placed(setting: Mapping[str, Any]) -> str:
-    """Return the values of a setting in words: "num_samples = 2, num_tasks = 2"."""
     return ", ".join(f"{name} = {text_of(value)}" for name, value in setting.items()) or "the recorded point"

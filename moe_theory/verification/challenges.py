@@ -1,4 +1,4 @@
-"""Searches of many statements, saved in a folder that `record` reads."""
+"""Searches of many statements, in a folder that `record` reads."""
 
 import hashlib
 import json
@@ -33,16 +33,15 @@ def search_each(
     folder: str | os.PathLike[str] | None = None,
     **how: Any,
 ) -> list[Challenge]:
-    """Search the free parameters of several statements, except statements that have none.
+    """Search the free parameters of several statements, where there are any.
 
     Args:
-        patterns: as in `mt.statements`, or a claim's id.
-        error: probability that any flip of all statements is false, split evenly. None gives each search the default
-            share of `challenge`.
-        folder: of saved searches. A search with the same code, time, seed and error is not repeated.
+        patterns: as in `mt.statements`.
+        error: probability that any flip is false, split evenly, by default the share of `challenge` for each.
+        folder: of saved searches, not repeated for the same code, time, seed and error.
         how: further arguments of `challenge`.
     Raises: as `challenge`. InvalidValueError also for a single statement without free parameters, or a folder of
-        version 0.1. Finished searches are saved.
+        version 0.1.
     """
     every = list({statement.name: statement for pattern in patterns for statement in every_named(pattern)}.values())
     searchable = [statement for statement in every if (axes_of(statement) if len(every) == 1 else free_of(statement))]

@@ -25,8 +25,6 @@ Measure = Callable[[Sequence[Cell], int, int, int], Runs]  # (cells, first repli
 
 
 class Measured(NamedTuple):
-    """Measurement of an experiment's runs in place of a simulation, such as by clocks."""
-
     make: Measure
     runs_systems: bool = False  # whether `make` simulates the systems all the same
 
@@ -45,7 +43,7 @@ class ReadingLike(Protocol):
 
 @dataclasses.dataclass(frozen=True, repr=False)
 class Experiment(Shown):
-    """Runs that claims share: one system's cells by name, with overrides of a reading's parameters."""
+    """Runs that claims share: a system's cells by name, with overrides of a reading's parameters."""
 
     name: str
     dims: Any
@@ -75,7 +73,7 @@ class Experiment(Shown):
         return {**vars(self), "of": None, "length_of": None}, *ways
 
     def row(self) -> dict[str, Any]:
-        """Return the experiment as a row of a table."""
+        """Return a table's row."""
         cells = ", ".join(self.cells)
         return {"experiment": self.name, "rounds": self.num_rounds, "replicates": self.replicates, "cells": cells}
 
@@ -84,7 +82,7 @@ class Experiment(Shown):
         return self.systems.get(cell, self.system)
 
     def cells_under(self, reading: ReadingLike) -> list[Cell]:
-        """Return the cells with their parameters under a reading."""
+        """Return the cells with their parameters."""
         params = {name: reading.params(**overrides) for name, overrides in self.cells.items()}
         fields = ("record_every", "observe", "start", "keeps_state", "is_double", "dims")
         shared = {field: getattr(self, field) for field in fields}
@@ -101,9 +99,9 @@ class Experiment(Shown):
         return needed if self.record_every > needed else math.ceil(needed / self.record_every) * self.record_every
 
     def at_setting(self, setting: Setting) -> "Experiment":
-        """Return the experiment with the sizes and choices of a setting, if any, built by `of`.
+        """Return the experiment that `of` builds for a setting's sizes and choices, if any.
 
-        Raises: as `of`. DeclarationError for an `of` that builds another experiment.
+        Raises: as `of`. DeclarationError for another experiment.
         """
         if not setting:
             return self
@@ -117,10 +115,10 @@ class Experiment(Shown):
         """Return runs that a claim reads one at a time, as its components.
 
         Args:
-            axis: a parameter's name, for the cells that set it and agree in all else. Or cells' names, also with the
+            axis: a parameter's name, for the cells that set it and agree in all else, or cells' names, also with the
                 abscissa of each.
             values: of the parameter, by default all.
-        Raises: DeclarationError for missing cells, or cells that differ in more than the parameter.
+        Raises: DeclarationError for missing cells, or cells that differ in more.
         """
         if isinstance(axis, Mapping):
             return Selection(self, tuple(axis), tuple(axis), tuple(map(float, axis.values())))
@@ -146,11 +144,11 @@ class Experiment(Shown):
         return Selection(self, cells, cells, tuple(map(float, wanted_values)))
 
     def at(self, cell: str) -> "Selection":
-        """Return one run, for a claim that names its components itself. Raises: DeclarationError for no cell."""
+        """Return one run, for a claim that names its components. Raises: DeclarationError for no cell."""
         return Selection(self, (cell,))
 
     def together(self, *cells: str) -> "Selection":
-        """Return runs that a claim's functions take together. Raises: DeclarationError for no cell."""
+        """Return runs for a claim's functions together. Raises: DeclarationError for no cell."""
         return Selection(self, cells, is_joint=True)
 
 
@@ -161,7 +159,7 @@ def _built(build: Any, settings: tuple[tuple[str, Any], ...]) -> Experiment:
 
 @dataclasses.dataclass(frozen=True)
 class Selection:
-    """Cells of an experiment that a claim reads: one at a time, jointly, or as a mapping by name."""
+    """Cells that a claim reads: one at a time, jointly, or as a mapping by name."""
 
     experiment: Experiment
     cells: tuple[str, ...] | None  # None: all of them, as a mapping
@@ -183,18 +181,16 @@ class Selection:
                 )
 
     def jointly(self) -> "Selection":
-        """Return the same runs as joint arguments of a claim's functions."""
         return self.experiment.together(*(self.cells or ()))
 
     def call(self, function: Callable[..., Any], runs: Runs) -> list[Any]:
-        """Return the function's values, one for each run or one for all."""
         if self.cells is None:
             return [function(runs)]
         selected = [runs[cell] for cell in self.cells]
         return [function(*selected)] if self.is_joint else [function(run) for run in selected]
 
     def measured(self, function: Callable[..., Any]) -> "Values":
-        """Return `Claim.observe` of a function with values (B,) or (V, B), as replicates times components."""
+        """Return `Claim.observe` of a function with values (B,) or (V, B): replicates times components."""
 
         def observe(runs: Runs) -> np.ndarray:
             parts = self.call(function, runs)
@@ -232,15 +228,13 @@ class Selection:
 class Claim(Shown):
     """A testable consequence of a statement, under a criterion.
 
-    `observe` gives a number, or a short vector of components, for each replicate. The criterion compares them with the
-    claimed mean, a constant or a number for each replicate. For an ordering the claimed mean is the larger side. For a
-    probability `observe` returns whether the event happened, for a counterexample whether the instance violates the
-    statement. For a rate the components are positive quantities at the grid points, and the value is the exponent. A
-    quantity O(x^e) for small x has a slope of at least e. A quantity O(n^-e) for large n has a slope of at most -e. A
-    quantity Theta(x^e) has a slope `equal` to e within the margin.
+    `observe` gives a number, or components, for each replicate, which the criterion compares with the claimed mean. For
+    an ordering the claimed mean is the larger side. For a probability `observe` returns whether the event happened, for
+    a counterexample whether the instance violates the statement. For a rate the components are positive quantities at
+    the grid points, and the value is the exponent of their slope. O(x^e) for small x is a slope of at least e, O(n^-e)
+    for large n at most -e, Theta(x^e) `equal` to e.
 
-    Functions treat replicates separately. `ranges` has the ranges of their values (see `ranged`) by the names
-    "observed", "predicted" and "scale".
+    `ranges` has the ranges of values (see `ranged`) by the names "observed", "predicted" and "scale".
 
     Raises: DeclarationError for an incomplete declaration.
     """
@@ -265,21 +259,21 @@ class Claim(Shown):
 
     @property
     def kind(self) -> str:
-        """The kind of its test, such as "upper_bound"."""
+        """Kind of its test, such as "upper_bound"."""
         return self.criterion.kind
 
     @property
     def side(self) -> Side | None:
-        """The side of a probability or a rate, also in a limit."""
+        """Side of a probability or a rate, also in a limit."""
         return self.criterion.side
 
     @property
     def margin(self) -> float:
-        """The margin of its test."""
+        """Margin of its test."""
         return self.criterion.margin
 
     def row(self) -> dict[str, Any]:
-        """Return the claim as a row of a table."""
+        """Return a table's row."""
         return {"claim": self.id, "where": self.where, "kind": self.kind, "statement": self.statement}
 
     def __post_init__(self) -> None:
@@ -294,7 +288,7 @@ class Claim(Shown):
 def require_replicates_last(
     function: Callable[..., Any], shape: tuple[int, ...], count: int, cell: str | None = None
 ) -> None:
-    """Raise DeclarationError unless a claim's function returns a right shape for `count` replicates."""
+    """Raise DeclarationError unless a function's result has a right shape for `count` replicates."""
     if len(shape) not in (1, 2) or shape[-1] != count:
         raise DeclarationError(
             f"{getattr(function, '__name__', 'the function')} gave shape {shape} for {count} replicates"
@@ -307,14 +301,13 @@ _REGISTERED: dict[str, Claim] = {}
 
 
 def register(claim: Claim) -> None:
-    """Add a claim to the registry. Raises: DeclarationError for an id that is taken."""
+    """Add a claim to the registry. Raises: DeclarationError for a taken id."""
     if claim.id in _REGISTERED:
         raise DeclarationError(f"claim {claim.id} is registered already. Choose another id.")
     _REGISTERED[claim.id] = claim
 
 
 def registered() -> dict[str, Claim]:
-    """Return all claims declared so far by id, in order."""
     return dict(_REGISTERED)
 
 
@@ -322,5 +315,4 @@ Values = Callable[[Runs], np.ndarray]  # one number a replicate (B,), or a row o
 
 
 def excess(observed: np.ndarray, bound: Any) -> np.ndarray:
-    """Return the excess of a number over its bound, at least 0."""
     return np.maximum(observed - bound, 0)

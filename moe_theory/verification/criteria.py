@@ -1,7 +1,6 @@
-"""Criteria: the tests of claims.
+"""Criteria, the tests of claims: samples, the values to compare, and the decision of an interim analysis.
 
-A criterion defines its samples of a claim, the values to compare, and the decision of a look. `verification.judgement`
-has the statistics.
+`verification.judgement` has the statistics.
 """
 
 import dataclasses
@@ -51,7 +50,7 @@ LEAST_DECADES = 2  # and how far it reaches at least
 
 
 class Samples(NamedTuple):
-    """Samples of a claim in float64, replicates times components."""
+    """Float64 samples of a claim, replicates times components."""
 
     observed: Float[np.ndarray, "B V"]
     predicted: Float[np.ndarray, "B V"] | None = None  # of a rate (B, 1), its exponent
@@ -66,7 +65,7 @@ class Samples(NamedTuple):
         return Samples(*(None if part is None else part[rows] for part in self))  # pyright: ignore[reportArgumentType]
 
     def after(self, earlier: "Samples | None") -> "Samples":
-        """Return earlier replicates followed by these. Raises: DeclarationError for other components."""
+        """Return earlier replicates, then these. Raises: DeclarationError for other components."""
         if earlier is None:
             return self
         if earlier.observed.shape[1] != self.observed.shape[1]:
@@ -85,8 +84,6 @@ class Prior(NamedTuple):
 
 
 class Compared(NamedTuple):
-    """Values to compare: samples, completed by the criterion's kind, side and margin."""
-
     observed: Values
     predicted: Values  # of a rate (B, 1), its exponent
     allowed: Values  # the margin in the difference's own unit
@@ -96,7 +93,7 @@ class Compared(NamedTuple):
 
 
 class InterimResult(NamedTuple):
-    """The result of a look, for the component that decides or is nearest to the opposite decision."""
+    """Result of an interim analysis, for the component that decides or is nearest to the opposite decision."""
 
     decision: Decision
     at: str  # the component
@@ -109,10 +106,9 @@ class InterimResult(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Criterion:
-    """The test of a claim: the claimed value and the margin by which it may be missed.
+    """The test of a claim: the claimed value and the allowed margin.
 
-    `value`, `scale` and `trivial` are numbers, one a component, or functions of the measuring function's arguments (in
-    a `Claim`, of its runs).
+    `value`, `scale` and `trivial` are numbers, one a component, or functions of the measuring function's arguments.
     """
 
     value: Any = None  # what is claimed
@@ -133,7 +129,7 @@ class Criterion:
     is_of_instances: ClassVar[bool] = False  # whether single replicates decide
 
     def require_valid(self, claim: str) -> None:
-        """Raise DeclarationError, with the claim's id, for a criterion that cannot decide."""
+        """Raise DeclarationError for a criterion that cannot decide."""
         for complaint in self._complaints():
             raise DeclarationError(f"claim {claim}: {complaint}")
 
@@ -153,7 +149,7 @@ class Criterion:
             yield f"abscissa={list(places)} must be at least two different positive numbers."
 
     def asked(self) -> list[tuple[str, str, Callable[..., Any] | None]]:
-        """Return its further fields of samples: field, name in messages, function of the runs."""
+        """Return further fields of samples: field, name in messages, function of the runs."""
         every = {
             "predicted": ("predict", self.value),
             "scale": ("scale", self.scale),
@@ -162,9 +158,9 @@ class Criterion:
         return [(field, *every[field]) for field in self.fields]
 
     def compared(self, samples: Samples, prior: Prior, error: float | None = None) -> Compared:
-        """Return the values to compare from a claim's samples, at this error of all looks together.
+        """Return the values to compare, at this error of all interim analyses.
 
-        Raises: DeclarationError if they contradict the claim's declarations.
+        Raises: DeclarationError for contradictory declarations.
         """
         observed, predicted, _, trivial = samples
         if predicted is None:  # of an identity or a counterexample 0, of a limit what the probability tends to
@@ -184,7 +180,7 @@ class Criterion:
         return Known()
 
     def decide(self, samples: Compared, error: float) -> Decision:
-        """Decide at the error that this look may spend. Raises: DeclarationError for undecidable samples."""
+        """Decide at this error. Raises: DeclarationError for undecidable samples."""
         raise NotImplementedError
 
     def outcome(self, samples: Compared, labels: list[str], error: float) -> InterimResult:
@@ -207,7 +203,7 @@ class Criterion:
         return samples.observed.mean(axis=0), standard_errors
 
     def is_vacuous(self, predicted: Float[np.ndarray, " V"], trivial: Float[np.ndarray, " V"]) -> bool:
-        """Return whether the claim holds trivially, from means of predicted and trivial values."""
+        """Return whether the claim holds trivially, from means."""
         is_upper = self.kind == UpperBound.kind or self.side == "at_most"
         return bool(np.all(predicted >= trivial if is_upper else predicted <= trivial))
 
@@ -237,7 +233,7 @@ class _OfMeans(Criterion):
 
 
 class Equality(_OfMeans):
-    """Test that the means agree within a declared margin."""
+    """Test that means agree within a margin."""
 
     kind = "equality"
 
@@ -258,13 +254,13 @@ class LowerBound(_OfMeans):
 
 
 class Ordering(_OfMeans):
-    """Test that one mean is below another, on common random numbers."""
+    """Test that one mean is below another on common random numbers."""
 
     kind = "ordering"
 
 
 class Identity(Criterion):
-    """Test that the largest error over all replicates is within a numerical tolerance."""
+    """Test that the largest error over all replicates is within a tolerance."""
 
     kind = "identity"
     fields = ()
@@ -287,7 +283,7 @@ class _OfEvents(Criterion):
 
 
 class Probability(_OfEvents):
-    """Test that an event has at most, or at least, a probability, by exact binomial intervals."""
+    """Test that an event has at most, or at least, a probability."""
 
     kind = "probability"
     sides = ONE_SIDED
@@ -327,7 +323,7 @@ class _Limit(Criterion):
 
 
 class LimitProbability(_Limit, _OfEvents):
-    """Test that an event's probability tends to 0 (at most) or 1 (at least) along a grid."""
+    """Test that a probability tends to 0 (at most) or 1 (at least) along a grid."""
 
     kind = "limit_probability"
     sides = ONE_SIDED
@@ -346,7 +342,7 @@ class LimitProbability(_Limit, _OfEvents):
         return judge_limit_probability(samples.observed, self._places, self.margin, error, at_most=at_most)
 
     def outcome(self, samples: Compared, labels: list[str], error: float) -> InterimResult:
-        """Decide. The trend is the frequency of failures two decades before the end."""
+        """Decide, with the frequency of failures two decades before the end as trend."""
         result = super().outcome(samples, labels, error)
         first = int(last_decades(self._places, 2)[0])
         share = float(samples.observed[:, first].mean())
@@ -364,7 +360,7 @@ class LimitProbability(_Limit, _OfEvents):
 class Rate(Criterion):
     """Test that the slope of log means over a log grid is at least (at most, close to) the claimed exponent.
 
-    A grid supports the exponent if both the whole grid and the end nearest to the limit show it. Only that end refutes
+    A grid supports the exponent if the whole grid and the end nearest to the limit show it, and only that end refutes
     it.
     """
 
@@ -379,7 +375,7 @@ class Rate(Criterion):
             yield NEEDS_MARGIN
 
     def outcome(self, samples: Compared, labels: list[str], error: float) -> InterimResult:
-        """Decide by slopes. The curve has the means, around the claimed power law."""
+        """Decide by slopes, with the means around the claimed power as curve."""
         abscissa = np.asarray(self.abscissa, np.float64)
         around = student_intervals(samples.observed, scheme_for(samples.observed, error))
         weights, names = self._contrasts(abscissa)
@@ -426,7 +422,7 @@ class Rate(Criterion):
 
 
 class LimitRate(_Limit, Rate):
-    """Test that the slope of log means at the end of a grid, where it no longer bends, is the exponent."""
+    """Test that the slope of log means at a grid's end, where it no longer bends, is the exponent."""
 
     kind = "limit_rate"
 
@@ -473,7 +469,7 @@ KINDS: dict[str, type[Criterion]] = {
 
 
 def equality(value: Any, *, margin: float, scale: Any = None) -> Criterion:
-    """Return the test that the mean equals `value` within a fraction of `scale`, by default of |value|."""
+    """Return the test that the mean is `value` within a fraction of `scale`, by default of |value|."""
     return Equality(value, margin, scale=scale)
 
 
@@ -496,7 +492,7 @@ def identity(*, within: float) -> Criterion:
 
 
 def probability(*, at_most: Any = None, at_least: Any = None, margin: float = 0.0, trivial: Any = None) -> Criterion:
-    """Return the test that the measured event has at most, or at least, this probability."""
+    """Return the test that the event has at most, or at least, this probability."""
     side, value = _side(at_most=at_most, at_least=at_least)
     return Probability(value, margin, side, trivial=trivial)
 
@@ -515,7 +511,7 @@ def counterexample(*, allowed: Any = None, margin: float = 0.0) -> Criterion:
 
 
 def limit_probability(*, to: int, margin: float) -> Criterion:
-    """Return the test that the event's probability tends to 0 or 1. Failures up to `margin` are rare."""
+    """Return the test that the event's probability tends to 0 or 1, with failures up to `margin` rare."""
     return LimitProbability(margin=margin, side="at_least" if to else "at_most")
 
 
@@ -559,7 +555,6 @@ def _declared_bounds(prior: Prior, name: str, values: Values) -> Bounds:
 def _known_of_logs(
     contrasts: Values, weights: np.ndarray, claimed: Values, samples: Compared, means: Intervals
 ) -> Known:
-    """Return knowledge of contrasts of log means besides their samples, complete for computed claims."""
     if samples.is_computed:
         difference = (contrasts - claimed)[0]
         margin = samples.allowed[0, 0]

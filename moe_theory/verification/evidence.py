@@ -36,10 +36,10 @@ class ClaimSample(NamedTuple):
 def collect_sample(
     claim: Claim, runs: Runs, overflows: Mapping[str, str], random: Set[str], is_first: bool
 ) -> ClaimSample:
-    """Return the sample of a claim from runs of some replicates, or an end if its code fails.
+    """Return a claim's sample from some replicates, or an end if its code fails.
 
     Args:
-        overflows: faults of runs by name, which may not be read.
+        overflows: faults of runs that may not be read.
         random: runs of which an exact claim may read only parameters.
         is_first: whether to check hypotheses and name components.
     """
@@ -61,17 +61,15 @@ def collect_sample(
 
 
 def is_of_study(failure: BaseException) -> bool:
-    """Return whether an error of a study's runs only ends the study's claims as ERROR."""
     return not isinstance(failure, MoeTheoryError) or isinstance(failure, DeclarationError)
 
 
 def reason_of(failure: BaseException) -> str:
-    """Return the reason of an ERROR, with the line of the user's code."""
     return f"{described(failure)}{frames(failure)}"
 
 
 class _ReadRuns(Mapping[str, Run]):
-    """Runs by name that remember readings, and show only parameters of `random` ones."""
+    """Runs by name that remember readings, with only the parameters of `random` ones."""
 
     def __init__(self, runs: Runs, random: Set[str] = frozenset()) -> None:
         self._runs = runs
@@ -107,7 +105,7 @@ class _Parameters:
 
 
 def collect(claim: Claim, runs: Runs, num_replicates: int) -> Samples:
-    """Return the samples of a batch of replicates. Raises: DeclarationError for untestable shapes or values."""
+    """Return a batch's samples. Raises: DeclarationError for untestable shapes or values."""
     observed = _observed(claim, runs, num_replicates)
     criterion = claim.criterion
     if criterion.abscissa is not None and len(criterion.abscissa) != observed.shape[1]:
@@ -122,9 +120,9 @@ def collect(claim: Claim, runs: Runs, num_replicates: int) -> Samples:
 
 
 def random_cells(experiment: Experiment, cells: Sequence[Cell], claims: Sequence[Claim]) -> frozenset[str]:
-    """Return the cells whose states or records depend on a replicate's key, or none without exact claims.
+    """Return the cells whose states or records depend on a replicate's key, if claims are exact.
 
-    Runs that begin with states of their own count as random. Measured runs do not.
+    Runs from states of their own count as random, measured runs do not.
     """
     random: set[str] = set()
     if experiment.measured is not None or not any(claim.is_computed for claim in claims):
@@ -170,7 +168,7 @@ def find_nan_runs(runs: Runs) -> dict[str, str]:
 
 
 def labels_of(claim: Claim, runs: Runs, num_components: int) -> list[str]:
-    """Return names of the components or recorded rounds. Raises: DeclarationError for another number."""
+    """Return names of the components or rounds. Raises: DeclarationError for another number."""
     rounds = next(iter(runs.values())).rounds
     labels = ["mean"] if num_components == 1 else [f"component {index + 1}" for index in range(num_components)]
     abscissa = claim.criterion.abscissa

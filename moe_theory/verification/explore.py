@@ -1,6 +1,6 @@
 """Map of the settings in which a claim holds: verdicts over a grid of one or two parameters.
 
-Each point is a separate verdict of `verify`, at its share of the error.
+Each point is a separate verdict at its share of the error.
 """
 
 import dataclasses
@@ -46,14 +46,11 @@ class Axis:
         return not isinstance(self.values[0], str) and Span(self.values[0], self.values[-1]).is_log
 
     def place(self, value: Any) -> float:
-        """Return the position of a value, or a label's place in the list."""
         return self.values.index(value) if isinstance(value, str) else value
 
 
 @dataclasses.dataclass(frozen=True)
 class Search:
-    """A map to make: one claim under one reading, over axes."""
-
     claim: Claim
     reading: ReadingLike
     axes: list[Axis]
@@ -72,7 +69,7 @@ class Search:
 
     @property
     def point_error(self) -> float:
-        """Share of the error of a point, in few digits so that a command can repeat it."""
+        """Error of a point, in few digits so that a command can repeat it."""
         return float(f"{0.995 * self.error / self.num_points:.2e}")
 
     def study(self, coordinates: Coordinates) -> Study:
@@ -89,7 +86,7 @@ class Search:
 
     @property
     def kept(self) -> dict[str, list[str]]:
-        """Cells that set an axis's parameter themselves, by the axis's name."""
+        """Cells that set an axis's parameter, by the axis's name."""
         cells = self.claim.experiment.cells
         names = {axis.name for axis in self.axes}.difference(free.name for free in self.claim.free)
         fixed = {name: [cell for cell, params in cells.items() if name in params] for name in names}
@@ -111,7 +108,7 @@ class Exploration:
     command: str
 
     def summary(self) -> list[str]:
-        """Return a line for each status, with the number of points, and on one axis their places."""
+        """Return a line for each status, with the number of points and, on one axis, places."""
         lines = []
         for status in Status:
             values = [point.coordinates[0] for point in self.points if point.verdict.status is status]
@@ -123,7 +120,6 @@ class Exploration:
         return lines
 
     def failures(self) -> list[str]:
-        """Return a few different reasons of ERROR points."""
         reasons = (point.verdict.reason for point in self.points if point.verdict.status is Status.ERROR)
         return [f"{Status.ERROR}: {reason}" for reason in list(dict.fromkeys(reasons))[:MAX_FAILURES]]
 
@@ -171,14 +167,14 @@ def explore(
 
     Args:
         claim: its id.
-        over: axes, such as "signal_scale=0.5..20" (logarithmic from a ratio of 10 on) or "num_clusters=1,2,3". A free
-            choice has two or more of its labels.
-        reading: all other parameters. None takes the paper's first default.
-        points: on each axis that is a range.
-        replicates: largest number at every point, by default the experiment's own.
+        over: axes, such as "signal_scale=0.5..20" (logarithmic from a ratio of 10 on), "num_clusters=1,2,3", or labels
+            of a free choice.
+        reading: all other parameters, by default the paper's first.
+        points: on each axis with a range.
+        replicates: most at every point, by default the experiment's own.
         error: probability that any status of the map is wrong.
-        progress: listener of the progress, by default a line in a notebook, else standard error.
-        on_point: called with each point as soon as its verdict stands.
+        progress: by default a line in a notebook, else standard error.
+        on_point: called with each decided point.
     Raises: UnknownNameError, InvalidValueError or DeclarationError before anything runs.
 
     Examples:
@@ -238,11 +234,9 @@ def plan_search(
 
 
 def parse_axis(text: str, defaults: Any, num_points: int, free: Mapping[str, FreeAxis]) -> Axis:
-    """Return the axis that a text such as "signal_scale=0.5..20" or "num_clusters=1,2,3" describes.
+    """Return the axis of a text such as "signal_scale=0.5..20" or "num_clusters=1,2,3".
 
-    Values have the types of `defaults`, the parameters of a reading, or of the statement's free parameters.
-
-    Raises: InvalidValueError for a text that describes no axis.
+    Values have the types of `defaults`. Raises: InvalidValueError.
     """
     name, equals, description = (part.strip() for part in text.partition("="))
     if not (name and equals and description):

@@ -1,7 +1,6 @@
-"""Interim analyses: the sample size and error of each look, and a claim's sequential test.
+"""Interim analyses: their sample sizes and errors, and a claim's sequential test.
 
-Replicates double from look to look. Look k of a verdict at error a spends a/(k (k + 1)). These shares add up to at most
-a for any number of looks.
+Replicates double. Analysis k of a verdict at error a spends a/(k (k + 1)), which adds up to at most a.
 """
 
 import dataclasses
@@ -20,9 +19,9 @@ MOST_REPLICATES = 1 << 22  # of a run without another limit
 
 
 def look_sizes(replicates: int, limit: int | None = None) -> tuple[int, ...]:
-    """Return sample sizes of the interim analyses: doubling, up to `limit` (None: to `MOST_REPLICATES`).
+    """Return doubling sample sizes of the interim analyses, up to `limit` (None: `MOST_REPLICATES`).
 
-    A limit below the first look is the only look. A limit between two looks is not looked at.
+    A limit below the first size is the only size, and a limit between two is no size.
     """
     first = max(replicates // FIRST_SHARE, FIRST_LOOK)
     last = limit or MOST_REPLICATES
@@ -32,14 +31,14 @@ def look_sizes(replicates: int, limit: int | None = None) -> tuple[int, ...]:
 
 
 def alpha_spent(error: float, number: int) -> float:
-    """Return the share of a verdict's error that look `number`, from 1 on, may spend."""
+    """Return the share of a verdict's error for interim analysis `number`, from 1 on."""
     return error / (number * (number + 1))
 
 
 def examine(claim: Claim, samples: Samples, labels: list[str], error: float, blank: Verdict) -> tuple[Verdict, Look]:
-    """Return the verdict `blank`, filled in from a look at these samples, and the look.
+    """Return `blank` filled in from these samples, and the interim analysis.
 
-    Intervals that hold at all looks together have the error of `blank`. Others have `error`, the share of this look.
+    Intervals for all interim analyses together have the error of `blank`, others `error`, the share of this one.
 
     Raises: DeclarationError for samples without a verdict, such as means without a logarithm.
     """
@@ -81,9 +80,9 @@ def examine(claim: Claim, samples: Samples, labels: list[str], error: float, bla
 
 
 class SequentialTest:
-    """The test of a claim under a reading: its samples so far, and the looks at them.
+    """The test of a claim under a reading: its samples and interim analyses so far.
 
-    An identity needs `least_replicates` for support. A single look has the whole error.
+    An identity needs `least_replicates` for support, and a single analysis has the whole error.
     """
 
     def __init__(
@@ -130,7 +129,7 @@ class SequentialTest:
             self.fail(failure, last)
 
     def look(self, count: int) -> None:
-        """Test the claim on the first `count` replicates, at the error that this look may spend."""
+        """Test the claim on the first `count` replicates, at this analysis's error."""
         assert self.samples is not None  # a test without samples has ended
         error = self.blank.error if self.is_single_look else alpha_spent(self.blank.error, len(self.looks) + 1)
         try:

@@ -1,14 +1,14 @@
 """Intervals of means and probabilities, and the samples of a slope.
 
-For values with a declared range they are exact, for any distribution and stopping time. A gambler who begins with 1 and
-makes bets that are fair if the mean is m reaches 1/error with probability at most `error`. The interval contains the m
-at which the gambler has not reached it. The bets are Cover's universal portfolio, whose wealth is within a known factor
-of the best constant bet in hindsight (Cover and Ordentlich, IEEE Trans. Inf. Theory 42, 1996. Orabona and Jun, IEEE
-Trans. Inf. Theory 70, 2024).
+For values with a declared range they are exact, for any distribution and stopping time. A gambler with capital 1 and
+bets that are fair at mean m reaches 1/error with probability at most `error`. The interval contains the m at which this
+has not happened. The bets are Cover's universal portfolio, whose wealth is within a known factor of the best constant
+bet in hindsight (Cover and Ordentlich, IEEE Trans. Inf. Theory 42, 1996. Orabona and Jun, IEEE Trans. Inf. Theory 70,
+2024).
 
 Other means have Student's t, simultaneous over components by the multiplier bootstrap of the largest |t|, and widened
-by the effect of skewness. Without evidence in the samples that t can be trusted there is no interval. A slope then has
-the interval of its means, if this can be trusted. Probabilities have Clopper and Pearson's intervals.
+by the effect of skewness. Without evidence that t can be trusted there is no interval, and a slope has the interval of
+its means. Probabilities have Clopper and Pearson's intervals.
 """
 
 import functools
@@ -81,8 +81,8 @@ def student_tail(tail: float, freedom: int) -> float:
 def student_intervals(samples: Float[np.ndarray, "B V"], scheme: Scheme) -> Intervals:
     """Return intervals of the V means by t, with infinite ends where t cannot be trusted.
 
-    Skewness g moves the true critical value c of t by g (2 c^2 + 1)/(6 sqrt(n)) to first order, a share of c that grows
-    as the error falls (Hall, The Bootstrap and Edgeworth Expansion, 1992, Sec. 2.6). Both ends move out by this amount.
+    To first order skewness g moves the critical value c of t by g (2 c^2 + 1)/(6 sqrt(n)), which grows as the error
+    falls (Hall, The Bootstrap and Edgeworth Expansion, 1992, Sec. 2.6). Both ends move out by this amount.
     """
     mean, standard_error = mean_and_error(samples)
     shift, doubts = _trust_in_t(samples, scheme.critical)
@@ -115,7 +115,7 @@ def _trust_in_t(samples: Float[np.ndarray, "B V"], critical: float) -> tuple[Flo
 def skewness_shift(
     samples: Float[np.ndarray, "B V"], critical: float
 ) -> tuple[Float[np.ndarray, " V"], Float[np.ndarray, " V"]]:
-    """Return the shift of t's critical value by skewness, to first order, and the kurtosis. Constants have NaN."""
+    """Return the first-order shift of t's critical value by skewness, and the kurtosis, NaN for constants."""
     standard = samples - samples.mean(axis=0)
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
         standard /= standard.std(axis=0)
@@ -132,8 +132,8 @@ def betting_intervals(
 ) -> tuple[Float[np.ndarray, " V"], Float[np.ndarray, " V"]]:
     """Return simultaneous intervals of the V means of values in [low, high].
 
-    They hold at all numbers of replicates with probability 1 - `error`. A side without a finite bound has an infinite
-    end. A component with equal bounds has their value.
+    They hold at all numbers of replicates with probability 1 - `error`, with infinite ends on unbounded sides. A
+    component with equal bounds has their value.
     """
     width = high - low
     slack = rounding_of(samples, low, high)
@@ -204,9 +204,9 @@ def clopper_pearson(
 def is_dependent(values: Float[np.ndarray, " B"]) -> bool:
     """Return whether replicates 0, 1, ... depend on each other, such as by a shared seed.
 
-    Their ranks are then alike at a distance up to half of their number, or between neighbours in blocks. Independent
-    replicates are called dependent with probability about `DEPENDENCE_ERROR`. The result is False for events of
-    frequency below 1/5 or above 4/5, whose sums are far from normal.
+    Ranks are then alike at a distance up to half of their number, or between neighbours in blocks. Independent
+    replicates are called dependent with probability about `DEPENDENCE_ERROR`. Events of frequency below 1/5 or above
+    4/5 give False, because their sums are far from normal.
     """
     count = len(values)
     ranks = scipy.stats.rankdata(values)
@@ -233,9 +233,9 @@ def slope_weights(abscissa: Float[np.ndarray, " V"], places: Any = slice(None)) 
 
 
 def contrast_samples(values: Float[np.ndarray, "B V"], weights: Float[np.ndarray, "C V"]) -> Float[np.ndarray, "B C"]:
-    """Return numbers of each replicate whose means are sum_v a_v log(mean_v), for each row a of the weights.
+    """Return numbers by replicate whose means are sum_v a_v log(mean_v), for each row a of the weights.
 
-    Their scatter is the error: by the delta method a replicate's share is sum_v a_v (value_v / mean_v - 1).
+    By the delta method a replicate's share is sum_v a_v (value_v / mean_v - 1), whose scatter is the error.
 
     Raises: DeclarationError for a mean that is not positive.
     """
@@ -248,9 +248,9 @@ def contrast_samples(values: Float[np.ndarray, "B V"], weights: Float[np.ndarray
 def contrast_limits(
     means: Intervals, weights: Float[np.ndarray, "C V"]
 ) -> tuple[Float[np.ndarray, " C"], Float[np.ndarray, " C"]]:
-    """Return limits of sum_v a_v log(mean_v) from simultaneous intervals of the means.
+    """Return limits of sum_v a_v log(mean_v) from simultaneous intervals of the means, right for any distribution.
 
-    They are right for any distribution, wide if means rise and fall together, and infinite if a mean has no interval.
+    They are wide if means rise and fall together, and infinite if a mean has no interval.
     """
     if any(means.doubts) or not np.all(means.low > 0):
         nowhere = np.full(len(weights), np.inf)
@@ -263,7 +263,7 @@ def contrast_limits(
 
 
 def doubt_of_logs(values: Float[np.ndarray, "B V"]) -> str:
-    """Return the reason not to treat the logarithms of these means as linear, or an empty text."""
+    """Return the reason not to treat logarithms of these means as linear, if any."""
     mean, standard_error = mean_and_error(values)
     if np.all(standard_error <= MOST_RELATIVE_ERROR * np.abs(mean)):
         return ""
@@ -271,7 +271,7 @@ def doubt_of_logs(values: Float[np.ndarray, "B V"]) -> str:
 
 
 def asymptotic_end(abscissa: Float[np.ndarray, " V"]) -> tuple[list[int], str]:
-    """Return the two grid points nearest to the limit, which is 0 on a grid up to 1 or less, and that end's name."""
+    """Return the two grid points nearest to the limit, 0 on a grid up to 1 or less, and that end's name."""
     order = np.argsort(abscissa)
     return (order[:2].tolist(), "small") if abscissa.max() <= 1 else (order[-2:].tolist(), "large")
 
@@ -299,7 +299,6 @@ def _clopper_pearson(successes: tuple[float, ...], count: int, error: float) -> 
 
 @functools.lru_cache(maxsize=128)
 def _tail_quantiles(freedom: int, lowest: float, highest: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return log tail probabilities in a range and Student's quantiles of them."""
     log_tails = np.linspace(lowest, highest, QUANTILES)
     return _constant(log_tails), _constant(scipy.stats.t.isf(np.exp(log_tails), freedom))
 

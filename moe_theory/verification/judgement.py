@@ -1,13 +1,12 @@
-"""Judgements: the test of a claim's kind at one look, from samples to the numbers of a verdict.
+"""Judgements: the test of a claim's kind at one interim analysis.
 
-A test of means works on one difference a replicate and component. A claim is REFUTED if some component's interval lies
+A test of means has one difference a replicate and component. A claim is REFUTED if some component's interval lies
 beyond its margin, SUPPORTED if all lie within. Intervals are two-sided at the whole error, which bounds both ways of
 being wrong together.
 
-Values with a declared range have an exact interval, which holds at all looks together. A value without randomness is
-its own interval, and other means have Student's t. Only a slope has two intervals: if its samples do not show that t
-can be trusted, it has the interval of its means. Each way of being wrong then has at most half of the error by either,
-and all of it together.
+Values with a declared range have an exact interval for all interim analyses, and values without randomness are their
+own interval. Other means have Student's t, and slopes that cannot trust t the interval of their means. Each way of
+being wrong then has at most half of the error by either.
 """
 
 import functools
@@ -35,8 +34,6 @@ Values = Float[np.ndarray, "B V"]  # a row a replicate, a column a component
 
 
 class Bounds(NamedTuple):
-    """Lower and upper limits of values, by component (V,)."""
-
     low: Any = -np.inf
     high: Any = np.inf
 
@@ -49,8 +46,6 @@ class Bounds(NamedTuple):
 
 
 class Known(NamedTuple):
-    """Prior knowledge of a claim's samples, and knowledge of their logarithms."""
-
     difference: Bounds = Bounds()  # observed - predicted
     allowed: Bounds = Bounds()
     error: float | None = None  # of all looks together; that of the one look unless given
@@ -77,7 +72,7 @@ class Decision(NamedTuple):
 def judge_slopes(
     slopes: Values, exponents: Values, allowed: Values, error: float, side: str, known: Known = NOTHING
 ) -> Decision:
-    """Test that slopes are at_most, at_least or equal to exponents. Support needs all slopes, refutation the last."""
+    """Test that slopes are at_most, at_least or equal to exponents: all for support, the last for refutation."""
     judgement = judge_means(slopes - exponents, allowed, error, side, known)
     margins = allowed.mean(axis=0)
     # How surely a slope is too high, or too low.
@@ -103,9 +98,9 @@ SIGNS: dict[str, tuple[int, ...]] = {  # of a difference that must not be large,
 
 
 def judge_means(difference: Values, allowed: Values, error: float, side: str, known: Known = NOTHING) -> Decision:
-    """Test means of observed - predicted, with the `SIGNS` of the side, for every component at once.
+    """Test means of observed - predicted, with the `SIGNS` of the side, for all components at once.
 
-    They must be at most the allowed means, or for an ordering strictly below them.
+    They must be at most the allowed means, strictly below for an ordering.
     """
     signs = SIGNS[side]
     num_components = difference.shape[1]
@@ -145,7 +140,7 @@ def judge_means(difference: Values, allowed: Values, error: float, side: str, kn
 def _intervals(
     values: Values, bounds: Bounds, otherwise: Bounds, scheme: Scheme, error: float, known: Known, mirrored: int = 1
 ) -> Intervals:
-    """Return simultaneous intervals of means: bets where bounded, else t, or `otherwise` where t cannot be trusted."""
+    """Return simultaneous intervals of means: bets where bounded, else t, else `otherwise`."""
     by_t = student_intervals(values, scheme)
     doubts = [known.doubt] * len(by_t.mean) if known.doubt else by_t.doubts
     is_doubted = [bool(doubt) for doubt in doubts]
@@ -173,10 +168,8 @@ def _method(bounds: Bounds, scheme: Scheme, num_components: int) -> str:
 
 
 def judge_identity(errors: Values, tolerance: float, error: float) -> Decision:
-    """Test that every replicate's error is within `tolerance`. One violation refutes.
-
-    The interval is from 0 to the largest error. The smallest discrepancy is the frequency of violations of which at
-    least one would have appeared with probability 1 - `error` (exact, binomial).
+    """Test that every replicate's error is within `tolerance`, with the interval from 0 to the largest error. The
+    smallest discrepancy is the frequency at which a violation appears with probability 1 - `error` (binomial).
     """
     largest = np.max(np.abs(errors), axis=0)
     worst = int(np.argmax(largest))
@@ -192,9 +185,8 @@ def judge_probability(
 ) -> Decision:
     """Test V events' probabilities by Clopper-Pearson intervals against at most (or at least) `claimed`.
 
-    The smallest discrepancy is the excess at which the worst event would be refuted with power `POWER`. Replicates may
-    differ in their probabilities, with `claimed` for the mean, because such counts scatter less than a binomial
-    (Hoeffding).
+    The smallest discrepancy is the excess at which the worst event is refuted with power `POWER`. `claimed` is for the
+    mean, because counts of unequal probabilities scatter less than a binomial (Hoeffding).
     """
     count, num_events = happened.shape
     low, high = clopper_pearson(happened.sum(axis=0), count, error / num_events)
@@ -210,7 +202,7 @@ def judge_probability(
 
 
 def judge_counterexample(violated: Values, allowed: Float[np.ndarray, " V"], error: float) -> Decision:
-    """Test whether instances violate a statement more often than `allowed`. Nothing supports it."""
+    """Test whether instances violate a statement more often than `allowed`, which nothing supports."""
     judgement = judge_probability(violated, allowed, 0.0, error, at_most=True)
     if judgement.status is Status.REFUTED:
         return judgement
@@ -222,13 +214,12 @@ def judge_limit_probability(
 ) -> Decision:
     """Test that the probability of an event tends to 0 (at_most) or to 1 along the grid.
 
-    The failure probability, of happening or of not happening, must tend to 0. SUPPORTED if it is at most the margin at
-    the end, and has fallen over the last two decades or has been at most the margin all along them. Nowhere there may
-    it be shown to be lower than at the end. REFUTED if it is above the margin at the end and falls over the last two
-    decades, if at all, with an exponent below `SLOWEST_FALL`. All other cases stay open.
+    The failure probability must tend to 0. SUPPORTED if it is at most the margin at the end, and has fallen over the
+    last two decades or been at most the margin there. It may nowhere there be shown to be lower than at the end.
+    REFUTED if it is above the margin at the end and falls over the last two decades, if at all, with an exponent below
+    `SLOWEST_FALL`. All other cases stay open. Intervals are Clopper and Pearson's, simultaneous.
 
-    The test uses simultaneous Clopper-Pearson intervals. A probability that falls as slowly as 1/log(1/x) below x =
-    1e-10 counts as not falling.
+    A fall as slow as 1/log(1/x) below x = 1e-10 counts as none.
     """
     claimed = np.full(happened.shape[1], float(not at_most))
     judgement = judge_probability(happened, claimed, margin, error, at_most=at_most)
@@ -254,11 +245,10 @@ def judge_limit_rate(
     """Test that a quantity is O(), Omega() or Theta() of a power of x, with any constant, in a limit.
 
     Its slope of log means over log x there is at_most, at_least or equal to the exponent. The columns are the bending,
-    with exponent 0, and the slope over the last decade. The bending is this slope less the slope over the decade
-    before. SUPPORTED if the slope is within the margin on the allowed side, and is shown not to bend towards the other
-    side by more than the margin. REFUTED if it is beyond the margin, and is shown not to bend back by more than the
-    margin. A slope that still bends towards the other decision is left open, because only a grid nearer to the limit
-    could show more.
+    with exponent 0, and the slope over the last decade, whose difference from the slope over the decade before is the
+    bending. SUPPORTED if the slope is within the margin, and is shown not to bend towards the other side by more than
+    the margin. REFUTED if it is beyond the margin, and is shown not to bend back by more than the margin. A slope that
+    still bends towards the other decision is left open.
     """
     judgement = judge_slopes(slopes, exponents, allowed, error, side, known)
     margin = float(allowed.mean())
@@ -281,7 +271,7 @@ def judge_limit_rate(
 
 @functools.lru_cache(maxsize=256)
 def _detectable_limit(margin: float, count: int, error: float, least_ratio: float) -> float:
-    """Return the failure probability, the same all along a grid, that power `POWER` tells from a limit of 0, or NaN."""
+    """Return the constant failure probability that power `POWER` tells from a limit of 0, or NaN."""
     counts = np.arange(count + 1)
     low, high = clopper_pearson(counts, count, error)
     refuting = np.where(low > margin, np.searchsorted(high, low / least_ratio), 0)  # counts at the first point, from 0

@@ -1,6 +1,6 @@
-"""Premises of the proofs of statements, and statements that cannot be true together.
+"""Premises of proofs, and statements that cannot be true together, as listed in `paper.toml`.
 
-A paper's `paper.toml` lists them. If a premise is false the proof fails, but the statement may hold for another reason.
+If a premise is false the proof fails, but the statement may hold for another reason.
 """
 
 import dataclasses
@@ -13,7 +13,7 @@ from moe_theory.verification.texts import PaperTexts, paper_texts
 
 
 class Conflict(NamedTuple):
-    """Statements of a paper that cannot all be true under the hypotheses of all."""
+    """Statements that cannot all be true under the hypotheses of all."""
 
     one: tuple[str, ...]  # names
     other: tuple[str, ...]
@@ -45,8 +45,6 @@ def _texts(paper: str) -> PaperTexts:
 
 @dataclasses.dataclass(frozen=True)
 class Footing:
-    """A statement and the failing premises of its proof."""
-
     known: Judged
     failing: tuple[str, ...]  # the premises of its proof that are false or vacuous
 
@@ -62,12 +60,11 @@ class Footing:
 
     @property
     def stands(self) -> bool:
-        """True if it does not fail although its proof uses failing statements."""
+        """True if it holds although its proof uses failing statements."""
         return bool(self.failing) and not self.known.fails
 
 
 def footings(known: Sequence[Judged]) -> list[Footing]:
-    """Return each statement with its failing premises among these statements."""
     failing = {judgement.statement.name for judgement in known if judgement.fails}
     return [
         Footing(judgement, tuple(filter(failing.__contains__, premises_of(judgement.statement.name))))

@@ -1,4 +1,4 @@
-"""Runs of proofs' programs, with checks of their output and exit status."""
+"""Runs of proofs' programs, with checks of output and exit status."""
 
 import ast
 import subprocess
@@ -12,7 +12,7 @@ OWN = f"{__name__.partition('.')[0]}."  # what the packages of this distribution
 
 
 def require_proofs(statements: Iterable[Statement]) -> None:
-    """Run the proofs of statements once, except this distribution's. Raises: DeclarationError, as `require_proof`."""
+    """Run the statements' proofs once, except this distribution's. Raises: as `require_proof`."""
     names = {(proof.path, kind): statement.name for statement in statements for kind, proof in statement.proofs.items()}
     for (path, kind), name in names.items():
         if not path.startswith(OWN):
@@ -52,7 +52,6 @@ def end_fault(source: str) -> str:
 
 
 def output_fault(kind: str, code: int, output: str, errors: str = "") -> str:
-    """Return the fault of a program's exit status and output, if any."""
     *sides, end = output.splitlines() or [""]
     if code:
         last = (errors.strip() or end).splitlines()[-1:]

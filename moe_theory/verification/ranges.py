@@ -1,4 +1,4 @@
-"""Ranges of an observable's values. With a range, the mean has an exact interval."""
+"""Ranges of an observable's values, with which means have exact intervals."""
 
 import math
 from collections.abc import Callable
@@ -12,7 +12,7 @@ _RANGE = "__moe_theory_range__"  # attribute of a function whose range is declar
 
 
 class Range(NamedTuple):
-    """Range of an observable's values for all draws, infinite if there is no bound."""
+    """Range of an observable's values for all draws, infinite without a bound."""
 
     low: float = -math.inf
     high: float = math.inf
@@ -20,12 +20,11 @@ class Range(NamedTuple):
 
 
 def ranged(low: float, high: float = math.inf) -> Callable[[F], F]:
-    """Decorate a function of measured or claimed values with the range of these values, such as 0 to 1.
+    """Decorate a function of measured or claimed values with their range, such as 0 to 1.
 
     The mean then has an exact interval, and a value outside is an ERROR.
 
-    Raises: DeclarationError unless `low` is below `high` and one of them is finite, or for a function that is a claim
-        already.
+    Raises: DeclarationError unless `low` is below `high` and one is finite, or for a function that is a claim.
 
     Examples:
         >>> from moe_theory.verification.ranges import range_of, ranged

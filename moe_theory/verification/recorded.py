@@ -1,7 +1,6 @@
 """Recorded runs: papers' published verdicts in `recorded.json`, written by `moe-theory record`.
 
-`recorded-DATA.json` has verdicts on the same claims from runs on other data, `challenged.json` the results of searches
-of free parameters.
+`recorded-DATA.json` has verdicts from runs on other data, `challenged.json` the searches of free parameters.
 """
 
 import dataclasses
@@ -39,11 +38,10 @@ class Recorded:
     verdicts: list[dict[str, Any]]  # `FIELDS` of each, claims in the order of the registry
 
     def of(self, claim: str) -> dict[str, dict[str, Any]]:
-        """Return the verdicts on a claim, by reading."""
         return {verdict["reading"]: verdict for verdict in self.verdicts if verdict["claim"] == claim}
 
     def whole(self) -> list[Verdict]:
-        """Return the verdicts with the texts of their claims, without claims that no longer exist."""
+        """Return the verdicts with their claims' texts, without claims that no longer exist."""
         claims = catalog_of(self.paper).claims
         return [
             whole_verdict(claims[verdict["claim"]], verdict) for verdict in self.verdicts if verdict["claim"] in claims
@@ -51,48 +49,43 @@ class Recorded:
 
 
 def read() -> dict[str, Recorded]:
-    """Return recorded verdicts by paper, in order. Raises: DamagedError for a damaged file."""
+    """Return recorded verdicts by paper. Raises: DamagedError."""
     paths = {name: file_of(name) for name in ordered_names()}
     runs = {name: kept_at(path) for name, path in paths.items() if path.is_file()}
     return {name: run for name, run in runs.items() if run.paper == name}  # `record` refuses another paper's file
 
 
 def file_of(paper: str, name: str = NAME) -> Path:
-    """Return the path of a paper's record, or of another file in its folder."""
     return paper_folder(paper) / name
 
 
 def kept_at(path: Path) -> Recorded:
-    """Return the record in a file. Raises: DamagedError for a damaged file or another schema."""
+    """Return a file's record. Raises: DamagedError for a damaged file or another schema."""
     return parsed(path.read_text(encoding="utf-8"), str(path))
 
 
 def on_other_data() -> list[Verdict]:
-    """Return the verdicts of recorded runs on other data than the papers'."""
     records = [path for name in ordered_names() for path in sorted(paper_folder(name).glob("recorded-*.json"))]
     return [verdict for path in records for verdict in kept_at(path).whole()]
 
 
 def judged_statements(pattern: str = "*") -> list[Judged]:
-    """Return the matching statements with the statuses that follow from the recorded runs."""
+    """Return the matching statements with the statuses from recorded runs."""
     selected = statements(pattern)
     return judged_with_searches(selected, recorded_verdicts(selected))
 
 
 def judged_with_searches(of: Sequence[Statement], verdicts: Sequence[Verdict]) -> list[Judged]:
-    """Return statements with the statuses from these verdicts and from the recorded searches."""
     searches = recorded_searches(of)
     return [judged(statement, verdicts, searches.get(statement.name)) for statement in of]
 
 
 def recorded_verdicts(of: Iterable[Statement] | None = None) -> list[Verdict]:
-    """Return the verdicts of all recorded runs, or of runs on these statements."""
     papers = None if of is None else {id.partition(".")[0] for statement in of for id in statement.roles}
     return [verdict for name, run in read().items() if papers is None or name in papers for verdict in run.whole()]
 
 
 def written(recorded: Recorded) -> str:
-    """Return the text of a record's file, a verdict a line."""
     document = {"schema": SCHEMA, **dataclasses.asdict(recorded)}
     verdicts = [json.dumps(verdict, ensure_ascii=False) for verdict in document.pop("verdicts")]
     head = json.dumps(document, indent=1, ensure_ascii=False).removesuffix("\n}")
@@ -112,7 +105,7 @@ def parsed(text: str, where: str) -> Recorded:
 
 
 def recorded_searches(of: Iterable[Statement]) -> dict[str, Challenge]:
-    """Return the recorded searches of statements' papers, by names. Raises: DamagedError."""
+    """Return the recorded searches of papers by statement. Raises: DamagedError."""
     papers = dict.fromkeys(statement.paper for statement in of)
     return {
         statement.statement: statement for name in papers if name in paper_names() for statement in searches_of(name)
@@ -121,7 +114,6 @@ def recorded_searches(of: Iterable[Statement]) -> dict[str, Challenge]:
 
 @functools.cache
 def searches_of(paper: str) -> list[Challenge]:
-    """Return the recorded searches of a paper, without claims that no longer exist."""
     path = file_of(paper, SEARCHES)
     if not path.is_file():
         return []
@@ -130,7 +122,6 @@ def searches_of(paper: str) -> list[Challenge]:
 
 
 def searches_written(searches: Iterable[Challenge]) -> str:
-    """Return the text of a record, a search a line."""
     lines = [json.dumps(search.to_json(), ensure_ascii=False) for search in searches]
     return "[\n " + ",\n ".join(lines) + "\n]\n"
 

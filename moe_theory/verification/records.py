@@ -16,7 +16,7 @@ _FIELD = re.compile(r"[A-Za-z_]\w{,40}", re.ASCII)
 
 
 def nan_for_null(value: float | None) -> float:
-    """Return a number of a record, with NaN for null."""
+    """Return a number, with NaN for null."""
     return math.nan if value is None else value
 
 
@@ -43,7 +43,7 @@ class JsonRecord:
 
 
 def read_record(kind: type[T], document: Any) -> T:
-    """Return the dataclass of a JSON document. Raises: DamagedError, with the wrong field."""
+    """Return the dataclass of a JSON document. Raises: DamagedError, with the field."""
     try:
         return _adapter(kind).validate_python(document)
     except ValidationError as failure:

@@ -2,8 +2,8 @@
 
     statement("lemma-11", ..., free=(Order("balance_weight", least=0.5, most=1.5), Scale("min_strength", 0, 1)))
 
-An axis is a parameter that changes in every cell, or a size or a distribution that the experiment's `of` builds with.
-Its recorded value is the cells' value. A setting has a value for each changed axis.
+An axis is a parameter that changes in every cell, or a size or distribution that the experiment's `of` builds with. A
+setting has a value for each changed axis.
 """
 
 import dataclasses
@@ -80,7 +80,7 @@ class _Ranged:
 class Order(_Ranged):
     """An order: the parameter is a constant times `of` to a power.
 
-    The constant is the cell's at the `recorded` power. O() opens the power upwards, Omega() downwards.
+    The constant is the cell's at the `recorded` power, O() opens the power upwards, Omega() downwards.
     """
 
     of: str = "truth_scale"
@@ -97,12 +97,11 @@ class Order(_Ranged):
         return float(self.least), float(self.most)
 
     def into(self, params: Any, value: float) -> Any:
-        """Return a cell's parameters with the order `value`."""
         factor = self._had(params, self.of) ** (value - self.recorded)
         return params._replace(**{self.parameter: self._had(params, self.parameter) * factor})
 
     def recorded_at(self, params: Any, dims: Any) -> float:
-        """Return the recorded power, which every cell has."""
+        """Return the recorded power of every cell."""
         for name in (self.of, self.parameter):
             self._had(params, name)
         return self.recorded
@@ -138,7 +137,7 @@ class Scale(_Ranged):
 class Size(_Ranged):
     """A whole number from `low` to `high`: a parameter, or a size that the experiment is built with.
 
-    Its recorded value is by default the value in the dims.
+    The dims have its recorded value by default.
     """
 
     low: int
@@ -168,9 +167,9 @@ class Size(_Ranged):
 
 @dataclasses.dataclass(frozen=True)
 class Choice:
-    """A distribution, a system or another choice, by label, the recorded label first.
+    """A distribution, a system or another choice, by label, the recorded one first.
 
-    Mappings as values set parameters in every cell. Other values are what the experiment is built with.
+    Mappings set parameters in every cell, other values are for the experiment's `of`.
     """
 
     name: str
@@ -224,7 +223,6 @@ def assigned(setting: Setting) -> list[str]:
 
 
 def described(axis: FreeAxis, recorded: Sequence[Any]) -> FreeQuantity:
-    """Return the axis as plain data, with the recorded values."""
     ends = (min(recorded), max(recorded)) if recorded else ()
     words = dict.fromkeys(map(text_of, ends))
     if isinstance(axis, Choice):
@@ -234,10 +232,7 @@ def described(axis: FreeAxis, recorded: Sequence[Any]) -> FreeQuantity:
 
 
 def varies(axis: FreeAxis, experiment: Any, cells: Sequence[str] | None = None) -> bool:
-    """Return whether an axis of a whole paper applies to these cells of an experiment, by default all.
-
-    Cells must not set its parameter to different values.
-    """
+    """Return whether a whole paper's axis applies to these cells, which must agree on its parameter."""
     if axis.is_built(experiment) or not isinstance(axis, Order | Scale):
         return False
     if isinstance(axis, Order):

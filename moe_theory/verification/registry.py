@@ -18,7 +18,6 @@ SPECIAL_NAMES = ("all", "quick")
 
 
 def all_claims() -> dict[str, Claim]:
-    """Return all claims by id, also of the user's own modules, paper after paper."""
     for paper in all_papers().values():
         paper.import_claims()
     return declared_claims()
@@ -27,7 +26,7 @@ def all_claims() -> dict[str, Claim]:
 def claims(pattern: str = "*") -> Listing[Claim]:
     """Return the claims whose ids match: an id, a glob, a statement's name, a paper's, or PAPER:TIER.
 
-    Raises: UnknownNameError for a pattern that matches nothing, with the nearest id suggested.
+    Raises: UnknownNameError for a pattern that matches nothing.
 
     Examples:
         >>> import moe_theory as mt
@@ -39,7 +38,6 @@ def claims(pattern: str = "*") -> Listing[Claim]:
 
 
 def declared_claims() -> dict[str, Claim]:
-    """Return the claims declared in this process by id, paper after paper."""
     places = {paper: place for place, paper in enumerate(ordered_names())}
     last = len(places)  # of papers that are not installed
     claims = sorted(registered().values(), key=lambda claim: (places.get(claim.paper, last), not is_of_a_paper(claim)))
@@ -49,8 +47,7 @@ def declared_claims() -> dict[str, Claim]:
 def select_claims(patterns: Sequence[str] = ("*",)) -> list[Claim]:
     """Return the claims that match any of `patterns`: an id, a glob, a statement, a paper, or PAPER:TIER.
 
-    Raises: UnknownNameError for a pattern that matches nothing, with the nearest id suggested. InvalidValueError for a
-        statement without a claim, with the reason.
+    Raises: UnknownNameError for a pattern that matches nothing. InvalidValueError for a statement without a claim.
     """
     ids: set[str] = set()
     for pattern in patterns:
@@ -79,7 +76,6 @@ def select_claims(patterns: Sequence[str] = ("*",)) -> list[Claim]:
 
 
 def is_of_a_paper(claim: Claim) -> bool:
-    """Return whether an installed paper, and no user's module, declares a claim."""
     return paper_of(claim.module) is not None
 
 
@@ -89,11 +85,11 @@ def tier_of(claim: Claim) -> str:
 
 
 def load_claims(path: Path) -> list[str]:
-    """Run a Python file, and return the ids of its claims in order.
+    """Run a Python file, and return its claims' ids in order.
 
-    A claim is tested under the readings of its paper. A paper of the user's own is the file's `PAPER`, a `Paper`.
+    Claims are tested under the readings of their paper, which may be the file's `PAPER`.
 
-    Raises: DeclarationError for a file that cannot be read or run, has no claim, or has a claim of a paper without
+    Raises: DeclarationError for a file that cannot be read or run, without a claim, or with a claim of a paper without
         readings.
     """
     before = registered()
@@ -114,13 +110,12 @@ def load_claims(path: Path) -> list[str]:
 
 
 def readings_of(paper: str) -> Mapping[str, ReadingLike]:
-    """Return a paper's readings by name, which may be none."""
     found_paper = _known_paper(paper)
     return {} if found_paper is None else found_paper.readings
 
 
 def readings_by_paper(papers: Sequence[str], names: Sequence[str] | None) -> dict[str, list[ReadingLike]]:
-    """Return each paper's readings among the named ones, or its defaults for None. Raises: UnknownNameError."""
+    """Return each paper's readings among these names, or its defaults for None. Raises: UnknownNameError."""
     if names is None:
         return {paper: select_readings(paper, None) for paper in papers}
     names_of = {paper: {*readings_of(paper), *SPECIAL_NAMES} for paper in papers}
@@ -134,7 +129,7 @@ def readings_by_paper(papers: Sequence[str], names: Sequence[str] | None) -> dic
 def select_readings(paper: str, names: Sequence[str] | None) -> list[ReadingLike]:
     """Return the readings called `names`: `all`, `quick` for a few, None for the paper's defaults.
 
-    Raises: UnknownNameError, with the nearest name suggested, or for a paper without readings.
+    Raises: UnknownNameError, also for a paper without readings.
     """
     known_paper = _known_paper(paper)
     if known_paper is None:

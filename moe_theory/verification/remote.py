@@ -1,4 +1,4 @@
-"""Chunks that workers of a cluster or an executor compute. They import claims by name."""
+"""Chunks that workers of a cluster or an executor compute, importing claims by name."""
 
 import functools
 import platform
@@ -28,8 +28,6 @@ from moe_theory.verification.settings import AdjustedReading, Group, asked_of, s
 
 
 class ChunkTask(NamedTuple):
-    """A chunk of a cell of a study, as plain data."""
-
     claim: str  # of the study, by its id
     key: str  # of the claim's samples: a digest of all that decides them
     reading: str
@@ -62,7 +60,7 @@ def remote_pool(
 ) -> WorkerPool | None:
     """Return the workers of an executor or a Dask cluster for these studies, or None without either.
 
-    Raises: InvalidValueError for both, for an invalid address, or for code that workers could not import.
+    Raises: InvalidValueError for both, an invalid address, or code that workers could not import.
     """
     if executor is None and dask is None:
         return None

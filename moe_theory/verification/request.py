@@ -1,7 +1,7 @@
 """Requests for verdicts, resolved into studies that run without further input.
 
-A study is one experiment under one reading, with the claims that its runs decide. It has cells with parameters, a seed,
-replicates at every interim analysis, and a blank verdict for each claim.
+A study is one experiment under one reading: cells with parameters, a seed, replicates at every interim analysis, and a
+blank verdict for each claim.
 """
 
 import dataclasses
@@ -34,8 +34,6 @@ MIN_REPLICATES = 30  # below that an asymptotic interval of a mean is not to be 
 
 @dataclasses.dataclass(frozen=True)
 class Study:
-    """One experiment under one reading, and its claims."""
-
     experiment: Experiment
     reading: ReadingLike
     claims: tuple[Claim, ...]
@@ -48,14 +46,11 @@ class Study:
 
     @property
     def name(self) -> str:
-        """Name in progress and reports."""
         return f"{self.experiment.name} under {self.reading.name}"
 
 
 @dataclasses.dataclass(frozen=True)
 class Request:
-    """Studies to run, and their time."""
-
     studies: tuple[Study, ...]
     claims: tuple[str, ...]  # ids in the order of the report
     readings: Mapping[str, str]  # summaries by "paper.reading"
@@ -68,7 +63,6 @@ class Request:
 
     @property
     def num_verdicts(self) -> int:
-        """Number of verdicts that need runs."""
         return sum(len(study.claims) for study in self.studies)
 
 
@@ -83,7 +77,7 @@ def check_request(
     settings: Mapping[str, Any] | None = None,
     system: str | Parts | None = None,
 ) -> Request:
-    """Return the studies of a request before anything runs. Arguments and errors are as in `verify`."""
+    """Return a request's studies before anything runs, with arguments and errors of `verify`."""
     if replicates is not None and (not isinstance(replicates, (int, np.integer)) or replicates < MIN_REPLICATES):
         raise InvalidValueError(
             f"replicates={replicates} must be a whole number of at least {MIN_REPLICATES}: with fewer, an interval "
@@ -134,7 +128,7 @@ def _grouped(claims: Sequence[Claim], readings: Sequence[str] | None) -> list[Gr
 def _on_own(
     groups: Sequence[Group], variant: Variant, seed: int, module: str | None
 ) -> tuple[list[Group], list[Verdict]]:
-    """Replace the papers' algorithm by the user's, and return verdicts on claims that do not apply to it."""
+    """Replace the papers' algorithm by the user's, and return verdicts on claims that it does not suit."""
     experiments: dict[int, Experiment] = {}  # readings share its runs
     remaining: list[Group] = []
     verdicts: list[Verdict] = []
@@ -165,7 +159,7 @@ def _recorded_competitor(claim: Claim, printed: str, reading: str) -> Verdict | 
 
 
 def require_one(pattern: str, claims: Sequence[Claim]) -> Claim:
-    """Return the claim that a pattern names. Raises: InvalidValueError if it names several."""
+    """Return the claim of a pattern. Raises: InvalidValueError for several."""
     if len(claims) > 1:
         ids = ", ".join(claim.id for claim in claims[:MOST_NAMED]) + (", ..." if len(claims) > MOST_NAMED else "")
         raise InvalidValueError(f"{pattern!r} names {len(claims)} claims, and this is of one. Name one of {ids}.")
@@ -183,7 +177,7 @@ def resolve(
 ) -> Request:
     """Return the request to test these groups of claims.
 
-    If two readings give an experiment the same parameters its claims are tested once, and count once.
+    An experiment with the same parameters under two readings is tested once, and counts once.
     """
     cells = [experiment.cells_under(reading) for experiment, reading, _ in groups]
     questions = _judged_once(groups, cells)
@@ -261,10 +255,10 @@ def blank_verdict(
     options: str | None = None,
     also: Sequence[str] = (),
 ) -> Verdict:
-    """Return a verdict without results, at this error.
+    """Return an empty verdict at this error.
 
     Args:
-        options: of a command that give the reading, by default its name.
+        options: of a command that gives the reading, by default its name.
         also: further readings with the same parameters.
     """
     options = options or f"--reading {reading}"

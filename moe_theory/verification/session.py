@@ -1,4 +1,4 @@
-"""Verification: a request's studies, look by look, until every claim is decided or the budget is spent."""
+"""Verification of a request's studies, in interim analyses, until all claims are decided or the budget is spent."""
 
 import contextlib
 import functools
@@ -53,31 +53,30 @@ def verify(
 ) -> Verdicts:
     """Test claims, by ids or globs, under readings.
 
-    Replicates double until a claim is decided, beginning with a part of its experiment's number.
+    Replicates double until a claim is decided.
 
     Args:
         patterns: ids, globs or papers' names.
         readings: names, `all` or `quick`, by default each paper's defaults.
-        replicates: limit for every experiment, by default its own number, or with a budget none.
-        error: probability that any of the verdicts is false, split evenly over them and spent over the looks. None is
-            0.01, of which each verdict has its paper's part, 1 / `Paper.most_verdicts`, in any request.
-        budget: seconds after which no run begins, and simulations are abandoned. Open claims stay INCONCLUSIVE.
+        replicates: limit for every experiment, by default its own number, or none with a budget.
+        error: probability that any verdict is false, split evenly over them and spent over the interim analyses. None
+            is 0.01, of which each verdict has 1 / `Paper.most_verdicts`, in any request.
+        budget: seconds after which no run begins, simulations are abandoned, and open claims stay INCONCLUSIVE.
         settings: parameters by name, in addition to every reading's choices.
-        system: your own algorithm in place of the paper's: parts by their names in the paper's `system`, such as
-            {"router": mine}, or "FILE:NAME" of such a mapping. Its verdicts enter no record. A claim that does not
-            apply is INAPPLICABLE, with the reason.
-        folder: of saved samples, which a later call, or `moe-theory verify --out FOLDER`, resumes from.
+        system: your own algorithm: parts by their names in the paper's `system`, such as {"router": mine}, or
+            "FILE:NAME" of such a mapping. Its verdicts enter no record, and claims that do not apply are INAPPLICABLE.
+        folder: of saved samples, from which a later call, or `moe-theory verify --out FOLDER`, resumes.
         executor: any `concurrent.futures.Executor` whose workers can import this package and the papers. It is left
-            open. Measured runs stay in this process.
+            open, and measured runs stay in this process.
         dask: or the address of a Dask scheduler, or "local:N" for N processes. Anyone who controls the scheduler can
             run any code here and on its workers.
-        progress: listener of the progress, by default a line in a notebook, else standard error.
-        on_verdict: called with each verdict as soon as its claim is decided.
-    Returns: the verdicts, in the order of the claims and their readings.
+        progress: by default a line in a notebook, else standard error.
+        on_verdict: called with each verdict when its claim is decided.
+    Returns: the verdicts, by claim and reading.
     Raises: UnknownNameError for an unknown claim, reading or part. InvalidValueError for an argument that decides
-        nothing or that the claims cannot take, or workers that would take other samples. WorkersError for unreachable
-        or lost workers. DeclarationError for a file of parts that cannot be run, or a statement whose proof fails.
-        DamagedError for a paper's damaged record. OutputError for a folder that cannot be written.
+        nothing or that claims cannot take, or workers that would take other samples. WorkersError for unreachable or
+        lost workers. DeclarationError for unrunnable parts or a failing proof. DamagedError for a damaged record.
+        OutputError for a folder that cannot be written.
 
     Examples:
         >>> from moe_theory.verification import verify
@@ -102,11 +101,11 @@ def carry_out(
     on_verdict: OnVerdict = lambda verdict: None,
     command: str = "",
 ) -> Report:
-    """Test a request's claims, look by look.
+    """Test a request's claims in interim analyses.
 
     Args:
-        pool: workers elsewhere, which are closed at the end. By default this process's own threads.
-    Raises: as `verify`. DeclarationError for a statement whose proof fails, before anything runs.
+        pool: workers elsewhere, closed at the end, by default this process's own threads.
+    Raises: as `verify`. DeclarationError for a failing proof, before anything runs.
     """
     statements = bearing(request.claims)
     require_proofs(statements)
@@ -138,9 +137,9 @@ def carry_out(
 def take_looks(
     monitors: Sequence["StudyMonitor"], progress: Progress, on_verdict: OnVerdict, deadline: float = math.inf
 ) -> None:
-    """Look at studies until all their tests have ended, or until a time of the monotonic clock.
+    """Analyse studies until all tests have ended, or until a time of the monotonic clock.
 
-    Runs of several studies are made at once, earlier looks first. Measured runs have the machine alone.
+    Several studies run at once, earlier interim analyses first, measured runs alone.
     """
     with Runner(monitors[0].pool if monitors else None, progress) as runner:
         _Looks(monitors, runner, on_verdict, deadline).take()
@@ -223,7 +222,7 @@ class _Looks:
 
 
 def judge(claim: Claim, reading: str, runs: Mapping[str, Run], seed: int, error: float) -> Verdict:
-    """Return the verdict on a claim from a single look at runs, with the whole error."""
+    """Return the verdict on a claim from a single analysis of runs, with the whole error."""
     num_replicates = len(next(iter(runs.values())).replicates)
     test = SequentialTest(claim, blank_verdict(claim, reading, seed, error), num_replicates, is_single_look=True)
     test.extend(runs, find_nan_runs(runs))
@@ -233,8 +232,6 @@ def judge(claim: Claim, reading: str, runs: Mapping[str, Run], seed: int, error:
 
 
 class MeasuredRuns(NamedTuple):
-    """Measured runs, which had the machine alone."""
-
     made: Runs
     seconds: float
     num_bytes: int = 0  # not known
@@ -248,8 +245,6 @@ class MeasuredRuns(NamedTuple):
 
 
 class StudyMonitor:
-    """A study under way: the tests of its claims, and their next look."""
-
     def __init__(self, study: Study, archive: Archive | None = None, pool: WorkerPool | None = None) -> None:
         self.study = study
         self.archive = archive
@@ -283,18 +278,16 @@ class StudyMonitor:
 
     @property
     def rank(self) -> tuple[int, int]:
-        """Priority, lowest first. Workers elsewhere do not wait for measurements here."""
+        """Priority, lowest first, where workers elsewhere do not wait for measurements here."""
         looks = self._num_looks
         alone = int(self.is_alone)
         return (looks, alone) if self.pool is None else (alone, looks)
 
     @property
     def is_ready(self) -> bool:
-        """True if the runs for the next look are there."""
         return self.batch is None or self.batch.is_finished
 
     def load(self) -> None:
-        """Read the saved samples on the first call."""
         if self.archive is None or self._is_loaded:
             return
         self._is_loaded = True
@@ -304,7 +297,7 @@ class StudyMonitor:
                 test.samples, test.labels = saved
 
     def begin(self, runner: Runner, rank: tuple[int, ...]) -> None:
-        """Begin the runs for the next look, if any. Pass results to `take` until it `is_ready`."""
+        """Begin the runs for the next analysis, if any, with results for `take` until it `is_ready`."""
         study = self.study
         first = self._known
         last = self._part_end
@@ -327,19 +320,18 @@ class StudyMonitor:
         runner.add(self, self.batch.tasks(), replicate_rounds(cells, last - first), words, rank)
 
     def take(self, result: Result) -> None:
-        """Store the result of a task. Raises: the error of the task."""
+        """Store a task's result. Raises: the task's error."""
         assert self.batch is not None  # it has begun
         assert not isinstance(self.batch, MeasuredRuns)
         self.batch.take(result)
 
     def save_part(self) -> None:
-        """Save the samples of complete replicates of unfinished runs."""
         runs = None if self.batch is None else self.batch.runs_so_far()
         if runs is not None:
             self._sample(self.undecided, runs)
 
     def look(self) -> list[SequentialTest]:
-        """Take the next look, once it `is_ready`, and return the tests that it ends."""
+        """Analyse the runs once it `is_ready`, and return the tests that it ends."""
         start_time = time.monotonic()
         undecided = self.undecided
         first = self._known
@@ -365,7 +357,6 @@ class StudyMonitor:
         return [test for test in undecided if test.has_ended]
 
     def fail(self, failure: BaseException) -> list[SequentialTest]:
-        """End all tests with the error of the runs."""
         self.batch = None
         undecided = self.undecided
         for test in undecided:

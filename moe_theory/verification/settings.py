@@ -1,4 +1,4 @@
-"""Settings in addition to a reading: parameters that a user sets, and values of free parameters."""
+"""Settings in addition to a reading: a user's parameters, and values of free parameters."""
 
 import contextlib
 import dataclasses
@@ -16,8 +16,6 @@ from moe_theory.verification.verdict import OWN_SYSTEM
 
 
 class Group(NamedTuple):
-    """Claims of one experiment under a reading."""
-
     experiment: Experiment
     reading: ReadingLike
     claims: Sequence[Claim]
@@ -25,9 +23,9 @@ class Group(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class AdjustedReading:
-    """A reading with some parameters set, and with values of statements' free parameters.
+    """A reading with some parameters set, and values of free parameters.
 
-    A cell's own overrides precede `settings`, and `free` precedes both.
+    Cells' overrides precede `settings`, and `free` precedes both.
     """
 
     base: ReadingLike
@@ -38,17 +36,15 @@ class AdjustedReading:
 
     @property
     def name(self) -> str:
-        """The reading's name and its settings: "unit-signal, signal_scale=5"."""
+        """Name of the reading and its settings: "unit-signal, signal_scale=5"."""
         return ", ".join([self.base.name, *self._words])
 
     @property
     def summary(self) -> str:
-        """The reading's summary and its settings."""
         return "; ".join([self.base.summary, *self._words])
 
     @property
     def options(self) -> str:
-        """Options of a command that give this reading."""
         words = [f"--reading {self.base.name}"]
         words += [f"--set {shlex.quote(assignment)}" for assignment in self._assignments]
         if self.own is not None:
@@ -66,7 +62,6 @@ class AdjustedReading:
         return [*assignments, *assigned({**self.built, **self.free})]
 
     def params(self, **overrides: Any) -> Any:
-        """Return the parameters of a cell."""
         params = self.base.params(**{**self.settings, **overrides})
         for axis, value in self.free.items():
             params = axis.into(params, value)
@@ -74,12 +69,10 @@ class AdjustedReading:
 
 
 def adjusted(reading: ReadingLike) -> AdjustedReading:
-    """Return the reading in a form that takes settings."""
     return reading if isinstance(reading, AdjustedReading) else AdjustedReading(reading, {})
 
 
 def options_of(reading: ReadingLike) -> str:
-    """Return the options of a command that give a reading."""
     return reading.options if isinstance(reading, AdjustedReading) else f"--reading {reading.name}"
 
 
@@ -95,8 +88,7 @@ def asked_of(reading: ReadingLike) -> tuple[str, dict[str, Any]]:
 def set_to(group: Group, settings: Mapping[str, Any]) -> list[Group]:
     """Return the group with settings, numbers or their texts, in parts if its claims' statements differ.
 
-    Raises: InvalidValueError for an unknown parameter or one that the experiment sets, or a value that its system, or
-        the statement's region, refuses.
+    Raises: InvalidValueError for an unknown parameter, one that the experiment sets, or a refused value.
     """
     experiment, reading, claims = group
     by_axes: dict[tuple[FreeAxis, ...], list[Claim]] = {}
@@ -132,14 +124,13 @@ def at_setting(group: Group, setting: Setting) -> Group:
 
 
 def check_cells(experiment: Experiment, reading: ReadingLike) -> None:
-    """Check the parameters of an experiment's cells in the precision of the runs."""
     for cell in experiment.cells_under(reading):
         with contextlib.suppress(DeclarationError), cell.precision():
             check_system(cell.system, cell.params)
 
 
 def with_settings(reading: ReadingLike, settings: Mapping[str, Any]) -> ReadingLike:
-    """Return the reading with `settings`, numbers or texts. Raises: InvalidValueError for an impossible one."""
+    """Return the reading with `settings`, numbers or texts. Raises: InvalidValueError."""
     defaults = reading.params()
     for name in settings:
         if name not in defaults._fields:
@@ -162,11 +153,7 @@ def parsed(texts: Sequence[str], option: str = "--set") -> dict[str, str]:
 
 
 def require_free(name: str, reading: ReadingLike, experiment: Experiment, free: Sequence[str] = ()) -> None:
-    """Raise InvalidValueError for an unknown parameter, or one that the experiment sets.
-
-    Args:
-        free: names of free parameters, which can also be set.
-    """
+    """Raise InvalidValueError for an unknown parameter, or one that the experiment sets, except those `free`."""
     fields = reading.params()._fields
     if name not in fields:
         raise InvalidValueError(str(unknown_name("parameter", name, [*fields, *free], type(reading.params()))))

@@ -28,7 +28,6 @@ class Span:
         return (at - low) / (high - low)
 
     def value_at(self, places: Any) -> "np.ndarray":
-        """Return the real values at positions: the inverse of `place`."""
         import numpy as np  # which takes .1 s, and cards need no ranges
 
         ends = np.asarray([self.low, self.high], np.float64)
@@ -37,12 +36,10 @@ class Span:
         return np.exp(values) if self.is_log else values
 
     def between(self, lower: Number, upper: Number) -> Number | None:
-        """Return the value halfway between two, or None."""
         middle = math.sqrt(lower * upper) if self.is_log else (lower + upper) / 2
         middle = round(middle) if isinstance(lower, int) else tidy(middle)
         return middle if lower < middle < upper else None
 
 
 def tidy(value: float) -> float:
-    """Return a number rounded to six digits."""
     return float(f"{value:.6g}")

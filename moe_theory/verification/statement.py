@@ -6,7 +6,7 @@
     def largest_gap(run):
         return share_gaps(run).max(axis=0)
 
-A statement's status is derived from the verdicts on its claims by their roles (`verification.status`).
+Its status is derived from its claims' verdicts by role (`verification.status`).
 """
 
 import dataclasses
@@ -53,8 +53,6 @@ Holds = Callable[[Any, Run], Any]  # (dims, run) -> bool, or one a replicate
 
 @dataclasses.dataclass(frozen=True)
 class Hypothesis:
-    """A statement's hypothesis on the runs that test it."""
-
     text: str  # "signals are orthogonal"
     holds: "Holds"
 
@@ -64,8 +62,6 @@ class Hypothesis:
 
 @dataclasses.dataclass(frozen=True)
 class Declared(Statement):
-    """A statement as declared, which claims are added to."""
-
     checks: tuple[Hypothesis, ...] = ()
     judged_under: str = ""  # the paper whose readings its claims have
     is_of_a_paper: bool = False  # whether a paper's folder declares it
@@ -127,25 +123,24 @@ class Declared(Statement):
         instead: str | None = None,
         exact: bool = False,
     ) -> Callable[[F], F]:
-        """Return a decorator of a claim's measuring function, which registers the claim.
+        """Return a decorator that registers a claim's measuring function.
 
         The function takes one run of a selection at a time, or all runs by name if `runs` is an experiment. It returns
-        numbers (B,), or components (V, B), with replicates last. Each role has a method of its name:
-        `LEMMA.charitable("lemma-8.experts", ...)`.
+        numbers (B,), or components (V, B). Each role has a method of its name: `LEMMA.charitable("lemma-8.experts",
+        ...)`.
 
         Args:
-            id: "lemma-8.experts", without the paper's name if a paper's folder declares the claim.
+            id: "lemma-8.experts", without the paper's name in a paper's folder.
             runs: an experiment, or a selection of its cells (`Experiment.over`, `Experiment.together`).
             criterion: such as `equality(...)`.
-            says: the claim in one sentence, if no file has the texts.
-            formula: LaTeX, if no file has the texts and it is not the statement's.
-            where: place in the paper, if no file has the texts and it is not the statement's.
+            says: the claim in one sentence. It, `formula` and `where` are for claims without a file of texts.
+            formula: LaTeX, if not the statement's.
+            where: place in the paper, if not the statement's.
             labels: names of the components, if the selection gives none.
-            hypotheses: in addition to the statement's own, by id if `paper.toml` has their sentences.
+            hypotheses: in addition to the statement's, by id if `paper.toml` has their sentences.
             instead: id of the claim that holds if this claim does not.
             exact: whether the claim has no randomness: algebra, enumeration, a constructed instance.
-        Raises: DeclarationError for another role, or a claim without a sentence. On decoration also for an incomplete
-            declaration, or an id that is taken.
+        Raises: DeclarationError for another role, a claim without a sentence, an incomplete declaration, or a taken id.
         """
         if role not in list(Role):
             raise DeclarationError(f"claim {id}: role={role!r} must be one of {', '.join(Role)}.")
@@ -216,7 +211,7 @@ class Declared(Statement):
         return (*self.axes, *(axis for axis in self.shared_axes if varies(axis, *runs)))
 
     def also(self, *ids: str, role: str) -> None:
-        """Count claims of other statements among its own, in this role."""
+        """Count claims of other statements as its own, in this role."""
         self.roles.update(dict.fromkeys(map(self._whole, ids), Role(role)))
 
     def _whole(self, id: str) -> str:
@@ -238,17 +233,17 @@ def statement(
     shared_free: Iterable[FreeAxis] = (),
     **texts: Any,
 ) -> Declared:
-    """Declare a statement of a paper, with texts in the TOML file next to `module`, or given as arguments.
+    """Declare a statement of a paper, with texts in the TOML file next to `module`, or as arguments.
 
     Args:
         id: unique in its paper: "lemma-8".
-        module: the declaring module, `__name__`. Without `claim` the texts are from the file in its folder.
-        hypotheses: in addition to the file's. A claim is INAPPLICABLE under a reading that breaks a hypothesis.
+        module: the declaring module, `__name__`, whose folder has the texts unless `claim` is given.
+        hypotheses: in addition to the file's. A claim is INAPPLICABLE under a reading that breaks one.
         holds: tests of hypotheses by id: `(dims, run)` to a Boolean, or to a Boolean for each replicate.
-        free: free parameters, as axes of `verification.region`, which `challenge` searches.
+        free: free parameters, as axes of `verification.region`, for `challenge`.
         shared_free: default of `free`.
         texts: entries of the file: the fields of `verification.texts.StatementTexts` and of `Deciding`.
-    Raises: DeclarationError for an incomplete declaration, or an id that is taken.
+    Raises: DeclarationError for an incomplete declaration, or a taken id.
 
     Examples:
         >>> import moe_theory as mt
@@ -322,18 +317,16 @@ def free_of(statement: Statement) -> tuple[FreeAxis, ...]:
 
 
 def declared() -> list[Declared]:
-    """Return the statements declared so far, in order."""
     return list(_DECLARED.values())
 
 
 def bearing(claims: Iterable[str]) -> list[Statement]:
-    """Return the statements declared so far that have any of these claims."""
     ids = set(claims)
     return [declaration.plain for declaration in declared() if ids & declaration.roles.keys()]
 
 
 def alike(run: Run, numbers: Any) -> np.ndarray:
-    """Return a number, or components (V,), repeated for every replicate of a run: (B,) or (V, B)."""
+    """Return a number, or components (V,), for every replicate: (B,) or (V, B)."""
     numbers = np.asarray(numbers, np.float64)
     return np.broadcast_to(numbers[..., None], (*numbers.shape, len(run.replicates)))
 

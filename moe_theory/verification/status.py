@@ -1,6 +1,6 @@
-"""The status of a statement, derived from the verdicts on its claims by their roles.
+"""The status of a statement, derived from its claims' verdicts by role.
 
-Under one reading, from the verdicts of the claims that decide, `charitable` and `figure`:
+Under one reading, from the deciding claims, `charitable` and `figure`:
 
 1. false, if any is REFUTED,
 2. not judged, if any has no verdict or its code failed,
@@ -10,27 +10,24 @@ Under one reading, from the verdicts of the claims that decide, `charitable` and
 5. holds amended, if they hold and a `literal` claim is REFUTED,
 6. holds, if they hold, one of them not vacuously.
 
-A statement that only `literal` claims can decide is false if all of them are REFUTED, and open if only some are. Claims
-of other roles, and counterexamples that do not refute, decide nothing. Under a reading that breaks the hypotheses of
-all deciding claims there is no status. If readings disagree, the statement has a status for each. A statement that no
-claim can decide, with the reason declared, is not testable.
+A statement with only `literal` claims is false if all of them are REFUTED, and open if only some are. Other roles, and
+counterexamples that do not refute, decide nothing. A reading that breaks all deciding claims' hypotheses gives no
+status, and disagreeing readings give one each. A statement that no claim can decide is not testable, with a declared
+reason.
 
-A statement with a `disproof` is violated as printed. Without a clause that restores it, it is false, also if its claims
-are undecided and under untested readings. With such a clause it is amended, also if its claims are undecided: the printed
-sentence is known to fail, and the card shows which test of the clause is open.
+A statement with a `disproof` is false without a clause that restores it, also if its claims are undecided and under
+untested readings. With such a clause it is amended, also if its claims are undecided.
 
-A search extends the status to the free region. A statement that holds at the recorded setting and breaks elsewhere is
-amended if the search has found a clause without breaks, or the statement declares a clause, and false otherwise. A
-statement that is false at the recorded setting is amended if the search has rescued it and found such a clause, unless
-it has a disproof and declares no clause.
+A search extends the status to the free region. A statement that holds as recorded and breaks elsewhere is amended with
+a declared or found clause without breaks, and else false. A statement that is false as recorded is amended if the
+search has rescued it and found such a clause, unless it has a disproof and declares no clause.
 
-A status is proved if a disproof or proof agrees with the claims. It has a caveat if the proof has assumptions beyond
-the paper's. It is exact if the deciding claims have no randomness, or if a single instance refutes. All others are
-simulated.
+A status is proved if a disproof or proof agrees with the claims. It has a caveat if the proof assumes more than the
+paper. It is exact if the deciding claims have no randomness, or if a single instance refutes. All others are simulated.
 
 The cause of a false statement is isolated if every `intervention`, which removes the cause, restores the statement, and
-no `suspect`, which removes another cause, does. A disproof exhibits the failing line. A REFUTED intervention shows that
-the cause is another.
+no `suspect`, which removes another cause, does. A disproof exhibits the failing line, and a REFUTED intervention shows
+that the cause is another.
 """
 
 import dataclasses
@@ -46,8 +43,6 @@ _MET = {Status.SUPPORTED, Status.VACUOUS}
 
 
 class StatementStatus(enum.StrEnum):
-    """Status of a statement."""
-
     HOLDS = "holds"
     AMENDED = "holds amended"  # with a correction, or a hypothesis that the paper leaves out
     FALSE = "false"
@@ -58,7 +53,7 @@ class StatementStatus(enum.StrEnum):
 
 
 class Cause(enum.StrEnum):
-    """Evidence for the cause in a false statement's `why`, the strongest first."""
+    """Evidence for the cause in a statement's `why`, the strongest first."""
 
     REFUTED = "not the cause"  # without it the statement fails as well
     ISOLATED = "isolated"  # without it the statement holds, and without others it does not
@@ -68,8 +63,6 @@ class Cause(enum.StrEnum):
 
 @dataclasses.dataclass(frozen=True)
 class Finding:
-    """Status of a statement under one reading."""
-
     status: StatementStatus
     known: str = ""  # proved, exact or simulated; nothing where it is open, not judged or not testable
     decided_by: tuple[str, ...] = ()  # ids of the claims
@@ -78,7 +71,6 @@ class Finding:
 
     @property
     def words(self) -> str:
-        """ "false (proved)"."""
         return f"{self.status} ({self.known})" if self.known else str(self.status)
 
 
@@ -89,8 +81,6 @@ _TRUE = {StatementStatus.HOLDS, StatementStatus.AMENDED}
 
 @dataclasses.dataclass(frozen=True)
 class Judged:
-    """A statement with its status under each reading."""
-
     statement: Statement
     by_reading: dict[str, Finding]  # by the setting of its verdicts; none where no claim of it was judged
     broken: tuple[str, ...] = ()  # settings in which its hypotheses fail
@@ -109,7 +99,7 @@ class Judged:
 
     @property
     def finding(self) -> Finding | None:
-        """The common finding of all readings, or None if they differ or break the hypotheses."""
+        """Common finding of all readings, or None if they differ or break the hypotheses."""
         findings = list(self.by_reading.values())
         if not findings:
             if self.statement.untestable:
@@ -123,7 +113,7 @@ class Judged:
 
     @property
     def cause(self) -> Cause | None:
-        """Evidence on its cause if it is false, under the reading with the strongest."""
+        """Evidence on the cause of a false statement, under the reading with the strongest."""
         causes = {finding.cause for finding in self.by_reading.values()}
         return next((cause for cause in Cause if cause in causes), None)
 
@@ -141,7 +131,7 @@ class Judged:
 
 
 def judged(statement: Statement, verdicts: Iterable[Verdict], search: Challenge | None = None) -> Judged:
-    """Return the statement's status by reading, from verdicts on its claims and a search."""
+    """Return the statement's status by reading, from verdicts and a search."""
     by_reading: dict[str, dict[str, Verdict]] = {}
     for verdict in verdicts:
         if verdict.claim in statement.roles:
@@ -154,7 +144,7 @@ def judged(statement: Statement, verdicts: Iterable[Verdict], search: Challenge 
 
 
 def deciding(statement: Statement) -> list[str]:
-    """Return the ids of the claims that decide a statement: charitable and figure claims, else literal claims."""
+    """Return the ids of the deciding claims: charitable and figure, else literal."""
     ids = [id for id, role in statement.roles.items() if role in DECIDING]
     return ids or [id for id, role in statement.roles.items() if role is Role.LITERAL]
 
@@ -162,7 +152,7 @@ def deciding(statement: Statement) -> list[str]:
 def find(
     statement: Statement, verdicts: Mapping[str, Verdict], search: Challenge | None = None, reading: str = ""
 ) -> Finding | None:
-    """Return the status under a reading, from verdicts by claim and a search, or None if hypotheses fail."""
+    """Return the status under a reading, or None if hypotheses fail."""
     finding = _find(statement, verdicts)
     if finding is not None and search is not None and search.flips_under(reading):
         finding = _over_region(finding, search, search.restores(reading), bool(statement.amendment))
@@ -199,7 +189,6 @@ def _broken(statement: Statement, finding: Finding | None) -> Finding | None:
 
 
 def _find(statement: Statement, verdicts: Mapping[str, Verdict]) -> Finding | None:
-    """Return the status by the rules 1 to 6."""
     ids = deciding(statement)
     if statement.untestable or not ids:
         return Finding(StatementStatus.NOT_TESTABLE if statement.untestable else StatementStatus.NOT_JUDGED)
@@ -257,5 +246,4 @@ def _finding(status: StatementStatus, verdicts: Sequence[Verdict], quantifier: C
 
 
 def listed(words: Sequence[str]) -> str:
-    """Return items in words: "a, b and c"."""
     return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)

@@ -1,8 +1,8 @@
-"""Texts of statements for readers, in TOML files in the folders of the declaring modules.
+"""Texts of statements for readers, in TOML files next to the declaring modules.
 
-`lemma_08.toml` is next to `lemma_08.py`, and `statements.toml` next to an `__init__.py`. Each statement has a table
-under its id, with a table `decides` for its status and a table for each claim under the claim's full id. `paper.toml`
-has texts that statements share. Strings are Markdown with LaTeX.
+`lemma_08.toml` is next to `lemma_08.py`, `statements.toml` next to an `__init__.py`. Each statement has a table under
+its id, with a table `decides` and a table for each claim under its full id. `paper.toml` has shared texts, and strings
+are Markdown with LaTeX.
 """
 
 import functools
@@ -30,8 +30,6 @@ class TextTable(pydantic.BaseModel):
 
 
 class ClaimTexts(TextTable):
-    """Texts of a claim, under its full id."""
-
     claim: str  # in one sentence
     note: str = ""
     formula: str = ""  # the statement's unless given, or the correction's for a claim of what is true instead
@@ -50,8 +48,6 @@ class Deciding(TextTable):
 
 
 class StatementTexts(TextTable):
-    """Texts of a statement, under its id."""
-
     where: str  # "Lemma 8, Eq. (32)"
     claim: str
     formula: str = ""
@@ -68,15 +64,13 @@ class StatementTexts(TextTable):
 
 
 class ConflictTexts(TextTable):
-    """Statements that cannot all be true under the hypotheses of all: ids against other ids."""
+    """Statements that cannot all be true under the hypotheses of all, by ids."""
 
     one: list[str]
     other: list[str]
 
 
 class PaperTexts(TextTable):
-    """Texts that a paper's statements share, in `paper.toml`."""
-
     order: list[str] = []  # modules, in the order of their claims in reports
     all: list[str] = []  # ids of the hypotheses of every statement
     hypotheses: dict[str, str] = {}  # sentences by id
@@ -104,14 +98,13 @@ def statement_texts(module: str, id: str) -> StatementTexts:
 
 
 def given_texts(id: str, texts: Mapping[str, Any]) -> StatementTexts:
-    """Return texts of a statement that are given in Python."""
     decides = {name: text for name, text in texts.items() if name in Deciding.model_fields}
     words = {name: text for name, text in texts.items() if name not in decides}
     return _checked(StatementTexts, {"where": "", **words, "decides": decides}, f"statement {id}")
 
 
 def paper_texts(module: str) -> PaperTexts:
-    """Return the texts of `paper.toml` in a module's folder, if any. Raises: DeclarationError, with file and key."""
+    """Return the texts of `paper.toml` in a module's folder, if any. Raises: DeclarationError."""
     home = _home(module)
     if home is None:
         return PaperTexts()
@@ -128,7 +121,7 @@ def sentence_of(module: str, hypothesis: str) -> str:
 
 
 def plain_statement(id: str, paper: str, module: str, texts: StatementTexts, hypotheses: Sequence[str]) -> Statement:
-    """Return a module's statement with texts and sentences of hypotheses, without claims and free parameters."""
+    """Return a module's statement with texts, without claims and free parameters."""
     folder = folder_of(module)
     decides = texts.decides
     return Statement(
@@ -167,13 +160,12 @@ def claim_words(texts: ClaimTexts, statement: Statement, judged_under: str, role
 
 
 def import_statements(package: str) -> None:
-    """Import the modules of a paper's statements, in the order of `paper.toml`."""
     for name in paper_texts(package).order:
         import_module(f"{package}.{name}")
 
 
 def folder_of(module: str) -> str:
-    """Return the package that contains a module, or is it, or an empty text, without imports."""
+    """Return the package that contains a module, or is it, or "", without imports."""
     home = _home(module)
     is_file_alone = module in sys.modules and not hasattr(sys.modules[module], "__path__")  # run by itself
     if home is not None and home.stem == "__init__" and not is_file_alone:

@@ -1,6 +1,6 @@
-"""A user's own algorithm in place of a paper's: the same claims on the same runs, with other parts.
+"""A user's own algorithm in place of a paper's: the same claims on the same runs.
 
-Claims do not apply if their runs begin at states of the paper's algorithm, are measured, or take a part of it away.
+Claims do not apply if their runs begin at states of the paper's algorithm, are measured, or remove a part of it.
 """
 
 import dataclasses
@@ -22,8 +22,6 @@ WAY_OUT = "Write it as FILE:NAME, where NAME = dict(router=...) in the file, or 
 
 
 class Variant(NamedTuple):
-    """Parts of a user's own algorithm, and their place."""
-
     place: str  # "FILE:NAME"
     name: str  # as reports have it
     parts: Parts
@@ -32,7 +30,7 @@ class Variant(NamedTuple):
 def variant_of(system: str | Parts) -> Variant:
     """Return the parts that "FILE:NAME" names, or the given parts.
 
-    Raises: InvalidValueError for a text that names no parts. DeclarationError for a file that cannot be read or run.
+    Raises: InvalidValueError for a text without parts. DeclarationError for a file that cannot be run.
     """
     if not isinstance(system, str):
         return Variant("FILE:NAME", "+".join(system), _checked("system", system))
@@ -58,7 +56,7 @@ def _checked(source: str, parts: Any) -> Parts:
 def require_parts(variant: Variant, experiments: Iterable[Experiment]) -> None:
     """Refuse parts that no experiment's algorithm has.
 
-    Raises: UnknownNameError for another name. InvalidValueError for another kind of part.
+    Raises: UnknownNameError for another name, InvalidValueError for another kind of part.
     """
     every = [parts_of(experiment.system_of(cell)) for experiment in experiments for cell in experiment.cells]
     names = {name for parts in every for name in parts}
@@ -76,7 +74,7 @@ def require_parts(variant: Variant, experiments: Iterable[Experiment]) -> None:
 
 
 def of_own(claim: Claim, variant: Variant) -> Experiment:
-    """Return the claim's experiment with a user's parts. Raises: DeclarationError if it does not apply."""
+    """Return the claim's experiment with a user's parts. Raises: DeclarationError if they do not suit it."""
     experiment = claim.experiment
     roles = {role for declaration in declared() for id, role in declaration.roles.items() if id == claim.id}
     if roles and roles <= TAKES_AWAY:

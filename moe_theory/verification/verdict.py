@@ -1,4 +1,4 @@
-"""Statements, verdicts with their evidence, and reports, as plain data."""
+"""Statements, verdicts and reports, as plain data."""
 
 import dataclasses
 import enum
@@ -34,7 +34,6 @@ LIMITS = ("limit_probability", "limit_rate")  # kinds of claims
 
 
 def is_id(text: str) -> bool:
-    """Return whether a claim may have this id."""
     return len(text) <= LONGEST_ID and re.fullmatch(r"[a-z0-9]+(?:[.-][a-z0-9]+)*", text) is not None
 
 
@@ -95,7 +94,7 @@ class Curve(JsonRecord):
 
 @dataclasses.dataclass(frozen=True)
 class Look(JsonRecord):
-    """One look of a sequential test, at its share of the error."""
+    """One interim analysis of a sequential test, at its share of the error."""
 
     replicates: Count
     at: str  # the component that decides, or comes nearest to deciding otherwise
@@ -107,10 +106,7 @@ class Look(JsonRecord):
 
 @dataclasses.dataclass(frozen=True)
 class Trend(JsonRecord):
-    """A number before the end of a limit, with its interval.
-
-    It is the frequency of failures two decades before the end, or the change of the slope over the last two decades.
-    """
+    """Frequency of failures two decades before a limit's end, or the slope's change over them, with its interval."""
 
     at: str  # the component; empty for a change
     value: Number
@@ -122,9 +118,9 @@ class Trend(JsonRecord):
 class Verdict(Shown, JsonRecord):
     """Verdict on a claim under one reading, or several with the same parameters.
 
-    The numbers belong to the component `at`, which decides or is nearest to the opposite decision. The interval is of
-    observed - predicted, simultaneous over components, at the error of the last look. `error` is the error of the
-    verdict, spent over all possible looks.
+    Numbers are of the component `at`, which decides or is nearest to the opposite decision. The interval is of observed
+    - predicted, simultaneous over components, at the last analysis's error. `error` is the verdict's, spent over all
+    interim analyses.
     """
 
     claim: str
@@ -166,9 +162,9 @@ class Verdict(Shown, JsonRecord):
 
     @property
     def unseen(self) -> float:
-        """Largest frequency of an event that all replicates may have missed, at this verdict's error.
+        """Largest frequency of an event that all replicates may have missed, at the verdict's error.
 
-        NaN if the interval takes the event into account, or there is no randomness.
+        It is NaN if the interval accounts for the event, or without randomness.
         """
         if self.is_exact or self.is_computed or not self.replicates:
             return math.nan
@@ -183,7 +179,7 @@ class Verdict(Shown, JsonRecord):
     def violation(self) -> float:
         """Excess of the claim over its margin, in margins: negative within the margin, NaN without numbers.
 
-        For a margin of 0 the unit is a probability, or the standard deviation of a replicate.
+        For a margin of 0 the unit is a probability, or a replicate's standard deviation.
         """
         difference = self.observed - self.predicted
         margin = self.margin
@@ -200,7 +196,7 @@ class Verdict(Shown, JsonRecord):
 
     @property
     def settings(self) -> list[str]:
-        """Its readings, each with its data set if there is one."""
+        """Its readings, each with its data set, if any."""
         return [f"{reading} on {self.data}" if self.data else reading for reading in (self.reading, *self.also)]
 
     @property
@@ -215,7 +211,7 @@ class Verdict(Shown, JsonRecord):
         return {name: fields[name] for name in FIELDS if name not in self.LATER or fields[name]}
 
     def held_for(self, settings: Container[str]) -> "Verdict":
-        """Return the verdict for only its readings among these settings."""
+        """Return the verdict for its readings among these settings."""
         readings = [
             reading
             for reading, setting in zip((self.reading, *self.also), self.settings, strict=True)
@@ -225,7 +221,7 @@ class Verdict(Shown, JsonRecord):
         return dataclasses.replace(self, reading=readings[0], also=readings[1:], command=command)
 
     def row(self) -> dict[str, Any]:
-        """Return the verdict as a row of `Verdicts.to_frame`. The difference is observed - predicted."""
+        """Return the row of `Verdicts.to_frame`, with observed - predicted as the difference."""
         names = ("claim", "status", "observed", "predicted", "margin", "replicates", "kind", "at", "where")
         facts: dict[str, Any] = {name: getattr(self, name) for name in names}
         for end, difference in zip(("low", "high"), self.interval, strict=True):
@@ -249,19 +245,17 @@ class Verdict(Shown, JsonRecord):
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> "Verdict":
-        """Return the verdict that `to_json` wrote. Raises: DamagedError for other data, with the field."""
+        """Return the verdict of `to_json`. Raises: DamagedError for other data."""
         return read_record(cls, document)
 
 
 def verdict_of(declared: Any, **known: Any) -> Verdict:
-    """Return a verdict with the texts of its claim or its facts, and these fields."""
     names = ("paper", "where", "statement", "formula", "kind", "side", "replaced_by", "is_computed")
     fields: dict[str, Any] = {name: getattr(declared, name) for name in names}
     return Verdict(**fields, **known)
 
 
 def whole_verdict(claim: Any, known: Mapping[str, Any]) -> Verdict:
-    """Return a recorded verdict with the texts of its claim or its facts."""
     fields = {name: known[name] for name in FIELDS if name not in Verdict.LATER or name in known}
     fields |= {name: nan_for_null(fields[name]) for name in NUMBERS}
     low, high = fields["interval"]
@@ -287,7 +281,7 @@ class Proof(JsonRecord):
 
     @classmethod
     def of(cls, path: str) -> "Proof":
-        """Return the proof in a file's docstring: title, paragraphs, and paragraphs after "Robust:", "Objection:" or
+        """Return the proof in a file's docstring: title, and paragraphs, also after "Robust:", "Objection:" or
         "Caveat:".
         """
         _, *opened = source_of(path).split('"""', 2)
@@ -333,8 +327,6 @@ def source_of(path: str) -> str:
 
 @dataclasses.dataclass(frozen=True)
 class FreeQuantity(JsonRecord):
-    """A free parameter of a statement."""
-
     name: str  # as `--set` has it
     region: str  # from where to where, in words
     recorded: str  # what the recorded runs have
@@ -368,12 +360,10 @@ class Statement(Shown, JsonRecord):
     roles: dict[str, Role] = dataclasses.field(default_factory=dict)  # of its claims, by id
 
     def row(self) -> dict[str, Any]:
-        """Return the statement as a row of a table."""
         return {"statement": self.name, "where": self.where, "says": self.says, "claims": len(self.roles)}
 
     @property
     def name(self) -> str:
-        """Name in commands: "continual.lemma-8"."""
         return f"{self.paper}.{self.id}"
 
     def script(self, kind: str = "witness") -> str:
@@ -386,21 +376,17 @@ class Statement(Shown, JsonRecord):
 
     @property
     def scripts(self) -> dict[str, str]:
-        """Its programs, by kind."""
         witness = {"witness": self.witness} if self.witness else {}
         return witness | {kind: proof.path for kind, proof in self.proofs.items()}
 
     @property
     def proofs(self) -> dict[str, Proof]:
-        """Its proofs by kind: "disproof", "proof" and "derivation"."""
         every = {"disproof": self.disproof, "proof": self.proof, "derivation": self.derivation}
         return {name: proof for name, proof in every.items() if proof is not None}
 
 
 @dataclasses.dataclass(frozen=True)
 class Report(JsonRecord):
-    """Verdicts that share one error budget, and their origin."""
-
     verdicts: list[Verdict]
     command: str
     seed: Count
@@ -415,7 +401,6 @@ class Report(JsonRecord):
 
     @property
     def own_system(self) -> str:
-        """Name of the tested algorithm of the user, empty for a paper's."""
         return next((verdict.own_system for verdict in self.verdicts), "")
 
     def to_json(self) -> dict[str, Any]:
@@ -423,7 +408,7 @@ class Report(JsonRecord):
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> "Report":
-        """Return the report that `to_json` wrote. Raises: DamagedError for other data, with the field."""
+        """Return the report of `to_json`. Raises: DamagedError for other data."""
         return read_record(cls, document)
 
 
@@ -442,5 +427,5 @@ class Verdicts(Listing[Verdict]):
         self.source = source  # what the verdicts share
 
     def report(self, path: str | os.PathLike[str]) -> list[Path]:
-        """Write the files of `moe-theory verify` into a folder, and return their paths. Raises: OutputError."""
+        """Write the files of `moe-theory verify`, and return their paths. Raises: OutputError."""
         return pages().report(self.source, path)

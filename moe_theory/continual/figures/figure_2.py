@@ -1,4 +1,4 @@
-"""Fig. 2: forgetting and generalization error with and without termination, closed forms over the runs."""
+"""Fig. 2: forgetting and generalization error with and without termination, with closed forms."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -39,7 +39,7 @@ SETTLED = 32
 
 
 def compute(setup: plot.Setup, terminations: Sequence[str] = TERMINATIONS) -> xr.Dataset:
-    """Return means, bands, closed forms and exact theory, and the share of terminated runs."""
+    """Return means, bands, closed forms and exact theory."""
     numbers = setup.experts
     dims = setup.dims
     length = setup.rounds
@@ -92,7 +92,7 @@ def _printed(run: Run, dims: Dims) -> theory.Bound | None:
 
 
 def statement_of(num_experts: int, num_tasks: int) -> str | None:
-    """Return the paper's statement for this M: Theorem 1 assumes M > N, Theorem 2 M < N."""
+    """Return the paper's statement: Theorem 1 for M > N, Theorem 2 for M < N."""
     if num_experts == 1:
         return "proposition-4"
     if num_experts == num_tasks:

@@ -1,4 +1,4 @@
-"""Fig. 8: which expert each arrival goes to under four thresholds, in the first run in which they differ."""
+"""Fig. 8: each arrival's expert under four thresholds, in the first run in which they differ."""
 
 from typing import Any
 
@@ -35,7 +35,7 @@ def settings_of(setup: plot.Setup) -> dict[str, Params]:
 
 
 def compute(setup: plot.Setup) -> xr.Dataset:
-    """Return every arrival of one replicate under the four thresholds, counted from 1."""
+    """Return one replicate's arrivals under the four thresholds, counted from 1."""
     settings = settings_of(setup)
     runs = setup.run(
         Cell(name, HISTORY.system, params, setup.rounds, record_every=1, observe=observe)

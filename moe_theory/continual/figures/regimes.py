@@ -1,4 +1,4 @@
-"""Where experts specialise, over the gate drive and the perturbation."""
+"""Specialisation over the gate drive and the perturbation."""
 
 import math
 
@@ -20,7 +20,9 @@ LIMIT = (SIGMA_0, min(LIMIT_SCALES))  # sigma_0 at the ends of the paper's own p
 
 
 def at_drive(params: Params, drive: float, ratio: float, dims: Dims) -> Params:
-    """Return these parameters at a drive and a ratio of it to lambda. Noise over signal and Gamma / lambda stay."""
+    """Return these parameters at a drive and a ratio of it to lambda, with noise over signal and Gamma / lambda
+    unchanged.
+    """
     noise, threshold = (
         float(part) / float(total)
         for part, total in (
@@ -36,7 +38,6 @@ KINDS = drives.Kinds("gates", ENDS, SYSTEMS, observe, at_drive, task_gap)
 
 
 def compute(setup: plot.Setup) -> xr.Dataset:
-    """Return means with standard errors over experts, termination, kappa and kappa / lambda."""
     dims = setup.dims
     paths = [setup.params(**limit_params(setup.experts[-1], scale)) for scale in LIMIT]
     return drives.compute(setup, KINDS).assign_attrs(

@@ -1,4 +1,4 @@
-"""Statements of the continual-learning paper, a file a number, and the claims that test them."""
+"""Statements of `continual`, one file a number, and the claims that test them."""
 
 from moe_theory.verification.texts import import_statements
 

@@ -1,4 +1,4 @@
-"""Sentences about Fig. 2: termination, many experts against one, and more experts than needed."""
+"""Sentences about Fig. 2: termination, many experts against one, and surplus experts."""
 
 import dataclasses
 from collections.abc import Callable
@@ -43,12 +43,11 @@ Measure = Callable[[Run], np.ndarray]
 
 
 def of_first(measure: Measure) -> Callable[..., np.ndarray]:
-    """A measure of the runs of three sizes with termination, a component each, that stand before others."""
+    """A measure of three sizes with termination, a component each."""
     return lambda *runs: np.stack([measure(run) for run in runs[: len(MOE_SIZES)]])
 
 
 def of_rest(measure: Measure) -> Callable[..., np.ndarray]:
-    """The same of the runs behind them."""
     return lambda *runs: np.stack([measure(run) for run in runs[len(MOE_SIZES) :]])
 
 
@@ -57,7 +56,7 @@ def second_half(run, name: str) -> np.ndarray:
 
 
 def swing(name: str) -> Measure:
-    """How far a metric goes up and down between records of the second half, beyond what it changes in all."""
+    """A metric's ups and downs between records of the second half, beyond its total change."""
 
     def beyond_change(run) -> np.ndarray:
         steps = np.diff(second_half(run, name), axis=0)
@@ -76,7 +75,7 @@ def early(round: int) -> Measure:
 
 
 def excess_error(run) -> np.ndarray:
-    """The mean over t of how far the error is above the one that the run ends with."""
+    """Mean over t of the error above the run's final one."""
     error = experiments.metric("generalization_error")(run)
     return (error - error[-1]).T.mean(axis=1)
 

@@ -1,4 +1,4 @@
-"""Sentences about Fig. 8: what the threshold of termination does to loads."""
+"""Sentences about Fig. 8: the effect of the threshold of termination on loads."""
 
 import numpy as np
 
@@ -26,7 +26,7 @@ def counted(run) -> np.ndarray:
 
 
 def evenness(run) -> np.ndarray:
-    """The number of experts in use (B,)."""
+    """Number of experts in use (B,)."""
     is_counted = counted(run)
     experts = range(FIGURE_8.dims.max_experts)
     loads = np.stack([np.sum(is_counted & (run.records.expert == expert), axis=0) for expert in experts])

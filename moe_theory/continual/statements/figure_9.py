@@ -1,4 +1,4 @@
-"""Sentences about Fig. 9: what the threshold of termination does to learning."""
+"""Sentences about Fig. 9: the effect of the threshold of termination on learning."""
 
 import numpy as np
 
@@ -21,7 +21,7 @@ final_forgetting, final_error = (experiments.final(name) for name in ("forgettin
 
 
 def mean_error(runs) -> np.ndarray:
-    """Of the runs under some thresholds, in each replicate."""
+    """Mean error under some thresholds, by replicate."""
     return np.mean([final_error(run) for run in runs], axis=0)
 
 

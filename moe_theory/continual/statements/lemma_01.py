@@ -1,7 +1,6 @@
-"""Lemma 1: gate outputs of two arrivals that carry the same signal, or signals of one cluster.
+"""Lemma 1: gate outputs of two arrivals with the same signal, or signals of one cluster.
 
-Definition 1 leaves the noise level sigma_t open. A reading's does not shrink with sigma_0; the proof needs one that
-does.
+Definition 1 leaves sigma_t open. A reading's does not shrink with sigma_0, and the proof needs one that does.
 """
 
 import numpy as np

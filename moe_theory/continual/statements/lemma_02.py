@@ -1,4 +1,4 @@
-"""Lemma 2: how smoothly routing probabilities follow gate outputs."""
+"""Lemma 2: smoothness of routing probabilities in gate outputs."""
 
 import numpy as np
 from jaxtyping import Float
@@ -20,9 +20,9 @@ LEMMA_2 = statement("lemma-2", module=__name__, free=FREE_AT_LEVEL)
 def output_pairs(
     run, num_experts: int, spread: float, change: float
 ) -> tuple[Float[np.ndarray, "B pairs M"], Float[np.ndarray, "B pairs M"]]:
-    """Pairs h, h^ in units of lambda: h over a width of up to `spread`, and h^ apart by up to `change`.
+    """Pairs h, h^ in units of lambda: h over a width of up to `spread`, h^ apart by up to `change`.
 
-    In every other pair one expert rises and all others fall; in the rest experts move at random.
+    In every other pair one expert rises and all others fall, in the rest experts move at random.
     """
     draws = draws_of(run, NUM_PAIRS * (2 * num_experts + 2), 7).reshape(-1, NUM_PAIRS, 2 * num_experts + 2)
     units = draws[..., :2]

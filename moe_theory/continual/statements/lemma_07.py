@@ -1,4 +1,4 @@
-"""Lemma 7: what a round of exploration does to gate outputs. "For any" is the largest over experts, signals, rounds."""
+"""Lemma 7: the effect of a round of exploration on gate outputs, at worst over experts, signals, rounds."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Lemma 8: how evenly exploration spreads the tasks over the experts."""
+"""Lemma 8: evenness of exploration over the experts."""
 
 import numpy as np
 
@@ -20,7 +20,6 @@ def share_gaps(run) -> np.ndarray:
 @LEMMA_8.intervention("lemma-8.small-alpha", interventions.QUIET_MANY, limit_rate(at_least=0.25))
 @LEMMA_8.suspect("lemma-8.at-once", interventions.AT_ONCE_MANY, limit_rate(at_least=0.25))
 def mean_gap(run) -> np.ndarray:
-    """The mean of |f_T1(m) - 1/M| over the experts."""
     return share_gaps(run).mean(axis=0)
 
 
@@ -30,7 +29,6 @@ def mean_gap(run) -> np.ndarray:
     "lemma-8.independent", experiments.BY_EXPERTS_BLIND, rate(at_most=-0.5), hypotheses=["large-perturbation"]
 )
 def largest_gap(run) -> np.ndarray:
-    """max_m |f_T1(m) - 1/M|."""
     return share_gaps(run).max(axis=0)
 
 

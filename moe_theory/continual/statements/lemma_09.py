@@ -1,4 +1,4 @@
-"""Lemma 9: how far the gates of two experts are apart at the end of exploration."""
+"""Lemma 9: distance of two experts' gates at the end of exploration."""
 
 import numpy as np
 
@@ -13,5 +13,5 @@ LEMMA_9 = statement("lemma-9", module=__name__, free=experiments.FREE_AT_LEVEL)
 @LEMMA_9.charitable("lemma-9.learning-rate", experiments.BY_RATE, rate(at_least=-0.5))
 @LEMMA_9.charitable("lemma-9.experts", experiments.BY_EXPERTS, rate(at_most=0.0))
 def final_gate_gap(run) -> np.ndarray:
-    """max |theta_T1^(m) - theta_T1^(m')|: the gates that route in round T1 are those after round T1 - 1."""
+    """max |theta_T1^(m) - theta_T1^(m')|, by the gates after round T1 - 1, which route in round T1."""
     return experiments.explored(run, "gate_gap")[-2]

@@ -1,4 +1,4 @@
-"""Lemma 10: softmax probabilities of two experts whose gate outputs, after round T, are set delta apart."""
+"""Lemma 10: softmax probabilities of two experts whose gate outputs are set delta apart after round T."""
 
 from collections.abc import Callable
 
@@ -23,7 +23,7 @@ APART = statement("lemma-10-apart", module=__name__, free=FREE_AT_LEVEL)
 
 
 def set_apart(*gaps: float) -> Selection:
-    """One run, whose components are the gaps that two of its gate outputs are set to."""
+    """One run, whose components are gaps set between two of its gate outputs."""
     return Selection(ROUTER_GRID, (CELL,), tuple(f"delta = {gap:g}" for gap in gaps), gaps)
 
 

@@ -1,6 +1,6 @@
 """Lemma 11: whether exploration gives every task, or cluster, an expert.
 
-Sets are those of (11) at the gates that route.
+Sets are (11) at the gates that route.
 """
 
 from collections.abc import Callable
@@ -84,7 +84,7 @@ def no_set_is_empty(run) -> np.ndarray:
 
 
 def shortfalls(bound: Callable[[int, int], float]) -> Callable[[Run], np.ndarray]:
-    """By how much the exact probability falls short of a lower bound; the same for every replicate."""
+    """Shortfall of the exact probability from a lower bound, the same for every replicate."""
     values = [max(bound(*sizes) - corrected.coverage_probability(*sizes), 0.0) for sizes in COVERAGE_SIZES]
     return lambda run: alike(run, values)
 

@@ -24,7 +24,7 @@ def is_always_ordered(run) -> np.ndarray:
 @TASKS.replacement("lemma-15.one-of-two-tasks", experiments.RETURN_MANY, identity(within=0))
 @CLUSTERS.replacement("lemma-15.one-of-two-clusters", experiments.RETURN_FEW, identity(within=0))
 def num_without_order(run) -> np.ndarray:
-    """Pairs of which neither has, at the end of a run whose gates were never fixed (B,)."""
+    """Number of pairs in no order at the end of a run with gates never fixed (B,)."""
     gates = np.asarray(run.state.gates[: int(run.params.num_experts)], np.float64)
     outputs = np.einsum("mdb,ndb->mnb", gates, np.asarray(run.state.pool.signals, np.float64))
     pairs = pairs_of(outputs, np.asarray(run.state.pool.clusters))

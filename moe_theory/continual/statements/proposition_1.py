@@ -1,6 +1,6 @@
 """Proposition 1: experts keep their sets after exploration, and their models.
 
-Tasks (M > N) are six unrelated ones, clusters (M < N) three pairs. Sets are those of (11) at the gates that route.
+Tasks (M > N) are six unrelated ones, clusters (M < N) three pairs, with sets (11) at the gates that route.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -49,9 +49,7 @@ def claim_competitors(
     rivals: Mapping[str, Sequence[Selection]],
     criterion: Criterion = experiments.LIKELY,
 ) -> None:
-    """Claim that each rival, on its runs with M > N and M < N, does likely what a statement's two cases, by the ids of
-    their claims, say of Algorithm 1.
-    """
+    """Claim of each rival, with M > N and M < N, both cases of a statement on Algorithm 1, by their claims' ids."""
     for name, runs in rivals.items():
         for (id, case), runs_of_case in zip(cases.items(), runs, strict=True):
             case.competitor(f"{id}-{name}", runs_of_case, criterion)(measure)
@@ -95,7 +93,7 @@ def largest_drift(run) -> np.ndarray:
 
 
 def late_repeats(run) -> tuple[np.ndarray, np.ndarray]:
-    """Where past T1 an expert repeats a task that it has not learned up to rounding, and its squared error before."""
+    """Rounds past T1 in which an expert repeats a task that it has not learned, and its squared error before."""
     # A move is orthogonal to what it leaves, so the squared error before it is the sum of both squares.
     before = run.records.error + run.records.update_norm.astype(np.float64) ** 2
     repeats = experiments.repeats_of(run) & (before > LEARNED * experiments.truth_length(run) ** 2)

@@ -1,7 +1,7 @@
-"""Proposition 2: gate outputs while the gates are never fixed.
+"""Proposition 2: gate outputs with gates that are never fixed.
 
-Gaps are of the rounds' own features X_t, averaged over the 20 rounds up to t_1 or over ten of the last 200 up to t_2,
-and sets those of (11) at the gates that route. The set of a gap within one is the arriving task's, as in the proof.
+Gaps are of the rounds' own features X_t, averaged over the 20 rounds up to t_1 or over ten of the last 200 up to t_2.
+Sets are (11) at the gates that route. A gap within a set is of the arriving task's, as in the proof.
 """
 
 from collections.abc import Callable, Sequence
@@ -48,12 +48,12 @@ def in_units(measure: Callable[[Run], np.ndarray], runs: Sequence[Run]) -> np.nd
 
 
 def smaller(measure: Callable[[Run], np.ndarray]) -> Callable[..., np.ndarray]:
-    """Gaps in units of sigma_0^1.75 at all sigma_0 but the largest, of runs that stand in order."""
+    """Gaps in units of sigma_0^1.75 at all sigma_0 but the largest, by run."""
     return lambda *runs: in_units(measure, runs[:-1])
 
 
 def no_growth(measure: Callable[[Run], np.ndarray]) -> Criterion:
-    """They do not grow, from one sigma_0 to the next smaller one, by more than 10 %, as from an order of 1.69 on."""
+    """Growth of at most 10 % from one sigma_0 to the next smaller one, as from an order of 1.69 on."""
     return bound(at_most=lambda *runs: in_units(measure, runs[1:]), margin=0.1)
 
 

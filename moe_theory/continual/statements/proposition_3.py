@@ -1,4 +1,4 @@
-"""Proposition 3: when the gates are fixed, and how they route then."""
+"""Proposition 3: fixed gates, and their routing."""
 
 import numpy as np
 
@@ -102,7 +102,7 @@ def outside(run) -> np.ndarray:
 
 
 def contested(run) -> np.ndarray:
-    """Of those arrivals the ones with at least two experts in the set (T, B)."""
+    """Arrivals of `fixed` with at least two experts in the set (T, B)."""
     return fixed(run) & (run.records.set_size >= 2)
 
 

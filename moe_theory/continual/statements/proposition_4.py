@@ -1,4 +1,4 @@
-"""Proposition 4: the expected metrics of a single expert, and what is exact instead."""
+"""Proposition 4: the expected metrics of a single expert, and exact ones."""
 
 from collections.abc import Callable
 

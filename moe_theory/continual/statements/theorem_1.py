@@ -26,7 +26,7 @@ GENERALIZATION_ERROR = statement(
 
 
 def explored_pairs(run) -> tuple[np.ndarray, np.ndarray]:
-    """For the arrivals up to T1 whether their expert has met a task before, and the squared distance to it (T1, B)."""
+    """Whether an arrival's expert up to T1 has met a task before, and the squared distance to it (T1, B)."""
     rows = slice(experiments.stage_rounds(run.params))
     truths = np.moveaxis(run.state.pool.truths, -1, 0).astype(np.float64)
     distances = np.sum((truths[:, :, None] - truths[:, None]) ** 2, axis=-1)

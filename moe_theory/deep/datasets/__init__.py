@@ -1,4 +1,4 @@
-"""The papers' data sets and users' own, read from a folder and checked, never downloaded."""
+"""The papers' data sets and users' own, read from a folder, never downloaded."""
 
 import functools
 from collections import Counter
@@ -37,7 +37,7 @@ class Loader(NamedTuple):
 
 @functools.cache
 def load_digits() -> DataSet:
-    """Return scikit-learn's 1,797 digits of 8 x 8 pixels, an evenly spaced fifth of each digit for tests.
+    """Return scikit-learn's 1,797 digits of 8 x 8 pixels, an evenly spaced fifth for tests.
 
     Examples:
         >>> from moe_theory.deep import datasets
@@ -78,11 +78,11 @@ OWN = ("folders", "arrays")  # what is looked for where there is no published da
 
 
 def found_in(folder: Path | str) -> list[str]:
-    """Return the names of the data sets whose files a folder has: published ones, or else the user's own.
+    """Return the names of the data sets in a folder: published ones, or else the user's own.
 
     Of data sets in one format it is the one with the files' MD5, or else all.
 
-    Raises: DataError for files that cannot be read.
+    Raises: DataError for unreadable files.
 
     Examples:
         >>> import tempfile
@@ -134,9 +134,9 @@ def load(name: str, folder: Path | str | None = None) -> DataSet:
     """Return a data set of `DATASETS`.
 
     Args:
-        folder: with its files, not needed for digits, which are embedded.
+        folder: with its files, except for digits.
     Raises: UnknownNameError, MissingError with the absent files, DataError with the file and its fault, or
-        InvalidValueError for arrays and images that are not read.
+        InvalidValueError for unreadable arrays and images.
 
     Examples:
         >>> from moe_theory.deep import datasets

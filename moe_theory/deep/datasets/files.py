@@ -1,4 +1,4 @@
-"""A data set in memory, and the files of a folder that it is read from."""
+"""A data set in memory, and its files."""
 
 import contextlib
 import dataclasses
@@ -24,7 +24,7 @@ class Images(NamedTuple):
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class DataSet:
-    """Labelled images, split by their publisher. Compared by identity."""
+    """Labelled images, split by their publisher, and compared by identity."""
 
     name: str  # as in `DATASETS`
     title: str  # as the papers write it
@@ -55,9 +55,9 @@ _SYSTEM = {"__macosx", "thumbs.db", "desktop.ini", "@eadir"}
 
 
 def locate(title: str, folder: Path, patterns: Sequence[str]) -> list[Path]:
-    """Return the first entry of a folder for each glob pattern. Patterns of folders end in "/".
+    """Return the first entry of a folder for each glob pattern, "/" at the end for folders.
 
-    Raises: MissingError with the patterns that the folder lacks.
+    Raises: MissingError with the missing patterns.
     """
     folder = folder.expanduser().absolute()
     paths = {pattern: matching(folder, pattern) for pattern in patterns}
@@ -69,20 +69,18 @@ def locate(title: str, folder: Path, patterns: Sequence[str]) -> list[Path]:
 
 
 def matching(folder: Path, pattern: str) -> list[Path]:
-    """Return the files of a folder that match a glob pattern by name, or folders if it ends in "/"."""
+    """Return the files of a folder that match a pattern, or folders if it ends in "/"."""
     is_kind = Path.is_dir if pattern.endswith("/") else Path.is_file
     with reading(folder):
         return sorted(path for path in folder.glob(pattern) if is_kind(path) and not is_system(path))
 
 
 def is_system(path: Path) -> bool:
-    """Return whether a file is hidden or left behind by a file manager."""
     return path.name.startswith(".") or path.name.lower() in _SYSTEM
 
 
 @contextlib.contextmanager
 def reading(path: Path) -> Iterator[None]:
-    """Raise DataError for files that cannot be read."""
     try:
         yield
     except (gzip.BadGzipFile, EOFError, zlib.error) as failure:
@@ -93,13 +91,11 @@ def reading(path: Path) -> Iterator[None]:
 
 
 def read_whole(path: Path) -> bytes:
-    """Return a file's bytes, decompressed where its name ends in .gz."""
     with reading(path):
         return gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
 
 
 def read_lines(path: Path) -> list[str]:
-    """Return a file's lines without blanks around them, and without empty ones."""
     try:
         text = read_whole(path).decode("utf-8")
     except UnicodeDecodeError as failure:
@@ -108,7 +104,7 @@ def read_lines(path: Path) -> list[str]:
 
 
 def changed_files(paths: Sequence[Path], md5: Sequence[str]) -> list[str]:
-    """Return the names of files whose MD5 is not the published one, where that is known."""
+    """Return the names of files without the published MD5, where known."""
     return [
         path.name
         for path, published in zip(paths, md5, strict=False)

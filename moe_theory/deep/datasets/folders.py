@@ -18,7 +18,6 @@ _LAYOUTS = f"train/CLASS and test/CLASS, or CLASS alone, of which every {TESTED}
 
 
 def load_folders(paths: list[Path]) -> DataSet:
-    """Return images of one size, (height, width, 3) bytes."""
     root = paths[0].parent.resolve()
     inside = [path.name for path in matching(root, "*/")]
     is_split = "train" in inside or "test" in inside
@@ -53,7 +52,7 @@ def load_folders(paths: list[Path]) -> DataSet:
 
 
 def class_images(folders: Sequence[Path]) -> tuple[list[Path], Int32[np.ndarray, " n"]]:
-    """Return the images in the folders of classes 0, 1, ..., and their labels. Raises: DataError for none."""
+    """Return the images of classes 0, 1, ..., and their labels. Raises: DataError for none."""
     listed = [list_images(folder) for folder in folders]
     for folder, paths in zip(folders, listed, strict=True):
         if not paths:
@@ -64,7 +63,7 @@ def class_images(folders: Sequence[Path]) -> tuple[list[Path], Int32[np.ndarray,
 
 
 def list_images(folder: Path) -> list[Path]:
-    """Return the images in the folder of a class, by name. Raises: DataError for anything else there."""
+    """Return the images of a class by name. Raises: DataError for anything else there."""
     with reading(folder):
         paths = sorted(path for path in folder.iterdir() if not is_system(path))
     for path in paths:
@@ -75,7 +74,7 @@ def list_images(folder: Path) -> list[Path]:
 
 
 def every_fifth(labels: Int[np.ndarray, " n"]) -> Bool[np.ndarray, " n"]:
-    """Return the mask of held-out rows: every fifth of each class, and none of a class with a single row."""
+    """Return the mask of held-out rows: every fifth of each class, none of a single row."""
     is_test = np.zeros(len(labels), bool)
     for label in np.unique(labels):
         rows = np.flatnonzero(labels == label)

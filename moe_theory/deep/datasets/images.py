@@ -1,7 +1,4 @@
-"""Images, which must be 8-bit grey or RGB, all of one size, and are not changed.
-
-Pillow decodes only the formats named here.
-"""
+"""Images in the formats named here: 8-bit grey or RGB, all of one size, unchanged."""
 
 import io
 import warnings
@@ -27,8 +24,6 @@ _UPRIGHT = (None, 1)
 
 
 class DecodedImages(NamedTuple):
-    """Images for training and for tests, and notes on them."""
-
     train: Images
     test: Images
     notes: tuple[str, ...]
@@ -40,17 +35,17 @@ def read_split(
     test: Sequence[Path],
     test_labels: Int32[np.ndarray, " m"],
 ) -> DecodedImages:
-    """Return the images in these files, all of one size. Raises: as `read_images`."""
+    """Return the images in these files, all of one size. Raises: as `read_images`. Raises: as `read_images`."""
     pixels, num_grey = read_images([*train, *test])
     notes = (f"{num_grey:,} grey images have three equal channels",) if num_grey else ()
     return DecodedImages(Images(pixels[: len(train)], train_labels), Images(pixels[len(train) :], test_labels), notes)
 
 
 def read_images(paths: Sequence[Path]) -> tuple[UInt8[np.ndarray, "n h w 3"], int]:
-    """Return the images in these files, at least one, in their order, and how many of them are grey.
+    """Return the images in these files, at least one, in order, and the number of grey ones.
 
     Raises:
-        DataError: For a file that cannot be decoded.
+        DataError: For an undecodable file.
         InvalidValueError: For an image that is not 8-bit grey or RGB, or that its EXIF data turn.
         InvalidValueError: For images of more than one size.
     """

@@ -1,4 +1,4 @@
-"""A user's own images and features: as arrays, or as the `.npz` file of a folder."""
+"""A user's own images and features: arrays, or the `.npz` file of a folder."""
 
 import dataclasses
 import io
@@ -32,13 +32,11 @@ def from_arrays(
 ) -> DataSet:
     """Return a data set of arrays: images (n, h, w) or (n, h, w, c), or features (n, p).
 
-    Bytes are pixels in 0..255. Floats stay unchanged. Either is standardised, by channel or feature, before a network
-    reads it.
+    Bytes are pixels in 0..255, and floats stay unchanged. Either is standardised, by channel or feature.
 
     Args:
         class_names: of the classes 0, 1, ..., by default their numbers.
-    Raises: InvalidValueError for arrays that do not fit each other, numbers that are not finite, or labels without a
-        class.
+    Raises: InvalidValueError for arrays that do not fit each other, non-finite numbers, or labels without a class.
 
     Examples:
         >>> import numpy as np
@@ -79,7 +77,7 @@ def from_arrays(
 def load_arrays(paths: list[Path]) -> DataSet:
     """Return `x_train`, `y_train`, `x_test`, `y_test` of the one `.npz` file in a folder.
 
-    Without test data every fifth of a class is held out. Pickled objects are not loaded.
+    Without test data every fifth of a class is held out, and pickled objects are not loaded.
     """
     path = paths[0]
     files = [file.name for file in matching(path.parent, "*.npz")]

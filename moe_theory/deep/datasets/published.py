@@ -1,8 +1,7 @@
 """MNIST, Fashion-MNIST, CIFAR-10 and CIFAR-100 as published.
 
-MNIST's files are in the IDX format, plain or compressed: two zero bytes, a type code, the number of dimensions, each as
-a big-endian uint32, and the numbers. CIFAR's are in the binary version: labels, then all of red, green and blue, row by
-row. The Python version has pickles, which run code, and is not read.
+MNIST's files are in the IDX format, plain or compressed, CIFAR's in the binary version. CIFAR's Python version has
+pickles, which run code, and is not read.
 """
 
 import math
@@ -82,7 +81,7 @@ CIFAR100 = Published(
 
 
 def load_mnist(version: Published, paths: list[Path]) -> DataSet:
-    """Return images (n, 28, 28, 1). The title says where they differ from the published files by MD5."""
+    """Return images (n, 28, 28, 1), with a title that names differences from the published files by MD5."""
     num_classes = len(version.class_names)
     train = _idx_split(paths[0], paths[1], num_classes)
     test = _idx_split(paths[2], paths[3], num_classes)
@@ -118,7 +117,6 @@ def _read_idx(path: Path, shape: tuple[int, ...]) -> UInt8[np.ndarray, "n ..."]:
 
 
 def load_cifar(version: Published, paths: list[Path]) -> DataSet:
-    """Return images (n, 32, 32, 3) and their labels."""
     parts = [_read_cifar(version, path) for path in paths]
     pixels = np.concatenate([part.pixels for part in parts[:-1]])
     labels = np.concatenate([part.labels for part in parts[:-1]])

@@ -1,7 +1,4 @@
-"""Tiny ImageNet as published, with classes in sorted order.
-
-Labels of the test images are withheld, so validation images are the test split.
-"""
+"""Tiny ImageNet as published, with classes in sorted order and validation images for tests."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Figures of deep experiments, from the small presets that run on digits in minutes."""
+"""Figures of deep experiments, from small presets."""
 
 from moe_theory import plot
 from moe_theory.deep.figures import drive, edge_figure_4, figures_3_to_7, routing
@@ -9,7 +9,7 @@ FIGURES = plot.figures(*figures_3_to_7.FIGURES, edge_figure_4.picture, routing.p
 
 
 def draw_runs(preset: Preset, title: str, runs: Runs, canvas: plot.Canvas) -> None:
-    """Draw the runs of any preset, all metrics, in the layout of its paper's figures."""
+    """Draw the runs of any preset in the layout of its paper's figures."""
     if preset.paper == EDGE:
         edge_figure_4.picture.draw(edge_figure_4.summarize(preset, runs), canvas)
         canvas.legends[0].set_title(title)  # a suptitle would lie over a legend at the top

@@ -1,4 +1,4 @@
-"""Where early termination matters, and where the router freezes by itself: G_T by the drive kappa of the gates."""
+"""Effects of early termination, and of a router that freezes by itself: G_T by the gates' drive kappa."""
 
 from typing import Any
 

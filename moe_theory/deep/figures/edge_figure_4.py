@@ -1,4 +1,4 @@
-"""Fig. 4 of the edge-computing paper: generalization error of four routing policies, by the number of servers."""
+"""Fig. 4 of `edge`: generalization error of four routing policies, by number of servers."""
 
 from typing import Any
 

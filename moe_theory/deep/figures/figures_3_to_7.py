@@ -1,4 +1,4 @@
-"""Figs. 3 to 7 and Tables 1 and 2 of the continual-learning paper: M experts with and without termination."""
+"""Figs. 3 to 7 and Tables 1 and 2 of `continual`: M experts with and without termination."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -25,7 +25,7 @@ BAND = "10–90 % of {replicates} runs"
 
 
 def summarize(preset: Preset, runs: Runs, metrics: Sequence[str], experts: Sequence[int]) -> xr.Dataset:
-    """Return means, bands and errors by round, shares of terminated runs, and incremental accuracies."""
+    """Return means, bands and errors by round, with shares of terminated runs and accuracies."""
     table = printed(preset)
 
     def of_rounds(metric: str, part: str, size: int) -> dict[str, np.ndarray]:
@@ -119,7 +119,6 @@ ERRORS = ("forgetting", "generalization_error")
 
 
 def figure(name: str, of: str, metrics: Sequence[str], *, experts: Sequence[int] = (), **about: Any) -> plot.FigureSpec:
-    """Return the figure of a small preset."""
     small = preset(of)
     sizes = experts or small.experts
     names = {expert_cell(size, part == "with") for size in sizes for part in TERMINATIONS}

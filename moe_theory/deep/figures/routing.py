@@ -1,4 +1,4 @@
-"""Which expert each task was routed to (rounds across, experts down, classes as colours), and the loads by class."""
+"""Each task's expert (rounds across, experts down, classes as colours), and the loads by class."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -44,7 +44,7 @@ def compute(setup: plot.Setup) -> xr.Dataset:
     length = max(len(run.rounds) for run in runs.values())
 
     def map_of(name: str) -> dict[str, Any]:
-        """Return each round's class and expert in replicate 0, whether gates were terminated, and its numbers."""
+        """Return replicate 0's class and expert by round, its termination, and its numbers."""
         small = preset(MAPS[name].preset)
         run = runs[MAPS[name].preset, MAPS[name].cell]
         records = run.records
@@ -77,7 +77,7 @@ def loads(
 
 
 def share_of_own_class(counts: Int[np.ndarray, "M K"]) -> float:
-    """Return the share of the tasks that are of their expert's most frequent class, NaN without tasks."""
+    """Return the share of tasks of their expert's most frequent class, NaN without tasks."""
     if counts.sum():
         return float(counts.max(axis=1).sum() / counts.sum())
     return float("nan")

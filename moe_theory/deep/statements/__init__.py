@@ -1,7 +1,7 @@
-"""Statements of two papers about networks, in the papers' order: sentences about figures and tables; and one of ours.
+"""Statements of two papers about networks, in the papers' order, and an own one.
 
-The runs here are on digits and mostly with smaller networks, which is our choice; the same claims are judged on the
-papers' data by `moe-theory deep`. So they are `literal`: where the sentence is not seen here, it is open and not false.
+The runs are on digits and mostly with smaller networks, so the claims are `literal`, and a sentence that is not seen
+here is open. `moe-theory deep` tests the same claims on the papers' data.
 """
 
 from moe_theory.verification.texts import import_statements

@@ -20,12 +20,11 @@ IMAGES = EDGE_MNIST.at(server_cell(ENOUGH))
 
 
 def errors_of(num_experts: int, *policies: str) -> Callable[[Runs], np.ndarray]:
-    """The final error under each policy (V, B)."""
     return lambda runs: np.stack([final_error(runs[server_cell(num_experts, policy)]) for policy in policies])
 
 
 def gains(num_experts: int, factor: float = 1.0) -> Callable[[Runs], np.ndarray]:
-    """Gain of the adaptive gate on each of the existing strategies, times a factor (V, B)."""
+    """Gain of the adaptive gate on each existing strategy, times a factor (V, B)."""
     return lambda runs: factor * (errors_of(num_experts, *EXISTING)(runs) - errors_of(num_experts, "adaptive")(runs))
 
 

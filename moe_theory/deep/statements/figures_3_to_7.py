@@ -38,7 +38,8 @@ STATEMENTS = {figure.id: statement(figure.id, module=__name__) for figure in FIG
 def claim_below(figure: Figure, panel: str, rival: str) -> None:
     """Claim that in most runs of the same tasks every number of experts ends with less than its rival does.
 
-    The rival "moe" is one expert, and "termination" is as many experts that never terminate their gate updates.
+    The rival "moe" is one expert, and "termination" is the same number of experts that never terminate their gate
+    updates.
     """
     metric = METRICS[panel]
     terminated = experiments.of_experts(metric, figure.sizes, terminate=True)

@@ -1,4 +1,4 @@
-"""Ours: networks as experts, with a baseline in the locality loss and without."""
+"""Networks as experts, with and without a baseline in the locality loss."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""What statements about networks suppose: sentences of hypotheses stand in `paper.toml`."""
+"""Hypotheses of statements about networks, with sentences in `paper.toml`."""
 
 import functools
 

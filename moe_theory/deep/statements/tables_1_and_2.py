@@ -6,7 +6,7 @@ from moe_theory.deep.statements.setting import statement
 
 
 def mostly_below(runs_below: Measure, others: Measure) -> Measure:
-    """Whether each accuracy is below another one, run by run (V, B)."""
+    """Whether each accuracy is below another, by run (V, B)."""
     return lambda runs: runs_below(runs) < others(runs)
 
 

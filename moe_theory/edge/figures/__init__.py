@@ -1,4 +1,4 @@
-"""The edge-computing paper's Fig. 3 with theory, and figures that the paper lacks."""
+"""Fig. 3 of `edge` with theory, and figures that the paper lacks."""
 
 from moe_theory import plot
 from moe_theory.edge.figures import availability, figure_3, phase, regimes, timeline

@@ -1,4 +1,4 @@
-"""Proposition 1: how often an arriving task finds no idle server of its type, over the number of servers."""
+"""Proposition 1: shares of tasks without an idle server of their type, over the number of servers."""
 
 from typing import Any
 
@@ -41,7 +41,7 @@ observe = fields(
 
 
 def compute(setup: plot.Setup) -> xr.Dataset:
-    """Return shares of the later arrivals without an idle specialist, and without any."""
+    """Return shares of later arrivals without an idle specialist, and without any."""
     length = setup.rounds
     later = tuple(range(length // 2, length))
     runs = setup.run(
@@ -71,7 +71,7 @@ def _name(delays: str, num_experts: int) -> str:
 
 
 def predicted(name: str, num_experts: int) -> float:
-    """Return theory's values for M servers, with M/N or Binomial(M, 1/N) specialists of each task type."""
+    """Return theory's values for M servers, with M/N or Binomial(M, 1/N) specialists a task type."""
     num_tasks = DIMS.num_tasks
     if name == "tail":
         return theory.tail(MAX_DELAY, num_tasks, num_experts / num_tasks)

@@ -1,7 +1,7 @@
-"""Fig. 3: the generalization error of the adaptive policy and of three that ignore the task, with theory.
+"""Fig. 3: the generalization error of the adaptive policy and of three task-independent ones, with theory.
 
-Errors are per coordinate, G_t / p, as truths have deviation sigma_0 an entry and Section VI compares with sigma_0^2 and
-sigma_0. G_t counts pending tasks as completed.
+Errors are per coordinate, G_t / p, as w_n has deviation sigma_0 an entry and Section VI compares with sigma_0^2 and
+sigma_0. Pending tasks count as completed in G_t.
 """
 
 from collections.abc import Mapping, Sequence
@@ -51,7 +51,6 @@ observe_routes = fields("info.truth", "info.task", "info.expert")  # of every ro
 
 
 def compute(setup: plot.Setup, policies: Sequence[str] = tuple(POLICIES)) -> xr.Dataset:
-    """Return means and bands of G_t / p by policy and number of servers, with the theory."""
     numbers = setup.experts
     dims = setup.dims
     length = setup.rounds
@@ -98,13 +97,12 @@ def _values_of(
 
 
 def longest_delay(dims: Dims) -> int:
-    """Return d_u of a figure's sizes, which name it."""
     assert dims.max_delay is not None
     return dims.max_delay
 
 
 def theorem_1_of(run: Run, dims: Dims) -> Float[np.ndarray, "R B"]:
-    """Return (23) from each replicate's pool and loads, with the gap inside a cluster for its term G^4."""
+    """Return (23) from each replicate's pool and loads, with the cluster's gap for G^4."""
     loads = loads_of(run)
     pool_gaps = gaps_of(run)
     ratio = theory.overparameterization_ratio(dims.num_features, dims.num_samples)
@@ -114,7 +112,7 @@ def theorem_1_of(run: Run, dims: Dims) -> Float[np.ndarray, "R B"]:
 
 
 def single_expert_errors(pool: Pool, dims: Dims, params: Any, max_load: int) -> Float[np.ndarray, " L"]:
-    """Return g(L) for L = 0..`max_load`, by equal increments of L g(L) once it has converged."""
+    """Return g(L) for L = 0..`max_load`, by equal increments of L g(L) after convergence."""
     last = min(CONVERGED, max_load)
     follows_truth = int(params.signal_law) == PROPORTIONAL
     errors = corrected.generalization_error(pool, dims.num_samples, last, float(params.cluster_spread), follows_truth)
@@ -198,7 +196,7 @@ def _draw_blind(panel: plot.Axes, selection: xr.Dataset) -> None:
 
 
 def overview_curves(setup: plot.Setup) -> plot.Curves:
-    """Return G_t per coordinate of the adaptive policy on 30 servers, with (23) and the recursion."""
+    """Return the adaptive policy's G_t per coordinate on 30 servers, with (23) and the recursion."""
     setup_of_30 = picture.setup(setup.reading, setup.replicates, setup.seed, setup.progress, experts=[30])
     curves = compute(setup_of_30, ["adaptive"]).sel(policy="adaptive", experts=30)
     columns = (curves["mean"], curves.low, curves.high, curves.theorem_1, curves.exact)

@@ -1,4 +1,4 @@
-"""Where Algorithm 1 works: the final error over the gate drive and the number of servers."""
+"""The final error over the gate drive and the number of servers."""
 
 import math
 from typing import TYPE_CHECKING, Any
@@ -29,12 +29,12 @@ POINT: dict[str, Any] = {"marker": "o", "markersize": 4.5, "markerfacecolor": "w
 
 
 def signal_scale(params: Any, drive: float, dims: Dims) -> float:
-    """Return the signals' scale at which the gate drive is `drive`, with all else as in `params`."""
+    """Return the signals' scale for a gate drive of `drive`."""
     return math.sqrt(drive / gate_drive(params._replace(signal_scale=1.0), dims.num_features))
 
 
 def compute(setup: plot.Setup) -> xr.Dataset:
-    """Return means of G_T / Delta, and of the shares of tasks dropped and misrouted, for each cell."""
+    """Return means of G_T / Delta, and of the shares of tasks dropped and misrouted."""
     length = setup.rounds
     cells = []
     for drive in DRIVES:
@@ -71,14 +71,14 @@ def _values_of(run: Run, num_rounds: int) -> dict[str, Any]:
 
 
 def critical_drive(num_experts: int) -> float:
-    """Return `corrected.critical_drive` in units of the gate drive: an expert moves by (s/p)^0.5 |w - w'|, not E|w|."""
+    """Return `corrected.critical_drive` for a gate drive with moves of (s/p)^0.5 |w - w'|, not E|w|."""
     contraction = math.sqrt(error_contraction(DIMS.num_features, DIMS.num_samples))
     move = math.sqrt(2 * DIMS.num_samples / DIMS.num_features)
     return corrected.critical_drive(num_experts, contraction, perturbation=0.0) / move
 
 
 def servers_by_line() -> list[tuple[str, float]]:
-    """Return the numbers of servers that Proposition 1 is about, with their names, in order."""
+    """Return the numbers of servers in Proposition 1, with names, in order."""
     num_tasks = DIMS.num_tasks
     lines = [("$N M_{th}$", num_tasks * theory.specialists_needed(MAX_DELAY, num_tasks, FAILURE))]
     for rule, words in RULES.items():

@@ -1,4 +1,4 @@
-"""Where servers specialise, over the gate drive and the perturbation."""
+"""Specialisation of servers over the gate drive and the perturbation."""
 
 import xarray as xr
 
@@ -20,7 +20,7 @@ DIMS = figure_3_dims(drives.EXPERTS[-1])
 
 
 def at_drive(params: Params, drive: float, ratio: float, dims: Dims) -> Params:
-    """Return these parameters at a drive and a ratio of it to lambda, with the noise over signal unchanged."""
+    """Return these parameters at a drive and a ratio of it to lambda, with noise over signal unchanged."""
     noise = float(params.noise_scale) / float(params.signal_scale)
     scale = signal_scale(params, drive, dims)
     return params._replace(signal_scale=scale, noise_scale=noise * scale, perturbation_scale=drive / ratio)
@@ -30,7 +30,6 @@ KINDS = drives.Kinds("delays", DELAYS, SYSTEMS, observe, at_drive, task_gap)
 
 
 def compute(setup: plot.Setup) -> xr.Dataset:
-    """Return means with standard errors over servers, delays, kappa and kappa / lambda."""
     return drives.compute(setup, KINDS).assign_attrs(num_tasks=setup.dims.num_tasks)
 
 

@@ -1,4 +1,4 @@
-"""The servers of one network at work: which task each is busy with, before and after they specialise."""
+"""The servers of one network at work: each one's tasks, before and after they specialise."""
 
 from typing import Any
 
@@ -26,7 +26,7 @@ observe = fields("info.task", "info.expert", "info.delay")
 
 
 def compute(setup: plot.Setup) -> xr.Dataset:
-    """Return the first and last arrivals of replicate 0. Task types and servers count from 1, 0 is none."""
+    """Return replicate 0's first and last arrivals, where types and servers count from 1 and 0 is none."""
     length = setup.rounds
     params = setup.params(num_experts=DIMS.max_experts)
     runs = setup.run(Cell(name, system(DIMS, POLICIES[name]), params, length, 1, observe) for name in SHOWN)

@@ -1,6 +1,5 @@
-"""Sentences about Fig. 3. Its axis is not said to be the squared distance of models or that per coordinate.
-
-Per coordinate is the reading in which most of them can be true, and decides; the raw distance is the literal one.
+"""Sentences about Fig. 3, whose axis may be the squared distance of models or this per coordinate. Most can be true per
+coordinate, the reading that decides. The raw distance is the literal one.
 """
 
 import numpy as np
@@ -19,7 +18,7 @@ BY_FASTEST = experiments.FASTEST.over("num_experts")
 
 @ranged(0)
 def per_coordinate(run) -> np.ndarray:
-    """The final error over the number of features (B,)."""
+    """Final error over the number of features (B,)."""
     return experiments.final_error(run) / FIGURE_3_FEATURES
 
 

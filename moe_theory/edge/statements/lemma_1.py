@@ -52,7 +52,7 @@ def departure(run) -> np.ndarray:
 
 
 def _worst(updates: Updates) -> float:
-    """The largest departure of the models from those of a solver of (8) that takes the tasks one by one."""
+    """Largest distance of the models from those of a solver of (8) that takes tasks one by one."""
     models = np.zeros_like(updates.experts[0])
     worst = 0.0
     for time in range(NUM_ROUNDS):

@@ -12,7 +12,7 @@ from moe_theory.verification.statement import bound, equality
 
 
 def both_errors(run) -> np.ndarray:
-    """Twice the task gap: two errors of routing that does not look at the task (B,)."""
+    """Twice the task gap: two errors of routing that ignores the task (B,)."""
     return 2 * experiments.task_gap(run)
 
 
@@ -27,7 +27,7 @@ def change_of_error(run) -> np.ndarray:
 
 
 def history_sum(run) -> np.ndarray:
-    """The mean over a run's tasks of the right side of (34), from the experts they went to (B,)."""
+    """Mean over a run's tasks of the right side of (34), from their experts (B,)."""
     records = run.records
     starts = range(0, records.expert.shape[1], 256)  # in parts: the table of all pairs of tasks is large
     parts = [(records.expert[:, at : at + 256], records.truth[..., at : at + 256].astype(np.float64)) for at in starts]
@@ -49,7 +49,6 @@ def last_error(run) -> np.ndarray:
 
 
 def history_part(expert: np.ndarray, truth: np.ndarray, dims: Dims = experiments.HISTORY_DIMS) -> np.ndarray:
-    """The same for replicates with experts (T, B) and truths (T, p, B)."""
     ratio = overparameterization_ratio(dims.num_features, dims.num_samples)
     is_routed = expert >= 0
     together = (expert[:, None] == expert[None, :]) & is_routed[:, None]

@@ -39,7 +39,7 @@ def relative_error(run) -> np.ndarray:
 
 
 def excess(quantile: str, round_up: bool = False) -> Callable[[Run], np.ndarray]:
-    """How far the exact tail beyond M_th is above delta, over delta."""
+    """Relative excess of the exact tail beyond M_th over delta."""
 
     def of(run: Run) -> np.ndarray:
         needed = [theory.specialists_needed(MAX_DELAY, NUM_TASKS, delta, quantile) for delta in DELTAS]

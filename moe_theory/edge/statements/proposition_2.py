@@ -11,7 +11,7 @@ VANISHING = limit_rate(at_least=0.4, margin=0.2)  # of a share: one that falls s
 
 
 def probabilities_of(run) -> tuple[np.ndarray, np.ndarray]:
-    """pi of every expert for every kind at T1, and who specialises in which, (M, N, B) both."""
+    """pi of every expert for every type at T1, and specialists by type, both (M, N, B)."""
     outputs = experiments.drives(run)
     return np.exp(experiments.log_probabilities(outputs)), experiments.specialists(outputs)
 

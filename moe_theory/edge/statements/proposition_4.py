@@ -1,4 +1,4 @@
-"""Proposition 4: the expected error of offloading that does not look at the task."""
+"""Proposition 4: the expected error of offloading that ignores the task."""
 
 from collections.abc import Callable
 
@@ -16,7 +16,6 @@ BY_FASTEST = FASTEST.over("num_experts", 10, 50)
 
 
 def steady(run, errors: np.ndarray) -> np.ndarray:
-    """The mean of errors (R, B) over the recorded rounds from `STEADY` on."""
     return errors[run.rounds >= STEADY].astype(np.float64).mean(axis=0)
 
 

@@ -1,4 +1,4 @@
-"""What statements of the paper suppose, and what they leave open: sentences of hypotheses stand in `paper.toml`."""
+"""Hypotheses of the paper's statements, with sentences in `paper.toml`."""
 
 import functools
 

@@ -13,8 +13,8 @@ LEAST_GAIN = 0.05  # our reading of a "significantly" smaller error
 
 
 def below(formula: Callable, floor: Callable, trivial: Callable = experiments.task_gap) -> Criterion:
-    """A bound by (23), or its correction, from each replicate's loads, L_T1 from the first record past T1, with the
-    floor that `floor` makes of the pool's gaps.
+    """A bound by (23), or its correction, from each replicate's loads, with the floor that `floor` makes of the pool's
+    gaps. L_T1 is from the first record past T1.
     """
 
     def value(run) -> np.ndarray:
@@ -32,7 +32,7 @@ blind_error = experiments.exact_error_at(experiments.FIGURE_3_ROUNDS)
 
 
 def late_errors(run) -> tuple[np.ndarray, np.ndarray]:
-    """The mean error of the tasks past T1, with the models at T and with those at T1 (B,)."""
+    """Mean error of the tasks past T1, with the models at T and with those at T1 (B,)."""
     first = experiments.explored_record(run)
     records = [getattr(run.records, name).astype(np.float64) for name in ("experts", "residuals", "loads")]
     (before, after), (early, every), (few, all_loads) = ((part[first], part[-1]) for part in records)

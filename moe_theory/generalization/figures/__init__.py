@@ -1,4 +1,4 @@
-"""Figures of Theorem 1 on generalization: where it fails, the effect of sparsity, and its tightness."""
+"""Figures of Theorem 1: failure, the effect of sparsity, and tightness."""
 
 from moe_theory import plot
 from moe_theory.generalization.figures import capacity, crossing, sparsity, tightness

@@ -1,7 +1,7 @@
-"""Capacity over the number of active experts, against the paper's growth with k, sqrt(k (1 + log(T/k))).
+"""Capacity over the number of active experts, against the paper's sqrt(k (1 + log(T/k))).
 
-In (a), a given linear router with linear experts, the supremum over the experts is exact. In (b) experts and router are
-fitted to random labels. Capacities are in units of R_m(H), which by Eq. (32) bounds (a).
+In (a), a linear router and linear experts, the supremum over the experts is exact. In (b) both are fitted to random
+labels. Units are R_m(H), which by Eq. (32) bounds (a).
 """
 
 from typing import Any
@@ -27,7 +27,6 @@ MARKERS = "os^D"  # of norms
 
 
 def compute(setup: plot.Setup) -> xr.Dataset:
-    """Return both capacities in units of R_m(H), and the paper's curve."""
     params = {(norm, active): _params(setup, norm, active) for norm in NORMS for active in ACTIVE}
     names = {(norm, active): cell_name(W=norm, k=active) for norm, active in params}
     settings = {names[place]: (DIMS, values) for place, values in params.items()}
@@ -56,7 +55,7 @@ def compute(setup: plot.Setup) -> xr.Dataset:
 def by_inclusion(gaps: Float[np.ndarray, "W k B"]) -> Float[np.ndarray, "W k B"]:
     """Return the best of each class and the classes of smaller norms inside it.
 
-    At k = 1 the norm is irrelevant, as a mask depends on the order of the logits alone.
+    At k = 1 the norm is irrelevant, as a mask depends on the logits' order alone.
     """
     best = np.maximum.accumulate(gaps, axis=0)
     best[:, 0] = best[-1, 0]

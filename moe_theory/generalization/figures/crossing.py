@@ -1,6 +1,6 @@
-"""Where Theorem 1's bound falls below the gap: counterexamples A and B over the number of samples.
+"""Crossing of Theorem 1's bound and the gap: counterexamples A and B over the number of samples.
 
-Both have k = 1, where the readings of d_N agree. In A the router is fixed, so d_N is 0. In B it is linear and learned.
+Both have k = 1, where the readings of d_N agree: d_N is 0 for A's fixed router, and B's is learned.
 """
 
 from collections.abc import Sequence
@@ -22,8 +22,6 @@ from moe_theory.runs import Cell
 
 
 class Case(NamedTuple):
-    """One panel: a family of instances over the number of samples."""
-
     title: str
     is_learned: bool  # the router: B, or A
     samples: tuple[int, ...]
@@ -49,13 +47,12 @@ CROSSING = roles.PRINTED_MARK(marker="o", markersize=6, markeredgewidth=1.3, zor
 
 
 def observe(state: State, info: Any) -> Float[Array, ""]:
-    """Return the gap of the instance drawn."""
     del state
     return info.gap
 
 
 def compute(setup: plot.Setup, names: Sequence[str] = tuple(CASES)) -> xr.Dataset:
-    """Return the gap's mean and band, the bounds and where they cross, padded with NaN."""
+    """Return the gap's mean and band, the bounds and their crossings, padded with NaN."""
     cases = {name: CASES[name] for name in names}
     length, places = setup.rounds, max(len(case.samples) for case in cases.values())
     runs = setup.run(
@@ -85,7 +82,6 @@ def compute(setup: plot.Setup, names: Sequence[str] = tuple(CASES)) -> xr.Datase
 
 
 def experts_of(case: Case, num_samples: int) -> int:
-    """Return T at this m."""
     if case.is_growing:
         return case.num_experts * num_samples
     return case.num_experts
@@ -102,7 +98,7 @@ def _params(setup: plot.Setup, case: Case, num_samples: int) -> Any:
 
 
 def bounds_of(setup: plot.Setup, case: Case, num_samples: int) -> dict[str, float]:
-    """Return Theorem 1 with the d_N of the case, and with 1 where it is 0, and the bound that holds."""
+    """Return Theorem 1 with the case's d_N, and with 1 where it is 0, and the corrected bound."""
     params = _params(setup, case, num_samples)
     num_experts = experts_of(case, num_samples)
     router = "fixed"
@@ -122,7 +118,7 @@ def bounds_of(setup: plot.Setup, case: Case, num_samples: int) -> dict[str, floa
 
 
 def first_crossing(setup: plot.Setup, case: Case, bound: str, means: Float[np.ndarray, " P"]) -> float:
-    """Return the smallest m, interpolated, at which the bound is below the mean gap, NaN if there is none."""
+    """Return the smallest m, interpolated, at which the bound is below the mean gap, or NaN."""
     logs = np.log(case.samples)
 
     def excess(num_samples: int) -> float:
@@ -201,7 +197,7 @@ def _draw_crossings(panel: plot.Axes, selection: xr.Dataset) -> None:
 
 
 def overview_curves(setup: plot.Setup) -> plot.Curves:
-    """Return the gap of a fixed router with ten experts a sample, with (23) and the corrected bound."""
+    """Return the gap of a fixed router with ten experts a sample, with (23) and its correction."""
     overview_setup = picture.setup(setup.reading, setup.replicates, setup.seed, setup.progress)
     selection = compute(overview_setup, ["growing"]).sel(case="growing").dropna("place", subset=["samples"])
     columns = (

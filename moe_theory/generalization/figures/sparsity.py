@@ -1,7 +1,7 @@
-"""Theorem 1 over the number of active experts: Eq. (22) against Eq. (23), and the smallest bound that holds.
+"""Theorem 1 over the number of active experts: Eq. (22), Eq. (23), and the smallest corrected bound.
 
-(23) bounds log binom(T, k) by k (1 + log(T/k)), which grows up to k = T. The binomial itself, in (22), is equal for k
-and T - k.
+(23) bounds log binom(T, k) by k (1 + log(T/k)), which grows up to k = T. The binomial, in (22), is equal for k and T -
+k.
 """
 
 from typing import Any
@@ -34,7 +34,7 @@ OWN = {  # with the dimension that the class has at this k
 
 
 def compute(setup: plot.Setup) -> xr.Dataset:
-    """Return bounds by number of experts and of active experts, NaN where k > T. Nothing is drawn."""
+    """Return bounds by number of experts and of active experts, NaN where k > T."""
     complexities = {
         number: [natarajan("linear", number, k, NUM_FEATURES, setup.reading.name) for k in range(1, number + 1)]
         for number in EXPERTS

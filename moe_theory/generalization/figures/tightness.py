@@ -1,6 +1,6 @@
-"""Bounds over the gap that training finds: Theorem 1, and the smallest corrected bound, over T and k.
+"""Bounds over the gap found by training: Theorem 1, and the smallest corrected one, over T and k.
 
-The gap is of the best fit to random labels, at most the supremum, so a ratio below 1 is a violation.
+This gap is at most the supremum, so a ratio below 1 is a violation.
 """
 
 from typing import Any
@@ -23,7 +23,7 @@ VIOLATED: dict[str, Any] = {"facecolor": "none", "edgecolor": "C1", "linewidth":
 
 
 def compute(setup: plot.Setup) -> xr.Dataset:
-    """Return the mean gap, both bounds, their ratios and the share of replicates beyond each, NaN where k > T."""
+    """Return the mean gap, both bounds, ratios and the share of replicates beyond each, NaN where k > T."""
     places = [(num_experts, active) for num_experts in EXPERTS for active in ACTIVE if active <= num_experts]
     # Not padded, since few experts would cost as much as many.
     dims = {number: Dims(number, NUM_FEATURES, NUM_SAMPLES) for number in EXPERTS}
@@ -49,7 +49,7 @@ def compute(setup: plot.Setup) -> xr.Dataset:
 
 
 def bounds_of(setup: plot.Setup, num_experts: int, active: int) -> dict[str, float]:
-    """Return Theorem 1 with R_m(H) <= B c/sqrt(m) and the reading's d_N, and the smallest bound that holds."""
+    """Return Theorem 1 with R_m(H) <= B c/sqrt(m) and the reading's d_N, and the corrected bound."""
     params = _params(setup, num_experts, active)
     radius = float(params.expert_norm) / np.sqrt(NUM_SAMPLES)
     printed = theorem_1_at(params, radius, "linear", NUM_FEATURES)
@@ -62,7 +62,7 @@ def _params(setup: plot.Setup, num_experts: int, active: int) -> Any:
 
 
 def caption_words(data: xr.Dataset) -> dict[str, str]:
-    """Return which cells of (a) are framed, in words."""
+    """Return the framed cells of (a), in words."""
     below = data.printed_ratio.to_series().dropna()
     names = [f"T = {experts}, k = {active}" for (experts, active), ratio in below.items() if ratio < 1]
     return {"below": f"below the gap at {'; '.join(names)} (framed)" if names else "nowhere below the gap"}

@@ -1,4 +1,4 @@
-"""Eqs. (13) to (15): a union over the masks that a sample leaves, in the proof of Theorem 1."""
+"""Eqs. (13) to (15): a union over a sample's masks, in the proof of Theorem 1."""
 
 import math
 

@@ -32,12 +32,12 @@ def is_in_tail(run) -> np.ndarray:
 
 
 def exact_tail(num_samples: int, successes: np.ndarray) -> np.ndarray:
-    """P(L_S - L_S' >= s/m) of a fair coin: a binomial of 2m, since m - m L_S' has the same law as m L_S'."""
+    """P(L_S - L_S' >= s/m) of a fair coin: a binomial of 2m, as m - m L_S' is distributed as m L_S'."""
     return scipy.stats.binom.sf(num_samples + np.asarray(successes) - 1, 2 * num_samples, 0.5)
 
 
 def largest_ratio(tail) -> float:
-    """The largest log of the exact tail over a bound on it, over m and all x."""
+    """Largest log of the exact tail over a bound on it, over m and all x."""
     ratios = [0.0]
     for samples in (5, 10, 25, 100):
         successes = np.arange(samples + 1)

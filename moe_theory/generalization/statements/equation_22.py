@@ -18,7 +18,7 @@ EQUATION_23 = statement("equation-23", module=__name__)
 
 @functools.cache
 def sparsity_grid() -> dict[str, np.ndarray]:
-    """(22) and (23) over all k <= T <= 64, m and d_N, with what (22) is solved for: arrays (sizes, m, d_N)."""
+    """(22) and (23) over all k <= T <= 64, m and d_N, with the quantity that (22) is solved for (sizes, m, d_N)."""
     pairs = np.array([(experts, active) for experts in range(1, 65) for active in range(1, experts + 1)])
     experts, active = pairs.T[:, :, None, None]
     samples = np.array([10, 1000, 10**6])[:, None]
@@ -48,7 +48,7 @@ def binomial_excess(run) -> np.ndarray:
 
 
 def largest_drop(most: float) -> float:
-    """The largest fall of (22) from k - 1 to k, over all k up to `most` T, relative to what it falls from."""
+    """Largest relative fall of (22) from k - 1 to k, over all k up to `most` T."""
     grid = sparsity_grid()
     experts, active = grid["pairs"].T
     before = grid["binomial"][:-1]

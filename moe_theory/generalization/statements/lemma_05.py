@@ -1,4 +1,4 @@
-"""Lemma 5, by which T experts cost no more than one, and (31), the step of its proof that is wrong."""
+"""Lemma 5, by which T experts cost no more than one, and (31), the wrong step of its proof."""
 
 import numpy as np
 
@@ -41,8 +41,8 @@ def fixed_router_bound(run) -> np.ndarray:
 
 
 def scaled(run) -> np.ndarray:
-    """sqrt(T A) times one expert's complexity. Loads that differ, and inputs that a router has picked, are what it is
-    too large by: both are of second order in how far the T sums are from being of equal size and isotropic.
+    """sqrt(T A) times one expert's complexity. By unequal loads, and inputs that a router has picked, it is too large
+    to second order in how far the T sums are from equal size and isotropy.
     """
     return np.sqrt(int(run.params.num_experts) * shown(run, "mean_square_gate")) * shown(run, "lone")
 

@@ -1,4 +1,4 @@
-"""Lemma 6: how many functions a class of Natarajan dimension d_N has."""
+"""Lemma 6: the number of functions of a class of Natarajan dimension d_N."""
 
 import numpy as np
 

@@ -25,7 +25,7 @@ def coin_gaps(run) -> np.ndarray:
 
 
 def weighted(run, name: str) -> np.ndarray:
-    """Whether a gap is above each of its cell's, times the factor of ghost sampling (V, B)."""
+    """Whether a gap is above its cell's, times the factor of ghost sampling (V, B)."""
     gaps = gaps_of(run)
     return theory.ghost_factor(int(run.params.num_samples), gaps[:, None]) * is_beyond(run, name, gaps)
 

@@ -1,4 +1,4 @@
-"""The remark on sparsity awareness: how its term grows, and how the capacity of sparse MoE does."""
+"""The remark on sparsity awareness: growth of its term, and of sparse MoE's capacity."""
 
 import dataclasses
 import itertools
@@ -29,7 +29,7 @@ FEWER_ACTIVE = statement("remark-fewer-active", module=__name__)
 
 
 def largest_over_sizes(fall: Callable[[np.ndarray], np.ndarray]) -> float:
-    """Of what `fall` makes of the term over all k, for every T."""
+    """Largest value that `fall` makes of the term over all k, for every T."""
     sizes = (np.arange(1, experts + 1) for experts in range(2, LARGEST + 1))
     terms = [np.asarray(theory.sparsity_term(active[-1], active)) for active in sizes]
     return max(float(np.max(fall(term), initial=0.0)) for term in terms)
@@ -86,10 +86,10 @@ WEIGHTS = np.geomspace(1e-3, 1e3, 2001)
 
 
 def gap_of_two_samples(num_active: int) -> float:
-    """Mean of sup_f |L_S(f) - 1/2| over two samples with fair labels, at `NEAR` and `FAR` with equal chances.
+    """Mean of sup_f |L_S(f) - 1/2| over two samples with fair labels, at `NEAR` and `FAR` with equal probabilities.
 
-    Experts are any of +1 and -1, so that k = 1 leaves constants, as all coordinates have one sign, and k = 2 adds
-    tanh(v x / 2); supremum over `WEIGHTS`, a lower bound.
+    Experts are any of +1 and -1: k = 1 leaves constants, as all coordinates have one sign, and k = 2 adds tanh(v x /
+    2). The supremum is over `WEIGHTS`, a lower bound.
     """
     distance = 0.0 if num_active == 1 else float(np.max(np.tanh(WEIGHTS * FAR / 2) - np.tanh(WEIGHTS * NEAR / 2)))
     return (1 / 2) * (1 / 2) + (1 / 2) * (1 / 2) * distance / 4  # labels alike; labels and coordinates both different

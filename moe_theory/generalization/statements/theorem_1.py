@@ -1,7 +1,6 @@
-"""Theorem 1: instances whose gap, exact or found, exceeds the bound more often than delta; and the bound that holds.
+"""Theorem 1: instances whose gap exceeds the bound more often than delta, and the bound that holds.
 
-The corrected bound is tested on the same instances, on three where one of its terms is nearly tight, so that half of it
-would fail, and wherever training gets.
+The corrected bound is tested there, on three instances where one of its terms is nearly tight, and by training.
 """
 
 import dataclasses
@@ -31,7 +30,6 @@ THEOREM_1 = statement("theorem-1", module=__name__)
 
 
 def constants_bound(run, router: str = "fixed", least_natarajan: float = GRANTED) -> float:
-    """(23) for the experts +1 and -1."""
     rademacher = complexity.constants(int(run.params.num_samples))
     return experiments.theorem_1_at(run.params, rademacher, router, 1, least_natarajan)
 
@@ -53,7 +51,7 @@ def learned_bound(run) -> float:
 
 
 def fails(id: str, runs: Selection, bound: Bound, instead: str | None = None, **about) -> None:
-    """Claims that gaps seldom exceed the theorem's bound, with the constants of its proof."""
+    """Declare claims that gaps seldom exceed the theorem's bound, with its proof's constants."""
     THEOREM_1.literal(
         f"theorem-1.{id}", runs, counterexample(allowed=delta_of), instead=f"repaired.{instead or id}", **about
     )(lambda run: gap_of(run) > bound(run))
@@ -103,7 +101,7 @@ fails(
 
 
 def uniform(run, rademacher: Real, log_patterns: float = 0.0) -> float:
-    """The corrected bound for masks of this complexity and number."""
+    """Corrected bound for masks of this complexity and number."""
     samples = int(run.params.num_samples)
     return float(corrected.uniform(float(rademacher), log_patterns, samples, LIPSCHITZ, delta_of(run)))
 
@@ -125,19 +123,17 @@ def learned(run) -> float:
 
 
 def linear(num_features: int) -> Bound:
-    """The smallest of the corrected bounds for linear experts and routers."""
     return lambda run: experiments.corrected_bounds_at(run.params, num_features).best
 
 
 def seldom(id: str, runs: Selection, bound: Bound, most: float, gap=gap_of, **about) -> None:
-    """Claims that gaps seldom exceed a bound, which is trivial where it is not below the largest gap there could be."""
+    """Declare claims that gaps seldom exceed a bound, trivial unless it is below the largest possible gap."""
     THEOREM_1.claim(
         f"{id}", runs, probability(at_most=delta_of, trivial=lambda run: float(not bound(run) >= most)), **about
     )(lambda run: gap(run) > bound(run))
 
 
 def holds(id: str, runs: Selection, bound: Bound, most: float = RANDOM_LABELS, **about) -> None:
-    """The same of the corrected bound."""
     seldom(f"repaired.{id}", runs, bound, most, role="corrected", **about)
 
 
@@ -162,10 +158,10 @@ holds("symmetrization", MEMORISED_CELLS, memorised, **MEMORISED_GAP)
 def excess_of_memorising(run) -> np.ndarray:
     """Excess over its bound of the gap of a router that memorises: constant experts, +1 and -1, labels all +1.
 
-    A share q of inputs have features that are orthonormal, no two alike; the others are one more such vector. A linear
-    router sends the inputs of a sample to the expert +1 and, with a tie, all others to -1: L_S = 0 and L_D = q. Masks
-    of n such inputs and the one vector have at most 2^(n + 1) patterns, and the mean of sqrt(log Gamma) is at most
-    that at n = q m (Jensen).
+    A share q of inputs have orthonormal features, no two alike, and the others one more such vector. A linear router
+    sends a sample's inputs to the expert +1 and, with a tie, all others to -1: L_S = 0 and L_D = q. Masks of n such
+    inputs and the one vector have at most 2^(n + 1) patterns. The mean of sqrt(log Gamma) is at most its value at n = q
+    m (Jensen).
     """
     patterns = (MEMORISING_SHARE * MEMORISING_SAMPLES + 1) * math.log(2)
     rademacher = corrected.product_complexity(2, MEMORISING_SAMPLES)
@@ -183,7 +179,7 @@ holds("natural", every(NATURAL), linear(experiments.NATURAL_FEATURES))
 
 
 def bounds_by_form(runs: Runs) -> list[np.ndarray]:
-    """The bounds of each form in all settings, at an even share of delta, for forms that apply to some of these k."""
+    """Bounds of each form in all settings, at an even share of delta, for forms that apply to some of these k."""
     share = 1 / len(runs)
     size = experiments.FIT_FEATURES
     bounds = np.array([experiments.corrected_bounds_at(run.params, size, share)[:3] for run in runs.values()])
@@ -191,7 +187,7 @@ def bounds_by_form(runs: Runs) -> list[np.ndarray]:
 
 
 def forms_at_risk(runs: Runs) -> list[str]:
-    """The forms, each with the number of settings whose bound a gap on random labels could exceed."""
+    """Forms, each with the number of settings whose bound a gap on random labels could exceed."""
     forms = bounds_by_form(runs)
     return [
         f"{name}, {np.sum(form < RANDOM_LABELS)} of {np.sum(~np.isnan(form))} settings at risk"

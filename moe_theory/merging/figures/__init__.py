@@ -1,4 +1,4 @@
-"""Figures of online expert merging: labelled data, and functions that draw it."""
+"""Figures of online expert merging."""
 
 from moe_theory import plot
 from moe_theory.merging.figures import ablations, leaves, regret, scaling, simplex, tradeoff

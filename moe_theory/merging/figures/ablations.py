@@ -1,4 +1,4 @@
-"""Tanbr under other smoothness ratios and learning rates: the paper's Fig. 7, on a reward whose best is known."""
+"""Fig. 7: Tanbr under other smoothness ratios and learning rates, on a reward with known best."""
 
 from typing import Any
 
@@ -26,12 +26,11 @@ PANELS = {  # measure and axis, the sign of a value, title
 
 
 def mean_regret(state: State, info: Info) -> Float[Array, ""]:
-    """Return R_t / t."""
     return info.cumulative_regret / state.round.astype(info.regret.dtype)
 
 
 def compute(setup: plot.Setup) -> xr.Dataset:
-    """Return mean regret so far and candidates, by smoothness ratio and by learning rate."""
+    """Return mean regret and candidates, by smoothness ratio and learning rate."""
     settings = {f"ratio {ratio}": setup.params(smoothness_ratio=ratio) for ratio in SMOOTHNESS_RATIOS}
     settings |= {f"rate {rate}": setup.params(learning_rate=rate) for rate in RATES}
     observe = fields(mean_regret=mean_regret, leaves="info.pick.num_candidates")

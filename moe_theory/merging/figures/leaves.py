@@ -1,6 +1,6 @@
-"""Number of leaves and depth of the tree under the worst rules to pick leaves, against Lemmas 1 and 2.
+"""Leaves and depth of the tree under the worst rules to pick leaves, against Lemmas 1 and 2.
 
-Splits are effective, so every leaf is a candidate. The bounds at slot t are for T = t.
+Splits are effective, so every leaf is a candidate, and bounds at slot t are for T = t.
 """
 
 from typing import Any, NamedTuple
@@ -18,8 +18,6 @@ from moe_theory.plot import roles
 
 
 class Column(NamedTuple):
-    """One column: a threshold."""
-
     smoothness_ratio: float
     split_constant: float
 
@@ -41,7 +39,6 @@ BOUNDS = {
 
 
 def compute(setup: plot.Setup) -> xr.Dataset:
-    """Return the most leaves and the largest depth over replicates, with the bounds."""
     length = setup.rounds
     progress = setup.progress
     params = {name: params_of(setup, case) for name, case in CASES.items()}
@@ -65,12 +62,12 @@ def compute(setup: plot.Setup) -> xr.Dataset:
 
 
 def params_of(setup: plot.Setup, case: Column) -> Params:
-    """Return the reading's parameters with a case's threshold, three experts and effective splits."""
+    """Return the reading's parameters with a threshold, three experts and effective splits."""
     return setup.params(num_experts=3, max_active=3, split_rule=EFFECTIVE_SPLIT, **case._asdict())
 
 
 def bounds_of(times: Int[np.ndarray, " R"], params: Params) -> dict[str, Any]:
-    """Return all bounds for runs that end in these slots, NaN where they are infinite."""
+    """Return all bounds for runs up to these slots, NaN for infinity."""
     bounds = {
         "printed_leaves": theory.leaf_bound(times, params),
         "repaired_leaves": np.array([corrected.leaf_bound(int(time), params) for time in times], float),

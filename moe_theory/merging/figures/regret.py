@@ -1,7 +1,6 @@
-"""Regret of Tanbr and of its rivals over slots, on rewards whose best weights are known.
+"""Regret of Tanbr and its rivals over slots, on rewards with known best weights.
 
-All policies meet the same tasks, requests and noise. Exponents are least-squares fits to the logarithm of the mean
-regret.
+All policies meet the same tasks, requests and noise, and exponents are least-squares fits to log mean regret.
 """
 
 from collections.abc import Mapping
@@ -23,8 +22,6 @@ from moe_theory.verification.intervals import contrast_samples, slope_weights
 
 
 class PolicyCurve(NamedTuple):
-    """A line: a policy with parameters of its own."""
-
     policy: str
     label: str
     role: roles.ArtistStyle
@@ -62,7 +59,6 @@ CONFIDENCE = 0.95
 
 
 def compute(setup: plot.Setup) -> xr.Dataset:
-    """Return mean regret with its band, and fitted exponents with their intervals."""
     cells = []
     observe = fields("info.cumulative_regret")
     for reward in REWARDS:
@@ -81,7 +77,7 @@ def compute(setup: plot.Setup) -> xr.Dataset:
 
 
 def fitted(regrets: Float[np.ndarray, "R B"], slots: np.ndarray, num_rounds: int) -> tuple[float, float]:
-    """Return the growth exponent of the mean regret and half its interval, NaN for one replicate."""
+    """Return the mean regret's growth exponent and half its interval, NaN for one replicate."""
     is_fitted = slots >= num_rounds / FITTED_SHARE
     samples = contrast_samples(regrets[is_fitted].T, slope_weights(slots[is_fitted].astype(float))[None])[:, 0]
     if len(samples) < 2:

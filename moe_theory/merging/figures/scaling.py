@@ -1,4 +1,4 @@
-"""Tanbr over the number of experts: slots until its tree has 20 feasible leaves, and the time to choose among them."""
+"""Tanbr over the number of experts: slots until 20 feasible leaves, and the time to choose among them."""
 
 import time
 
@@ -17,7 +17,7 @@ BAND = (0.1, 0.5, 0.9)
 
 
 def compute(setup: plot.Setup) -> xr.Dataset:
-    """Return quantiles of the slots and of the milliseconds, by number of experts."""
+    """Return quantiles of slots and milliseconds, by number of experts."""
     settings = {num_experts: setup.params(num_experts=num_experts) for num_experts in EXPERTS}
     slots = []
     programs = []

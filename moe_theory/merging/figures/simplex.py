@@ -1,7 +1,7 @@
-"""How the tree refines the simplex of three experts' weights where the reward is large.
+"""Refinement of the simplex of three experts' weights by the tree, where the reward is large.
 
-A leaf is drawn as the exact part of the simplex in its box, a polygon of up to six corners. A slot pulls the leaf with
-the largest known reward at its candidate plus nu_1 rho^h.
+A leaf is drawn as the exact part of the simplex in its box, of up to six corners. A slot pulls the leaf with the
+largest known reward at its candidate plus nu_1 rho^h.
 """
 
 from collections.abc import Sequence
@@ -27,9 +27,9 @@ LEAST_AREA = 1e-9  # of a box's part of the simplex; smaller ones are points or 
 
 
 def compute(setup: plot.Setup) -> xr.Dataset:
-    """Return the first replicate's boxes, candidates, depths and pulls at three times, NaN without a leaf.
+    """Return the first replicate's boxes, candidates, depths and pulls at three times.
 
-    Raises: InvalidValueError for rounds that cannot be run.
+    Raises: InvalidValueError for impossible rounds.
     """
     length = setup.rounds
     check_run(length, STRIDE)
@@ -54,7 +54,7 @@ def compute(setup: plot.Setup) -> xr.Dataset:
 
 
 def polygon(lower: Float[np.ndarray, " 3"], upper: Float[np.ndarray, " 3"]) -> Float[np.ndarray, "c 3"]:
-    """Return the corners, in order, of the intersection of a box and the simplex of three weights."""
+    """Return the corners, in order, of the intersection of a box and the simplex."""
     corners = np.eye(3)
     for k in range(3):
         for sign, edge in ((1.0, lower[k]), (-1.0, upper[k])):
@@ -75,7 +75,7 @@ def _cut(corners: Float[np.ndarray, "c 3"], room: Float[np.ndarray, " c"]) -> Fl
 
 
 def area(corners: Float[np.ndarray, "c 3"]) -> float:
-    """Return the area of a polygon on the simplex, as a share of the simplex."""
+    """Return a polygon's area, as a share of the simplex."""
     first = corners[:, 0]
     second = corners[:, 1]
     return float(abs(np.sum(first * np.roll(second, -1) - second * np.roll(first, -1))))

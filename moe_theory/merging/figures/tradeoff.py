@@ -1,4 +1,4 @@
-"""Accuracy, latency and memory of every method: Tables I and II, Fig. 3 and Fig. 4 in one figure."""
+"""Accuracy, latency and memory of every method: Tables I and II, Figs. 3 and 4."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -29,7 +29,6 @@ LEAST_GAP = 0.055  # between labels, as a share of the axis
 
 
 def compute(setup: plot.Setup) -> xr.Dataset:
-    """Return the summary of `evaluation.evaluate` on the digits."""
     setup.progress.running(setup.name)
     run = (tuple(METHODS), tuple(POLICIES), setup.replicates, setup.rounds, REPEATS)
     table = evaluation.evaluate(
@@ -39,7 +38,6 @@ def compute(setup: plot.Setup) -> xr.Dataset:
 
 
 def family(approach: str) -> str:
-    """Return the key of an approach in `FAMILIES`."""
     if approach in POLICIES:
         return "policy"
     if approach in STATIC:
@@ -142,7 +140,7 @@ def _label(panel: plot.Axes, values: Mapping[str, xr.Dataset], words: Mapping[st
 
 
 def spread(heights: Sequence[float], gap: float, low: float, high: float) -> list[float]:
-    """Move ascending heights apart as little as gives `gap` between neighbours, within [low, high] if they fit."""
+    """Move ascending heights apart to a `gap` between neighbours, within [low, high] if they fit."""
     steps = gap * np.arange(len(heights))
     level = optimize.isotonic_regression(np.asarray(heights, float) - steps).x
     return list(np.clip(level, low, max(low, high - steps[-1])) + steps)

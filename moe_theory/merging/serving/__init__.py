@@ -1,1 +1,1 @@
-"""Ways to serve a K-expert MoE, merged into one expert or routed by token, example or task, and their costs."""
+"""Ways to serve a K-expert MoE, merged or routed by token, example or task, and their costs."""

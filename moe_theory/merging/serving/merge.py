@@ -1,6 +1,6 @@
 """Merging of a model's experts into one a layer: by given weights, by Fisher information, by RegMean.
 
-The Fisher information and Gram matrices of expert e are over inputs of its own tasks, with numbers e modulo K.
+Expert e's Fisher information and Gram matrices are over inputs of its own tasks, numbers e modulo K.
 """
 
 import functools
@@ -23,23 +23,21 @@ RIDGE = 1e-6  # relative to the mean diagonal entry; for units that are dead in 
 
 
 def weighted(model: Model, weights: Float[Array, " K"]) -> Model:
-    """Return one expert a layer, the weighted average of the layer's experts. Source: Eq. (1) of `merging`."""
+    """Return one expert a layer, the experts' weighted average. Source: Eq. (1) of `merging`."""
     return transformer.replace_experts(model, [transformer.merge_experts(e, weights) for e in experts_of(model)])
 
 
 def average(model: Model) -> Model:
-    """Return the plain average of the experts of each layer."""
     return weighted(model, equal_weights(model))
 
 
 def equal_weights(model: Model) -> Float[Array, " K"]:
-    """Return 1/K for each of the model's experts."""
     num_experts = num_experts_of(model)
     return jnp.full(num_experts, 1 / num_experts, jnp.float32)
 
 
 def fisher(model: Model, calibration: Examples) -> Model:
-    """Average every parameter with the experts' diagonal Fisher information as weights.
+    """Average every parameter with diagonal Fisher information as weights.
 
     Source: M. S. Matena, C. Raffel, "Merging Models with Fisher-Weighted Averaging", NeurIPS 2022, Eq. (4), exact over
         the classes of the experts' own predictions.
@@ -66,7 +64,7 @@ def fisher_average(experts: Experts, information: Experts) -> Experts:
 
 @programs.jit
 def fisher_information(model: Model, inputs: Float[Array, "E m s p"]) -> list[Experts]:
-    """Return the diagonal of each expert's Fisher information on its own inputs, shaped as each layer's experts."""
+    """Return the diagonal of each expert's Fisher information on its own inputs."""
 
     def of_expert(arguments: tuple[list[Experts], Float[Array, "m s p"]]) -> list[Experts]:
         expert, params = arguments
@@ -89,7 +87,7 @@ def _expected_squares(model: Model, expert: list[Experts], example: Float[Array,
 
 
 def regmean(model: Model, calibration: Examples) -> Model:
-    """Fit every linear map by least squares to all experts' maps on the inputs of their own tasks.
+    """Fit every linear map by least squares to all experts' maps on their own tasks' inputs.
 
     Source: X. Jin, X. Ren, D. Preotiuc-Pietro, P. Cheng, "Dataless Knowledge Fusion by Merging Weights of Language
     Models", ICLR 2023, Eq. (2), with its off-diagonal entries scaled by `OFF_DIAGONAL`. Biases are
@@ -120,7 +118,7 @@ def regression_mean(
 def gram_matrices(
     model: Model, inputs: Float[Array, "E m s p"]
 ) -> list[tuple[Float[Array, "E i i"], Float[Array, "E j j"]]]:
-    """Return X'X of the inputs of both linear maps of each expert, with a constant 1 for the bias."""
+    """Return X'X of the inputs of each expert's linear maps, with a constant 1 for the bias."""
 
     def of_expert(arguments: tuple[list[Experts], Float[Array, "m s p"]]) -> list[tuple[Array, Array]]:
         expert, params = arguments
@@ -139,7 +137,7 @@ def gram_matrices(
 
 
 def own_inputs(calibration: Examples, num_experts: int) -> Float[np.ndarray, "E m s p"]:
-    """Return m inputs of each expert's own tasks, evenly spaced. Raises: InvalidValueError where an expert has none."""
+    """Return m evenly spaced inputs of each expert's own tasks. Raises: InvalidValueError where one has none."""
     tasks = np.asarray(calibration.tasks)
     inputs = np.asarray(calibration.inputs)
     places = [np.flatnonzero(tasks % num_experts == expert) for expert in range(num_experts)]
@@ -156,17 +154,14 @@ def own_inputs(calibration: Examples, num_experts: int) -> Float[np.ndarray, "E 
 
 
 def experts_of(model: Model) -> list[Experts]:
-    """Return the experts of each layer."""
     return [layer.experts for layer in model.layers]
 
 
 def num_experts_of(model: Model) -> int:
-    """Return K of the model."""
     return experts_of(model)[0].b_out.shape[0]
 
 
 def single(experts: Experts, tokens: Float[Array, "n t d"], layer: int) -> Float[Array, "n t d"]:
-    """Return the `MoE` of a model that has one expert a layer."""
     del layer
     return transformer.dense(experts, tokens)
 

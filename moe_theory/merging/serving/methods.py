@@ -1,7 +1,7 @@
-"""Every way of the paper's evaluation to serve a slot with a K-expert MoE, by name.
+"""All of the paper's ways to serve a slot with a K-expert MoE, by name.
 
-Each build of a method has an entry `NAME-BUILD`. Builds differ in cost, hardly in results. Only the task-level methods
-need the requests' tags.
+Each build of a method has an entry `NAME-BUILD`, and builds hardly differ in results. Only task-level methods need the
+requests' tags.
 """
 
 import functools
@@ -24,16 +24,12 @@ Loaded = PyTree[Array]  # everything that must be in memory to serve a slot
 
 
 class Deployment(NamedTuple):
-    """Model, routers and data available before the first slot."""
-
     model: Model
     routers: Mapping[str, Routers]  # by the names of their kinds; those that the methods in question need
     calibration: Examples  # training inputs with their tasks, for merges that look at data
 
 
 class ServingMethod(NamedTuple):
-    """A way to serve slots."""
-
     name: str
     prepare: Callable[[Deployment], Loaded]  # once, before the first slot
     serve: Callable[[Loaded, Float[Array, "n s p"], Int[Array, " n"]], Float[Array, "n C"]]  # (.., inputs, tags)
@@ -43,12 +39,10 @@ class ServingMethod(NamedTuple):
 
 
 def loaded_bytes(loaded: Loaded) -> int:
-    """Return the bytes of its arrays."""
     return sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(loaded))
 
 
 def begin_slot(method: ServingMethod, loaded: Loaded, weights: Float[Array, " K"]) -> Loaded:
-    """Return the arrays that serve the slot, merged with these weights if the method merges by slot."""
     return loaded if method.merge is None else method.merge(loaded, weights)
 
 

@@ -1,4 +1,4 @@
-"""Training of linear routers on frozen experts, by the loss or by REINFORCE, and a cache of trained routers."""
+"""Training of linear routers on frozen experts, by the loss or by REINFORCE, and a cache."""
 
 import dataclasses
 import functools
@@ -31,8 +31,6 @@ NUM_SAMPLES = 4  # routings of each example in a step of REINFORCE
 
 
 class Descent(NamedTuple):
-    """Hyperparameters of a router's training."""
-
     learning_rate: float = 0.02  # of Adam
     balance_weight: float = 0.01  # alpha of Switch's loss that balances load
 
@@ -49,7 +47,6 @@ def train(
     key: Key[Array, ""],
     descent: Descent | None = None,
 ) -> Routers:
-    """Train routers for the frozen experts, from zero, on batches with equally likely tasks."""
     sizes = [layer.experts.b_out.shape for layer in model.layers]
     start = routing.zeros(kind, [width for _, width in sizes], sizes[0][0], num_tasks)
     on_device = jax.tree.map(jnp.asarray, data)
@@ -112,7 +109,7 @@ def _served(routers: Routers, kind: Kind, batch: Examples) -> MoE:
 
 
 def straight_through(kind: Kind, scores: Float[Array, "n g K"]) -> Float[Array, "n g K"]:
-    """Return the gates of the chosen experts, with the gradient of the softmax over all experts.
+    """Return the chosen experts' gates, with the gradient of the softmax over all experts.
 
     At k = 1 the chosen gate alone has no gradient.
     """
@@ -140,7 +137,7 @@ def _reinforced_loss(
 ) -> Float[Array, ""]:
     """Return a loss whose gradient is REINFORCE's for the negated expected number of right answers.
 
-    Each example is routed `NUM_SAMPLES` times, with the mean of the other samples as the baseline.
+    Each example is routed `NUM_SAMPLES` times, with the other samples' mean as baseline.
     """
     del balance_weight
     inputs, labels = (jnp.repeat(part, NUM_SAMPLES, axis=0) for part in (batch.inputs, batch.labels))
@@ -163,9 +160,9 @@ def _reinforced_loss(
 
 
 def deployed(setting: Recipe) -> Deployment:
-    """Return the trained model with routers of all kinds, trained or from the user's cache.
+    """Return the trained model with routers of all kinds, trained or from the cache.
 
-    A cache that cannot be written is reported on standard error.
+    An unwritable cache is reported on standard error.
     """
     model = training.trained(setting)
     data = examples(setting, TRAIN)

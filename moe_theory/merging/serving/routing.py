@@ -1,9 +1,8 @@
-"""Routing: linear routers of tokens, examples or task tags, and builds of sparse and soft MoE layers.
+"""Routing: linear routers of tokens, examples or task tags, and sparse and soft MoE layers.
 
-The sparse builds (`SPARSE_BUILDS`) return the gated sum of the outputs of every token's k experts. `with_capacity`
-drops tokens that exceed an expert's room. In soft merging (SMEAR), every example or token has its own merged expert,
-E(u; sum_k x_k W_k). Both linear maps of an expert are linear in its parameters, so the merge may act on the inputs of
-the K maps (`by_linearity`) or on the parameters, as printed (`materialised`).
+The sparse builds (`SPARSE_BUILDS`) return the gated sum of every token's k experts, and `with_capacity` drops surplus
+tokens. In soft merging (SMEAR), every example or token has its own merged expert, E(u; sum_k x_k W_k). The merge may
+act on the inputs of the K linear maps (`by_linearity`) or on the parameters, as printed (`materialised`).
 
 Source: M. Muqeeth, H. Liu, C. Raffel, "Soft Merging of Experts with Adaptive Routing", 2023, Sec. 3.
 """
@@ -36,9 +35,9 @@ def with_capacity(
     gates: Float[Array, "N k"],
     factor: float = CAPACITY_FACTOR,
 ) -> Float[Array, "N d"]:
-    """Compute a buffer of `capacity` tokens at each expert. Tokens beyond it get 0, so only the residual passes.
+    """Compute `capacity` tokens at each expert, and 0 for others, so that only their residual passes.
 
-    First choices come before second choices, earlier tokens before later ones.
+    First choices and earlier tokens come first.
 
     Source: Switch Transformer, Sec. 2.2 (one choice), and GShard, Algorithm 1 (several).
     """
@@ -58,12 +57,12 @@ def with_capacity(
 
 
 def capacity(num_tokens: int, num_choices: int, num_experts: int, factor: float = CAPACITY_FACTOR) -> int:
-    """Return an expert's room in tokens: `factor` times an even share, rounded up, at most all tokens."""
+    """Return an expert's room in tokens: `factor` times an even share, rounded up."""
     return min(num_tokens, math.ceil(factor * num_tokens * num_choices / num_experts))
 
 
 def places(chosen: Int[Array, "N k"], num_experts: int) -> Int[Array, "N k"]:
-    """Return the number of tokens before each token at the expert of each of its choices."""
+    """Return the number of tokens before each token at its choices' experts."""
     num_tokens, num_choices = chosen.shape
     queue = chosen.T.reshape(-1)
     waiting = jnp.cumsum(jax.nn.one_hot(queue, num_experts, dtype=jnp.int32), axis=0, dtype=jnp.int32)
@@ -74,13 +73,13 @@ def places(chosen: Int[Array, "N k"], num_experts: int) -> Int[Array, "N k"]:
 def dense(
     experts: Experts, tokens: Float[Array, "N d"], chosen: Int[Array, "N k"], gates: Float[Array, "N k"]
 ) -> Float[Array, "N d"]:
-    """Compute all tokens at all experts, with gates of 0 where an expert was not chosen."""
+    """Compute all tokens at all experts, with gates of 0 for others than the chosen."""
     is_chosen = jax.nn.one_hot(chosen, experts.b_out.shape[0], dtype=gates.dtype)
     return gated(experts, tokens, jnp.einsum("nj,njk->nk", gates, is_chosen))
 
 
 def gated(experts: Experts, tokens: Float[Array, "N d"], gates: Float[Array, "N K"]) -> Float[Array, "N d"]:
-    """Return the sum of all experts' outputs, each times its own gate."""
+    """Return the sum of all experts' outputs times their gates."""
     hidden = jax.nn.relu(jnp.einsum("nd,kdf->knf", tokens, experts.w_in) + experts.b_in[:, None])
     outputs = jnp.einsum("knf,kfd->knd", hidden, experts.w_out) + experts.b_out[:, None]
     return jnp.einsum("nk,knd->nd", gates, outputs)
@@ -89,7 +88,7 @@ def gated(experts: Experts, tokens: Float[Array, "N d"], gates: Float[Array, "N 
 def ragged(
     experts: Experts, tokens: Float[Array, "N d"], chosen: Int[Array, "N k"], gates: Float[Array, "N k"]
 ) -> Float[Array, "N d"]:
-    """Sort tokens by expert and compute each expert's rows (`jax.lax.ragged_dot`), without dropping any."""
+    """Sort tokens by expert and compute each expert's rows (`jax.lax.ragged_dot`), without drops."""
     num_tokens, num_choices = chosen.shape
     queue = chosen.reshape(-1)
     order = jnp.argsort(queue, stable=True)
@@ -112,7 +111,7 @@ SoftMerge = Callable[[Experts, Float[Array, "g t d"], Float[Array, "g K"]], Floa
 def by_linearity(
     experts: Experts, tokens: Float[Array, "g t d"], weights: Float[Array, "g K"]
 ) -> Float[Array, "g t d"]:
-    """Return sum_k (x_k u) W_k in both layers: K times the work of one expert, no merged parameters in memory."""
+    """Return sum_k (x_k u) W_k in both layers: K times one expert's work, no merged parameters."""
     hidden = jax.nn.relu(_weighted_map(tokens, weights, experts.w_in) + (weights @ experts.b_in)[:, None])
     return _weighted_map(hidden, weights, experts.w_out) + (weights @ experts.b_out)[:, None]
 
@@ -120,7 +119,7 @@ def by_linearity(
 def materialised(
     experts: Experts, tokens: Float[Array, "g t d"], weights: Float[Array, "g K"]
 ) -> Float[Array, "g t d"]:
-    """Build one merged expert a group in memory: g times the parameters of an expert."""
+    """Build one merged expert a group: g times the parameters of an expert."""
     merged = Experts(*(jnp.tensordot(weights, part, axes=1) for part in experts))
     hidden = jax.nn.relu(jnp.einsum("gtd,gdf->gtf", tokens, merged.w_in) + merged.b_in[:, None])
     return jnp.einsum("gtf,gfd->gtd", hidden, merged.w_out) + merged.b_out[:, None]
@@ -141,7 +140,7 @@ SOFT = 0  # in place of a number of active experts: a merge of all
 
 
 class Router(NamedTuple):
-    """A linear map of one layer, from the features of a token or of an example's mean token, or from V tags."""
+    """A linear map of one layer, from a token's or an example's mean features, or from V tags."""
 
     weights: Float[Array, "i K"]
     bias: Float[Array, " K"]
@@ -152,7 +151,7 @@ Routers = tuple[Router, ...]  # one a layer
 
 @dataclasses.dataclass(frozen=True)
 class Kind:
-    """Level of routing, number of experts, and how the router learns. Raises: UnknownNameError, InvalidValueError."""
+    """Level of routing, number of experts, and the router's training. Raises: UnknownNameError, InvalidValueError."""
 
     level: str  # TOKEN, EXAMPLE or TASK
     num_active: int = SOFT  # k, or SOFT
@@ -190,9 +189,7 @@ def logits(
 
 
 def choose(kind: Kind, scores: Float[Array, "*n K"]) -> tuple[Int[Array, "*n k"], Float[Array, "*n k"]]:
-    """Return the k most likely experts and their gates, a softmax among themselves.
-
-    The gate of a single expert is 1, as in the training of these frozen experts.
+    """Return the k most likely experts and their gates, a softmax among them, so 1 for a single expert.
 
     Source: Shazeer et al., 2017, Eq. (3) to (5).
     """
@@ -206,7 +203,7 @@ def choose(kind: Kind, scores: Float[Array, "*n K"]) -> tuple[Int[Array, "*n k"]
 
 
 def sparse(routers: Routers, kind: Kind, dispatch: Dispatch, tags: Int[Array, " n"] | None = None) -> MoE:
-    """Send every token to the k experts that its own router, or its example's tag, chooses."""
+    """Send every token to the k experts of its router, or its example's tag."""
 
     def moe(experts: Experts, tokens: Float[Array, "n t d"], layer: int) -> Float[Array, "n t d"]:
         indices, gates = choose(kind, logits(routers[layer], kind, tokens, tags))
@@ -218,7 +215,7 @@ def sparse(routers: Routers, kind: Kind, dispatch: Dispatch, tags: Int[Array, " 
 
 
 def soft(routers: Routers, kind: Kind, build: SoftMerge, tags: Int[Array, " n"] | None = None) -> MoE:
-    """Merge all experts for every token, for every example, or for an example's tag."""
+    """Merge all experts for every token or example, or for an example's tag."""
 
     def moe(experts: Experts, tokens: Float[Array, "n t d"], layer: int) -> Float[Array, "n t d"]:
         weights = jax.nn.softmax(logits(routers[layer], kind, tokens, tags))
@@ -229,7 +226,7 @@ def soft(routers: Routers, kind: Kind, build: SoftMerge, tags: Int[Array, " n"] 
 
 
 def of_one_task(routers: Routers, kind: Kind, tags: Int[Array, " n"]) -> MoE:
-    """Send all tokens to the k experts of the first example's task, for batches of a single task."""
+    """Send all tokens to the k experts of the first example's task."""
 
     def moe(experts: Experts, tokens: Float[Array, "n t d"], layer: int) -> Float[Array, "n t d"]:
         indices, gates = choose(kind, logits(routers[layer], kind, tokens[:1], tags[:1])[0, 0])
@@ -243,7 +240,6 @@ def of_one_task(routers: Routers, kind: Kind, tags: Int[Array, " n"]) -> MoE:
 
 
 def zeros(kind: Kind, widths: Sequence[int], num_experts: int, num_tasks: int) -> Routers:
-    """Return routers without preferences, for layers of these widths."""
     sizes = [num_tasks if kind.level == TASK else width for width in widths]
     return tuple(
         Router(jnp.zeros((size, num_experts), jnp.float32), jnp.zeros(num_experts, jnp.float32)) for size in sizes

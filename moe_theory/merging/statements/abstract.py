@@ -1,6 +1,6 @@
-"""Sentences of the abstract: how the regret grows, and how much time and memory one merged expert saves.
+"""Sentences of the abstract: growth of the regret, and savings of one merged expert.
 
-Regret is on our rewards; time and memory are of one layer of the paper's sizes, on this machine.
+Regret is on our rewards, time and memory of one layer of the paper's sizes on this machine.
 """
 
 import dataclasses
@@ -36,7 +36,6 @@ SUBLINEAR.also("remark.bound", role="literal")
 
 
 def regret_over(run, first: int, last: int) -> np.ndarray:
-    """Regret of slots `first` + 1 to `last` (B,)."""
     return recorded(run, "regret")[first:last].sum(axis=0)
 
 
@@ -54,7 +53,7 @@ def grows_like_root(run) -> np.ndarray:
 
 
 def claim_saving(statement: Declared, id: str, rival: str, saving: float, role: str = "literal") -> None:
-    """That one merged expert serves a batch in so much less time than a rival."""
+    """Declare that one merged expert serves a batch in less time than a rival."""
     statement.claim(f"{id}-{rival}", SERVING, MOSTLY, role=role)(lambda run: is_faster(run, MERGED, rival, 1 - saving))
 
 
@@ -76,7 +75,7 @@ MEMORY = statement("abstract-memory", module=__name__)
 
 
 def share_of(run, field: str) -> np.ndarray:
-    """Bytes with one merged expert as a share of those with all experts (B,)."""
+    """Bytes with one merged expert as a share of all experts' (B,)."""
     methods = (run.records[name] for name in (MERGED, "token-top-1-capacity"))
     merged, every = (np.asarray(getattr(method, field)[0], np.float64) for method in methods)
     return merged / every

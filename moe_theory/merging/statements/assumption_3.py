@@ -1,4 +1,4 @@
-"""Assumption 3, which is met by definition, once a sign is put right."""
+"""Assumption 3, met by definition with a corrected sign."""
 
 from moe_theory.merging.statements.setting import statement
 

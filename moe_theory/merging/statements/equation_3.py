@@ -1,4 +1,4 @@
-"""Eq. (3): how many parameters the reward network has."""
+"""Eq. (3): the number of parameters of the reward network."""
 
 import dataclasses
 

@@ -1,4 +1,4 @@
-"""Eq. (8): how many candidates there are in slot t, from (7)."""
+"""Eq. (8): the number of candidates in slot t, from (7)."""
 
 import numpy as np
 
@@ -16,7 +16,7 @@ EQUATION_8 = statement("equation-8", module=__name__)
 
 
 def excess_over_bound(run) -> np.ndarray:
-    """By how much candidates are more than (8) says, relative to it, in each slot (R, B)."""
+    """Relative excess of the candidates over (8), in each slot (R, B)."""
     bound = theory.leaf_bound_at(run.rounds.astype(float), int(run.rounds[-1]), run.params)
     return excess(candidates(run), np.reshape(bound, (-1, 1)))
 

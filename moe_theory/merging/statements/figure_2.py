@@ -1,4 +1,4 @@
-"""Fig. 2: what a step of fine-tuning costs; its losses are of a model that is not to be had here."""
+"""Fig. 2: costs of a step of fine-tuning, without its losses, of an unavailable model."""
 
 import numpy as np
 

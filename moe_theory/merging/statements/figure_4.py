@@ -1,4 +1,4 @@
-"""Fig. 4: Tanbr against its rivals on trained models and, beside it, on rewards whose best weights are known."""
+"""Fig. 4: Tanbr against its rivals on trained models, and on rewards whose best weights are known."""
 
 import functools
 from collections.abc import Callable, Sequence
@@ -27,26 +27,26 @@ IN_THE_PAPER = (*FIXED_MERGES, policies.NUCB)
 
 @functools.cache
 def ahead_by(gain: float) -> Callable[..., np.ndarray]:
-    """Whether a run ends so much more accurate than each of some others (V, B)."""
+    """Whether a run ends that much more accurate than each of some others (V, B)."""
     return lambda first, *others: np.stack([lead(first, rival) >= gain for rival in others])
 
 
 def claim_gain(
     statement: Declared, id: str, mix: str, rivals: Sequence[str], gain: float, role: str, policy: str = policies.TANBR
 ) -> None:
-    """That a policy ends so much more accurate than each rival, on most streams."""
+    """Declare that a policy ends that much more accurate than each rival, on most streams."""
     runs = TESTBEDS[mix].together(policy, *rivals)
     statement.claim(id, runs, MOSTLY, role=role, labels=rivals)(ahead_by(gain))
 
 
 def claim_competitors(statement: Declared, id: str, mix: str) -> None:
-    """That policies which learn nothing are ahead as Tanbr is."""
+    """Declare that policies which learn nothing are ahead like Tanbr."""
     for policy in LEARN_NOTHING:
         claim_gain(statement, f"{id}.{policy}", mix, IN_THE_PAPER, 0, "competitor", policy)
 
 
 def claim_monitored(statement: Declared, id: str, mix: str) -> None:
-    """That Tanbr is ahead with the paper's monitor too."""
+    """Declare that Tanbr is ahead with the paper's monitor too."""
     claim_gain(statement, f"{id}.monitored", mix, FIXED_MERGES, 0, "charitable", MONITORED)
 
 
@@ -66,7 +66,6 @@ def claim_orders(id: str, rivals: Sequence[str], surface: str):
 
 
 def regret(run) -> np.ndarray:
-    """Over all slots (B,)."""
     return recorded(run, "cumulative_regret")[-1]
 
 

@@ -1,4 +1,4 @@
-"""Fig. 5: by how much Tanbr is ahead after learning online, in drifting mixes, on digits."""
+"""Fig. 5: Tanbr's lead after learning online, in drifting mixes, on digits."""
 
 from moe_theory.merging import policies
 from moe_theory.merging.experiments import FIXED_MERGES

@@ -1,4 +1,4 @@
-"""Fig. 6: slots until there are 20 feasible leaves, and the time to choose among them on this machine."""
+"""Fig. 6: slots until 20 feasible leaves, and the time to choose among them on this machine."""
 
 import numpy as np
 
@@ -27,7 +27,6 @@ for form, id in (
 
 
 def seconds(run) -> np.ndarray:
-    """Of a choice in each repetition (B,)."""
     return np.asarray(run.records.seconds[0], np.float64)
 
 
@@ -42,7 +41,7 @@ def takes_longer(*runs) -> np.ndarray:
 
 
 def first_slots(*runs) -> np.ndarray:
-    """The first slot with 20 feasible leaves of each run, one past the last where there never are as many (V, B)."""
+    """First slot with 20 feasible leaves of each run, one past the last if there is none (V, B)."""
     enough = [np.asarray(run.records.num_active) >= LEAVES for run in runs]
     return np.stack([np.where(has.any(axis=0), 1.0 + np.argmax(has, axis=0), 1.0 + len(has)) for has in enough])
 

@@ -1,6 +1,6 @@
-"""Lemma 1: how many candidates there are.
+"""Lemma 1: the number of candidates.
 
-Trees are run alone, their leaves picked by the rule that is worst for the statement, whose proof uses none.
+Trees run alone, with leaves picked by the rule that is worst for the statement.
 """
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""Lemma 2: how deep the tree is, even if the deepest leaf is always picked; and the steps of its proof."""
+"""Lemma 2: the tree's depth, even if the deepest leaf is always picked, and the steps of its proof."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Lemma 3: how far the reward network moves from its start."""
+"""Lemma 3: the distance of the reward network from its start."""
 
 import numpy as np
 
@@ -15,6 +15,6 @@ LEMMA_3 = statement("lemma-3", module=__name__)
 )
 @LEMMA_3.ours("lemma-3.distance-at-64", TANBR_ON["peaked"], identity(within=0), labels=["largest excess"])
 def distance_beyond(run) -> np.ndarray:
-    """By how much the network is further from its start, at the worst recorded slot (B,)."""
+    """Excess of the network's distance from its start, at the worst recorded slot (B,)."""
     allowed = 2 * np.sqrt(run.rounds / (DIMS.width * float(run.params.regularization)))
     return excess(recorded(run, "distance"), allowed[:, None]).max(axis=0)

@@ -1,4 +1,4 @@
-"""The definition of the regret: which weights are the best."""
+"""The definition of the regret, by the best weights."""
 
 import numpy as np
 

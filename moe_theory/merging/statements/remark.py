@@ -1,4 +1,4 @@
-"""The remark on Theorem 1: how the right side of (6) grows, and the sum of nu_1 rho^h over the leaves picked in it."""
+"""The remark on Theorem 1: growth of (6), and of the sum of nu_1 rho^h over the leaves picked."""
 
 import dataclasses
 from collections.abc import Callable
@@ -26,7 +26,7 @@ DRAWN = ["random-splits"]
 
 
 def sums_over(log_power: float) -> Callable[[Run], np.ndarray]:
-    """sum of nu_1 rho^(h_t) at `GROWING` (V, B), over the power of log T that is claimed beside that of T."""
+    """Sum of nu_1 rho^(h_t) at `GROWING` (V, B), over the claimed power of log T."""
 
     def values(run) -> np.ndarray:
         sums = experiments.recorded(run, "cumulative_discretization")[np.searchsorted(run.rounds, GROWING)]

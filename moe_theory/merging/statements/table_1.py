@@ -1,4 +1,4 @@
-"""Table I: what routing tasks instead of tokens saves, as printed and on a layer of the paper's sizes."""
+"""Table I: savings of routing tasks and not tokens, as printed and on a layer of the paper's sizes."""
 
 import numpy as np
 

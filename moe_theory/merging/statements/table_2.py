@@ -61,7 +61,7 @@ def leads_in_errors(run) -> np.ndarray:
 
 
 def claim_beside(id: str, mix: str, methods: Sequence[str], role: str) -> None:
-    """That none of some methods ends more than a point above Tanbr, each on most streams."""
+    """Declare that none of some methods ends more than a point above Tanbr, on most streams."""
     TABLE_2.claim(
         id, TESTBEDS[mix].together(policies.TANBR, *methods), probability(at_least=0.5), role=role, labels=methods
     )(lambda tanbr, *rivals: np.stack([lead(tanbr, rival) >= -SAME for rival in rivals]))

@@ -1,4 +1,4 @@
-"""Theorem 1: the regret. The width that it supposes is out of reach, but its bound is above T and so holds anyway."""
+"""Theorem 1: the regret, whose bound holds at any width because it is above T."""
 
 import dataclasses
 from collections.abc import Callable
@@ -17,7 +17,7 @@ THEOREM_1 = statement("theorem-1", module=__name__)
 
 
 def neural(run, form: str = "printed") -> np.ndarray:
-    """(6) or (10) without T + 1, with the determinant of Z, of the gradients of the weights picked, for that of M."""
+    """(6) or (10) without T + 1, with the determinant of the picked weights' Z for M's."""
     leaves = float(theory.leaf_bound(float(NUM_ROUNDS), run.params))
     information = np.log1p(NUM_ROUNDS * leaves / float(run.params.regularization))
     dimensions = recorded(run, "log_determinant")[-1] / information
@@ -34,12 +34,11 @@ def corrected_side(run) -> np.ndarray:
 
 
 def printed_side(run) -> np.ndarray:
-    """(6), its term with J taken as 0 (B,)."""
     return neural(run) + (NUM_ROUNDS + 1)
 
 
 def claim_bound(id: str, role: str, side: Callable[[Run], np.ndarray], instead: str | None = None) -> None:
-    """That the regret exceeds a right side with probability delta at most: trivial where no regret of T slots can."""
+    """Declare that the regret exceeds a right side with probability at most delta."""
     seldom = probability(at_least=1 - CONFIDENCE, trivial=lambda run: float(np.all(side(run) >= NUM_ROUNDS)))
     THEOREM_1.claim(id, TANBR, seldom, role=role, instead=instead)(
         lambda run: recorded(run, "cumulative_regret")[-1] <= side(run)

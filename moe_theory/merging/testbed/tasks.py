@@ -1,7 +1,7 @@
-"""The tasks of the testbed, the setting that decides its trained weights, and slots of requests.
+"""The testbed's tasks, the setting of its trained weights, and slots of requests.
 
-Inputs are scikit-learn's 8 x 8 images of digits. Task v is change v mod 4 of the image under label map v // 4. Label
-map m adds 3 m to a label, modulo the number of classes. Any two label maps disagree about every input.
+Inputs are scikit-learn's 8 x 8 images of digits, and task v is change v mod 4 of the image under label map v // 4.
+Label map m adds 3 m to a label, modulo the number of classes, so any two disagree about every input.
 """
 
 import functools
@@ -95,7 +95,7 @@ class Recipe:
 
 
 class Examples(NamedTuple):
-    """Labelled inputs: requests of a slot, or a split in V equal parts, the v-th with every input under task v."""
+    """Labelled inputs: requests of a slot, or a split in V equal parts, all inputs under each task."""
 
     inputs: Float[Array | np.ndarray, "n s p"]  # sequences of s tokens of p features each, float32
     labels: Int[Array | np.ndarray, " n"]  # int32, from 0
@@ -103,7 +103,7 @@ class Examples(NamedTuple):
 
 
 def examples(setting: Recipe, split: str) -> Examples:
-    """Return every input of a split, "train" or "validation", under every task of the setting.
+    """Return every input of a split, "train" or "validation", under every task.
 
     The inputs are the same in every setting. Raises: UnknownNameError for another split.
     """
@@ -130,7 +130,7 @@ def _of_task(task: int, split: str) -> tuple[np.ndarray, np.ndarray]:
 
 
 def draw_slot(key: Key[Array, ""], examples: Examples, mix: Float[Array, " V"], size: int) -> Examples:
-    """Draw `size` independent requests: a task by the mix, then one of that task's examples uniformly.
+    """Draw `size` independent requests: a task by the mix, then one of its examples uniformly.
 
     Args:
         examples: arrays on the device, in order of their V tasks.
@@ -150,7 +150,7 @@ def draw_slot(key: Key[Array, ""], examples: Examples, mix: Float[Array, " V"], 
 def accuracies(
     logits: Float[Array, "n C"], labels: Int[Array, " n"], tasks: Int[Array, " n"], num_tasks: int
 ) -> tuple[Float[Array, " V"], Int[Array, " V"]]:
-    """Return the share of right answers and the number of a slot's requests by task, 0 for absent tasks."""
+    """Return the share of right answers and the number of requests by task, 0 for absent tasks."""
     is_own = tasks[:, None] == jnp.arange(num_tasks, dtype=tasks.dtype)
     is_right = (jnp.argmax(logits, axis=-1) == labels)[:, None]
     counts = jnp.sum(is_own, axis=0, dtype=jnp.int32)

@@ -41,7 +41,7 @@ def trained(setting: Recipe, progress: Progress = tell, folder: Path | None = No
     """Return `train`'s model of this setting, or the cached model.
 
     Args:
-        folder: of the cache, by default the user's. A failing cache is reported by `progress`.
+        folder: of the cache, by default the user's, with failures reported by `progress`.
     """
     store = Store(cache_folder() if folder is None else folder)
     arrays = cached(store, _key(setting), lambda: arrays_of(train(setting, progress)), progress)
@@ -51,7 +51,7 @@ def trained(setting: Recipe, progress: Progress = tell, folder: Path | None = No
 def cached(
     store: Store, key: str, make: Callable[[], dict[str, np.ndarray]], progress: Progress = tell
 ) -> dict[str, np.ndarray]:
-    """Return the arrays of a cache, or make and save them. A failing cache is reported by `progress`."""
+    """Return the arrays of a cache, or make and save them, with failures reported by `progress`."""
     data = None
     with contextlib.suppress(OutputError):  # saving meets it again
         data = store.get(key)
@@ -68,10 +68,9 @@ def cached(
 
 
 def train(setting: Recipe, progress: Progress = tell) -> Model:
-    """Train a model with task-level routing, expert v mod K on task v, always in float32.
+    """Train a model with task-level routing, expert v mod K on task v, in float32.
 
-    First one expert a layer is trained on batches of all tasks. Then K copies train on equally large batches of the
-    tasks that each serves.
+    First one expert a layer trains on batches of all tasks, then K copies on equally large batches of their own tasks.
     """
     data = Examples(*map(jnp.asarray, examples(setting, TRAIN)))
     key = root_key(setting.seed)
@@ -84,7 +83,7 @@ def train(setting: Recipe, progress: Progress = tell) -> Model:
 
 
 def initial(key: Key[Array, ""], setting: Recipe) -> Model:
-    """Return a random model with one expert a layer: weights of variance 1 / inputs, no biases."""
+    """Return a random model with one expert a layer: variance 1 / inputs, no biases."""
     embedding_key, position_key, head_key, layer_key = jax.random.split(key, 4)
     width = setting.width
     keys = jax.random.split(layer_key, setting.num_layers)
@@ -100,7 +99,6 @@ def initial(key: Key[Array, ""], setting: Recipe) -> Model:
 
 
 def loss(model: Model, batch: Examples, moe: MoE) -> Float[Array, ""]:
-    """Return the mean cross-entropy of a batch, in nats."""
     logits = transformer.forward(model, jnp.asarray(batch.inputs), moe)
     return jnp.mean(optax.softmax_cross_entropy_with_integer_labels(logits, batch.labels))
 
@@ -182,7 +180,6 @@ def _norm(width: int) -> Norm:
 
 
 def arrays_of(model: Model) -> dict[str, np.ndarray]:
-    """Return a model's arrays, numbered in the order of its leaves."""
     return {str(number): np.asarray(leaf) for number, leaf in enumerate(jax.tree.leaves(model))}
 
 
@@ -193,7 +190,6 @@ def model_of(arrays: Mapping[str, np.ndarray], setting: Recipe) -> Model:
 
 
 def cache_folder() -> Path:
-    """Return the default folder of trained models."""
     return user_cache() / "testbed"
 
 

@@ -1,6 +1,6 @@
 """A pre-layer-norm transformer encoder in which every FFN is an MoE layer of K experts.
 
-`forward` takes an `MoE`, the experts' action on their tokens, so merged and routed experts run in the same network.
+`forward` takes an `MoE`, so merged and routed experts run in the same network.
 """
 
 from collections.abc import Callable, Sequence
@@ -25,8 +25,6 @@ class Experts(NamedTuple):
 
 
 class Norm(NamedTuple):
-    """A layer norm's scale and shift."""
-
     scale: Float[Array, " d"]
     shift: Float[Array, " d"]
 
@@ -41,8 +39,6 @@ class Attention(NamedTuple):
 
 
 class Layer(NamedTuple):
-    """Attention and experts, each behind its layer norm and with a residual path."""
-
     attention_norm: Norm
     attention: Attention
     experts_norm: Norm
@@ -50,8 +46,6 @@ class Layer(NamedTuple):
 
 
 class Model(NamedTuple):
-    """Network that embeds tokens, passes them through the layers, and classifies their mean."""
-
     w_embedding: Float[Array, "p d"]
     b_embedding: Float[Array, " d"]
     positions: Float[Array, "s d"]
@@ -65,7 +59,7 @@ MoE = Callable[[Experts, Float[Array, "n s d"], int], Float[Array, "n s d"]]  # 
 
 
 def forward(model: Model, inputs: Float[Array, "n s p"], moe: MoE) -> Float[Array, "n C"]:
-    """Return logits of n inputs of s tokens each, with `moe` applying each layer's experts."""
+    """Return logits of n inputs of s tokens each, with `moe` for each layer's experts."""
     tokens = inputs @ model.w_embedding + (model.b_embedding + model.positions)
     for index, layer in enumerate(model.layers):
         tokens = tokens + attend(layer.attention, normalise(layer.attention_norm, tokens))
@@ -88,18 +82,16 @@ def in_groups(experts: Experts, tokens: Float[Array, "n s d"], layer: int) -> Fl
 
 
 def merge_experts(experts: Experts, weights: Float[Array, " K"]) -> Experts:
-    """Return one expert (E = 1) with the experts' weighted average parameters. Source: Eq. (1) of `merging`."""
+    """Return one expert (E = 1) by weighted average. Source: Eq. (1) of `merging`."""
     return Experts(*(part[None] for part in merge(experts, weights)))
 
 
 def replace_experts(model: Model, experts: Sequence[Experts]) -> Model:
-    """Return the model with other experts, one entry a layer."""
     pairs = zip(model.layers, experts, strict=True)
     return model._replace(layers=tuple(layer._replace(experts=experts_of_layer) for layer, experts_of_layer in pairs))
 
 
 def attend(attention: Attention, tokens: Float[Array, "n s d"]) -> Float[Array, "n s d"]:
-    """Apply multi-head self-attention among the s tokens of each input."""
     width, _, num_heads, size = attention.w_in.shape
     projected = tokens @ attention.w_in.reshape(width, -1) + attention.b_in.reshape(-1)
     queries, keys, values = jnp.moveaxis(projected.reshape(*tokens.shape[:2], 3, num_heads, size), 2, 0)
@@ -109,7 +101,6 @@ def attend(attention: Attention, tokens: Float[Array, "n s d"]) -> Float[Array, 
 
 
 def normalise(norm: Norm, tokens: Float[Array, "*n d"]) -> Float[Array, "*n d"]:
-    """Apply the layer norm over the last axis."""
     centred = tokens - jnp.mean(tokens, axis=-1, keepdims=True)
     variance = jnp.mean(jnp.square(centred), axis=-1, keepdims=True)
     return centred * jax.lax.rsqrt(variance + _VARIANCE_FLOOR) * norm.scale + norm.shift

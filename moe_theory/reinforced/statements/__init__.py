@@ -1,7 +1,7 @@
-"""Statements on Algorithm 1 with a baseline, ours, and the claims that test them.
+"""Statements on Algorithm 1 with a baseline, and the claims that test them.
 
-The first four are theorems of `docs/pages/derivations/repaired.md`, with signals that are orthogonal, of one length and
-without noise, and outputs so small that the softmax is 1/M. When a run settles is measured.
+The first four are theorems of `docs/pages/derivations/repaired.md`, with noiseless orthogonal signals of one length,
+and a softmax of 1/M. Settling is measured.
 """
 
 import functools

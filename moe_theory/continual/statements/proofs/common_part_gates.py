@@ -1,19 +1,20 @@
 """Counterexample to Lemma 9: two gates are Theta(eta) apart at T1, not O(eta^-0.5 sigma_0).
 
-Claim. With eta = sigma_0^0.5 the gap of two gates is at least sigma_0^0.5/5. The lemma says O(sigma_0^0.75). Setting.
-Two experts, N orthonormal signals, s = 1, all ground truths (1, ..., 1). beta is 1 or 1/2 with equal probability, and
+Claim. The gap of two gates is at least sigma_0^0.5/5 with eta = sigma_0^0.5, and the lemma says O(sigma_0^0.75).
+Setting. Two experts, N orthonormal signals, s = 1, all w_n = (1, ..., 1). beta is 1 or 1/2 with equal probability, and
 alpha = 0. Proof. (a) A model moves by 1 along e_n when its expert first has task n, and never again for n. (b) By (9)
 the first move lowers that expert's output for n and raises the other's by as much. Once eta beta/2 is above lambda =
 Theta(sigma_0^1.25), the second arrival of n goes to the other expert. Later ones move nothing. (c) Let D be the gap of
 the two outputs for n. After a first arrival with beta = b it is D = -eta b/2. The second, with b', adds 2 eta b' p(1 -
 p), with p the softmax at b' D and 1/4 - (b' D)^2/16 <= p(1 - p) <= 1/4. (d) So |D| >= eta/4 - eta^3/32 where b and b'
-differ, with probability 1/2 for each task. Each task arrives twice up to T1 >= 2/eta with probability 1 - o(1).
+differ, with probability 1/2 for each task. Each task arrives twice up to T1 >= 2/eta with probability 1
+- o(1).
 
 Robust: Any M (M first arrivals, with M strengths), N and d, lambda = Theta(sigma_0^1.25), alpha = O(sigma_0), other
 distributions of beta that are not constant, ground truths that differ by O(sigma_0).
 
-Objection: Ground truths are N(0, sigma_0^2). This is so in the proof of Lemma 5. But Section 3 assumes only that
-differences are O(sigma_0). With ground truths of size O(sigma_0) the lemma holds (proof).
+Objection: In the proof of Lemma 5 ground truths are N(0, sigma_0^2), but Section 3 assumes only that differences are
+O(sigma_0). With ground truths of size O(sigma_0) the lemma holds (proof).
 """
 
 import sys

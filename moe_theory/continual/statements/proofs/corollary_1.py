@@ -9,8 +9,8 @@ e/lambda. (b) Let g and g~ be the sums of noise columns. Then e <= |theta_m| (|g
 any probability below 1. Gates are O(sigma_0^.625) up to T1/sigma_0 rounds (Lemma 1's proof). So e = O(sigma_0^1.5) with
 probability 1 - o(1). The corollary also holds with M^2/lambda for 2/lambda.
 
-Robust: M, routes, signals, s, beta's size, Gamma, ties. The printed bound, with lambda M^2, falls with lambda. But with
-a smaller lambda the same gap of outputs changes probabilities more.
+Robust: M, routes, signals, s, beta's size, Gamma, ties. The printed bound, with lambda M^2, falls with lambda, but
+probabilities change more at a smaller lambda.
 
 Caveat: Gates take at most T1/sigma_0 rounds of steps. The paper's last round, t2, is sigma_0^-.75 T1.
 """

@@ -1,17 +1,17 @@
 """Counterexample to (35), tasks on a line: probabilities are O(sigma_0 log) apart, not Omega(sigma_0^.5).
 
 Claim. Up to T1 an expert's probabilities for two tasks differ by O(sigma_0 log(1/sigma_0)) on every path. (35) says
-Omega(sigma_0^.5). Setting. Ground truths w_n = a_n e and signals v_n = c_n e lie on a line, with |a_n| <= sigma_0, C
-|c_n| <= 1, |e| = 1. So |beta_t c_n| <= 1. Proof. (a) X_t spans e. A model is its last task's ground truth, and moves by
-2 sigma_0 at most. (b) By (9), (27) and (30) round t changes theta_m'e by at most eta (2 sigma_0 + alpha M f_t/t) pi_mt
-(1 - pi_mt) <= (eta/4) (2 sigma_0 + alpha M/t). (c) Over T1 = ceil(M/eta) rounds that is b = (M + eta) sigma_0/2 + eta
-alpha (M/4) (1 + 1/2 + ... + 1/T1) = O(sigma_0 log(1/sigma_0)). (d) For two tasks an expert's outputs differ by at most
-2 b, and the logarithms of its probabilities by 4 b. So probabilities differ by at most e^(4 b) - 1 <= 5 b for 4 b <=
-1/3. For small sigma_0 this is below any multiple of sigma_0^.5.
+Omega(sigma_0^.5). Setting. w_n = a_n e and v_n = c_n e lie on a line, with |a_n| <= sigma_0, C |c_n| <= 1, |e| = 1. So
+|beta_t c_n| <= 1. Proof. (a) X_t spans e. A model is its last task's ground truth, and moves by 2 sigma_0 at most. (b)
+By (9), (27) and (30) round t changes theta_m'e by at most eta (2 sigma_0 + alpha M f_t/t) pi_mt (1 - pi_mt) <= (eta/4)
+(2 sigma_0 + alpha M/t). (c) Over T1 = ceil(M/eta) rounds that is b = (M + eta) sigma_0/2 + eta alpha (M/4) (1 + 1/2 +
+... + 1/T1) = O(sigma_0 log(1/sigma_0)). (d) For two tasks an expert's outputs differ by at most 2 b, and the logarithms
+of its probabilities by 4 b. So probabilities differ by at most e^(4 b) - 1 <= 5 b for 4 b <= 1/3. For small sigma_0
+this is below any multiple of sigma_0^.5.
 
 Robust: N, M, d, s, lambda, Gamma, the path, and any constants in eta = O(sigma_0^.5), alpha = O(sigma_0^.5). Earlier
-rounds too. With C |c_n| <= x instead, 4 b gains a factor x^2. Noise makes b the bound of a mean, times that of |x_t|.
-Then (35) fails with probability 1 - o(1).
+rounds too. With C |c_n| <= x, 4 b gains a factor x^2. With noise b, times the mean of |x_t|, bounds a mean. Then (35)
+fails with probability 1 - o(1).
 
 Objection: A line is special. But only moves of O(sigma_0) and signals of O(1) were used, and the proof of Lemma 5 has
 both for every pool. More experts cannot help: M drops out of b where probabilities are of order 1/M.
@@ -30,7 +30,7 @@ def exponential(x: Fraction) -> Fraction:
 
 
 def most_moved(q: Fraction, until: int) -> Fraction:
-    """The largest |theta_m . e| after so many rounds, whatever arrives and wherever it is routed: all paths."""
+    """Largest |theta_m . e| after these rounds, over all paths."""
     largest, eta, alpha = Fraction(0), q**2, q**2
     for tasks, routes in product(product((1, -1), repeat=until), product(range(EXPERTS), repeat=until)):
         gates, models = [Fraction(0)] * EXPERTS, [Fraction(0)] * EXPERTS

@@ -7,7 +7,7 @@ the sum over l of (1 - r) r^(L_t - l) |w_{n_l} - w_i|^2. (c) Tasks are independe
 distance is Delta for l != k and 0 for l = k. The weights sum to 1 - r^L_t. (d) So the mean error is r^L_t W + (1 -
 r^L_t - (1 - r) r^(L_t - k)) Delta. Right after that arrival it is r^k W + (1 - r^k - (1 - r)) Delta, k = L_tau. Their
 difference is the term of F_t. For one expert L_t = t and L_tau = tau. The program takes all tasks and routes of two
-experts, d = 2, s = 1, and four lines at 45 degrees. Their first two moments are a random line's, and P enters at most
+experts, d = 2, s = 1, and four lines at 45 degrees, whose first two moments are a random line's. P enters at most
 twice.
 """
 

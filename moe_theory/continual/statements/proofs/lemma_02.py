@@ -1,7 +1,7 @@
 """Lemma 2 holds with 2/lambda for lambda M^2, and no smaller constant suffices.
 
-Claim. If no output moves by more than e, no probability moves by more than 2 e/lambda, whatever M is. As 2 <= M^2 for M
->= 2 (and p = 1 for M = 1), the printed bound holds with M^2/lambda in place of lambda M^2.
+Claim. If no output moves by more than e, no probability moves by more than 2 e/lambda for any M. As 2 <= M^2 for M >= 2
+(and p = 1 for M = 1), the printed bound holds with M^2/lambda in place of lambda M^2.
 
 Proof. Fix m and the perturbations of all others. Expert m is chosen where r_m exceeds max_{j != m} (h_j + r_j) - h_m.
 This threshold moves by at most 2 e. r_m is independent of it and has density at most 1/lambda.
@@ -23,7 +23,7 @@ WIDTH = Fraction(1, 50)  # lambda
 
 
 def share(number: int) -> sp.Expr:
-    """p of one of `number` equal experts, raised by x lambda over the others: r_m = u lambda, others below u + x."""
+    """p of one of `number` equal experts, raised by x lambda: r_m = u lambda, others below u + x."""
     return sp.integrate((u + x) ** (number - 1), (u, 0, 1 - x)) + sp.integrate(1, (u, 1 - x, 1))
 
 

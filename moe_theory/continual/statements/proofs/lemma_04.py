@@ -9,8 +9,8 @@ arbitrary.
 In the paper's own terms, let p be the softmax of m_t. The gradients are c p (1 - p) z for m_t, and - c p pi_m z for any
 other, c = |dw| + alpha M f / t. The pi_m of the others add up to 1 - p. So the sum is c p (1 - p) z - c p (1 - p) z.
 
-Robust: |dw| or its square in (6), P_t differentiated through one term or through all, alpha = 0, any noise and any
-number of samples. The proof uses only that a common shift leaves the softmax unchanged.
+Robust: |dw| or its square in (6), P_t differentiated through one term or all, alpha = 0, any noise and number of
+samples. The proof uses only that a common shift leaves the softmax unchanged.
 """
 
 import sys

@@ -1,20 +1,19 @@
 """Counterexample to Lemma 7: round 1 raises the chosen expert's output for a signal at an obtuse angle.
 
-Claim. Round 1 raises the chosen expert's output for v_2 and lowers all others'. For any signal, the lemma says the
-opposite. Setting. M = 3, N = 2, s = 1, d = 2, beta = 1, v_1 = (1, 0), v_2 = (-3/5, 4/5), w_n = sigma_0 v_n, and task 1
-arrives first. Proof. (a) All outputs are 0 and each softmax is 1/3. The chosen expert learns w_1: it moves by sigma_0.
-It has all tasks so far, f_1 = 1, so that its cost is c = sigma_0 + alpha M. (b) By (9) its gate moves by -eta c (1/3)
-(2/3) v_1, all others' by eta c (1/9) v_1. (c) As v_1'v_2 = -3/5, the chosen expert's output for v_2 rises by 2 eta c/15
-and the others' fall by eta c/15. So if task 2 comes next, the chosen expert's softmax has risen above 1/3, and the
-others' have fallen below. For v_1 itself the lemma is right.
+Claim. Round 1 raises the chosen expert's output for v_2 and lowers all others', against the lemma. Setting. M = 3, N =
+2, s = 1, d = 2, beta = 1, v_1 = (1, 0), v_2 = (-3/5, 4/5), w_n = sigma_0 v_n, and task 1 arrives first. Proof. (a) All
+outputs are 0 and each softmax is 1/3. The chosen expert learns w_1: it moves by sigma_0. It has all tasks so far, f_1 =
+1, so that its cost is c = sigma_0 + alpha M. (b) By (9) its gate moves by -eta c (1/3) (2/3) v_1, all others' by eta c
+(1/9) v_1. (c) As v_1'v_2 = -3/5, the chosen expert's output for v_2 rises by 2 eta c/15 and the others' fall by eta
+c/15. So if task 2 comes next, the chosen expert's softmax has risen above 1/3, and the others' have fallen below. For
+v_1 the lemma is right.
 
 Robust: sigma_0, eta, alpha, beta, lambda, Gamma, M, the ground truths' lengths, further samples whose noise is small,
 any two signals at an obtuse angle.
 
-Objection: Section 3 has x = O(y) if x < c_1 |y|, without absolute values. So the display bounds one side and fixes no
-sign. But the text below the lemma does. By it, from the next task on the softmax of the chosen expert is reduced, and
-that of every other one raised, and the lemma is for any feature signal. The proof ends with the same signal. This is
-the amendment, under which signs and sizes are right.
+Objection: Section 3 has x = O(y) if x < c_1 |y|, so the display bounds one side and fixes no sign. But by the text
+below, from the next task on the softmax of the chosen expert is reduced, and every other one raised, for any feature
+signal. The proof ends with the same signal, our amendment, under which signs and sizes are right.
 """
 
 import sys

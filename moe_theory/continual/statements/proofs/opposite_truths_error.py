@@ -11,9 +11,9 @@ from it, orthogonally to its signal. Each switch of tasks multiplies this distan
 
 Robust: T >= 2, d, s, beta, the noise and the first model on the line.
 
-Objection: Two opposite ground truths are special, and 2/T tends to 0. But (18) is an equality for any pool of ground
-truths and every T, and its limit may be 2.5 times too small. The claim continual.proposition-4.generalization-error
-also finds it wrong at Fig. 2's sizes.
+Objection: Two opposite ground truths are special, and 2/T tends to 0. But (18) is an equality for any pool and every T,
+and its limit may be 2.5 times too small. The claim continual.proposition-4.generalization-error finds it wrong at Fig.
+2's sizes too.
 """
 
 import sys
@@ -23,7 +23,7 @@ from itertools import pairwise, product
 
 
 def step(model, truth):
-    """(5) with the one sample v = w: along the truth, of length 1, the model becomes the truth."""
+    """(5) with the one sample v = w, of length 1: the model becomes the ground truth."""
     gap = sum(a * (a - b) for a, b in zip(truth, model, strict=True))
     return tuple(b + gap * a for a, b in zip(truth, model, strict=True))
 

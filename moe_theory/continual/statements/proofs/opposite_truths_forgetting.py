@@ -1,7 +1,7 @@
 """Counterexample to Proposition 4, Eq. (17): mean forgetting is 2, and (17) says that it is below 1.
 
-Claim. For every t >= 2, E[F_t] = 2. Setting. N = 2, opposite ground truths w and -w, |w| = 1, signals along w, s < d,
-any beta, sigma_t > 0 if s >= 2, and any first model on the line of w, 0 for one.
+Setting. N = 2, opposite ground truths w and -w, |w| = 1, signals along w, s < d, any beta, sigma_t > 0 if s >= 2, and
+any first model on the line of w, 0 for one.
 
 Proof. (a) Every arrival's data span that line. So the one expert always equals its last task's ground truth. (b) After
 a task, an earlier one's error is 0 if the two are alike, and |2 w|^2 = 4 if not. When it was learned it was 0. (c) So
@@ -11,8 +11,8 @@ at t = 2.
 
 Robust: t, d, s, beta, the noise and a first model on that line. Only N = 2 is used.
 
-Objection: Two opposite ground truths are special. But (17) is stated for any pool of ground truths. At the sizes of
-Fig. 2, where nothing is special, the claim continual.proposition-4.forgetting also finds forgetting far above (17).
+Objection: Two opposite ground truths are special, but (17) is stated for any pool. At Fig. 2's sizes the claim
+continual.proposition-4.forgetting also finds forgetting far above (17).
 """
 
 import sys
@@ -25,7 +25,7 @@ RATIO = 1 - Fraction(SAMPLES, FEATURES)  # r
 
 
 def forgetting(tasks: tuple[int, ...]) -> Fraction:
-    """F_t of (15): a model is the truth that it met last, so that a task's error was 0 when it was learned."""
+    """F_t of (15), where a model is the ground truth that it met last."""
     model = TRUTHS[tasks[-1]]
     return Fraction(sum((model - TRUTHS[task]) ** 2 for task in tasks[:-1]), len(tasks) - 1)
 

@@ -1,13 +1,13 @@
 """Counterexample to Proposition 3: after T2 a share near 1/M or more of each task leaves its set.
 
-Claim. After T2 a share of about 1/M or more of each task goes to experts outside its set. Proposition 3 says none.
-Setting. Ground truths +-sigma_0 e, signals c w_n with a constant c, as App. A.2 draws them. Proof. (a) X_t spans e. A
-model is its last ground truth, so |dw| <= 2 sigma_0. (b) Gates change along x_t = beta c w_n, |x_t| <= x = C c sigma_0.
-By (9), (27), (30) and pi (1 - pi) <= 1/4 they change by at most (eta/4) (2 sigma_0 + alpha M f_t/t) x. (c) So outputs
-are at most B = (eta x^2/4) (2 sigma_0 t + alpha M (1 + ln t)), O(sigma_0^2.75) at T2, when gates are fixed. (d) A shift
-of r(m) by h changes its distribution by |h|/lambda. So rule (1) takes each expert with probability 1/M, up to M
-B/lambda -> 0. (e) By (11) and Lemma 4 (outputs sum to 0 over experts), each set lacks an expert unless all outputs are
-0. The last update can cause this for one of its two tasks only.
+Claim. After T2 a share of about 1/M or more of each task goes to experts outside its set, and Proposition 3 says none.
+Setting. w_n = +-sigma_0 e, v_n = c w_n with a constant c, as App. A.2 draws them. Proof. (a) X_t spans e. A model is
+its last ground truth, so |dw| <= 2 sigma_0. (b) Gates change along x_t = beta c w_n, |x_t| <= x = C c sigma_0. By (9),
+(27), (30) and pi (1 - pi) <= 1/4 they change by at most (eta/4) (2 sigma_0 + alpha M f_t/t) x. (c) So outputs are at
+most B = (eta x^2/4) (2 sigma_0 t + alpha M (1 + ln t)), O(sigma_0^2.75) at T2, when gates are fixed. (d) A shift of
+r(m) by h changes its distribution by |h|/lambda. So rule (1) takes each expert with probability 1/M, up to M B/lambda
+-> 0. (e) By (11) and Lemma 4 (outputs sum to 0 over experts), each set lacks an expert unless all outputs are 0. The
+last update can cause this for one of its two tasks only.
 
 Robust: N, s < d, noise of O(sigma_0), the distribution of beta, Gamma > 0, any constants in alpha, eta = O(sigma_0^.5),
 lambda = Theta(sigma_0^1.25). A cluster's tasks may differ by O(sigma_0^1.5). M >= 3, which M > N = 2 (M > K) gives. The
@@ -27,7 +27,7 @@ SCALES = [Fraction(1, 2**power) for power in (6, 8, 10)]  # q: sigma_0 = q^4, al
 
 
 def bound(q: Fraction, rounds: int) -> Fraction:
-    """B; a number of k bits has 1 + 1/2 + ... <= k."""
+    """B, where a number of k bits has 1 + 1/2 + ... <= k."""
     return q**2 * q**8 / 4 * (2 * q**4 * rounds + q**2 * EXPERTS * rounds.bit_length())
 
 

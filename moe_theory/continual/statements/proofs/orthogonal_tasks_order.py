@@ -1,12 +1,12 @@
 """Counterexample to Lemma 15: (40) fails for two specialists with probability 7/50 or more, not o(1).
 
 Claim. With a fixed probability a specialist m' of task 2 has a larger output for task 1 than a specialist m of task 1.
-Setting. Ground truths sigma_0 e_n, signals c w_n with a constant c, as App. A.2 draws them, s = 1, beta = 1, eta and
-alpha = Theta(sigma_0^.5). Proof. (a) Outputs are O(sigma_0^3 log). So rule (1) is uniform up to O(sigma_0^1.75 log),
-and the routes of all T1 = O(sigma_0^-.5) rounds are independent and uniform, up to a vanishing probability. (b) By (9)
-and (30), in units of eta alpha c^2 sigma_0^2, the output of m for n is U_n/M - S_mn up to o(1). S_mn is the sum of
-L/t^2 over the rounds t that brought n to m, L the visits of m by then, U_n = sum_m S_mn. (c) m is in M_1, m' in M_2 and
-(40) fails if S_m1 - S_m2 < (U_1 - U_2)/M < S_m'1 - S_m'2 and S_m'1 < S_m1. (d) The program takes all histories of five
+Setting. w_n = sigma_0 e_n, v_n = c w_n with a constant c, as App. A.2 draws them, s = 1, beta = 1, eta and alpha =
+Theta(sigma_0^.5). Proof. (a) Outputs are O(sigma_0^3 log). So rule (1) is uniform up to O(sigma_0^1.75 log), and the
+routes of all T1 = O(sigma_0^-.5) rounds are independent and uniform, up to a vanishing probability. (b) By (9) and
+(30), in units of eta alpha c^2 sigma_0^2, the output of m for n is U_n/M - S_mn up to o(1). S_mn is the sum of L/t^2
+over the rounds t that brought n to m, L the visits of m by then, U_n = sum_m S_mn. (c) m is in M_1, m' in M_2 and (40)
+fails if S_m1 - S_m2 < (U_1 - U_2)/M < S_m'1 - S_m'2 and S_m'1 < S_m1. (d) The program takes all histories of five
 rounds at M = 3. Chebyshev's inequality bounds what later rounds add, by sums of E[L^2]/t^4.
 
 Robust: d, any constants in eta, alpha, lambda and c. M >= 3 and N >= 2 change only the probability. Tasks of a cluster
@@ -31,7 +31,7 @@ PARTS = [Fraction(int(10**6 * part) + 1, 10**6) for part in (FIXED, LINEAR, SQUA
 
 
 def fails(history: tuple[int, ...]) -> Fraction:
-    """Least chance that (40) fails after these rounds and any later ones."""
+    """Least probability that (40) fails after these rounds and any later ones."""
     visits, sums = [0] * M, [[Fraction(0)] * N for _ in range(M)]
     for time, route in enumerate(history, 1):
         visits[route // N] += 1

@@ -12,7 +12,7 @@ step P (w_2 - w_1) has at least its part along v_2, so F_2 >= sigma_0^2 where on
 (1 - 1/N)/M, and (19) says at most (1 - 2/N) r (1 - r)/M.
 
 Objection: Forgetting of early rounds is small, and signals are all that is learned. But the bound is strict for each t
-of exploration, and the experts need not be alike. At N = 6 and s = 2 the script finds forgetting at T1 far above (19).
+of exploration. At N = 6 and s = 2 the script finds forgetting at T1 far above (19).
 """
 
 import sys
@@ -34,7 +34,7 @@ def forgetting(tasks, experts):
 
 
 def routed(tasks, experts):
-    """Its probability, but for a repeated task, at whose routes (15) is 0."""
+    """Probability of the routes, except for a repeated task, at whose routes (15) is 0."""
     assert tasks[0] != tasks[1] or forgetting(tasks, experts) == 0
     return Fraction(1, EXPERTS) ** 2
 

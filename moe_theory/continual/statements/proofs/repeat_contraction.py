@@ -9,9 +9,8 @@ the projector on the span of v_n and s - 1 Gaussian columns. (c) Let u be along 
 distribution does not change if the D coordinates are permuted or change sign. So E[I - P] commutes with all these, and
 on the complement is a multiple of I: p/D by its trace. (e) As e is orthogonal to v_n, E|(I - P) e|^2 = e'E[I - P]e.
 
-Robust: beta, sigma_t > 0, w_n and the signal's direction. At s = 1 the factor is 1, nothing moves, and Lemma 3 holds
-for a task that arrives again. One expert, or routes that do not see the noise. A gate that sees it may prefer some
-columns to others.
+Robust: beta, sigma_t > 0, w_n and the signal's direction. At s = 1 the factor is 1, nothing moves, and Lemma 3 holds.
+One expert, or routes that do not see the noise, as a gate that sees it may prefer some columns.
 """
 
 import sys

@@ -6,7 +6,7 @@ every L. (42) has distance 0 in its sum and says r^L |w|^2 = |w|^2/2^L.
 Proof. Let d = 2, s = 1, w = (1, 1), v = (1, 0), any beta. So r = 1/2. An arrival shows the first coordinate, and a
 repeat shows nothing new. So an expert is (1, 0) after any number L = 1, 2, 3, ... of arrivals.
 
-General d and s. A first arrival leaves the part beside v, of which a random subspace of s - 1 of d - 1 dimensions is
+General d and s. A first arrival leaves the part across v, of which a random subspace of s - 1 of d - 1 dimensions is
 learned. Each later one leaves (d - s)/(d - 1) of that. A signal of random direction has the mean first error (d - 1)/d
 (d - s)/(d - 1) = r. After L arrivals its error is r ((d - s)/(d - 1))^(L - 1) |w|^2, and not r^L |w|^2.
 
@@ -16,7 +16,7 @@ it. N >= 2 is the same, given tasks and routes, for an expert that has served on
 
 Objection: (42) treats samples as Gaussian, and (d - s)/(d - 1) is near r. But (42) is an equality, and Definition 1 has
 the signal among the samples. With all s samples Gaussian (42) holds along routes that do not depend on them. The claim
-continual.lemma-16.history finds it right within its margin for signals unrelated to ground truths, and not along them.
+continual.lemma-16.history finds it right within its margin only for signals unrelated to ground truths.
 """
 
 import sys

@@ -1,20 +1,20 @@
 """Counterexample to Lemma 12: a specialist's gradient is Theta(sigma_0), not 0 or O(sigma_0^1.5).
 
 Claim. In round 2 the gradient at a specialist of the task is of size sigma_0 pi (1 - pi), pi >= 1/M, with a probability
-that does not depend on sigma_0. Divided by sigma_0 it tends to (1 - 1/M)/M. Setting. Orthonormal signals e_n, ground
-truths sigma_0 e_n, s = 1, beta = 1, no spread inside clusters. Proof. (a) Gates start at 0. So round 1 adds eta C
-e_n/M^2 to those of the M - 1 experts not chosen, n = n_1, C > 0 the cost. The chosen one's gate falls. (b) By (11) all
-M - 1 are in M_n, as their largest theta'v_j is at j = n, although they have not learned the task. (c) With probability
-1/N (with K equal clusters, 1/K) the task (a task of the cluster) comes again. As their outputs are larger, one of those
-M - 1 is chosen with probability (M - 1)/M or more, and moves by sigma_0. (d) The gradient at gate m is pi sigma_0 (1[m
-= m_2] - pi_m) e_n.
+that does not depend on sigma_0. Divided by sigma_0 it tends to (1 - 1/M)/M. Setting. v_n = e_n orthonormal, w_n =
+sigma_0 e_n, s = 1, beta = 1, no spread inside clusters. Proof. (a) Gates start at 0. So round 1 adds eta C e_n/M^2 to
+gates of the M - 1 experts not chosen, n = n_1, C > 0 the cost. The chosen one's gate falls. (b) By (11) all M - 1 are
+in M_n, as their largest theta'v_j is at j = n, although they have not learned the task. (c) With probability 1/N (with
+K equal clusters, 1/K) the task (a task of the cluster) comes again. As their outputs are larger, one of those M - 1 is
+chosen with probability (M - 1)/M or more, and moves by sigma_0. (d) The gradient at gate m is pi sigma_0 (1[m = m_2] -
+pi_m) e_n.
 
 Robust: All N, K, M, d, eta, alpha, lambda, Gamma. A spread of sigma_0^1.5 changes the move by so much. In later rounds,
 with s > 1 and noise, a task moves its expert unless its model is right already. With ground truths off the signals no
 model ever is (Lemma 16, first sentence).
 
-Objection: The lemma is meant for t > T1, when experts have learned. But it is stated for any round. After T1 the script
-finds, for s = 2, that the median gradient of such an arrival is a share of sigma_0 that does not fade.
+Objection: The lemma is meant for t > T1, when experts have learned, but it is stated for any round. After T1 the script
+finds, for s = 2, a median gradient of such arrivals that is a fixed share of sigma_0.
 """
 
 import sys
@@ -24,7 +24,7 @@ STEP = Fraction(1, 100)  # eta C, any that is positive
 
 
 def second_round(groups, experts):
-    """Chance that a correct expert moves, at least, and the least gradient's size at it over sigma_0."""
+    """Least probability that a correct expert moves, and the least gradient at it over sigma_0."""
     first = 0  # the task or cluster of round 1, and the expert that is chosen, by symmetry
     gates = [[Fraction(0)] * groups for _ in range(experts)]
     for expert, gate in enumerate(gates):

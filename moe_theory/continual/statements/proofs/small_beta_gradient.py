@@ -13,8 +13,8 @@ every round. So does noise of constant size with s > 1, where the samples' sum c
 gradient 0.
 
 Objection: beta and the signals are meant to be of order 1, and alpha of order sigma_0^.5. But Definition 1 has beta in
-(0, C], and Algorithm 1 alpha = O(sigma_0^.5). These are bounds from above only. With these bounded from below, and s =
-1 or small noise, the claim continual.lemma-5.exploration finds the lemma's order.
+(0, C], and Algorithm 1 alpha = O(sigma_0^.5). With these bounded from below, and s = 1 or small noise, the claim
+continual.lemma-5.exploration finds the lemma's order.
 """
 
 import sys
@@ -24,7 +24,7 @@ EXPERTS = 3  # M
 
 
 def bound(root):
-    """Of the largest entry over sigma_0 beta_t, t > T1/2, where sigma_0 = 1/root^2."""
+    """Bound of the largest entry over sigma_0 beta_t, t > T1/2, where sigma_0 = 1/root^2."""
     scale, rate = Fraction(1, root**2), Fraction(1, root)
     explored = EXPERTS * root  # T1
     first = explored // 2 + 1

@@ -1,20 +1,20 @@
 """Counterexample to Proposition 1 (sets) and Lemma 13: a set changes at T1 + 1 with probability 1/4.
 
 With opposite tasks and Gamma = sigma_0^2, round T1 + 1 changes a set and the order in (33) with probability 1/4.
-Setting. Truths +-sigma_0 e, signals +-e, beta = 1, s = 1, eta = sigma_0^.5. Proof. (a) As |dw| v = dw, at pi = 1/M the
-locality loss's steps (9) sum to theta_m'e = -(eta/M) (w_m - mean w)'e, w_m m's last truth. (b) All |theta_m'e| <= B =
-O(eta sigma_0/M). A step is off by at most 6 eta sigma_0 B/M, the auxiliary loss adds 2 eta alpha (1 + ln T1): together
-o(eta sigma_0). (c) Rule (1) is uniform up to M B/lambda -> 0. At T1 the w_m are independent, + or -, up to o(1). By
-(11) m is in M_+ if w_m is -. (d) At T1 + 1 only experts of one truth get flags (line 7), as others are 2 eta sigma_0/M
-> Gamma away. So gates go on. If then an expert gets the other task and another one shares its truth, it changes sign.
+Setting. w_n = +-sigma_0 e, v_n = +-e, beta = 1, s = 1, eta = sigma_0^.5. Proof. (a) As |dw| v = dw, at pi = 1/M the
+locality loss's steps (9) sum to theta_m'e = -(eta/M) (w_m - mean w)'e, w_m m's last ground truth. (b) All |theta_m'e|
+<= B = O(eta sigma_0/M). A step is off by at most 6 eta sigma_0 B/M, the auxiliary loss adds 2 eta alpha (1 + ln T1):
+together o(eta sigma_0). (c) Rule (1) is uniform up to M B/lambda -> 0. At T1 the w_m are independent, + or -, up to
+o(1). By (11) m is in M_+ if w_m is -. (d) At T1 + 1 only experts of one ground truth get flags (line 7), as others are
+2 eta sigma_0/M > Gamma away. So gates go on. If then an expert gets the other task and another one shares its truth, it
+changes sign.
 
 Robust: M >= 3, d, any Gamma = o(eta sigma_0) and constants in lambda = Theta(sigma_0^1.25). The probability, 1/4 at M =
-3, tends to 1/2 with M, and is that of one round of many. Tasks of a cluster are alike up to o(sigma_0^1.5).
+3, tends to 1/2 with M, and is for one round of many. Tasks of a cluster are alike up to o(sigma_0^1.5).
 
 Objection: Gamma was meant to be as large as its bound. With Gamma = Theta(sigma_0^1.25) all outputs are within Gamma at
-T1 + 1, gates are fixed at once, and both statements hold (the amendment). But O() asks for less. Nor is alpha too
-small. Lemma 5's proof has alpha M/T1 >= sigma_0, and E.1 an auxiliary loss that leads up to T1. Neither is a
-hypothesis, alpha = O(sigma_0^.5) allows less, and here Gamma alone decides.
+T1 + 1, and both statements hold (the amendment), but O() asks for less. Nor is alpha too small: alpha M/T1 >= sigma_0
+in Lemma 5's proof and a leading auxiliary loss in E.1 are no hypotheses, and here Gamma alone decides.
 
 Caveat: alpha log(1/sigma_0) = o(sigma_0), as O(sigma_0^.5) allows.
 """
@@ -37,7 +37,7 @@ def probabilities(gates: list[Fraction], task: int) -> list[Fraction]:
 
 
 def is_changed(models: tuple[int, ...], task: int, chosen: int, q: Fraction) -> bool:
-    """Whether round T1 + 1 takes an expert to another set, from where (33) fails, by more than twice what R can do."""
+    """Whether round T1 + 1 takes an expert to another set, where (33) fails, by more than twice the effect of R."""
     mean, rounds = Fraction(sum(models), EXPERTS), int(EXPERTS / q**2) + 1
     old = [-(q**6) / EXPERTS * (w - mean) for w in models]
     bound = 4 * q**6 / EXPERTS + 4 * q**8 * rounds.bit_length()

@@ -12,9 +12,9 @@ apart. For M < N let each task have a twin, with ground truth and signal sigma_0
 Robust: lambda, Gamma, the ground truths' lengths, further samples of any noise, any distribution of beta with two
 values in (0, C]. alpha and eta are of exact order sigma_0^.5, the largest that Algorithm 1 allows.
 
-Objection: Both matrices are meant to carry one beta. The proof assumes that. But the sentence, about any two matrices
-with one signal, does not. By Definition 1 two arrivals draw their strengths independently. With one beta the lemma
-holds for noise of order sigma_0.
+Objection: Both matrices are meant to carry one beta, as in the proof. But the sentence is about any two matrices with
+one signal, and by Definition 1 two arrivals draw their strengths independently. With one beta the lemma holds for noise
+of order sigma_0.
 """
 
 import sys

@@ -1,7 +1,7 @@
 """Counterexample to Lemma 2: a probability changes by 7/32, although the lemma allows at most 1/5000.
 
-Claim. Two equal outputs move by lambda/8, one up and one down. Then p moves by 7/32, and the lemma says at most 1/5000.
-A small lambda makes the choice sharp, so that probabilities move more. But the printed factor lambda M^2 falls with it.
+Claim. Two equal outputs move by lambda/8, one up and one down, and p moves by 7/32. A small lambda makes the choice
+sharp, but the printed factor lambda M^2 falls with it.
 
 Proof. Take two experts, lambda = 1/50, outputs h = (0, 0) and then h^ = (lambda/8, -lambda/8). (a) At h each expert is
 chosen with probability 1/2. (b) At h^ the second is chosen where r_2 exceeds r_1 by more than lambda/4. In the square
@@ -11,8 +11,8 @@ largest difference of outputs is lambda/8 = 1/400, and lambda M^2/400 = 1/5000.
 Robust: Any lambda below 7^.5/4, as 7/32 > lambda^2/2 then. With M experts, the others' outputs lower by more than
 lambda, any lambda below 7^.5/(2 M). Algorithm 1's lambda is below that for fixed M and small sigma_0.
 
-Objection: It is a slip, 1/lambda for lambda in the proof's last step, where the density of r enters. This is so. With
-M^2/lambda the bound is 1/2 here, and always holds, as 2/lambda does.
+Objection: It is a slip, 1/lambda for lambda in the proof's last step. With M^2/lambda, as with 2/lambda, the bound
+always holds.
 """
 
 import sys

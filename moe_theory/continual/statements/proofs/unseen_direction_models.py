@@ -12,7 +12,7 @@ orthogonal to the error that is left.
 Robust: N, M, d, s >= 2, sigma_t > 0, beta, T1, the router, its gates and its termination. It needs ground truths off
 their own signals. Where they are along them, an expert that has served two tasks moves as well.
 
-Objection: Moves are small where an expert has repeated a task often. But the lemma is an equality, and experts do not
+Objection: Moves are small where an expert has repeated a task often, but the lemma is an equality, and experts do not
 just repeat. The script, with w_n along v_n, finds changes of order sigma_0^2 within T1/2 rounds after T1.
 """
 

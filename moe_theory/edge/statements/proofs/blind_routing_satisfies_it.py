@@ -7,9 +7,9 @@ The s - 1 noise columns span a uniformly random subspace, so E|P w|^2 >= ((s - 1
 to at most (1 - (s - 1)/p) E|w|^2 + K^2. From 0 on, E|w|^2 <= K^2 p/(s - 1) at all times. The printed Lemma 9 has no
 expectation. It then holds up to a factor k with probability 1 - 1/k.
 
-Robust: any servers, delays, loads, task types, signals, M, T, beta and size of the noise.
+Robust: any servers, delays, loads, task types, signals, M, T, beta and noise.
 
-Objection: O(sigma_0^2) may mean the error within one cluster. This version is assessed separately and is false.
+Objection: O(sigma_0^2) may mean the error within one cluster, a version that is assessed separately and is false.
 
 Caveat: ground truths of size O(sigma_0), as in the proof of Lemma 3, noise, and s >= 2. At s = 1 one model can fit
 ground truths +-sigma_0 along the bisector of two signals at an angle a. It is sigma_0 cot(a/2) long across it, of order

@@ -1,8 +1,8 @@
 """Counterexample to Fig. 3 (b): with a common part in all ground truths the error falls from K^2 to sigma_0^2.
 
-The figure's text says that the error grows under offloading. Any routing learns the common part of all ground truths,
-and each task adds to it. Let p = N = 2, s = 1, v_1 = e_1, v_2 = e_2, w_1 = (K + sigma_0, K) and w_2 = (K, K + sigma_0).
-They differ by sigma_0 in each entry, as Assumption 1 requires.
+The figure's text says that the error grows under offloading. Any routing learns the common part. Let p = N = 2, s = 1,
+v_1 = e_1, v_2 = e_2, w_1 = (K + sigma_0, K) and w_2 = (K, K + sigma_0). They differ by sigma_0 in each entry, as
+Assumption 1 requires.
 
 A task sets one entry of its server's model to K + sigma_0. A server that has served one task type is K away from its
 ground truth. A server that has served both is sigma_0 away from each. So the first task leaves an error of K^2. Under
@@ -10,9 +10,9 @@ task-independent routing every server serves both types in the end, and then the
 sigma_0 = 1/10 it falls to a hundredth.
 
 Robust: any M, delays, N and strategy. In general, with isotropic samples, a server with L tasks has the error r^L W +
-(1 - r^L)(1 - 1/L) Delta, where W is the mean square of the ground truths. It ends below W only if W is above Delta.
+(1 - r^L)(1 - 1/L) Delta, where W is the mean of |w_n|^2. It ends below W only if W is above Delta.
 
-Objection: the ground truths have mean 0, as in our runs of Fig. 3. The paper only says how far apart they are. The
+Objection: the ground truths have mean 0, as in our runs of Fig. 3. But the paper only says how far apart they are. The
 sentence holds if W is at most Delta.
 """
 

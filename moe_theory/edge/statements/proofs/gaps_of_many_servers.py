@@ -1,4 +1,4 @@
-"""(28) and (17), second case: with as many servers as Proposition 1 requires, all gaps are o(sigma_0^0.5).
+"""(28) and (17), second case: with the servers that Proposition 1 requires, all gaps are o(sigma_0^0.5).
 
 By the proof of Lemma 4 no output exceeds H = A sigma_0^0.5 ln(M/delta) in size up to T_1, if ln(M/delta) =
 o(sigma_0^-0.5). So all probabilities are between e^(-2H)/M and e^(2H)/M. For H <= 1/2 two of them differ by at most
@@ -12,10 +12,10 @@ quantile is above k^0.5, by P(g > x) >= e^(-x^2/2) (2 pi)^-0.5 x/(1 + x^2). So a
 Robust: any delays, chosen servers, r, signals, ground truths, N, d_u and c. The proof does not use the sets (15).
 
 Objection: M may stay fixed while sigma_0 falls. But Proposition 1, by which the system converges, has delta = o(1), and
-M grows as delta falls. At a fixed M the gaps are O(sigma_0^0.5 ln(M/delta)). They can have this order if servers differ
-in speed and r is wide, as for Lemma 8.
+M grows as delta falls. At a fixed M the gaps are O(sigma_0^0.5 ln(M/delta)), attained if servers differ in speed and r
+is wide, as for Lemma 8.
 
-Caveat: the assumptions of Lemma 4 hold, namely updates as for ground truths of size O(sigma_0), and bounded columns.
+Caveat: the assumptions of Lemma 4 hold, namely updates as for |w_n| = O(sigma_0), and bounded columns.
 """
 
 import sys

@@ -1,15 +1,15 @@
 """Lemma 3, both cases, holds without noise in the features, if one task ends per round.
 
 Without noise sum_i X_i = beta v with 0 < beta <= C. Let one task end in a round, at server k = m_t. By (24) to (26) the
-output of k along v changes by -eta |dw| pi_k (1 - pi_k) beta |v|^2, and that of another server m by eta |dw| pi_k pi_m
-beta |v|^2. Probabilities are positive, so the output of k falls and all others rise whenever the model changes.
+output of k along v changes by -eta |dw| pi_k (1 - pi_k) beta |v|^2, and the output of another server m by eta |dw| pi_k
+pi_m beta |v|^2. Probabilities are positive, so the output of k falls and all others rise whenever the model changes.
 
 Sizes. Suppose |dw| <= A sigma_0. As pi (1 - pi) <= 1/4, the step of k has size at most (eta A C |v|^2/4) sigma_0.
 Suppose that outputs are at most B in size, so pi <= e^(2B)/M. Then any other step is at most eta A C |v|^2 e^(4B)
 sigma_0/M^2, which is O(sigma_0/M).
 
-Caveat: for the sizes, model updates are O(sigma_0), as for ground truths of size O(sigma_0), and outputs are bounded.
-The paper's proof has |dw| = sigma_0, and by Lemma 4 outputs are o(1).
+Caveat: for the sizes, model updates are O(sigma_0), as for |w_n| = O(sigma_0), and outputs are bounded. The paper's
+proof has |dw| = sigma_0, and by Lemma 4 outputs are o(1).
 """
 
 import sys

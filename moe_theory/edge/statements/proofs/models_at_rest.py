@@ -13,8 +13,8 @@ with one. Strengths differ, so outputs differ by far more than r.
 Robust: any M > 2N, distribution of beta and order of tasks. Delays of more rounds need more servers. Any eta =
 O(sigma_0^.5) works.
 
-Objection: r should be wide. The paper only requires r = o(1). With eta sigma_0/M = o(r) routing is even. With s >= 2
-and noise the models keep changing. We add either of these two conditions.
+Objection: r should be wide. But the paper only requires r = o(1). With eta sigma_0/M = o(r) routing is even, and with s
+>= 2 and noise the models keep changing. We add either condition.
 """
 
 import sys

@@ -1,7 +1,7 @@
 """Counterexample to Lemma 6, Eq. (27): with noise it fails with probability above 1/19 at every sigma_0.
 
-We read (27), which has no probability, as allowing o(1). With noise, features of type n can look like those of n', and
-vice versa. Let beta = 1, |v_n - v_n'| = 2 u, one ground truth per type, and (s - 1) sigma_t^2 = tau^2 >= 2 u^2.
+We read (27), which has no probability, as allowing o(1). With noise, features of types n and n' can be exchanged. Let
+beta = 1, |v_n - v_n'| = 2 u, one ground truth per type, and (s - 1) sigma_t^2 = tau^2 >= 2 u^2.
 
 1. Probabilities depend on X through the sum of its columns, N(v_n, tau^2 I) for X_n and N(v_n', tau^2 I) for X_n'.
 Outputs tie with probability 0, so each expert is in a set (15).

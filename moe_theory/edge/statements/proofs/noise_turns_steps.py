@@ -13,10 +13,10 @@ o(1). Others: servers 1 and 2 end first tasks of types 1 and 2, v_1'v_2 = 3/5. S
 Robust: any ground truths, M, eta and distribution of beta. Smaller noise has a smaller probability. Server 1's model
 changes by 0 for any gates. The printed (11), which sums both updates, raises its output by more.
 
-Objection: by Section III x = O(y) means x < c_1 |y|, so -O(sigma_0) would allow any sign. The words after Lemma 8 do
-not. They say that Lemma 3 reduces the own output and increases the others, and conclude who gets the next task. Without
-noise, and with one task ending per round, the signs are right. With one task per round and delays uniform on one to
-ten, over 3/5 of all tasks end together with another.
+Objection: by Section III x = O(y) means x < c_1 |y|, so -O(sigma_0) would allow any sign. But the words after Lemma 8
+say that Lemma 3 reduces the own output and increases the others, and conclude who gets the next task. Without noise,
+and with one task ending per round, the signs are right. With one task per round and delays uniform on one to ten, over
+3/5 of all tasks end together with another.
 """
 
 import sys
@@ -31,7 +31,9 @@ def dot(one, other):
 
 
 def steps(experts, server, total, signal):
-    """Return the changes of <theta, signal> by a task of this server at gates 0, in units of eta |dw|. x is `total`."""
+    """Return the changes of <theta, signal> by a task of this server at gates 0, in units of eta |dw|, where x is
+    `total`.
+    """
     pi = Fraction(1, experts)
     return [-pi * ((m == server) - pi) * dot(total, signal) for m in range(experts)]
 

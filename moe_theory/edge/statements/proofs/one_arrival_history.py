@@ -6,15 +6,14 @@ after its first task, but (34) gives an error of r |w_t|^2.
 
 With ground truths w and -w of two types, a model is always the ground truth of its last task. The last task i has error
 0, but (34) has r^L |w|^2 plus a positive term for every earlier task of the other type. For every earlier i, E|w -
-w_i|^2 is 2 |w|^2. If v is across w instead, the other s - 1 columns span a uniformly random subspace of the p - 1
-dimensions across v. A first task then leaves (p - s)/(p - 1) of |w|^2, again not r = (p - s)/p.
+w_i|^2 is 2 |w|^2. If v is across w, the other s - 1 columns span a uniformly random subspace of the p - 1 dimensions
+across v. A first task then leaves (p - s)/(p - 1) of |w|^2, again not r = (p - s)/p.
 
 Robust: any t, number of servers, delays, s, p, beta and noise. With v along w nothing is random.
 
-Objection: the proof takes features to be rotationally symmetric, as if every column were redrawn from N(0, I). Then
-(34) is exact for task-independent routing. It is also exact if no ground truth comes twice and each has its own
-isotropic signal. But by Definition 1 a type that comes again shows the same signal, and the router recognises it by
-this signal.
+Objection: the proof takes every column as redrawn from N(0, I), and then (34) is exact for task-independent routing. It
+is also exact if no ground truth comes twice and each has its own isotropic signal. But by Definition 1 a type that
+comes again shows the same signal, by which the router recognises it.
 """
 
 import sys

@@ -1,7 +1,7 @@
 """Counterexample to (17), second case, and (28): with two opposite types all gaps are O(eta sigma_0).
 
-The paper claims gaps of Omega(sigma_0^0.5). Let N = 2, ground truths w = +-sigma_0 e, signals v = +-e, s = beta = 1,
-and c = eta sigma_0/M. The steps of a gate for the two types cancel, as follows.
+The paper claims gaps of Omega(sigma_0^0.5). Let N = 2, w = +-sigma_0 e, signals v = +-e, s = beta = 1, and c = eta
+sigma_0/M. The steps of a gate for the two types cancel, as follows.
 
 1. Let a_m be the sign of expert m's last task, 0 before the first. Its model is sigma_0 a_m e, so |dw| v = dw. With all
 pi = 1/M the steps (25) and (26) telescope to theta_m = -c (a_m - mean a) e, at most 2c in size.
@@ -13,11 +13,11 @@ is 32 c^2. So t <= M/(16 eta sigma_0) steps are off by 2c, and |theta| <= 4c on 
 sigma_0/M^2. Gates add up to 0, so either both sets have members, or all gates and gaps are 0.
 
 Robust: any delays, availability, noise r, M, eta = O(sigma_0^0.5) and chosen servers, for these two types. Any delta
-with ln(1/delta) = o(sigma_0^-0.5). For other types some matter (see the objection).
+with ln(1/delta) = o(sigma_0^-0.5).
 
-Objection: two opposite ground truths are special, and one sample has no noise. (17) and (28) allow both. Gaps of order
-sigma_0^1.5 are also measured with unrelated ground truths, orthogonal signals, four samples and noise. At a fixed M,
-with unequal servers and a wide r, gaps may reach sigma_0^0.5. With M as Proposition 1 requires none does (derivation).
+Objection: two opposite ground truths are special, and one sample has no noise. But (17) and (28) allow both. Gaps of
+order sigma_0^1.5 are also measured with unrelated ground truths, orthogonal signals, four samples and noise. At a fixed
+M, with unequal servers and a wide r, gaps may reach sigma_0^0.5, but not with Proposition 1's M (derivation).
 """
 
 import sys

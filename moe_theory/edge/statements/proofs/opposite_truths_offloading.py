@@ -8,7 +8,7 @@ the L - 1 earlier tasks has mean error 2. The sum is 2 L - 2.
 In (22) W = 1 and, with n = n' counted, Delta = 2. It gives L r^L + 2 L (1 - r^L) = 2 L - L r^L. If p <= 3 s, this is
 above 2 L - 2 for each server, as L r^L <= r + ... + r^L < r/(1 - r) = (p - s)/s <= 2. At one server the two agree for
 no p. Let r = a/b in lowest terms. Then L r^L = 2 means L a^L = 2 b^L, so b^L divides L, which is impossible for b >= 2.
-Without n = n' in Delta (22) is even larger.
+Without n = n' (22) is even larger.
 
 Robust: any delays, beta, noise and T. If p <= 3 s, as in Fig. 3, also any number of servers and any loads. At one
 server any s and p. For p > 3 s and several servers some loads may make the two sides equal.

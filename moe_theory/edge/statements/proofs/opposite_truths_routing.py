@@ -1,7 +1,7 @@
 """Counterexample to Propositions 2 (end) and 3: half of the time a task is misrouted, or changes a model.
 
-The paper says that both probabilities are o(1). Let N = 2, ground truths w = +-sigma_0 e, signals v = +-e, s = beta =
-1, r uniform on (0, lambda), lambda = sigma_0^0.25 = o(1), and c = eta sigma_0/M.
+The paper says that both probabilities are o(1). Let N = 2, w = +-sigma_0 e, signals v = +-e, s = beta = 1, r uniform on
+(0, lambda), lambda = sigma_0^0.25 = o(1), and c = eta sigma_0/M.
 
 1. As shown for (17), theta_m stays within 32 c^2 t of -c (a_m - mean a) e, where a_m is the sign of m's last task. So
 all outputs are below 4c in size up to T_1 and long after.
@@ -17,10 +17,10 @@ Robust: any delays, idle servers, M, eta = O(sigma_0^0.5), and delta with ln(1/d
 lambda may be anything above eta sigma_0. T_2 of (18), which is not defined, may be anything between T_1 and M/(16 eta
 sigma_0).
 
-Objection: r may be smaller than the gates. Then Proposition 3 fails because of the gates. The largest output for + is
-that of an idle server whose last task was -, if there is one. So changes of sigma_0 or more are as likely as before.
-Such servers form the set (15) of +, so tasks are misrouted if none of them is idle. We also ran r at a hundredth of a
-gate step, with four samples, noise and signals in general position. The share of misrouted tasks does not fall there.
+Objection: r may be smaller than the gates. Then Proposition 3 fails because of the gates. An idle server whose last
+task was -, if there is one, has the largest output for +. So changes of sigma_0 or more are as likely as before. Such
+servers form the set (15) of +, so tasks are misrouted if none of them is idle. We also ran r at a hundredth of a gate
+step, with four samples, noise and signals in general position, and the share of misrouted tasks does not fall there.
 """
 
 import sys

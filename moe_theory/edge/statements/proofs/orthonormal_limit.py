@@ -14,9 +14,8 @@ Robust: any servers, delays, beta and amount of noise. Any s, p and N, except si
 = 2 at s = 1.
 
 Objection: signals need not lie along ground truths. But they may, as Assumption 1 only limits their size. The limit is
-right if all columns are isotropic and redrawn for each task. Assumption 1, which has a signal for each ground truth,
-allows this. Section II, where tasks of a type have similar features, does not. Neither does Appendix A, where signals
-of a cluster are O(sigma_0^2) apart.
+right if all columns are isotropic and redrawn for each task. Assumption 1 allows this, but not Section II, where tasks
+of a type have similar features, nor Appendix A, where signals of a cluster are O(sigma_0^2) apart.
 """
 
 import sys

@@ -11,9 +11,8 @@ Poisson tail falls like 1/k!, a normal tail like e^(-k^2/2).
 
 Robust: any d_u and N, if d_u/N stays bounded while delta falls.
 
-Objection: d_u is large in Appendix B, and the normal distribution is a limit. It is right at a fixed delta if d_u/N
-grows, which is our condition. But Fig. 3 has d_u = 10 and N = 10, and delta is o(1). Proposition 1 itself does not
-contain this step of its proof.
+Objection: d_u is large in Appendix B, and the normal distribution is a limit, right at a fixed delta if d_u/N grows,
+which is our condition. But Fig. 3 has d_u = 10 and N = 10, and delta is o(1). Proposition 1 does not contain this step.
 """
 
 import sys

@@ -8,7 +8,7 @@ probability at most 8 eta sigma_0^0.75. Up to T_1 this adds up to O(sigma_0^0.25
 ln(1/delta) = o(sigma_0^-0.25).
 
 2. Otherwise server 1 is chosen with probability 1/M if it is idle, so with u_t = (1 - u_{t-1})/M in round t. E f_{T_1}
-and M|E f - 1/M| both tend to 1/(M + 1). With D rounds in place of two the latter tends to (D - 1)/(M + D - 1).
+and M|E f - 1/M| both tend to 1/(M + 1). With D rounds in place of two, M|E f - 1/M| tends to (D - 1)/(M + D - 1).
 
 3. If (29) held with probability 1 - delta, E f would be at least (1 - delta)(1/M - O(eta^0.5/M)).
 
@@ -16,8 +16,8 @@ Robust: any eta = O(sigma_0^0.5), M and delays of the other servers, if one serv
 while 1/M stays above eta^0.5 and above the terms that tend to 0.
 
 Objection: the proof has E f = 1/M by symmetry, so servers are meant to be alike. With i.i.d. delays across servers and
-tasks the lemma holds, which is our condition. Delays drawn once per server, as d^ex(m) without t may mean, leave E f at
-1/M but the shares apart. Section II gives every server its own distribution, and Lemma 7 does not change this.
+tasks, our condition, the lemma holds. Delays drawn once per server, as d^ex(m) without t may mean, leave E f at 1/M but
+the shares apart. Section II gives every server its own distribution, and Lemma 7 does not change this.
 """
 
 import sys

@@ -7,7 +7,7 @@ either task says that the other server's model stays. Take one feature, one samp
 Robust: any features, samples and number of servers. Delays that differ by one round, which the paper's model allows.
 
 Objection: (10) is about the servers that do not have this task. Then it holds, and with one task ending per round it
-holds as printed. X'X must also have an inverse. It has none if s > p, or if several samples have no noise. These are
+holds as printed. X'X must also have an inverse, which it lacks if s > p, or if several samples have no noise. These are
 our two conditions.
 """
 

@@ -17,8 +17,8 @@ with a fixed probability, so such a pair exists with a probability that tends to
 Robust: any delays and eta = O(sigma_0^0.5). M grows as delta falls, as M >= N M_th ln(1/delta) requires, with M
 ln(M/delta) = o(sigma_0^-0.25).
 
-Objection: this geometry is special, and r is wider than the gates. But take two orthonormal types, four samples, noise
-and r at a hundredth of a gate step. There (30) fails for a third of the pairs in our runs.
+Objection: this geometry is special, and r is wider than the gates. But with two orthonormal types, four samples, noise
+and r at a hundredth of a gate step (30) fails for a third of the pairs in our runs.
 """
 
 import sys

@@ -1,8 +1,7 @@
 """Counterexample to Eqs. (18) to (20): for a fair coin, m = 4 and eps = 1 the probability is 37/256, above e^-2.
 
-phi, the largest L_S - L_S', depends on the 2m samples of S and S', but (20) counts only those of one sample set. Take H
-= {+1}, labels that are fair coins, and the loss clip((1 - y f)/2, 0, 1). Then phi = L_S - L_S' for the only f, with
-mean 0.
+phi, the largest L_S - L_S', depends on the 2m samples of S and S', but (20) counts only one sample set. Take H = {+1},
+labels that are fair coins, and the loss clip((1 - y f)/2, 0, 1). Then phi = L_S - L_S' for the only f, with mean 0.
 
 For m = 4, phi >= 1/2 means 4 L_S + 4 (1 - L_S') >= 6. This sum is the number of heads among 8 coins, so the probability
 is (28 + 8 + 1)/256 = 37/256. By (20) it is at most exp(-2 * 4 * (1/2)^2) = e^-2, and e^2 > 7 > 256/37. McDiarmid's

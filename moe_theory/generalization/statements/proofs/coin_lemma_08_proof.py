@@ -1,14 +1,14 @@
 """Counterexample to the proof of Lemma 8: for a fair coin and one sample (37) is 0, but (38) is 1/2.
 
-The proof says that (37) and (38) are equal. But (38) has absolute values and (37) has none, and they change the mean.
-Let F contain one f, whose loss is 0 or 1 with probability 1/2 each, and let m = 1. Then L_S - L_S' is -1, 0, 0 or 1
-with probability 1/4 each. Its mean, (37), is 0. The mean of |L_S - L_S'|, (38), is 1/2.
+The proof says that (37) and (38) are equal, but (38) has absolute values and (37) has none. Let F contain one f, whose
+loss is 0 or 1 with probability 1/2 each, and let m = 1. Then L_S - L_S' is -1, 0, 0 or 1 with probability 1/4 each. Its
+mean, (37), is 0. The mean of |L_S - L_S'|, (38), is 1/2.
 
 Robust: any m. For a class of one function (37) is 0, and (38) is above 0 unless its loss is constant. In every class
 (38) is at least (37), so the slip goes one way.
 
-Objection: the absolute values are a slip, and (39) drops them again. We agree, and the lemma holds without them. If the
-class contains 1 - l with every loss l, (37) and (38) are equal, with the absolute values.
+Objection: the absolute values are a slip, and (39) drops them again. We agree, and the lemma holds without them. With
+them (37) and (38) are equal if the class contains 1 - l with every loss l.
 """
 
 import sys

@@ -15,7 +15,7 @@ sqrt(T/m)/(2 sqrt(2)) (1 - T/(2m)). One expert alone has at most 1/(2 sqrt(m)). 
 Robust: any constant K, any m >= T, any true risk and loss, as twice the gap is R_m of the class.
 
 Objection: the sentence is about the bound, whose term in T is a logarithm. But it says how more experts change the
-error. The bound shows this only where it holds, and here the gap exceeds it, as Theorem 1 fails on the same cells.
+error. The gap exceeds the bound here, as Theorem 1 fails on the same cells.
 """
 
 import sys

@@ -14,9 +14,9 @@ to 0 as T grows.
 Robust: any K, any A, and any delta below 19/20. Any labels that cannot be predicted. Any m that grows faster than T^3
 log T.
 
-Objection: the router sees two of the inputs, and the experts see all. Lemma 2 is for any fixed structure of p weights,
-and the paper never says that both see the same inputs. If the router has a weight from every input, p^2 makes (9)
-exceed 1 here. Then (9) holds because it is vacuous, not by its proof, whose step from (30) to (31) still fails.
+Objection: the router sees two of the inputs, and the experts all. But Lemma 2 is for any fixed structure of p weights.
+If the router has a weight from every input, p^2 makes (9) exceed 1 here. Then (9) holds because it is vacuous, not by
+its proof, whose step from (30) to (31) still fails.
 """
 
 import sys

@@ -16,9 +16,8 @@ m/2) = e^-2 is below 1/4, as (10) requires.
 Robust: as N grows the left side tends to 1 and the right side to 0. This holds for any factor in front, any m and any
 number of inputs picked.
 
-Objection: (14) conditions on the mask, so (15) is the law of total probability. Then it is true. But given the mask
-that they show, S and S' are not i.i.d. McDiarmid's inequality in (20), and Lemma 5's proof for the mean, need a mask
-given before. Any reading from which (20) follows is the present one.
+Objection: (14) conditions on the mask, so (15) is by total probability. But given the mask that they show, S and S' are
+not i.i.d., and McDiarmid's inequality in (20), and Lemma 5's proof for the mean, need a mask given before.
 """
 
 import sys

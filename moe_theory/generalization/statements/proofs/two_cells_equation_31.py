@@ -11,8 +11,8 @@ they are in two cells, each expert takes the sign of its input, and it is 1. So 
 Robust: any constant factor. With T cells and m >= T samples, E|sum of n signs| >= sqrt(n/2) makes (30) at least 1/2
 sqrt(T/(2m)), and (32) is at most 1/sqrt(m). The loss, the labels and C do not enter.
 
-Objection: the gates sum to 1 for each input, as the text under (32) says. They do here too. But (31) has one point of
-the simplex for all inputs, and (30) has one for each input. With one input, or one expert that serves all, (31) holds.
+Objection: the gates sum to 1 for each input, as the text under (32) says. But (31) has one point of the simplex for all
+inputs, and (30) one for each. With one input, or one expert that serves all, (31) holds.
 """
 
 import sys

@@ -13,8 +13,8 @@ Robust: any constant factor. With T equally likely cells and m >= T samples, E|s
 mean of phi at least 3/8 sqrt(T/m). (24) allows at most 1/sqrt(m), a factor of 3/8 sqrt(T). The distribution of inputs
 within the cells does not matter, but the probabilities of the cells do.
 
-Objection: two experts in two cells are a toy example. But the step from (30) to (31) replaces gates that depend on the
-input by one point of the simplex. It fails whenever several experts divide the sample.
+Objection: two experts in two cells are a toy example. But the step from (30) to (31), which replaces gates that depend
+on the input by one point of the simplex, fails whenever several experts divide the sample.
 """
 
 import sys

@@ -14,7 +14,7 @@ Robust: any even K = V, any tree and any B. Without the symmetry, one candidate 
 a tree of more than K active leaves has one, as a corner is in one leaf. At B = 1 all are corners.
 
 Objection: norm and symmetry are meant of x divided by its norm and written twice, as the text below says. With this
-reading, and with each candidate counted once, the assumption holds and is proved. So a correction makes it true.
+reading, and each candidate counted once, the assumption holds and is proved.
 """
 
 import sys

@@ -17,8 +17,8 @@ exceeds it even more.
 Robust: every constant K, any C, nu_1, lambda, nu, S, J, delta below 1, any picks of leaves, any kernel with a bounded
 diagonal, and any rho up to 2^(-3/2).
 
-Objection: T + 1 came from 2 T Gamma-bar and the sum of nu_1 rho^h, which are small. Then (6) should contain them. The
-first is small for wide networks. With these thresholds the second can be of the order T^a, a > 1/2.
+Objection: T + 1 came from 2 T Gamma-bar and the sum of nu_1 rho^h, which are small. But (6) should then contain them.
+With these thresholds the sum can be of the order T^a, a > 1/2.
 """
 
 import sys

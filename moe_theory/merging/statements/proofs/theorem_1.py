@@ -12,7 +12,7 @@ Robust: all rewards in [0, 1], whatever the width, the tree, the effective dimen
 about Tanbr that is not true of a policy that picks any weights.
 
 Objection: T + 1 is an estimate of a smaller term, the sum of nu_1 rho^h over the slots. But the printed bound contains
-T + 1, and the remark reads the order sqrt(T) log T off (6) without it. The correction says how large the sum can be.
+it, and the remark reads the order sqrt(T) log T off (6) without it. The correction bounds the sum.
 """
 
 import sys

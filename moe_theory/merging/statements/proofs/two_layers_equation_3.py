@@ -7,7 +7,7 @@ number counts such a matrix: w K + w V + w^2 (L - 1) = 5,120, which is w^2 = 4,0
 Robust: any K, V and w, and any L >= 2. Of the L matrices in (3), L - 2 are of size w by w, but the number counts L - 1.
 
 Objection: L may count the hidden layers, as in the work that (3) is from. Then the number is right, but (3) has L + 1
-matrices, theta_1 to theta_(L+1). One of the two is a slip, and correcting either makes the statement true.
+matrices. Correcting either makes the statement true.
 """
 
 import sys

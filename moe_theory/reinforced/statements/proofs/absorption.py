@@ -4,8 +4,8 @@ Claim. Call a state settled if every expert whose output for a task n is within 
 all n. Such experts have w_n for a model. Proof. (a) The expert m that is chosen for n is one of them, as r < lambda. It
 does not move, and its cost c = 0 - own b_m - (1 - own) mean is at most 0. (b) With pi = 1/M its output for n rises by
 (M - 1) e, e = -u c / M >= 0, and all others' fall by e. Outputs for other tasks stay. (c) If m was the largest, it
-rises and the rest fall. Otherwise the largest and all but m fall alike, and m alone comes nearer or passes. So whoever
-is within lambda was so before, or is m, and had n last. The program takes every settled state of three experts with
+rises and the rest fall. Otherwise the largest and all but m fall alike, and m alone comes nearer or passes. So an
+expert within lambda was so before, or is m, and had n last. The program takes every settled state of three experts with
 outputs for two tasks on a grid, every choice and two sizes of e.
 
 Robust: Any M, N, lambda and share own in [0, 1], however costs have been so far.

@@ -1,4 +1,4 @@
-"""Corollary 1: a settled state has at least as many experts as tasks.
+"""Corollary 1: a settled state has M >= N.
 
 Proof. (a) The expert with the largest output for task n is within lambda of it. So in a settled state it had n last.
 (b) An expert had one task last. So the experts with the largest outputs for different tasks differ, and there are N of
@@ -7,7 +7,7 @@ finds none. It finds some for M = N.
 
 Robust: Any lambda >= 0, baseline, signals, learners. Only the definition of a settled state is used.
 
-Objection: Outputs may be equal. This needs no extra step, as each of several largest had n last.
+Objection: Outputs may be equal, but each of several largest had n last.
 
 Caveat: It is not shown that M >= N is enough. A run that has not settled can be as good as settled for long.
 """
