@@ -4,9 +4,9 @@ Under one reading, from the deciding claims, `charitable` and `figure`:
 
 1. false, if any is REFUTED,
 2. not judged, if any has no verdict or its code failed,
-3. open, if any is undecided,
-4. vacuous, if all applicable claims are VACUOUS, or if all `competitor` claims are met, by a system without the
-   property that the statement credits,
+3. open, if any is undecided, or if all `competitor` claims are met, by a system without the property that the
+   statement credits, so that the tests cannot tell,
+4. vacuous, if all applicable claims are VACUOUS,
 5. holds amended, if they hold and a `literal` claim is REFUTED,
 6. holds, if they hold, one of them not vacuously.
 
@@ -216,7 +216,7 @@ def _find(statement: Statement, verdicts: Mapping[str, Verdict]) -> Finding | No
     competitors = [id for id, role in statement.roles.items() if role is Role.COMPETITOR]
     rivals = _in_role(statement, Role.COMPETITOR, verdicts)
     if competitors and len(rivals) == len(competitors) and all(verdict.status in _MET for verdict in rivals):
-        return _finding(StatementStatus.VACUOUS, [*telling, *rivals], all)
+        return Finding(StatementStatus.OPEN)  # the tests cannot tell
     literal = [verdicts[id] for id, role in statement.roles.items() if role is Role.LITERAL and id in verdicts]
     slips = [verdict for verdict in literal if verdict.status is Status.REFUTED]
     return _finding(StatementStatus.AMENDED if slips else StatementStatus.HOLDS, [*telling, *slips], all)

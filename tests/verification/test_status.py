@@ -51,8 +51,6 @@ STATUSES = {
         "literal:s",
     ),
     "vacuous": (
-        "charitable:s competitor:s competitor:v",
-        "charitable:s literal:r competitor:s",
         "charitable:v literal:r",
         "charitable:v",
         "literal:v",
@@ -68,6 +66,8 @@ STATUSES = {
         "literal:r",
     ),
     "open": (
+        "charitable:s competitor:s competitor:v",
+        "charitable:s literal:r competitor:s",
         "charitable:i competitor:s",
         "charitable:i",
         "charitable:s charitable:i",
