@@ -56,7 +56,9 @@ def test_all_of_it_runs(name, stranger, tmp_path):
     assert found == recorded(name)
     assert len(json.loads(stranger(*say, "statements", name, "--json"))) >= 3
     assert "unbroken" in stranger(*say, "challenge", name, "--seconds", "10", "--out", "searched")
-    assert "mean ± standard error" in stranger(*say, "sweep", str(ROOT / "examples" / name / "sweep.toml"), "--out", "swept")
+    assert "mean ± standard error" in stranger(
+        *say, "sweep", str(ROOT / "examples" / name / "sweep.toml"), "--out", "swept"
+    )
     assert ".svg" in stranger(*say, "figures", name, "--out", "drawn")
     assert "@inproceedings" in stranger(*say, "report", "run", "--cite")
     stranger(name, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(ROOT / "examples" / name / f"test_{name}.py"))
