@@ -105,30 +105,16 @@ def plan(
         >>> list(plan.params())
         ['M = 1', 'M = 4', 'M = 4, no termination', 'M = 7', 'M = 7, no termination']
     """
-    if not isinstance(data, DataSet | Path | str | None):
-        raise InvalidValueError(
-            f"data of type {shortened(type(data).__name__)} is no data set and no folder of one. Make one of arrays by "
-            "`deep.datasets.from_arrays`."
-        )
-    place = None if data is None or isinstance(data, DataSet) else Path(data)
-    resized_preset = fitting.resized(
-        preset if isinstance(preset, Preset) else preset_for(preset, place),
-        _numbers("experts", experts),
-        _numbers("classes", classes),
-        network=own.network_named(network),
-        num_epochs=epochs,
-        num_samples=samples,
-        batch_size=batch,
-        max_rounds=rounds,
+    place = _folder_of(data)
+    chosen_preset = preset if isinstance(preset, Preset) else preset_for(preset, place)
+    resized_preset = _resized(
+        chosen_preset, experts, classes, network=network, epochs=epochs, samples=samples, batch=batch, rounds=rounds
     )
-    if isinstance(reading, str) and reading not in READINGS:
-        raise unknown_name("reading", reading, READINGS)
-    images = data if isinstance(data, DataSet) else datasets.load(resized_preset.data, place)  # last: it may take long
-    if place is not None and tell is not None:
-        tell(*images.lines)
+    named_reading = _reading_named(reading)
+    images = _load_images(data, place, resized_preset.data, tell)  # last: it may take long
     return Plan(
         preset=resized_preset,
-        reading=READINGS[reading] if isinstance(reading, str) else reading,
+        reading=named_reading,
         replicates=resized_preset.replicates if replicates is None else replicates,
         seed=seed,
         every=every,
@@ -173,6 +159,57 @@ def judge(
     plan = dataclasses.replace(plan, replicates=len(next(iter(records.values())).replicates))
     report = _report(plan, tests, _call(plan) if command is None else command)
     return Judgement(plan, records, summarize(plan, records), Verdicts(report))
+
+
+def _folder_of(data: DataSet | Path | str | None) -> Path | None:
+    """Return the folder that `data` names, or None for a data set. Raises: InvalidValueError for another type."""
+    if not isinstance(data, DataSet | Path | str | None):
+        raise InvalidValueError(
+            f"data of type {shortened(type(data).__name__)} is no data set and no folder of one. Make one of arrays by "
+            "`deep.datasets.from_arrays`."
+        )
+    return None if data is None or isinstance(data, DataSet) else Path(data)
+
+
+def _resized(
+    preset: Preset,
+    experts: Sequence[int] | None,
+    classes: Sequence[int] | None,
+    *,
+    network: str | None,
+    epochs: int | None,
+    samples: int | None,
+    batch: int | None,
+    rounds: int | None,
+) -> Preset:
+    return fitting.resized(
+        preset,
+        _numbers("experts", experts),
+        _numbers("classes", classes),
+        network=own.network_named(network),
+        num_epochs=epochs,
+        num_samples=samples,
+        batch_size=batch,
+        max_rounds=rounds,
+    )
+
+
+def _reading_named(reading: str | ReadingLike) -> ReadingLike:
+    if not isinstance(reading, str):
+        return reading
+    if reading not in READINGS:
+        raise unknown_name("reading", reading, READINGS)
+    return READINGS[reading]
+
+
+def _load_images(
+    data: DataSet | Path | str | None, folder: Path | None, name: str, tell: Callable[..., object] | None
+) -> DataSet:
+    """Return the data set given, or load the one called `name` and tell its lines."""
+    images = data if isinstance(data, DataSet) else datasets.load(name, folder)
+    if folder is not None and tell is not None:
+        tell(*images.lines)
+    return images
 
 
 def _numbers(name: str, numbers: Sequence[int] | None) -> tuple[int, ...] | None:

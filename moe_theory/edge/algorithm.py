@@ -32,6 +32,7 @@ from moe_theory.edge.servers import (
     DROPPED,
     FREE,
     NONE,
+    Assignment,
     Servers,
     due,
     existing,
@@ -334,12 +335,30 @@ def learn(
 
     after, task = offer(ready, arrival, jnp.sum(arrival.features, axis=1), params, policy, servers)
     after = after._replace(dropped=after.dropped + (task.server == DROPPED))
+    info = _observe_round(
+        state, ready, after, arrival, params, task=task, finished=finished, change_norms=change_norms, dims=dims
+    )
+    return after, info
 
-    exists = existing(state, params)
+
+def _observe_round(
+    before: State,
+    ready: State,
+    after: State,
+    arrival: Arrival,
+    params: Params,
+    *,
+    task: Assignment,
+    finished: Bool[Array, " S"],
+    change_norms: Float[Array, " S"],
+    dims: Dims | None,
+) -> Info:
+    """Return the observables of a round, from its states before, at routing and after."""
+    exists = existing(before, params)
     idle = exists & (ready.busy_until <= ready.round)
     outputs = gating.gate_outputs(after.gates, jnp.sum(arrival.features, axis=1))
     specialists = exists & (jax.vmap(lambda gate: specialty(after, gate))(after.gates) == arrival.task)
-    info = Info(
+    return Info(
         task=arrival.task,
         truth=arrival.truth,
         expert=task.server,
@@ -348,7 +367,7 @@ def learn(
         num_busy=jnp.sum(exists & ~idle, dtype=jnp.int32),
         num_idle=jnp.sum(idle, dtype=jnp.int32),
         num_completed=jnp.sum(finished, dtype=jnp.int32),
-        completed_task=jnp.where(finished, state.pending_task, NONE),
+        completed_task=jnp.where(finished, before.pending_task, NONE),
         completed_change=jnp.sum(change_norms),
         gate_outputs=outputs,
         gate_probabilities=gating.gate_probabilities(outputs, exists),
@@ -360,7 +379,6 @@ def learn(
         generalization_error=generalization_error(after),
         generalization_error_flushed=generalization_error_flushed(after, dims),
     )
-    return after, info
 
 
 def _servers(dims: Dims | None, fit: Fit = minimum_norm, locality: Locality | None = None) -> Servers:

@@ -168,35 +168,20 @@ def tanbr(dims: Dims, uncertainty: str = EXACT) -> Policy:
     form = uncertainties.named(uncertainty, dims)
 
     def begin(key: PRNGKey, dims: Dims, params: Params) -> TanbrMemory:
-        network_key, tree_key = jax.random.split(key)
-        learner = _begin_learner(network_key, form, dims, params)
-        return TanbrMemory(
-            learner,
-            tree.begin(tree_key, dims, params),
-            jnp.full((dims.max_leaves,), -1, jnp.int32),
-            uncertainties.none_judged(form, dims, dims.max_leaves + 1, params),
-        )
-
-    def candidates(leaves: Tree, mix: Mix, params: Params) -> Float[Array, "C+1 K"]:
-        like_mix = truncated(like_tasks(mix, dims.max_experts), params.max_active)
-        return jnp.concatenate([leaves.point, like_mix.astype(leaves.point.dtype)[None]])
+        return _begin_tanbr(key, form, dims, params)
 
     def choose(key: PRNGKey, memory: TanbrMemory, mix: Mix, time: Slot, params: Params) -> Pick:
         del key
         leaves = memory.tree
         is_warm = jnp.asarray(params.warm_start, bool)
-        points = candidates(leaves, mix, params)
+        points = _candidates(leaves, mix, dims, params)
         predictions, factors = _predict(memory.learner, points, mix, time, dims)
         sizes = jnp.append(tree.leaf_terms(leaves.depth, params).astype(predictions.dtype), 0)
         is_first = is_warm & (time <= WARM_SLOTS) & (jnp.arange(len(points)) == dims.max_leaves)
+        values = jnp.where(is_first, jnp.inf, predictions + sizes)
+        exists = jnp.append(leaves.active, is_warm)
         candidate, norm, work = uncertainties.best(
-            form,
-            memory.learner.certainty,
-            memory.judged,
-            factors,
-            jnp.where(is_first, jnp.inf, predictions + sizes),
-            jnp.append(leaves.active, is_warm),
-            params,
+            form, memory.learner.certainty, memory.judged, factors, values=values, wanted=exists, params=params
         )
         return Pick(
             weights=points[candidate],
@@ -219,11 +204,7 @@ def tanbr(dims: Dims, uncertainty: str = EXACT) -> Policy:
         arm = jnp.where(earlier >= 0, earlier, memory.learner.history.num_arms)
         judged, norm = (memory.judged, None) if pick.found is None else pick.found
         learner = _update(form, memory.learner, arm, pick.weights, norm, mix, feedback, dims, params)
-        leaves, split = tree.split_leaf(key, memory.tree, leaf, jnp.asarray(time, jnp.int32), params)
-        arms = memory.arms.at[leaf].set(jnp.where(split.happened, -1, arm))
-        leaves, arms = jax.tree.map(
-            lambda new, old: jnp.where(is_leaf, new, old), (leaves, arms), (memory.tree, memory.arms)
-        )
+        leaves, arms = _split_leaf(key, memory, leaf, arm, is_leaf, time, params)
         return TanbrMemory(learner, leaves, arms, judged)
 
     return Policy(begin, choose, learn)
@@ -264,6 +245,36 @@ def nucb(dims: Dims, uncertainty: str = EXACT) -> Policy:
         return _update(form, memory, memory.history.num_arms, pick.weights, None, mix, feedback, dims, params)
 
     return Policy(begin, choose, learn)
+
+
+def _begin_tanbr(key: PRNGKey, form: Uncertainty, dims: Dims, params: Params) -> TanbrMemory:
+    network_key, tree_key = jax.random.split(key)
+    return TanbrMemory(
+        learner=_begin_learner(network_key, form, dims, params),
+        tree=tree.begin(tree_key, dims, params),
+        arms=jnp.full((dims.max_leaves,), -1, jnp.int32),
+        judged=uncertainties.none_judged(form, dims, dims.max_leaves + 1, params),
+    )
+
+
+def _candidates(leaves: Tree, mix: Mix, dims: Dims, params: Params) -> Float[Array, "C+1 K"]:
+    like_mix = truncated(like_tasks(mix, dims.max_experts), params.max_active)
+    return jnp.concatenate([leaves.point, like_mix.astype(leaves.point.dtype)[None]])
+
+
+def _split_leaf(
+    key: PRNGKey,
+    memory: TanbrMemory,
+    leaf: Int[Array, ""],
+    arm: Int[Array, ""],
+    is_leaf: Bool[Array, ""],
+    time: Slot,
+    params: Params,
+) -> tuple[Tree, Int[Array, " C"]]:
+    """Return the tree and the leaves' arms after a pull of a leaf, or as they were if no leaf was pulled."""
+    leaves, split = tree.split_leaf(key, memory.tree, leaf, jnp.asarray(time, jnp.int32), params)
+    arms = memory.arms.at[leaf].set(jnp.where(split.happened, -1, arm))
+    return jax.tree.map(lambda new, old: jnp.where(is_leaf, new, old), (leaves, arms), (memory.tree, memory.arms))
 
 
 def _random_weights(key: PRNGKey, dims: Dims, params: Params) -> Float[Array, "n K"]:
