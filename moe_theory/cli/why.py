@@ -1,5 +1,6 @@
 """`moe-theory why`."""
 
+import itertools
 from pathlib import Path
 
 import click
@@ -43,7 +44,7 @@ def why(name: str, kind: str | None, is_whole: bool, folder: Path | None) -> Non
         show_document(verdicts.why_document(standings, is_short=not is_whole))
         return
     statements = [standing.known.statement for standing in standings]
-    kinds = {script for statement in statements for script in statement.scripts}
+    kinds = set(itertools.chain.from_iterable(statement.scripts for statement in statements))
     if kind == "proof" and kind not in kinds and "disproof" in kinds:
         kind = "disproof"
     having = [statement for statement in statements if kind in statement.scripts] or statements[:1]

@@ -3,6 +3,7 @@
 The first part depends on the step's key, on counters of rounds, and on leaves of the state that no step changes.
 """
 
+import itertools
 import math
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
@@ -159,9 +160,9 @@ def _stages(equations: list[Any], variables: Variables, changing: Variables) -> 
     available = variables | set(_outputs(random))
     origins = {}
     for equation in prepare:
-        sources = {
-            origin for variable in _inputs([equation]) & available for origin in origins.get(variable, {variable})
-        }
+        sources = set()
+        for variable in _inputs([equation]) & available:
+            sources |= origins.get(variable, {variable})
         if equation.primitive.name in _EXPANDING and _size(equation.outvars) > _size(sources):
             origins |= dict.fromkeys(equation.outvars, sources)
     again = []
@@ -271,11 +272,11 @@ def _without(equations: list[Any], excluded: list[Any]) -> list[Any]:
 
 
 def _inputs(equations: Iterable[Any]) -> Variables:
-    return _variables(atom for equation in equations for atom in equation.invars)
+    return _variables(itertools.chain.from_iterable(equation.invars for equation in equations))
 
 
 def _outputs(equations: Iterable[Any]) -> list[Any]:
-    return [variable for equation in equations for variable in equation.outvars]
+    return list(itertools.chain.from_iterable(equation.outvars for equation in equations))
 
 
 def _variables(atoms: Iterable[Any]) -> Variables:
@@ -288,10 +289,11 @@ def _size(variables: Iterable[Any]) -> int:
 
 def _is_costly(equation: Any) -> bool:
     """Return whether an equation, or one inside it, is worth storing for several uses."""
+    if equation.primitive.name in _CHEAP:
+        return False
     inner = [value for value in equation.params.values() if isinstance(value, jex_core.ClosedJaxpr)]
-    return equation.primitive.name not in _CHEAP and (
-        not inner or any(_is_costly(part) for program in inner for part in program.jaxpr.eqns)
-    )
+    inner_equations = itertools.chain.from_iterable(program.jaxpr.eqns for program in inner)
+    return not inner or any(map(_is_costly, inner_equations))
 
 
 _UNCHANGED = frozenset("convert_element_type broadcast_in_dim reshape squeeze copy copy_p optimization_barrier".split())

@@ -53,7 +53,9 @@ def trailing_vmap(
 
     def batched(*arguments: Any) -> Any:
         leaves, structure = jax.tree.flatten(arguments)
-        flags = [flag for flag, part in zip(is_batched, arguments, strict=True) for _ in jax.tree.leaves(part)]
+        flags: list[bool] = []
+        for flag, part in zip(is_batched, arguments, strict=True):
+            flags += [flag] * len(jax.tree.leaves(part))
         size = next(leaf.shape[-1] for leaf, flag in zip(leaves, flags, strict=True) if flag)
         single = [one_replicate(leaf) if flag else leaf for leaf, flag in zip(leaves, flags, strict=True)]
         program, result = jax.make_jaxpr(function, return_shape=True)(*jax.tree.unflatten(structure, single))
@@ -200,7 +202,9 @@ def _chain(combine: Callable[[Any, Any], Any], equation: Any, array: Any) -> Any
             end = width * min(size // width, MOST_PARTS)
             first = [lax.slice_in_dim(array, start, start + width, axis=axis) for start in range(0, end, width)]
             parts = [stored(functools.reduce(combine, first)), lax.slice_in_dim(array, end, size, axis=axis)]
-        terms = [lax.index_in_dim(part, i, axis, keepdims=False) for part in parts for i in range(part.shape[axis])]
+        terms = []
+        for part in parts:
+            terms += [lax.index_in_dim(part, i, axis, keepdims=False) for i in range(part.shape[axis])]
         array = terms[0] if size == 1 else stored(functools.reduce(combine, terms))
     return array
 

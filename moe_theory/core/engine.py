@@ -392,7 +392,8 @@ def _reads(observe: Callable[[Any, Any], Any], state: Any, info: Any) -> list[bo
     closed, shapes = jax.make_jaxpr(observe, return_shape=True)(state, info)
     vmap.require_bytes("what is observed", shapes)
     program = closed.jaxpr
-    looked_at = {id(atom) for equation in program.eqns for atom in equation.invars} | set(map(id, program.outvars))
+    operands = itertools.chain.from_iterable(equation.invars for equation in program.eqns)
+    looked_at = set(map(id, [*operands, *program.outvars]))
     return [id(variable) in looked_at for variable in program.invars[len(jax.tree.leaves(state)) :]]
 
 

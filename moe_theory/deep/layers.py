@@ -1,6 +1,7 @@
 """Layers of networks on images (n, height, width, channels): convolution, pooling, normalisation, initial values."""
 
 import functools
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from typing import Literal, NamedTuple
@@ -66,8 +67,7 @@ def _by_patches(images: Array, kernel: Array, stride: int, padding: tuple[int, i
     patches = jnp.concatenate(
         [
             padded[:, i : i + last_row + 1 : stride, j : j + last_column + 1 : stride]
-            for i in range(kernel_height)
-            for j in range(kernel_width)
+            for i, j in itertools.product(range(kernel_height), range(kernel_width))
         ],
         axis=-1,
     )

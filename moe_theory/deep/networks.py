@@ -289,8 +289,11 @@ def resnet(
         >>> networks.resnet("resnet10", widths=(16, 32, 64, 128), num_blocks=1, normalization=layers.batches()).name
         'resnet10'
     """
-    channels = [width for width in widths for _ in range(num_blocks)]
-    strides = [2 if stage and not block else 1 for stage in range(len(widths)) for block in range(num_blocks)]
+    channels: list[int] = []
+    strides: list[int] = []
+    for stage, width in enumerate(widths):
+        channels += [width] * num_blocks
+        strides += [2 if stage and not block else 1 for block in range(num_blocks)]
 
     def init(key: Key[Array, ""], shape: tuple[int, int, int], num_outputs: int) -> Weights:
         shapes = [(3, 3, shape[2], widths[0])]

@@ -1,6 +1,7 @@
 """Report on the bounds for one classifier: a table, a line on each form, and a JSON document."""
 
 import dataclasses
+import itertools
 import math
 import string
 from collections.abc import Sequence
@@ -107,7 +108,7 @@ def hypotheses(setting: Setting, bounds: Sequence[EvaluatedBound]) -> list[tuple
 
 
 def _letters(bounds: Sequence[EvaluatedBound]) -> dict[str, str]:
-    needs = {need for bound in bounds for need in _needs(bound)}
+    needs = set(itertools.chain.from_iterable(map(_needs, bounds)))
     ordered = [need for need in (*HYPOTHESES, *RESTS_ON) if need in needs]
     return dict(zip(ordered, string.ascii_lowercase, strict=False))
 

@@ -51,9 +51,8 @@ def _trees(
 ) -> Experiment:
     settings: dict[str, Mapping[str, Any]] = {
         tree_cell(rule, ratio, constant): {"smoothness_ratio": ratio, "split_constant": constant, "confidence": 1.0}
-        for rule in rules
-        for ratio in SMOOTHNESS_RATIOS
-        for constant in (constants if rule != RANDOM_LEAF else constants[:1])
+        for rule, ratio, constant in itertools.product(rules, SMOOTHNESS_RATIOS, constants)
+        if rule != RANDOM_LEAF or constant == constants[0]
     }
     systems = {cell: adversary.one_rule(dims, cell.split(",")[0]) for cell in settings}
     if RANDOM_LEAF in rules:

@@ -53,21 +53,20 @@ def compute(setup: Setup, kinds: Kinds) -> xr.Dataset:
         )
         for number, kind, drive, ratio in places
     }
-    runs = setup.run(
-        Cell(name + ending, system(setup.dims), params_of_cell, setup.rounds, 1, kinds.observe)
-        for ending, system in kinds.systems.items()
-        for name, params_of_cell in params.items()
-    )
+    cells = []
+    for ending, system in kinds.systems.items():
+        cells += [
+            Cell(name + ending, system(setup.dims), params_of_cell, setup.rounds, observe=kinds.observe)
+            for name, params_of_cell in params.items()
+        ]
+    runs = setup.run(cells)
 
     def values_of(*place: Any) -> dict[str, Any]:
-        samples = {ending: _values_of(runs[_name(*place) + ending], kinds) for ending in kinds.systems}
-        return numbers.means(
-            {
-                f"{panel}{ending}": params_of_cell
-                for ending, drives in samples.items()
-                for panel, params_of_cell in drives.items()
-            }
-        )
+        samples = {}
+        for ending in kinds.systems:
+            values = _values_of(runs[_name(*place) + ending], kinds)
+            samples |= {f"{panel}{ending}": panel_samples for panel, panel_samples in values.items()}
+        return numbers.means(samples)
 
     axes = {"experts": setup.experts, kinds.axis: list(kinds.choices), "drive": DRIVES, "ratio": RATIOS}
     data = numbers.over(values_of, **axes)

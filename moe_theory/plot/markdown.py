@@ -1,6 +1,7 @@
 """Markdown of documents: templates, words and tables."""
 
 import html
+import itertools
 import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -182,7 +183,7 @@ def _grid_of(rows: Iterable[tuple[str, str]]) -> Table:
 
 def _ruled(node: SyntaxTreeNode) -> Table:
     rich_table = Table(header_style="bold", box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
-    head, *body = [row for part in node.children for row in part.children]
+    head, *body = itertools.chain.from_iterable(part.children for part in node.children)
     for place, cell in enumerate(head.children):
         rich_table.add_column(
             Text(_words_of(cell)),

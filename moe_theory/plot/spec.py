@@ -1,6 +1,7 @@
 """Figures: their data under any reading, their drawing and their provenance."""
 
 import dataclasses
+import itertools
 import re
 import shlex
 from collections import ChainMap
@@ -229,7 +230,9 @@ def provenance(
         asked: choices besides readings, by option: rounds, experts or dims.
     """
     command = f"moe-theory figures {paper} {name} {options_of(reading)} --replicates {replicates} --seed {seed}"
-    options = (text for option in ("rounds", "experts", "dims") for text in _as_options(option, asked.get(option)))
+    options = itertools.chain.from_iterable(
+        _as_options(option, asked.get(option)) for option in ("rounds", "experts", "dims")
+    )
     return {
         "figure": name,
         "reading": reading.name,

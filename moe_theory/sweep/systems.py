@@ -5,6 +5,7 @@ Specifications and tasks are plain data. They name registered systems, and funct
 
 import dataclasses
 import functools
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -160,7 +161,7 @@ def sweepable(name: str) -> Sweepable:
 
 
 def system_names() -> list[str]:
-    return [name for paper in all_papers().values() for name in paper.systems]
+    return list(itertools.chain.from_iterable(paper.systems for paper in all_papers().values()))
 
 
 def observables(*members: Observable | Callable[[State, Info], Array]) -> dict[str, Observable]:

@@ -9,6 +9,7 @@ import dataclasses
 import fnmatch
 import functools
 import hashlib
+import itertools
 import json
 import re
 import sys
@@ -77,7 +78,7 @@ def statements(pattern: str = "*") -> Listing[Statement]:
         return Listing(statements_of(pattern))
     head = pattern.partition(".")[0]
     papers = [head] if head in paper_names() else ordered_names()
-    every = [statement for paper in papers for statement in statements_of(paper)]
+    every = list(itertools.chain.from_iterable(map(statements_of, papers)))
     matches = matching(pattern, every)
     if not matches:
         raise undeclared("statement", pattern, [*(statement.name for statement in every), *paper_names()])
@@ -90,7 +91,7 @@ def matching(pattern: str, every: Sequence[Statement]) -> list[Statement]:
     if pattern in papers:
         return [statement for statement in every if statement.paper == pattern]
     matches = _matching(pattern, every)
-    return matches or [statement for paper in papers for statement in _matching(f"{paper}.{pattern}", every)]
+    return matches or list(itertools.chain.from_iterable(_matching(f"{paper}.{pattern}", every) for paper in papers))
 
 
 def answered(paper: str) -> list[Statement]:
@@ -98,7 +99,7 @@ def answered(paper: str) -> list[Statement]:
     answers = answers_for(paper)
     if not answers:
         return statements(paper)
-    every = [statement for name in answers for statement in statements(name)]
+    every = itertools.chain.from_iterable(map(statements, answers))
     return [statement for statement in every if any(id.startswith(f"{paper}.") for id in statement.roles)]
 
 
@@ -110,8 +111,8 @@ def answers_for(paper: str) -> Sequence[str]:
 def statements_of(paper: str) -> list[Statement]:
     """Return the statements of a paper: its own, then statements that other papers declare of it."""
     declaring = [paper, *(name for name in ordered_names() if paper in answers_for(name))]
-    catalogs = [catalog_of(name) for name in declaring]
-    own_statements = [statement for catalog in catalogs for statement in catalog.statements if statement.paper == paper]
+    declared_statements = itertools.chain.from_iterable(catalog_of(name).statements for name in declaring)
+    own_statements = [statement for statement in declared_statements if statement.paper == paper]
     return [*own_statements, *_of_users(paper)]
 
 

@@ -1,6 +1,7 @@
 """Searches of many statements, saved in a folder that `record` reads."""
 
 import hashlib
+import itertools
 import json
 import logging
 import os
@@ -44,7 +45,8 @@ def search_each(
     Raises: as `challenge`. InvalidValueError also for a single statement without free parameters, or a folder of
         version 0.1. Finished searches are saved.
     """
-    every = list({statement.name: statement for pattern in patterns for statement in every_named(pattern)}.values())
+    named = itertools.chain.from_iterable(map(every_named, patterns))
+    every = list({statement.name: statement for statement in named}.values())
     searchable = [statement for statement in every if (axes_of(statement) if len(every) == 1 else free_of(statement))]
     share = None if error is None else error / max(len(searchable), 1)
     digests = Keys()
@@ -96,5 +98,5 @@ def _parsed(row: bytes) -> Challenge:
 def _key(keys: Keys, statement: Statement, settings: object) -> str:
     claims = [registered()[id] for id in deciding(statement)]
     readings = registry.select_readings(claims[0].paper, None)
-    parts = [keys.of(claim, reading, 0) for claim in claims for reading in readings]
+    parts = [keys.of(claim, reading, 0) for claim, reading in itertools.product(claims, readings)]
     return hashlib.sha256(repr((SCHEMA, statement.name, parts, statement.free, settings)).encode()).hexdigest()

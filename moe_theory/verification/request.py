@@ -5,6 +5,7 @@ replicates at every interim analysis, and a blank verdict for each claim.
 """
 
 import dataclasses
+import itertools
 import shlex
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -104,7 +105,7 @@ def check_request(
         raise InvalidValueError(
             "there is nothing to judge: name at least one claim and one reading, or leave them out."
         )
-    groups = [part for group in groups for part in set_to(group, settings)]
+    groups = list(itertools.chain.from_iterable(set_to(group, settings) for group in groups))
     inapplicable: list[Verdict] = []
     variant = None
     if system is not None:
@@ -187,7 +188,7 @@ def resolve(
     """
     cells = [experiment.cells_under(reading) for experiment, reading, _ in groups]
     questions = _judged_once(groups, cells)
-    shares = _shares([claim.paper for group in questions for claim, _ in group], error)
+    shares = _shares([claim.paper for claim, _ in itertools.chain.from_iterable(questions)], error)
     studies = []
     for group, group_cells, group_questions in zip(groups, cells, questions, strict=True):
         if not group_questions:
@@ -214,11 +215,19 @@ def resolve(
                 least_replicates=look_sizes(own_limit, min(limit or own_limit, own_limit))[-1],
             )
         )
-    ids = dict.fromkeys(claim.id for group in groups for claim in group.claims) if order is None else order
-    readings = {
-        f"{claim.paper}.{group.reading.name}": group.reading.summary for group in groups for claim in group.claims
-    }
-    return Request(tuple(studies), tuple(ids), readings, seed, error or FAMILY_ERROR, budget)
+    ids: dict[str, None] = {}
+    summaries: dict[str, str] = {}
+    for group in groups:
+        ids |= dict.fromkeys(claim.id for claim in group.claims)
+        summaries |= {f"{claim.paper}.{group.reading.name}": group.reading.summary for claim in group.claims}
+    return Request(
+        studies=tuple(studies),
+        claims=tuple(ids if order is None else order),
+        readings=summaries,
+        seed=seed,
+        error=error or FAMILY_ERROR,
+        budget=budget,
+    )
 
 
 def _shares(papers: Sequence[str], error: float | None) -> dict[str, float]:

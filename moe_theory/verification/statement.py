@@ -11,6 +11,7 @@ A statement's status is derived from the verdicts on its claims by their roles (
 
 import dataclasses
 import functools
+import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -84,12 +85,13 @@ class Declared(Statement):
             return statement
         claims = [registered()[id] for id in deciding(self) if id in registered()]
         readings = find_paper(self.judged_under).readings if self.judged_under in paper_names() else {}
-        params = [
-            (claim.experiment.dims, reading.params(**claim.experiment.cells[cell]))
-            for claim in claims
-            for reading in [*readings.values()][:1]
-            for cell in claim.cells or claim.experiment.cells
-        ]  # of the cells that they read, under their paper's first reading
+        first_readings = list(readings.values())[:1]
+        params = []  # of the cells that they read, under their paper's first reading
+        for claim, reading in itertools.product(claims, first_readings):
+            params += [
+                (claim.experiment.dims, reading.params(**claim.experiment.cells[cell]))
+                for cell in claim.cells or claim.experiment.cells
+            ]
         recorded = {axis: [axis.recorded_at(cell_params, dims) for dims, cell_params in params] for axis in axes}
         return dataclasses.replace(statement, free=[described(axis, recorded[axis]) for axis in axes])
 

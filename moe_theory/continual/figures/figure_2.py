@@ -1,5 +1,6 @@
 """Fig. 2: forgetting and generalization error with and without termination, closed forms over the runs."""
 
+import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -27,7 +28,7 @@ from moe_theory.runs import Cell, Run
 SYMBOLS = {"forgetting": "forgetting $F_t$", "generalization_error": "generalization error $G_t$"}
 METRICS = tuple(SYMBOLS)
 TERMINATIONS = ("with", "without")
-PANELS = tuple((metric, termination) for metric in METRICS for termination in TERMINATIONS)  # (a) to (d)
+PANELS = tuple(itertools.product(METRICS, TERMINATIONS))  # (a) to (d)
 EQUATIONS = {  # of the metrics, by what the paper prints
     "proposition-4": dict(zip(METRICS, ("(17)", "(18)"), strict=True)),
     "theorem-2": dict(zip(METRICS, ("(21)", "(22)"), strict=True)),
@@ -44,9 +45,8 @@ def compute(setup: plot.Setup, terminations: Sequence[str] = TERMINATIONS) -> xr
     dims = setup.dims
     length = setup.rounds
     settings = {
-        cell_name(number, each == "with"): setup.params(num_experts=number, terminate=each == "with")
-        for number in numbers
-        for each in terminations
+        cell_name(number, termination == "with"): setup.params(num_experts=number, terminate=termination == "with")
+        for number, termination in itertools.product(numbers, terminations)
     }
     runs = setup.run(plot.log_axis_cells(settings, system(dims), FIGURE_2.observe, length))
     several = [Cell(name, system(dims), params, length, 1, observe_route) for name, params in settings.items()]

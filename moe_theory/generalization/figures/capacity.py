@@ -4,6 +4,7 @@ In (a), a given linear router with linear experts, the supremum over the experts
 fitted to random labels. Capacities are in units of R_m(H), which by Eq. (32) bounds (a).
 """
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,7 @@ MARKERS = "os^D"  # of norms
 
 def compute(setup: plot.Setup) -> xr.Dataset:
     """Return both capacities in units of R_m(H), and the paper's curve."""
-    params = {(norm, active): _params(setup, norm, active) for norm in NORMS for active in ACTIVE}
+    params = {(norm, active): _params(setup, norm, active) for norm, active in itertools.product(NORMS, ACTIVE)}
     names = {(norm, active): cell_name(W=norm, k=active) for norm, active in params}
     settings = {names[place]: (DIMS, values) for place, values in params.items()}
     gaps = best_gaps(settings, setup.rounds, setup.replicates, setup.seed, setup.progress, setup.name)

@@ -57,12 +57,22 @@ def observe(state: State, info: Any) -> Float[Array, ""]:
 def compute(setup: plot.Setup, names: Sequence[str] = tuple(CASES)) -> xr.Dataset:
     """Return the gap's mean and band, the bounds and where they cross, padded with NaN."""
     cases = {name: CASES[name] for name in names}
-    length, places = setup.rounds, max(len(case.samples) for case in cases.values())
-    runs = setup.run(
-        Cell(f"{name}, m = {samples}", _system(case, samples), _params(setup, case, samples), length, length, observe)
-        for name, case in cases.items()
-        for samples in case.samples
-    )
+    length = setup.rounds
+    places = max(len(case.samples) for case in cases.values())
+    cells_of_cases = []
+    for name, case in cases.items():
+        cells_of_cases += [
+            Cell(
+                name=f"{name}, m = {samples}",
+                system=_system(case, samples),
+                params=_params(setup, case, samples),
+                num_rounds=length,
+                record_every=length,
+                observe=observe,
+            )
+            for samples in case.samples
+        ]
+    runs = setup.run(cells_of_cases)
 
     def values_of(name: str) -> dict[str, Any]:
         case = CASES[name]

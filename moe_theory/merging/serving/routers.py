@@ -191,11 +191,10 @@ def _trained(store: Store, setting: Recipe, kind: str, model: Model, data: Examp
 
 
 def _arrays(routers: Routers) -> dict[str, np.ndarray]:
-    return {
-        f"{layer}.{name}": np.asarray(part)
-        for layer, router in enumerate(routers)
-        for name, part in router._asdict().items()
-    }
+    arrays = {}
+    for layer, router in enumerate(routers):
+        arrays |= {f"{layer}.{name}": np.asarray(part) for name, part in router._asdict().items()}
+    return arrays
 
 
 def _key(setting: Recipe, kind: str, model: Model, key: Key[Array, ""]) -> str:

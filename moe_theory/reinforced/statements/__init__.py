@@ -4,6 +4,8 @@ The first four are theorems of `docs/pages/derivations/repaired.md`, with signal
 without noise, and outputs so small that the softmax is 1/M. When a run settles is measured.
 """
 
+import itertools
+
 import numpy as np
 
 from moe_theory.reinforced import experiments
@@ -95,7 +97,7 @@ TIME_OF_EXPERTS.charitable("settling-experts.least", OVER_EXPERTS, rate(at_least
 
 
 ERROR = statement("less-error", module=__name__, free=(Size("num_tasks", 2, 5), experiments.FREE_LAW))
-PAIRS = [cell_name(variant, scale) for variant in VARIANTS for scale in PRINTED_SCALES]
+PAIRS = [cell_name(variant, scale) for variant, scale in itertools.product(VARIANTS, PRINTED_SCALES)]
 
 
 def printed_error(*runs):
