@@ -145,12 +145,12 @@ def request_of(
         patterns or tuple(module_claims) or ("*",),
         readings or None,
         replicates,
-        seed,
-        error,
-        budget,
-        None if module is None else str(module),
-        parsed(settings),
-        system,
+        seed=seed,
+        error=error,
+        budget=budget,
+        module=None if module is None else str(module),
+        settings=parsed(settings),
+        system=system,
     )
 
 

@@ -55,7 +55,8 @@ def split_step(step: Callable[[Any, Any, Any], Any], key: Any, state: Any, param
     num_states = len(jax.tree.leaves(state))
     keys = program.invars[:num_keys]
     parameter_variables = program.invars[num_keys:]
-    states, after = parameter_variables[:num_states], program.outvars[:num_states]
+    states = parameter_variables[:num_states]
+    after = program.outvars[:num_states]
     is_next = isinstance(result, tuple) and result and jax.tree.structure(result[0]) == jax.tree.structure(state)
     constants = {before for before, now in zip(states, after, strict=True) if before is now} if is_next else set()
     added: list[int | None] = [None] * num_states
@@ -220,7 +221,13 @@ def _offsets(closed: Any, inputs: list[_Offset | None], outputs: list[Any] | Non
         elif name == "select_n" and len(set(operands[1:])) == 1:
             results = operands[1:2]
         elif name in ("add", "sub") and None not in operands and _is_integer(result):
-            results = [_sum(*operands, sign=1 if name == "add" else -1)]
+            one: Any = operands[0]
+            other: Any = operands[1]
+            if other.leaf is None:
+                number = other.number if name == "add" else -other.number
+                results = [_Offset(one.leaf, one.number + number)]
+            elif one.leaf is None and name == "add":
+                results = [_Offset(other.leaf, one.number + other.number)]
         elif name in _UNCHANGED and operands[0] is not None and _is_integer(result):
             dtype = equation.invars[0].aval.dtype
             limits = jnp.iinfo(result.dtype)
@@ -234,12 +241,6 @@ def _offsets(closed: Any, inputs: list[_Offset | None], outputs: list[Any] | Non
 def _constant(value: Any) -> _Offset | None:
     is_single = is_known(value) and jnp.shape(value) == ()
     return _Offset(None, int(value)) if is_single and jnp.issubdtype(jnp.result_type(value), jnp.integer) else None
-
-
-def _sum(one: Any, other: Any, sign: int) -> _Offset | None:
-    if other.leaf is None:
-        return _Offset(one.leaf, one.number + sign * other.number)
-    return _Offset(other.leaf, one.number + other.number) if one.leaf is None and sign == 1 else None
 
 
 def _is_integer(aval: Any) -> bool:

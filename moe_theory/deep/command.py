@@ -95,7 +95,7 @@ def deep(
     from moe_theory.deep import report
 
     _check_arguments(preset, data, only_list)
-    sizes: dict[str, Any] = {
+    options: dict[str, Any] = {
         "network": network,
         "epochs": epochs,
         "samples": samples,
@@ -104,13 +104,14 @@ def deep(
         "classes": classes,
         "test_images": test_images,
         "replicates": replicates,
+        "reading": reading,
+        "settings": settings,
+        "seed": seed,
     }
     if only_list or (preset is None and data is None):
-        _refuse_run_options(sizes | {"reading": reading, "settings": settings, "seed": seed, "out": out})
+        _refuse_run_options(options | {"out": out})
         return report.presets() if data is None else report.folder_document(data)
-    return _run_preset(
-        preset, data, sizes, reading=reading, settings=settings, seed=seed or 0, out=out, terminal=terminal
-    )
+    return _run_preset(preset, data, options, out, terminal)
 
 
 def _check_arguments(preset: str | None, data: Path | None, only_list: bool) -> None:
@@ -133,15 +134,7 @@ def _refuse_run_options(options: dict[str, Any]) -> None:
 
 
 def _run_preset(
-    preset: str | None,
-    data: Path | None,
-    sizes: dict[str, Any],
-    *,
-    reading: str | None,
-    settings: tuple[str, ...],
-    seed: int,
-    out: Path | None,
-    terminal: Terminal,
+    preset: str | None, data: Path | None, options: dict[str, Any], out: Path | None, terminal: Terminal
 ) -> Document:
     """Run a preset on the terminal, and return what its folder holds then. Raises: Interruption."""
     from moe_theory.deep import judging, report
@@ -153,16 +146,9 @@ def _run_preset(
     selected = judging.preset_for(preset, data)
     folder = out or Path("runs/deep") / selected.name
     keep_programs()
-    plan = judging.plan(
-        selected,
-        data,
-        **sizes,
-        reading=READING if reading is None else reading,
-        settings=parsed(settings),
-        seed=seed,
-        folder=folder,
-        tell=terminal.say,
-    )
+    set_options: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
+    set_options["settings"] = parsed(options["settings"])
+    plan = judging.plan(selected, data, **set_options, folder=folder, tell=terminal.say)
     prepare_folder(folder, judging.FILES)
     terminal.say(report.heading(plan))
     try:

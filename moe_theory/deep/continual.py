@@ -105,7 +105,7 @@ def system(
         check_locality(locality)
 
     def init(key: Key[Array, ""], params: Params) -> State:
-        return begin(key, dims, params, pool_of(source, classes), embed, optimizer, locality)
+        return begin(key, dims, params, pool_of(source, classes), embed=embed, optimizer=optimizer, locality=locality)
 
     def stationary(key: Key[Array, ""], dims: Dims, state: Any, params: Params) -> tuple[Pool, Arrival]:
         return state.pool, draw(key, dims, state.pool, params, state.round + 1)[0]
@@ -229,7 +229,7 @@ def _train_expert(
     """Return the state in which the expert that ranks first has trained on the task."""
     expert = routing.ranked[0]
     before = networks.expert(state.experts, expert)
-    trained = training.train_on_arrival(before, arrival, pixels, state.pool, time, params, dims)
+    trained = training.train_on_arrival(before, arrival, pixels, pool=state.pool, time=time, params=params, dims=dims)
     after = state._replace(
         experts=networks.with_expert(state.experts, expert, trained.weights),
         tables=evaluation.with_rows(state.tables, expert, trained.rows),

@@ -125,15 +125,15 @@ def system(
         check_params(dims, params)
         _check_policies(policies, params)
         check_execution(execution)
-        return begin(key, dims, params, pool_of(source, classes), execution, embed, locality)
+        return begin(key, dims, params, pool_of(source, classes), execution=execution, embed=embed, locality=locality)
 
     def stationary(key: Key[Array, ""], dims: Dims, state: Any, params: Params) -> tuple[Pool, Arrival]:
         arrival, place = draw(key, dims, state.pool, params, state.round + 1)
-        return state.pool, sent(jax.random.fold_in(key, 2), arrival, place, state.positions, params, transfer)
+        return state.pool, sent(jax.random.fold_in(key, 2), arrival, place, state.positions, params, transfer=transfer)
 
     def step(key: Key[Array, ""], state: State, params: Params) -> tuple[State, Info]:
         pool, arrival = streamed((stream or stationary)(key, dims, state, params), "pool", "arrival")
-        return learn(state._replace(pool=pool), arrival, params, dims, policies, embed, locality)
+        return learn(state._replace(pool=pool), arrival, params, dims, policies, embed=embed, locality=locality)
 
     return System(init, step)
 
@@ -243,7 +243,7 @@ def learn(
 
     servers = _training_servers(time, pixels, dims, embed, locality)
     ready, _, _ = due(state, params, servers)
-    after, task = offer(ready, arrival, gate_input, params, chosen, servers)
+    after, task = offer(ready, arrival, gate_input, params=params, policy=chosen, servers=servers)
     after = after._replace(moments=moments, dropped=after.dropped + (task.server == DROPPED))
     info = _observe_round(
         ready, after, arrival, params, chosen, time=time, moments=moments, gate_input=gate_input, task=task
@@ -262,7 +262,7 @@ def _training_servers(
 
     def take(state: State, arrival: Arrival, task: Assignment, params: Params) -> tuple[State, Float[Array, ""]]:
         before = networks.expert(state.experts, task.server)
-        trained = training.train_on_arrival(before, arrival, pixels, state.pool, time, params, dims)
+        trained = training.train_on_arrival(before, arrival, pixels, state.pool, time=time, params=params, dims=dims)
         rows = Tables(*(row[None] for row in trained.rows))
         after = state._replace(
             experts=networks.with_expert(state.experts, task.server, trained.weights),

@@ -106,12 +106,13 @@ def plan(
         ['M = 1', 'M = 4', 'M = 4, no termination', 'M = 7', 'M = 7, no termination']
     """
     place = _folder_of(data)
-    chosen_preset = preset if isinstance(preset, Preset) else preset_for(preset, place)
     resized_preset = _resized(
-        chosen_preset, experts, classes, network=network, epochs=epochs, samples=samples, batch=batch, rounds=rounds
+        preset, place, experts, classes, network=network, epochs=epochs, samples=samples, batch=batch, rounds=rounds
     )
     named_reading = _reading_named(reading)
-    images = _load_images(data, place, resized_preset.data, tell)  # last: it may take long
+    images = data if isinstance(data, DataSet) else datasets.load(resized_preset.data, place)  # last: it may take long
+    if place is not None and tell is not None:
+        tell(*images.lines)
     return Plan(
         preset=resized_preset,
         reading=named_reading,
@@ -157,7 +158,11 @@ def judge(
             if _has_decided(tests, records):
                 break
     plan = dataclasses.replace(plan, replicates=len(next(iter(records.values())).replicates))
-    report = _report(plan, tests, _call(plan) if command is None else command)
+    if command is None:
+        options = {"reading": plan.reading.name, "settings": dict(plan.settings), "seed": plan.seed}
+        words = ", ".join(f"{name}={value!r}" for name, value in options.items() if value)
+        command = f"deep.judge(deep.plan({plan.preset.name!r}, replicates={plan.replicates}, {words}))"
+    report = _report(plan, tests, command)
     return Judgement(plan, records, summarize(plan, records), Verdicts(report))
 
 
@@ -172,7 +177,8 @@ def _folder_of(data: DataSet | Path | str | None) -> Path | None:
 
 
 def _resized(
-    preset: Preset,
+    preset: str | Preset | None,
+    folder: Path | None,
     experts: Sequence[int] | None,
     classes: Sequence[int] | None,
     *,
@@ -183,7 +189,7 @@ def _resized(
     rounds: int | None,
 ) -> Preset:
     return fitting.resized(
-        preset,
+        preset if isinstance(preset, Preset) else preset_for(preset, folder),
         _numbers("experts", experts),
         _numbers("classes", classes),
         network=own.network_named(network),
@@ -200,16 +206,6 @@ def _reading_named(reading: str | ReadingLike) -> ReadingLike:
     if reading not in READINGS:
         raise unknown_name("reading", reading, READINGS)
     return READINGS[reading]
-
-
-def _load_images(
-    data: DataSet | Path | str | None, folder: Path | None, name: str, tell: Callable[..., object] | None
-) -> DataSet:
-    """Return the data set given, or load the one called `name` and tell its lines."""
-    images = data if isinstance(data, DataSet) else datasets.load(name, folder)
-    if folder is not None and tell is not None:
-        tell(*images.lines)
-    return images
 
 
 def _numbers(name: str, numbers: Sequence[int] | None) -> tuple[int, ...] | None:
@@ -253,12 +249,6 @@ def _report(plan: Plan, tests: list[SequentialTest], command: str) -> Report:
         readings={f"{test.claim.paper}.{plan.setting}": plan.reading.summary for test in tests},
         finished=now(),
     )
-
-
-def _call(plan: Plan) -> str:
-    options = {"reading": plan.reading.name, "settings": dict(plan.settings), "seed": plan.seed}
-    words = ", ".join(f"{name}={value!r}" for name, value in options.items() if value)
-    return f"deep.judge(deep.plan({plan.preset.name!r}, replicates={plan.replicates}, {words}))"
 
 
 def _recorder(plan: Plan, progress: Progress) -> Callable[[RunProgress], None]:

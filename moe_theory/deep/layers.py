@@ -60,7 +60,8 @@ def max_pool(images: Float[Array, "n h w c"], side: int = 2) -> Float[Array, "n 
 
 
 def _by_patches(images: Array, kernel: Array, stride: int, padding: tuple[int, int]) -> Array:
-    (rows, columns), (kernel_height, kernel_width, _, num_outputs) = padding, kernel.shape
+    (rows, columns) = padding
+    (kernel_height, kernel_width, _, num_outputs) = kernel.shape
     padded = jnp.pad(images, ((0, 0), (rows, rows), (columns, columns), (0, 0)))
     last_row = padded.shape[1] - kernel_height
     last_column = padded.shape[2] - kernel_width

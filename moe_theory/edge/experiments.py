@@ -166,10 +166,10 @@ AVAILABILITY = _experiment(
         }
         for failure, number in SUFFICIENT.items()
     },
-    _PAST_T1,
-    observe_availability,
-    256,
-    _PAST_T1,
+    num_rounds=_PAST_T1,
+    observe=observe_availability,
+    replicates=256,
+    record_every=_PAST_T1,
 )
 BY_FAILURE = AVAILABILITY.over({f"delta = {failure:g}": failure for failure in FAILURES})
 
@@ -335,7 +335,7 @@ def expected_history(cells: Sequence[Cell], first: int, count: int, seed: int) -
         truths = np.moveaxis(centres[np.arange(count), tasks] + cluster_noise, 1, 2)
         arguments = truths, np.moveaxis(signals, 0, 2), dims.num_samples, tasks, experts, law == PROPORTIONAL
         records = Expected(truths, experts, corrected.given_routes(*arguments))
-        runs[cell.name] = Run(params, cell.rounds, np.arange(first, first + count), None, records, dims)
+        runs[cell.name] = Run(params, cell.rounds, np.arange(first, first + count), None, records=records, dims=dims)
     return runs
 
 
@@ -343,7 +343,7 @@ def history(setting: Mapping[str, Any]) -> Experiment:
     """Return the first arrivals under uniform routing, simulated or exact, with a setting's s, p and N."""
     dims = dataclasses.replace(HISTORY_DIMS, **setting)
     cells = _servers(HISTORY_EXPERTS)
-    experiment = _experiment("history", dims, cells, 60, observe_assignments, 8192, policy=policies.uniform)
+    experiment = _experiment("history", dims, cells, 60, observe_assignments, replicates=8192, policy=policies.uniform)
     return dataclasses.replace(experiment, of=history, measured=Measured(expected_history) if setting else None)
 
 

@@ -312,15 +312,12 @@ def _step_programs(methods: tuple[str, ...], setting: Recipe, batch_size: int) -
             values = method.serve(served, inputs, tags)
             return jnp.mean(optax.softmax_cross_entropy_with_integer_labels(values, labels))
 
-        arguments = ((_norms(model), routers), model)
+        pairs = [(layer.attention_norm, layer.experts_norm) for layer in model.layers]
+        norms = [model.head_norm, *itertools.chain.from_iterable(pairs)]
+        arguments = ((norms, routers), model)
         return Program(jax.jit(jax.value_and_grad(loss)).lower(*arguments).compile(faults.avoiding()), arguments)
 
     return [of(named(name)) for name in methods]
-
-
-def _norms(model: Model) -> list[Norm]:
-    pairs = [(layer.attention_norm, layer.experts_norm) for layer in model.layers]
-    return [model.head_norm, *itertools.chain.from_iterable(pairs)]
 
 
 def _with_norms(model: Model, norms: list[Norm]) -> Model:

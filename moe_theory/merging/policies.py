@@ -204,7 +204,7 @@ def tanbr(dims: Dims, uncertainty: str = EXACT) -> Policy:
         arm = jnp.where(earlier >= 0, earlier, memory.learner.history.num_arms)
         judged, norm = (memory.judged, None) if pick.found is None else pick.found
         learner = _update(form, memory.learner, arm, pick.weights, norm, mix, feedback, dims, params)
-        leaves, arms = _split_leaf(key, memory, leaf, arm, is_leaf, time, params)
+        leaves, arms = _split_leaf(key, memory, leaf, arm=arm, is_leaf=is_leaf, time=time, params=params)
         return TanbrMemory(learner, leaves, arms, judged)
 
     return Policy(begin, choose, learn)
@@ -391,30 +391,15 @@ def _begin_mix(key: PRNGKey, dims: Dims, params: Params) -> _Exists:
     return _begin(key, dims, params)
 
 
-def _unchanged(key: PRNGKey, memory: _Exists, *observed: Any) -> _Exists:
-    del key, observed
-    return memory
+def _without_learning(
+    weights_of: Callable[[PRNGKey, Bool[Array, " K"], Mix], Float[Array, " K"]],
+    begin: Callable[[PRNGKey, Dims, Params], _Exists] = _begin,
+) -> Policy:
+    def choose(key: PRNGKey, memory: _Exists, mix: Mix, time: Slot, params: Params) -> Pick:
+        del time
+        return plain_pick(truncated(weights_of(key, memory.exists, mix), params.max_active))
 
-
-def _choose_uniform(key: PRNGKey, memory: _Exists, mix: Mix, time: Slot, params: Params) -> Pick:
-    del mix, time
-    return plain_pick(truncated(uniform_weights(key, memory.exists), params.max_active))
-
-
-def _choose_average(key: PRNGKey, memory: _Exists, mix: Mix, time: Slot, params: Params) -> Pick:
-    del key, mix, time
-    return plain_pick(truncated(equal_weights(memory.exists), params.max_active))
-
-
-def _choose_mix(key: PRNGKey, memory: _Exists, mix: Mix, time: Slot, params: Params) -> Pick:
-    del key, time
-    return plain_pick(truncated(like_tasks(mix, memory.exists.shape[0]), params.max_active))
-
-
-def _begin_experts(key: PRNGKey, dims: Dims, params: Params) -> _ExpertRewards:
-    del key
-    exists = existing(dims.max_experts, params.num_experts)
-    return _ExpertRewards(exists, jnp.zeros(exists.shape, jnp.int32), jnp.zeros(exists.shape, jnp.result_type(float)))
+    return Policy(begin, choose, lambda key, memory, *observed: memory)
 
 
 def _learn_experts(
@@ -440,6 +425,13 @@ def single_expert(scale: float = 1.0) -> Policy:
         True
     """
 
+    def begin(key: PRNGKey, dims: Dims, params: Params) -> _ExpertRewards:
+        del key
+        exists = existing(dims.max_experts, params.num_experts)
+        return _ExpertRewards(
+            exists, jnp.zeros(exists.shape, jnp.int32), jnp.zeros(exists.shape, jnp.result_type(float))
+        )
+
     def choose(key: PRNGKey, memory: _ExpertRewards, mix: Mix, time: Slot, params: Params) -> Pick:
         del key, mix, params
         tries = memory.counts.astype(memory.sums.dtype)
@@ -449,14 +441,7 @@ def single_expert(scale: float = 1.0) -> Policy:
         index, is_best = best_expert(scores, memory.exists)
         return plain_pick(is_best.astype(tries.dtype), index, jnp.sum(memory.exists, dtype=jnp.int32))
 
-    return Policy(_begin_experts, choose, _learn_experts)
-
-
-def _begin_logits(key: PRNGKey, dims: Dims, params: Params) -> _Logits:
-    exists = existing(dims.max_experts, params.num_experts)
-    dtype = jnp.result_type(float)
-    weights = jnp.zeros((dims.max_experts, dims.num_tasks + 1), dtype)
-    return _Logits(exists, weights, jnp.zeros((), dtype), jax.random.normal(key, exists.shape, dtype))
+    return Policy(begin, choose, _learn_experts)
 
 
 @functools.lru_cache
@@ -472,6 +457,12 @@ def policy_gradient(noise: float = GRADIENT_NOISE, rate: float = GRADIENT_RATE) 
         >>> policies.named("gradient", Dims()) is policies.policy_gradient()
         True
     """
+
+    def begin(key: PRNGKey, dims: Dims, params: Params) -> _Logits:
+        exists = existing(dims.max_experts, params.num_experts)
+        dtype = jnp.result_type(float)
+        weights = jnp.zeros((dims.max_experts, dims.num_tasks + 1), dtype)
+        return _Logits(exists, weights, jnp.zeros((), dtype), jax.random.normal(key, exists.shape, dtype))
 
     def choose(key: PRNGKey, memory: _Logits, mix: Mix, time: Slot, params: Params) -> Pick:
         """Return x = softmax(W (psi, 1) + noise), truncated to the B largest."""
@@ -496,7 +487,7 @@ def policy_gradient(noise: float = GRADIENT_NOISE, rate: float = GRADIENT_RATE) 
             noise=jax.random.normal(key, memory.noise.shape, memory.noise.dtype),
         )
 
-    return Policy(_begin_logits, choose, learn)
+    return Policy(begin, choose, learn)
 
 
 def _with_constant(mix: Mix) -> Float[Array, "1 V+1"]:
@@ -511,9 +502,9 @@ def _always(policy: Policy) -> Callable[[Dims, str], Policy]:
 POLICIES: dict[str, Callable[[Dims, str], Policy]] = {
     TANBR: tanbr,
     NUCB: nucb,
-    UNIFORM: _always(Policy(_begin, _choose_uniform, _unchanged)),
-    AVERAGE: _always(Policy(_begin, _choose_average, _unchanged)),
-    MIX: _always(Policy(_begin_mix, _choose_mix, _unchanged)),
+    UNIFORM: _always(_without_learning(lambda key, exists, mix: uniform_weights(key, exists))),
+    AVERAGE: _always(_without_learning(lambda key, exists, mix: equal_weights(exists))),
+    MIX: _always(_without_learning(lambda key, exists, mix: like_tasks(mix, exists.shape[0]), _begin_mix)),
     BEST_EXPERT: _always(single_expert()),
     GRADIENT: _always(policy_gradient()),
 }

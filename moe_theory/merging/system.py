@@ -98,7 +98,7 @@ def system(
         )
 
     def step(key: Key[Array, ""], state: State, params: Params) -> tuple[State, Info]:
-        return _play_slot(served, chooser, watch, key, state, params)
+        return _play_slot(served, chooser, watch, key=key, state=state, params=params)
 
     return System(init, step)
 
@@ -115,7 +115,11 @@ def _play_slot(
     feedback = reward.serve(serve_key, state.world, pick.weights, mix, params)
     has_diverged = ~jnp.isfinite(pick.prediction + pick.bonus)  # of the network: its pick counts as NaN
     value = jnp.where(has_diverged, jnp.nan, jnp.sum(mix * reward.value(state.world, pick.weights)))
-    lost = _regret(reward, state.world, mix, value, params)
+    if reward.best is None:
+        lost = jnp.full_like(value, jnp.nan)
+    else:
+        best_weights = reward.best(state.world, mix, params)
+        lost = jnp.sum(mix * reward.value(state.world, best_weights)) - value
     state = State(
         world=state.world,
         memory=policy.learn(learn_key, state.memory, pick, estimate, feedback, time, params),
@@ -128,11 +132,3 @@ def _play_slot(
     cumulative = lost if reward.best is None else state.regret
     public_pick = pick._replace(found=None)  # what `learn` alone needs
     return state, Info(public_pick, feedback, mix, estimate, value, lost, mean_value, cumulative)
-
-
-def _regret(
-    reward: Reward, world: Environment, mix: Float[Array, " V"], value: Float[Array, ""], params: Params
-) -> Float[Array, ""]:
-    if reward.best is None:
-        return jnp.full_like(value, jnp.nan)
-    return jnp.sum(mix * reward.value(world, reward.best(world, mix, params))) - value

@@ -192,11 +192,9 @@ def _ruled(node: SyntaxTreeNode) -> Table:
             overflow="fold",
         )
     for row in body:
-        rich_table.add_row(*map(_cell_of, row.children))
+        cells = []
+        for words in map(_words_of, row.children):
+            match = _STYLED.match(words)
+            cells.append(Text(words, STYLES[match[0]] if match else ""))
+        rich_table.add_row(*cells)
     return rich_table
-
-
-def _cell_of(node: SyntaxTreeNode) -> Text:
-    words = _words_of(node)
-    match = _STYLED.match(words)
-    return Text(words, STYLES[match[0]] if match else "")

@@ -101,7 +101,7 @@ class FigureSpec:
         setup = self.setup(reading, replicates, seed, progress, **asked)
         data = self.data(setup)
         setup.require_settings_used()
-        facts = provenance(self.paper, self.name, reading, replicates, seed, setup.rounds or 0, **asked)
+        facts = provenance(self.paper, self.name, reading, replicates, seed=seed, num_rounds=setup.rounds or 0, **asked)
         data.attrs = facts | data.attrs
         return data
 
@@ -119,7 +119,7 @@ class FigureSpec:
         if dims is not None:
             room = max(experts) if "experts" in asked else dims.max_experts
             dims = resized(dims, asked.get("dims"), room)
-        return Setup(self.name, reading, replicates, seed, progress, rounds, experts, dims)
+        return Setup(self.name, reading, replicates, seed, progress=progress, rounds=rounds, experts=experts, dims=dims)
 
     def caption(self, data: "xr.Dataset") -> str:
         """Return the caption: the drawing, its reading, its runs, and its command."""

@@ -168,8 +168,11 @@ def observables(*members: Observable | Callable[[State, Info], Array]) -> dict[s
     """Return observables by name, where a function (state, info) -> scalar has its own name and docstring."""
     by_name = {}
     for member in members:
-        observable = member if isinstance(member, Observable) else _described(member)
-        by_name[observable.name] = observable
+        if isinstance(member, Observable):
+            by_name[member.name] = member
+        else:
+            words = " ".join((member.__doc__ or "").split()).rstrip(".")
+            by_name[member.__name__] = Observable(member.__name__, words, member)
     return by_name
 
 
@@ -190,11 +193,6 @@ def _scalar(place: str, function: Callable[[State, Info], Array]) -> Callable[[S
         return value
 
     return read
-
-
-def _described(function: Callable[[State, Info], Array]) -> Observable:
-    """Return an observable with a function's name and docstring."""
-    return Observable(function.__name__, " ".join((function.__doc__ or "").split()).rstrip("."), function)
 
 
 @functools.lru_cache

@@ -113,7 +113,12 @@ def statements_of(paper: str) -> list[Statement]:
     declaring = [paper, *(name for name in ordered_names() if paper in answers_for(name))]
     declared_statements = itertools.chain.from_iterable(catalog_of(name).statements for name in declaring)
     own_statements = [statement for statement in declared_statements if statement.paper == paper]
-    return [*own_statements, *_of_users(paper)]
+    declarations = sys.modules.get("moe_theory.verification.statement")
+    if declarations is not None:
+        for statement in declarations.declared():
+            if statement.paper == paper and not statement.is_of_a_paper:  # a user's
+                own_statements.append(statement.plain)
+    return own_statements
 
 
 def catalog_of(paper: str) -> Catalog:
@@ -233,12 +238,6 @@ def _declared_by(paper: str) -> list[Any]:
 
     find_paper(paper).import_claims()
     return [statement for statement in declared() if statement.is_of_a_paper and statement.judged_under == paper]
-
-
-def _of_users(paper: str) -> list[Statement]:
-    declarations = sys.modules.get("moe_theory.verification.statement")
-    every = [] if declarations is None else declarations.declared()
-    return [statement.plain for statement in every if statement.paper == paper and not statement.is_of_a_paper]
 
 
 def _matching(pattern: str, every: Sequence[Statement]) -> list[Statement]:

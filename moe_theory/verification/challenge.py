@@ -100,7 +100,7 @@ def challenge(
     experiments = {id(claim.experiment): claim.experiment for claim in claims}.values()
     groups = [(experiment, [claim for claim in claims if claim.experiment is experiment]) for experiment in experiments]
     with shown_progress(progress) as listener:
-        search = RegionSearch(groups, axes, seed, error, seconds, module, listener)
+        search = RegionSearch(groups, axes, seed, error=error, seconds=seconds, module=module, progress=listener)
         search.begin(readings, chosen_statement.name)
         flips = search.run()
         clause = search.clause() if flips else None

@@ -61,17 +61,10 @@ def compute(setup: plot.Setup, names: Sequence[str] = tuple(CASES)) -> xr.Datase
     places = max(len(case.samples) for case in cases.values())
     cells_of_cases = []
     for name, case in cases.items():
-        cells_of_cases += [
-            Cell(
-                name=f"{name}, m = {samples}",
-                system=_system(case, samples),
-                params=_params(setup, case, samples),
-                num_rounds=length,
-                record_every=length,
-                observe=observe,
-            )
-            for samples in case.samples
-        ]
+        for samples in case.samples:
+            params = _params(setup, case, samples)
+            cell = Cell(f"{name}, m = {samples}", _system(case, samples), params, length, length, observe=observe)
+            cells_of_cases.append(cell)
     runs = setup.run(cells_of_cases)
 
     def values_of(name: str) -> dict[str, Any]:

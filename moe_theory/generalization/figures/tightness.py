@@ -29,7 +29,7 @@ def compute(setup: plot.Setup) -> xr.Dataset:
     # Not padded, since few experts would cost as much as many.
     dims = {number: Dims(number, NUM_FEATURES, NUM_SAMPLES) for number in EXPERTS}
     settings = {cell_name(T=T, k=k): (dims[T], _params(setup, T, k)) for T, k in places}
-    gaps = best_gaps(settings, setup.rounds, setup.replicates, setup.seed, setup.progress, setup.name)
+    gaps = best_gaps(settings, setup.rounds, setup.replicates, setup.seed, progress=setup.progress, words=setup.name)
 
     def values_of(num_experts: int, active: int) -> dict[str, Any]:
         if active > num_experts:

@@ -181,20 +181,17 @@ def _trained(store: Store, setting: Recipe, kind: str, model: Model, data: Examp
 
     def make() -> dict[str, np.ndarray]:
         training.tell(f"router: {kind}, {NUM_STEPS} steps")
-        return _arrays(train(KINDS[kind], model, data, setting.num_tasks, key, DESCENTS.get(kind)))
+        routers = train(KINDS[kind], model, data, setting.num_tasks, key, DESCENTS.get(kind))
+        arrays = {}
+        for layer, router in enumerate(routers):
+            arrays |= {f"{layer}.{name}": np.asarray(part) for name, part in router._asdict().items()}
+        return arrays
 
     arrays = training.cached(store, _key(setting, kind, model, key), make)
     return tuple(
         Router(jnp.asarray(arrays[f"{layer}.weights"]), jnp.asarray(arrays[f"{layer}.bias"]))
         for layer in range(len(arrays) // 2)
     )
-
-
-def _arrays(routers: Routers) -> dict[str, np.ndarray]:
-    arrays = {}
-    for layer, router in enumerate(routers):
-        arrays |= {f"{layer}.{name}": np.asarray(part) for name, part in router._asdict().items()}
-    return arrays
 
 
 def _key(setting: Recipe, kind: str, model: Model, key: Key[Array, ""]) -> str:
