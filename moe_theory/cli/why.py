@@ -11,12 +11,7 @@ from moe_theory.cli.output import show_document
 
 @click.command(epilog=examples("moe-theory why generalization.theorem-1"))
 @click.argument("name", metavar="STATEMENT")
-@click.option(
-    "--script",
-    "kind",
-    flag_value="witness",
-    help="Print a NumPy script that shows what fails.",
-)
+@click.option("--script", "kind", flag_value="witness", help="Print a NumPy script that shows what fails.")
 @click.option(
     "--proof", "kind", flag_value="proof", help="Print the program that proves it, or else the exact counterexample."
 )

@@ -237,11 +237,7 @@ def on_pool(
 
 
 def begin(
-    dims: Dims,
-    params: Params,
-    pool: Pool,
-    optimizer: Optimizer = optax.sgd,
-    locality: Locality = distance_moved,
+    dims: Dims, params: Params, pool: Pool, optimizer: Optimizer = optax.sgd, locality: Locality = distance_moved
 ) -> State:
     """Return the state before round 1, with zero experts and gates.
 

@@ -125,12 +125,7 @@ def plan(
     )
 
 
-def judge(
-    plan: Plan,
-    *,
-    progress: Progress = automatic,
-    command: str | None = None,
-) -> Judgement:
+def judge(plan: Plan, *, progress: Progress = automatic, command: str | None = None) -> Judgement:
     """Run a plan and test the claims of its preset's figure on it.
 
     The claims share one error. A single seed gives no verdicts, and few seeds leave most INCONCLUSIVE. An interim

@@ -159,11 +159,7 @@ AVAILABILITY = _experiment(
     "availability",
     Dims(SUFFICIENT[FAILURES[-1]], FEW_TASKS, FIGURE_3_FEATURES, 10, max_delay=FEW_DELAYS),
     {
-        f"delta = {failure:g}": {
-            "num_experts": number,
-            "max_transfer_delay": FEW_DELAYS - 1,
-            "max_execution_delay": 1,
-        }
+        f"delta = {failure:g}": {"num_experts": number, "max_transfer_delay": FEW_DELAYS - 1, "max_execution_delay": 1}
         for failure, number in SUFFICIENT.items()
     },
     num_rounds=_PAST_T1,
@@ -275,11 +271,7 @@ QUIET_LIMIT = quiet_limit({})
 RATE_LIMIT = rate_limit({})
 # What the paper leaves open of these runs: r = o(1), noise and strengths; and the servers, more than the tasks.
 FREE_NOISE = Scale("noise_scale", 0.01, 0.5)
-FREE = (
-    Order("perturbation_scale", recorded=1.5, least=0.25, most=2.5),
-    FREE_NOISE,
-    Scale("min_strength", 0.0, 1.0),
-)
+FREE = (Order("perturbation_scale", recorded=1.5, least=0.25, most=2.5), FREE_NOISE, Scale("min_strength", 0.0, 1.0))
 FREE_SERVERS = Choice("servers", {f"{SMALL_EXPERTS} alike": SMALL_EXPERTS, "3 with a slow one": 3})
 SERVER_LIMIT = dataclasses.replace(
     _limit(

@@ -127,12 +127,7 @@ def _charged(
 
 
 def offer(
-    state: Any,
-    arrival: Any,
-    gate_input: Float[Array, " p"],
-    params: Any,
-    policy: Policy,
-    servers: Servers,
+    state: Any, arrival: Any, gate_input: Float[Array, " p"], params: Any, policy: Policy, servers: Servers
 ) -> tuple[Any, Assignment]:
     """Offer a task to the servers. Return the state with it pending, or unchanged if no server takes it.
 

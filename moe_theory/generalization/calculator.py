@@ -12,14 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from moe_theory.core.constraints import (
-    NonNegative,
-    OpenProbability,
-    Probability,
-    Whole,
-    require,
-    require_active,
-)
+from moe_theory.core.constraints import NonNegative, OpenProbability, Probability, Whole, require, require_active
 from moe_theory.core.errors import InvalidValueError, unknown_name
 from moe_theory.generalization import certificate, complexity, corrected, from_files, theory
 

@@ -30,8 +30,7 @@ ReadingName = Annotated[
 Slots = Annotated[int, Option("Slots at most.")]
 SlotSize = Annotated[int, Option("Requests in a slot.")]
 Drift = Annotated[
-    float,
-    Option("How far the task mix drifts: with 1, shares go up and down by a factor of up to e in 500 slots."),
+    float, Option("How far the task mix drifts: with 1, shares go up and down by a factor of up to e in 500 slots.")
 ]
 MaxActive = Annotated[int | None, Option("B, experts that a merge may use at most.", default_words="all")]
 Seed = Annotated[int, Option("Seed of all random numbers.")]
@@ -92,14 +91,7 @@ def merge(
         return online.drawn(model, data, recipe.num_tasks, slots, slot_size, drift, seed)
 
     names = None if policy == ALL else list(dict.fromkeys((policy, policies.AVERAGE)))
-    by_policy = compare(
-        open_stream,
-        names,
-        num_slots=slots,
-        reading=named_reading,
-        max_active=max_active,
-        seed=seed,
-    )
+    by_policy = compare(open_stream, names, num_slots=slots, reading=named_reading, max_active=max_active, seed=seed)
     if policy == ALL:
         return report.document(by_policy, {"policies": report.compared(by_policy)}, folder)
     body = {"policy": policy, **report.served(by_policy[policy], by_policy[policies.AVERAGE])}

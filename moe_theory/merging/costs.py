@@ -214,7 +214,11 @@ def latencies(methods: Sequence[str], setting: Recipe) -> Measure:
             timer = _timer(timed, setting, int(cell.params.slot_size))
             with on_one_core():
                 table = timer.measure(count, _order(seed, first), time.process_time)
-            records = {name: _costs_of(table.sel(approach=name)) for name in timed}
+            records = {}
+            for name in timed:
+                costs = table.sel(approach=name)
+                arrays = [np.asarray(costs[field], np.float64) for field in MethodCosts._fields]
+                records[name] = MethodCosts(*(np.broadcast_to(array, (1, costs.sizes["repeat"])) for array in arrays))
             rows[cell.name] = _run(cell, first, count, records)
         return rows
 
@@ -329,12 +333,6 @@ def _with_norms(model: Model, norms: list[Norm]) -> Model:
 @functools.lru_cache
 def _choice_program(num_experts: int, form: str) -> Program:
     return choice_program(grow_trees(num_experts, 1, 0, form), form)
-
-
-def _costs_of(table: Any) -> MethodCosts:
-    repeats = table.sizes["repeat"]
-    fields = MethodCosts._fields
-    return MethodCosts(*(np.broadcast_to(np.asarray(table[name], np.float64), (1, repeats)) for name in fields))
 
 
 def _order(seed: int, first: int) -> int:

@@ -234,11 +234,7 @@ def _candidates(
 
 @programs.jit
 def _ascend(
-    model: Model,
-    data: Examples,
-    candidates: Float[Array, "S K"],
-    values: Float[Array, " S"],
-    mix: Float[Array, " V"],
+    model: Model, data: Examples, candidates: Float[Array, "S K"], values: Float[Array, " S"], mix: Float[Array, " V"]
 ) -> Float[Array, ""]:
     start = jnp.log(candidates[jnp.argmax(values)] + 1e-3)
     optimizer = optax.adam(ASCENT_RATE)
@@ -377,13 +373,7 @@ def slot_accuracies(
 
 
 def _serve_cell(
-    cell: Cell,
-    mixes: Float[np.ndarray, "B last V"],
-    setting: Recipe,
-    slot_size: int,
-    first: int,
-    count: int,
-    seed: int,
+    cell: Cell, mixes: Float[np.ndarray, "B last V"], setting: Recipe, slot_size: int, first: int, count: int, seed: int
 ) -> Run:
     keys = jax.vmap(jax.random.fold_in, in_axes=(None, 0))(root_key(seed), jnp.arange(first, first + count))
     data = examples(setting, VALIDATION)

@@ -82,11 +82,7 @@ class Row(NamedTuple):
 
 
 def merge_online(
-    stream: Stream,
-    policy: str,
-    num_slots: int,
-    params: Params | None = None,
-    seed: int = 0,
+    stream: Stream, policy: str, num_slots: int, params: Params | None = None, seed: int = 0
 ) -> Iterator[Row]:
     """Serve up to `num_slots` slots of a stream with a policy's weights, and yield each slot as soon as it is done.
 

@@ -66,6 +66,8 @@ def _pair(statement: Statement, recorded: Sequence[Verdict], run: Sequence[Verdi
     own_judgement = judged(statement, own_verdicts)
     verdict, own_verdict = _verdicts(statement, shared, own_verdicts, own_judgement)
     is_inapplicable = reasons and not own_judgement.by_reading
+    own_statuses = _statuses(own_judgement)
+    pairs = [{status, own_statuses[name]} for name, status in _statuses(by_runs).items() if name in own_statuses]
     printed_words = with_proofs.words
     if _statuses(with_proofs) != _statuses(by_runs):
         printed_words = f"{with_proofs.words}; by runs alone {by_runs.words}"
@@ -73,7 +75,7 @@ def _pair(statement: Statement, recorded: Sequence[Verdict], run: Sequence[Verdi
         name=statement.name,
         printed=printed_words,
         own="does not apply" if is_inapplicable else own_judgement.words,
-        differs=_differs(by_runs, own_judgement),
+        differs=any(len(pair) > 1 and not pair & _UNDECIDED for pair in pairs),
         verdicts=(verdict, own_verdict and run_verdicts[own_verdicts.index(own_verdict)]),
         inapplicable=reasons,
     )
@@ -81,12 +83,6 @@ def _pair(statement: Statement, recorded: Sequence[Verdict], run: Sequence[Verdi
 
 def _statuses(judgement: Judged) -> dict[str, StatementStatus]:
     return {reading: finding.status for reading, finding in judgement.by_reading.items()}
-
-
-def _differs(printed: Judged, variant: Judged) -> bool:
-    own_statuses = _statuses(variant)
-    statuses = [{status, own_statuses[name]} for name, status in _statuses(printed).items() if name in own_statuses]
-    return any(len(pair) > 1 and not pair & _UNDECIDED for pair in statuses)
 
 
 def _verdicts(

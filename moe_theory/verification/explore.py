@@ -273,11 +273,7 @@ def parse_axis(text: str, defaults: Any, num_points: int, free: Mapping[str, Fre
 
 
 def carry_out_search(
-    search: Search,
-    *,
-    progress: Progress = quiet,
-    on_point: OnPoint = lambda point: None,
-    command: str = "",
+    search: Search, *, progress: Progress = quiet, on_point: OnPoint = lambda point: None, command: str = ""
 ) -> Exploration:
     """Test the claim at all points. Raises: as `explore`."""
     studies = {coordinates: search.study(coordinates) for coordinates in search.grid}

@@ -42,12 +42,7 @@ DESCENTS = {"token-top-2": Descent(0.0054, 0.0025)}
 
 
 def train(
-    kind: Kind,
-    model: Model,
-    data: Examples,
-    num_tasks: int,
-    key: Key[Array, ""],
-    descent: Descent | None = None,
+    kind: Kind, model: Model, data: Examples, num_tasks: int, key: Key[Array, ""], descent: Descent | None = None
 ) -> Routers:
     """Train routers for the frozen experts, from zero, on batches with equally likely tasks."""
     sizes = [layer.experts.b_out.shape for layer in model.layers]
@@ -58,13 +53,7 @@ def train(
 
 @functools.partial(programs.jit, static_argnums=(0, 3))
 def _descend(
-    kind: Kind,
-    model: Model,
-    data: Examples,
-    num_tasks: int,
-    key: Key[Array, ""],
-    start: Routers,
-    descent: Descent,
+    kind: Kind, model: Model, data: Examples, num_tasks: int, key: Key[Array, ""], start: Routers, descent: Descent
 ) -> Routers:
     schedule = optax.cosine_decay_schedule(1.0, NUM_STEPS, 0.1)
     optimizer = optax.adam(lambda count: descent.learning_rate * schedule(count))

@@ -118,13 +118,7 @@ def draw_batch(key: Key[Array, ""], data: Examples, num_tasks: int, num_groups: 
 
 
 def _phase(
-    name: str,
-    key: Key[Array, ""],
-    setting: Recipe,
-    model: Model,
-    data: Examples,
-    num_groups: int,
-    progress: Progress,
+    name: str, key: Key[Array, ""], setting: Recipe, model: Model, data: Examples, num_groups: int, progress: Progress
 ) -> Model:
     num_steps = setting.dense_steps if name == "dense" else setting.expert_steps
     if num_steps == 0:
