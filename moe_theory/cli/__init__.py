@@ -5,6 +5,7 @@ import functools
 import gc
 import importlib
 import io
+import itertools
 import os
 import sys
 import time
@@ -107,7 +108,7 @@ class _App(click.Group):
         formatter.write_text("With --json a command prints one JSON document and nothing else; its help describes it.")
 
 
-_COMMANDS = tuple(name for names in _GROUPS.values() for name in names)
+_COMMANDS = tuple(itertools.chain.from_iterable(_GROUPS.values()))
 
 
 @functools.cache
@@ -120,7 +121,7 @@ def groups() -> dict[str, tuple[str, ...]]:
 
 
 def commands() -> list[str]:
-    return [name for names in groups().values() for name in names]
+    return list(itertools.chain.from_iterable(groups().values()))
 
 
 def command(name: str) -> click.Command:

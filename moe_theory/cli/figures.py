@@ -106,9 +106,7 @@ def _list(paper: str | None) -> None:
         lines = [f"{name}: {title}" for name, title in titles.items()]
     else:
         titles = all_figure_titles()
-        lines = [
-            f"{paper} {name}: {title}"
-            for paper, titles_of_paper in titles.items()
-            for name, title in titles_of_paper.items()
-        ]
+        lines = []
+        for paper, titles_of_paper in titles.items():
+            lines += [f"{paper} {name}: {title}" for name, title in titles_of_paper.items()]
     show_document(Document(lambda: titles, lambda _: paragraphs(lines)))

@@ -3,6 +3,7 @@
 import contextlib
 import decimal
 import functools
+import itertools
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -30,7 +31,8 @@ class Listed(click.Option):
         super().__init__(*names, **about | {"multiple": True})
 
     def type_cast_value(self, ctx: click.Context, value: Any) -> Any:
-        return super().type_cast_value(ctx, [part.strip() for text in value or () for part in str(text).split(",")])
+        parts = itertools.chain.from_iterable(str(text).split(",") for text in value or ())
+        return super().type_cast_value(ctx, [part.strip() for part in parts])
 
 
 class WholeNumber(click.ParamType):

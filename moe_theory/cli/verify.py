@@ -92,8 +92,13 @@ def verify(out: Path | None, dask: str | None, **asked: Any) -> None:
 
     With --system the claims are tested on your own algorithm, next to the published results.
     """
+    from moe_theory.core.papers import all_papers
+
     is_narrowed = any(asked[name] for name in ("patterns", "module", "system", "budget"))
-    first_look = {} if is_narrowed else _first_look()
+    first_look: dict[str, str] = {}
+    if not is_narrowed:
+        for paper in all_papers().values():
+            first_look |= paper.first_look
     if first_look:
         asked["patterns"] = tuple(first_look)
         asked["readings"] = asked["readings"] or ("quick",)
@@ -108,13 +113,6 @@ def verify(out: Path | None, dask: str | None, **asked: Any) -> None:
         show_document(comparison.comparison(report, paths))
     else:
         show_document(verdicts.verdicts_document(report, paths, samples))
-
-
-def _first_look() -> dict[str, str]:
-    """Return the words of each paper's first look, by the claims' ids."""
-    from moe_theory.core.papers import all_papers
-
-    return {claim: words for paper in all_papers().values() for claim, words in paper.first_look.items()}
 
 
 def seconds_of(text: str) -> float:
@@ -147,12 +145,12 @@ def request_of(
         patterns or tuple(module_claims) or ("*",),
         readings or None,
         replicates,
-        seed,
-        error,
-        budget,
-        None if module is None else str(module),
-        parsed(settings),
-        system,
+        seed=seed,
+        error=error,
+        budget=budget,
+        module=None if module is None else str(module),
+        settings=parsed(settings),
+        system=system,
     )
 
 

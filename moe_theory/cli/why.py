@@ -1,5 +1,6 @@
 """`moe-theory why`."""
 
+import itertools
 from pathlib import Path
 
 import click
@@ -10,12 +11,7 @@ from moe_theory.cli.output import show_document
 
 @click.command(epilog=examples("moe-theory why generalization.theorem-1"))
 @click.argument("name", metavar="STATEMENT")
-@click.option(
-    "--script",
-    "kind",
-    flag_value="witness",
-    help="Print a NumPy script that shows what fails.",
-)
+@click.option("--script", "kind", flag_value="witness", help="Print a NumPy script that shows what fails.")
 @click.option(
     "--proof", "kind", flag_value="proof", help="Print the program that proves it, or else the exact counterexample."
 )
@@ -43,7 +39,7 @@ def why(name: str, kind: str | None, is_whole: bool, folder: Path | None) -> Non
         show_document(verdicts.why_document(standings, is_short=not is_whole))
         return
     statements = [standing.known.statement for standing in standings]
-    kinds = {script for statement in statements for script in statement.scripts}
+    kinds = set(itertools.chain.from_iterable(statement.scripts for statement in statements))
     if kind == "proof" and kind not in kinds and "disproof" in kinds:
         kind = "disproof"
     having = [statement for statement in statements if kind in statement.scripts] or statements[:1]

@@ -197,7 +197,7 @@ def system(
         pool, arrival, perturbation = streamed(source, "pool", "arrival", "perturbation")
         check_pool(dims.num_tasks, dims.num_features, pool)
         own_router = with_own_key(router, key)
-        parts = Parts(dims.max_active, own_router, fit, optimizer, auxiliary, locality)
+        parts = Parts(dims.max_active, own_router, fit, optimizer=optimizer, auxiliary=auxiliary, locality=locality)
         return _learn(state._replace(pool=pool), arrival, perturbation, params, parts)
 
     return System(init, step)
@@ -233,11 +233,7 @@ def on_pool(
 
 
 def begin(
-    dims: Dims,
-    params: Params,
-    pool: Pool,
-    optimizer: Optimizer = optax.sgd,
-    locality: Locality = distance_moved,
+    dims: Dims, params: Params, pool: Pool, optimizer: Optimizer = optax.sgd, locality: Locality = distance_moved
 ) -> State:
     """Return the state before round 1, with zero experts and gates.
 
@@ -335,7 +331,7 @@ def learn(
         (0, 0.0, [1.0, 0.0, 0.0, 0.0])
     """
     check_arrival(state.pool.truths.shape[0], arrival)
-    parts = Parts(max_active, router, fit, optimizer, auxiliary, locality)
+    parts = Parts(max_active, router, fit, optimizer=optimizer, auxiliary=auxiliary, locality=locality)
     after, info = _learn(state, arrival, perturbation, params, parts)
     if is_known(arrival.task, arrival.features):
         return after, info
@@ -360,7 +356,7 @@ def _learn(
         error = jnp.sum(jnp.where(jnp.any(masks, axis=1), errors, 0)) / params.num_active
         after = state._replace(
             experts=state.experts + jnp.sum(jnp.where(masks[:, :, None], change[:, None, :], 0), axis=0),
-            metrics=metrics.record_arrival(state.metrics, truth, masks, before, change, error),
+            metrics=metrics.record_arrival(state.metrics, truth, masks, before=before, change=change, error=error),
         )
         return Learned(after, jnp.sum(jnp.square(change), axis=1), error)
 
@@ -369,9 +365,9 @@ def _learn(
         state,
         gate_input,
         perturbation,
-        arrival,
-        params,
-        experts,
+        arrival=arrival,
+        params=params,
+        experts=experts,
         max_active=parts.max_active,
         router=parts.router,
         optimizer=parts.optimizer,
@@ -452,7 +448,8 @@ def advance(
 
 
 def _check_round(state: State, arrival: Arrival, params: Params, max_active: int) -> None:
-    (max_experts, num_features), num_tasks = state.experts.shape, state.pool.truths.shape[0]
+    (max_experts, num_features) = state.experts.shape
+    num_tasks = state.pool.truths.shape[0]
     features = jnp.shape(arrival.features)
     if len(features) != 2 or features[0] != num_features:
         raise InvalidValueError(

@@ -153,7 +153,7 @@ def system_with_diagnostics(dims: Dims, **parts: Any) -> System:
         is_exploring = state.round <= theory.exploration_rounds(params.num_experts, params.learning_rate)
         tracked = TrackedState(state, jnp.where(is_exploring, state.experts, before.explored))
         costs = _costs(arrival, before.state, state, info, params, **parts)
-        return tracked, _diagnose(before, tracked, arrival, info, params, costs)
+        return tracked, _diagnose(before, tracked, arrival, info=info, params=params, costs=costs)
 
     return System(init, step)
 
@@ -256,7 +256,8 @@ class PairedRoutes(NamedTuple):
 @functools.lru_cache
 def system_beside_reduced(dims: Dims) -> System:
     """Return Algorithm 1 and `continual.reduced` with common pool, tasks, features and perturbations."""
-    plain, simpler = system(dims), reduced.system(dims)
+    plain = system(dims)
+    simpler = reduced.system(dims)
 
     def init(key: Key[Array, ""], params: Params) -> Paired:
         return Paired(plain.init(key, params), simpler.init(key, params))
@@ -291,7 +292,8 @@ def system_with_expected_costs(dims: Dims) -> System:
         return memory, memory
 
     charging = Locality(expected, lambda dims: jnp.zeros(dims.max_experts))
-    base, contraction = system(dims, locality=charging), error_contraction(dims.num_features, dims.num_samples)
+    base = system(dims, locality=charging)
+    contraction = error_contraction(dims.num_features, dims.num_samples)
 
     def init(key: Key[Array, ""], params: Params) -> Expecting:
         state = base.init(key, params)

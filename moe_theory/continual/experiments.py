@@ -5,6 +5,7 @@
 
 import dataclasses
 import functools
+import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -94,8 +95,7 @@ def figure_2(setting: Mapping[str, Any]) -> Experiment:
         system=system(dims),
         cells={
             cell_name(num_experts, terminate): {"num_experts": num_experts, "terminate": terminate}
-            for num_experts in FIGURE_2_EXPERTS
-            for terminate in (True, False)
+            for num_experts, terminate in itertools.product(FIGURE_2_EXPERTS, (True, False))
         },
         num_rounds=2000,
         record_every=20,
@@ -258,9 +258,8 @@ ROUTER_GRID = Experiment(
     dims=ROUTER_DIMS,
     system=system_with_gate_steps(ROUTER_DIMS),
     cells={
-        router_cell(scale, variant): router_params(scale, **changes(scale))
-        for variant, changes in _ROUTER_VARIANTS.items()
-        for scale in ROUTER_SCALES
+        router_cell(scale, variant): router_params(scale, **_ROUTER_VARIANTS[variant](scale))
+        for variant, scale in itertools.product(_ROUTER_VARIANTS, ROUTER_SCALES)
     }
     | {
         router_rate_cell(rate): router_params(ROUTER_SCALE, learning_rate=rate)
@@ -278,14 +277,14 @@ BY_SCALE, BY_SCALE_FEWER, BY_SCALE_QUIET, BY_SCALE_NEAR = (
 )
 BY_RATE = ROUTER_GRID.over({router_rate_cell(rate): rate for rate in ROUTER_RATES})
 
+_PERTURBATIONS = {"": {}, UNIFORM: {"perturbation_scale": UNIFORM_PERTURBATION}}
 ROUTER_EXPERT_GRID = Experiment(
     name="router-expert-grid",
     dims=ROUTER_EXPERT_DIMS,
     system=system_with_gate_steps(ROUTER_EXPERT_DIMS),
     cells={
         router_experts_cell(number, variant): router_params(ROUTER_SCALE, num_experts=number, **changes)
-        for variant, changes in (("", {}), (UNIFORM, {"perturbation_scale": UNIFORM_PERTURBATION}))
-        for number in ROUTER_EXPERTS
+        for (variant, changes), number in itertools.product(_PERTURBATIONS.items(), ROUTER_EXPERTS)
     },
     num_rounds=int(theory.exploration_rounds(ROUTER_EXPERTS[-1], ROUTER_SCALE**0.5)),
     record_every=1,
@@ -332,8 +331,7 @@ def specialization_params(num_experts: int, scale: float) -> dict[str, Any]:
 def _specialization_cells(*scales: float, terminate: bool) -> dict[str, dict[str, Any]]:
     return {
         specialization_cell(number, scale): specialization_params(number, scale) | {"terminate": terminate}
-        for number in (MANY_EXPERTS, FEW_EXPERTS)
-        for scale in scales
+        for number, scale in itertools.product((MANY_EXPERTS, FEW_EXPERTS), scales)
     }
 
 
@@ -410,8 +408,7 @@ def _limit(
 
     cells = {
         specialization_cell(number, scale): {**limit_params(number, scale), **changes(scale)}
-        for number in (MANY_EXPERTS, FEW_EXPERTS)
-        for scale in scales
+        for number, scale in itertools.product((MANY_EXPERTS, FEW_EXPERTS), scales)
     }
     needed = {cell: math.ceil(length(Params()._replace(**overrides))) for cell, overrides in cells.items()}
     of_few = [needed[specialization_cell(FEW_EXPERTS, scale)] for scale in scales[:-1]]

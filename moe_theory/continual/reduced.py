@@ -118,11 +118,11 @@ def learn(state: State, arrival: Arrival, perturbation: Float[Array, " M"], para
     def experts(routing: Routing) -> Learned:
         is_chosen = routing.masks[0]
         errors, projections, squared_move = taught_to(
-            is_chosen, state.pool, arrival.task, state.errors, state.projections, contraction
+            is_chosen, state.pool, arrival.task, state.errors, projections=state.projections, contraction=contraction
         )
         arrivals = state.arrivals + (is_chosen[:, None] & is_task[None, :])
         return Learned(state._replace(errors=errors, projections=projections, arrivals=arrivals), squared_move[None])
 
     gate_input = jnp.sum(arrival.features, axis=1)
-    after, routing, _ = advance(state, gate_input, perturbation, arrival, params, experts)
+    after, routing, _ = advance(state, gate_input, perturbation, arrival=arrival, params=params, experts=experts)
     return after, Info(arrival.task, routing.ranked[0], jnp.sum(after.arrivals * after.errors) / after.round)

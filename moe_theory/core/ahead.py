@@ -3,6 +3,7 @@
 The first part depends on the step's key, on counters of rounds, and on leaves of the state that no step changes.
 """
 
+import itertools
 import math
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
@@ -53,7 +54,8 @@ def split_step(step: Callable[[Any, Any, Any], Any], key: Any, state: Any, param
     num_states = len(jax.tree.leaves(state))
     keys = program.invars[:num_keys]
     parameter_variables = program.invars[num_keys:]
-    states, after = parameter_variables[:num_states], program.outvars[:num_states]
+    states = parameter_variables[:num_states]
+    after = program.outvars[:num_states]
     is_next = isinstance(result, tuple) and result and jax.tree.structure(result[0]) == jax.tree.structure(state)
     constants = {before for before, now in zip(states, after, strict=True) if before is now} if is_next else set()
     added: list[int | None] = [None] * num_states
@@ -158,9 +160,9 @@ def _stages(equations: list[Any], variables: Variables, changing: Variables) -> 
     available = variables | set(_outputs(random))
     origins = {}
     for equation in prepare:
-        sources = {
-            origin for variable in _inputs([equation]) & available for origin in origins.get(variable, {variable})
-        }
+        sources = set()
+        for variable in _inputs([equation]) & available:
+            sources |= origins.get(variable, {variable})
         if equation.primitive.name in _EXPANDING and _size(equation.outvars) > _size(sources):
             origins |= dict.fromkeys(equation.outvars, sources)
     again = []
@@ -218,7 +220,13 @@ def _offsets(closed: Any, inputs: list[_Offset | None], outputs: list[Any] | Non
         elif name == "select_n" and len(set(operands[1:])) == 1:
             results = operands[1:2]
         elif name in ("add", "sub") and None not in operands and _is_integer(result):
-            results = [_sum(*operands, sign=1 if name == "add" else -1)]
+            one: Any = operands[0]
+            other: Any = operands[1]
+            if other.leaf is None:
+                number = other.number if name == "add" else -other.number
+                results = [_Offset(one.leaf, one.number + number)]
+            elif one.leaf is None and name == "add":
+                results = [_Offset(other.leaf, one.number + other.number)]
         elif name in _UNCHANGED and operands[0] is not None and _is_integer(result):
             dtype = equation.invars[0].aval.dtype
             limits = jnp.iinfo(result.dtype)
@@ -232,12 +240,6 @@ def _offsets(closed: Any, inputs: list[_Offset | None], outputs: list[Any] | Non
 def _constant(value: Any) -> _Offset | None:
     is_single = is_known(value) and jnp.shape(value) == ()
     return _Offset(None, int(value)) if is_single and jnp.issubdtype(jnp.result_type(value), jnp.integer) else None
-
-
-def _sum(one: Any, other: Any, sign: int) -> _Offset | None:
-    if other.leaf is None:
-        return _Offset(one.leaf, one.number + sign * other.number)
-    return _Offset(other.leaf, one.number + other.number) if one.leaf is None and sign == 1 else None
 
 
 def _is_integer(aval: Any) -> bool:
@@ -270,11 +272,11 @@ def _without(equations: list[Any], excluded: list[Any]) -> list[Any]:
 
 
 def _inputs(equations: Iterable[Any]) -> Variables:
-    return _variables(atom for equation in equations for atom in equation.invars)
+    return _variables(itertools.chain.from_iterable(equation.invars for equation in equations))
 
 
 def _outputs(equations: Iterable[Any]) -> list[Any]:
-    return [variable for equation in equations for variable in equation.outvars]
+    return list(itertools.chain.from_iterable(equation.outvars for equation in equations))
 
 
 def _variables(atoms: Iterable[Any]) -> Variables:
@@ -286,10 +288,11 @@ def _size(variables: Iterable[Any]) -> int:
 
 
 def _is_costly(equation: Any) -> bool:
+    if equation.primitive.name in _CHEAP:
+        return False
     inner = [value for value in equation.params.values() if isinstance(value, jex_core.ClosedJaxpr)]
-    return equation.primitive.name not in _CHEAP and (
-        not inner or any(_is_costly(part) for program in inner for part in program.jaxpr.eqns)
-    )
+    inner_equations = itertools.chain.from_iterable(program.jaxpr.eqns for program in inner)
+    return not inner or any(map(_is_costly, inner_equations))
 
 
 _UNCHANGED = frozenset("convert_element_type broadcast_in_dim reshape squeeze copy copy_p optimization_barrier".split())

@@ -53,7 +53,9 @@ def trailing_vmap(
 
     def batched(*arguments: Any) -> Any:
         leaves, structure = jax.tree.flatten(arguments)
-        flags = [flag for flag, part in zip(is_batched, arguments, strict=True) for _ in jax.tree.leaves(part)]
+        flags: list[bool] = []
+        for flag, part in zip(is_batched, arguments, strict=True):
+            flags += [flag] * len(jax.tree.leaves(part))
         size = next(leaf.shape[-1] for leaf, flag in zip(leaves, flags, strict=True) if flag)
         single = [one_replicate(leaf) if flag else leaf for leaf, flag in zip(leaves, flags, strict=True)]
         program, result = jax.make_jaxpr(function, return_shape=True)(*jax.tree.unflatten(structure, single))
@@ -128,13 +130,16 @@ def _apply(equation: Any, operands: list[_Value], context: _Context) -> list[_Va
         return _results(equation, _bind(equation, [operand.array for operand in operands]), False)
     if rule == STORED:
         return _results(equation, _STORED[name](equation, *(operand.array for operand in operands)), True)
-    if rule == WRITTEN and (written := rewriting.written(equation)) is not None:
-        shapes = [jax.ShapeDtypeStruct(atom.aval.shape, atom.aval.dtype) for atom in equation.invars]
-        return _replay(jax.make_jaxpr(written)(*shapes), operands, context._replace(log=None))
+    if rule == WRITTEN:
+        written = rewriting.written(equation)
+        if written is not None:
+            shapes = [jax.ShapeDtypeStruct(atom.aval.shape, atom.aval.dtype) for atom in equation.invars]
+            return _replay(jax.make_jaxpr(written)(*shapes), operands, context._replace(log=None))
     if rule == TRAILING:
         changes: dict[str, Any] = {}
         if name in _RESHAPES:
-            arrays, changes = [operands[0].array], _RESHAPES[name](equation, size)
+            arrays = [operands[0].array]
+            changes = _RESHAPES[name](equation, size)
         else:
             shape = equation.outvars[0].aval.shape if _is_elementwise(equation) else None
             arrays = [_to_batched(operand, size, shape) for operand in operands]
@@ -181,12 +186,11 @@ def _is_stored(equation: Any, operands: list[_Value]) -> bool:
     if name in ("random_bits", "random_fold_in", "random_split"):
         is_single = all(atom.aval.shape == () for atom in equation.invars)
         return is_single and operands[0].is_batched and threefry.is_served(operands[0].array)
-    is_chain = name in _STORED and all(0 < size <= MOST_TERMS for size in _sizes(equation))
-    return is_chain and equation.invars[0].aval.dtype not in _NARROW
-
-
-def _sizes(equation: Any) -> list[int]:
-    return [equation.invars[0].aval.shape[axis] for axis in equation.params["axes"]]
+    if name not in _STORED:
+        return False
+    array = equation.invars[0].aval
+    sizes = [array.shape[axis] for axis in equation.params["axes"]]
+    return all(0 < size <= MOST_TERMS for size in sizes) and array.dtype not in _NARROW
 
 
 def _chain(combine: Callable[[Any, Any], Any], equation: Any, array: Any) -> Any:
@@ -198,7 +202,9 @@ def _chain(combine: Callable[[Any, Any], Any], equation: Any, array: Any) -> Any
             end = width * min(size // width, MOST_PARTS)
             first = [lax.slice_in_dim(array, start, start + width, axis=axis) for start in range(0, end, width)]
             parts = [stored(functools.reduce(combine, first)), lax.slice_in_dim(array, end, size, axis=axis)]
-        terms = [lax.index_in_dim(part, i, axis, keepdims=False) for part in parts for i in range(part.shape[axis])]
+        terms = []
+        for part in parts:
+            terms += [lax.index_in_dim(part, i, axis, keepdims=False) for i in range(part.shape[axis])]
         array = terms[0] if size == 1 else stored(functools.reduce(combine, terms))
     return array
 

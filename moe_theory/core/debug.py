@@ -144,7 +144,11 @@ def _assert_all(are_right: Any, namespace: Any, leaf: Any, path: str, words: str
 
 
 def _leaves(tree: Any, path: str = "", beside: tuple[Any, ...] = ()) -> Iterator[tuple[str, Any, tuple[Any, ...]]]:
-    fields = _fields_of(tree)
+    fields: dict[str, Any] = {}
+    if isinstance(tree, SimpleNamespace):
+        fields = vars(tree)
+    elif hasattr(tree, "_asdict"):
+        fields = tree._asdict()
     stated_by_name = stated(type(tree)) if isinstance(tree, tuple) else {}
     for name, part in fields.items():
         yield from _leaves(part, f"{path}.{name}".lstrip("."), stated_by_name.get(name, ()))
@@ -153,9 +157,3 @@ def _leaves(tree: Any, path: str = "", beside: tuple[Any, ...] = ()) -> Iterator
     for inner, leaf in jax.tree_util.tree_leaves_with_path(tree):
         if hasattr(leaf, "dtype") and not jnp.issubdtype(leaf.dtype, jax.dtypes.extended):
             yield path + jax.tree_util.keystr(inner), jnp.asarray(leaf), beside
-
-
-def _fields_of(tree: Any) -> dict[str, Any]:
-    if isinstance(tree, SimpleNamespace):
-        return vars(tree)
-    return tree._asdict() if hasattr(tree, "_asdict") else {}

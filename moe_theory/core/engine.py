@@ -287,7 +287,7 @@ def _run(traits: _RunTraits, *arguments: Any) -> tuple[Any, Any]:
     ):
         if rounds:
             start_state, records = run_records(
-                machine, start_state, whole_blocks(rounds, stride), rounds, stride, rounds_before
+                machine, start_state, whole_blocks(rounds, stride), num_rounds=rounds, stride=stride, done=rounds_before
             )
             pieces.append(records)
     return start_state, jax.tree.map(lambda *leaves: jnp.concatenate(leaves), *pieces)
@@ -327,14 +327,16 @@ def _start(stores: bool, init: Callable[..., Any], keys: Any, params: Any, is_ba
 
 
 def _machine(traits, system, keys, state, first, params, observe, reduce, is_batch) -> Machine:
-    stores, batch = traits.stores, _batching(is_batch, traits.stores, traits.is_split)
+    stores = traits.stores
+    batch = _batching(is_batch, traits.stores, traits.is_split)
     one_key, one_state = (one_replicate(part) if is_batch else part for part in (keys, state))
     split = split_step(system.step, one_key, one_state, params)
     vmap.require_next(one_state, split.shapes)
     require_counted(one_state, split.added)
     key_round = batch(step_key, (True, jnp.ndim(first) > 0))
     draw_round, prepare_round, act_round = (batch(part, (True, True, False)) for part in split[:3])
-    step_round, observe_round = batch(system.step, (True, True, False)), batch(observe, (True, True))
+    step_round = batch(system.step, (True, True, False))
+    observe_round = batch(observe, (True, True))
     one_info = split.shapes[1]
     # A loop carries its last info from round to round: only what is looked at, or copying it costs as much as a round.
     is_observed = _reads(observe, one_state, one_info)
@@ -392,7 +394,8 @@ def _reads(observe: Callable[[Any, Any], Any], state: Any, info: Any) -> list[bo
     closed, shapes = jax.make_jaxpr(observe, return_shape=True)(state, info)
     vmap.require_bytes("what is observed", shapes)
     program = closed.jaxpr
-    looked_at = {id(atom) for equation in program.eqns for atom in equation.invars} | set(map(id, program.outvars))
+    operands = itertools.chain.from_iterable(equation.invars for equation in program.eqns)
+    looked_at = set(map(id, [*operands, *program.outvars]))
     return [id(variable) in looked_at for variable in program.invars[len(jax.tree.leaves(state)) :]]
 
 
@@ -428,7 +431,11 @@ def width_for(state: Any, platform: str = "cpu", count: int | None = None, memor
         room = BLOCK_BYTES // max(state_bytes, 1)
     else:
         most = FILLING_WIDTH
-        room = (memory or _memory_of(platform)) // (STATE_COPIES * max(state_bytes, 1))
+        num_bytes = memory
+        if not num_bytes:
+            statistics = jax.local_devices(backend=platform)[0].memory_stats() or {}
+            num_bytes = statistics.get("bytes_limit", UNKNOWN_BYTES)
+        room = num_bytes // (STATE_COPIES * max(state_bytes, 1))
     width = min(most, 1 << max(room, 1).bit_length() - 1)
     return width if count is None else min(width, 1 << (count - 1).bit_length())
 
@@ -436,10 +443,6 @@ def width_for(state: Any, platform: str = "cpu", count: int | None = None, memor
 def bytes_of(state: Any) -> int:
     arrays = [leaf for leaf in jax.tree.leaves(state) if hasattr(leaf, "dtype")]
     return sum(math.prod(leaf.shape) * leaf.dtype.itemsize for leaf in arrays)
-
-
-def _memory_of(platform: str) -> int:
-    return (jax.local_devices(backend=platform)[0].memory_stats() or {}).get("bytes_limit", UNKNOWN_BYTES)
 
 
 def run_in_blocks(

@@ -76,8 +76,10 @@ def unknown_name(kind: str, name: str, known: Iterable[str], of: type | None = N
     """
     known = sorted(known)
     unknown = f"unknown {kind} {shortened(name)}."
-    if of is not None and (hint := _of_symbol(name[:100], known, kind, of)):
-        return UnknownNameError(f"{unknown} {hint}", kind)
+    if of is not None:
+        hint = _of_symbol(name[:100], known, kind, of)
+        if hint:
+            return UnknownNameError(f"{unknown} {hint}", kind)
     paper = name[: name.find(".") + 1]  # which is no likeness
     paper = paper if any(candidate.startswith(paper) for candidate in known) else ""
     among = [candidate.removeprefix(paper) for candidate in known if candidate.startswith(paper)]

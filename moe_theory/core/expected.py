@@ -40,7 +40,7 @@ def taught_to(
     """Return e, a and E|w' - w|^2 as in `taught`, for all experts, after one has learned a task."""
     mask = chosen[:, None]
     own_errors, along = (jnp.sum(jnp.where(mask, values, 0), axis=0) for values in (errors, projections))
-    own_errors, along, squared_move = taught(pool, task, own_errors, along, contraction, spread)
+    own_errors, along, squared_move = taught(pool, task, own_errors, along, contraction=contraction, spread=spread)
     return jnp.where(mask, own_errors[None, :], errors), jnp.where(mask, along[None, :], projections), squared_move
 
 

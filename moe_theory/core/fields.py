@@ -82,7 +82,7 @@ def fields_beside(cls: type) -> list[Field]:
     """Return the fields of a class, and of the `Params` and `Dims` in the same module."""
     beside = vars(inspect.getmodule(cls))
     classes = dict.fromkeys([cls, *(beside[name] for name in ("Params", "Dims") if name in beside)])
-    return [field for kind in classes for field in fields_of(kind)]
+    return list(itertools.chain.from_iterable(map(fields_of, classes)))
 
 
 def _letters(symbol: str) -> str:

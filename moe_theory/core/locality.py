@@ -56,12 +56,9 @@ class Locality(NamedTuple):
     init: Callable[[Any], PyTree] = no_memory  # (dims) -> the memory before round 1, a PyTree of arrays
 
 
-def _as_printed(move: Move, memory: Any, arrival: Any, params: Any) -> tuple[Float[Array, " M"], Any]:
-    del arrival, params
-    return move.costs, memory
-
-
-distance_moved = Locality(_as_printed)  # |w_t - w_{t-1}|^q: the papers' own. Source: Eq. (6) of `continual`
+distance_moved = Locality(
+    lambda move, memory, arrival, params: (move.costs, memory)
+)  # |w_t - w_{t-1}|^q: the papers' own. Source: Eq. (6) of `continual`
 
 
 def check_locality(locality: Any) -> None:

@@ -174,7 +174,11 @@ def paper_of(module: str) -> str | None:
 
 
 def ordered_names() -> list[str]:
-    return sorted(paper_names(), key=lambda name: (_rank(name), name))
+    ranks = {}
+    for name in paper_names():
+        rank = declaration_of(name).get("rank")
+        ranks[name] = Paper.rank if rank is None else rank
+    return sorted(ranks, key=lambda name: (ranks[name], name))
 
 
 def paper_folder(name: str) -> Path:
@@ -241,11 +245,6 @@ def declaration_of(name: str) -> dict[str, Any]:
         ):
             return {keyword.arg: _plain(keyword.value) for keyword in node.value.keywords if keyword.arg}
     return {}
-
-
-def _rank(name: str) -> int:
-    rank = declaration_of(name).get("rank")
-    return Paper.rank if rank is None else rank
 
 
 def _plain(node: ast.expr) -> Any:

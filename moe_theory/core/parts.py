@@ -57,7 +57,7 @@ def of_parts(*, like: Callable[..., System] | None = None, only: Sequence[str] |
             parts_by_name = {name: part for name, part in {**bound.arguments, **bound.kwargs}.items() if name in parts}
             fixed = tuple(size for name, size in zip(bound.arguments, bound.args, strict=False) if name not in parts)
             replaceable = tuple(parts) if only is None else only
-            _ORIGINS[system.step] = _Origin(build, system.init, fixed, parts_by_name, parts, replaceable)
+            _ORIGINS[system.step] = _Origin(build, system.init, fixed, parts_by_name, parts=parts, taken=replaceable)
             return system
 
         return build  # pyright: ignore[reportReturnType]

@@ -60,7 +60,8 @@ def _dot(equation: Any, operands: list[Any]) -> Callable[..., Any] | None:
 
 
 def _extreme(equation: Any, operands: list[Any]) -> Callable[..., Any] | None:
-    (axis,), dtype = equation.params["axes"], equation.params["index_dtype"]
+    (axis,) = equation.params["axes"]
+    dtype = equation.params["index_dtype"]
     is_first = lax.max if equation.primitive.name == "argmax" else lax.min
     shape = operands[0].shape
     reduced = jnp.max if is_first is lax.max else jnp.min
@@ -126,7 +127,8 @@ def _update(equation: Any, operands: list[Any]) -> Callable[..., Any] | None:
 
 
 def _scatter(equation: Any, operands: list[Any]) -> Callable[..., Any] | None:
-    numbers, (array, indices, rows) = equation.params["dimension_numbers"], operands
+    numbers = equation.params["dimension_numbers"]
+    (array, indices, rows) = operands
     axes = numbers.inserted_window_dims
     is_sum = equation.primitive.name == "scatter-add"
     kept_axes = tuple(axis for axis in range(array.ndim) if axis not in axes)

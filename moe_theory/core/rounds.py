@@ -85,75 +85,103 @@ def run_records(
     machine: Machine, state: Any, blocks: Blocks, num_rounds: Any, stride: Any, done: int = 0
 ) -> tuple[Any, Any]:
     """Run this many rounds after round `done`, with a record after each `stride` and after the last."""
-    count = -(-num_rounds // stride)
-    is_whole = isinstance(num_rounds, int)  # and of whole strides and blocks, so that loops can be differentiated
+    rounds = _Rounds(machine, blocks, num_rounds, stride, done)
+    if isinstance(num_rounds, int):
+        return _stack_records(rounds, state)
+    return _write_records(rounds, state)
 
-    def fewer(one: Any, other: Any) -> Any:
-        return one if is_whole else jnp.minimum(one, other)
 
-    def rounds_of(record: Any) -> Any:
-        return fewer(stride, num_rounds - record * stride)
+class _Rounds(NamedTuple):
+    machine: Machine
+    blocks: Blocks
+    num_rounds: Any  # an int if of whole strides and blocks, so that loops can be differentiated
+    stride: Any
+    done: int
 
-    def play(carry: Any, draws: Any, start: Any, length: Any) -> Any:
+    @property
+    def num_records(self) -> Any:
+        return -(-self.num_rounds // self.stride)
+
+    def fewer(self, one: Any, other: Any) -> Any:
+        return one if isinstance(self.num_rounds, int) else jnp.minimum(one, other)
+
+    def rounds_of(self, record: Any) -> Any:
+        return self.fewer(self.stride, self.num_rounds - record * self.stride)
+
+    def play(self, carry: Any, draws: Any, start: Any, length: Any) -> Any:
         def one_round(number: Any, carry: Any) -> Any:
             round_draws = jax.tree.map(
                 lambda leaf: jax.lax.dynamic_index_in_dim(leaf, start + number, keepdims=False), draws
             )
-            return machine.act(round_draws, carry[0])
+            return self.machine.act(round_draws, carry[0])
 
         return _repeat(length, one_round, carry)
 
-    def after_long_stride(record: Any, state: Any) -> Any:
-        rounds = rounds_of(record)
+    def after_long_stride(self, record: Any, state: Any) -> Any:
+        rounds = self.rounds_of(record)
+        ahead = self.blocks.ahead
 
         def block(number: Any, carry: Any) -> Any:
-            first = number * blocks.ahead
-            draws = machine.draw(done + record * stride + first + jnp.arange(blocks.ahead))
-            return play(carry, draws, 0, fewer(blocks.ahead, rounds - first))
+            first = number * ahead
+            draws = self.machine.draw(self.done + record * self.stride + first + jnp.arange(ahead))
+            return self.play(carry, draws, 0, self.fewer(ahead, rounds - first))
 
-        return _repeat(-(-rounds // blocks.ahead), block, (state, machine.blank))
+        return _repeat(-(-rounds // ahead), block, (state, self.machine.blank))
 
-    def drawn(number: Any) -> Any:
-        return machine.draw(done + number * blocks.ahead + jnp.arange(blocks.ahead))
+    def drawn(self, number: Any) -> Any:
+        return self.machine.draw(self.done + number * self.blocks.ahead + jnp.arange(self.blocks.ahead))
 
-    def after_short_stride(draws: Any, number: Any, place: Any, state: Any) -> Any:
-        first = place * (blocks.ahead // blocks.shared)
-        return play((state, machine.blank), draws, first, rounds_of(number * blocks.shared + place))
+    def after_short_stride(self, draws: Any, number: Any, place: Any, state: Any) -> Any:
+        first = place * (self.blocks.ahead // self.blocks.shared)
+        rounds = self.rounds_of(number * self.blocks.shared + place)
+        return self.play((state, self.machine.blank), draws, first, rounds)
 
-    if is_whole:  # records are not carried: a gradient would keep all of them for each
 
-        def long_stride(state: Any, record: Any) -> Any:
-            state, info = after_long_stride(record, state)
+def _stack_records(rounds: _Rounds, state: Any) -> tuple[Any, Any]:
+    """Run the rounds with records that are not carried: a gradient would keep all of them for each."""
+    machine = rounds.machine
+    blocks = rounds.blocks
+
+    def long_stride(state: Any, record: Any) -> Any:
+        state, info = rounds.after_long_stride(record, state)
+        return state, machine.record(state, info)
+
+    def short_strides(state: Any, number: Any) -> Any:
+        draws = rounds.drawn(number)
+
+        def one(state: Any, place: Any) -> Any:
+            state, info = rounds.after_short_stride(draws, number, place, state)
             return state, machine.record(state, info)
 
-        def short_strides(state: Any, number: Any) -> Any:
-            draws = drawn(number)
+        return _stacked(blocks.shared, one, state)
 
-            def one(state: Any, place: Any) -> Any:
-                state, info = after_short_stride(draws, number, place, state)
-                return state, machine.record(state, info)
+    count = rounds.num_records
+    if not blocks.shared:
+        return _stacked(count, long_stride, state)
+    state, records = _stacked(rounds.num_rounds // blocks.ahead, short_strides, state)
+    return state, jax.tree.map(lambda leaf: leaf.reshape(count, *leaf.shape[2:]), records)
 
-            return _stacked(blocks.shared, one, state)
 
-        if not blocks.shared:
-            return _stacked(count, long_stride, state)
-        state, records = _stacked(num_rounds // blocks.ahead, short_strides, state)
-        return state, jax.tree.map(lambda leaf: leaf.reshape(count, *leaf.shape[2:]), records)
+def _write_records(rounds: _Rounds, state: Any) -> tuple[Any, Any]:
+    """Run the rounds with records that are carried, and written into room for more of them."""
+    machine = rounds.machine
+    blocks = rounds.blocks
+    count = rounds.num_records
 
-    def kept(records: Any, record: Any, state: Any, info: Any) -> Any:
+    def write_record(records: Any, record: Any, state: Any, info: Any) -> Any:
         write = functools.partial(jax.lax.dynamic_update_index_in_dim, index=record, axis=0)
         return jax.tree.map(write, records, machine.record(state, info))
 
     def with_long_stride(record: Any, carry: Any) -> Any:
-        state, info = after_long_stride(record, carry[0])
-        return state, kept(carry[1], record, state, info)
+        state, info = rounds.after_long_stride(record, carry[0])
+        return state, write_record(carry[1], record, state, info)
 
     def with_short_strides(number: Any, carry: Any) -> Any:
-        draws = drawn(number)
+        draws = rounds.drawn(number)
 
         def one_record(place: Any, carry: Any) -> Any:
-            state, info = after_short_stride(draws, number, place, carry[0])
-            return state, kept(carry[1], number * blocks.shared + place, state, info)
+            state, info = rounds.after_short_stride(draws, number, place, carry[0])
+            return state, write_record(carry[1], number * blocks.shared + place, state, info)
 
         num_left = count - number * blocks.shared
         return _repeat(1 if blocks.shared == 1 else jnp.minimum(blocks.shared, num_left), one_record, carry)
@@ -161,7 +189,7 @@ def run_records(
     shapes = jax.eval_shape(machine.record, state, machine.blank)
     records = jax.tree.map(lambda leaf: jnp.zeros((blocks.room, *leaf.shape), leaf.dtype), shapes)
     if blocks.shared:
-        return _repeat(-(-num_rounds // blocks.ahead), with_short_strides, (state, records))
+        return _repeat(-(-rounds.num_rounds // blocks.ahead), with_short_strides, (state, records))
     return _repeat(count, with_long_stride, (state, records))
 
 

@@ -168,12 +168,12 @@ def signals_along_truths(truths: Float[Numbers, "N d"], own_spread: float) -> Ar
     cubic = (lengths * three[0] * axes.T / num_tasks, lengths * three[1] @ axes / num_tasks)
     mean = np.mean(truths, axis=0)
     residual_zeros = np.zeros((num_features,) * 3)
+    product = identity[:, :, None] * cubic[1]
+    three_orders = product + product.swapaxes(1, 2) + product.transpose(2, 0, 1)  # A_ij x_k + A_ik x_j + A_jk x_i
     return Arrivals(
         truth_mean=mean,
         truth_outer=truths.T @ truths / num_tasks + own_spread**2 * identity,
-        truth_coupling=identity[:, :, None] * mean
-        - np.einsum("in,nj,nk->ijk", cubic[0], axes, axes)
-        - _three_orders(identity, cubic[1]),
+        truth_coupling=identity[:, :, None] * mean - np.einsum("in,nj,nk->ijk", cubic[0], axes, axes) - three_orders,
         residual_mean=residual_zeros[0, 0],
         residual_truth=residual_zeros[0],
         residual_outer=residual_zeros[0],
@@ -295,7 +295,8 @@ def _learn_along(
 ) -> tuple[Float[Array, "T B"], Float[Array, "T B"]]:
     """Return e_t and the sum of all errors after round t, moving an expert's matrices by outer products."""
     shrinkage, own_moment, spread = moments
-    (num_replicates, _, num_features), lane = truths.shape, jnp.arange(truths.shape[0])
+    (num_replicates, _, num_features) = truths.shape
+    lane = jnp.arange(truths.shape[0])
     state = (num_replicates, num_experts, num_features)
 
     def inner(left: Array, right: Array) -> Array:
@@ -411,9 +412,3 @@ def _poisson_mean(
     counts = np.arange(np.floor(max(mean - reach, 0)), np.ceil(mean + reach) + 1)
     weights = np.exp(special.xlogy(counts, mean) - special.gammaln(counts + 1) - mean)
     return function(counts) @ (weights / np.sum(weights))
-
-
-def _three_orders(matrix, vector):
-    """Return A_ij x_k + A_ik x_j + A_jk x_i."""
-    product = matrix[:, :, None] * vector
-    return product + product.swapaxes(1, 2) + product.transpose(2, 0, 1)

@@ -21,16 +21,16 @@ def on_all_cores(function: Callable[[Any], Any], arguments: Iterable[Any]) -> li
     arguments = list(arguments)
     if len(arguments) < 2 or not _are_ours():
         return [function(argument) for argument in arguments]
-    futures = [_threads().submit(_done, function, value) for value in arguments]
+
+    def compute(argument: Any) -> Any:
+        return jax.block_until_ready(function(argument))
+
+    futures = [_threads().submit(compute, value) for value in arguments]
     try:
         return [future.result() for future in futures]
     finally:
         for future in futures:
             future.cancel()
-
-
-def _done(function: Callable[[Any], Any], argument: Any) -> Any:
-    return jax.block_until_ready(function(argument))
 
 
 def _are_ours() -> bool:

@@ -64,7 +64,9 @@ def stored_pairs(words: Sequence[Words]) -> list[Words]:
         return list(words)  # nothing is stored, and `jax_debug_nans` would find some of them to be no numbers
     parts = [jax.lax.bitcast_convert_type(word, jnp.float32) for word in words]
     pairs = stored([jax.lax.complex(*pair) for pair in zip(parts[::2], parts[1::2], strict=True)])
-    parts = [part for pair in pairs for part in (jax.lax.real(pair), jax.lax.imag(pair))]
+    parts = []
+    for pair in pairs:
+        parts += [jax.lax.real(pair), jax.lax.imag(pair)]
     # Stored apart again: what reads every other number of an array takes several times as long.
     return stored([jax.lax.bitcast_convert_type(part, jnp.uint32) for part in parts])
 

@@ -63,17 +63,16 @@ def settled(shapes: Callable[[Any, Any], Any], state: Any, params: Any) -> Any:
         pairs = list(zip(leaves, jax.tree.leaves(result[0]), strict=True))
         if all(jnp.result_type(before) == after.dtype for before, after in pairs):
             break
-        moved = [
-            before if jnp.result_type(before) == after.dtype else _in_type(before, after.dtype)
-            for before, after in pairs
-        ]
+        moved = []
+        for before, after in pairs:
+            if jnp.result_type(before) == after.dtype:
+                moved.append(before)
+            elif isinstance(before, jax.ShapeDtypeStruct):
+                moved.append(jax.ShapeDtypeStruct(before.shape, after.dtype))
+            else:
+                moved.append(jnp.asarray(before, after.dtype))
         state = jax.tree.unflatten(structure, moved)
     return state
-
-
-def _in_type(leaf: Any, dtype: Any) -> Any:
-    is_shape = isinstance(leaf, jax.ShapeDtypeStruct)
-    return jax.ShapeDtypeStruct(leaf.shape, dtype) if is_shape else jnp.asarray(leaf, dtype)
 
 
 def _is_weak(leaf: Any) -> bool:

@@ -10,58 +10,74 @@ from moe_theory.plot.document import Document
 READING = "balanced"
 OWN = "the preset's"
 
-
-def deep(
-    preset: str | None = None,
-    /,
-    *,
-    data: Annotated[
-        Path | None, Option("Folder of a data set or of your images; names PRESET if that is left out.", metavar="DIR")
-    ] = None,
-    only_list: Annotated[bool, Option("Only list the presets, or with --data what DIR holds.", ("--list",))] = False,
-    network: Annotated[
-        str | None,
-        Option("Of the experts: mlp, five-layer-small, resnet18-small, or PACKAGE.MODULE:NAME.", metavar="NAME"),
-    ] = None,
-    epochs: Annotated[int | None, Option("Of an expert on a task.", default_words=OWN)] = None,
-    samples: Annotated[int | None, Option("Training images of a task.", default_words=OWN)] = None,
-    rounds: Annotated[int | None, Option("T, tasks that arrive.", default_words=OWN)] = None,
-    experts: Annotated[
-        tuple[int, ...] | None, Option("Numbers of experts to compare.", metavar="M,...", default_words=OWN)
-    ] = None,
-    classes: Annotated[
-        tuple[int, ...] | None, Option("Numbers of the classes that are tasks.", metavar="K,...", default_words=OWN)
-    ] = None,
-    test_images: Annotated[int | None, Option("To evaluate on.", default_words="all; a part for ResNet-18")] = None,
-    replicates: Annotated[
-        int | None,
-        Option(
-            "Seeds of each cell. Of 60 or more, halves are looked at too, and no more run once all claims are decided.",
-            default_words="12, and 32 of a small preset",
-        ),
-    ] = None,
-    reading: Annotated[
-        str | None,
-        Option(
-            "Where the papers are silent: balanced, multi-class, all-positive, class-incremental, squared-loss, "
-            "uncentred, per-parameter or uniform-delay.",
-            default=READING,
-        ),
-    ] = None,
-    settings: Annotated[
-        tuple[str, ...],
-        Option("Override a parameter, such as gate_scale=5; repeat it for more.", ("--set",), metavar="NAME=VALUE"),
-    ] = (),
-    seed: Annotated[int | None, Option("Seed of all random numbers.", default=0)] = None,
-    out: Annotated[Path | None, Option("Folder for checkpoints and results.", default_words="runs/deep/PRESET")] = None,
-    terminal: Terminal,
-) -> Annotated[
+DataFolder = Annotated[
+    Path | None, Option("Folder of a data set or of your images; names PRESET if that is left out.", metavar="DIR")
+]
+OnlyList = Annotated[bool, Option("Only list the presets, or with --data what DIR holds.", ("--list",))]
+NetworkName = Annotated[
+    str | None,
+    Option("Of the experts: mlp, five-layer-small, resnet18-small, or PACKAGE.MODULE:NAME.", metavar="NAME"),
+]
+Epochs = Annotated[int | None, Option("Of an expert on a task.", default_words=OWN)]
+Samples = Annotated[int | None, Option("Training images of a task.", default_words=OWN)]
+Rounds = Annotated[int | None, Option("T, tasks that arrive.", default_words=OWN)]
+ExpertNumbers = Annotated[
+    tuple[int, ...] | None, Option("Numbers of experts to compare.", metavar="M,...", default_words=OWN)
+]
+ClassNumbers = Annotated[
+    tuple[int, ...] | None, Option("Numbers of the classes that are tasks.", metavar="K,...", default_words=OWN)
+]
+TestImages = Annotated[int | None, Option("To evaluate on.", default_words="all; a part for ResNet-18")]
+Replicates = Annotated[
+    int | None,
+    Option(
+        "Seeds of each cell. Of 60 or more, halves are looked at too, and no more run once all claims are decided.",
+        default_words="12, and 32 of a small preset",
+    ),
+]
+ReadingName = Annotated[
+    str | None,
+    Option(
+        "Where the papers are silent: balanced, multi-class, all-positive, class-incremental, squared-loss, "
+        "uncentred, per-parameter or uniform-delay.",
+        default=READING,
+    ),
+]
+Settings = Annotated[
+    tuple[str, ...],
+    Option("Override a parameter, such as gate_scale=5; repeat it for more.", ("--set",), metavar="NAME=VALUE"),
+]
+Seed = Annotated[int | None, Option("Seed of all random numbers.", default=0)]
+OutFolder = Annotated[Path | None, Option("Folder for checkpoints and results.", default_words="runs/deep/PRESET")]
+Results = Annotated[
     Document,
     Option(
         "what summary.json holds, with schema, preset, where, cells, verdicts and files; with --list a list of the "
         "presets, or of DIR schema, title, source, notes, shape, type, classes and digest."
     ),
-]:
+]
+
+
+def deep(
+    preset: str | None = None,
+    /,
+    *,
+    data: DataFolder = None,
+    only_list: OnlyList = False,
+    network: NetworkName = None,
+    epochs: Epochs = None,
+    samples: Samples = None,
+    rounds: Rounds = None,
+    experts: ExpertNumbers = None,
+    classes: ClassNumbers = None,
+    test_images: TestImages = None,
+    replicates: Replicates = None,
+    reading: ReadingName = None,
+    settings: Settings = (),
+    seed: Seed = None,
+    out: OutFolder = None,
+    terminal: Terminal,
+) -> Results:
     """Run a paper's deep-network experiment.
 
     PRESET names it by the paper and the data set of its figure; without one, the presets are listed. Those that end
@@ -76,19 +92,10 @@ def deep(
         moe-theory deep --data photographs --list
         moe-theory deep continual-mnist-small --data photographs --classes 0,1
     """
-    from moe_theory.deep import datasets, judging, report
-    from moe_theory.runs import terminal_progress
-    from moe_theory.runs.compilation import keep_programs
-    from moe_theory.runs.files import prepare_folder
-    from moe_theory.verification.settings import parsed
+    from moe_theory.deep import report
 
-    if preset == "":
-        raise InvalidValueError("preset='' names no preset. Leave it out for a list of them.", argument="preset")
-    if data is not None and not data.is_dir():
-        raise datasets.missing(data)
-    if only_list and preset is not None:
-        raise InvalidValueError(f"--list lists, and does not run {preset}. Leave one of both out.")
-    sizes: dict[str, Any] = {
+    _check_arguments(preset, data, only_list)
+    options: dict[str, Any] = {
         "network": network,
         "epochs": epochs,
         "samples": samples,
@@ -97,29 +104,51 @@ def deep(
         "classes": classes,
         "test_images": test_images,
         "replicates": replicates,
+        "reading": reading,
+        "settings": settings,
+        "seed": seed,
     }
     if only_list or (preset is None and data is None):
-        run_options = sizes | {"reading": reading, "settings": settings, "seed": seed, "out": out}
-        for name, value in run_options.items():
-            if value is not None and value != ():
-                raise InvalidValueError(
-                    f"{option_names(deep)[name]} is for a run of a preset. Name PRESET, which --list shows."
-                )
+        _refuse_run_options(options | {"out": out})
         return report.presets() if data is None else report.folder_document(data)
+    return _run_preset(preset, data, options, out, terminal)
+
+
+def _check_arguments(preset: str | None, data: Path | None, only_list: bool) -> None:
+    from moe_theory.deep import datasets
+
+    if preset == "":
+        raise InvalidValueError("preset='' names no preset. Leave it out for a list of them.", argument="preset")
+    if data is not None and not data.is_dir():
+        raise datasets.missing(data)
+    if only_list and preset is not None:
+        raise InvalidValueError(f"--list lists, and does not run {preset}. Leave one of both out.")
+
+
+def _refuse_run_options(options: dict[str, Any]) -> None:
+    for name, value in options.items():
+        if value is not None and value != ():
+            raise InvalidValueError(
+                f"{option_names(deep)[name]} is for a run of a preset. Name PRESET, which --list shows."
+            )
+
+
+def _run_preset(
+    preset: str | None, data: Path | None, options: dict[str, Any], out: Path | None, terminal: Terminal
+) -> Document:
+    """Run a preset on the terminal, and return what its folder holds then. Raises: Interruption."""
+    from moe_theory.deep import judging, report
+    from moe_theory.runs import terminal_progress
+    from moe_theory.runs.compilation import keep_programs
+    from moe_theory.runs.files import prepare_folder
+    from moe_theory.verification.settings import parsed
 
     selected = judging.preset_for(preset, data)
     folder = out or Path("runs/deep") / selected.name
     keep_programs()
-    plan = judging.plan(
-        selected,
-        data,
-        **sizes,
-        reading=READING if reading is None else reading,
-        settings=parsed(settings),
-        seed=0 if seed is None else seed,
-        folder=folder,
-        tell=terminal.say,
-    )
+    set_options: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
+    set_options["settings"] = parsed(options["settings"])
+    plan = judging.plan(selected, data, **set_options, folder=folder, tell=terminal.say)
     prepare_folder(folder, judging.FILES)
     terminal.say(report.heading(plan))
     try:

@@ -105,7 +105,7 @@ def system(
         check_locality(locality)
 
     def init(key: Key[Array, ""], params: Params) -> State:
-        return begin(key, dims, params, pool_of(source, classes), embed, optimizer, locality)
+        return begin(key, dims, params, pool_of(source, classes), embed=embed, optimizer=optimizer, locality=locality)
 
     def stationary(key: Key[Array, ""], dims: Dims, state: Any, params: Params) -> tuple[Pool, Arrival]:
         return state.pool, draw(key, dims, state.pool, params, state.round + 1)[0]
@@ -194,21 +194,13 @@ def learn(
         ((2,), 2)
     """
     check_params(dims, params, len(state.pool.train.counts))
-    time, pixels = state.round + 1, state.pool.train.pixels[arrival.images]
+    time = state.round + 1
+    pixels = state.pool.train.pixels[arrival.images]
     moments, gate_input = gate.observe(state.moments, pixels, time, params, embed)
 
     def experts(routing: Routing) -> Learned:
-        expert = routing.ranked[0]
-        before = networks.expert(state.experts, expert)
-        trained = training.train_on_arrival(before, arrival, pixels, state.pool, time, params, dims)
-        after = state._replace(
-            experts=networks.with_expert(state.experts, expert, trained.weights),
-            tables=evaluation.with_rows(state.tables, expert, trained.rows),
-            moments=moments,
-            past=evaluation.record(state.past, time, arrival.task, expert, arrival.tests, trained.rows),
-            tests=evaluation.with_arrival(state.tests, time, arrival, state.pool, embed),
-        )
-        return Learned(after, trained.squared_change[None])
+        before = state._replace(moments=moments)
+        return _train_expert(before, arrival, params, dims, embed, pixels=pixels, time=time, routing=routing)
 
     def ranked(*given: Any) -> Float[Array, " M"]:
         # Gates that have diverged to NaN tie, so that the first expert learns: every task goes to an expert.
@@ -217,6 +209,49 @@ def learn(
 
     keywords = {"router": ranked, "locality": baselines.locality_of(dims, locality, distance_moved), **parts}
     after, routing, learned = advance(state, gate_input, arrival.perturbation, arrival, params, experts, **keywords)
+    info = _observe_round(
+        after, arrival, params, router, moments, gate_input=gate_input, time=time, routing=routing, learned=learned
+    )
+    return after, info
+
+
+def _train_expert(
+    state: State,
+    arrival: Arrival,
+    params: Params,
+    dims: Dims,
+    embed: gate.Embed,
+    *,
+    pixels: Array,
+    time: Int[Array, ""],
+    routing: Routing,
+) -> Learned:
+    """Return the state in which the expert that ranks first has trained on the task."""
+    expert = routing.ranked[0]
+    before = networks.expert(state.experts, expert)
+    trained = training.train_on_arrival(before, arrival, pixels, pool=state.pool, time=time, params=params, dims=dims)
+    after = state._replace(
+        experts=networks.with_expert(state.experts, expert, trained.weights),
+        tables=evaluation.with_rows(state.tables, expert, trained.rows),
+        past=evaluation.record(state.past, time, arrival.task, expert, arrival.tests, trained.rows),
+        tests=evaluation.with_arrival(state.tests, time, arrival, state.pool, embed),
+    )
+    return Learned(after, trained.squared_change[None])
+
+
+def _observe_round(
+    after: State,
+    arrival: Arrival,
+    params: Params,
+    router: Router,
+    moments: ImageMoments,
+    *,
+    gate_input: Float[Array, " p"],
+    time: Int[Array, ""],
+    routing: Routing,
+    learned: Learned,
+) -> Info:
+    """Return the observables of a round. Errors are NaN where no score of the expert that learned is finite."""
     moved = jnp.sqrt(learned.squared_moves[0])
 
     def rank(outputs: Float[Array, " M"], arrival: Any) -> Float[Array, " M"]:
@@ -227,7 +262,7 @@ def learn(
     tested = evaluation.tested(after.tests, after.past, after.tables, after.gates, moments, time, arrival, params, rank)
     is_blind = jnp.any(routing.masks[0] & jnp.isneginf(routing.scores))
     scores, tested = jax.tree.map(lambda score: jnp.where(is_blind, jnp.nan, score), (scores, tested))
-    info = Info(
+    return Info(
         task=arrival.task,
         expert=routing.ranked[0],
         gate_outputs=routing.gate_outputs,
@@ -240,4 +275,3 @@ def learn(
         **scores._asdict(),
         **tested._asdict(),
     )
-    return after, info

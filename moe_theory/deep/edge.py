@@ -124,15 +124,15 @@ def system(
         check_params(dims, params)
         _check_policies(policies, params)
         check_execution(execution)
-        return begin(key, dims, params, pool_of(source, classes), execution, embed, locality)
+        return begin(key, dims, params, pool_of(source, classes), execution=execution, embed=embed, locality=locality)
 
     def stationary(key: Key[Array, ""], dims: Dims, state: Any, params: Params) -> tuple[Pool, Arrival]:
         arrival, place = draw(key, dims, state.pool, params, state.round + 1)
-        return state.pool, sent(jax.random.fold_in(key, 2), arrival, place, state.positions, params, transfer)
+        return state.pool, sent(jax.random.fold_in(key, 2), arrival, place, state.positions, params, transfer=transfer)
 
     def step(key: Key[Array, ""], state: State, params: Params) -> tuple[State, Info]:
         pool, arrival = streamed((stream or stationary)(key, dims, state, params), "pool", "arrival")
-        return learn(state._replace(pool=pool), arrival, params, dims, policies, embed, locality)
+        return learn(state._replace(pool=pool), arrival, params, dims, policies, embed=embed, locality=locality)
 
     return System(init, step)
 
@@ -233,8 +233,27 @@ def learn(
     locality = baselines.locality_of(dims, locality, None)
     check_params(dims, params, len(state.pool.train.counts))
     _check_policies(policies, params)
-    time, pixels = state.round + 1, state.pool.train.pixels[arrival.images]
+    time = state.round + 1
+    pixels = state.pool.train.pixels[arrival.images]
     moments, gate_input = gate.observe(state.moments, pixels, time, params, embed)
+
+    def chosen(outputs: Float[Array, " M"], *given: Any) -> Float[Array, " M"]:
+        return jnp.stack([gating.scored(policy(outputs, *given), outputs) for policy in policies])[params.policy]
+
+    servers = _training_servers(time, pixels, dims, embed, locality)
+    ready, _, _ = due(state, params, servers)
+    after, task = offer(ready, arrival, gate_input, params=params, policy=chosen, servers=servers)
+    after = after._replace(moments=moments, dropped=after.dropped + (task.server == DROPPED))
+    info = _observe_round(
+        ready, after, arrival, params, chosen, time=time, moments=moments, gate_input=gate_input, task=task
+    )
+    return after, info
+
+
+def _training_servers(
+    time: Int[Array, ""], pixels: Array, dims: Dims, embed: gate.Embed, locality: Locality | None
+) -> Servers:
+    """Return servers that train a network on the task of this round, and have it once the task is done."""
 
     def complete(state: State, is_done: Bool[Array, " M"]) -> tuple[State, Float[Array, " M"]]:
         tables = _select(is_done, state.pending_rows, state.tables)
@@ -242,7 +261,7 @@ def learn(
 
     def take(state: State, arrival: Arrival, task: Assignment, params: Params) -> tuple[State, Float[Array, ""]]:
         before = networks.expert(state.experts, task.server)
-        trained = training.train_on_arrival(before, arrival, pixels, state.pool, time, params, dims)
+        trained = training.train_on_arrival(before, arrival, pixels, state.pool, time=time, params=params, dims=dims)
         rows = Tables(*(row[None] for row in trained.rows))
         after = state._replace(
             experts=networks.with_expert(state.experts, task.server, trained.weights),
@@ -253,27 +272,36 @@ def learn(
         )
         return after, jnp.sqrt(trained.squared_change)
 
-    def chosen(outputs: Float[Array, " M"], *given: Any) -> Float[Array, " M"]:
-        return jnp.stack([gating.scored(policy(outputs, *given), outputs) for policy in policies])[params.policy]
-
     # As one product: another order of its sums would change last bits of recorded runs.
     product = functools.partial(jnp.einsum, "sm,sp->mp")
-    servers = Servers(complete, take, gradient=product, locality=locality)
-    ready, _, _ = due(state, params, servers)
-    after, task = offer(ready, arrival, gate_input, params, chosen, servers)
-    after = after._replace(moments=moments, dropped=after.dropped + (task.server == DROPPED))
+    return Servers(complete, take, gradient=product, locality=locality)
+
+
+def _observe_round(
+    ready: State,
+    after: State,
+    arrival: Arrival,
+    params: Params,
+    policy: Policy,
+    *,
+    time: Int[Array, ""],
+    moments: ImageMoments,
+    gate_input: Float[Array, " p"],
+    task: Assignment,
+) -> Info:
+    """Return the observables of a round, from its states at routing and after."""
     length = jnp.sum(jnp.where(task.mask, after.pending_norm, 0))
     scores = evaluation.scores(after.past, after.tables, time)
     flushed = _select(after.pending_server != FREE, after.pending_rows, after.tables)
     flushed = evaluation.scores(after.past, flushed, time)
 
     def rank(outputs: Float[Array, " M"], arrival: Arrival) -> Float[Array, " M"]:
-        return chosen(outputs, after, arrival, params)
+        return policy(outputs, after, arrival, params)
 
     tested = evaluation.tested(after.tests, after.past, after.tables, after.gates, moments, time, arrival, params, rank)
     results = scores, flushed, tested
     scores, flushed, tested = jax.tree.map(lambda score: jnp.where(task.is_blind, jnp.nan, score), results)
-    info = Info(
+    return Info(
         task=arrival.task,
         expert=task.server,
         delay=task.delay,
@@ -291,7 +319,6 @@ def learn(
         **tested._asdict(),
         dropped=after.dropped,
     )
-    return after, info
 
 
 def _check_policies(policies: tuple[Policy, ...], params: Params) -> None:

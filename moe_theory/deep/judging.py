@@ -105,30 +105,17 @@ def plan(
         >>> list(plan.params())
         ['M = 1', 'M = 4', 'M = 4, no termination', 'M = 7', 'M = 7, no termination']
     """
-    if not isinstance(data, DataSet | Path | str | None):
-        raise InvalidValueError(
-            f"data of type {shortened(type(data).__name__)} is no data set and no folder of one. Make one of arrays by "
-            "`deep.datasets.from_arrays`."
-        )
-    place = None if data is None or isinstance(data, DataSet) else Path(data)
-    resized_preset = fitting.resized(
-        preset if isinstance(preset, Preset) else preset_for(preset, place),
-        _numbers("experts", experts),
-        _numbers("classes", classes),
-        network=own.network_named(network),
-        num_epochs=epochs,
-        num_samples=samples,
-        batch_size=batch,
-        max_rounds=rounds,
+    place = _folder_of(data)
+    resized_preset = _resized(
+        preset, place, experts, classes, network=network, epochs=epochs, samples=samples, batch=batch, rounds=rounds
     )
-    if isinstance(reading, str) and reading not in READINGS:
-        raise unknown_name("reading", reading, READINGS)
+    named_reading = _reading_named(reading)
     images = data if isinstance(data, DataSet) else datasets.load(resized_preset.data, place)  # last: it may take long
     if place is not None and tell is not None:
         tell(*images.lines)
     return Plan(
         preset=resized_preset,
-        reading=READINGS[reading] if isinstance(reading, str) else reading,
+        reading=named_reading,
         replicates=resized_preset.replicates if replicates is None else replicates,
         seed=seed,
         every=every,
@@ -138,13 +125,8 @@ def plan(
     )
 
 
-def judge(
-    plan: Plan,
-    *,
-    progress: Progress = automatic,
-    command: str | None = None,
-) -> Judgement:
-    """Run a plan and test the claims of its preset's figure.
+def judge(plan: Plan, *, progress: Progress = automatic, command: str | None = None) -> Judgement:
+    """Run a plan and test the claims of its preset's figure on it.
 
     The claims share one error. A single seed gives no verdicts, and few seeds leave most INCONCLUSIVE. An interim
     analysis follows each of `plan.looks`, and runs end once every claim is decided. Saved runs are not repeated.
@@ -171,8 +153,54 @@ def judge(
             if _has_decided(tests, records):
                 break
     plan = dataclasses.replace(plan, replicates=len(next(iter(records.values())).replicates))
-    report = _report(plan, tests, _call(plan) if command is None else command)
+    if command is None:
+        options = {"reading": plan.reading.name, "settings": dict(plan.settings), "seed": plan.seed}
+        words = ", ".join(f"{name}={value!r}" for name, value in options.items() if value)
+        command = f"deep.judge(deep.plan({plan.preset.name!r}, replicates={plan.replicates}, {words}))"
+    report = _report(plan, tests, command)
     return Judgement(plan, records, summarize(plan, records), Verdicts(report))
+
+
+def _folder_of(data: DataSet | Path | str | None) -> Path | None:
+    """Return the folder that `data` names, or None for a data set. Raises: InvalidValueError for another type."""
+    if not isinstance(data, DataSet | Path | str | None):
+        raise InvalidValueError(
+            f"data of type {shortened(type(data).__name__)} is no data set and no folder of one. Make one of arrays by "
+            "`deep.datasets.from_arrays`."
+        )
+    return None if data is None or isinstance(data, DataSet) else Path(data)
+
+
+def _resized(
+    preset: str | Preset | None,
+    folder: Path | None,
+    experts: Sequence[int] | None,
+    classes: Sequence[int] | None,
+    *,
+    network: str | None,
+    epochs: int | None,
+    samples: int | None,
+    batch: int | None,
+    rounds: int | None,
+) -> Preset:
+    return fitting.resized(
+        preset if isinstance(preset, Preset) else preset_for(preset, folder),
+        _numbers("experts", experts),
+        _numbers("classes", classes),
+        network=own.network_named(network),
+        num_epochs=epochs,
+        num_samples=samples,
+        batch_size=batch,
+        max_rounds=rounds,
+    )
+
+
+def _reading_named(reading: str | ReadingLike) -> ReadingLike:
+    if not isinstance(reading, str):
+        return reading
+    if reading not in READINGS:
+        raise unknown_name("reading", reading, READINGS)
+    return READINGS[reading]
 
 
 def _numbers(name: str, numbers: Sequence[int] | None) -> tuple[int, ...] | None:
@@ -216,12 +244,6 @@ def _report(plan: Plan, tests: list[SequentialTest], command: str) -> Report:
         readings={f"{test.claim.paper}.{plan.setting}": plan.reading.summary for test in tests},
         finished=now(),
     )
-
-
-def _call(plan: Plan) -> str:
-    options = {"reading": plan.reading.name, "settings": dict(plan.settings), "seed": plan.seed}
-    words = ", ".join(f"{name}={value!r}" for name, value in options.items() if value)
-    return f"deep.judge(deep.plan({plan.preset.name!r}, replicates={plan.replicates}, {words}))"
 
 
 def _recorder(plan: Plan, progress: Progress) -> Callable[[RunProgress], None]:

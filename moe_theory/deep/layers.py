@@ -1,6 +1,7 @@
 """Layers of networks on images (n, height, width, channels)."""
 
 import functools
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from typing import Literal, NamedTuple
@@ -59,15 +60,15 @@ def max_pool(images: Float[Array, "n h w c"], side: int = 2) -> Float[Array, "n 
 
 
 def _by_patches(images: Array, kernel: Array, stride: int, padding: tuple[int, int]) -> Array:
-    (rows, columns), (kernel_height, kernel_width, _, num_outputs) = padding, kernel.shape
+    (rows, columns) = padding
+    (kernel_height, kernel_width, _, num_outputs) = kernel.shape
     padded = jnp.pad(images, ((0, 0), (rows, rows), (columns, columns), (0, 0)))
     last_row = padded.shape[1] - kernel_height
     last_column = padded.shape[2] - kernel_width
     patches = jnp.concatenate(
         [
             padded[:, i : i + last_row + 1 : stride, j : j + last_column + 1 : stride]
-            for i in range(kernel_height)
-            for j in range(kernel_width)
+            for i, j in itertools.product(range(kernel_height), range(kernel_width))
         ],
         axis=-1,
     )

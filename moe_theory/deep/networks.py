@@ -8,6 +8,7 @@
 """
 
 import functools
+import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
@@ -296,8 +297,9 @@ def resnet(
         >>> networks.resnet("resnet10", widths=(16, 32, 64, 128), num_blocks=1, normalization=layers.batches()).name
         'resnet10'
     """
-    channels = [width for width in widths for _ in range(num_blocks)]
-    strides = [2 if stage and not block else 1 for stage in range(len(widths)) for block in range(num_blocks)]
+    places = list(itertools.product(range(len(widths)), range(num_blocks)))
+    channels = [widths[stage] for stage, _ in places]
+    strides = [2 if stage and not block else 1 for stage, block in places]
 
     def init(key: Key[Array, ""], shape: tuple[int, int, int], num_outputs: int) -> Weights:
         shapes = [(3, 3, shape[2], widths[0])]

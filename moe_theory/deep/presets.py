@@ -246,11 +246,9 @@ def incremental_accuracy(accuracy: Float[np.ndarray, "T *batch"]) -> Float[np.nd
 
 
 def _table(where: str, accuracies: dict[int, tuple[float, ...]]) -> PrintedTable:
-    cells = {
-        expert_cell(size, terminate): value
-        for size, values in accuracies.items()
-        for terminate, value in zip((True, False), values, strict=False)
-    }
+    cells = {}
+    for size, values in accuracies.items():
+        cells |= {expert_cell(size, terminate): value for terminate, value in zip((True, False), values, strict=False)}
     return PrintedTable(where, cells)
 
 

@@ -123,13 +123,12 @@ def tables(summary: Summary) -> list[Markup]:
         _differences(summary),
         [_measures(cell, is_routed=True) for cell in summary.cells],
     )
-    return [_table(summary, rows) for rows in blocks]
-
-
-def _table(summary: Summary, rows_by_title: list[dict[str, str]]) -> Markup:
-    titles = list(rows_by_title[0])
-    rows = [[cell.name, *row.values()] for cell, row in zip(summary.cells, rows_by_title, strict=True)]
-    return table(("cell", *titles), rows, numbers=titles)
+    marked_tables = []
+    for block in blocks:
+        titles = list(block[0])
+        rows = [[cell.name, *row.values()] for cell, row in zip(summary.cells, block, strict=True)]
+        marked_tables.append(table(("cell", *titles), rows, numbers=titles))
+    return marked_tables
 
 
 def _measures(cell: CellSummary, is_routed: bool) -> dict[str, str]:

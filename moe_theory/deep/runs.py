@@ -8,6 +8,7 @@ import concurrent.futures
 import dataclasses
 import functools
 import hashlib
+import itertools
 import json
 import threading
 from collections.abc import Callable, Mapping
@@ -128,8 +129,10 @@ class Plan:
 
 def set_by(preset: Preset) -> set[str]:
     first, *other_cells = preset.cells().values()
-    differing = {name for cell in other_cells for name, value in cell.items() if value != first.get(name, value)}
-    return differing | {"num_experts", "num_rounds"}
+    names = {"num_experts", "num_rounds"}
+    for cell in other_cells:
+        names |= {name for name, value in cell.items() if value != first.get(name, value)}
+    return names
 
 
 class RunProgress(NamedTuple):
@@ -158,8 +161,10 @@ def run_plan(
     cells = plan.params()
     seeds = range(plan.replicates) if replicates is None else replicates
     shared = _Shared(plan, on_step)
-    jobs = [(cell, seed) for seed in seeds for cell in cells]
-    tasks = (Task(functools.partial(shared.run, *job, cells[job[0]]), 0, place=job) for job in jobs)
+    tasks = (
+        Task(functools.partial(shared.run, cell, seed, cells[cell]), 0, place=(cell, seed))
+        for seed, cell in itertools.product(seeds, cells)
+    )
     records: dict[tuple[str, int], PyTree] = {}
     runner = Runner(device_pool(num_threads))
     try:

@@ -133,7 +133,8 @@ def _cell(plan: Plan, name: str, runs: Runs) -> CellSummary:
 def _least_change(plan: Plan, params: Params) -> float:
     if not params.per_parameter:
         return LEAST_CHANGE
-    network, shape = networks.NETWORKS[plan.preset.dims.network], plan.data.train.pixels.shape[1:]
+    network = networks.NETWORKS[plan.preset.dims.network]
+    shape = plan.data.train.pixels.shape[1:]
     expert = jax.eval_shape(lambda: network.init(jax.random.key(0), shape, plan.preset.dims.num_classes))
     return LEAST_CHANGE / float(np.sqrt(networks.num_parameters(expert)))
 

@@ -8,7 +8,6 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float, Int, Key, Num
 
-from moe_theory.core.numerics import Scalar
 from moe_theory.deep import networks
 from moe_theory.deep.evaluation import Tables, evaluate, one_hot, squared_errors
 from moe_theory.deep.networks import NETWORKS, Network, Weights
@@ -62,8 +61,8 @@ def train(
     params: Params,
 ) -> Weights:
     """Return the weights after a gradient step for each row of `batches`, positions in `inputs`."""
-    rate = step_size(params, time)
-    method = _method(optimizer, params, rate)
+    begin: Callable[[Any], optax.GradientTransformation] = optax.adam if optimizer == ADAM else optax.sgd
+    method = optax.chain(optax.add_decayed_weights(params.weight_decay), begin(step_size(params, time)))
 
     def loss(parameters: Any, statistics: Any, batch: Int[Array, " b"]) -> tuple[Float[Array, ""], Any]:
         outputs, statistics = network.apply(Weights(parameters, statistics), inputs[batch], True)
@@ -101,8 +100,3 @@ def cross_entropies(
     # One-hot: the gradient of a gather would be a scatter, and an image of no class has no cross entropy.
     among = optax.softmax_cross_entropy(outputs, one_hot(outputs, labels).astype(outputs.dtype))
     return jnp.where(jnp.asarray(params.multi_class, bool), among, binary)
-
-
-def _method(optimizer: str, params: Params, rate: Float[Scalar, ""]) -> optax.GradientTransformation:
-    begin: Callable[[Any], optax.GradientTransformation] = optax.adam if optimizer == ADAM else optax.sgd
-    return optax.chain(optax.add_decayed_weights(params.weight_decay), begin(rate))

@@ -31,6 +31,7 @@ from moe_theory.edge.servers import (
     DROPPED,
     FREE,
     NONE,
+    Assignment,
     Servers,
     due,
     existing,
@@ -165,7 +166,7 @@ def _drawn(dims: Dims, execution: Law, locality: Locality | None) -> Callable[..
         pool = draw_pool(pool_key, dims, params)
         positions = jnp.asarray(delays.even_map(dims.max_experts), jnp.result_type(float))
         execution_delay = draw_execution(execution_key, dims, positions, params, execution)
-        return begin(dims, params, pool, execution_delay, positions, locality)
+        return begin(dims, params, pool, execution_delay=execution_delay, positions=positions, locality=locality)
 
     return init
 
@@ -280,7 +281,7 @@ def on_pool(
 
     def init(key: Key[Array, ""], params: Params) -> State:
         del key
-        state = begin(dims, params, pool, execution_delay, positions, locality)
+        state = begin(dims, params, pool, execution_delay=execution_delay, positions=positions, locality=locality)
         for transfer_delay in (params.min_transfer_delay, params.max_transfer_delay):
             _check_totals(transfer_delay, execution_delay, params, dims.max_delay)
         return state
@@ -328,18 +329,36 @@ def learn(
         (0, 4, [5, 0])
     """
     check_policy(policy)
-    arrival = _check_round(state, arrival, params, dims, fit, locality)
+    arrival = _check_round(state, arrival, params, dims=dims, fit=fit, locality=locality)
     servers = _servers(dims, fit, locality)
     ready, finished, change_norms = due(state, params, servers)
 
-    after, task = offer(ready, arrival, jnp.sum(arrival.features, axis=1), params, policy, servers)
+    after, task = offer(ready, arrival, jnp.sum(arrival.features, axis=1), params, policy=policy, servers=servers)
     after = after._replace(dropped=after.dropped + (task.server == DROPPED))
+    info = _observe_round(
+        state, ready, after, arrival, params, task=task, finished=finished, change_norms=change_norms, dims=dims
+    )
+    return after, info
 
-    exists = existing(state, params)
+
+def _observe_round(
+    before: State,
+    ready: State,
+    after: State,
+    arrival: Arrival,
+    params: Params,
+    *,
+    task: Assignment,
+    finished: Bool[Array, " S"],
+    change_norms: Float[Array, " S"],
+    dims: Dims | None,
+) -> Info:
+    """Return the observables of a round, from its states before, at routing and after."""
+    exists = existing(before, params)
     idle = exists & (ready.busy_until <= ready.round)
     outputs = gating.gate_outputs(after.gates, jnp.sum(arrival.features, axis=1))
     specialists = exists & (jax.vmap(lambda gate: specialty(after, gate))(after.gates) == arrival.task)
-    info = Info(
+    return Info(
         task=arrival.task,
         truth=arrival.truth,
         expert=task.server,
@@ -348,7 +367,7 @@ def learn(
         num_busy=jnp.sum(exists & ~idle, dtype=jnp.int32),
         num_idle=jnp.sum(idle, dtype=jnp.int32),
         num_completed=jnp.sum(finished, dtype=jnp.int32),
-        completed_task=jnp.where(finished, state.pending_task, NONE),
+        completed_task=jnp.where(finished, before.pending_task, NONE),
         completed_change=jnp.sum(change_norms),
         gate_outputs=outputs,
         gate_probabilities=gating.gate_probabilities(outputs, exists),
@@ -360,7 +379,6 @@ def learn(
         generalization_error=generalization_error(after),
         generalization_error_flushed=generalization_error_flushed(after, dims),
     )
-    return after, info
 
 
 def _servers(dims: Dims | None, fit: Fit = minimum_norm, locality: Locality | None = None) -> Servers:
@@ -392,7 +410,8 @@ def generalization_error_flushed(state: State, dims: Dims | None = None) -> Floa
 def _check_round(
     state: State, arrival: Arrival, params: Params, dims: Dims | None, fit: Fit, locality: Locality | None
 ) -> Arrival:
-    (max_experts, num_features), num_tasks = state.experts.shape, state.pool.truths.shape[0]
+    (max_experts, num_features) = state.experts.shape
+    num_tasks = state.pool.truths.shape[0]
     features = np.shape(arrival.features)
     if len(features) != 2 or features[0] != num_features:
         raise InvalidValueError(

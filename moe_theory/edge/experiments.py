@@ -154,17 +154,13 @@ AVAILABILITY = _experiment(
     "availability",
     Dims(SUFFICIENT[FAILURES[-1]], FEW_TASKS, FIGURE_3_FEATURES, 10, max_delay=FEW_DELAYS),
     {
-        f"delta = {failure:g}": {
-            "num_experts": number,
-            "max_transfer_delay": FEW_DELAYS - 1,
-            "max_execution_delay": 1,
-        }
+        f"delta = {failure:g}": {"num_experts": number, "max_transfer_delay": FEW_DELAYS - 1, "max_execution_delay": 1}
         for failure, number in SUFFICIENT.items()
     },
-    _PAST_T1,
-    observe_availability,
-    256,
-    _PAST_T1,
+    num_rounds=_PAST_T1,
+    observe=observe_availability,
+    replicates=256,
+    record_every=_PAST_T1,
 )
 BY_FAILURE = AVAILABILITY.over({f"delta = {failure:g}": failure for failure in FAILURES})
 
@@ -270,11 +266,7 @@ QUIET_LIMIT = quiet_limit({})
 RATE_LIMIT = rate_limit({})
 # What the paper leaves open of these runs: r = o(1), noise and strengths; and the servers, more than the tasks.
 FREE_NOISE = Scale("noise_scale", 0.01, 0.5)
-FREE = (
-    Order("perturbation_scale", recorded=1.5, least=0.25, most=2.5),
-    FREE_NOISE,
-    Scale("min_strength", 0.0, 1.0),
-)
+FREE = (Order("perturbation_scale", recorded=1.5, least=0.25, most=2.5), FREE_NOISE, Scale("min_strength", 0.0, 1.0))
 FREE_SERVERS = Choice("servers", {f"{SMALL_EXPERTS} alike": SMALL_EXPERTS, "3 with a slow one": 3})
 SERVER_LIMIT = dataclasses.replace(
     _limit(
@@ -330,7 +322,7 @@ def expected_history(cells: Sequence[Cell], first: int, count: int, seed: int) -
         truths = np.moveaxis(centres[np.arange(count), tasks] + cluster_noise, 1, 2)
         arguments = truths, np.moveaxis(signals, 0, 2), dims.num_samples, tasks, experts, law == PROPORTIONAL
         records = Expected(truths, experts, corrected.given_routes(*arguments))
-        runs[cell.name] = Run(params, cell.rounds, np.arange(first, first + count), None, records, dims)
+        runs[cell.name] = Run(params, cell.rounds, np.arange(first, first + count), None, records=records, dims=dims)
     return runs
 
 
@@ -338,7 +330,7 @@ def history(setting: Mapping[str, Any]) -> Experiment:
     """Return the first arrivals under uniform routing, simulated or exact."""
     dims = dataclasses.replace(HISTORY_DIMS, **setting)
     cells = _servers(HISTORY_EXPERTS)
-    experiment = _experiment("history", dims, cells, 60, observe_assignments, 8192, policy=policies.uniform)
+    experiment = _experiment("history", dims, cells, 60, observe_assignments, replicates=8192, policy=policies.uniform)
     return dataclasses.replace(experiment, of=history, measured=Measured(expected_history) if setting else None)
 
 

@@ -159,10 +159,12 @@ def check_params(dims: Dims, params: Params) -> None:
     """
     values = constraints.check(params, dims)
     require_orthogonal(values.get("signal_law", PROPORTIONAL), dims.num_tasks, dims.num_features)
-    ends = [f"{end}_{part}_delay" for end in ("min", "max") for part in ("transfer", "execution")]
-    if not set(ends) <= values.keys():
+    least = ("min_transfer_delay", "min_execution_delay")
+    most = ("max_transfer_delay", "max_execution_delay")
+    if not {*least, *most} <= values.keys():
         return
-    shortest, longest = (sum(int(values[name]) for name in pair) for pair in (ends[:2], ends[2:]))
+    shortest = sum(int(values[name]) for name in least)
+    longest = sum(int(values[name]) for name in most)
     if shortest < 1:
         raise InvalidValueError(
             "min_transfer_delay=0 and min_execution_delay=0 allow a delay of 0 rounds: a task takes at least 1 (1). "

@@ -119,7 +119,7 @@ def learn(state: State, arrival: Arrival, params: Params, policy: Policy = adapt
     """
     servers = Servers(_complete, functools.partial(_take, contraction=error_contraction(*arrival.features.shape)))
     ready, _, _ = due(state, params, servers)
-    after, task = offer(ready, arrival, jnp.sum(arrival.features, axis=1), params, policy, servers)
+    after, task = offer(ready, arrival, jnp.sum(arrival.features, axis=1), params, policy=policy, servers=servers)
     num_features = after.pool.truths.shape[1]
     errors = after.errors + num_features * jnp.square(jnp.asarray(params.cluster_spread, after.errors.dtype))
     total = jnp.sum(after.arrivals * errors) / jnp.maximum(jnp.sum(after.visits), 1)

@@ -125,12 +125,7 @@ def _charged(
 
 
 def offer(
-    state: Any,
-    arrival: Any,
-    gate_input: Float[Array, " p"],
-    params: Any,
-    policy: Policy,
-    servers: Servers,
+    state: Any, arrival: Any, gate_input: Float[Array, " p"], params: Any, policy: Policy, servers: Servers
 ) -> tuple[Any, Assignment]:
     """Return the state with a task pending at the servers, or unchanged if none takes it.
 
@@ -151,7 +146,7 @@ def offer(
     if has_own_slots(state, servers.slots_per_server):
         is_free = is_free & jnp.repeat(mask, servers.slots_per_server)
     slot = gating.best_expert(jnp.zeros(is_free.shape), is_free)[1] & is_routed
-    task = Assignment(server, mask, slot, delay, wait, time + wait + delay, is_blind)
+    task = Assignment(server, mask, slot, delay=delay, wait=wait, until=time + wait + delay, is_blind=is_blind)
     after, norm = servers.take(state, arrival, task, params)
     slopes = gating.gate_slopes(probabilities, mask.astype(outputs.dtype))
     after = after._replace(

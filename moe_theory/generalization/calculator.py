@@ -12,14 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from moe_theory.core.constraints import (
-    NonNegative,
-    OpenProbability,
-    Probability,
-    Whole,
-    require,
-    require_active,
-)
+from moe_theory.core.constraints import NonNegative, OpenProbability, Probability, Whole, require, require_active
 from moe_theory.core.errors import InvalidValueError, unknown_name
 from moe_theory.generalization import certificate, complexity, corrected, from_files, theory
 
@@ -38,9 +31,17 @@ LEMMA_3 = "Lemma 3"
 GAP = "gap"  # what is bounded: risk less training error,
 RISK = "risk"  # or the risk itself
 # What a number needs to be quoted, besides what its form rests on.
-LOSS, SAMPLES, ONE, LIPSCHITZ, NORMS, OUTPUT, LOGITS, GIVEN, SIZES, CODE, ERROR = (
-    "loss", "samples", "one", "lipschitz", "norms", "output", "logits", "given", "sizes", "code", "error"
-)  # fmt: skip
+LOSS = "loss"
+SAMPLES = "samples"
+ONE = "one"
+LIPSCHITZ = "lipschitz"
+NORMS = "norms"
+OUTPUT = "output"
+LOGITS = "logits"
+GIVEN = "given"
+SIZES = "sizes"
+CODE = "code"
+ERROR = "error"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -268,7 +269,7 @@ def _paper_forms(setting: Setting) -> Iterator[Form]:
                 terms = (rademacher(setting, num_samples), dimension, setting.lipschitz, setting.delta, form)
                 return theory.theorem_1(*sizes, *terms)
 
-            yield Form(f"theorem-1.{form}", theorem_1, _OF_CLASS, name, dimension, REFUTED, rests_on)
+            yield Form(f"theorem-1.{form}", theorem_1, _OF_CLASS, name, dimension, status=REFUTED, rests_on=rests_on)
 
 
 def _corrected_forms(setting: Setting) -> Iterator[Form]:

@@ -10,68 +10,81 @@ from moe_theory.core.errors import InvalidValueError
 from moe_theory.plot.commands import Option, option_names
 from moe_theory.plot.document import Document
 
-
-def bound(
-    *,
-    num_experts: Annotated[int | None, Option("T, number of experts.", ("--experts",), default=8)] = None,
-    num_active: Annotated[int | None, Option("k, experts active for an input.", ("--active",), default=2)] = None,
-    num_samples: Annotated[
-        int | None, Option("m, training samples, such as 60000 or 1e6.", ("--samples",), default=60000)
-    ] = None,
-    num_features: Annotated[int | None, Option("d, entries of an input.", ("--features",), default=784)] = None,
-    expert_norm: Annotated[
-        float | None,
-        Option("B: |w| <= B for each linear expert; the Frobenius norm of each layer of expert networks.", default=1.0),
-    ] = None,
-    router_norm: Annotated[
-        float | None,
-        Option(
-            "W: |v| <= W for each row of a linear router, or of a network's last layer, whose others have it as "
-            "Frobenius norm.",
-            default=1.0,
-        ),
-    ] = None,
-    feature_norm: Annotated[float | None, Option("c: |x| <= c for each input.", default=1.0)] = None,
-    lipschitz: Annotated[
-        float | None,
-        Option(
-            "C, of the loss in the model's output; such as 0.5 for the ramp loss clip((1 - y f)/2, 0, 1).", default=1.0
-        ),
-    ] = None,
-    delta: Annotated[float | None, Option("Probability with which each bound may fail.", default=0.05)] = None,
-    rademacher: Annotated[
-        float | None, Option("Your own R_m(H), of experts of any kind, measured at this m.", metavar="R")
-    ] = None,
-    expert_widths: Annotated[
-        tuple[int, ...] | None,
-        Option(
-            "Hidden units of expert networks (ReLU, no biases); one a layer, with commas between.",
-            ("--expert-widths", "--expert-width"),
-            metavar="INTEGER",
-        ),
-    ] = None,
-    checkpoint: Annotated[
-        Path | None,
-        Option(
-            "Weights in safetensors, a file or a folder, of which headers alone are read; with --errors the weights "
-            "are coded, for a bound on the risk of this one model."
-        ),
-    ] = None,
-    num_errors: Annotated[
-        int | None, Option("Samples, of the --samples it was trained on, that the model gets wrong.", ("--errors",))
-    ] = None,
-    num_weights: Annotated[
-        int | None,
-        Option("All weights of a classifier of which nothing else is assumed, such as 46.7e9.", ("--weights",)),
-    ] = None,
-    bits: Annotated[int | None, Option("That a weight is stored in.", default=32)] = None,
-) -> Annotated[
+NumExperts = Annotated[int | None, Option("T, number of experts.", ("--experts",), default=8)]
+NumActive = Annotated[int | None, Option("k, experts active for an input.", ("--active",), default=2)]
+NumSamples = Annotated[int | None, Option("m, training samples, such as 60000 or 1e6.", ("--samples",), default=60000)]
+NumFeatures = Annotated[int | None, Option("d, entries of an input.", ("--features",), default=784)]
+ExpertNorm = Annotated[
+    float | None,
+    Option("B: |w| <= B for each linear expert; the Frobenius norm of each layer of expert networks.", default=1.0),
+]
+RouterNorm = Annotated[
+    float | None,
+    Option(
+        "W: |v| <= W for each row of a linear router, or of a network's last layer, whose others have it as "
+        "Frobenius norm.",
+        default=1.0,
+    ),
+]
+FeatureNorm = Annotated[float | None, Option("c: |x| <= c for each input.", default=1.0)]
+Lipschitz = Annotated[
+    float | None,
+    Option("C, of the loss in the model's output; such as 0.5 for the ramp loss clip((1 - y f)/2, 0, 1).", default=1.0),
+]
+Delta = Annotated[float | None, Option("Probability with which each bound may fail.", default=0.05)]
+Rademacher = Annotated[
+    float | None, Option("Your own R_m(H), of experts of any kind, measured at this m.", metavar="R")
+]
+ExpertWidths = Annotated[
+    tuple[int, ...] | None,
+    Option(
+        "Hidden units of expert networks (ReLU, no biases); one a layer, with commas between.",
+        ("--expert-widths", "--expert-width"),
+        metavar="INTEGER",
+    ),
+]
+Checkpoint = Annotated[
+    Path | None,
+    Option(
+        "Weights in safetensors, a file or a folder, of which headers alone are read; with --errors the weights "
+        "are coded, for a bound on the risk of this one model."
+    ),
+]
+NumErrors = Annotated[
+    int | None, Option("Samples, of the --samples it was trained on, that the model gets wrong.", ("--errors",))
+]
+NumWeights = Annotated[
+    int | None,
+    Option("All weights of a classifier of which nothing else is assumed, such as 46.7e9.", ("--weights",)),
+]
+Bits = Annotated[int | None, Option("That a weight is stored in.", default=32)]
+Bounds = Annotated[
     Document,
     Option(
         "schema, setting, known (what follows from it), notes and bounds, each with value, hypotheses, status and the "
         "like."
     ),
-]:
+]
+
+
+def bound(
+    *,
+    num_experts: NumExperts = None,
+    num_active: NumActive = None,
+    num_samples: NumSamples = None,
+    num_features: NumFeatures = None,
+    expert_norm: ExpertNorm = None,
+    router_norm: RouterNorm = None,
+    feature_norm: FeatureNorm = None,
+    lipschitz: Lipschitz = None,
+    delta: Delta = None,
+    rademacher: Rademacher = None,
+    expert_widths: ExpertWidths = None,
+    checkpoint: Checkpoint = None,
+    num_errors: NumErrors = None,
+    num_weights: NumWeights = None,
+    bits: Bits = None,
+) -> Bounds:
     """Bounds on a sparse MoE's generalization error.
 
     Of each bound: its value, whether it is informative (the loss is in [0, 1], so a bound of 1 or more says nothing),

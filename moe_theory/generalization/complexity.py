@@ -63,7 +63,13 @@ def constants(num_samples: int) -> float:
         0.5
     """
     require(Count, num_samples=num_samples)
-    return 2 / math.sqrt(math.pi) * _gamma_ratio(math.ceil(num_samples / 2)) / num_samples
+    half = math.ceil(num_samples / 2)
+    if half < 100:
+        gamma_ratio = float(special.gamma(half + 0.5) / special.gamma(half))
+    else:  # where a difference of log Gamma loses digits
+        series = (1, -1 / 8, 1 / 128, 5 / 1024, -21 / 32768, -399 / 262144)  # in powers of 1/n
+        gamma_ratio = math.sqrt(half) * float(np.polynomial.polynomial.polyval(1 / half, series))
+    return 2 / math.sqrt(math.pi) * gamma_ratio / num_samples
 
 
 def natarajan(
@@ -118,11 +124,3 @@ def natarajan(
         require(Count, num_parameters=num_parameters)
         return float(lemma_2(num_parameters, num_experts))
     return float(num_features if num_active == num_experts else (num_experts - 1) * num_features)
-
-
-def _gamma_ratio(argument: float) -> float:
-    """Return Gamma(a + 1/2) / Gamma(a), accurate where a difference of log Gamma loses digits."""
-    if argument < 100:
-        return float(special.gamma(argument + 0.5) / special.gamma(argument))
-    series = (1, -1 / 8, 1 / 128, 5 / 1024, -21 / 32768, -399 / 262144)  # in powers of 1/a
-    return math.sqrt(argument) * float(np.polynomial.polynomial.polyval(1 / argument, series))

@@ -183,7 +183,7 @@ def lipschitz_complexity(
     """
     largest = np.asarray(expert_norm, float) * feature_norm
     logits = np.asarray(router_norm, float) * feature_norm
-    return _mixed(num_experts, num_active, num_samples, largest, logits, largest)
+    return _mixed(num_experts, num_active, num_samples, experts=largest, logits=logits, largest=largest)
 
 
 def _mixed(
@@ -245,7 +245,7 @@ def network_complexity(
     experts = relu_capacity(expert_norms, feature_norm)
     logits = relu_capacity(router_norms, feature_norm) if len(router_norms) else 0.0
     largest = feature_norm * math.prod(expert_norms)
-    return _mixed(num_experts, num_active, num_samples, experts, logits, largest)
+    return _mixed(num_experts, num_active, num_samples, experts=experts, logits=logits, largest=largest)
 
 
 @checked

@@ -18,7 +18,10 @@ from moe_theory.core.numerics import Scalar, stored
 from moe_theory.generalization import model
 from moe_theory.generalization.model import ClassifierWeights, Dims, Params
 
-RANDOM_LABELS, TEACHER, DIGITS = DATA = ("random-labels", "teacher", "digits")
+RANDOM_LABELS = "random-labels"
+TEACHER = "teacher"
+DIGITS = "digits"
+DATA = (RANDOM_LABELS, TEACHER, DIGITS)
 DIGITS_PIXELS = 64
 POPULATION_SIZE = 2048  # inputs of the teacher's population
 TEACHER_EXPERTS = 4

@@ -1,6 +1,7 @@
 """The runs of claims and figures."""
 
 import dataclasses
+import itertools
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -150,7 +151,7 @@ ROUTER_EXPERTS = (2, 4, 8, 16, 32)
 SPARSE_EXPERTS = 8
 ROUTER_ACTIVE = (1, 2, 4, 8)
 ROUTER_NORMS = (1.0, 8.0)
-_SPARSE = ({"T": SPARSE_EXPERTS, "k": k, "W": W} for W in ROUTER_NORMS for k in ROUTER_ACTIVE if k > 1)
+_SPARSE = ({"T": SPARSE_EXPERTS, "k": k, "W": W} for W, k in itertools.product(ROUTER_NORMS, ROUTER_ACTIVE) if k > 1)
 LINEAR_ROUTER = _drawn(
     "linear-router",
     linear_router,
@@ -193,8 +194,9 @@ FIT_ACTIVE = {1: (1,), 2: (1, 2), 4: (1, 2, 4), 8: (1, 2, 4, 8)}  # k by T
 FIT_SAMPLES = (64, 128, 256, 512, 1024)
 FIT_NORMS = (1.0, 8.0, 64.0)  # W
 FIT_RATE = 0.1
+_FIT_EXPERTS = [(T, k) for T, k in itertools.product(FIT_ACTIVE, FIT_ACTIVE) if k in FIT_ACTIVE[T]]
 FIT_SIZES = tuple(
-    {"T": T, "k": k, "m": m, "W": W} for T, ks in FIT_ACTIVE.items() for k in ks for m in FIT_SAMPLES for W in FIT_NORMS
+    {"T": T, "k": k, "m": m, "W": W} for (T, k), m, W in itertools.product(_FIT_EXPERTS, FIT_SAMPLES, FIT_NORMS)
 )
 FITS = _trained(
     "random-labels",

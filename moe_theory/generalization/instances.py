@@ -134,7 +134,10 @@ def learned_cells(dims: Dims) -> System:
     def instance(key: Key[Array, ""], params: Params) -> Gap:
         coordinate, _ = draw_learned(key, dims.max_samples)
         is_drawn = jnp.arange(dims.max_samples) < params.num_samples
-        ordered = _sorted(jnp.where(is_drawn, coordinate, jnp.inf))
+        values = jnp.where(is_drawn, coordinate, jnp.inf)
+        # Sorted as integers, by their bits, since they are at least 0.
+        bits = jax.lax.bitcast_convert_type(values, jnp.int32 if values.dtype == jnp.float32 else jnp.int64)
+        ordered = jax.lax.bitcast_convert_type(jnp.sort(bits), values.dtype)
         samples, experts = (jnp.asarray(size, jnp.int32) for size in (params.num_samples, params.num_experts))
         cut = jnp.minimum(jnp.arange(dims.max_experts + 1, dtype=jnp.int32), experts)
         # floor(j m/T) without overflow of 32 bits.
@@ -350,7 +353,12 @@ def labelings(dims: Dims) -> System:
         is_allowed = jnp.all(every < params.num_experts, axis=1)
         is_member = (places < len(every) ** -share) | (np.arange(len(every)) == 0)
         outputs = jnp.einsum("rld,nd->rnl", routers, inputs)
-        labels = _mask_labels(outputs.reshape(-1, dims.max_experts), params).reshape(NUM_ROUTERS, -1)
+        outputs = outputs.reshape(-1, dims.max_experts)
+        mask = model.masks(outputs, params.num_active, params.num_experts)
+        exists = jnp.arange(dims.max_experts) < params.num_experts
+        left_out = jnp.argmax(~mask & exists, axis=1)
+        labels = jnp.where(jnp.asarray(params.num_active) == 1, jnp.argmax(mask, axis=1), left_out)
+        labels = labels.astype(jnp.int32).reshape(NUM_ROUTERS, -1)
         is_mask = jnp.any(jnp.all(labels[:, None, :] == every, axis=2), axis=0)
         return Growth(
             random=class_sizes(is_member & is_allowed, dims.max_samples, dims.max_experts),
@@ -470,13 +478,6 @@ def _fair_labels(units: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
     return jnp.where(units < 0.5, -1, 1).astype(units.dtype)
 
 
-def _sorted(values: Float[Array, " m"]) -> Float[Array, " m"]:
-    """Sort numbers of at least 0 as integers, by their bits."""
-    words = jnp.int32 if values.dtype == jnp.float32 else jnp.int64
-    bits = jax.lax.bitcast_convert_type(values, words)
-    return jax.lax.bitcast_convert_type(jnp.sort(bits), values.dtype)
-
-
 def _check_lone(params: Params) -> None:
     if is_known(params.num_active) and int(params.num_active) != 1:
         raise InvalidValueError(
@@ -514,10 +515,3 @@ def _mixtures(
     vertices = (best[:, None] == jnp.arange(len(functions))).astype(values.dtype)
     suprema = jnp.max(table @ (weights @ functions).T, axis=1)
     return jnp.mean(suprema), jnp.mean(jnp.sum(table * (vertices @ functions), axis=1))
-
-
-def _mask_labels(outputs: Float[Array, "n L"], params: Params) -> Int[Array, " n"]:
-    mask = model.masks(outputs, params.num_active, params.num_experts)
-    exists = jnp.arange(outputs.shape[1]) < params.num_experts
-    left_out = jnp.argmax(~mask & exists, axis=1)
-    return jnp.where(jnp.asarray(params.num_active) == 1, jnp.argmax(mask, axis=1), left_out).astype(jnp.int32)

@@ -1,6 +1,7 @@
 """Report on the bounds for one classifier."""
 
 import dataclasses
+import itertools
 import math
 import string
 from collections.abc import Sequence
@@ -60,9 +61,7 @@ BOUNDED = {
     calculator.GAP: "the gap: |risk - mean loss on the m samples|, of every classifier of the class",
     calculator.RISK: "the risk of the trained model, which for bounds on the gap is the training error plus the gap",
 }
-RESTS_ON = {
-    calculator.LEMMA_3: "R_m(H) by Lemma 3 as printed, whose source has logarithms besides",
-}
+RESTS_ON = {calculator.LEMMA_3: "R_m(H) by Lemma 3 as printed, whose source has logarithms besides"}
 
 
 EXPERTS = {  # in words; `{...}` are fields of the setting
@@ -70,10 +69,7 @@ EXPERTS = {  # in words; `{...}` are fields of the setting
     calculator.NETWORK: "networks of hidden layers {expert_widths}, Frobenius norms of {expert_norm:g} each",
     calculator.OWN: "any, with R_m(H) falling as 1/sqrt(m)",
 }
-ROUTERS = {
-    calculator.FIXED: "fixed before the samples are seen",
-    calculator.LINEAR: "linear, |v| <= {router_norm:g}",
-}
+ROUTERS = {calculator.FIXED: "fixed before the samples are seen", calculator.LINEAR: "linear, |v| <= {router_norm:g}"}
 LACKING = (
     "no bound is known here for such experts and routers: those that hold need norms of both, or the number of weights"
 )
@@ -84,14 +80,16 @@ def document(setting: Setting, bounds: Sequence[EvaluatedBound], notes: Sequence
 
 
 def _text(setting: Setting, bounds: Sequence[EvaluatedBound], notes: Sequence[str]) -> str:
+    rows = []
+    for bound in bounds:
+        least = bound.smallest_num_samples
+        needed = "never" if least is None else count(least)
+        rows.append((WORDS[bound.form.name].title, _dimension(bound), _value(bound.value), needed, status(bound)))
     return filled(
         Path(__file__).with_name("bound.md"),
         sentences=[*facts(setting), *notes],
         bounded=[BOUNDED[name] for name in sorted({bound.form.bounds for bound in bounds})],
-        rows=[
-            (WORDS[bound.form.name].title, _dimension(bound), _value(bound.value), _least(bound), status(bound))
-            for bound in bounds
-        ],
+        rows=rows,
         columns=COLUMNS,
         remarks=remarks(bounds),
         hypotheses=hypotheses(setting, bounds),
@@ -103,7 +101,7 @@ def hypotheses(setting: Setting, bounds: Sequence[EvaluatedBound]) -> list[tuple
 
 
 def _letters(bounds: Sequence[EvaluatedBound]) -> dict[str, str]:
-    needs = {need for bound in bounds for need in _needs(bound)}
+    needs = set(itertools.chain.from_iterable(map(_needs, bounds)))
     ordered = [need for need in (*HYPOTHESES, *RESTS_ON) if need in needs]
     return dict(zip(ordered, string.ascii_lowercase, strict=False))
 
@@ -212,9 +210,3 @@ def _value(value: float) -> str:
     if 0.1 <= value < 10_000:
         return f"{value:,.3f}"
     return f"{value:.3g}"
-
-
-def _least(bound: EvaluatedBound) -> str:
-    if bound.smallest_num_samples is None:
-        return "never"
-    return count(bound.smallest_num_samples)

@@ -158,7 +158,7 @@ def true_risk(state: State, info: Any = None) -> Float[Array, ""]:
     """Return L_D(f), the exact mean ramp loss over the distribution."""
     del info
     return source.true_risk(
-        state.weights, state.num_active, state.num_experts, state.source, state.teacher, state.label_noise
+        state.weights, state.num_active, state.num_experts, state.source, state.teacher, label_noise=state.label_noise
     )
 
 

@@ -12,41 +12,50 @@ if TYPE_CHECKING:
 
 ALL = "all"  # policies
 
-
-def merge(
-    *,
-    policy: Annotated[
-        str,
-        Option(
-            "Who chooses the weights: tanbr, nucb, uniform, average, mix, best-expert or gradient; or 'all', each on "
-            "the same slots.",
-            metavar="NAME",
-        ),
-    ] = "tanbr",
-    reading: Annotated[
-        str,
-        Option(
-            "How Tanbr splits and where its candidates are: as Algorithm 1 says, or as another reading of the paper.",
-            metavar="NAME",
-        ),
-    ] = "random-split",
-    slots: Annotated[int, Option("Slots at most.")] = 200,
-    slot_size: Annotated[int, Option("Requests in a slot.")] = 128,
-    drift: Annotated[
-        float,
-        Option("How far the task mix drifts: with 1, shares go up and down by a factor of up to e in 500 slots."),
-    ] = 0.0,
-    max_active: Annotated[int | None, Option("B, experts that a merge may use at most.", default_words="all")] = None,
-    seed: Annotated[int, Option("Seed of all random numbers.")] = 0,
-    out: Annotated[Path, Option("Folder for the numbers and the picture.")] = Path("runs/merge"),
-    terminal: Terminal,
-) -> Annotated[
+PolicyName = Annotated[
+    str,
+    Option(
+        "Who chooses the weights: tanbr, nucb, uniform, average, mix, best-expert or gradient; or 'all', each on "
+        "the same slots.",
+        metavar="NAME",
+    ),
+]
+ReadingName = Annotated[
+    str,
+    Option(
+        "How Tanbr splits and where its candidates are: as Algorithm 1 says, or as another reading of the paper.",
+        metavar="NAME",
+    ),
+]
+Slots = Annotated[int, Option("Slots at most.")]
+SlotSize = Annotated[int, Option("Requests in a slot.")]
+Drift = Annotated[
+    float, Option("How far the task mix drifts: with 1, shares go up and down by a factor of up to e in 500 slots.")
+]
+MaxActive = Annotated[int | None, Option("B, experts that a merge may use at most.", default_words="all")]
+Seed = Annotated[int, Option("Seed of all random numbers.")]
+OutFolder = Annotated[Path, Option("Folder for the numbers and the picture.")]
+Results = Annotated[
     Document,
     Option(
         "policy, mean_reward, equal_weights (what these earn), slots (a row each) and files; with --policy all "
         "policies (a row each) and files."
     ),
-]:
+]
+
+
+def merge(
+    *,
+    policy: PolicyName = "tanbr",
+    reading: ReadingName = "random-split",
+    slots: Slots = 200,
+    slot_size: SlotSize = 128,
+    drift: Drift = 0.0,
+    max_active: MaxActive = None,
+    seed: Seed = 0,
+    out: OutFolder = Path("runs/merge"),
+    terminal: Terminal,
+) -> Results:
     """Merge experts slot by slot and watch the rewards.
 
     They are of this package's own small transformer, with 8 experts and 8 tasks on digits, trained on first use (about
@@ -82,14 +91,7 @@ def merge(
         return online.drawn(model, data, recipe.num_tasks, slots, slot_size, drift, seed)
 
     names = None if policy == ALL else list(dict.fromkeys((policy, policies.AVERAGE)))
-    by_policy = compare(
-        open_stream,
-        names,
-        num_slots=slots,
-        reading=named_reading,
-        max_active=max_active,
-        seed=seed,
-    )
+    by_policy = compare(open_stream, names, num_slots=slots, reading=named_reading, max_active=max_active, seed=seed)
     if policy == ALL:
         return report.document(by_policy, {"policies": report.compared(by_policy)}, folder)
     body = {"policy": policy, **report.served(by_policy[policy], by_policy[policies.AVERAGE])}

@@ -207,7 +207,11 @@ def latencies(methods: Sequence[str], setting: Recipe) -> Measure:
             timer = _timer(timed, setting, int(cell.params.slot_size))
             with on_one_core():
                 table = timer.measure(count, _order(seed, first), time.process_time)
-            records = {name: _costs_of(table.sel(approach=name)) for name in timed}
+            records = {}
+            for name in timed:
+                costs = table.sel(approach=name)
+                arrays = [np.asarray(costs[field], np.float64) for field in MethodCosts._fields]
+                records[name] = MethodCosts(*(np.broadcast_to(array, (1, costs.sizes["repeat"])) for array in arrays))
             rows[cell.name] = _run(cell, first, count, records)
         return rows
 
@@ -303,15 +307,12 @@ def _step_programs(methods: tuple[str, ...], setting: Recipe, batch_size: int) -
             values = method.serve(served, inputs, tags)
             return jnp.mean(optax.softmax_cross_entropy_with_integer_labels(values, labels))
 
-        arguments = ((_norms(model), routers), model)
+        pairs = [(layer.attention_norm, layer.experts_norm) for layer in model.layers]
+        norms = [model.head_norm, *itertools.chain.from_iterable(pairs)]
+        arguments = ((norms, routers), model)
         return Program(jax.jit(jax.value_and_grad(loss)).lower(*arguments).compile(faults.avoiding()), arguments)
 
     return [of(named(name)) for name in methods]
-
-
-def _norms(model: Model) -> list[Norm]:
-    pairs = [(layer.attention_norm, layer.experts_norm) for layer in model.layers]
-    return [model.head_norm, *itertools.chain.from_iterable(pairs)]
 
 
 def _with_norms(model: Model, norms: list[Norm]) -> Model:
@@ -323,12 +324,6 @@ def _with_norms(model: Model, norms: list[Norm]) -> Model:
 @functools.lru_cache
 def _choice_program(num_experts: int, form: str) -> Program:
     return choice_program(grow_trees(num_experts, 1, 0, form), form)
-
-
-def _costs_of(table: Any) -> MethodCosts:
-    repeats = table.sizes["repeat"]
-    fields = MethodCosts._fields
-    return MethodCosts(*(np.broadcast_to(np.asarray(table[name], np.float64), (1, repeats)) for name in fields))
 
 
 def _order(seed: int, first: int) -> int:

@@ -106,9 +106,9 @@ def evaluate(
             return simulate_batch(served, root, seeds, params, num_slots, observe=observe)[1]
 
         runs = dict(zip(chosen_policies, on_all_cores(run, chosen_policies), strict=True))  # all meet the same mixes
-        tables.append(_accuracies(deployment, data, methods, runs, slot_size, root))
+        tables.append(_accuracies(deployment, data, methods, runs=runs, slot_size=slot_size, root=root))
     table = xr.concat(tables, "mix").assign_coords(mix=list(MIXES))
-    timed = _costs(deployment, data, methods, list(table.approach.values), slot_size, repeats, seed)
+    timed = _costs(deployment, data, methods, list(table.approach.values), slot_size, repeats=repeats, seed=seed)
     return table.merge(timed).assign_attrs(timed.attrs, num_slots=num_slots, slot_size=slot_size, seeds=seeds)
 
 
@@ -146,7 +146,7 @@ def _accuracies(
 
     def serve(name: str) -> Float[np.ndarray, "seeds slots"]:
         loaded = named(name).prepare(deployment)
-        return serve_slots(name, loaded, data, mixes, slot_size, jax.random.fold_in(root, seeds))
+        return serve_slots(name, loaded, data, mixes=mixes, slot_size=slot_size, key=jax.random.fold_in(root, seeds))
 
     computed = sorted({named(name).answers_like or name for name in methods if name != MERGED})
     for name, slots in zip(computed, on_all_cores(serve, computed), strict=True):
@@ -232,11 +232,7 @@ def _candidates(
 
 @programs.jit
 def _ascend(
-    model: Model,
-    data: Examples,
-    candidates: Float[Array, "S K"],
-    values: Float[Array, " S"],
-    mix: Float[Array, " V"],
+    model: Model, data: Examples, candidates: Float[Array, "S K"], values: Float[Array, " S"], mix: Float[Array, " V"]
 ) -> Float[Array, ""]:
     start = jnp.log(candidates[jnp.argmax(values)] + 1e-3)
     optimizer = optax.adam(ASCENT_RATE)
@@ -287,7 +283,8 @@ def of_model(
         num_valued: inputs of each task, evenly spread, for `value`.
     Raises: InvalidValueError for fewer inputs than that.
     """
-    num_experts, per_task = merge.num_experts_of(model), len(data.labels) // num_tasks
+    num_experts = merge.num_experts_of(model)
+    per_task = len(data.labels) // num_tasks
     if not 1 <= num_valued <= per_task:
         raise InvalidValueError(
             f"num_valued={num_valued} must be from 1 to {per_task}, the inputs of each task. Change num_valued.",
@@ -366,26 +363,20 @@ def slot_accuracies(
         mixes = np.moveaxis(np.asarray(next(iter(runs.values())).records.mix), -1, 0)[:, -num_last:]  # (B, num_last, V)
         for cell in cells:
             if cell.name not in methods_of:
-                runs[cell.name] = _serve_cell(cell, mixes, setting, slot_size, first, count, seed)
+                runs[cell.name] = _serve_cell(cell, mixes, setting, slot_size, first=first, count=count, seed=seed)
         return {cell.name: runs[cell.name] for cell in cells}
 
     return measure
 
 
 def _serve_cell(
-    cell: Cell,
-    mixes: Float[np.ndarray, "B last V"],
-    setting: Recipe,
-    slot_size: int,
-    first: int,
-    count: int,
-    seed: int,
+    cell: Cell, mixes: Float[np.ndarray, "B last V"], setting: Recipe, slot_size: int, first: int, count: int, seed: int
 ) -> Run:
     keys = jax.vmap(jax.random.fold_in, in_axes=(None, 0))(root_key(seed), jnp.arange(first, first + count))
     data = examples(setting, VALIDATION)
     loaded = named(cell.name).prepare(_deployment(setting))
     hits = [
-        serve_slots(cell.name, loaded, data, jnp.asarray(mix[None]), slot_size, key)[0]
+        serve_slots(cell.name, loaded, data, mixes=jnp.asarray(mix[None]), slot_size=slot_size, key=key)[0]
         for key, mix in zip(keys, mixes, strict=True)
     ]
     records = SlotAccuracy(np.stack(hits, axis=-1), np.moveaxis(mixes, 0, -1))  # pyright: ignore[reportArgumentType]

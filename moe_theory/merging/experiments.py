@@ -50,9 +50,8 @@ def _trees(
 ) -> Experiment:
     settings: dict[str, Mapping[str, Any]] = {
         tree_cell(rule, ratio, constant): {"smoothness_ratio": ratio, "split_constant": constant, "confidence": 1.0}
-        for rule in rules
-        for ratio in SMOOTHNESS_RATIOS
-        for constant in (constants if rule != RANDOM_LEAF else constants[:1])
+        for rule, ratio, constant in itertools.product(rules, SMOOTHNESS_RATIOS, constants)
+        if rule != RANDOM_LEAF or constant == constants[0]
     }
     systems = {cell: adversary.one_rule(dims, cell.split(",")[0]) for cell in settings}
     if RANDOM_LEAF in rules:
@@ -120,6 +119,12 @@ def recorder(reward: str) -> Callable[[State, Info], Record]:
         is_neural = isinstance(learner, Learner)
         tree = getattr(state.memory, "tree", None)
         gap, depth = (zero, jnp.zeros_like(pick.depth)) if tree is None else _best_leaf(family, state, info, tree)
+        distance = zero
+        log_determinant = zero
+        if is_neural:
+            parts = zip(learner.weights.layers, learner.start.layers, strict=True)
+            distance = jnp.sqrt(sum((jnp.sum(jnp.square(now - before)) for now, before in parts), jnp.zeros(())))
+            log_determinant = form.log_det(learner.certainty, Params())
         return Record(
             cumulative_regret=state.regret,
             total_value=state.reward,
@@ -128,18 +133,13 @@ def recorder(reward: str) -> Callable[[State, Info], Record]:
             depth=pick.depth,
             num_leaves=pick.num_candidates,
             left_out=pick.left_out,
-            distance=_distance(learner) if is_neural else zero,
-            log_determinant=form.log_det(learner.certainty, Params()) if is_neural else zero,
+            distance=distance,
+            log_determinant=log_determinant,
             best_gap=gap,
             best_depth=depth,
         )
 
     return record
-
-
-def _distance(learner: Learner) -> Float[Array, ""]:
-    parts = zip(learner.weights.layers, learner.start.layers, strict=True)
-    return jnp.sqrt(sum((jnp.sum(jnp.square(now - before)) for now, before in parts), jnp.zeros(())))
 
 
 def _best_leaf(family: Reward, state: State, info: Info, tree: Tree) -> tuple[Float[Array, ""], Int[Array, ""]]:

@@ -79,11 +79,7 @@ class Row(NamedTuple):
 
 
 def merge_online(
-    stream: Stream,
-    policy: str,
-    num_slots: int,
-    params: Params | None = None,
-    seed: int = 0,
+    stream: Stream, policy: str, num_slots: int, params: Params | None = None, seed: int = 0
 ) -> Iterator[Row]:
     """Serve up to `num_slots` slots of a stream with a policy's weights, and yield each as soon as it is done.
 
@@ -99,7 +95,8 @@ def merge_online(
     check_params(dims, params)
     chosen_policy = policies.named(policy, dims)
     watch = MONITORS[AVERAGE]  # the true mix is unknown here
-    choose, learn = _compiled(chosen_policy.choose), _compiled(chosen_policy.learn)
+    choose = _compiled(chosen_policy.choose)
+    learn = _compiled(chosen_policy.learn)
     key = root_key(seed)
     start_states = chosen_policy.begin(step_key(key, jnp.int32(0)), dims, params), watch.begin(dims, params)
 
@@ -322,7 +319,8 @@ def drawn(model: Model, data: Examples, num_tasks: int, num_slots: int, size: in
     Raises: InvalidValueError for a negative or non-finite drift.
     """
     key = root_key(seed)
-    params, dims = Params(mix_drift=drift), Dims(num_tasks=num_tasks)
+    params = Params(mix_drift=drift)
+    dims = Dims(num_tasks=num_tasks)
     check_params(dims, params)
     tasks = draw_tasks(step_key(key, jnp.int32(0)), dims, params)
     examples = jax.tree.map(jnp.asarray, data)

@@ -166,35 +166,20 @@ def tanbr(dims: Dims, uncertainty: str = EXACT) -> Policy:
     form = uncertainties.named(uncertainty, dims)
 
     def begin(key: PRNGKey, dims: Dims, params: Params) -> TanbrMemory:
-        network_key, tree_key = jax.random.split(key)
-        learner = _begin_learner(network_key, form, dims, params)
-        return TanbrMemory(
-            learner,
-            tree.begin(tree_key, dims, params),
-            jnp.full((dims.max_leaves,), -1, jnp.int32),
-            uncertainties.none_judged(form, dims, dims.max_leaves + 1, params),
-        )
-
-    def candidates(leaves: Tree, mix: Mix, params: Params) -> Float[Array, "C+1 K"]:
-        like_mix = truncated(like_tasks(mix, dims.max_experts), params.max_active)
-        return jnp.concatenate([leaves.point, like_mix.astype(leaves.point.dtype)[None]])
+        return _begin_tanbr(key, form, dims, params)
 
     def choose(key: PRNGKey, memory: TanbrMemory, mix: Mix, time: Slot, params: Params) -> Pick:
         del key
         leaves = memory.tree
         is_warm = jnp.asarray(params.warm_start, bool)
-        points = candidates(leaves, mix, params)
+        points = _candidates(leaves, mix, dims, params)
         predictions, factors = _predict(memory.learner, points, mix, time, dims)
         sizes = jnp.append(tree.leaf_terms(leaves.depth, params).astype(predictions.dtype), 0)
         is_first = is_warm & (time <= WARM_SLOTS) & (jnp.arange(len(points)) == dims.max_leaves)
+        values = jnp.where(is_first, jnp.inf, predictions + sizes)
+        exists = jnp.append(leaves.active, is_warm)
         candidate, norm, work = uncertainties.best(
-            form,
-            memory.learner.certainty,
-            memory.judged,
-            factors,
-            jnp.where(is_first, jnp.inf, predictions + sizes),
-            jnp.append(leaves.active, is_warm),
-            params,
+            form, memory.learner.certainty, memory.judged, factors, values=values, wanted=exists, params=params
         )
         return Pick(
             weights=points[candidate],
@@ -217,11 +202,7 @@ def tanbr(dims: Dims, uncertainty: str = EXACT) -> Policy:
         arm = jnp.where(earlier >= 0, earlier, memory.learner.history.num_arms)
         judged, norm = (memory.judged, None) if pick.found is None else pick.found
         learner = _update(form, memory.learner, arm, pick.weights, norm, mix, feedback, dims, params)
-        leaves, split = tree.split_leaf(key, memory.tree, leaf, jnp.asarray(time, jnp.int32), params)
-        arms = memory.arms.at[leaf].set(jnp.where(split.happened, -1, arm))
-        leaves, arms = jax.tree.map(
-            lambda new, old: jnp.where(is_leaf, new, old), (leaves, arms), (memory.tree, memory.arms)
-        )
+        leaves, arms = _split_leaf(key, memory, leaf, arm=arm, is_leaf=is_leaf, time=time, params=params)
         return TanbrMemory(learner, leaves, arms, judged)
 
     return Policy(begin, choose, learn)
@@ -262,6 +243,36 @@ def nucb(dims: Dims, uncertainty: str = EXACT) -> Policy:
         return _update(form, memory, memory.history.num_arms, pick.weights, None, mix, feedback, dims, params)
 
     return Policy(begin, choose, learn)
+
+
+def _begin_tanbr(key: PRNGKey, form: Uncertainty, dims: Dims, params: Params) -> TanbrMemory:
+    network_key, tree_key = jax.random.split(key)
+    return TanbrMemory(
+        learner=_begin_learner(network_key, form, dims, params),
+        tree=tree.begin(tree_key, dims, params),
+        arms=jnp.full((dims.max_leaves,), -1, jnp.int32),
+        judged=uncertainties.none_judged(form, dims, dims.max_leaves + 1, params),
+    )
+
+
+def _candidates(leaves: Tree, mix: Mix, dims: Dims, params: Params) -> Float[Array, "C+1 K"]:
+    like_mix = truncated(like_tasks(mix, dims.max_experts), params.max_active)
+    return jnp.concatenate([leaves.point, like_mix.astype(leaves.point.dtype)[None]])
+
+
+def _split_leaf(
+    key: PRNGKey,
+    memory: TanbrMemory,
+    leaf: Int[Array, ""],
+    arm: Int[Array, ""],
+    is_leaf: Bool[Array, ""],
+    time: Slot,
+    params: Params,
+) -> tuple[Tree, Int[Array, " C"]]:
+    """Return the tree and the leaves' arms after a pull of a leaf, or as they were if no leaf was pulled."""
+    leaves, split = tree.split_leaf(key, memory.tree, leaf, jnp.asarray(time, jnp.int32), params)
+    arms = memory.arms.at[leaf].set(jnp.where(split.happened, -1, arm))
+    return jax.tree.map(lambda new, old: jnp.where(is_leaf, new, old), (leaves, arms), (memory.tree, memory.arms))
 
 
 def _random_weights(key: PRNGKey, dims: Dims, params: Params) -> Float[Array, "n K"]:
@@ -378,30 +389,15 @@ def _begin_mix(key: PRNGKey, dims: Dims, params: Params) -> _Exists:
     return _begin(key, dims, params)
 
 
-def _unchanged(key: PRNGKey, memory: _Exists, *observed: Any) -> _Exists:
-    del key, observed
-    return memory
+def _without_learning(
+    weights_of: Callable[[PRNGKey, Bool[Array, " K"], Mix], Float[Array, " K"]],
+    begin: Callable[[PRNGKey, Dims, Params], _Exists] = _begin,
+) -> Policy:
+    def choose(key: PRNGKey, memory: _Exists, mix: Mix, time: Slot, params: Params) -> Pick:
+        del time
+        return plain_pick(truncated(weights_of(key, memory.exists, mix), params.max_active))
 
-
-def _choose_uniform(key: PRNGKey, memory: _Exists, mix: Mix, time: Slot, params: Params) -> Pick:
-    del mix, time
-    return plain_pick(truncated(uniform_weights(key, memory.exists), params.max_active))
-
-
-def _choose_average(key: PRNGKey, memory: _Exists, mix: Mix, time: Slot, params: Params) -> Pick:
-    del key, mix, time
-    return plain_pick(truncated(equal_weights(memory.exists), params.max_active))
-
-
-def _choose_mix(key: PRNGKey, memory: _Exists, mix: Mix, time: Slot, params: Params) -> Pick:
-    del key, time
-    return plain_pick(truncated(like_tasks(mix, memory.exists.shape[0]), params.max_active))
-
-
-def _begin_experts(key: PRNGKey, dims: Dims, params: Params) -> _ExpertRewards:
-    del key
-    exists = existing(dims.max_experts, params.num_experts)
-    return _ExpertRewards(exists, jnp.zeros(exists.shape, jnp.int32), jnp.zeros(exists.shape, jnp.result_type(float)))
+    return Policy(begin, choose, lambda key, memory, *observed: memory)
 
 
 def _learn_experts(
@@ -427,6 +423,13 @@ def single_expert(scale: float = 1.0) -> Policy:
         True
     """
 
+    def begin(key: PRNGKey, dims: Dims, params: Params) -> _ExpertRewards:
+        del key
+        exists = existing(dims.max_experts, params.num_experts)
+        return _ExpertRewards(
+            exists, jnp.zeros(exists.shape, jnp.int32), jnp.zeros(exists.shape, jnp.result_type(float))
+        )
+
     def choose(key: PRNGKey, memory: _ExpertRewards, mix: Mix, time: Slot, params: Params) -> Pick:
         del key, mix, params
         tries = memory.counts.astype(memory.sums.dtype)
@@ -436,14 +439,7 @@ def single_expert(scale: float = 1.0) -> Policy:
         index, is_best = best_expert(scores, memory.exists)
         return plain_pick(is_best.astype(tries.dtype), index, jnp.sum(memory.exists, dtype=jnp.int32))
 
-    return Policy(_begin_experts, choose, _learn_experts)
-
-
-def _begin_logits(key: PRNGKey, dims: Dims, params: Params) -> _Logits:
-    exists = existing(dims.max_experts, params.num_experts)
-    dtype = jnp.result_type(float)
-    weights = jnp.zeros((dims.max_experts, dims.num_tasks + 1), dtype)
-    return _Logits(exists, weights, jnp.zeros((), dtype), jax.random.normal(key, exists.shape, dtype))
+    return Policy(begin, choose, _learn_experts)
 
 
 @functools.lru_cache
@@ -459,6 +455,12 @@ def policy_gradient(noise: float = GRADIENT_NOISE, rate: float = GRADIENT_RATE) 
         >>> policies.named("gradient", Dims()) is policies.policy_gradient()
         True
     """
+
+    def begin(key: PRNGKey, dims: Dims, params: Params) -> _Logits:
+        exists = existing(dims.max_experts, params.num_experts)
+        dtype = jnp.result_type(float)
+        weights = jnp.zeros((dims.max_experts, dims.num_tasks + 1), dtype)
+        return _Logits(exists, weights, jnp.zeros((), dtype), jax.random.normal(key, exists.shape, dtype))
 
     def choose(key: PRNGKey, memory: _Logits, mix: Mix, time: Slot, params: Params) -> Pick:
         """Return x = softmax(W (psi, 1) + noise), truncated to the B largest."""
@@ -483,7 +485,7 @@ def policy_gradient(noise: float = GRADIENT_NOISE, rate: float = GRADIENT_RATE) 
             noise=jax.random.normal(key, memory.noise.shape, memory.noise.dtype),
         )
 
-    return Policy(_begin_logits, choose, learn)
+    return Policy(begin, choose, learn)
 
 
 def _with_constant(mix: Mix) -> Float[Array, "1 V+1"]:
@@ -498,9 +500,9 @@ def _always(policy: Policy) -> Callable[[Dims, str], Policy]:
 POLICIES: dict[str, Callable[[Dims, str], Policy]] = {
     TANBR: tanbr,
     NUCB: nucb,
-    UNIFORM: _always(Policy(_begin, _choose_uniform, _unchanged)),
-    AVERAGE: _always(Policy(_begin, _choose_average, _unchanged)),
-    MIX: _always(Policy(_begin_mix, _choose_mix, _unchanged)),
+    UNIFORM: _always(_without_learning(lambda key, exists, mix: uniform_weights(key, exists))),
+    AVERAGE: _always(_without_learning(lambda key, exists, mix: equal_weights(exists))),
+    MIX: _always(_without_learning(lambda key, exists, mix: like_tasks(mix, exists.shape[0]), _begin_mix)),
     BEST_EXPERT: _always(single_expert()),
     GRADIENT: _always(policy_gradient()),
 }

@@ -33,7 +33,9 @@ def document(by_policy: Policies, body: Mapping[str, Any], folder: Path) -> Docu
     ]
     caption = f"{rows[0]['policy']} ends best, at {rows[0]['late_reward']:.3f}."
     picture = Picture("Rewards over slots", HEIGHT, lambda figure: _draw(figure, by_policy), caption)
-    slots = [{"policy": policy, **_slot(row)} for policy, rows in by_policy.items() for row in rows]
+    slots: list[dict[str, Any]] = []
+    for policy, policy_rows in by_policy.items():
+        slots += [{"policy": policy, **_slot(row)} for row in policy_rows]
     paths = [str(folder / name) for name in (TABLE, PICTURE)]
     return Document(
         lambda: {**body, "files": paths},

@@ -104,7 +104,8 @@ def check_reward(reward: Reward, world: Environment, dims: Dims, params: Params)
             ...
         moe_theory.core.errors.InvalidValueError: Reward.value gave shape (3,), not one number a task: (2,). Fix value.
     """
-    key, weights = jax.eval_shape(lambda: jax.random.key(0)), jnp.zeros(dims.max_experts)
+    key = jax.eval_shape(lambda: jax.random.key(0))
+    weights = jnp.zeros(dims.max_experts)
     mix = jnp.zeros(dims.num_tasks)
     calls: dict[str, tuple[Any, str, tuple[int, ...]]] = {
         "mix": (lambda: reward.mix(world, jnp.int32(1), params), "task", mix.shape),
@@ -299,11 +300,6 @@ def _draw_flat(key: Key[Array, ""], exists: Bool[Array, " K"], num_tasks: int) -
     return jax.nn.softmax(jnp.where(exists, logs.T, -jnp.inf), axis=1)
 
 
-def _draw_nothing(key: Key[Array, ""], exists: Bool[Array, " K"], num_tasks: int) -> tuple[()]:
-    del key, exists, num_tasks
-    return ()
-
-
 def _family(
     name: str,
     draw_surface: Callable[[Key[Array, ""], Bool[Array, " K"], int], Any],
@@ -376,5 +372,5 @@ def check_experts(words: str, dims: Dims, params: Params) -> None:
 REWARDS: dict[str, Reward] = {
     PEAKED: _family(PEAKED, _draw_peak, peak_value, peak_best),
     FLAT: _family(FLAT, _draw_flat, flat_value, flat_best),
-    SHARES: _family(SHARES, _draw_nothing, shares_value, shares_best, needs_experts=True),
+    SHARES: _family(SHARES, lambda key, exists, num_tasks: (), shares_value, shares_best, needs_experts=True),
 }

@@ -96,34 +96,37 @@ def system(
         )
 
     def step(key: Key[Array, ""], state: State, params: Params) -> tuple[State, Info]:
-        choose_key, serve_key, learn_key = jax.random.split(key, 3)
-        time = state.round + 1
-        mix = served.mix(state.world, time, params)
-        estimate = watch.estimate(state.monitor, mix)
-        pick = chooser.choose(choose_key, state.memory, estimate, time, params)
-        feedback = served.serve(serve_key, state.world, pick.weights, mix, params)
-        has_diverged = ~jnp.isfinite(pick.prediction + pick.bonus)  # of the network: its pick counts as NaN
-        value = jnp.where(has_diverged, jnp.nan, jnp.sum(mix * served.value(state.world, pick.weights)))
-        lost = _regret(served, state.world, mix, value, params)
-        state = State(
-            world=state.world,
-            memory=chooser.learn(learn_key, state.memory, pick, estimate, feedback, time, params),
-            monitor=watch.watch(state.monitor, feedback, params),
-            regret=state.regret if served.best is None else state.regret + lost,
-            reward=state.reward + value,
-            round=time,
-        )
-        mean_value = state.reward / time.astype(value.dtype)
-        cumulative = lost if served.best is None else state.regret
-        public_pick = pick._replace(found=None)  # what `learn` alone needs
-        return state, Info(public_pick, feedback, mix, estimate, value, lost, mean_value, cumulative)
+        return _play_slot(served, chooser, watch, key=key, state=state, params=params)
 
     return System(init, step)
 
 
-def _regret(
-    reward: Reward, world: Environment, mix: Float[Array, " V"], value: Float[Array, ""], params: Params
-) -> Float[Array, ""]:
+def _play_slot(
+    reward: Reward, policy: Policy, monitor: monitors.Monitor, key: Key[Array, ""], state: State, params: Params
+) -> tuple[State, Info]:
+    """Run one slot: the policy picks weights by the estimated mix, and learns from the rewards of the true one."""
+    choose_key, serve_key, learn_key = jax.random.split(key, 3)
+    time = state.round + 1
+    mix = reward.mix(state.world, time, params)
+    estimate = monitor.estimate(state.monitor, mix)
+    pick = policy.choose(choose_key, state.memory, estimate, time, params)
+    feedback = reward.serve(serve_key, state.world, pick.weights, mix, params)
+    has_diverged = ~jnp.isfinite(pick.prediction + pick.bonus)  # of the network: its pick counts as NaN
+    value = jnp.where(has_diverged, jnp.nan, jnp.sum(mix * reward.value(state.world, pick.weights)))
     if reward.best is None:
-        return jnp.full_like(value, jnp.nan)
-    return jnp.sum(mix * reward.value(world, reward.best(world, mix, params))) - value
+        lost = jnp.full_like(value, jnp.nan)
+    else:
+        best_weights = reward.best(state.world, mix, params)
+        lost = jnp.sum(mix * reward.value(state.world, best_weights)) - value
+    state = State(
+        world=state.world,
+        memory=policy.learn(learn_key, state.memory, pick, estimate, feedback, time, params),
+        monitor=monitor.watch(state.monitor, feedback, params),
+        regret=state.regret if reward.best is None else state.regret + lost,
+        reward=state.reward + value,
+        round=time,
+    )
+    mean_value = state.reward / time.astype(value.dtype)
+    cumulative = lost if reward.best is None else state.regret
+    public_pick = pick._replace(found=None)  # what `learn` alone needs
+    return state, Info(public_pick, feedback, mix, estimate, value, lost, mean_value, cumulative)

@@ -212,32 +212,13 @@ def dual(dims: Dims) -> Uncertainty:
         tiles = jnp.zeros((num_rows * (num_rows + 1) // 2, size, size), dtype)
         return Dual(_zeros(dims, num_rows * size), tiles, jnp.zeros((), jnp.int32), jnp.zeros((), dtype))
 
-    def used_rows(memory: Dual) -> Int[Array, ""]:
-        return (memory.slots + size - 1) // size
-
-    def whitened(memory: Dual, factors: Factors) -> Float[Array, "R b C"]:
-        """Return v = L^-1 k, for slots in rows of tiles."""
-
-        def row(i: Int[Array, ""], carry: tuple[Array, Array]) -> tuple[Array, Array]:
-            kernels, products = carry
-            factors_seen = jax.tree.map(lambda leaf: lax.dynamic_slice_in_dim(leaf, i * size, size), memory.seen)
-            kernels = kernels.at[i].set(network.kernel(factors_seen, factors) / dims.width)
-
-            def tile(j: Int[Array, ""], total: Array) -> Array:
-                return total + jnp.matmul(memory.inverse[i * (i + 1) // 2 + j], kernels[j], precision="highest")
-
-            return kernels, products.at[i].set(_loop(i + 1, num_rows, tile, jnp.zeros_like(kernels[0])))
-
-        blank = jnp.zeros((num_rows, size, factors.outer[0].shape[0]), memory.inverse.dtype)
-        return _loop(used_rows(memory), num_rows, row, (blank, blank))[1]
-
     def squared_norms(memory: Dual, factors: Factors, params: Params) -> Float[Array, " C"]:
-        explained = jnp.sum(jnp.square(whitened(memory, factors)), axis=(0, 1))
+        explained = jnp.sum(jnp.square(_whiten(memory, factors, num_rows, dims)), axis=(0, 1))
         remainder = network.squared_length(factors) / dims.width - explained
         return jnp.maximum(remainder, 0) / jnp.asarray(params.regularization, remainder.dtype)
 
     def measure(memory: Dual, factors: Factors, params: Params) -> GradientNorm:
-        vector = whitened(memory, jax.tree.map(lambda leaf: leaf[None], factors))[:, :, 0]
+        vector = _whiten(memory, jax.tree.map(lambda leaf: leaf[None], factors), num_rows, dims)[:, :, 0]
         remainder = network.squared_length(factors) / dims.width - jnp.sum(jnp.square(vector))
         squared_norm = jnp.maximum(remainder, 0) / jnp.asarray(params.regularization, remainder.dtype)
         return GradientNorm(squared_norm, None, vector, memory.slots)
@@ -248,15 +229,7 @@ def dual(dims: Dims) -> Uncertainty:
         vector = norm.solved
         regularization = jnp.asarray(params.regularization, dtype)
         pivot = jnp.sqrt(regularization * (1 + norm.squared_norm))  # d
-
-        def row(i: Int[Array, ""], products: Array) -> Array:
-            def tile(j: Int[Array, ""], products: Array) -> Array:
-                product = jnp.matmul(vector[i], memory.inverse[i * (i + 1) // 2 + j], precision="highest")
-                return products.at[j].add(product)
-
-            return _loop(i + 1, num_rows, tile, products)
-
-        products = _loop(used_rows(memory), num_rows, row, jnp.zeros_like(vector))
+        products = _multiply_inverse(vector, memory, num_rows)
         i = time // size
         place = time % size
         new = (-products / pivot).at[i, place].set(1 / pivot)[:, None, :]
@@ -266,6 +239,42 @@ def dual(dims: Dims) -> Uncertainty:
         return Dual(factors_seen, inverse, time + 1, memory.log_det + jnp.log(jnp.square(pivot) / regularization))
 
     return Uncertainty(begin, squared_norms, measure, add, lambda memory, params: memory.log_det)
+
+
+def _whiten(memory: Dual, factors: Factors, num_rows: int, dims: Dims) -> Float[Array, "R b C"]:
+    """Return v = L^-1 k, for slots in rows of tiles."""
+    size = memory.inverse.shape[-1]
+
+    def row(i: Int[Array, ""], carry: tuple[Array, Array]) -> tuple[Array, Array]:
+        kernels, products = carry
+        factors_seen = jax.tree.map(lambda leaf: lax.dynamic_slice_in_dim(leaf, i * size, size), memory.seen)
+        kernels = kernels.at[i].set(network.kernel(factors_seen, factors) / dims.width)
+
+        def tile(j: Int[Array, ""], total: Array) -> Array:
+            return total + jnp.matmul(memory.inverse[i * (i + 1) // 2 + j], kernels[j], precision="highest")
+
+        return kernels, products.at[i].set(_loop(i + 1, num_rows, tile, jnp.zeros_like(kernels[0])))
+
+    blank = jnp.zeros((num_rows, size, factors.outer[0].shape[0]), memory.inverse.dtype)
+    return _loop(_used_rows(memory), num_rows, row, (blank, blank))[1]
+
+
+def _multiply_inverse(vector: Float[Array, "R b"], memory: Dual, num_rows: int) -> Float[Array, "R b"]:
+    """Return v' L^-1, for slots in rows of tiles."""
+
+    def row(i: Int[Array, ""], products: Array) -> Array:
+        def tile(j: Int[Array, ""], products: Array) -> Array:
+            product = jnp.matmul(vector[i], memory.inverse[i * (i + 1) // 2 + j], precision="highest")
+            return products.at[j].add(product)
+
+        return _loop(i + 1, num_rows, tile, products)
+
+    return _loop(_used_rows(memory), num_rows, row, jnp.zeros_like(vector))
+
+
+def _used_rows(memory: Dual) -> Int[Array, ""]:
+    size = memory.inverse.shape[-1]
+    return (memory.slots + size - 1) // size
 
 
 class Full(NamedTuple):

@@ -2,7 +2,7 @@
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -41,7 +41,7 @@ class Kinds(NamedTuple):
 
 def compute(setup: Setup, kinds: Kinds) -> xr.Dataset:
     """Return means and standard errors over replicates, by experts, kinds of runs, kappa and kappa / lambda."""
-    places = list(_places(setup.experts, kinds))
+    places: list[Place] = list(itertools.product(setup.experts, kinds.choices, DRIVES, RATIOS))
     params_of_cell = setup.params()
     decided = {
         "signal_scale": params_of_cell.signal_scale,
@@ -53,21 +53,22 @@ def compute(setup: Setup, kinds: Kinds) -> xr.Dataset:
         )
         for number, kind, drive, ratio in places
     }
-    runs = setup.run(
-        Cell(name + ending, system(setup.dims), params_of_cell, setup.rounds, 1, kinds.observe)
-        for ending, system in kinds.systems.items()
-        for name, params_of_cell in params.items()
-    )
+    cells = []
+    for ending, system in kinds.systems.items():
+        cells += [
+            Cell(name + ending, system(setup.dims), params_of_cell, setup.rounds, observe=kinds.observe)
+            for name, params_of_cell in params.items()
+        ]
+    runs = setup.run(cells)
 
     def values_of(*place: Any) -> dict[str, Any]:
-        samples = {ending: _values_of(runs[_name(*place) + ending], kinds) for ending in kinds.systems}
-        return numbers.means(
-            {
-                f"{panel}{ending}": params_of_cell
-                for ending, drives in samples.items()
-                for panel, params_of_cell in drives.items()
-            }
-        )
+        samples = {}
+        for ending in kinds.systems:
+            run = runs[_name(*place) + ending]
+            errors = run.records.generalization_error[-1].astype(np.float64)
+            samples[f"error{ending}"] = errors / kinds.task_gap(run)
+            samples[f"own{ending}"] = own_share(run.records.task, run.records.expert, run.state.pool.clusters)
+        return numbers.means(samples)
 
     axes = {"experts": setup.experts, kinds.axis: list(kinds.choices), "drive": DRIVES, "ratio": RATIOS}
     data = numbers.over(values_of, **axes)
@@ -81,19 +82,8 @@ def compute(setup: Setup, kinds: Kinds) -> xr.Dataset:
     return data.merge(lines).assign_attrs(mapped=mapped)
 
 
-def _places(experts: tuple[int, ...], kinds: Kinds) -> Iterator[Place]:
-    return itertools.product(experts, kinds.choices, DRIVES, RATIOS)
-
-
 def _name(num_experts: int, kind: str, drive: float, ratio: float) -> str:
     return f"M = {num_experts}, {kind}, kappa = {drive:g}, kappa / lambda = {ratio:g}"
-
-
-def _values_of(run: Run, kinds: Kinds) -> dict[str, Any]:
-    return {
-        "error": run.records.generalization_error[-1].astype(np.float64) / kinds.task_gap(run),
-        "own": own_share(run.records.task, run.records.expert, run.state.pool.clusters),
-    }
 
 
 def mean_move(run: Run, dims: Any) -> float:

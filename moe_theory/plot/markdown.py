@@ -1,6 +1,7 @@
 """Markdown of documents: templates, words and tables."""
 
 import html
+import itertools
 import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -179,7 +180,7 @@ def _grid_of(rows: Iterable[tuple[str, str]]) -> Table:
 
 def _ruled(node: SyntaxTreeNode) -> Table:
     rich_table = Table(header_style="bold", box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
-    head, *body = [row for part in node.children for row in part.children]
+    head, *body = itertools.chain.from_iterable(part.children for part in node.children)
     for place, cell in enumerate(head.children):
         rich_table.add_column(
             Text(_words_of(cell)),
@@ -188,11 +189,9 @@ def _ruled(node: SyntaxTreeNode) -> Table:
             overflow="fold",
         )
     for row in body:
-        rich_table.add_row(*map(_cell_of, row.children))
+        cells = []
+        for words in map(_words_of, row.children):
+            match = _STYLED.match(words)
+            cells.append(Text(words, STYLES[match[0]] if match else ""))
+        rich_table.add_row(*cells)
     return rich_table
-
-
-def _cell_of(node: SyntaxTreeNode) -> Text:
-    words = _words_of(node)
-    match = _STYLED.match(words)
-    return Text(words, STYLES[match[0]] if match else "")

@@ -67,11 +67,11 @@ def across_replicates(samples: Shaped[np.ndarray, "*R B"]) -> dict[str, Float[np
 
 def means(samples: Mapping[str, Shaped[np.ndarray, "*R B"]]) -> dict[str, Float[np.ndarray, " *R"]]:
     """Return means over replicates by name, and standard errors by NAME_error."""
-    across = {name: across_replicates(values) for name, values in samples.items()}
-    parts = {"": "mean", "_error": "error"}
-    return {
-        f"{name}{ending}": statistics[part] for name, statistics in across.items() for ending, part in parts.items()
-    }
+    statistics = {}
+    for name, values in samples.items():
+        across = across_replicates(values)
+        statistics |= {name: across["mean"], f"{name}_error": across["error"]}
+    return statistics
 
 
 def log_edges(centres: Float[ArrayLike, " R"]) -> Float[np.ndarray, " R+1"]:

@@ -1,6 +1,7 @@
 """Figures: their data under any reading, their drawing and their provenance."""
 
 import dataclasses
+import itertools
 import re
 import shlex
 from collections import ChainMap
@@ -98,7 +99,7 @@ class FigureSpec:
         setup = self.setup(reading, replicates, seed, progress, **asked)
         data = self.data(setup)
         setup.require_settings_used()
-        facts = provenance(self.paper, self.name, reading, replicates, seed, setup.rounds or 0, **asked)
+        facts = provenance(self.paper, self.name, reading, replicates, seed=seed, num_rounds=setup.rounds or 0, **asked)
         data.attrs = facts | data.attrs
         return data
 
@@ -116,7 +117,7 @@ class FigureSpec:
         if dims is not None:
             room = max(experts) if "experts" in asked else dims.max_experts
             dims = resized(dims, asked.get("dims"), room)
-        return Setup(self.name, reading, replicates, seed, progress, rounds, experts, dims)
+        return Setup(self.name, reading, replicates, seed, progress=progress, rounds=rounds, experts=experts, dims=dims)
 
     def caption(self, data: "xr.Dataset") -> str:
         attributes = data.attrs
@@ -222,7 +223,9 @@ def provenance(
         asked: choices by option: rounds, experts or dims.
     """
     command = f"moe-theory figures {paper} {name} {options_of(reading)} --replicates {replicates} --seed {seed}"
-    options = (text for option in ("rounds", "experts", "dims") for text in _as_options(option, asked.get(option)))
+    options = itertools.chain.from_iterable(
+        _as_options(option, asked.get(option)) for option in ("rounds", "experts", "dims")
+    )
     return {
         "figure": name,
         "reading": reading.name,

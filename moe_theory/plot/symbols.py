@@ -98,8 +98,14 @@ def _formulas(words: str, scripts: Scripts, escape: Callable[[str], str]) -> str
     words = _NAME.sub(lambda found: GREEK[str(found[1])] + ("\u0304" if found[2] else ""), words)
     for sign, same in _SIGNS:
         words = re.sub(sign, same, words)
-    words = _ROOT.sub(lambda found: "√" + (bare if (bare := found[1][1:-1]).isalnum() else found[1]), words)
+    words = _ROOT.sub(_root_sign, words)
     return _scripted(words, scripts, escape)
+
+
+def _root_sign(match: re.Match[str]) -> str:
+    """Return a root sign and the radicand, without brackets around a single word."""
+    bare = match[1][1:-1]
+    return "√" + (bare if bare.isalnum() else match[1])
 
 
 def _scripted(words: str, scripts: Scripts, escape: Callable[[str], str]) -> str:

@@ -248,9 +248,8 @@ BESIDE_PRINTED = beside_printed({})
 SETTLES = settling(
     "settles",
     {
-        f"{of}, sigma_0 = {scale:g}": (scale, number, NUM_TASKS)
-        for of, number in ((TWICE, 2 * NUM_TASKS), (AS_MANY, NUM_TASKS))
-        for scale in SCALES
+        f"{name}, sigma_0 = {scale:g}": (scale, number, NUM_TASKS)
+        for (name, number), scale in itertools.product(((TWICE, 2 * NUM_TASKS), (AS_MANY, NUM_TASKS)), SCALES)
     },
     replicates=4096,
 )

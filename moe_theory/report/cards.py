@@ -1,6 +1,7 @@
 """Words of a statement's card: verdict, certainty, evidence and commands."""
 
 import functools
+import itertools
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -105,7 +106,9 @@ def given(statement: Statement, *, is_short: bool) -> str:
     hypotheses = list(statement.hypotheses)
     if is_short and statement.paper in paper_names():
         statements_of_paper = statements(statement.paper)
-        number = Counter(text for statement_of_paper in statements_of_paper for text in statement_of_paper.hypotheses)
+        number = Counter(
+            itertools.chain.from_iterable(statement_of_paper.hypotheses for statement_of_paper in statements_of_paper)
+        )
         hypotheses = [text for text in hypotheses if 2 * number[text] < len(statements_of_paper)]
     sentences = [f"{text[:1].upper()}{text[1:].rstrip('.')}." for text in hypotheses]
     if len(hypotheses) < len(statement.hypotheses):

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from moe_theory.verification.challenged import Challenge, Looked, placed
+from moe_theory.verification.challenged import Challenge, placed
 from moe_theory.verification.status import Judged
 from moe_theory.verification.verdict import FreeQuantity
 
@@ -28,9 +28,12 @@ def clause(search: Challenge) -> str:
     restoring = search.clause
     if restoring is None:
         return "No condition of two inequalities was found under which it holds."
-    nearest = _near(restoring.nearest)
+    nearest = restoring.nearest
+    margins = f"{abs(nearest.violation):.2g}"
+    side = "beyond" if nearest.violation > 0 else "within"
     return (
-        f"For {restoring.words} no counterexample was found in {restoring.settings} settings. The closest is {nearest}."
+        f"For {restoring.words} no counterexample was found in {restoring.settings} settings. The closest is "
+        f"{placed(nearest.setting)}, {margins} margin{'s' * (margins != '1')} {side} what is allowed."
     )
 
 
@@ -56,9 +59,3 @@ def search_sentence(judgement: Judged) -> str:
 
 def left_free(axes: Sequence[FreeQuantity]) -> str:
     return ", ".join(f"{axis.name} {axis.recorded} ({axis.region})" for axis in axes)
-
-
-def _near(point: Looked) -> str:
-    margins = f"{abs(point.violation):.2g}"
-    side = "beyond" if point.violation > 0 else "within"
-    return f"{placed(point.setting)}, {margins} margin{'s' * (margins != '1')} {side} what is allowed"

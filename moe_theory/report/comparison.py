@@ -47,7 +47,10 @@ def compared(report: Report) -> list[StatementPair]:
 
 def _pair(statement: Statement, recorded: Sequence[Verdict], run: Sequence[Verdict]) -> StatementPair:
     run_verdicts = [verdict for verdict in run if verdict.claim in statement.roles]
-    own_verdicts = [_as_printed(verdict) for verdict in run_verdicts]
+    own_verdicts = []
+    for verdict in run_verdicts:
+        reading, *also = (name.partition(f", {OWN_SYSTEM}")[0] for name in (verdict.reading, *verdict.also))
+        own_verdicts.append(dataclasses.replace(verdict, reading=reading, also=also))
     settings = set(itertools.chain.from_iterable(verdict.settings for verdict in own_verdicts))
     printed = [verdict.held_for(settings) for verdict in recorded if settings & set(verdict.settings)]
     inapplicable = [
@@ -61,32 +64,23 @@ def _pair(statement: Statement, recorded: Sequence[Verdict], run: Sequence[Verdi
     own_judgement = judged(statement, own_verdicts)
     verdict, own_verdict = _verdicts(statement, shared, own_verdicts, own_judgement)
     is_inapplicable = reasons and not own_judgement.by_reading
+    own_statuses = _statuses(own_judgement)
+    pairs = [{status, own_statuses[name]} for name, status in _statuses(by_runs).items() if name in own_statuses]
+    printed_words = with_proofs.words
+    if _statuses(with_proofs) != _statuses(by_runs):
+        printed_words = f"{with_proofs.words}; by runs alone {by_runs.words}"
     return StatementPair(
         name=statement.name,
-        printed=_printed_words(with_proofs, by_runs),
+        printed=printed_words,
         own="does not apply" if is_inapplicable else own_judgement.words,
-        differs=_differs(by_runs, own_judgement),
+        differs=any(len(pair) > 1 and not pair & _UNDECIDED for pair in pairs),
         verdicts=(verdict, own_verdict and run_verdicts[own_verdicts.index(own_verdict)]),
         inapplicable=reasons,
     )
 
 
-def _as_printed(verdict: Verdict) -> Verdict:
-    reading, *also = (name.partition(f", {OWN_SYSTEM}")[0] for name in (verdict.reading, *verdict.also))
-    return dataclasses.replace(verdict, reading=reading, also=also)
-
-
-def _printed_words(with_proofs: Judged, by_runs: Judged) -> str:
-    statuses = {reading: finding.status for reading, finding in with_proofs.by_reading.items()}
-    if statuses == {reading: finding.status for reading, finding in by_runs.by_reading.items()}:
-        return with_proofs.words
-    return f"{with_proofs.words}; by runs alone {by_runs.words}"
-
-
-def _differs(printed: Judged, variant: Judged) -> bool:
-    readings = printed.by_reading.keys() & variant.by_reading.keys()
-    statuses = [{printed.by_reading[name].status, variant.by_reading[name].status} for name in readings]
-    return any(len(pair) > 1 and not pair & _UNDECIDED for pair in statuses)
+def _statuses(judgement: Judged) -> dict[str, StatementStatus]:
+    return {reading: finding.status for reading, finding in judgement.by_reading.items()}
 
 
 def _verdicts(

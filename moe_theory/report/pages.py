@@ -1,6 +1,7 @@
 """Reports on disk, as page, Markdown and JSON, and merged reports."""
 
 import dataclasses
+import itertools
 import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -84,7 +85,7 @@ def read_reports(paths: Iterable[str | os.PathLike[str]]) -> Report:
             `report.json`.
     Raises: DamagedError for missing, damaged or incompatible reports.
     """
-    files = list(dict.fromkeys(file for path in paths for file in _files(Path(path))))
+    files = list(dict.fromkeys(itertools.chain.from_iterable(_files(Path(path)) for path in paths)))
     if not files:
         raise DamagedError(f"there is no report to read: name a folder that holds {NUMBERS}.")
     return merged([_read(file) for file in files], [str(file) for file in files])
@@ -156,7 +157,7 @@ def merged(reports: Sequence[Report], names: Sequence[str]) -> Report:
 
 
 def numbers_below(folder: Path) -> list[Path]:
-    return sorted(file for depth in range(DEPTH + 1) for file in folder.glob("*/" * depth + NUMBERS))
+    return sorted(itertools.chain.from_iterable(folder.glob("*/" * depth + NUMBERS) for depth in range(DEPTH + 1)))
 
 
 def _files(path: Path) -> list[Path]:

@@ -184,14 +184,13 @@ def tick_labels(curve: Curve) -> TickLabels:
     step = math.ceil(len(labels) / min(MAX_LABELS, fitting))
     texts = labels[::step]
     room = max(int(width / min(len(labels), MAX_LABELS)) - 1, 1)
-    return TickLabels(step, [_wrapped(label, room) for label in texts], shared)
-
-
-def _wrapped(label: str, room: int) -> str:
-    lines = []
-    for part in label.split(", "):
-        lines += textwrap.wrap(part.replace(" = ", HELD), room, break_long_words=False)
-    return "\n".join(lines).replace(HELD, " = ")
+    wrapped = []
+    for label in texts:
+        lines = []
+        for part in label.split(", "):
+            lines += textwrap.wrap(part.replace(" = ", HELD), room, break_long_words=False)
+        wrapped.append("\n".join(lines).replace(HELD, " = "))
+    return TickLabels(step, wrapped, shared)
 
 
 def picture_words(curve: Curve) -> str:

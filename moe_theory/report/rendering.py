@@ -62,6 +62,9 @@ def to_html(report: Report) -> str:
     figure = Figure()
     judgements = wording.judged_statements(report)
     first = sorted(judgements, key=wording.urgency)[:MOST_OPEN]
+    names = dict.fromkeys(statement.paper for statement in report.statements)
+    works = {name: bibliography.entry_of(name) for name in names}
+    urls = {name: work.fields.get("url", "") for name, work in works.items() if work}
     return (
         templates()
         .get_template("page.html")
@@ -71,7 +74,9 @@ def to_html(report: Report) -> str:
             claims={verdict.claim for verdict in report.verdicts},
             known=judgements,
             unfolded={judgement.statement.name for judgement in first},
-            titles=_titles(report),
+            titles=[
+                (bibliography.title_of(name), url if url.startswith("https://") else "") for name, url in urls.items()
+            ],
             facets=[(facet, _facet_counts(report, facet)) for facet in FACETS],
             picture=lambda verdict: picture_of(verdict, figure),
         )
@@ -87,13 +92,6 @@ def _facet_counts(report: Report, facet: str) -> list[tuple[str, int]]:
             totals[str(getattr(verdict, facet))] += 1
     order = [str(status) for status in Status if totals[status]] if facet == "status" else list(totals)
     return [(value, totals[value]) for value in order]
-
-
-def _titles(report: Report) -> list[tuple[str, str]]:
-    names = dict.fromkeys(statement.paper for statement in report.statements)
-    works = {name: bibliography.entry_of(name) for name in names}
-    urls = {name: work.fields.get("url", "") for name, work in works.items() if work}
-    return [(bibliography.title_of(name), url if url.startswith("https://") else "") for name, url in urls.items()]
 
 
 def document_text(name: str, **values: Any) -> str:

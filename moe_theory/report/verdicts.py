@@ -203,7 +203,12 @@ def statement_table(judgements: Sequence[Judged], width: int) -> Markup:
     is_narrow = room - max(map(len, ["", *names])) < _LEAST_ROOM
     rows = []
     for status, name, judgement in zip(statuses, names, judgements, strict=True):
-        says = Text(plain(" ".join(f"{_statuses_by_reading(judgement)}{judgement.statement.says}".split())))
+        words = judgement.statement.says
+        by_reading = {finding.status for finding in judgement.by_reading.values()}
+        if len(by_reading) > 1:
+            ordered = [LABELS[member] for member in StatementStatus if member in by_reading]
+            words = f"{' / '.join(ordered)}: {words}"
+        says = Text(plain(" ".join(words.split())))
         if is_narrow:
             says.truncate(room, overflow="ellipsis")
             rows += [(status, name), ("", says)]
@@ -211,14 +216,6 @@ def statement_table(judgements: Sequence[Judged], width: int) -> Markup:
             says.truncate(room - max(map(len, names)), overflow="ellipsis")
             rows.append((status, name, says))
     return table(("status", "statement") if is_narrow else ("status", "statement", "claim"), rows)
-
-
-def _statuses_by_reading(judgement: Judged) -> str:
-    """Return "TRUE / UNDECIDED: " for a status that depends on the reading, else ""."""
-    statuses = {finding.status for finding in judgement.by_reading.values()}
-    if len(statuses) < 2:
-        return ""
-    return f"{' / '.join(LABELS[status] for status in StatementStatus if status in statuses)}: "
 
 
 def why_card(standing: Standing, failing: Sequence[str] = (), *, target: Target = TERMINAL) -> str:

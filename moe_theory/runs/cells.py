@@ -204,7 +204,9 @@ class CellBatch:
         runs = {}
         for name, cell in self._cells.items():
             parts = [self._outcomes[name, index] for index in range(math.ceil(count / self._widths[name]))]
-            runs[name] = _joined(cell, parts, self._first, count)
+            state, records = jax.tree.map(lambda *leaves: np.concatenate(leaves, axis=-1)[..., :count], *parts)
+            replicates = np.arange(self._first, self._first + count)
+            runs[name] = Run(cell.params, cell.rounds, replicates, state, records, dims=cell.dims)
         return runs
 
     @functools.cached_property
@@ -285,8 +287,3 @@ def compute_chunk(chunk: Chunk, seed: int) -> Outcome:
             jax.tree.map(lambda leaf: np.asarray(leaf)[..., : chunk.num_kept], state),
             jax.tree.map(lambda leaf: np.asarray(leaf)[places][..., : chunk.num_kept], records),
         )
-
-
-def _joined(cell: Cell, parts: list[Outcome], first: int, count: int) -> Run:
-    state, records = jax.tree.map(lambda *leaves: np.concatenate(leaves, axis=-1)[..., :count], *parts)
-    return Run(cell.params, cell.rounds, np.arange(first, first + count), state, records, cell.dims)

@@ -65,7 +65,9 @@ class Modules:
                     self._steps[current] = [*map(self._shortened, self._following(*current))]
                 waiting += self._steps[current]
             names = [module.split(".") for module, *_ in reached]
-            modules = {".".join(name[:length]) for name in names for length in range(1, len(name) + 1)}
+            modules: set[str] = set()
+            for name in names:
+                modules |= {".".join(name[:length]) for length in range(1, len(name) + 1)}
             sources = {module: self.source(module) for module in sorted(modules)}
             lines = [f"{module} {source and source.facts.digest}" for module, source in sources.items()]
             self._digests[place] = hashlib.sha256("\n".join(lines).encode()).hexdigest()
@@ -262,7 +264,9 @@ def read_facts(data: bytes) -> Facts:
                 imports.append(("", tuple(node.args[0].value.split(":"))))
                 literal.add(node.func)
     is_dynamic = bool(loaders & LOADERS) or ("modules",) in attributes["sys"]
-    places = {(name, (*place, *part)): None for name, place in imports for part in sorted(attributes[name] or {()})}
+    places: dict[tuple[str, Place], None] = {}
+    for name, place in imports:
+        places |= dict.fromkeys((name, (*place, *part)) for part in sorted(attributes[name] or {()}))
     return Facts(hashlib.sha256(ast.dump(tree).encode("utf-8", "surrogatepass")).hexdigest(), [*places], is_dynamic)
 
 

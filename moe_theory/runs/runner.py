@@ -93,7 +93,7 @@ class Runner:
             what: name in the progress.
         """
         self.progress.add_work(work)
-        self._queues.append(_Queue(rank, job, what, tasks, work, next(tasks, None)))
+        self._queues.append(_Queue(rank, job, what, tasks=tasks, work=work, next_task=next(tasks, None)))
         self._queues.sort(key=lambda queue: queue.rank)
         self._submit()
 

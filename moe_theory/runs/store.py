@@ -138,7 +138,10 @@ class Store:
             self._databases[self.file] = database
         database = self._databases[self.file]
         if self.file not in self._checked:  # what is written into a damaged file may be lost, and hide other results
-            _require_whole(database)
+            tables = database.execute("SELECT sql FROM sqlite_master").fetchall()
+            integrity = database.execute("PRAGMA integrity_check(1)").fetchone()
+            if tables != [(f"CREATE TABLE {_TABLE}",)] or integrity != ("ok",):
+                raise sqlite3.DatabaseError("it is damaged")
             self._checked.add(self.file)
         return database
 
@@ -192,12 +195,6 @@ def _connect(file: Path, mode: str) -> sqlite3.Connection:
     database = sqlite3.connect(address, PATIENCE, isolation_level=None, check_same_thread=False, uri=True)
     database.execute("PRAGMA synchronous=FULL")
     return database
-
-
-def _require_whole(database: sqlite3.Connection) -> None:
-    tables = database.execute("SELECT sql FROM sqlite_master").fetchall()
-    if tables != [(f"CREATE TABLE {_TABLE}",)] or database.execute("PRAGMA integrity_check(1)").fetchone() != ("ok",):
-        raise sqlite3.DatabaseError("it is damaged")
 
 
 def _is_of_the_place(failure: Exception) -> bool:

@@ -1,5 +1,6 @@
 """Checkpoints in the safetensors format: a file, or a folder of shards."""
 
+import itertools
 import math
 import os
 import re
@@ -43,7 +44,7 @@ def open_checkpoint(path: Path) -> list[Tensor]:
         raise DamagedError(
             f"the download of {path} is incomplete: {len(files)} of {int(match[1])} shards are there. Finish it."
         )
-    tensors = [tensor for file in files for tensor in _tensors_of(file)]
+    tensors = list(itertools.chain.from_iterable(map(_tensors_of, files)))
     if len({tensor.name for tensor in tensors}) < len(tensors):
         raise DamagedError(f"{path} has a tensor in two files. Move one of them elsewhere.")
     return tensors

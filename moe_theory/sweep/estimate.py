@@ -6,7 +6,7 @@ from pathlib import Path
 from moe_theory.core.engine import bytes_of
 from moe_theory.core.system import recorded_rounds
 from moe_theory.runs.store import Store
-from moe_theory.sweep.plan import CellTask, SweepPlan, fingerprint, memory_of, saved_shapes
+from moe_theory.sweep.plan import SweepPlan, fingerprint, memory_of, saved_shapes
 from moe_theory.sweep.specification import Specification
 
 BYTES_A_CHUNK = 1_000  # in the store, besides its numbers
@@ -32,7 +32,10 @@ def estimate(sweep: Specification, folder: Path | None = None) -> SweepCost:
     plan.require_memory(1)
     saved = set() if folder is None else Store(folder).keys()
     missing = [chunk for chunk in plan.chunks if chunk.name not in saved]
-    sizes = {program: _saved_bytes(task) for program, task in plan.programs.items()}
+    sizes = {}
+    for program, task in plan.programs.items():
+        num_records = len(recorded_rounds(task.rounds, task.record_every))
+        sizes[program] = BYTES_A_CHUNK + bytes_of(saved_shapes(task)) * task.width * num_records
     return SweepCost(
         cells=len(sweep.grid),
         shape={axis.name: axis.num_values for axis in sweep.grid.axes},
@@ -44,10 +47,4 @@ def estimate(sweep: Specification, folder: Path | None = None) -> SweepCost:
         chunk_bytes=max(memory_of(task).of(task.width) for task in plan.programs.values()),
         disk_bytes=sum(sizes[chunk.task.program] for chunk in plan.chunks),
         replicate_rounds=sum(chunk.replicate_rounds for chunk in missing),
-    )
-
-
-def _saved_bytes(task: CellTask) -> int:
-    return BYTES_A_CHUNK + bytes_of(saved_shapes(task)) * task.width * len(
-        recorded_rounds(task.rounds, task.record_every)
     )

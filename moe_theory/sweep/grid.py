@@ -67,7 +67,7 @@ def build_grid(
         _require_distinct(axis, vocabulary.precision, keys)
     kind = vocabulary.known
     dims = {**kind.default_dims, **fixed["dims"]}
-    names = {*fixed["dims"], *(name for axis in axes for name in axis.columns)}
+    names = set(fixed["dims"]).union(*(axis.columns for axis in axes))
     if PADDED in kind.sizes and "num_experts" in kind.parameters and PADDED not in names:
         experts = (draft.params["num_experts"] for draft in _drafts(axes, {**fixed, "dims": dims}, vocabulary))
         dims[PADDED] = min(max(1, *experts), LARGEST_SIZE)
@@ -111,7 +111,7 @@ def _drafts(
     readings = {
         name: {**reading.params()._asdict(), **fixed["params"]} for name, reading in system_kind.readings.items()
     }
-    homes = {name: vocabulary.home(name) for axis in axes for name in axis.columns}
+    homes = {name: vocabulary.home(name) for name in itertools.chain.from_iterable(axis.columns for axis in axes)}
     for index in itertools.product(*(range(axis.num_values) for axis in axes)):
         settings: dict[str, Value] = {}
         for axis, place in zip(axes, index, strict=True):

@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 
 import jax
 import numpy as np
-from jaxtyping import Float
 
 from moe_theory.core.engine import STATE_COPIES, bytes_of, width_for
 from moe_theory.core.errors import InvalidValueError
@@ -184,23 +183,18 @@ def compute_chunk(task: CellTask, first: int) -> bytes:
         for start in range(first, end, task.batch):  # as many replicates at once as fit a core's cache
             chunk = cells.Chunk(cell, np.arange(start, start + task.batch), min(task.batch, end - start))
             batches.append(cells.compute_chunk(chunk, task.seed)[1])
-    quantities = sweepable(task.system).quantities(task.observables)
+    kind = sweepable(task.system)
     arrays = {}
-    for name, quantity in quantities.items():
+    for name, quantity in kind.quantities(task.observables).items():
         arrays[name] = jax.tree.map(
             lambda *leaves: np.concatenate(leaves, axis=-1), *(batch[name] for batch in batches)
         )
         if isinstance(quantity, ClosedForm):
-            arrays[name] = _values_of(quantity, task, arrays[name])
+            rounds = recorded_rounds(task.rounds, task.record_every)
+            dims = kind.dims(**task.dims)
+            values = quantity.formula(dims, kind.params(**task.params), rounds[:, None], arrays[name])
+            arrays[name] = np.broadcast_to(np.asarray(values, np.float64), (len(rounds), task.width))
     return pack(arrays)
-
-
-def _values_of(form: ClosedForm, task: CellTask, records: Any) -> Float[np.ndarray, "R B"]:
-    """Return a closed form's values in a chunk, from its inputs. Raises: as its formula."""
-    kind = sweepable(task.system)
-    rounds = recorded_rounds(task.rounds, task.record_every)
-    values = form.formula(kind.dims(**task.dims), kind.params(**task.params), rounds[:, None], records)
-    return np.broadcast_to(np.asarray(values, np.float64), (len(rounds), task.width))
 
 
 def chunk_shapes(task: CellTask) -> tuple[Any, Any]:
@@ -246,4 +240,4 @@ def _cell(task: CellTask) -> cells.Cell:
     kind = sweepable(task.system)
     system = kind.system(kind.dims(**task.dims), task.choices)
     observe = kind.observe(task.observables)
-    return cells.Cell("sweep", system, kind.params(**task.params), task.rounds, task.record_every, observe)
+    return cells.Cell("sweep", system, kind.params(**task.params), task.rounds, task.record_every, observe=observe)

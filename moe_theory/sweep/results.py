@@ -2,6 +2,7 @@
 
 import collections
 import functools
+import itertools
 import json
 import os
 from collections.abc import Sequence
@@ -138,7 +139,7 @@ class Results(Shown):
     @property
     def coverage(self) -> Coverage:
         """The completed part, without damaged chunks after they are read."""
-        num_kept = sum(chunk.num_kept for chunks in self._present for chunk in chunks)
+        num_kept = sum(chunk.num_kept for chunk in itertools.chain.from_iterable(self._present))
         of_replicates = self.sweep.replicates * len(self.sweep.grid)
         return Coverage(sum(map(len, self._present)), len(self.plan.chunks), num_kept, of_replicates)
 

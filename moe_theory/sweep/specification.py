@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import itertools
 import json
 import math
 import os
@@ -260,7 +261,7 @@ _FIELDS = TypeAdapter(create_model("Fields", **_KINDS))
 
 
 def _dims_of(kind: Sweepable) -> set[str]:
-    return {dim for observable in kind.observables.values() for dim in observable.axes}
+    return set(itertools.chain.from_iterable(observable.axes for observable in kind.observables.values()))
 
 
 def _dotted(key: Sequence[str]) -> str:

@@ -23,14 +23,11 @@ def _statistics(pieces: Sequence[np.ndarray], quantiles: Sequence[float]) -> Flo
     num_rounds = len(pieces[0])
     step = max(1, SUMMED // max(sum(piece[0].size for piece in pieces), 1))
     with np.errstate(invalid="ignore", over="ignore"):  # of values that are not finite, or their squares
-        parts = [
-            _rows([piece[first : first + step] for piece in pieces], quantiles) for first in range(0, num_rounds, step)
-        ]
+        parts = []
+        for first in range(0, num_rounds, step):
+            wide: list[Any] = [piece[first : first + step].astype(np.float64, order="C") for piece in pieces]
+            merged: Moments = moments.merge([moments.over_replicates(piece) for piece in wide])
+            columns = [merged.count, merged.mean, merged.standard_error, merged.minimum, merged.maximum]
+            rows = np.quantile(np.concatenate(wide, axis=-1), quantiles, axis=-1)
+            parts.append(np.stack([*columns, *rows], axis=-1))
     return np.concatenate(parts)
-
-
-def _rows(pieces: Sequence[np.ndarray], quantiles: Sequence[float]) -> Float[np.ndarray, "... S"]:
-    wide: list[Any] = [piece.astype(np.float64, order="C") for piece in pieces]
-    merged: Moments = moments.merge([moments.over_replicates(piece) for piece in wide])
-    columns = [merged.count, merged.mean, merged.standard_error, merged.minimum, merged.maximum]
-    return np.stack([*columns, *np.quantile(np.concatenate(wide, axis=-1), quantiles, axis=-1)], axis=-1)

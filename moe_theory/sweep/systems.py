@@ -5,6 +5,7 @@ Specifications and tasks are plain data, with names of systems, and functions of
 
 import dataclasses
 import functools
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -156,15 +157,18 @@ def sweepable(name: str) -> Sweepable:
 
 
 def system_names() -> list[str]:
-    return [name for paper in all_papers().values() for name in paper.systems]
+    return list(itertools.chain.from_iterable(paper.systems for paper in all_papers().values()))
 
 
 def observables(*members: Observable | Callable[[State, Info], Array]) -> dict[str, Observable]:
     """Return observables by name, where a function (state, info) -> scalar has its own name and docstring."""
     by_name = {}
     for member in members:
-        observable = member if isinstance(member, Observable) else _described(member)
-        by_name[observable.name] = observable
+        if isinstance(member, Observable):
+            by_name[member.name] = member
+        else:
+            words = " ".join((member.__doc__ or "").split()).rstrip(".")
+            by_name[member.__name__] = Observable(member.__name__, words, member)
     return by_name
 
 
@@ -185,10 +189,6 @@ def _scalar(place: str, function: Callable[[State, Info], Array]) -> Callable[[S
         return value
 
     return read
-
-
-def _described(function: Callable[[State, Info], Array]) -> Observable:
-    return Observable(function.__name__, " ".join((function.__doc__ or "").split()).rstrip("."), function)
 
 
 @functools.lru_cache

@@ -9,6 +9,7 @@ import dataclasses
 import fnmatch
 import functools
 import hashlib
+import itertools
 import json
 import re
 import sys
@@ -75,7 +76,7 @@ def statements(pattern: str = "*") -> Listing[Statement]:
         return Listing(statements_of(pattern))
     head = pattern.partition(".")[0]
     papers = [head] if head in paper_names() else ordered_names()
-    every = [statement for paper in papers for statement in statements_of(paper)]
+    every = list(itertools.chain.from_iterable(map(statements_of, papers)))
     matches = matching(pattern, every)
     if not matches:
         raise undeclared("statement", pattern, [*(statement.name for statement in every), *paper_names()])
@@ -87,7 +88,7 @@ def matching(pattern: str, every: Sequence[Statement]) -> list[Statement]:
     if pattern in papers:
         return [statement for statement in every if statement.paper == pattern]
     matches = _matching(pattern, every)
-    return matches or [statement for paper in papers for statement in _matching(f"{paper}.{pattern}", every)]
+    return matches or list(itertools.chain.from_iterable(_matching(f"{paper}.{pattern}", every) for paper in papers))
 
 
 def answered(paper: str) -> list[Statement]:
@@ -95,7 +96,7 @@ def answered(paper: str) -> list[Statement]:
     answers = answers_for(paper)
     if not answers:
         return statements(paper)
-    every = [statement for name in answers for statement in statements(name)]
+    every = itertools.chain.from_iterable(map(statements, answers))
     return [statement for statement in every if any(id.startswith(f"{paper}.") for id in statement.roles)]
 
 
@@ -106,9 +107,14 @@ def answers_for(paper: str) -> Sequence[str]:
 def statements_of(paper: str) -> list[Statement]:
     """Return the statements of a paper: its own, then other papers' of it."""
     declaring = [paper, *(name for name in ordered_names() if paper in answers_for(name))]
-    catalogs = [catalog_of(name) for name in declaring]
-    own_statements = [statement for catalog in catalogs for statement in catalog.statements if statement.paper == paper]
-    return [*own_statements, *_of_users(paper)]
+    declared_statements = itertools.chain.from_iterable(catalog_of(name).statements for name in declaring)
+    own_statements = [statement for statement in declared_statements if statement.paper == paper]
+    declarations = sys.modules.get("moe_theory.verification.statement")
+    if declarations is not None:
+        for statement in declarations.declared():
+            if statement.paper == paper and not statement.is_of_a_paper:  # a user's
+                own_statements.append(statement.plain)
+    return own_statements
 
 
 def catalog_of(paper: str) -> Catalog:
@@ -226,12 +232,6 @@ def _declared_by(paper: str) -> list[Any]:
 
     find_paper(paper).import_claims()
     return [statement for statement in declared() if statement.is_of_a_paper and statement.judged_under == paper]
-
-
-def _of_users(paper: str) -> list[Statement]:
-    declarations = sys.modules.get("moe_theory.verification.statement")
-    every = [] if declarations is None else declarations.declared()
-    return [statement.plain for statement in every if statement.paper == paper and not statement.is_of_a_paper]
 
 
 def _matching(pattern: str, every: Sequence[Statement]) -> list[Statement]:

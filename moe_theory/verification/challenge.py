@@ -8,6 +8,7 @@ nothing.
 """
 
 import dataclasses
+import itertools
 import math
 import shlex
 import time
@@ -99,7 +100,7 @@ def challenge(
     experiments = {id(claim.experiment): claim.experiment for claim in claims}.values()
     groups = [(experiment, [claim for claim in claims if claim.experiment is experiment]) for experiment in experiments]
     with shown_progress(progress) as listener:
-        search = RegionSearch(groups, axes, seed, error, seconds, module, listener)
+        search = RegionSearch(groups, axes, seed, error=error, seconds=seconds, module=module, progress=listener)
         search.begin(readings, chosen_statement.name)
         flips = search.run()
         clause = search.clause() if flips else None
@@ -217,12 +218,13 @@ class RegionSearch:
         self.looked[()] = Looked({}, self._first_violation, FEW)
         is_broken = self._first_violation > 0
         self.alike = [reading for reading, violation in judged if (violation > 0) == is_broken]
-        cells = [
-            (experiment.dims, cell.params)
-            for experiment, claims in self.groups
-            for cell in experiment.cells_under(self.reading)
-            if any(claim.cells is None or cell.name in claim.cells for claim in claims)
-        ]
+        cells: list[tuple[Any, Any]] = []
+        for experiment, claims in self.groups:
+            cells += [
+                (experiment.dims, cell.params)
+                for cell in experiment.cells_under(self.reading)
+                if any(claim.cells is None or cell.name in claim.cells for claim in claims)
+            ]
         for axis in self.axes:
             self.recorded[axis] = {axis.recorded_at(params, dims) for dims, params in cells}
         self.look([()], MANY)
@@ -290,9 +292,9 @@ class RegionSearch:
             studies = resolve(groups, replicates, seed, error, module=self.module).studies
             monitors[point] = [StudyMonitor(study) for study in studies]
         end_time = self.start_time + OVER * self.seconds if self.looked else math.inf
-        take_looks([monitor for group in monitors.values() for monitor in group], quiet, lambda _: None, end_time)
+        take_looks(list(itertools.chain.from_iterable(monitors.values())), quiet, lambda _: None, end_time)
         for point, group in monitors.items():
-            latest = [test.latest for monitor in group for test in monitor.tests]
+            latest = [test.latest for test in itertools.chain.from_iterable(monitor.tests for monitor in group)]
             unfit = [verdict for verdict in latest if verdict.status in _UNFIT or math.isnan(verdict.violation)]
             answers[point] = unfit[0].reason if unfit else latest
         return answers
@@ -366,7 +368,8 @@ class RegionSearch:
         for reading in self.alike:
             if reading is self.reading:
                 continue
-            statuses = {verdict.status for point in points for verdict in self._tested(point, 4, reading)}
+            verdicts = itertools.chain.from_iterable(self._tested(point, 4, reading) for point in points)
+            statuses = {verdict.status for verdict in verdicts}
             if statuses and Status.REFUTED not in statuses:
                 names.append(reading.name)
         return names

@@ -1,6 +1,7 @@
 """Searches of many statements, in a folder that `record` reads."""
 
 import hashlib
+import itertools
 import json
 import logging
 import os
@@ -18,7 +19,6 @@ from moe_theory.verification.claim import registered
 from moe_theory.verification.registry import declared_claims
 from moe_theory.verification.statement import free_of
 from moe_theory.verification.status import deciding
-from moe_theory.verification.verdict import Statement
 
 FOLDER = "challenges"
 
@@ -43,12 +43,19 @@ def search_each(
     Raises: as `challenge`. InvalidValueError also for a single statement without free parameters, or a folder of
         version 0.1.
     """
-    every = list({statement.name: statement for pattern in patterns for statement in every_named(pattern)}.values())
+    named = itertools.chain.from_iterable(map(every_named, patterns))
+    every = list({statement.name: statement for statement in named}.values())
     searchable = [statement for statement in every if (axes_of(statement) if len(every) == 1 else free_of(statement))]
     share = None if error is None else error / max(len(searchable), 1)
     digests = Keys()
     decisive = (seconds, how.get("reading"), how.get("seed"), share)
-    keys = {searched.name: _key(digests, searched, decisive) for searched in searchable}
+    keys = {}
+    for statement in searchable:
+        claims = [registered()[id] for id in deciding(statement)]
+        readings = registry.select_readings(claims[0].paper, None)
+        parts = [digests.of(claim, reading, 0) for claim, reading in itertools.product(claims, readings)]
+        record = repr((SCHEMA, statement.name, parts, statement.free, decisive))
+        keys[statement.name] = hashlib.sha256(record.encode()).hexdigest()
     store = None if folder is None else _store(Path(folder))
     searches: list[Challenge] = []
     for name, key in keys.items():
@@ -90,10 +97,3 @@ def _parsed(row: bytes) -> Challenge:
         return Challenge.of_json(json.loads(row), declared_claims())
     except (KeyError, TypeError, ValueError) as failure:
         raise DamagedError(f"a saved search is of other code ({failure}). Search again.") from None
-
-
-def _key(keys: Keys, statement: Statement, settings: object) -> str:
-    claims = [registered()[id] for id in deciding(statement)]
-    readings = registry.select_readings(claims[0].paper, None)
-    parts = [keys.of(claim, reading, 0) for claim in claims for reading in readings]
-    return hashlib.sha256(repr((SCHEMA, statement.name, parts, statement.free, settings)).encode()).hexdigest()

@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, TypeVar
@@ -126,12 +127,13 @@ class Experiment(Shown):
             return Selection(self, tuple(axis), tuple(axis))
         named = {name: overrides[axis] for name, overrides in self.cells.items() if axis in overrides}
         if not named:
-            parameters = {parameter for overrides in self.cells.values() for parameter in overrides}
+            parameters = set().union(*self.cells.values())
             raise DeclarationError(
                 f"experiment {self.name}: {unknown_name('parameter of its cells', axis, parameters, type(self.dims))}"
             )
         wanted_values = values or tuple(named.values())
-        cells = tuple(name for value in wanted_values for name, cell_value in named.items() if cell_value == value)
+        pairs = itertools.product(wanted_values, named.items())
+        cells = tuple(name for value, (name, cell_value) in pairs if cell_value == value)
         remaining = [{k: v for k, v in self.cells[name].items() if k != axis} for name in cells]
         is_alike = all(other == remaining[0] for other in remaining)
         if len(cells) != len(wanted_values) or len(set(cells)) < len(cells) or not is_alike:

@@ -171,7 +171,7 @@ class Criterion:
         if prior.is_computed and any(varies(part).any() for part in (observed, predicted, allowed)):
             raise DeclarationError("it is declared exact, and its replicates differ: something random enters")
         prior_bounds = self._known(prior, observed, predicted, allowed)._replace(error=error)
-        return Compared(observed, predicted, allowed, trivial, prior_bounds, prior.is_computed)
+        return Compared(observed, predicted, allowed, trivial, known=prior_bounds, is_computed=prior.is_computed)
 
     def _allowed(self, samples: Samples, predicted: Values) -> Values:
         return np.full_like(predicted, self.margin)

@@ -184,7 +184,7 @@ def explore(
         >>> [(*point.coordinates, str(point.verdict.status)) for point in found.points]
         [(0.05, 'REFUTED'), (0.5, 'REFUTED')]
     """
-    search = plan_search(claim, over, reading, points, replicates, seed, error)
+    search = plan_search(claim, over, reading, points=points, replicates=replicates, seed=seed, error=error)
     with shown_progress(progress) as listener:
         return carry_out_search(search, progress=listener, on_point=on_point)
 
@@ -223,7 +223,7 @@ def plan_search(
         if name not in free and "=" in text:
             require_free(name, choice, claim.experiment)
         axes.append(parse_axis(text, choice.params(), points, free))
-    search = Search(claim, choice, axes, replicates, seed, error, module)
+    search = Search(claim, choice, axes, replicates=replicates, seed=seed, error=error, module=module)
     if search.num_points > MAX_POINTS:
         raise InvalidValueError(
             f"there are {search.num_points} points, and at most {MAX_POINTS} may share an error. Lower points."
@@ -267,11 +267,7 @@ def parse_axis(text: str, defaults: Any, num_points: int, free: Mapping[str, Fre
 
 
 def carry_out_search(
-    search: Search,
-    *,
-    progress: Progress = quiet,
-    on_point: OnPoint = lambda point: None,
-    command: str = "",
+    search: Search, *, progress: Progress = quiet, on_point: OnPoint = lambda point: None, command: str = ""
 ) -> Exploration:
     """Test the claim at all points. Raises: as `explore`."""
     studies = {coordinates: search.study(coordinates) for coordinates in search.grid}

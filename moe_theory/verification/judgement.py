@@ -116,13 +116,13 @@ def judge_means(difference: Values, allowed: Values, error: float, side: str, kn
     low, high = bounds = of_excess(known.difference, known.allowed)
     is_mirrored = len(signs) == 2 and np.all(np.equal(*known.allowed))
     otherwise = of_excess(known.from_means, Bounds(margins, margins))
-    decisive = _intervals(excess, bounds, otherwise, scheme, error, known, 2 if is_mirrored else 1)
+    decisive = _intervals(excess, bounds, otherwise, scheme, error=error, known=known, mirrored=2 if is_mirrored else 1)
     status = _decide(decisive.high, decisive.low)
     if side == "ordering" and status is Status.SUPPORTED and np.any(decisive.high == 0):
         status = Status.INCONCLUSIVE
     column = int(np.argmax(decisive.low if status is Status.REFUTED else decisive.high))
     worst = column % num_components
-    interval = _intervals(difference, known.difference, known.from_means, scheme, error, known)
+    interval = _intervals(difference, known.difference, known.from_means, scheme=scheme, error=error, known=known)
     margin = float(margins[worst])
     reach = decisive.high[column] - decisive.mean[column]
     reach += student_tail(1 - POWER, len(excess) - 1) * decisive.standard_error[column]
@@ -250,7 +250,7 @@ def judge_limit_rate(
     the margin. REFUTED if it is beyond the margin, and is shown not to bend back by more than the margin. A slope that
     still bends towards the other decision is left open.
     """
-    judgement = judge_slopes(slopes, exponents, allowed, error, side, known)
+    judgement = judge_slopes(slopes, exponents, allowed, error=error, side=side, known=known)
     margin = float(allowed.mean())
     status = judgement.status
     is_above = judgement.low[1] > margin

@@ -13,7 +13,9 @@ OWN = f"{__name__.partition('.')[0]}."  # what the packages of this distribution
 
 def require_proofs(statements: Iterable[Statement]) -> None:
     """Run the statements' proofs once, except this distribution's. Raises: as `require_proof`."""
-    names = {(proof.path, kind): statement.name for statement in statements for kind, proof in statement.proofs.items()}
+    names = {}
+    for statement in statements:
+        names |= {(proof.path, kind): statement.name for kind, proof in statement.proofs.items()}
     for (path, kind), name in names.items():
         if not path.startswith(OWN):
             require_proof(path, kind, name)

@@ -5,6 +5,7 @@
 
 import dataclasses
 import functools
+import itertools
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -65,8 +66,11 @@ def kept_at(path: Path) -> Recorded:
 
 
 def on_other_data() -> list[Verdict]:
-    records = [path for name in ordered_names() for path in sorted(paper_folder(name).glob("recorded-*.json"))]
-    return [verdict for path in records for verdict in kept_at(path).whole()]
+    verdicts: list[Verdict] = []
+    for name in ordered_names():
+        for path in sorted(paper_folder(name).glob("recorded-*.json")):
+            verdicts += kept_at(path).whole()
+    return verdicts
 
 
 def judged_statements(pattern: str = "*") -> list[Judged]:
@@ -81,8 +85,12 @@ def judged_with_searches(of: Sequence[Statement], verdicts: Sequence[Verdict]) -
 
 
 def recorded_verdicts(of: Iterable[Statement] | None = None) -> list[Verdict]:
-    papers = None if of is None else {id.partition(".")[0] for statement in of for id in statement.roles}
-    return [verdict for name, run in read().items() if papers is None or name in papers for verdict in run.whole()]
+    runs = read()
+    papers = set(runs)
+    if of is not None:
+        ids = itertools.chain.from_iterable(statement.roles for statement in of)
+        papers = {id.partition(".")[0] for id in ids}
+    return list(itertools.chain.from_iterable(run.whole() for name, run in runs.items() if name in papers))
 
 
 def written(recorded: Recorded) -> str:
@@ -107,9 +115,8 @@ def parsed(text: str, where: str) -> Recorded:
 def recorded_searches(of: Iterable[Statement]) -> dict[str, Challenge]:
     """Return the recorded searches of papers by statement. Raises: DamagedError."""
     papers = dict.fromkeys(statement.paper for statement in of)
-    return {
-        statement.statement: statement for name in papers if name in paper_names() for statement in searches_of(name)
-    }
+    searches = itertools.chain.from_iterable(searches_of(name) for name in papers if name in paper_names())
+    return {search.statement: search for search in searches}
 
 
 @functools.cache
@@ -131,7 +138,8 @@ def searches_parsed(text: str, where: str, claims: Mapping[str, ClaimFacts]) -> 
     try:
         searches = []
         for document in json.loads(text):
-            if all(verdict["claim"] in claims for flip in document["flips"] for verdict in flip["verdicts"]):
+            verdicts = itertools.chain.from_iterable(flip["verdicts"] for flip in document["flips"])
+            if all(verdict["claim"] in claims for verdict in verdicts):
                 searches.append(Challenge.of_json(document, claims))
         return searches
     except (KeyError, TypeError, AttributeError, ValueError) as failure:

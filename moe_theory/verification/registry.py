@@ -1,6 +1,7 @@
 """Claims and readings by name, of installed and of users' papers."""
 
 import fnmatch
+import itertools
 import re
 import sys
 from collections.abc import Mapping, Sequence
@@ -161,4 +162,5 @@ def _matching(pattern: str, claims: Mapping[str, Claim]) -> list[str]:
     if matches:
         return matches
     statements = catalog.matching(pattern, declared())
-    return list(dict.fromkeys(id for statement in statements for id in statement.roles if id in claims))
+    ids = itertools.chain.from_iterable(statement.roles for statement in statements)
+    return list(dict.fromkeys(id for id in ids if id in claims))

@@ -5,6 +5,7 @@ blank verdict for each claim.
 """
 
 import dataclasses
+import itertools
 import shlex
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -98,7 +99,7 @@ def check_request(
         raise InvalidValueError(
             "there is nothing to judge: name at least one claim and one reading, or leave them out."
         )
-    groups = [part for group in groups for part in set_to(group, settings)]
+    groups = list(itertools.chain.from_iterable(set_to(group, settings) for group in groups))
     inapplicable: list[Verdict] = []
     variant = None
     if system is not None:
@@ -106,7 +107,7 @@ def check_request(
         require_parts(variant, [group.experiment for group in groups])
         groups, inapplicable = _on_own(groups, variant, seed, module)
     ids = [claim.id for claim in claims]
-    request = resolve(groups, replicates, seed, error, budget, module, ids)
+    request = resolve(groups, replicates, seed, error=error, budget=budget, module=module, order=ids)
     recorded_error = sum(verdict.error for verdict in inapplicable if verdict.replicates)
     return dataclasses.replace(
         request, own=variant, inapplicable=tuple(inapplicable), error=request.error + recorded_error
@@ -140,7 +141,7 @@ def _on_own(
                 own_experiment = experiments.setdefault(id(experiment), of_own(claim, variant))
                 applicable.append(dataclasses.replace(claim, experiment=own_experiment))
             except DeclarationError as failure:
-                blank = blank_verdict(claim, reading.name, seed, FAMILY_ERROR, module, options_of(reading))
+                blank = blank_verdict(claim, reading.name, seed, FAMILY_ERROR, module, options=options_of(reading))
                 reason = f"fails here: another algorithm can take the printed one's place ({failure})"
                 without = dataclasses.replace(blank, status=Status.INAPPLICABLE, reason=reason, stopped=Stop.DECIDED)
                 verdicts.append(_recorded_competitor(claim, adjusted(paper_reading).name, reading.name) or without)
@@ -181,7 +182,7 @@ def resolve(
     """
     cells = [experiment.cells_under(reading) for experiment, reading, _ in groups]
     questions = _judged_once(groups, cells)
-    shares = _shares([claim.paper for group in questions for claim, _ in group], error)
+    shares = _shares([claim.paper for claim, _ in itertools.chain.from_iterable(questions)], error)
     studies = []
     for group, group_cells, group_questions in zip(groups, cells, questions, strict=True):
         if not group_questions:
@@ -192,7 +193,7 @@ def resolve(
         claims = tuple(claim for claim, _ in group_questions)
         options = options_of(reading)
         blanks = [
-            blank_verdict(claim, reading.name, seed, shares[claim.paper], module, options, same_group)
+            blank_verdict(claim, reading.name, seed, shares[claim.paper], module, options=options, also=same_group)
             for claim, same_group in group_questions
         ]
         studies.append(
@@ -208,11 +209,13 @@ def resolve(
                 least_replicates=look_sizes(own_limit, min(limit or own_limit, own_limit))[-1],
             )
         )
-    ids = dict.fromkeys(claim.id for group in groups for claim in group.claims) if order is None else order
-    readings = {
-        f"{claim.paper}.{group.reading.name}": group.reading.summary for group in groups for claim in group.claims
-    }
-    return Request(tuple(studies), tuple(ids), readings, seed, error or FAMILY_ERROR, budget)
+    ids: dict[str, None] = {}
+    summaries: dict[str, str] = {}
+    for group in groups:
+        ids |= dict.fromkeys(claim.id for claim in group.claims)
+        summaries |= {f"{claim.paper}.{group.reading.name}": group.reading.summary for claim in group.claims}
+    ordered = tuple(ids if order is None else order)
+    return Request(tuple(studies), ordered, summaries, seed, error=error or FAMILY_ERROR, budget=budget)
 
 
 def _shares(papers: Sequence[str], error: float | None) -> dict[str, float]:
@@ -228,7 +231,10 @@ def _judged_once(groups: Sequence[Group], cells: Sequence[Sequence[Cell]]) -> li
     questions: list[list[tuple[Claim, list[str]]]] = []
     readings: dict[Any, list[str]] = {}
     for (experiment, reading, claims), group_cells in zip(groups, cells, strict=True):
-        params = tuple(map(_values, group_cells))
+        leaves, structure = jax.tree.flatten([cell.params for cell in group_cells])
+        arrays = [np.asarray(leaf) for leaf in leaves]
+        facts = [(type(leaf), a.dtype, a.shape, a.tobytes()) for leaf, a in zip(leaves, arrays, strict=True)]
+        params = (structure, *facts)
         questions.append([])
         for claim in claims:
             key = (id(experiment), claim.id, params)
@@ -238,12 +244,6 @@ def _judged_once(groups: Sequence[Group], cells: Sequence[Sequence[Cell]]) -> li
                 readings[key] = []
                 questions[-1].append((claim, readings[key]))
     return questions
-
-
-def _values(cell: Cell) -> Any:
-    leaves, structure = jax.tree.flatten(cell.params)
-    arrays = [np.asarray(leaf) for leaf in leaves]
-    return structure, *((type(leaf), a.dtype, a.shape, a.tobytes()) for leaf, a in zip(leaves, arrays, strict=True))
 
 
 def blank_verdict(

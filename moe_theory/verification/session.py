@@ -3,6 +3,7 @@
 import contextlib
 import functools
 import heapq
+import itertools
 import math
 import os
 import time
@@ -118,7 +119,8 @@ def carry_out(
         monitors = [StudyMonitor(study, archive, pool) for study in request.studies]
         take_looks(monitors, progress, on_verdict, deadline)
     order = {id: place for place, id in enumerate(request.claims)}
-    verdicts = [*request.inapplicable, *(test.latest for monitor in monitors for test in monitor.tests)]
+    tests = itertools.chain.from_iterable(monitor.tests for monitor in monitors)
+    verdicts = [*request.inapplicable, *(test.latest for test in tests)]
     return Report(
         verdicts=sorted(verdicts, key=lambda verdict: order[verdict.claim]),
         command=command,

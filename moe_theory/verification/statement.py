@@ -11,6 +11,7 @@ Its status is derived from its claims' verdicts by role (`verification.status`).
 
 import dataclasses
 import functools
+import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -30,7 +31,7 @@ from moe_theory.verification.criteria import limit_rate as limit_rate
 from moe_theory.verification.criteria import ordering as ordering
 from moe_theory.verification.criteria import probability as probability
 from moe_theory.verification.criteria import rate as rate
-from moe_theory.verification.ranges import CLAIMED, range_of
+from moe_theory.verification.ranges import CLAIMED, Range, range_of
 from moe_theory.verification.ranges import constant as constant
 from moe_theory.verification.ranges import ranged as ranged
 from moe_theory.verification.region import FreeAxis, described, require_varies, varies
@@ -80,12 +81,13 @@ class Declared(Statement):
             return statement
         claims = [registered()[id] for id in deciding(self) if id in registered()]
         readings = find_paper(self.judged_under).readings if self.judged_under in paper_names() else {}
-        params = [
-            (claim.experiment.dims, reading.params(**claim.experiment.cells[cell]))
-            for claim in claims
-            for reading in [*readings.values()][:1]
-            for cell in claim.cells or claim.experiment.cells
-        ]  # of the cells that they read, under their paper's first reading
+        first_readings = list(readings.values())[:1]
+        params = []  # of the cells that they read, under their paper's first reading
+        for claim, reading in itertools.product(claims, first_readings):
+            params += [
+                (claim.experiment.dims, reading.params(**claim.experiment.cells[cell]))
+                for cell in claim.cells or claim.experiment.cells
+            ]
         recorded = {axis: [axis.recorded_at(cell_params, dims) for dims, cell_params in params] for axis in axes}
         return dataclasses.replace(statement, free=[described(axis, recorded[axis]) for axis in axes])
 
@@ -142,23 +144,14 @@ class Declared(Statement):
             exact: whether the claim has no randomness: algebra, enumeration, a constructed instance.
         Raises: DeclarationError for another role, a claim without a sentence, an incomplete declaration, or a taken id.
         """
-        if role not in list(Role):
-            raise DeclarationError(f"claim {id}: role={role!r} must be one of {', '.join(Role)}.")
+        claim_role = _role_named(role, id)
         selection = runs if isinstance(runs, Selection) else Selection(runs, None)
-        free = self._free_of(selection, Role(role))
-        texts = self._claim_texts(self._whole(id), says, formula, where)
-        words = claim_words(texts, self, self.judged_under, role)
+        free = self._free_of(selection, claim_role)
+        words = self._claim_words(self._whole(id), claim_role, says, formula, where)
         checks = (*self.checks, *(_hypothesis(hypothesis, self.module, self.holds) for hypothesis in hypotheses))
 
         def declare(function: F) -> F:
-            ranges = {
-                "predicted": range_of(criterion.value),
-                "scale": range_of(criterion.scale),
-                "observed": range_of(function),
-            }
             claim = Claim(
-                id=self._whole(id),
-                paper=self.judged_under,
                 **words,
                 experiment=selection.experiment,
                 observe=selection.measured(function),
@@ -169,15 +162,11 @@ class Declared(Statement):
                 module=self.module or function.__module__,
                 function=function,
                 is_computed=exact or selection.is_computed,
-                ranges={name: values for name, values in ranges.items() if values is not None},
+                ranges=_ranges_of(criterion, function),
                 free=free,
                 cells=selection.cells,
             )
-            register(claim)
-            self.roles[claim.id] = Role(role)
-            if hasattr(function, "__dict__"):
-                setattr(function, CLAIMED, True)
-            return function
+            return self._register_claim(claim, claim_role, function)
 
         return declare
 
@@ -190,6 +179,19 @@ class Declared(Statement):
     competitor = functools.partialmethod(claim, role=Role.COMPETITOR)
     replacement = functools.partialmethod(claim, role=Role.CORRECTED)
     ours = functools.partialmethod(claim, role=Role.OURS)
+
+    def _claim_words(self, id: str, role: Role, says: str | None, formula: str, where: str) -> dict[str, str]:
+        """Return the id, the paper and the texts of a claim."""
+        texts = self._claim_texts(id, says, formula, where)
+        words = claim_words(texts, self, self.judged_under, role)
+        return {"id": id, "paper": self.judged_under, **words}
+
+    def _register_claim(self, claim: Claim, role: Role, function: F) -> F:
+        register(claim)
+        self.roles[claim.id] = role
+        if hasattr(function, "__dict__"):
+            setattr(function, CLAIMED, True)
+        return function
 
     def _claim_texts(self, id: str, says: str | None, formula: str, where: str) -> ClaimTexts:
         if says is not None:
@@ -329,6 +331,22 @@ def alike(run: Run, numbers: Any) -> np.ndarray:
     """Return a number, or components (V,), for every replicate: (B,) or (V, B)."""
     numbers = np.asarray(numbers, np.float64)
     return np.broadcast_to(numbers[..., None], (*numbers.shape, len(run.replicates)))
+
+
+def _role_named(role: str, id: str) -> Role:
+    if role not in list(Role):
+        raise DeclarationError(f"claim {id}: role={role!r} must be one of {', '.join(Role)}.")
+    return Role(role)
+
+
+def _ranges_of(criterion: Criterion, function: Callable[..., Any]) -> dict[str, Range]:
+    """Return the ranges of a claim's numbers that are known, by what the numbers are."""
+    ranges = {
+        "predicted": range_of(criterion.value),
+        "scale": range_of(criterion.scale),
+        "observed": range_of(function),
+    }
+    return {name: values for name, values in ranges.items() if values is not None}
 
 
 def _names(selection: Selection, labels: Any) -> Callable[[Runs], Sequence[str]] | None:

@@ -32,6 +32,7 @@ that the cause is another.
 
 import dataclasses
 import enum
+import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from moe_theory.verification.challenged import Challenge
@@ -94,7 +95,7 @@ class Judged:
     @property
     def missing(self) -> list[str]:
         """Deciding claims without any test."""
-        judged = {id for finding in self.by_reading.values() for id in finding.judged}
+        judged = set(itertools.chain.from_iterable(finding.judged for finding in self.by_reading.values()))
         return [id for id in deciding(self.statement) if id not in judged]
 
     @property
@@ -108,7 +109,7 @@ class Judged:
         if len({finding.status for finding in findings}) > 1:
             return None
         evidence = {finding.known for finding in findings}
-        ids = dict.fromkeys(id for finding in findings for id in finding.decided_by)
+        ids = dict.fromkeys(itertools.chain.from_iterable(finding.decided_by for finding in findings))
         return Finding(findings[0].status, evidence.pop() if len(evidence) == 1 else "simulated", tuple(ids))
 
     @property

@@ -4,6 +4,7 @@ Claims do not apply if their runs begin at states of the paper's algorithm, are 
 """
 
 import dataclasses
+import itertools
 import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -58,8 +59,9 @@ def require_parts(variant: Variant, experiments: Iterable[Experiment]) -> None:
 
     Raises: UnknownNameError for another name, InvalidValueError for another kind of part.
     """
-    every = [parts_of(experiment.system_of(cell)) for experiment in experiments for cell in experiment.cells]
-    names = {name for parts in every for name in parts}
+    systems = itertools.chain.from_iterable(map(experiment.system_of, experiment.cells) for experiment in experiments)
+    every = list(map(parts_of, systems))
+    names = set().union(*every)
     for name, part in variant.parts.items():
         if names and name not in names:
             raise unknown_name("part", name, names)
@@ -76,7 +78,7 @@ def require_parts(variant: Variant, experiments: Iterable[Experiment]) -> None:
 def of_own(claim: Claim, variant: Variant) -> Experiment:
     """Return the claim's experiment with a user's parts. Raises: DeclarationError if they do not suit it."""
     experiment = claim.experiment
-    roles = {role for declaration in declared() for id, role in declaration.roles.items() if id == claim.id}
+    roles = {declaration.roles[claim.id] for declaration in declared() if claim.id in declaration.roles}
     if roles and roles <= TAKES_AWAY:
         raise DeclarationError(f"as {min(roles)} it takes something away from the printed algorithm")
     if claim.is_computed:

@@ -1,5 +1,6 @@
 """Fig. 2: forgetting and generalization error with and without termination, with closed forms."""
 
+import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -27,7 +28,7 @@ from moe_theory.runs import Cell, Run
 SYMBOLS = {"forgetting": "forgetting $F_t$", "generalization_error": "generalization error $G_t$"}
 METRICS = tuple(SYMBOLS)
 TERMINATIONS = ("with", "without")
-PANELS = tuple((metric, termination) for metric in METRICS for termination in TERMINATIONS)  # (a) to (d)
+PANELS = tuple(itertools.product(METRICS, TERMINATIONS))  # (a) to (d)
 EQUATIONS = {  # of the metrics, by what the paper prints
     "proposition-4": dict(zip(METRICS, ("(17)", "(18)"), strict=True)),
     "theorem-2": dict(zip(METRICS, ("(21)", "(22)"), strict=True)),
@@ -44,14 +45,17 @@ def compute(setup: plot.Setup, terminations: Sequence[str] = TERMINATIONS) -> xr
     dims = setup.dims
     length = setup.rounds
     settings = {
-        cell_name(number, each == "with"): setup.params(num_experts=number, terminate=each == "with")
-        for number in numbers
-        for each in terminations
+        cell_name(number, termination == "with"): setup.params(num_experts=number, terminate=termination == "with")
+        for number, termination in itertools.product(numbers, terminations)
     }
     runs = setup.run(plot.log_axis_cells(settings, system(dims), FIGURE_2.observe, length))
-    several = [Cell(name, system(dims), params, length, 1, observe_route) for name, params in settings.items()]
+    several = [Cell(name, system(dims), params, length, 1, observe=observe_route) for name, params in settings.items()]
     routes = setup.run(each for each in several if each.params.num_experts > 1)
-    exact = {name: _along_routes(runs[name], run, dims) for name, run in routes.items()}
+    exact = {}
+    for name, run in routes.items():
+        expected = corrected.given_routes(run.state.pool, dims.num_samples, *run.records)
+        recorded = runs[name].rounds - 1
+        exact[name] = corrected.Exact(*(leaf[recorded].mean(axis=1) for leaf in expected))
     of_one = [cell_name(1, each == "with") for each in terminations if 1 in numbers]  # one expert's moments are exact
     if of_one:
         exact |= dict.fromkeys(of_one, _exact_means(runs[of_one[0]], dims))
@@ -100,11 +104,6 @@ def statement_of(num_experts: int, num_tasks: int) -> str | None:
     if num_experts > num_tasks:
         return "theorem-1"
     return "theorem-2"
-
-
-def _along_routes(run: Run, routes: Run, dims: Dims) -> corrected.Exact:
-    expected = corrected.given_routes(routes.state.pool, dims.num_samples, *routes.records)
-    return corrected.Exact(*(leaf[run.rounds - 1].mean(axis=1) for leaf in expected))
 
 
 def _exact_means(run: Run, dims: Dims) -> corrected.Exact:

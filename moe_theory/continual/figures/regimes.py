@@ -34,7 +34,7 @@ def at_drive(params: Params, drive: float, ratio: float, dims: Dims) -> Params:
     return moved._replace(noise_scale=noise * moved.signal_scale, termination_threshold=threshold * drive / ratio)
 
 
-KINDS = drives.Kinds("gates", ENDS, SYSTEMS, observe, at_drive, task_gap)
+KINDS = drives.Kinds("gates", ENDS, SYSTEMS, observe=observe, at_drive=at_drive, task_gap=task_gap)
 
 
 def compute(setup: plot.Setup) -> xr.Dataset:

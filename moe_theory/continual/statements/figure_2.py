@@ -1,6 +1,7 @@
 """Sentences about Fig. 2: termination, many experts against one, and surplus experts."""
 
 import dataclasses
+import itertools
 from collections.abc import Callable
 
 import numpy as np
@@ -116,17 +117,21 @@ AGAINST_SINGLE.figure("figure-2.moe-generalization", AGAINST_ONE, ordering(below
 
 def tolerated(*runs) -> np.ndarray:
     single = runs[-1]
-    return np.stack([ALMOST_ZERO * experiments.final(name)(single) for name in METRICS for _ in MOE_SIZES])
+    largest = np.stack([ALMOST_ZERO * experiments.final(name)(single) for name in METRICS])
+    return np.repeat(largest, len(MOE_SIZES), axis=0)
 
 
 @ZERO.literal(
     "figure-2.almost-zero",
     AGAINST_ONE,
     bound(at_most=tolerated),
-    labels=[f"{name}, M = {size}" for name in ("forgetting", "generalization error") for size in MOE_SIZES],
+    labels=[
+        f"{name}, M = {size}" for name, size in itertools.product(("forgetting", "generalization error"), MOE_SIZES)
+    ],
 )
 def both_final(*runs) -> np.ndarray:
-    return np.stack([experiments.final(name)(run) for name in METRICS for run in runs[: len(MOE_SIZES)]])
+    pairs = itertools.product(METRICS, runs[: len(MOE_SIZES)])
+    return np.stack([experiments.final(name)(run) for name, run in pairs])
 
 
 def ends_near_zero(*runs) -> np.ndarray:

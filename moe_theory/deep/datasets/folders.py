@@ -59,7 +59,7 @@ def class_images(folders: Sequence[Path]) -> tuple[list[Path], Int32[np.ndarray,
             raise DataError(folder, "there are no images in it", "Put images there, or remove the folder.")
     counts = np.array([len(paths) for paths in listed], int)
     labels = np.repeat(np.arange(len(folders), dtype=np.int32), counts)
-    return [path for paths in listed for path in paths], labels
+    return list(itertools.chain.from_iterable(listed)), labels
 
 
 def list_images(folder: Path) -> list[Path]:

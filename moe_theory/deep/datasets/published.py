@@ -121,7 +121,7 @@ def load_cifar(version: Published, paths: list[Path]) -> DataSet:
     pixels = np.concatenate([part.pixels for part in parts[:-1]])
     labels = np.concatenate([part.labels for part in parts[:-1]])
     source = f"files of the binary version in {paths[0].parent}"
-    return DataSet(version.name, version.title, Images(pixels, labels), parts[-1], version.class_names, source)
+    return DataSet(version.name, version.title, Images(pixels, labels), parts[-1], version.class_names, source=source)
 
 
 def _read_cifar(version: Published, path: Path) -> Images:

@@ -1,5 +1,6 @@
 """Effects of early termination, and of a router that freezes by itself: G_T by the gates' drive kappa."""
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,8 @@ def compute(setup: plot.Setup) -> xr.Dataset:
     single = expert_cell(1)
     params_of = {part: SMALL.cells()[expert_cell(NUM_EXPERTS, part == "with")] for part in TERMINATIONS}
     settings = {
-        _name(part, scale): params_of[part] | {"gate_scale": scale} for part in TERMINATIONS for scale in SCALES
+        _name(part, scale): params_of[part] | {"gate_scale": scale}
+        for part, scale in itertools.product(TERMINATIONS, SCALES)
     }
     runs = run_preset(SMALL, settings | {single: SMALL.cells()[single]}, setup)
     last = {name: run.records.generalization_error[-1].astype(np.float64) for name, run in runs.items()}

@@ -1,5 +1,6 @@
 """Figs. 3 to 7 and Tables 1 and 2 of `continual`: M experts with and without termination."""
 
+import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -121,7 +122,7 @@ ERRORS = ("forgetting", "generalization_error")
 def figure(name: str, of: str, metrics: Sequence[str], *, experts: Sequence[int] = (), **about: Any) -> plot.FigureSpec:
     small = preset(of)
     sizes = experts or small.experts
-    names = {expert_cell(size, part == "with") for size in sizes for part in TERMINATIONS}
+    names = {expert_cell(size, part == "with") for size, part in itertools.product(sizes, TERMINATIONS)}
     settings = {cell: overrides for cell, overrides in small.cells().items() if cell in names}
     table = printed(small)
 

@@ -10,7 +10,7 @@ from jaxtyping import Int
 from moe_theory import plot
 from moe_theory.continual.theory import exploration_rounds
 from moe_theory.deep.experiments import run_preset
-from moe_theory.deep.presets import Preset, expert_cell, preset, server_cell
+from moe_theory.deep.presets import expert_cell, preset, server_cell
 from moe_theory.plot import roles
 from moe_theory.runs import Run
 
@@ -54,13 +54,16 @@ def compute(setup: plot.Setup) -> xr.Dataset:
         is_continual = hasattr(records, "terminated")  # servers always explore
         terminated = records.terminated[:, 0] if is_continual else np.zeros(len(classes), bool)
         number = int(run.params.num_experts)
+        kinds = range(small.dims.num_classes)
+        pairs = zip(records.task.T, records.expert.T, strict=True)
+        shares = [share_of_own_class(loads(tasks, servers + 1, number, kinds)) for tasks, servers in pairs]
         return {
             "shown_class": np.pad(classes, missing, constant_values=NO_ROUND),
             "expert": np.pad(experts, missing, constant_values=NO_EXPERT),
             "terminated": np.pad(terminated, missing, mode="edge"),
             "experts": number,
             "explored": int(exploration_rounds(number, run.params.learning_rate)) if is_continual else 0,
-            "own_class": _mean_share(small, run),
+            "own_class": float(np.mean(shares)),
         }
 
     data = plot.over(map_of, {"round": np.arange(1, length + 1)}, panel=list(MAPS))
@@ -81,13 +84,6 @@ def share_of_own_class(counts: Int[np.ndarray, "M K"]) -> float:
     if counts.sum():
         return float(counts.max(axis=1).sum() / counts.sum())
     return float("nan")
-
-
-def _mean_share(small: Preset, run: Run) -> float:
-    size = int(run.params.num_experts)
-    kinds = range(small.dims.num_classes)
-    pairs = zip(run.records.task.T, run.records.expert.T, strict=True)
-    return float(np.mean([share_of_own_class(loads(tasks, experts + 1, size, kinds)) for tasks, experts in pairs]))
 
 
 def caption_words(data: xr.Dataset) -> dict[str, str]:

@@ -1,5 +1,6 @@
 """Proposition 1: shares of tasks without an idle server of their type, over the number of servers."""
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -46,16 +47,15 @@ def compute(setup: plot.Setup) -> xr.Dataset:
     later = tuple(range(length // 2, length))
     runs = setup.run(
         Cell(
-            _name(name, number),
-            system(DIMS),
-            setup.params(num_experts=number, **delays),
-            length,
-            1,
-            observe,
+            name=_name(name, number),
+            system=system(DIMS),
+            params=setup.params(num_experts=number, **delays),
+            num_rounds=length,
+            record_every=1,
+            observe=observe,
             keep=later,
         )
-        for name, delays in DELAYS.items()
-        for number in EXPERTS
+        for (name, delays), number in itertools.product(DELAYS.items(), EXPERTS)
     )
 
     def measured(name: str, number: int) -> dict[str, Any]:

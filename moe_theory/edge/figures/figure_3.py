@@ -61,7 +61,7 @@ def compute(setup: plot.Setup, policies: Sequence[str] = tuple(POLICIES)) -> xr.
         settings_of_cells = {f"{name}, {key}": params for key, params in settings.items()}
         cells += plot.log_axis_cells(settings_of_cells, system(dims, POLICIES[name]), observe, length, also=explored)
     cells += [
-        Cell(f"routes, {key}", system(dims, POLICIES["adaptive"]), params, length, 1, observe_routes)
+        Cell(f"routes, {key}", system(dims, POLICIES["adaptive"]), params, length, 1, observe=observe_routes)
         for key, params in settings.items()
     ]
     runs = setup.run(cells)

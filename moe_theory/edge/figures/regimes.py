@@ -26,7 +26,7 @@ def at_drive(params: Params, drive: float, ratio: float, dims: Dims) -> Params:
     return params._replace(signal_scale=scale, noise_scale=noise * scale, perturbation_scale=drive / ratio)
 
 
-KINDS = drives.Kinds("delays", DELAYS, SYSTEMS, observe, at_drive, task_gap)
+KINDS = drives.Kinds("delays", DELAYS, SYSTEMS, observe=observe, at_drive=at_drive, task_gap=task_gap)
 
 
 def compute(setup: plot.Setup) -> xr.Dataset:

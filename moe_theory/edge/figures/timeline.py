@@ -29,7 +29,7 @@ def compute(setup: plot.Setup) -> xr.Dataset:
     """Return replicate 0's first and last arrivals, where types and servers count from 1 and 0 is none."""
     length = setup.rounds
     params = setup.params(num_experts=DIMS.max_experts)
-    runs = setup.run(Cell(name, system(DIMS, POLICIES[name]), params, length, 1, observe) for name in SHOWN)
+    runs = setup.run(Cell(name, system(DIMS, POLICIES[name]), params, length, 1, observe=observe) for name in SHOWN)
     rounds = np.arange(1, length + 1)
     # Tasks pending in the last window began at most a delay before it.
     is_shown = (rounds <= WINDOW) | (rounds > length - WINDOW - MAX_DELAY)
@@ -100,7 +100,11 @@ def picture(data: xr.Dataset, canvas: plot.Canvas) -> None:
         selection = data.sel(policy=policy)
         for panel, (first, end) in zip(row, windows, strict=True):
             _draw_tasks(panel, selection, first, end)
-        _draw_kinds(row[1], selection)
+        kinds_by_server = zip(selection.row.values.tolist(), selection.server_kind.values.tolist(), strict=True)
+        for server_row, kind in {*kinds_by_server}:
+            if server_row > 0:
+                at_edge: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "va": "center_baseline"}
+                plot.note(row[1], str(kind), (1, server_row), (4, 0), size=5.5, **at_edge)
         row[0].set_title(f"({letter}) {policy}: the first rounds", loc="left")
         row[1].set_title("the last rounds", loc="left")
         row[1].set_title(f"{float(selection.own_kind):.0%} of tasks at a server of their kind", loc="right")
@@ -134,10 +138,3 @@ def _draw_tasks(panel: plot.Axes, selection: xr.Dataset, first: int, end: int) -
         panel.plot(lost + 0.5, np.full(len(lost), 0.25), **roles.LOST, clip_on=False, label="dropped")
     panel.set(xlim=(first, end + 1), ylim=(DIMS.max_experts + 0.6, 0.0), yticks=[])
     panel.spines["left"].set_visible(False)
-
-
-def _draw_kinds(panel: plot.Axes, selection: xr.Dataset) -> None:
-    for row, kind in {*zip(selection.row.values.tolist(), selection.server_kind.values.tolist(), strict=True)}:
-        if row > 0:
-            at_edge: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "va": "center_baseline"}
-            plot.note(panel, str(kind), (1, row), (4, 0), size=5.5, **at_edge)

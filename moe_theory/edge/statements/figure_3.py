@@ -35,10 +35,9 @@ BELOW_VARIANCE.figure("figure-3.below-variance-per-coordinate", experiments.BY_E
 )
 
 TOO_FEW = statement("figure-3-too-few", module=__name__)
+error_of_ten = ranged(0)(lambda ten, thirty: experiments.final_error(ten))
 above_thirty = bound(at_least=lambda ten, thirty: CLEARLY * experiments.final_error(thirty))
-TOO_FEW.competitor("figure-3.too-few-blind", experiments.BLIND.together("M = 10", "M = 30"), above_thirty)(
-    error_of_ten := ranged(0)(lambda ten, thirty: experiments.final_error(ten))
-)
+TOO_FEW.competitor("figure-3.too-few-blind", experiments.BLIND.together("M = 10", "M = 30"), above_thirty)(error_of_ten)
 TOO_FEW.figure("figure-3.too-few-higher", experiments.ADAPTIVE.together("M = 10", "M = 30"), above_thirty)(error_of_ten)
 TOO_FEW.literal("figure-3.too-few", TEN, bound(at_least=VARIANCE))(per_coordinate)
 TOO_FEW.literal("figure-3.too-few-raw", TEN, bound(at_least=VARIANCE))(experiments.final_error)

@@ -4,6 +4,7 @@ In (a), a linear router and linear experts, the supremum over the experts is exa
 labels. Units are R_m(H), which by Eq. (32) bounds (a).
 """
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -27,10 +28,18 @@ MARKERS = "os^D"  # of norms
 
 
 def compute(setup: plot.Setup) -> xr.Dataset:
-    params = {(norm, active): _params(setup, norm, active) for norm in NORMS for active in ACTIVE}
+    params = {}
+    for norm, active in itertools.product(NORMS, ACTIVE):
+        params[norm, active] = setup.params(
+            num_experts=DIMS.max_experts,
+            num_active=active,
+            num_samples=DIMS.max_samples,
+            router_norm=norm,
+            learning_rate=FIT_RATE,
+        )
     names = {(norm, active): cell_name(W=norm, k=active) for norm, active in params}
     settings = {names[place]: (DIMS, values) for place, values in params.items()}
-    gaps = best_gaps(settings, setup.rounds, setup.replicates, setup.seed, setup.progress, setup.name)
+    gaps = best_gaps(settings, setup.rounds, setup.replicates, setup.seed, progress=setup.progress, words=setup.name)
     router = linear_router(DIMS)
     parts = [Cell(names[place], router, values, 1) for place, values in params.items()]
     runs = run_cells(parts, INSTANCES * setup.replicates, seed=setup.seed, progress=setup.progress, what=setup.name)
@@ -60,11 +69,6 @@ def by_inclusion(gaps: Float[np.ndarray, "W k B"]) -> Float[np.ndarray, "W k B"]
     best = np.maximum.accumulate(gaps, axis=0)
     best[:, 0] = best[-1, 0]
     return best
-
-
-def _params(setup: plot.Setup, norm: float, active: int) -> Any:
-    sizes = {"num_experts": DIMS.max_experts, "num_active": active, "num_samples": DIMS.max_samples}
-    return setup.params(**sizes, router_norm=norm, learning_rate=FIT_RATE)
 
 
 @plot.figure(

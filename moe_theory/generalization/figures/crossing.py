@@ -11,7 +11,6 @@ import xarray as xr
 from jaxtyping import Array, Float
 
 from moe_theory import plot
-from moe_theory.core.system import System
 from moe_theory.generalization import corrected
 from moe_theory.generalization.complexity import constants, natarajan
 from moe_theory.generalization.experiments import theorem_1_at
@@ -54,12 +53,17 @@ def observe(state: State, info: Any) -> Float[Array, ""]:
 def compute(setup: plot.Setup, names: Sequence[str] = tuple(CASES)) -> xr.Dataset:
     """Return the gap's mean and band, the bounds and their crossings, padded with NaN."""
     cases = {name: CASES[name] for name in names}
-    length, places = setup.rounds, max(len(case.samples) for case in cases.values())
-    runs = setup.run(
-        Cell(f"{name}, m = {samples}", _system(case, samples), _params(setup, case, samples), length, length, observe)
-        for name, case in cases.items()
-        for samples in case.samples
-    )
+    length = setup.rounds
+    places = max(len(case.samples) for case in cases.values())
+    cells_of_cases = []
+    for name, case in cases.items():
+        for samples in case.samples:
+            padded = max(samples, LEAST_PADDED) if case.is_learned else max(case.samples)
+            dims = Dims(experts_of(case, padded), COORDINATES if case.is_learned else 1, padded)
+            system = learned_cells(dims) if case.is_learned else cells(dims)
+            params = _params(setup, case, samples)
+            cells_of_cases.append(Cell(f"{name}, m = {samples}", system, params, length, length, observe=observe))
+    runs = setup.run(cells_of_cases)
 
     def values_of(name: str) -> dict[str, Any]:
         case = CASES[name]
@@ -85,12 +89,6 @@ def experts_of(case: Case, num_samples: int) -> int:
     if case.is_growing:
         return case.num_experts * num_samples
     return case.num_experts
-
-
-def _system(case: Case, num_samples: int) -> System:
-    padded = max(num_samples, LEAST_PADDED) if case.is_learned else max(case.samples)
-    dims = Dims(experts_of(case, padded), COORDINATES if case.is_learned else 1, padded)
-    return learned_cells(dims) if case.is_learned else cells(dims)
 
 
 def _params(setup: plot.Setup, case: Case, num_samples: int) -> Any:

@@ -55,7 +55,8 @@ def _bounds_of(
     setup: plot.Setup, num_experts: int, num_active: int, fixed: float, complexity: float
 ) -> dict[str, float]:
     params = setup.params(num_experts=num_experts, num_active=num_active, num_samples=NUM_SAMPLES)
-    norm, delta = float(params.expert_norm), float(params.delta)
+    norm = float(params.expert_norm)
+    delta = float(params.delta)
 
     def printed(form: Any, dimension: float) -> float:
         radius = norm / np.sqrt(NUM_SAMPLES)

@@ -3,6 +3,7 @@
 This gap is at most the supremum, so a ratio below 1 is a violation.
 """
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -24,11 +25,11 @@ VIOLATED: dict[str, Any] = {"facecolor": "none", "edgecolor": "C1", "linewidth":
 
 def compute(setup: plot.Setup) -> xr.Dataset:
     """Return the mean gap, both bounds, ratios and the share of replicates beyond each, NaN where k > T."""
-    places = [(num_experts, active) for num_experts in EXPERTS for active in ACTIVE if active <= num_experts]
+    places = [(T, k) for T, k in itertools.product(EXPERTS, ACTIVE) if k <= T]
     # Not padded, since few experts would cost as much as many.
     dims = {number: Dims(number, NUM_FEATURES, NUM_SAMPLES) for number in EXPERTS}
     settings = {cell_name(T=T, k=k): (dims[T], _params(setup, T, k)) for T, k in places}
-    gaps = best_gaps(settings, setup.rounds, setup.replicates, setup.seed, setup.progress, setup.name)
+    gaps = best_gaps(settings, setup.rounds, setup.replicates, setup.seed, progress=setup.progress, words=setup.name)
 
     def values_of(num_experts: int, active: int) -> dict[str, Any]:
         if active > num_experts:

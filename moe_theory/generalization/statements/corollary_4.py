@@ -1,6 +1,7 @@
 """Corollary 4: Theorem 1 for networks, as the number of experts grows."""
 
 import dataclasses
+import itertools
 
 import numpy as np
 
@@ -58,8 +59,12 @@ def corrected_bounds(run) -> np.ndarray:
     "corollary-4.norms",
     FORMULA,
     bound(at_most=corrected_bounds, trivial=RANDOM_LABELS),
-    labels=[f"{layers} layer{'s' * (layers > 1)}, T = {experts}" for layers in SHARES for experts in FEW_EXPERTS],
+    labels=[
+        f"{layers} layer{'s' * (layers > 1)}, T = {experts}"
+        for layers, experts in itertools.product(SHARES, FEW_EXPERTS)
+    ],
 )
 def gaps_of_networks(run) -> np.ndarray:
-    gaps = [learned_gap(experts, float(experts) ** 5, share) for share in SHARES.values() for experts in FEW_EXPERTS]
+    pairs = itertools.product(SHARES.values(), FEW_EXPERTS)
+    gaps = [learned_gap(experts, float(experts) ** 5, share) for share, experts in pairs]
     return alike(run, gaps)

@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import itertools
 
 import numpy as np
 
@@ -19,7 +20,8 @@ EQUATION_23 = statement("equation-23", module=__name__)
 @functools.cache
 def sparsity_grid() -> dict[str, np.ndarray]:
     """(22) and (23) over all k <= T <= 64, m and d_N, with the quantity that (22) is solved for (sizes, m, d_N)."""
-    pairs = np.array([(experts, active) for experts in range(1, 65) for active in range(1, experts + 1)])
+    sizes = range(1, 65)
+    pairs = np.array([(experts, active) for experts, active in itertools.product(sizes, sizes) if active <= experts])
     experts, active = pairs.T[:, :, None, None]
     samples = np.array([10, 1000, 10**6])[:, None]
     dimensions = np.array([1, 10, 1000])

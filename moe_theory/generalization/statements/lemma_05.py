@@ -1,5 +1,7 @@
 """Lemma 5, by which T experts cost no more than one, and (31), the wrong step of its proof."""
 
+import itertools
+
 import numpy as np
 
 from moe_theory.generalization import corrected, experiments
@@ -10,8 +12,8 @@ from moe_theory.verification.statement import bound, equality
 
 BY_CELLS = experiments.FEW_CELLS.over("num_experts")
 # T = 8 with these k, at every norm of the router that makes a difference.
-SIZES = [(count, norm) for norm in experiments.ROUTER_NORMS for count in experiments.ROUTER_ACTIVE]
-ALL = tuple(dict.fromkeys(experiments.router_name(SPARSE_EXPERTS, *size) for size in SIZES))
+SIZES = list(itertools.product(experiments.ROUTER_NORMS, experiments.ROUTER_ACTIVE))
+ALL = tuple(dict.fromkeys(experiments.router_name(SPARSE_EXPERTS, count, norm) for norm, count in SIZES))
 SPARSE = tuple(name for name in ALL if LINEAR_ROUTER.cells[name]["num_active"] < SPARSE_EXPERTS)
 
 LEMMA_5 = statement("lemma-5", module=__name__)

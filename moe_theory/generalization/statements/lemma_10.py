@@ -1,5 +1,7 @@
 """Lemma 10: convex combinations that are the same for all inputs."""
 
+import itertools
+
 import numpy as np
 
 from moe_theory.generalization.experiments import CLASSES, FREE_SAMPLES, TO_ROUNDING, shown
@@ -11,7 +13,7 @@ from moe_theory.verification.claim import excess
     "lemma-10.hull",
     CLASSES.together(*CLASSES.cells),
     TO_ROUNDING,
-    labels=[f"{cell}, {part}" for part in ("random", "best") for cell in CLASSES.cells],
+    labels=[f"{cell}, {part}" for part, cell in itertools.product(("random", "best"), CLASSES.cells)],
 )
 def beyond_best(*runs) -> np.ndarray:
     random = [excess(shown(run, "mixtures"), shown(run, "complexity")) for run in runs]

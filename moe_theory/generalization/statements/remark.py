@@ -61,12 +61,10 @@ def each_of(cells: Sequence[str], measure: Callable[[Run], np.ndarray]) -> Calla
 
 
 STEPS = list(itertools.pairwise(experiments.ROUTER_ACTIVE))
-NORMS = experiments.ROUTER_NORMS
-FEWER, MORE = (
-    [experiments.router_name(experiments.SPARSE_EXPERTS, step[side], norm) for norm in NORMS for step in STEPS]
-    for side in range(2)
-)
-LABELS = [f"k = {few} and {more}, W = {norm:g}" for norm in NORMS for few, more in STEPS]
+PLACES = list(itertools.product(experiments.ROUTER_NORMS, STEPS))
+FEWER = [experiments.router_name(experiments.SPARSE_EXPERTS, few, norm) for norm, (few, _) in PLACES]
+MORE = [experiments.router_name(experiments.SPARSE_EXPERTS, more, norm) for norm, (_, more) in PLACES]
+LABELS = [f"k = {few} and {more}, W = {norm:g}" for norm, (few, more) in PLACES]
 FEWER_ACTIVE.literal(
     "remark.fewer-experts",
     LINEAR_ROUTER,

@@ -1,5 +1,6 @@
 """Fig. 7: Tanbr under other smoothness ratios and learning rates, on a reward with known best."""
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -41,7 +42,8 @@ def compute(setup: plot.Setup) -> xr.Dataset:
         def values_of(value: float) -> dict[str, np.ndarray]:
             records = runs[f"{axis} {value}"].records._asdict()
             across = {measure: plot.across_replicates(samples) for measure, samples in records.items()}
-            return {f"{name}_by_{axis}_{part}": across[name][part] for name in across for part in ("mean", "error")}
+            pairs = itertools.product(across, ("mean", "error"))
+            return {f"{name}_by_{axis}_{part}": across[name][part] for name, part in pairs}
 
         return plot.over(values_of, {"slot": cells[0].rounds}, **{axis: values})
 

@@ -108,15 +108,11 @@ def picture(data: xr.Dataset, canvas: plot.Canvas) -> None:
             for bound, (role, label) in BOUNDS.items():
                 if f"{bound}_{measure}" in selection:
                     panel.plot(selection.time, selection[f"{bound}_{measure}"], **role, label=label)
-        _fit(top, bottom, selection)
+        most = float(selection.repaired_leaves.max())
+        top.set_ylim(0.3 if float(selection.printed_leaves.min()) < 1 else 0.8, most * 8)
+        lowest = min(0.0, float(selection.printed_depth.min()))
+        bottom.set_ylim(max(lowest, -6.0) - 0.3, float(selection.repaired_depth.max()) * 1.9 + 1)
         bottom.set_xlabel("slot $t$")
     axes[0, 0].set_ylabel("leaves $N_t$")
     axes[1, 0].set_ylabel("depth $H(t)$")
     plot.legend(canvas, 3)
-
-
-def _fit(top: plot.Axes, bottom: plot.Axes, selection: xr.Dataset) -> None:
-    most = float(selection.repaired_leaves.max())
-    top.set_ylim(0.3 if float(selection.printed_leaves.min()) < 1 else 0.8, most * 8)
-    lowest = min(0.0, float(selection.printed_depth.min()))
-    bottom.set_ylim(max(lowest, -6.0) - 0.3, float(selection.repaired_depth.max()) * 1.9 + 1)

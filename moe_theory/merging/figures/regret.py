@@ -65,7 +65,8 @@ def compute(setup: plot.Setup) -> xr.Dataset:
         for name, method in CURVES.items():
             params = {f"{reward}, {name}": setup.params(**{"mix_drift": DRIFT, **method.changes})}
             cells += plot.log_axis_cells(params, system(DIMS, reward, method.policy), observe, setup.rounds)
-    runs, slots = setup.run(cells), cells[0].rounds
+    runs = setup.run(cells)
+    slots = cells[0].rounds
 
     def values_of(reward: str, name: str) -> dict[str, Any]:
         regrets = np.asarray(runs[f"{reward}, {name}"].records.cumulative_regret, np.float64)

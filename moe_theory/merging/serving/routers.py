@@ -40,12 +40,7 @@ DESCENTS = {"token-top-2": Descent(0.0054, 0.0025)}
 
 
 def train(
-    kind: Kind,
-    model: Model,
-    data: Examples,
-    num_tasks: int,
-    key: Key[Array, ""],
-    descent: Descent | None = None,
+    kind: Kind, model: Model, data: Examples, num_tasks: int, key: Key[Array, ""], descent: Descent | None = None
 ) -> Routers:
     sizes = [layer.experts.b_out.shape for layer in model.layers]
     start = routing.zeros(kind, [width for _, width in sizes], sizes[0][0], num_tasks)
@@ -55,13 +50,7 @@ def train(
 
 @functools.partial(programs.jit, static_argnums=(0, 3))
 def _descend(
-    kind: Kind,
-    model: Model,
-    data: Examples,
-    num_tasks: int,
-    key: Key[Array, ""],
-    start: Routers,
-    descent: Descent,
+    kind: Kind, model: Model, data: Examples, num_tasks: int, key: Key[Array, ""], start: Routers, descent: Descent
 ) -> Routers:
     schedule = optax.cosine_decay_schedule(1.0, NUM_STEPS, 0.1)
     optimizer = optax.adam(lambda count: descent.learning_rate * schedule(count))
@@ -178,21 +167,17 @@ def _trained(store: Store, setting: Recipe, kind: str, model: Model, data: Examp
 
     def make() -> dict[str, np.ndarray]:
         training.tell(f"router: {kind}, {NUM_STEPS} steps")
-        return _arrays(train(KINDS[kind], model, data, setting.num_tasks, key, DESCENTS.get(kind)))
+        routers = train(KINDS[kind], model, data, setting.num_tasks, key, DESCENTS.get(kind))
+        arrays = {}
+        for layer, router in enumerate(routers):
+            arrays |= {f"{layer}.{name}": np.asarray(part) for name, part in router._asdict().items()}
+        return arrays
 
     arrays = training.cached(store, _key(setting, kind, model, key), make)
     return tuple(
         Router(jnp.asarray(arrays[f"{layer}.weights"]), jnp.asarray(arrays[f"{layer}.bias"]))
         for layer in range(len(arrays) // 2)
     )
-
-
-def _arrays(routers: Routers) -> dict[str, np.ndarray]:
-    return {
-        f"{layer}.{name}": np.asarray(part)
-        for layer, router in enumerate(routers)
-        for name, part in router._asdict().items()
-    }
 
 
 def _key(setting: Recipe, kind: str, model: Model, key: Key[Array, ""]) -> str:

@@ -135,7 +135,10 @@ def _weighted_map(
 SOFT_BUILDS: dict[str, SoftMerge] = {"linear": by_linearity, "materialised": materialised}
 
 
-TOKEN, EXAMPLE, TASK = LEVELS = ("token", "example", "task")
+TOKEN = "token"
+EXAMPLE = "example"
+TASK = "task"
+LEVELS = (TOKEN, EXAMPLE, TASK)
 SOFT = 0  # in place of a number of active experts: a merge of all
 
 

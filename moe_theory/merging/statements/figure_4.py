@@ -42,17 +42,17 @@ def claim_gain(
 def claim_competitors(statement: Declared, id: str, mix: str) -> None:
     """Declare that policies which learn nothing are ahead like Tanbr."""
     for policy in LEARN_NOTHING:
-        claim_gain(statement, f"{id}.{policy}", mix, IN_THE_PAPER, 0, "competitor", policy)
+        claim_gain(statement, f"{id}.{policy}", mix, rivals=IN_THE_PAPER, gain=0, role="competitor", policy=policy)
 
 
 def claim_monitored(statement: Declared, id: str, mix: str) -> None:
     """Declare that Tanbr is ahead with the paper's monitor too."""
-    claim_gain(statement, f"{id}.monitored", mix, FIXED_MERGES, 0, "charitable", MONITORED)
+    claim_gain(statement, f"{id}.monitored", mix, rivals=FIXED_MERGES, gain=0, role="charitable", policy=MONITORED)
 
 
 FIGURE_4 = statement("figure-4", module=__name__)
-claim_gain(FIGURE_4, "figure-4.testbed", "fixed", FIXED_MERGES, 0, "charitable")
-claim_gain(FIGURE_4, "figure-4.testbed-nucb", "fixed", [policies.NUCB], 0, "charitable")
+claim_gain(FIGURE_4, "figure-4.testbed", "fixed", rivals=FIXED_MERGES, gain=0, role="charitable")
+claim_gain(FIGURE_4, "figure-4.testbed-nucb", "fixed", rivals=[policies.NUCB], gain=0, role="charitable")
 claim_monitored(FIGURE_4, "figure-4", "fixed")
 claim_competitors(FIGURE_4, "figure-4", "fixed")
 

@@ -14,10 +14,10 @@ from moe_theory.merging.statements.setting import statement
 LEAST_GAIN = 0.05  # of accuracy
 
 FIGURE_5 = statement("figure-5", module=__name__)
-claim_gain(FIGURE_5, "figure-5.ahead", "dynamic", FIXED_MERGES, 0, "charitable")
-claim_gain(FIGURE_5, "figure-5.ahead-nucb", "dynamic", [policies.NUCB], 0, "charitable")
+claim_gain(FIGURE_5, "figure-5.ahead", "dynamic", rivals=FIXED_MERGES, gain=0, role="charitable")
+claim_gain(FIGURE_5, "figure-5.ahead-nucb", "dynamic", rivals=[policies.NUCB], gain=0, role="charitable")
 claim_monitored(FIGURE_5, "figure-5", "dynamic")
 claim_competitors(FIGURE_5, "figure-5", "dynamic")
-claim_gain(FIGURE_5, "figure-5.gain", "dynamic", IN_THE_PAPER, LEAST_GAIN, "literal")
-claim_gain(FIGURE_5, "figure-5.agreeing", "agreeing", IN_THE_PAPER, 0, "literal")
+claim_gain(FIGURE_5, "figure-5.gain", "dynamic", rivals=IN_THE_PAPER, gain=LEAST_GAIN, role="literal")
+claim_gain(FIGURE_5, "figure-5.agreeing", "agreeing", rivals=IN_THE_PAPER, gain=0, role="literal")
 FIGURE_4.also("figure-5.agreeing", role="literal")

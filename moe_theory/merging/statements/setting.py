@@ -23,16 +23,14 @@ def _is_wide(dims: Dims, run: Run) -> bool:
     return dims.width >= theory.least_width(dims.width, NUM_ROUNDS, leaves, NUM_LAYERS, regularization, CONFIDENCE)
 
 
-def _merges(dims: Dims, run: Run) -> bool:
-    return run.params.num_experts >= 2 and 1 <= run.params.max_active <= run.params.num_experts
-
-
 HOLDS = {
     "parameters-in-range": _is_in_range,
     "no-split-left-out": lambda dims, run: not np.any(run.records.left_out),
     "wide-network": _is_wide,
     "rewards-in-range": lambda dims, run: np.all(np.abs(run.records.regret) <= 1 + 1e-6),
     "random-splits": lambda dims, run: int(run.params.split_rule) == RANDOM_SPLIT,
-    "merges-experts": _merges,
+    "merges-experts": lambda dims, run: (
+        1 <= run.params.max_active <= run.params.num_experts and run.params.num_experts >= 2
+    ),
 }
 statement = functools.partial(declarations.statement, holds=HOLDS)

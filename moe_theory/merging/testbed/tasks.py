@@ -30,7 +30,10 @@ def digits_task(change: int, is_validation: bool) -> tuple[np.ndarray, np.ndarra
     """Return images under one of the `CHANGES` as patches of pixels in [-1, 1], and their digits."""
     pixels, digits, is_held_out = handwritten_digits()
     is_selected = is_held_out == is_validation
-    return _patches(changed(pixels[is_selected] / 8 - 1, change)), digits[is_selected]
+    images = changed(pixels[is_selected] / 8 - 1, change)
+    blocks = SIDE // PATCH
+    rows = images.reshape(-1, blocks, PATCH, blocks, PATCH).swapaxes(2, 3)
+    return np.ascontiguousarray(rows.reshape(-1, blocks**2, PATCH**2)), digits[is_selected]
 
 
 def changed(images: np.ndarray, change: int) -> np.ndarray:
@@ -45,13 +48,9 @@ def changed(images: np.ndarray, change: int) -> np.ndarray:
     return images
 
 
-def _patches(images: np.ndarray) -> np.ndarray:
-    blocks = SIDE // PATCH
-    rows = images.reshape(-1, blocks, PATCH, blocks, PATCH).swapaxes(2, 3)
-    return np.ascontiguousarray(rows.reshape(-1, blocks**2, PATCH**2))
-
-
-TRAIN, VALIDATION = SPLITS = ("train", "validation")
+TRAIN = "train"
+VALIDATION = "validation"
+SPLITS = (TRAIN, VALIDATION)
 _STRIDE = 3  # between label maps; prime to the number of classes
 
 
@@ -114,19 +113,17 @@ def examples(setting: Recipe, split: str) -> Examples:
 
 @functools.lru_cache
 def _examples(num_tasks: int, split: str) -> Examples:
-    parts = [_of_task(task, split) for task in range(num_tasks)]
+    parts = []
+    for task in range(num_tasks):
+        label_map, change = divmod(task, len(CHANGES))
+        images, digits = digits_task(change, split == VALIDATION)
+        shifted = (digits + _STRIDE * label_map) % NUM_CLASSES
+        parts.append((images.astype(np.float32), shifted.astype(np.int32)))
     inputs, labels = (np.concatenate(part) for part in zip(*parts, strict=True))
     numbers = np.repeat(np.arange(num_tasks, dtype=np.int32), len(inputs) // num_tasks)
     for part in (inputs, labels, numbers):
         part.flags.writeable = False  # the arrays are cached
     return Examples(inputs, labels, numbers)
-
-
-def _of_task(task: int, split: str) -> tuple[np.ndarray, np.ndarray]:
-    label_map, change = divmod(task, len(CHANGES))
-    inputs, labels = digits_task(change, split == VALIDATION)
-    shifted = (labels + _STRIDE * label_map) % NUM_CLASSES
-    return inputs.astype(np.float32), shifted.astype(np.int32)
 
 
 def draw_slot(key: Key[Array, ""], examples: Examples, mix: Float[Array, " V"], size: int) -> Examples:

@@ -75,11 +75,11 @@ def train(setting: Recipe, progress: Progress = tell) -> Model:
     data = Examples(*map(jnp.asarray, examples(setting, TRAIN)))
     key = root_key(setting.seed)
     start = programs.jit(initial, static_argnums=1)(jax.random.fold_in(key, 0), setting)
-    model = _phase("dense", jax.random.fold_in(key, 1), setting, start, data, 1, progress)
+    model = _phase("dense", jax.random.fold_in(key, 1), setting, start, data=data, num_groups=1, progress=progress)
     count = setting.num_experts
     copies = [Experts(*(jnp.repeat(part, count, axis=0) for part in layer.experts)) for layer in model.layers]
     copied = transformer.replace_experts(model, copies)
-    return _phase("experts", jax.random.fold_in(key, 2), setting, copied, data, count, progress)
+    return _phase("experts", jax.random.fold_in(key, 2), setting, copied, data, num_groups=count, progress=progress)
 
 
 def initial(key: Key[Array, ""], setting: Recipe) -> Model:
@@ -91,10 +91,10 @@ def initial(key: Key[Array, ""], setting: Recipe) -> Model:
         _weights(embedding_key, (NUM_FEATURES, width), NUM_FEATURES),
         jnp.zeros(width, jnp.float32),
         _weights(position_key, (NUM_TOKENS, width), width),
-        tuple(_layer(key, setting) for key in keys),
-        _norm(width),
-        _weights(head_key, (width, NUM_CLASSES), width),
-        jnp.zeros(NUM_CLASSES, jnp.float32),
+        layers=tuple(_layer(key, setting) for key in keys),
+        head_norm=_norm(width),
+        w_head=_weights(head_key, (width, NUM_CLASSES), width),
+        b_head=jnp.zeros(NUM_CLASSES, jnp.float32),
     )
 
 
@@ -116,13 +116,7 @@ def draw_batch(key: Key[Array, ""], data: Examples, num_tasks: int, num_groups: 
 
 
 def _phase(
-    name: str,
-    key: Key[Array, ""],
-    setting: Recipe,
-    model: Model,
-    data: Examples,
-    num_groups: int,
-    progress: Progress,
+    name: str, key: Key[Array, ""], setting: Recipe, model: Model, data: Examples, num_groups: int, progress: Progress
 ) -> Model:
     num_steps = setting.dense_steps if name == "dense" else setting.expert_steps
     if num_steps == 0:

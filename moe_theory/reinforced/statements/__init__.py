@@ -5,6 +5,7 @@ and a softmax of 1/M. Settling is measured.
 """
 
 import functools
+import itertools
 
 import numpy as np
 
@@ -105,7 +106,7 @@ TIME_OF_EXPERTS.charitable("settling-experts.least", OVER_EXPERTS, rate(at_least
 
 
 ERROR = statement("less-error", module=__name__, free=(Size("num_tasks", 2, 5), experiments.FREE_LAW))
-PAIRS = [cell_name(variant, scale) for variant in VARIANTS for scale in PRINTED_SCALES]
+PAIRS = [cell_name(variant, scale) for variant, scale in itertools.product(VARIANTS, PRINTED_SCALES)]
 
 
 def printed_error(*runs):
