@@ -9,12 +9,11 @@ import moe_theory as mt
 from moe_theory import continual, edge
 
 KEY = mt.root_key(0)
-CONTINUAL = continual.Dims(max_experts=2, num_tasks=2, num_features=4, num_samples=2)
-EDGE = edge.Dims(max_experts=2, num_tasks=2, num_features=4, num_samples=2, max_delay=6)
+SIZES = {"max_experts": 2, "num_tasks": 2, "num_features": 4, "num_samples": 2}
 CASES = {
-    "continual": (continual.system(CONTINUAL), continual.Params(num_experts=2)),
+    "continual": (continual.system(continual.Dims(**SIZES)), continual.Params(num_experts=2)),
     "edge": (
-        edge.system(EDGE),
+        edge.system(edge.Dims(**SIZES, max_delay=6)),
         edge.Params(num_experts=2, cluster_spread=0.0, min_execution_delay=1, max_execution_delay=1),
     ),
 }
