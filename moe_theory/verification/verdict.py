@@ -2,6 +2,7 @@
 
 import dataclasses
 import enum
+import functools
 import inspect
 import itertools
 import math
@@ -312,17 +313,23 @@ def source_of(path: str) -> str:
             f"{place} is not in any package, as the module that names it is in none. Put it into a folder, with the "
             "module as its __init__.py, and give `statement` module=__name__."
         )
-    loaded = sys.modules.get(package)
-    spec = find_spec(package) if loaded is None else loaded.__spec__
-    if spec is None:  # as of a file of the user's, run once by --module
-        raise DeclarationError(
-            f"{place} is in {package}, which cannot be imported. Name the file that declares it with --module."
-        )
-    for folder in spec.submodule_search_locations or ():
+    for folder in _folders_of(package):
         file = Path(folder) / place
         if file.is_file():
             return file.read_text(encoding="utf-8")
     raise DeclarationError(f"{place} is not in package {package}. Put it beside the package's module.")
+
+
+@functools.cache
+def _folders_of(package: str) -> list[str]:
+    """Return a package's folders. Raises: DeclarationError for a package that is not found."""
+    loaded = sys.modules.get(package)
+    spec = find_spec(package) if loaded is None else loaded.__spec__
+    if spec is None:  # as of a file of the user's, run once by --module
+        raise DeclarationError(
+            f"{package} cannot be imported, which its proofs need. Name the file that declares them with --module."
+        )
+    return list(spec.submodule_search_locations or ())
 
 
 @dataclasses.dataclass(frozen=True)
