@@ -83,7 +83,7 @@ def unknown_name(kind: str, name: str, known: Iterable[str], of: type | None = N
     paper = name[: name.find(".") + 1]  # which is no likeness
     paper = paper if any(candidate.startswith(paper) for candidate in known) else ""
     among = [candidate.removeprefix(paper) for candidate in known if candidate.startswith(paper)]
-    near = difflib.get_close_matches(name.removeprefix(paper)[:100], among, n=3, cutoff=0.5)
+    near = difflib.get_close_matches(name.removeprefix(paper)[:100], among, n=3, cutoff=0.51)
     near = [paper + candidate for candidate in near] or [
         candidate for candidate in known if name and candidate.startswith(name)
     ][:3]
