@@ -43,7 +43,7 @@ def test_the_router_is_asked_by_the_gates_as_they_are_without_perturbation():
     hits = jnp.broadcast_to(jnp.array([0.1, 0.2, 0.3, 0.9])[:, None, None], (4, 3, 5))
     rows, past = jnp.zeros((3, 1), jnp.int32), evaluation.empty_past(dims)
     rest = jnp.zeros((), jnp.int32), jnp.zeros(4)
-    arrival = tasks.Arrival(rest[0], rows[0], rows, rows[0], jnp.array([9.0, 0, 0, 0]), *(rest[1],) * 3)
+    arrival = tasks.Arrival(rest[0], rows[0], rows, rows[0], jnp.array([1e6, 0, 0, 0]), *(rest[1],) * 3)
     tested = jax.jit(functools.partial(evaluation.tested, rank=lambda outputs, shown: outputs + shown.perturbation))
     found = tested(
         evaluation.Tests(rows, jnp.eye(3), jnp.eye(2, 3)),
