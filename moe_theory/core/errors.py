@@ -5,16 +5,20 @@ Every error that a user can cause derives from `MoeTheoryError` and from `ValueE
 
 import contextlib
 import difflib
+import functools
 import importlib
+import inspect
 import reprlib
 import sys
 import traceback
 from collections.abc import Iterable, Iterator
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from moe_theory.core.fields import begins_with, named_by
+
+Named = TypeVar("Named", bound=tuple[Any, ...])
 
 
 class MoeTheoryError(ValueError):
@@ -91,6 +95,25 @@ def unknown_name(kind: str, name: str, known: Iterable[str], of: type | None = N
     more = f" and {len(known) - 12:,} more" if len(known) > 12 else ""
     listed = f"Near it: {', '.join(near)}." if near and more else f"Known: {', '.join(known[:12]) or 'none'}{more}."
     return UnknownNameError(f"{unknown} {nearest}{listed}", kind)
+
+
+def with_known_names(params: type[Named]) -> type[Named]:
+    """Return a paper's `Params`, a NamedTuple, which then refuses unknown names with the nearest known ones.
+
+    Raises: InvalidValueError, when an instance is made with a name that is no field.
+    """
+    create: Any = params.__new__
+    fields = inspect.get_annotations(params)
+
+    @functools.wraps(create)
+    def create_checked(kind: type[Named], *values: Any, **named_values: Any) -> Named:
+        for name in named_values:
+            if name not in fields:
+                raise InvalidValueError(str(unknown_name("parameter", name, fields, params)), argument=name)
+        return create(kind, *values, **named_values)
+
+    params.__new__ = create_checked  # pyright: ignore
+    return params
 
 
 def _of_symbol(symbol: str, known: list[str], kind: str, owner: type) -> str:

@@ -139,14 +139,25 @@ def check_pool(num_tasks: int, num_features: int, pool: Pool) -> None:
 
 
 def check_arrival(num_tasks: int, arrival: Any) -> None:
-    """Raise InvalidValueError for a known task outside the pool, or known non-finite numbers."""
+    """Raise InvalidValueError for a known task outside the pool, or known numbers without a finite square."""
     if is_known(arrival.task) and np.asarray(arrival.task) not in range(num_tasks):
         raise InvalidValueError(
             f"task={arrival.task} must be a whole number in 0..{num_tasks - 1}: a task of the pool.", argument="task"
         )
     for name, values in arrival._asdict().items():
-        if values is not None and is_known(values) and not np.all(np.isfinite(np.asarray(values, float))):
+        if values is None or not is_known(values):
+            continue
+        largest = np.max(np.abs(np.asarray(values, float)), initial=0)
+        if not np.isfinite(largest):
             raise InvalidValueError(f"{name} must be finite numbers. Change the arrival's {name}.", argument=name)
+        dtype = jnp.result_type(float)
+        bound = math.sqrt(np.finfo(dtype).max) / 10
+        if largest > bound:
+            raise InvalidValueError(
+                f"{name} of {largest:.3g} must be at most {bound:.2g}: {dtype} must hold the square. Scale the task "
+                "down, or run in float64.",
+                argument=name,
+            )
 
 
 def is_valid_arrival(num_tasks: int, arrival: Arrival) -> Bool[Array, ""]:

@@ -260,7 +260,7 @@ def test_learn_a_task_outside_the_pool_and_features_with_nan(drawn):
     learn = jax.jit(continual.learn)
     broken = [(name, arrival._replace(**{name: value})) for name, value in (
         ("task", np.int32(3)), ("task", np.int32(-1)), ("task", np.float32(1.5)),
-        ("features", arrival.features.at[0, 0].set(np.nan)),
+        ("features", arrival.features.at[0, 0].set(np.nan)), ("features", 1e20 * arrival.features),
     )]  # fmt: skip
     for name, wrong in broken:
         refuse(name, continual.learn, state, wrong, perturbation, PARAMS)

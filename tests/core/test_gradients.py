@@ -1,5 +1,3 @@
-"""Gradients through a system's rounds."""
-
 import jax
 import jax.numpy as jnp
 import numpy as np
