@@ -33,7 +33,7 @@ def new(kind: str, name: str, out: Path | None) -> None:
     from moe_theory.runs.files import prepare_folder, write_whole
 
     require_free(name)
-    folder = Path(name) if out is None else out
+    folder = out or Path(name)
     texts = template(name)
     for file in texts:
         if (folder / file).exists():

@@ -11,6 +11,7 @@ import click
 
 from moe_theory.cli.output import JSON
 from moe_theory.core.errors import InvalidValueError, UnknownNameError, shortened
+from moe_theory.core.words import plural
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 Decorator = Callable[[Command], Command]
@@ -115,5 +116,5 @@ def json_option(document: str) -> Decorator:
 
 
 def examples(*commands: str) -> str:
-    heading = "Example:" if len(commands) == 1 else "Examples:"
-    return "\n".join(["\b", heading, *(f"  {command}" for command in commands)])
+    heading = plural(len(commands), "Example")
+    return "\n".join(["\b", f"{heading}:", *(f"  {command}" for command in commands)])

@@ -57,7 +57,7 @@ def command_of(paper: str, name: str, function: Callable[..., Any]) -> click.Com
                 document = function(*positional, **chosen_values)
                 if not isinstance(document, Document):
                     raise DeclarationError(f"{place} returned {shortened(document)}. Return a Document.")
-                folder = document.folder if out is None else out
+                folder = out or document.folder
                 if folder is not None:
                     _write(document.files, folder)
             except Interruption as interruption:

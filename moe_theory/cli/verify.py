@@ -150,7 +150,7 @@ def request_of(
         seed,
         error,
         budget,
-        None if module is None else str(module),
+        module and str(module),
         parsed(settings),
         system,
     )

@@ -317,7 +317,7 @@ def specialization_params(num_experts: int, scale: float) -> dict[str, Any]:
     figure_2 = Params()
     return {
         "num_experts": num_experts,
-        "num_clusters": SPECIALIZATION_DIMS.num_tasks if num_experts == MANY_EXPERTS else figure_2.num_clusters,
+        "num_clusters": {MANY_EXPERTS: SPECIALIZATION_DIMS.num_tasks}.get(num_experts, figure_2.num_clusters),
         "truth_scale": scale,
         "signal_scale": 1 / scale,
         "cluster_spread": scale**1.5,
@@ -537,7 +537,7 @@ def drive_of(params: Params, dims: Dims = FIGURE_2_DIMS) -> float:
 
 
 def _drive_cells(num_experts: int) -> dict[str, dict[str, Any]]:
-    clusters = SIZES["num_tasks"] if num_experts == MANY_EXPERTS else Params().num_clusters
+    clusters = {MANY_EXPERTS: SIZES["num_tasks"]}.get(num_experts, Params().num_clusters)
     overrides = {"num_experts": num_experts, "num_clusters": clusters}
     return {
         f"M = {num_experts}, kappa / lambda = {ratio:g}": overrides

@@ -26,6 +26,7 @@ from jaxtyping import Bool, Float, Int
 from moe_theory.core.errors import InvalidValueError, shortened
 from moe_theory.core.errors import shown as shown
 from moe_theory.core.numerics import Scalar
+from moe_theory.core.words import enclosed
 
 Values = Mapping[str, np.ndarray]  # parameters that are not traced, by name
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -43,11 +44,11 @@ class Within:
 
     def complaint(self, name: str, value: Any) -> str | None:
         """Return the error message for a value, with the way out, or None if the value is allowed."""
-        is_low = value <= self.low if self.open_low else value < self.low
-        is_high = value >= self.high if self.open_high else value > self.high
+        is_low = value < self.low or (self.open_low and value == self.low)
+        is_high = value > self.high or (self.open_high and value == self.high)
         if not (is_low or is_high):
             return None
-        why = f": {self.why}" if self.why else ""
+        why = enclosed(": ", self.why)
         if math.isinf(self.high):
             if self.low == 0 and not self.open_low:
                 return f"must not be negative{why}. Raise {name} to 0 or more."
@@ -69,7 +70,7 @@ class Whole:
         if not is_whole or value % 1 != 0 or value < self.least:
             return f"must be a whole number of at least {self.least}. Raise {name}."
         if self.most is not None and value > self.most:
-            return f"must be at most {self.most}{f': {self.why}' if self.why else ''}. Lower {name}."
+            return f"must be at most {self.most}{enclosed(': ', self.why)}. Lower {name}."
         return None
 
 
@@ -81,7 +82,7 @@ class OneOf:
     def complaint(self, name: str, value: Any) -> str | None:
         if value in self.choices:
             return None
-        return f"must be {' or '.join(map(str, self.choices))}{f': {self.why}' if self.why else ''}. Change {name}."
+        return f"must be {' or '.join(map(str, self.choices))}{enclosed(': ', self.why)}. Change {name}."
 
 
 @dataclasses.dataclass(frozen=True)

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from moe_theory.core.fields import begins_with, named_by
+from moe_theory.core.words import enclosed
 
 
 class MoeTheoryError(ValueError):
@@ -154,7 +155,7 @@ def frames(failure: BaseException) -> str:
     words = [
         f"{Path(frame.filename).name}, line {frame.lineno}: {frame.line}" for frame in reversed(user_frames[-FRAMES:])
     ]
-    return f" ({'; from '.join(words)})" if words else ""
+    return enclosed(" (", "; from ".join(words), ")")
 
 
 class _Brief(reprlib.Repr):

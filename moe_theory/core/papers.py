@@ -280,7 +280,7 @@ def undeclared(kind: str, name: str, names: Iterable[str], full: str = "") -> Un
         full: PAPER.NAME, where `name` leaves the paper out.
     """
     paper, _, id_in_paper = (full or name).partition(".")
-    field = "figures" if kind == "figure" else "statements"
+    field = {"figure": "figures"}.get(kind, "statements")
     place = declaration_of(paper).get(field) if paper in paper_names() else ""
     there = unimported(kind, place or "", id_in_paper) if isinstance(place, str) else ""
     if there:
@@ -295,7 +295,7 @@ def unimported(kind: str, place: str, id_in_paper: str) -> str:
         return ""
     spec = find_spec(module)
     folder, file = module.split(".")[-2:]
-    listed = "__init__.py" if kind == "figure" else "paper.toml, at its place in `order`"
+    listed = {"figure": "__init__.py"}.get(kind, "paper.toml, at its place in `order`")
     is_there = spec is not None and spec.has_location
     return f"{folder}/{file}.py exists, and is not imported: name it in {folder}/{listed}." if is_there else ""
 

@@ -116,7 +116,7 @@ def deep(
         **sizes,
         reading=READING if reading is None else reading,
         settings=parsed(settings),
-        seed=0 if seed is None else seed,
+        seed=seed or 0,
         folder=folder,
         tell=terminal.say,
     )

@@ -171,7 +171,7 @@ def judge(
             if _has_decided(tests, records):
                 break
     plan = dataclasses.replace(plan, replicates=len(next(iter(records.values())).replicates))
-    report = _report(plan, tests, _call(plan) if command is None else command)
+    report = _report(plan, tests, command or _call(plan))
     return Judgement(plan, records, summarize(plan, records), Verdicts(report))
 
 

@@ -93,8 +93,9 @@ def escaped(text: str) -> Markup:
 def code(text: str) -> Markup:
     line = _one_line(text)
     fence = "`" * (1 + max((len(run) for run in re.findall("`+", line)), default=0))
-    room = " " if "`" in line else ""
-    return Markup(f"{fence}{room}{line}{room}{fence}")
+    if "`" in line:
+        line = f" {line} "
+    return Markup(f"{fence}{line}{fence}")
 
 
 def shell_path(path: Path | str) -> str:

@@ -13,6 +13,7 @@ from jaxtyping import Float
 from moe_theory.core.errors import InvalidValueError, require_docstrings, unknown_name
 from moe_theory.core.random import root_key
 from moe_theory.core.system import check_replicates, check_run
+from moe_theory.core.words import plural
 from moe_theory.runs import Cell, Progress, Run, quiet, run_cells
 from moe_theory.verification.claim import ReadingLike
 from moe_theory.verification.settings import asked_of, options_of
@@ -122,7 +123,7 @@ class FigureSpec:
         attributes = data.attrs
         replicates = attributes["replicates"]
         numbers = {
-            "count": f"{replicates} replicate{'' if replicates == 1 else 's'}, seed {attributes['seed']}",
+            "count": f"{replicates} {plural(replicates, 'replicate')}, seed {attributes['seed']}",
             "choices": attributes["reading_summary"].replace("sigma_0", "σ₀"),
         }
         words: Any = ChainMap({**self.words(data)}, numbers, attributes, getattr(self.draw, "__globals__", {}))

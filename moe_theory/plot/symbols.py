@@ -142,7 +142,7 @@ def _line(element: "Element") -> str:
     text = html.unescape(element.text or "")
     match element.tag:
         case "mo":
-            sign = "−" if text == "-" else text
+            sign = {"-": "−"}.get(text, text)
             if sign in {",", ";"}:
                 return f"{sign} "
             return f" {sign} " if sign in _SPACED else sign

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 import moe_theory
 from moe_theory.core.errors import DeclarationError
 from moe_theory.core.papers import declaration_of, find_paper, ordered_names, paper_names
+from moe_theory.core.words import enclosed
 from moe_theory.plot.document import Document
 from moe_theory.verification.catalog import answers_for, catalog_of, statements
 from moe_theory.verification.verdict import Report
@@ -75,7 +76,7 @@ def title_of(paper: str) -> str:
     if work is None:
         return f"{paper}: a paper of your own; its BibTeX is yours to add"
     names = [author.partition(",")[0] for author in work.authors]
-    year = f" ({work.fields['year']})" if "year" in work.fields else ""
+    year = enclosed(" (", work.fields.get("year"), ")")
     return f"{', '.join(names)}{year}: {work.title}"
 
 
@@ -94,8 +95,8 @@ def cited_papers(judged: Iterable[tuple[str, str]]) -> list[str]:
     papers: set[str] = set()
     for paper, claim in dict.fromkeys(judged):
         papers.update(papers_of(paper, claim))
-    order = ordered_names()
-    return sorted(papers, key=lambda paper: order.index(paper) if paper in order else len(order))
+    order = {name: place for place, name in enumerate(ordered_names())}
+    return sorted(papers, key=lambda paper: order.get(paper, len(order)))
 
 
 def papers_of(paper: str, claim: str) -> Sequence[str]:

@@ -214,7 +214,7 @@ def evidence(judgement: Judged, verdicts: Sequence[Verdict]) -> list[Evidence]:
 
 
 def _in_role(judgement: Judged, role: Role, verdicts: Sequence[Verdict]) -> list[str]:
-    telling = Status.REFUTED if role is Role.INTERVENTION else Status.SUPPORTED
+    telling = {Role.INTERVENTION: Status.REFUTED}.get(role, Status.SUPPORTED)
     sentences = []
     for id in (id for id, role_of_claim in judgement.statement.roles.items() if role_of_claim is role):
         candidates = [verdict for verdict in verdicts if verdict.claim == id and verdict.status in _OUTCOMES]

@@ -253,8 +253,8 @@ def _shade_allowed(
 ) -> None:
     from matplotlib.ticker import MaxNLocator
 
-    low = ends.min() if len(ends) else 0.0
-    high = ends.max() if len(ends) else 1.0
+    low = min(ends, default=0.0)
+    high = max(ends, default=1.0)
     if 0 < low < 0.6 * high:
         low = 0.0
     room = max(0.12 * (high - low) or 0.5, 1e-12 * max(-low, high))
@@ -270,8 +270,8 @@ def _shade_allowed(
 
 def _set_log_ranges(panel: "Axes", places: np.ndarray, ends: np.ndarray) -> None:
     ends = np.maximum(ends[ends > 0], 1 / LARGEST_DRAWN)
-    low = ends.min() if len(ends) else 0.1
-    high = ends.max() if len(ends) else 1.0
+    low = min(ends, default=0.1)
+    high = max(ends, default=1.0)
     room = max((high / low) ** 0.12, 1.05)
     side_room = (places.max() / places.min()) ** SIDE_ROOM
     panel.set(xscale="log", yscale="log")

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 from urllib.parse import quote
 
+from moe_theory.core.words import enclosed
 from moe_theory.report.numbers import number, percentage, with_error
 from moe_theory.verification.recorded import judged_with_searches
 from moe_theory.verification.status import (
@@ -50,6 +51,8 @@ STOPS: dict[Stop, str] = {
     Stop.BUDGET: "time budget spent",
     Stop.FAILED: "the claim's own code failed",
 }
+_WRITERS = {"probability": percentage}  # of numbers, by kind
+_CLAIM_WRITERS = {**_WRITERS, "counterexample": percentage, "limit_probability": percentage}
 _NAMES = {  # by kind, what is predicted and what is observed
     "equality": ("predicted mean", "observed mean"),
     "upper_bound": ("bound", "observed mean"),
@@ -80,8 +83,7 @@ def status_word(status: Status) -> str:
 
 
 def kind_words(verdict: Verdict) -> str:
-    side = f" ({verdict.side.replace('_', ' ')})" if verdict.side else ""
-    return verdict.kind.replace("_", " ") + side
+    return verdict.kind.replace("_", " ") + enclosed(" (", _side_words(verdict), ")")
 
 
 def allowed_sides(verdict: Verdict) -> tuple[bool, bool]:
@@ -132,7 +134,7 @@ def claimed(verdict: Verdict) -> str:
     value = claimed_value(verdict)
     if value in {"–", "never violated"}:
         return value
-    write = percentage if verdict.kind in {"probability", "counterexample", "limit_probability"} else number
+    write = _CLAIM_WRITERS.get(verdict.kind, number)
     return f"{value}{_margin(verdict, write)}"
 
 
@@ -191,7 +193,7 @@ def sentence(verdict: Verdict) -> str:
         case Status.INCONCLUSIVE:
             return _open_question(verdict)
     at = "" if verdict.at in {"", "mean"} else f" ({verdict.at})"
-    write = percentage if verdict.kind == "probability" else number
+    write = _WRITERS.get(verdict.kind, number)
     margin = f" (margin {write(verdict.margin)})" if verdict.margin > 0 else ""
     match verdict.kind:
         case "equality":
@@ -229,8 +231,12 @@ def _capitalize(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
+def _side_words(verdict: Verdict) -> str:
+    return (verdict.side or "").replace("_", " ")
+
+
 def _side(verdict: Verdict) -> str:
-    return (verdict.side or "").replace("_", " ").replace("equal", "equal to")
+    return _side_words(verdict).replace("equal", "equal to")
 
 
 def _slope(verdict: Verdict) -> str:
@@ -290,7 +296,7 @@ def _open_question(verdict: Verdict) -> str:
     quantity = {"rate": verdict.at or "exponent", "probability": "frequency"}.get(verdict.kind, "difference")
     shift = verdict.predicted if quantity != "difference" else 0.0
     at = f" at {verdict.at}" if verdict.at not in {"", "mean"} and verdict.kind != "rate" else ""
-    write = percentage if verdict.kind == "probability" else number
+    write = _WRITERS.get(verdict.kind, number)
     words = f"{runs}: the {quantity}{at} is between {write(low + shift)} and {write(high + shift)}"
     if quantity == "difference":
         words += f", allowed {allowed_words(verdict, verdict.margin)}"
@@ -315,7 +321,7 @@ def facts(verdict: Verdict) -> list[Fact]:
 def _facts(verdict: Verdict) -> Iterator[tuple[str, tuple[str | float, ...]]]:
     predicted, observed = _NAMES.get(verdict.kind, ("predicted", "observed"))
     at = f" at {verdict.at}" if verdict.at and verdict.kind not in {"rate", "limit_rate"} else ""
-    side = f", {verdict.side.replace('_', ' ')}" if verdict.side else ""
+    side = enclosed(", ", _side_words(verdict))
     if verdict.kind != "identity":
         yield f"{predicted}{side}", (verdict.predicted, at)
     yield observed, (verdict.observed, at)
@@ -331,7 +337,7 @@ def _facts(verdict: Verdict) -> Iterator[tuple[str, tuple[str | float, ...]]]:
         yield name, ("[", low, ", ", high, f"] {method}")
     if math.isfinite(verdict.unseen):
         yield "may have been missed", (verdict.unseen, " of replicates: an event that rare, whatever it carries")
-    yield "tolerance" if verdict.kind == "identity" else "margin", (verdict.margin,)
+    yield {"identity": "tolerance"}.get(verdict.kind, "margin"), (verdict.margin,)
     if verdict.status is Status.VACUOUS:
         yield "true anyway", (verdict.trivial,)
     yield "error of this verdict", (verdict.error,)
@@ -447,7 +453,7 @@ def unsaid(judgement: Judged) -> str:
 
 
 def script_options(statement: Statement) -> dict[str, str]:
-    return {kind: "--script" if kind == "witness" else f"--{kind}" for kind in statement.scripts}
+    return {kind: {"witness": "--script"}.get(kind, f"--{kind}") for kind in statement.scripts}
 
 
 def claim_anchor(claim: str) -> str:

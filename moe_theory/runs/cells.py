@@ -273,7 +273,7 @@ def compute_chunk(chunk: Chunk, seed: int) -> Outcome:
     with chunk.cell.precision():
         cell = chunk.cell
         root = root_key(seed)
-        state = None if cell.start is None else cell.start(root, chunk.replicates, cell.params)
+        state = cell.start and cell.start(root, chunk.replicates, cell.params)
         keys = replicate_keys(root, jnp.asarray(chunk.replicates, jnp.uint32))
         # Not `simulate_batch`: the cell has been checked once, and a check costs as much as a short chunk.
         state, records = engine.run(

@@ -210,8 +210,9 @@ def _is_of_the_place(failure: Exception) -> bool:
 
 
 def _digest(key: str, data: Any) -> bytes:
-    content = data if isinstance(data, bytes) else repr(data).encode()
-    return hashlib.sha256(key.encode() + content).digest()
+    if not isinstance(data, bytes):
+        data = repr(data).encode()
+    return hashlib.sha256(key.encode() + data).digest()
 
 
 def require_no_0_1(folder: Path, *patterns: str) -> None:

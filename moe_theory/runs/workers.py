@@ -15,6 +15,7 @@ import jax
 from moe_theory.core.errors import InvalidValueError
 from moe_theory.core.forks import after_fork, local_devices
 from moe_theory.core.machine import available_cores
+from moe_theory.core.words import plural
 from moe_theory.runs.provenance import CODE, difference, is_x64
 
 UNKNOWN_WORKERS = 64  # of an executor that does not say. It queues what it has no worker for
@@ -106,7 +107,7 @@ def device_pool(num_workers: int | None = None) -> WorkerPool:
         check_devices(num_workers)
     number = num_workers or num_device_workers()
     platform = local_devices()[0].platform
-    description = f"{number} {platform} worker{'s' if number > 1 else ''}"
+    description = f"{number} {platform} {plural(number, 'worker')}"
     return WorkerPool(_device_executor(number), description, number, number, are_threads=True)
 
 

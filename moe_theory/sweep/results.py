@@ -17,6 +17,7 @@ from moe_theory.core.machine import available_cores
 from moe_theory.core.notebook import Shown
 from moe_theory.core.papers import Reading
 from moe_theory.core.system import recorded_rounds
+from moe_theory.core.words import enclosed
 from moe_theory.runs.cells import Run
 from moe_theory.runs.files import digest, local
 from moe_theory.runs.pools import pool_of
@@ -287,7 +288,7 @@ class Results(Shown):
         coverage = self.coverage
         return MissingError(
             f"{self.folder}: {coverage.chunks} of {coverage.of_chunks} chunks are there"
-            f"{f' ({words})' if words else ''}. The same `moe-theory sweep` command computes the others; "
+            f"{enclosed(' (', words, ')')}. The same `moe-theory sweep` command computes the others; "
             "partial=True takes the statistics of what is there."
         )
 

@@ -114,8 +114,9 @@ def statements_of(paper: str) -> list[Statement]:
 def catalog_of(paper: str) -> Catalog:
     """Return a paper's declarations, from files if its index is current, else from modules."""
     module = declaration_of(paper).get("statements") or paper_package(paper)
-    catalog = None if module in sys.modules else _of_files(paper)
-    return _imported(paper) if catalog is None else catalog
+    if module in sys.modules:
+        return _imported(paper)
+    return _of_files(paper) or _imported(paper)
 
 
 def all_figure_titles() -> dict[str, dict[str, str]]:
@@ -230,8 +231,10 @@ def _declared_by(paper: str) -> list[Any]:
 
 def _of_users(paper: str) -> list[Statement]:
     declarations = sys.modules.get("moe_theory.verification.statement")
-    every = [] if declarations is None else declarations.declared()
-    return [statement.plain for statement in every if statement.paper == paper and not statement.is_of_a_paper]
+    if declarations is None:
+        return []
+    statements = declarations.declared()
+    return [statement.plain for statement in statements if statement.paper == paper and not statement.is_of_a_paper]
 
 
 def _matching(pattern: str, every: Sequence[Statement]) -> list[Statement]:

@@ -200,7 +200,7 @@ class RegionSearch:
     def nearest(self, flips: Sequence[Flip]) -> Looked:
         flipped = [flip.setting for flip in flips]
         candidates = [self.looked[point] for point in self.ranked() if point and _values(point) not in flipped]
-        return candidates[0] if candidates else self.looked[()]
+        return next(iter(candidates), self.looked[()])
 
     def begin(self, readings: Sequence[ReadingLike], name: str) -> None:
         """Try the recorded setting under all readings. Select the first with verdicts. Raises: InvalidValueError."""

@@ -113,7 +113,7 @@ def collect(claim: Claim, runs: Runs, num_replicates: int) -> Samples:
     like = observed[:, :1] if criterion.is_of_slopes else observed
     parts = {}
     for field, name, function in criterion.asked():
-        parts[field] = None if function is None else _broadcast(claim, name, function(runs), like)
+        parts[field] = function and _broadcast(claim, name, function(runs), like)
     if criterion.is_of_events and not np.all((observed == 0) | (observed == 1)):
         raise DeclarationError("observe gave values other than True and False, and an event happens or does not")
     return Samples(observed, **parts)

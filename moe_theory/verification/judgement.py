@@ -157,13 +157,14 @@ def _intervals(
 def _method(bounds: Bounds, scheme: Scheme, num_components: int) -> str:
     ends = np.isfinite(np.stack(bounds))
     by_t = "Student's t"
+    betting = "betting, at all looks together"
     if num_components > 1:
+        betting += ", Bonferroni"
         by_t += ", sup-t by multiplier bootstrap" if scheme.is_bootstrap else ", Bonferroni"
     if not ends.any():
         return by_t
     if np.all(np.equal(*bounds)):
         return "computed: nothing random enters"
-    betting = "betting, at all looks together" + (", Bonferroni" if num_components > 1 else "")
     return betting if ends.all() else f"{betting}, on the side that values have a bound on; {by_t} on the other"
 
 

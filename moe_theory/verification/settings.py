@@ -53,8 +53,9 @@ class AdjustedReading:
 
     @property
     def _words(self) -> list[str]:
-        system_words = [] if self.own is None else [f"{OWN_SYSTEM}{self.own.name}"]
-        return [*self._assignments, *system_words]
+        if self.own is None:
+            return [*self._assignments]
+        return [*self._assignments, f"{OWN_SYSTEM}{self.own.name}"]
 
     @property
     def _assignments(self) -> list[str]:

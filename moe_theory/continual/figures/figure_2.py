@@ -21,6 +21,7 @@ from moe_theory.continual.experiments import (
     pools_of,
 )
 from moe_theory.continual.params import Dims
+from moe_theory.core.words import enclosed
 from moe_theory.plot import roles
 from moe_theory.runs import Cell, Run
 
@@ -138,7 +139,7 @@ def caption_words(data: xr.Dataset) -> Mapping[str, str]:
         for statement, equations in EQUATIONS.items()
         if statement in by_statement
     )
-    source = f"Printed: {printed}, from each replicate's pool and loads, averaged; " if printed else ""
+    source = enclosed("Printed: ", printed, ", from each replicate's pool and loads, averaged; ")
     return {"source": source + ("nothing is printed for M = N; " if num_tasks in data.experts.values else "")}
 
 

@@ -14,6 +14,7 @@ from jaxtyping import Float
 from moe_theory import plot
 from moe_theory.core.system import fields
 from moe_theory.core.tasks import Pool
+from moe_theory.core.words import enclosed
 from moe_theory.edge import corrected, theory
 from moe_theory.edge.algorithm import system
 from moe_theory.edge.experiments import (
@@ -127,7 +128,7 @@ def caption_words(data: xr.Dataset) -> Mapping[str, Any]:
     return {
         "failure": FAILURE,
         "explored": ", ".join(str(int(rounds)) for rounds in data.explored),
-        "which": f", beyond the last round for M = {', '.join(beyond)}" if beyond else "",
+        "which": enclosed(", beyond the last round for M = ", ", ".join(beyond)),
     }
 
 

@@ -70,11 +70,10 @@ def compute(setup: plot.Setup, names: Sequence[str] = tuple(CASES)) -> xr.Datase
                 {"samples": samples, "experts": experts_of(case, samples)} | gaps | bounds_of(setup, case, samples)
             )
         columns = {key: np.array([row[key] for row in rows], float) for key in rows[0]}
-        crossed = ("printed",) if case.is_learned else ("printed", "granted")
-        crossings = {
-            f"{bound}_crossing": first_crossing(setup, case, bound, columns["mean"]) if bound in crossed else np.nan
-            for bound in BOUNDS
-        }
+        crossings = {f"{bound}_crossing": np.nan for bound in BOUNDS}
+        crossings["printed_crossing"] = first_crossing(setup, case, "printed", columns["mean"])
+        if not case.is_learned:
+            crossings["granted_crossing"] = first_crossing(setup, case, "granted", columns["mean"])
         missing = (0, places - len(case.samples))
         return {key: np.pad(column, missing, constant_values=np.nan) for key, column in columns.items()} | crossings
 
@@ -88,9 +87,11 @@ def experts_of(case: Case, num_samples: int) -> int:
 
 
 def _system(case: Case, num_samples: int) -> System:
-    padded = max(num_samples, LEAST_PADDED) if case.is_learned else max(case.samples)
-    dims = Dims(experts_of(case, padded), COORDINATES if case.is_learned else 1, padded)
-    return learned_cells(dims) if case.is_learned else cells(dims)
+    if case.is_learned:
+        padded = max(num_samples, LEAST_PADDED)
+        return learned_cells(Dims(experts_of(case, padded), COORDINATES, padded))
+    padded = max(case.samples)
+    return cells(Dims(experts_of(case, padded), 1, padded))
 
 
 def _params(setup: plot.Setup, case: Case, num_samples: int) -> Any:
