@@ -61,7 +61,8 @@ def require_free(name: str) -> None:
 
     if not re.fullmatch(r"[a-z][a-z0-9]{0,39}", name) or keyword.iskeyword(name):
         near = re.sub(r"[^a-z0-9]+", "", name.lower()).lstrip("0123456789")[:40]
-        near = near if near and not keyword.iskeyword(near) else f"my{near}"
+        if not (near and not keyword.iskeyword(near)):
+            near = f"my{near}"
         raise DeclarationError(
             f"name={shortened(name)} must be lower-case letters and digits, at most 40 and a letter first, as it is a "
             f"module's and begins the ids of claims. Try {near}."

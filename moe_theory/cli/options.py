@@ -116,5 +116,4 @@ def json_option(document: str) -> Decorator:
 
 
 def examples(*commands: str) -> str:
-    heading = plural(len(commands), "Example")
-    return "\n".join(["\b", f"{heading}:", *(f"  {command}" for command in commands)])
+    return "\n".join(["\b", f"{plural(len(commands), 'Example')}:", *(f"  {command}" for command in commands)])

@@ -77,7 +77,9 @@ NUM_POOLS = 4096
 
 
 def cell_name(num_experts: int, terminate: bool = True) -> str:
-    return f"M = {num_experts}" if terminate else f"M = {num_experts}, no termination"
+    if terminate:
+        return f"M = {num_experts}"
+    return f"M = {num_experts}, no termination"
 
 
 SINGLE = cell_name(1)
@@ -222,7 +224,9 @@ def router_cell(scale: float, variant: str = "") -> str:
 
 
 def router_rate_cell(rate: float) -> str:
-    return router_cell(ROUTER_SCALE) if rate == ROUTER_SCALE**0.5 else f"eta = {rate}"
+    if rate == ROUTER_SCALE**0.5:
+        return router_cell(ROUTER_SCALE)
+    return f"eta = {rate}"
 
 
 def router_experts_cell(number: int, variant: str = "") -> str:

@@ -364,8 +364,9 @@ def _admitted_value(name: str, value: Any, hint: Any, constraints: tuple[Any, ..
         if not is_open or len(shape) < len(axes) - 1:
             expected = f"an array ({' '.join(axes)})" if axes else "one number"
             raise InvalidValueError(f"{name} has shape {shape}, not that of {expected}. Change {name}.", argument=name)
-    is_list = isinstance(value, (list, tuple)) and get_origin(base) is not Sequence
-    return np.asarray(value) if is_list else value
+    if isinstance(value, (list, tuple)) and get_origin(base) is not Sequence:
+        return np.asarray(value)
+    return value
 
 
 def _base_of(hint: Any) -> Any:
@@ -381,7 +382,9 @@ def axes_of(hint: Any) -> list[str] | None:
     if get_origin(base) is Sequence:
         return ["n"]
     shapes = [kind.dim_str for kind in (base, *get_args(base)) if hasattr(kind, "dim_str")]
-    return shapes[0].split() if shapes else None
+    if shapes:
+        return shapes[0].split()
+    return None
 
 
 def _require(constraints: tuple[Any, ...], name: str, value: Any) -> None:

@@ -80,13 +80,14 @@ def unknown_name(kind: str, name: str, known: Iterable[str], of: type | None = N
     if of is not None and (hint := _of_symbol(name[:100], known, kind, of)):
         return UnknownNameError(f"{unknown} {hint}", kind)
     paper = name[: name.find(".") + 1]  # which is no likeness
-    paper = paper if any(candidate.startswith(paper) for candidate in known) else ""
+    if not any(candidate.startswith(paper) for candidate in known):
+        paper = ""
     among = [candidate.removeprefix(paper) for candidate in known if candidate.startswith(paper)]
     near = difflib.get_close_matches(name.removeprefix(paper)[:100], among, n=3, cutoff=0.5)
     near = [paper + candidate for candidate in near] or [
         candidate for candidate in known if name and candidate.startswith(name)
     ][:3]
-    nearest = f"Did you mean {near[0]!r}? " if near else ""
+    nearest = enclosed("Did you mean ", next(map(repr, near), ""), "? ")
     more = f" and {len(known) - 12:,} more" if len(known) > 12 else ""
     listed = f"Near it: {', '.join(near)}." if near and more else f"Known: {', '.join(known[:12]) or 'none'}{more}."
     return UnknownNameError(f"{unknown} {nearest}{listed}", kind)
@@ -95,7 +96,9 @@ def unknown_name(kind: str, name: str, known: Iterable[str], of: type | None = N
 def _of_symbol(symbol: str, known: list[str], kind: str, owner: type) -> str:
     fields = named_by(symbol, owner)
     if not fields:
-        return "The number of rounds is `rounds` of a sweep or of a figure." if symbol == "T" else ""
+        if symbol == "T":
+            return "The number of rounds is `rounds` of a sweep or of a figure."
+        return ""
     candidates = [field for field in fields if field.name in known]
     if not begins_with(symbol, fields[0]):
         spoken = "; ".join(f"{field.name} ({field.comment})" for field in candidates or fields)
@@ -115,12 +118,16 @@ def shown(value: Any) -> str:
     if text in ("True", "False"):
         return text.lower()
     short = f"{value:.6g}"
-    return short if float(short) == value else repr(value)
+    if float(short) == value:
+        return short
+    return repr(value)
 
 
 def text_of(value: Any) -> str:
     """Return a text unchanged, and the shortest text of a number."""
-    return value if isinstance(value, str) else shown(value)
+    if isinstance(value, str):
+        return value
+    return shown(value)
 
 
 def require_docstrings() -> None:
@@ -160,7 +167,9 @@ def frames(failure: BaseException) -> str:
 
 class _Brief(reprlib.Repr):
     def repr_int(self, x: int, level: int) -> str:  # Python refuses to write integers of some thousand digits
-        return repr(x) if abs(x) < 10**40 else "an integer of more than 40 digits"
+        if abs(x) < 10**40:
+            return repr(x)
+        return "an integer of more than 40 digits"
 
 
 _BRIEF = _Brief()

@@ -142,7 +142,9 @@ class Paper:
 
     def import_overview(self) -> Any:
         """Return its panel in the picture of all papers, or None."""
-        return self._import("overview", self.overview) if self.overview else None
+        if self.overview:
+            return self._import("overview", self.overview)
+        return None
 
     def import_system(self, name: str) -> Any:
         """Return a system that a sweep can name."""
@@ -184,7 +186,9 @@ def paper_folder(name: str) -> Path:
     if spec is not None and spec.submodule_search_locations:
         return Path(next(iter(spec.submodule_search_locations)))
     file = Path(str(spec and spec.origin))
-    return file.parent if "." in module else file.with_suffix("")
+    if "." in module:
+        return file.parent
+    return file.with_suffix("")
 
 
 @functools.cache
@@ -296,8 +300,9 @@ def unimported(kind: str, place: str, id_in_paper: str) -> str:
     spec = find_spec(module)
     folder, file = module.split(".")[-2:]
     listed = {"figure": "__init__.py"}.get(kind, "paper.toml, at its place in `order`")
-    is_there = spec is not None and spec.has_location
-    return f"{folder}/{file}.py exists, and is not imported: name it in {folder}/{listed}." if is_there else ""
+    if spec is not None and spec.has_location:
+        return f"{folder}/{file}.py exists, and is not imported: name it in {folder}/{listed}."
+    return ""
 
 
 def find_paper(name: str) -> Paper:

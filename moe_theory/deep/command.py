@@ -105,7 +105,9 @@ def deep(
                 raise InvalidValueError(
                     f"{option_names(deep)[name]} is for a run of a preset. Name PRESET, which --list shows."
                 )
-        return report.presets() if data is None else report.folder_document(data)
+        if data is None:
+            return report.presets()
+        return report.folder_document(data)
 
     selected = judging.preset_for(preset, data)
     folder = out or Path("runs/deep") / selected.name

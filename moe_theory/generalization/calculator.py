@@ -366,7 +366,8 @@ def _check_classes(setting: Setting) -> None:
     if setting.router not in ROUTERS:
         raise unknown_name("router", setting.router, ROUTERS)
     names = [name for name in ("expert_widths", "rademacher") if getattr(setting, name)]
-    names += ["router"] if setting.router != LINEAR else []
+    if setting.router != LINEAR:
+        names.append("router")
     if setting.num_weights is not None and names:
         raise InvalidValueError(
             f"num_weights is for a classifier of which nothing else is known, not even {names[0]}. Drop one of both.",

@@ -55,7 +55,9 @@ def entry_of(paper: str) -> Entry | None:
     text = declaration.get("citation", "")
     if not declaration or text is None:  # it is computed
         text = find_paper(paper).citation
-    return _parsed(text.strip()) if text else None
+    if text:
+        return _parsed(text.strip())
+    return None
 
 
 def _parsed(text: str) -> Entry:

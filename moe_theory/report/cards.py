@@ -187,7 +187,9 @@ def _deciding_proof(judgement: Judged) -> Proof | None:
     statement = judgement.statement
     for finding in judgement.by_reading.values():
         if finding.known in {PROVED, CAVEATED}:
-            return statement.disproof if finding.status is StatementStatus.FALSE else statement.proof
+            if finding.status is StatementStatus.FALSE:
+                return statement.disproof
+            return statement.proof
     return None
 
 
@@ -240,11 +242,9 @@ def commands(statement: Statement, verdict: Verdict | None, *, is_short: bool) -
         command, purpose = rows[0]
         rows = [(command, f"{purpose} (more programs by {' and '.join([*options.values()][1:])})")]
     if verdict is not None:
-        repeat = (
-            f"moe-theory verify {verdict.claim} --reading {verdict.settings[0]} --seed 1"
-            if is_short
-            else verdict.command
-        )
+        repeat = verdict.command
+        if is_short:
+            repeat = f"moe-theory verify {verdict.claim} --reading {verdict.settings[0]} --seed 1"
         rows.append((repeat, "Repeat the test"))
     if is_short:
         rows.append((f"moe-theory why {statement.name} --all", "Full proofs, examples, ablations and notes"))

@@ -48,7 +48,9 @@ def _count(number: int, noun: str) -> str:
 def search_sentence(judgement: Judged) -> str:
     search = judgement.search
     if search is None:
-        return "Tested at the paper's settings only." if judgement.statement.free else ""
+        if judgement.statement.free:
+            return "Tested at the paper's settings only."
+        return ""
     searched = f"A search of {_count(search.settings, 'setting')}"
     places = " and ".join(placed(flip.setting) for flip in search.flips)
     verb, nothing = _OUTCOMES[search.sought]

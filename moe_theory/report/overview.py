@@ -118,7 +118,9 @@ def status_of(panel: Panel) -> str | None:
     paper = panel.printed.partition(".")[0]
     judgements = recorded.judged_statements(paper)
     judged = [judgement for judgement in judgements if panel.printed in judgement.statement.roles]
-    return statement_status(judged[0]) if judged and judged[0].by_reading else None
+    if judged and judged[0].by_reading:
+        return statement_status(judged[0])
+    return None
 
 
 def replacement_holds(panel: Panel) -> bool:

@@ -57,10 +57,14 @@ def number_line(verdict: Verdict) -> NumberLine | None:
         return round(INSET + (WIDTH - 2 * INSET) * share, 2)
 
     def place_end(value: float, limit: float) -> float:
-        return place(value) if math.isfinite(value) else limit
+        if math.isfinite(value):
+            return place(value)
+        return limit
 
     def limit_label(limit: float) -> str:
-        return number(limit) if abs(place(limit) - place(0.0)) > _LABEL_ROOM else ""
+        if abs(place(limit) - place(0.0)) > _LABEL_ROOM:
+            return number(limit)
+        return ""
 
     return NumberLine(
         zero=place(0.0),
@@ -160,7 +164,9 @@ def plot_size(curve: Curve) -> tuple[float, float]:
 
 
 def _plot_width(curve: Curve) -> float:
-    return NARROW_WIDTH if len(curve.labels) <= FEW_COMPONENTS else PLOT_SIZE[0]
+    if len(curve.labels) <= FEW_COMPONENTS:
+        return NARROW_WIDTH
+    return PLOT_SIZE[0]
 
 
 class TickLabels(NamedTuple):

@@ -141,7 +141,9 @@ def claimed(verdict: Verdict) -> str:
 def claimed_briefly(verdict: Verdict) -> str:
     """Return the claimed value without margin, or an identity's tolerance."""
     if verdict.kind == "identity":
-        return f"error ≤ {number(verdict.margin)}" if verdict.margin > 0 else "error = 0"
+        if verdict.margin > 0:
+            return f"error ≤ {number(verdict.margin)}"
+        return "error = 0"
     return claimed_value(verdict).removeprefix("limit ")
 
 
@@ -192,7 +194,7 @@ def sentence(verdict: Verdict) -> str:
             return f"The code of the claim failed: {verdict.reason.strip()}"
         case Status.INCONCLUSIVE:
             return _open_question(verdict)
-    at = "" if verdict.at in {"", "mean"} else f" ({verdict.at})"
+    at = enclosed(" (", {"mean": ""}.get(verdict.at, verdict.at), ")")
     write = _WRITERS.get(verdict.kind, number)
     margin = f" (margin {write(verdict.margin)})" if verdict.margin > 0 else ""
     match verdict.kind:
@@ -201,8 +203,9 @@ def sentence(verdict: Verdict) -> str:
             return f"{start} is {measured(verdict)}. The claim is {number(verdict.predicted)}{margin}."
         case "upper_bound" | "lower_bound":
             slack = verdict.predicted / verdict.observed if verdict.observed > 0 else 0.0
-            is_loose = verdict.kind == "upper_bound" and verdict.status is Status.SUPPORTED and slack > LOOSE
-            ending = f" It is {slack:.2g} times as large." if is_loose else ""
+            ending = ""
+            if verdict.kind == "upper_bound" and verdict.status is Status.SUPPORTED and slack > LOOSE:
+                ending = f" It is {slack:.2g} times as large."
             return f"The mean{at} is {measured(verdict)}. The bound is {number(verdict.predicted)}{margin}.{ending}"
         case "ordering":
             return f"The value{at} is {measured(verdict)}. It must be below {number(verdict.predicted)}{margin}."
@@ -214,13 +217,16 @@ def sentence(verdict: Verdict) -> str:
             claim = f"{_side(verdict)} {percentage(verdict.predicted)}{margin}"
             return f"It happens in {measured(verdict)} runs{at}. The claim is {claim}."
         case "counterexample":
-            allowed = f"At most {percentage(verdict.predicted)} may" if verdict.predicted else "None may"
-            return f"{measured(verdict)} examples violate it{at}. {allowed}."
+            if not verdict.predicted:
+                return f"{measured(verdict)} examples violate it{at}. None may."
+            return f"{measured(verdict)} examples violate it{at}. At most {percentage(verdict.predicted)} may."
         case "rate":
-            side = "" if verdict.side in {None, "equal"} else f"{_side(verdict)} "
+            side = enclosed("", _side_words(verdict).removeprefix("equal"), " ")
             where = verdict.at if "end" in verdict.at else "exponent"
             return f"The {where} is {_slope(verdict)}. The claim is {side}{number(verdict.predicted)}{margin}."
-    return f"{_capitalize(_limit_words(verdict, verdict.trend))}." if verdict.trend else _recorded_reason(verdict)
+    if verdict.trend:
+        return f"{_capitalize(_limit_words(verdict, verdict.trend))}."
+    return _recorded_reason(verdict)
 
 
 def _recorded_reason(verdict: Verdict) -> str:
@@ -283,8 +289,9 @@ def _open_question(verdict: Verdict) -> str:
     if verdict.doubt and not verdict.trend:
         return f"{runs}: {verdict.doubt}."
     if verdict.trend:
-        is_bent = verdict.kind == "limit_rate" and abs(verdict.trend.value) > verdict.margin
-        way_out = ". While it bends, a grid nearer to the limit is needed" if is_bent else ""
+        way_out = ""
+        if verdict.kind == "limit_rate" and abs(verdict.trend.value) > verdict.margin:
+            way_out = ". While it bends, a grid nearer to the limit is needed"
         return f"{runs}: {_limit_words(verdict, verdict.trend)}{way_out}."
     if verdict.kind == "identity" and math.isfinite(verdict.smallest_discrepancy):
         share = percentage(verdict.smallest_discrepancy)
@@ -326,8 +333,9 @@ def _facts(verdict: Verdict) -> Iterator[tuple[str, tuple[str | float, ...]]]:
         yield f"{predicted}{side}", (verdict.predicted, at)
     yield observed, (verdict.observed, at)
     if verdict.kind != "identity":
-        has_error = math.isfinite(verdict.standard_error)
-        spread = (" ± ", verdict.standard_error, " (s.e.)") if has_error else ()
+        spread = ()
+        if math.isfinite(verdict.standard_error):
+            spread = (" ± ", verdict.standard_error, " (s.e.)")
         yield "observed − predicted", (verdict.observed - verdict.predicted, *spread)
     if any(math.isfinite(end) for end in verdict.interval):
         low, high = verdict.interval
@@ -412,7 +420,9 @@ def statement_counts(judgements: Sequence[Judged]) -> dict[str, int]:
 def statement_status(judgement: Judged) -> str:
     if judgement.finding:
         return str(judgement.finding.status)
-    return BY_READING if judgement.by_reading else str(StatementStatus.NOT_JUDGED)
+    if judgement.by_reading:
+        return BY_READING
+    return str(StatementStatus.NOT_JUDGED)
 
 
 def urgency(judgement: Judged) -> int:
@@ -446,7 +456,9 @@ def unsaid(judgement: Judged) -> str:
         if not deciding(statement):
             return "No claim of it decides it."
         missing = judgement.missing
-        return f"There is no verdict on {listed(missing)}." if missing else "A claim's code failed."
+        if missing:
+            return f"There is no verdict on {listed(missing)}."
+        return "A claim's code failed."
     if status != StatementStatus.OPEN or statement.why or statement.untestable:
         return ""
     return "The tests that were run do not decide it."

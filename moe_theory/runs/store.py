@@ -158,7 +158,9 @@ class Store:
             try:
                 database = _connect(file, mode)
                 tables = database.execute("SELECT name FROM sqlite_master").fetchall()
-                return database if ("results",) in tables else None
+                if ("results",) in tables:
+                    return database
+                return None
             except (sqlite3.Error, UnicodeDecodeError) as error:  # of a name in it
                 failure = error
             if not _is_of_the_place(failure):

@@ -88,7 +88,9 @@ class DeviceExecutor(ThreadPoolExecutor):
 
 def num_device_workers() -> int:
     devices = local_devices()
-    return available_cores() if len(devices) == 1 and devices[0].platform == "cpu" else len(devices)
+    if len(devices) == 1 and devices[0].platform == "cpu":
+        return available_cores()
+    return len(devices)
 
 
 def check_devices(number: int) -> None:

@@ -175,7 +175,9 @@ def index_text(paper: str) -> str | None:
 @functools.cache  # a paper is read once a process, as it would be imported once
 def _of_files(paper: str) -> Catalog | None:
     index = _index_of(paper, digest_of(paper))
-    return None if index is None else _read(paper, index)
+    if index is None:
+        return None
+    return _read(paper, index)
 
 
 def _index_of(paper: str, digest: str) -> dict[str, Any] | None:
@@ -185,8 +187,9 @@ def _index_of(paper: str, digest: str) -> dict[str, Any] | None:
     except (OSError, ValueError):
         return None
     is_index = isinstance(index, dict) and index.keys() >= {"orders", "statements", "claims"}
-    is_current = is_index and index.get("schema") == SCHEMA and index.get("digest") == digest
-    return index if is_current else None
+    if is_index and index.get("schema") == SCHEMA and index.get("digest") == digest:
+        return index
+    return None
 
 
 def _read(paper: str, index: Mapping[str, Any]) -> Catalog:

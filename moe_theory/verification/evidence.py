@@ -81,7 +81,9 @@ class _ReadRuns(Mapping[str, Run]):
             raise unknown_name("cell", name, self._runs)
         self.read.add(name)
         run = self._runs[name]
-        return _Parameters(name, run) if name in self._random else run
+        if name in self._random:
+            return _Parameters(name, run)
+        return run
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._runs)

@@ -72,8 +72,9 @@ def compute(setup: plot.Setup, terminations: Sequence[str] = TERMINATIONS) -> xr
 
 def _values_of(run: Run, exact: corrected.Exact, dims: Dims) -> dict[str, Float[np.ndarray, "2 R"]]:
     samples = np.stack([getattr(run.records, metric) for metric in METRICS])
-    is_claimed = bool(run.params.terminate) or int(run.params.num_experts) == 1
-    printed = _printed(run, dims) if is_claimed else None
+    printed = None
+    if run.params.terminate or int(run.params.num_experts) == 1:
+        printed = _printed(run, dims)
     silent = np.full(samples.shape[:2], np.nan)
     return plot.across_replicates(samples) | {
         "printed": np.stack([getattr(printed, metric).mean(axis=1) for metric in METRICS]) if printed else silent,

@@ -82,11 +82,11 @@ def explored_rounds(data: xr.Dataset) -> int:
 
 def caption_words(data: xr.Dataset) -> dict[str, Any]:
     parting = data.attrs["share_parting"]
-    which = (
-        f"the first replicate (number {int(data.replicate)}) in which the four thresholds do not all route alike"
-        if parting > 0
-        else "replicate 0; the four thresholds route alike in all of them"
-    )
+    which = "replicate 0; the four thresholds route alike in all of them"
+    if parting > 0:
+        which = (
+            f"the first replicate (number {int(data.replicate)}) in which the four thresholds do not all route alike"
+        )
     return {"which": which, "drawn": min(ROUNDS_DRAWN, data.attrs["num_rounds"])}
 
 
