@@ -10,8 +10,7 @@ from typing import Any, TypeVar
 import click
 
 from moe_theory.cli.output import JSON
-from moe_theory.core.errors import InvalidValueError, UnknownNameError, shortened
-from moe_theory.core.words import plural
+from moe_theory.core.errors import InvalidValueError, UnknownNameError, plural, shortened
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 Decorator = Callable[[Command], Command]

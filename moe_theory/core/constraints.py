@@ -23,10 +23,9 @@ import numpy as np
 from jax.core import Tracer
 from jaxtyping import Bool, Float, Int
 
-from moe_theory.core.errors import InvalidValueError, shortened
+from moe_theory.core.errors import InvalidValueError, enclosed, shortened
 from moe_theory.core.errors import shown as shown
 from moe_theory.core.numerics import Scalar
-from moe_theory.core.words import enclosed
 
 Values = Mapping[str, np.ndarray]  # parameters that are not traced, by name
 Function = TypeVar("Function", bound=Callable[..., Any])

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 from moe_theory.core.fields import begins_with, named_by
-from moe_theory.core.words import enclosed
 
 
 class MoeTheoryError(ValueError):
@@ -128,6 +127,20 @@ def text_of(value: Any) -> str:
     if isinstance(value, str):
         return value
     return shown(value)
+
+
+def plural(number: int, noun: str) -> str:
+    """Return a noun, with an s unless the number is 1."""
+    if number == 1:
+        return noun
+    return f"{noun}s"
+
+
+def enclosed(before: str, text: object, after: str = "") -> str:
+    """Return a text between two others, or nothing for no text."""
+    if not text:
+        return ""
+    return f"{before}{text}{after}"
 
 
 def require_docstrings() -> None:

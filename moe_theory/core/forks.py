@@ -6,8 +6,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from moe_theory.core.errors import InvalidValueError
-from moe_theory.core.words import enclosed
+from moe_theory.core.errors import InvalidValueError, enclosed
 
 _parent: int | None = None  # the process whose JAX this one has a copy of, without its threads
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from moe_theory.core.words import plural
+from moe_theory.core.errors import plural
 from moe_theory.deep import datasets
 from moe_theory.deep.datasets import DATASETS
 from moe_theory.deep.experiments import claims_for

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import numpy as np
 from jaxtyping import Float
 
-from moe_theory.core.errors import InvalidValueError, require_docstrings, unknown_name
+from moe_theory.core.errors import InvalidValueError, plural, require_docstrings, unknown_name
 from moe_theory.core.random import root_key
 from moe_theory.core.system import check_replicates, check_run
-from moe_theory.core.words import plural
 from moe_theory.runs import Cell, Progress, Run, quiet, run_cells
 from moe_theory.verification.claim import ReadingLike
 from moe_theory.verification.settings import asked_of, options_of

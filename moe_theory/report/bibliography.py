@@ -6,9 +6,8 @@ import re
 from collections.abc import Iterable, Sequence
 
 import moe_theory
-from moe_theory.core.errors import DeclarationError
+from moe_theory.core.errors import DeclarationError, enclosed
 from moe_theory.core.papers import declaration_of, find_paper, ordered_names, paper_names
-from moe_theory.core.words import enclosed
 from moe_theory.plot.document import Document
 from moe_theory.verification.catalog import answers_for, catalog_of, statements
 from moe_theory.verification.verdict import Report

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from moe_theory.core.words import plural
+from moe_theory.core.errors import plural
 from moe_theory.verification.challenged import Challenge, Looked, placed
 from moe_theory.verification.status import Judged
 from moe_theory.verification.verdict import FreeQuantity

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from markupsafe import Markup
 
-from moe_theory.core.errors import InvalidValueError
-from moe_theory.core.words import enclosed
+from moe_theory.core.errors import InvalidValueError, enclosed
 from moe_theory.plot import legend, ramp
 from moe_theory.plot.document import Document, Picture
 from moe_theory.plot.markdown import paragraphs, table, table_width, words

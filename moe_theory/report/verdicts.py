@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from markupsafe import Markup
 from rich.text import Text
 
-from moe_theory.core.words import plural
+from moe_theory.core.errors import plural
 from moe_theory.plot.document import Document, read_written
 from moe_theory.plot.markdown import code, paragraphs, shell_path, table, table_width
 from moe_theory.plot.symbols import plain

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 from urllib.parse import quote
 
-from moe_theory.core.words import enclosed
+from moe_theory.core.errors import enclosed
 from moe_theory.report.numbers import number, percentage, with_error
 from moe_theory.verification.recorded import judged_with_searches
 from moe_theory.verification.status import (

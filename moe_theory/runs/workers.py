@@ -12,10 +12,9 @@ from typing import Any
 
 import jax
 
-from moe_theory.core.errors import InvalidValueError
+from moe_theory.core.errors import InvalidValueError, plural
 from moe_theory.core.forks import after_fork, local_devices
 from moe_theory.core.machine import available_cores
-from moe_theory.core.words import plural
 from moe_theory.runs.provenance import CODE, difference, is_x64
 
 UNKNOWN_WORKERS = 64  # of an executor that does not say. It queues what it has no worker for

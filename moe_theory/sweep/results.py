@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jaxtyping import Float, Int
 
-from moe_theory.core.errors import MissingError, OutputError, text_of
+from moe_theory.core.errors import MissingError, OutputError, enclosed, text_of
 from moe_theory.core.machine import available_cores
 from moe_theory.core.notebook import Shown
 from moe_theory.core.papers import Reading
 from moe_theory.core.system import recorded_rounds
-from moe_theory.core.words import enclosed
 from moe_theory.runs.cells import Run
 from moe_theory.runs.files import digest, local
 from moe_theory.runs.pools import pool_of

@@ -21,7 +21,7 @@ from moe_theory.continual.experiments import (
     pools_of,
 )
 from moe_theory.continual.params import Dims
-from moe_theory.core.words import enclosed
+from moe_theory.core.errors import enclosed
 from moe_theory.plot import roles
 from moe_theory.runs import Cell, Run
 

@@ -11,7 +11,7 @@ from moe_theory.continual import theory
 from moe_theory.continual.experiments import FIGURE_8, HISTORY, PERTURBATION_POWER, THRESHOLD_POWERS, THRESHOLDS
 from moe_theory.continual.figures.regimes import observe
 from moe_theory.continual.params import SIGMA_0, Params
-from moe_theory.core.words import plural
+from moe_theory.core.errors import plural
 from moe_theory.plot import roles
 from moe_theory.runs import Cell
 

@@ -12,9 +12,9 @@ import xarray as xr
 from jaxtyping import Float
 
 from moe_theory import plot
+from moe_theory.core.errors import enclosed
 from moe_theory.core.system import fields
 from moe_theory.core.tasks import Pool
-from moe_theory.core.words import enclosed
 from moe_theory.edge import corrected, theory
 from moe_theory.edge.algorithm import system
 from moe_theory.edge.experiments import (

@@ -15,9 +15,8 @@ LEMMA_2 = statement("lemma-2", module=__name__, free=(*FREE, FREE_SERVERS))
 @LEMMA_2.charitable("lemma-2.outputs", BY_SCALE, limit_rate(at_least=1, margin=MARGIN))
 def output_gap(run) -> np.ndarray:
     params = run.params
-    spread = 0.0
-    if int(params.signal_law) == PROPORTIONAL:
-        spread = float(params.signal_scale) * float(params.cluster_spread)
+    follows = int(params.signal_law) == PROPORTIONAL
+    spread = float(params.signal_scale) * float(params.cluster_spread) if follows else 0.0
     noise = (run.dims.num_samples - 1) * float(params.noise_scale) ** 2
     strength_variance = (float(params.max_strength) - float(params.min_strength)) ** 2 / 12
     by_noise = (noise + spread**2) * explored(run, "gate_norm")[-1] ** 2
