@@ -142,7 +142,9 @@ def command(name: str) -> click.Command:
 def _place(name: str) -> str:
     words = name.split()
     place = f"moe_theory.cli.{words[0]}:{words[-1]}"
-    return place if name in _COMMANDS else declared_commands()[name][1]
+    if name in _COMMANDS:
+        return place
+    return declared_commands()[name][1]
 
 
 def _summary(name: str, limit: int) -> str:

@@ -61,7 +61,7 @@ def challenge(
     if module is not None:
         load_claims(module)
     keep_programs()
-    options = {"reading": reading, "seed": seed, "error": error, "module": None if module is None else str(module)}
+    options = {"reading": reading, "seed": seed, "error": error, "module": module and str(module)}
     with terminal_progress(open_console()) as progress:
         searches = search_each(patterns, seconds, **options, folder=out, progress=progress)
     show_document(searches_document(searches))

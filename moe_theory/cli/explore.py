@@ -50,7 +50,7 @@ def explore(claim: str, module: Path | None, out: Path, **asked: Any) -> None:
 
     if module is not None:
         load_claims(module)
-    plan = plan_search(claim, **asked, module=None if module is None else str(module))
+    plan = plan_search(claim, **asked, module=module and str(module))
     folder = prepare_folder(out, exploration.names_of(plan.claim.id))
     keep_programs()
     with terminal_progress(open_console()) as progress:

@@ -33,7 +33,7 @@ def new(kind: str, name: str, out: Path | None) -> None:
     from moe_theory.runs.files import prepare_folder, write_whole
 
     require_free(name)
-    folder = Path(name) if out is None else out
+    folder = out or Path(name)
     texts = template(name)
     for file in texts:
         if (folder / file).exists():
@@ -61,7 +61,8 @@ def require_free(name: str) -> None:
 
     if not re.fullmatch(r"[a-z][a-z0-9]{0,39}", name) or keyword.iskeyword(name):
         near = re.sub(r"[^a-z0-9]+", "", name.lower()).lstrip("0123456789")[:40]
-        near = near if near and not keyword.iskeyword(near) else f"my{near}"
+        if not (near and not keyword.iskeyword(near)):
+            near = f"my{near}"
         raise DeclarationError(
             f"name={shortened(name)} must be lower-case letters and digits, at most 40 and a letter first, as it is a "
             f"module's and begins the ids of claims. Try {near}."

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import click
 
 from moe_theory.cli.output import JSON
-from moe_theory.core.errors import InvalidValueError, UnknownNameError, shortened
+from moe_theory.core.errors import InvalidValueError, UnknownNameError, plural, shortened
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 Decorator = Callable[[Command], Command]
@@ -117,5 +117,4 @@ def json_option(document: str) -> Decorator:
 
 
 def examples(*commands: str) -> str:
-    heading = "Example:" if len(commands) == 1 else "Examples:"
-    return "\n".join(["\b", heading, *(f"  {command}" for command in commands)])
+    return "\n".join(["\b", f"{plural(len(commands), 'Example')}:", *(f"  {command}" for command in commands)])

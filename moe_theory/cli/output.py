@@ -48,7 +48,9 @@ def harmless(text: str) -> str:
 def brief(text: str) -> str:
     """Return a harmless message, cut in the middle where it is long: usually text of a user or a library."""
     text = harmless(text)
-    return text if len(text) <= LONGEST_LINE else f"{text[: LONGEST_LINE // 2]} ... {text[-LONGEST_LINE // 2 :]}"
+    if len(text) <= LONGEST_LINE:
+        return text
+    return f"{text[: LONGEST_LINE // 2]} ... {text[-LONGEST_LINE // 2 :]}"
 
 
 def wants_json() -> bool:

@@ -57,7 +57,7 @@ def command_of(paper: str, name: str, function: Callable[..., Any]) -> click.Com
                 document = function(*positional, **chosen_values)
                 if not isinstance(document, Document):
                     raise DeclarationError(f"{place} returned {shortened(document)}. Return a Document.")
-                folder = document.folder if out is None else out
+                folder = out or document.folder
                 if folder is not None:
                     _write(document.files, folder)
             except Interruption as interruption:
@@ -92,9 +92,11 @@ def _write(files: Mapping[str, Content], folder: Path) -> None:
 def _parameter(place: str, parameter: inspect.Parameter, hint: Any) -> click.Parameter:
     """Return the argument or the option of a parameter."""
     option = option_of(hint)
-    hint = typing.get_args(hint)[0] if hasattr(hint, "__metadata__") else hint
-    is_union = typing.get_origin(hint) in (types.UnionType, typing.Union)
-    kinds = [part for part in typing.get_args(hint) if part is not types.NoneType] if is_union else [hint]
+    if hasattr(hint, "__metadata__"):
+        hint = typing.get_args(hint)[0]
+    kinds = [hint]
+    if typing.get_origin(hint) in (types.UnionType, typing.Union):
+        kinds = [part for part in typing.get_args(hint) if part is not types.NoneType]
     is_several = parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
     if is_several or len(kinds) != 1 or kinds[0] not in (bool, *_TYPES, *_ITEMS):
         raise DeclarationError(

@@ -30,9 +30,10 @@ def record(folders: tuple[Path, ...], elsewhere: bool) -> None:
 
     searched = [folder for folder in folders if (folder / FOLDER).is_dir()]
     runs = [folder for folder in folders if folder not in searched or (folder / NUMBERS).is_file()]
-    paper_records = (
-        [records.of_other_data(folders)] if elsewhere else [*records.of_papers(runs), *records.of_searches(searched)]
-    )
+    if elsewhere:
+        paper_records = [records.of_other_data(folders)]
+    else:
+        paper_records = [*records.of_papers(runs), *records.of_searches(searched)]
     for file in paper_records:
         records.write(file)
     records.write_indexes({file.paper for file in paper_records} if folders else ordered_names())

@@ -232,7 +232,9 @@ def with_common_part(base: System, truths: float = 0.0) -> System:
         state = getattr(start_state, "state", start_state)
         pool = state.pool._replace(truths=state.pool.truths + truths, signals=state.pool.signals + 1.0)
         shifted = state._replace(pool=pool)
-        return start_state._replace(state=shifted) if state is not start_state else shifted
+        if state is not start_state:
+            return start_state._replace(state=shifted)
+        return shifted
 
     return System(init, base.step)
 

@@ -78,7 +78,9 @@ NUM_POOLS = 4096
 
 
 def cell_name(num_experts: int, terminate: bool = True) -> str:
-    return f"M = {num_experts}" if terminate else f"M = {num_experts}, no termination"
+    if terminate:
+        return f"M = {num_experts}"
+    return f"M = {num_experts}, no termination"
 
 
 SINGLE = cell_name(1)
@@ -222,7 +224,9 @@ def router_cell(scale: float, variant: str = "") -> str:
 
 
 def router_rate_cell(rate: float) -> str:
-    return router_cell(ROUTER_SCALE) if rate == ROUTER_SCALE**0.5 else f"eta = {rate}"
+    if rate == ROUTER_SCALE**0.5:
+        return router_cell(ROUTER_SCALE)
+    return f"eta = {rate}"
 
 
 def router_experts_cell(number: int, variant: str = "") -> str:
@@ -316,7 +320,7 @@ def specialization_params(num_experts: int, scale: float) -> dict[str, Any]:
     figure_2 = Params()
     return {
         "num_experts": num_experts,
-        "num_clusters": SPECIALIZATION_DIMS.num_tasks if num_experts == MANY_EXPERTS else figure_2.num_clusters,
+        "num_clusters": {MANY_EXPERTS: SPECIALIZATION_DIMS.num_tasks}.get(num_experts, figure_2.num_clusters),
         "truth_scale": scale,
         "signal_scale": 1 / scale,
         "cluster_spread": scale**1.5,
@@ -534,7 +538,7 @@ def drive_of(params: Params, dims: Dims = FIGURE_2_DIMS) -> float:
 
 
 def _drive_cells(num_experts: int) -> dict[str, dict[str, Any]]:
-    clusters = SIZES["num_tasks"] if num_experts == MANY_EXPERTS else Params().num_clusters
+    clusters = {MANY_EXPERTS: SIZES["num_tasks"]}.get(num_experts, Params().num_clusters)
     overrides = {"num_experts": num_experts, "num_clusters": clusters}
     return {
         f"M = {num_experts}, kappa / lambda = {ratio:g}": overrides

@@ -23,7 +23,7 @@ import numpy as np
 from jax.core import Tracer
 from jaxtyping import Bool, Float, Int
 
-from moe_theory.core.errors import InvalidValueError, shortened
+from moe_theory.core.errors import InvalidValueError, enclosed, shortened
 from moe_theory.core.errors import shown as shown
 from moe_theory.core.numerics import Scalar
 
@@ -43,11 +43,11 @@ class Within:
 
     def complaint(self, name: str, value: Any) -> str | None:
         """Return the error message for a value, with the way out, or None if the value is allowed."""
-        is_low = value <= self.low if self.open_low else value < self.low
-        is_high = value >= self.high if self.open_high else value > self.high
+        is_low = value < self.low or (self.open_low and value == self.low)
+        is_high = value > self.high or (self.open_high and value == self.high)
         if not (is_low or is_high):
             return None
-        why = f": {self.why}" if self.why else ""
+        why = enclosed(": ", self.why)
         if math.isinf(self.high):
             if self.low == 0 and not self.open_low:
                 return f"must not be negative{why}. Raise {name} to 0 or more."
@@ -69,7 +69,7 @@ class Whole:
         if not is_whole or value % 1 != 0 or value < self.least:
             return f"must be a whole number of at least {self.least}. Raise {name}."
         if self.most is not None and value > self.most:
-            return f"must be at most {self.most}{f': {self.why}' if self.why else ''}. Lower {name}."
+            return f"must be at most {self.most}{enclosed(': ', self.why)}. Lower {name}."
         return None
 
 
@@ -81,7 +81,7 @@ class OneOf:
     def complaint(self, name: str, value: Any) -> str | None:
         if value in self.choices:
             return None
-        return f"must be {' or '.join(map(str, self.choices))}{f': {self.why}' if self.why else ''}. Change {name}."
+        return f"must be {' or '.join(map(str, self.choices))}{enclosed(': ', self.why)}. Change {name}."
 
 
 @dataclasses.dataclass(frozen=True)
@@ -363,8 +363,9 @@ def _admitted_value(name: str, value: Any, hint: Any, constraints: tuple[Any, ..
         if not is_open or len(shape) < len(axes) - 1:
             expected = f"an array ({' '.join(axes)})" if axes else "one number"
             raise InvalidValueError(f"{name} has shape {shape}, not that of {expected}. Change {name}.", argument=name)
-    is_list = isinstance(value, (list, tuple)) and get_origin(base) is not Sequence
-    return np.asarray(value) if is_list else value
+    if isinstance(value, (list, tuple)) and get_origin(base) is not Sequence:
+        return np.asarray(value)
+    return value
 
 
 def _base_of(hint: Any) -> Any:
@@ -380,7 +381,9 @@ def axes_of(hint: Any) -> list[str] | None:
     if get_origin(base) is Sequence:
         return ["n"]
     shapes = [kind.dim_str for kind in (base, *get_args(base)) if hasattr(kind, "dim_str")]
-    return shapes[0].split() if shapes else None
+    if shapes:
+        return shapes[0].split()
+    return None
 
 
 def _require(constraints: tuple[Any, ...], name: str, value: Any) -> None:

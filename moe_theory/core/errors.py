@@ -85,13 +85,14 @@ def unknown_name(kind: str, name: str, known: Iterable[str], of: type | None = N
         if hint:
             return UnknownNameError(f"{unknown} {hint}", kind)
     paper = name[: name.find(".") + 1]  # which is no likeness
-    paper = paper if any(candidate.startswith(paper) for candidate in known) else ""
+    if not any(candidate.startswith(paper) for candidate in known):
+        paper = ""
     among = [candidate.removeprefix(paper) for candidate in known if candidate.startswith(paper)]
     near = difflib.get_close_matches(name.removeprefix(paper)[:100], among, n=3, cutoff=0.51)
     near = [paper + candidate for candidate in near] or [
         candidate for candidate in known if name and candidate.startswith(name)
     ][:3]
-    nearest = f"Did you mean {near[0]!r}? " if near else ""
+    nearest = enclosed("Did you mean ", next(map(repr, near), ""), "? ")
     more = f" and {len(known) - 12:,} more" if len(known) > 12 else ""
     listed = f"Near it: {', '.join(near)}." if near and more else f"Known: {', '.join(known[:12]) or 'none'}{more}."
     return UnknownNameError(f"{unknown} {nearest}{listed}", kind)
@@ -119,7 +120,9 @@ def with_known_names(params: type[Named]) -> type[Named]:
 def _of_symbol(symbol: str, known: list[str], kind: str, owner: type) -> str:
     fields = named_by(symbol, owner)
     if not fields:
-        return "The number of rounds is `rounds` of a sweep or of a figure." if symbol == "T" else ""
+        if symbol == "T":
+            return "The number of rounds is `rounds` of a sweep or of a figure."
+        return ""
     candidates = [field for field in fields if field.name in known]
     if not begins_with(symbol, fields[0]):
         spoken = "; ".join(f"{field.name} ({field.comment})" for field in candidates or fields)
@@ -139,12 +142,30 @@ def shown(value: Any) -> str:
     if text in ("True", "False"):
         return text.lower()
     short = f"{value:.6g}"
-    return short if float(short) == value else repr(value)
+    if float(short) == value:
+        return short
+    return repr(value)
 
 
 def text_of(value: Any) -> str:
     """Return a text unchanged, and the shortest text of a number."""
-    return value if isinstance(value, str) else shown(value)
+    if isinstance(value, str):
+        return value
+    return shown(value)
+
+
+def plural(number: int, noun: str) -> str:
+    """Return a noun, with an s unless the number is 1."""
+    if number == 1:
+        return noun
+    return f"{noun}s"
+
+
+def enclosed(before: str, text: object, after: str = "") -> str:
+    """Return a text between two others, or nothing for no text."""
+    if not text:
+        return ""
+    return f"{before}{text}{after}"
 
 
 def require_docstrings() -> None:
@@ -179,12 +200,14 @@ def frames(failure: BaseException) -> str:
     words = [
         f"{Path(frame.filename).name}, line {frame.lineno}: {frame.line}" for frame in reversed(user_frames[-FRAMES:])
     ]
-    return f" ({'; from '.join(words)})" if words else ""
+    return enclosed(" (", "; from ".join(words), ")")
 
 
 class _Brief(reprlib.Repr):
     def repr_int(self, x: int, level: int) -> str:  # Python refuses to write integers of some thousand digits
-        return repr(x) if abs(x) < 10**40 else "an integer of more than 40 digits"
+        if abs(x) < 10**40:
+            return repr(x)
+        return "an integer of more than 40 digits"
 
 
 _BRIEF = _Brief()

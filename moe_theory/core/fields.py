@@ -96,4 +96,6 @@ def _spelt(letter: str) -> str:
     if name[:1] != ["GREEK"]:
         return letter
     word = name[-1].replace("LAMDA", "LAMBDA").lower()
-    return word.capitalize() if "CAPITAL" in name else word
+    if "CAPITAL" in name:
+        return word.capitalize()
+    return word

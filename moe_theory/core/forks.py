@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from moe_theory.core.errors import InvalidValueError
+from moe_theory.core.errors import InvalidValueError, enclosed
 
 _parent: int | None = None  # the process whose JAX this one has a copy of, without its threads
 
@@ -30,7 +30,7 @@ def local_devices() -> list[Any]:
         return jax.local_devices()
     except (AssertionError, RuntimeError) as failure:
         names = os.environ.get("JAX_PLATFORMS", "")
-        reason = f": {' '.join(str(failure).split())}" if str(failure) else ""
+        reason = enclosed(": ", " ".join(str(failure).split()))
         raise InvalidValueError(
             f"JAX_PLATFORMS={names}: JAX finds no such device here{reason}. Unset it, or install jax[cuda12].",
             argument="JAX_PLATFORMS",

@@ -44,7 +44,9 @@ class Listing(list[Item]):
 
     def __getitem__(self, key: Any) -> Any:
         selection = super().__getitem__(key)
-        return Listing(selection) if isinstance(key, slice) else selection
+        if isinstance(key, slice):
+            return Listing(selection)
+        return selection
 
     def to_frame(self) -> "pd.DataFrame":
         """Return a pandas DataFrame with one row an item.
@@ -70,4 +72,6 @@ class Listing(list[Item]):
 
 
 def shortest(words: str) -> str:
-    return words if len(words) <= LONGEST_LINE else f"{words[: LONGEST_LINE - 3]}..."
+    if len(words) <= LONGEST_LINE:
+        return words
+    return f"{words[: LONGEST_LINE - 3]}..."

@@ -142,7 +142,9 @@ class Paper:
 
     def import_overview(self) -> Any:
         """Return its panel in the picture of all papers, or None."""
-        return self._import("overview", self.overview) if self.overview else None
+        if self.overview:
+            return self._import("overview", self.overview)
+        return None
 
     def import_system(self, name: str) -> Any:
         """Return a system that a sweep can name."""
@@ -188,7 +190,9 @@ def paper_folder(name: str) -> Path:
     if spec is not None and spec.submodule_search_locations:
         return Path(next(iter(spec.submodule_search_locations)))
     file = Path(str(spec and spec.origin))
-    return file.parent if "." in module else file.with_suffix("")
+    if "." in module:
+        return file.parent
+    return file.with_suffix("")
 
 
 @functools.cache
@@ -279,7 +283,7 @@ def undeclared(kind: str, name: str, names: Iterable[str], full: str = "") -> Un
         full: PAPER.NAME, where `name` leaves the paper out.
     """
     paper, _, id_in_paper = (full or name).partition(".")
-    field = "figures" if kind == "figure" else "statements"
+    field = {"figure": "figures"}.get(kind, "statements")
     place = declaration_of(paper).get(field) if paper in paper_names() else ""
     there = unimported(kind, place or "", id_in_paper) if isinstance(place, str) else ""
     if there:
@@ -294,9 +298,10 @@ def unimported(kind: str, place: str, id_in_paper: str) -> str:
         return ""
     spec = find_spec(module)
     folder, file = module.split(".")[-2:]
-    listed = "__init__.py" if kind == "figure" else "paper.toml, at its place in `order`"
-    is_there = spec is not None and spec.has_location
-    return f"{folder}/{file}.py exists, and is not imported: name it in {folder}/{listed}." if is_there else ""
+    listed = {"figure": "__init__.py"}.get(kind, "paper.toml, at its place in `order`")
+    if spec is not None and spec.has_location:
+        return f"{folder}/{file}.py exists, and is not imported: name it in {folder}/{listed}."
+    return ""
 
 
 def find_paper(name: str) -> Paper:

@@ -87,5 +87,8 @@ def rebuilt(system: System, parts: Mapping[str, Any]) -> System:
 
 
 def _origin(system: System) -> _Origin | None:
-    origin = _ORIGINS.get(system.step) if isinstance(system.step, types.FunctionType) else None
-    return origin if origin is not None and origin.init is system.init else None
+    if isinstance(system.step, types.FunctionType):
+        origin = _ORIGINS.get(system.step)
+        if origin is not None and origin.init is system.init:
+            return origin
+    return None

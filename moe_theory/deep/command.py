@@ -110,7 +110,9 @@ def deep(
     }
     if only_list or (preset is None and data is None):
         _refuse_run_options(options | {"out": out})
-        return report.presets() if data is None else report.folder_document(data)
+        if data is None:
+            return report.presets()
+        return report.folder_document(data)
     return _run_preset(preset, data, options, out, terminal)
 
 

@@ -189,7 +189,7 @@ def begin(
         pending_input=gates,
         pending_slopes=jnp.zeros((num_experts, num_experts), dtype),
         pending_task=None if locality is None else counts,
-        memory=None if locality is None else locality.init(dims),
+        memory=locality and locality.init(dims),
     )
 
 

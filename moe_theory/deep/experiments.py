@@ -106,7 +106,7 @@ def describe(preset: Preset) -> str:
 def _sizes(preset: Preset) -> str:
     dims = preset.dims
     classes = ", ".join(map(str, preset.classes))
-    method = "Adam" if dims.optimizer == ADAM else "SGD"
+    method = {ADAM: "Adam"}.get(dims.optimizer, "SGD")
     batches = f" in batches of {dims.batch_size}" if dims.batch_size < dims.num_samples else ""
     return (
         f"{DATASETS[preset.data].title} (classes {classes}), T = {dims.max_rounds} rounds, {dims.num_samples} training "

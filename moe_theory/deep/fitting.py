@@ -18,8 +18,10 @@ def resized(
     Raises: UnknownNameError for an unknown network, or InvalidValueError for sizes below 1, a batch that does not
         divide the samples, or absent or repeated numbers of experts.
     """
-    experts = preset.experts if experts is None else experts
-    classes = preset.classes if classes is None else classes
+    if experts is None:
+        experts = preset.experts
+    if classes is None:
+        classes = preset.classes
     if not experts or len(set(experts)) < len(experts):
         raise InvalidValueError(
             f"experts={list(experts)} must be one or more different numbers. Change experts.", argument="experts"

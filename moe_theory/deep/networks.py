@@ -305,7 +305,8 @@ def resnet(
         shapes = [(3, 3, shape[2], widths[0])]
         for num_in, num_out, stride in zip([widths[0], *channels[:-1]], channels, strides, strict=True):
             shapes += [(3, 3, num_in, num_out), (3, 3, num_out, num_out)]
-            shapes += [(1, 1, num_in, num_out)] if stride != 1 else []
+            if stride != 1:
+                shapes.append((1, 1, num_in, num_out))
         *convolved, last = he_kernels(key, [*shapes, (widths[-1], num_outputs)])
         layers = [
             _Normed(kernel, Affine(jnp.ones(kernel.shape[-1]), jnp.zeros(kernel.shape[-1]))) for kernel in convolved

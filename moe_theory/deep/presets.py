@@ -77,8 +77,9 @@ class Preset:
 
         Source: Algorithm 1 of the preset's paper.
         """
-        build = edge.system if self.paper == EDGE else continual.system
-        return build(self.dims, source, self.classes)
+        if self.paper == EDGE:
+            return edge.system(self.dims, source, self.classes)
+        return continual.system(self.dims, source, self.classes)
 
 
 def expert_cell(num_experts: int, terminate: bool = True, gate_scale: float | None = None) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from moe_theory.core.errors import plural
 from moe_theory.deep import datasets
 from moe_theory.deep.datasets import DATASETS
 from moe_theory.deep.experiments import claims_for
@@ -108,7 +109,7 @@ def heading(plan: Plan) -> str:
     dims = plan.preset.dims
     return (
         f"{preset.name}: {preset.where} of {preset.paper} on {plan.data.title}, reading {plan.setting}, "
-        f"{plan.replicates:,} {'seed' if plan.replicates == 1 else 'seeds'}, {preset.num_rounds} rounds; network "
+        f"{plan.replicates:,} {plural(plan.replicates, 'seed')}, {preset.num_rounds} rounds; network "
         f"{dims.network}, {dims.num_epochs} epochs of {dims.num_samples} images in batches of {dims.batch_size}, "
         f"{len(plan.data.test.labels):,} test images"
     )

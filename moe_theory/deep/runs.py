@@ -242,7 +242,7 @@ class RunCheckpoint(NamedTuple):
 
 
 def load(plan: Plan, key: str) -> RunCheckpoint | None:
-    data = None if plan.store is None else plan.store.get(key)
+    data = plan.store and plan.store.get(key)
     if data is None:
         return None
     arrays = unpack(data)

@@ -242,7 +242,7 @@ def begin(
         pending_input=vectors,
         pending_slopes=jnp.zeros((slots, experts), dtype),
         refit=no_refit(dims, dtype) if dims.slots_per_server > 1 else None,
-        memory=None if locality is None else locality.init(dims),
+        memory=locality and locality.init(dims),
     )
 
 

@@ -99,7 +99,7 @@ class Setting:
         if self.experts == OWN:
             return None
         layers = itertools.pairwise((self.num_features, *self.expert_widths, 1))
-        router = self.num_features if self.router == LINEAR else 0
+        router = {LINEAR: self.num_features}.get(self.router, 0)
         return self.num_experts * (sum(map(math.prod, layers)) + router)
 
     @property
@@ -136,6 +136,7 @@ class EvaluatedBound(NamedTuple):
     is_implied: bool  # refuted as a statement, but implied in this setting by a smaller bound that holds
 
 
+_RESTS_ON = {NETWORK: (LEMMA_3,)}  # by the experts
 _OF_CLASS = (LOSS, SAMPLES, LIPSCHITZ, OUTPUT, NORMS, ONE)  # of a class that is bounded by its norms
 
 
@@ -260,7 +261,7 @@ def _paper_forms(setting: Setting) -> Iterator[Form]:
     natarajan = dimensions(setting)
     if len(set(natarajan.values())) == 1:
         natarajan = {BOTH: next(iter(natarajan.values()))}
-    rests_on = (LEMMA_3,) if setting.experts == NETWORK else ()
+    rests_on = _RESTS_ON.get(setting.experts, ())
     for name, dimension in natarajan.items():
         for form in theory.FORMS:
 
@@ -319,7 +320,7 @@ def _stored(setting: Setting) -> Iterator[Form]:
 def _norms(setting: Setting, num_samples: int) -> Any:
     sizes = (setting.num_experts, setting.num_active, num_samples)
     experts = (setting.expert_norm,) * (len(setting.expert_widths) + 1)
-    router = () if setting.router == FIXED else (setting.router_norm,)
+    router = {FIXED: ()}.get(setting.router, (setting.router_norm,))
     rho = corrected.network_complexity(*sizes, experts, router, setting.feature_norm)
     patterns = _log_patterns(setting, num_samples)
     return corrected.uniform(rho, patterns, num_samples, setting.lipschitz, setting.delta)
@@ -331,8 +332,8 @@ def _uniform(setting: Setting, name: str, complexity_at: Callable[[int], Any]) -
         patterns = _log_patterns(setting, num_samples)
         return corrected.uniform(complexity_at(num_samples), patterns, num_samples, setting.lipschitz, setting.delta)
 
-    rests_on = (LEMMA_3,) if setting.experts == NETWORK else ()
-    needs = {FIXED: (GIVEN,)}.get(setting.router_kind, (LOGITS,) if name == "lipschitz" else ())
+    rests_on = _RESTS_ON.get(setting.experts, ())
+    needs = {FIXED: (GIVEN,)}.get(setting.router_kind, {"lipschitz": (LOGITS,)}.get(name, ()))
     return Form(name, at, (*_OF_CLASS, *needs), status=CONDITIONAL if rests_on else HOLDS, rests_on=rests_on)
 
 
@@ -366,7 +367,8 @@ def _check_classes(setting: Setting) -> None:
     if setting.router not in ROUTERS:
         raise unknown_name("router", setting.router, ROUTERS)
     names = [name for name in ("expert_widths", "rademacher") if getattr(setting, name)]
-    names += ["router"] if setting.router != LINEAR else []
+    if setting.router != LINEAR:
+        names.append("router")
     if setting.num_weights is not None and names:
         raise InvalidValueError(
             f"num_weights is for a classifier of which nothing else is known, not even {names[0]}. Drop one of both.",

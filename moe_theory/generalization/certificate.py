@@ -86,9 +86,12 @@ def divergence_of(first: float, second: float) -> float:
         >>> certificate.divergence_of(0.3, 0.3)
         0.0
     """
-    heads = first * math.log(first / second) if first > 0 else 0.0
-    tails = (1 - first) * (math.log1p(-first) - math.log1p(-second)) if first < 1 else 0.0
-    return max(heads + tails, 0.0)
+    divergence = 0.0
+    if first > 0:
+        divergence += first * math.log(first / second)
+    if first < 1:
+        divergence += (1 - first) * (math.log1p(-first) - math.log1p(-second))
+    return max(divergence, 0.0)
 
 
 def code_length(arrays: _Arrays) -> int:

@@ -120,9 +120,9 @@ def bound(
         stored, file_notes = from_files.fields(checkpoint, num_errors, arguments)
         setting = calculator.setting_of(**(arguments | stored))
         bounds = calculator.calculate(setting)
-    notes = (
-        [] if "num_samples" in arguments else [f"m = {calculator.Setting.num_samples:,} is the default of --samples."]
-    )
+    notes = []
+    if "num_samples" not in arguments:
+        notes = [f"m = {calculator.Setting.num_samples:,} is the default of --samples."]
     if setting.num_weights is not None and "num_experts" not in stored:
         notes.append("T, k and d play no part in bounds on weights of which nothing else is known.")
     notes += file_notes

@@ -77,7 +77,9 @@ def draw_sample(
 
 def population(dims: Dims, data: str) -> np.ndarray:
     """Return the inputs (P, d) of "teacher" or "digits", the same for all replicates."""
-    return _digits()[0] if data == DIGITS else _points(dims.num_features)
+    if data == DIGITS:
+        return _digits()[0]
+    return _points(dims.num_features)
 
 
 def draw_teacher(key: Key[Array, ""], dims: Dims) -> ClassifierWeights:

@@ -59,7 +59,7 @@ def _drawn(
 
 
 def _trained(name: str, dims: Dims, settings: Settings, num_rounds: int, source: str = RANDOM_LABELS) -> Experiment:
-    optimizer = best_experts if source == RANDOM_LABELS else None
+    optimizer = {RANDOM_LABELS: best_experts}.get(source)
     run = system(dims, source, optimizer)
     return Experiment(name, dims, run, settings, num_rounds, num_rounds, gap, 256, tier=LEARNED)
 
@@ -229,7 +229,7 @@ TRAINED = {
     source: _trained(
         f"trained-{source}",
         Dims(2, num_features, 1024),
-        _settings(TRAINED_SIZES, expert_norm=1.0, label_noise=0.1 if source == TEACHER else 0.0),
+        _settings(TRAINED_SIZES, expert_norm=1.0, label_noise={TEACHER: 0.1}.get(source, 0.0)),
         num_rounds=40,
         source=source,
     )

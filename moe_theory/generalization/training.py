@@ -76,7 +76,7 @@ def system(dims: Dims, data: str = source.RANDOM_LABELS, optimizer: Optimizer | 
         ([0.5, 0.5, 0.5], True)
     """
     source.check_data(dims, data)
-    transform = optax.adam if optimizer is None else optimizer
+    transform = optimizer or optax.adam
 
     def init(key: Key[Array, ""], params: Params) -> State:
         constraints.check(params, dims)

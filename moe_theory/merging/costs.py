@@ -385,7 +385,7 @@ def _room_for(num_experts: int) -> Dims:
 
 
 def _with_experts(num_experts: int, params: Params | None = None) -> Params:
-    layer_params = Params() if params is None else params
+    layer_params = params or Params()
     active = min(num_experts, int(layer_params.max_active))
     return layer_params._replace(num_experts=num_experts, max_active=active)  # pyright: ignore[reportArgumentType]
 

@@ -344,7 +344,7 @@ ROUTING = Experiment(
     dims=ROUTED_DIMS,
     system=system(ROUTED_DIMS, rewards.PEAKED, policies.AVERAGE),
     cells={
-        cell: {**RIVALS_FIXED, "num_experts": number, "max_active": 8 if number > 8 else number}
+        cell: {**RIVALS_FIXED, "num_experts": number, "max_active": min(number, 8)}
         for cell, (number, _) in ROUTED.items()
     },
     num_rounds=1,

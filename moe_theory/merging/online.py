@@ -89,7 +89,7 @@ def merge_online(
     Raises: UnknownNameError or InvalidValueError before the first slot. InvalidValueError for a slot whose rewards are
         not numbers in [0, 1], one a task.
     """
-    params = Params() if params is None else params
+    params = params or Params()
     params = params._replace(num_experts=stream.num_experts, max_active=min(int(params.max_active), stream.num_experts))
     dims = Dims(max_experts=stream.num_experts, num_tasks=stream.num_tasks, max_rounds=num_slots)
     check_params(dims, params)
@@ -244,7 +244,7 @@ def params_for(policy: str, num_experts: int, reading: Reading | None = None, ma
     constraints.require(constraints.Count, max_active=active)
     values = {"max_active": active, "num_experts": num_experts}
     constraints.require_ordered(values, "max_active", "num_experts", "there are no more to merge")
-    paper_reading = READINGS["random-split"] if reading is None else reading
+    paper_reading = reading or READINGS["random-split"]
     return paper_reading.params(max_active=active, **policies.TUNED.get(policy, {}))
 
 

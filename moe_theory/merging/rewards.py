@@ -125,7 +125,7 @@ def check_reward(reward: Reward, world: Environment, dims: Dims, params: Params)
 def _require_shape(name: str, value: Any, owner: str, expected: tuple[int, ...], words: str = "") -> None:
     shape = getattr(value, "shape", f"of a {type(value).__name__}")
     if shape != expected:
-        article = "an" if owner == "expert" else "a"
+        article = {"expert": "an"}.get(owner, "a")
         raise InvalidValueError(
             f"Reward.{name} gave{words} shape {shape}, not one number {article} {owner}: {expected}. Fix {name}."
         )

@@ -15,7 +15,7 @@ from jaxtyping import Float, Real
 
 from moe_theory.core.constraints import Amount, PositiveAmount, Size, Whole, Within, checked
 from moe_theory.core.errors import InvalidValueError, unknown_name
-from moe_theory.core.numerics import Numbers, array_namespace
+from moe_theory.core.numerics import Numbers, array_namespace, plain
 from moe_theory.merging.params import Params
 
 __all__ = [
@@ -86,7 +86,7 @@ def leaf_bound_at(time: Slots, num_rounds: Slots, params: Params) -> Amounts:
     """
     with np.errstate(divide="ignore"):
         per_slot = 1 / _scale(num_rounds, params)
-    return _plain(np.float64(2) ** (1 / (1 - float(params.smoothness_ratio))) * np.asarray(time, float) * per_slot)
+    return plain(np.float64(2) ** (1 / (1 - float(params.smoothness_ratio))) * np.asarray(time, float) * per_slot)
 
 
 @checked
@@ -235,17 +235,12 @@ def least_width(
 def _log_room(time: Amounts, params: Params) -> Amounts:
     """Return log(t nu_1^2 / (C^2 log(t/delta))), infinite where log(t/delta) is 0."""
     with np.errstate(divide="ignore"):
-        return _plain(np.log(np.asarray(time, float) / _scale(time, params)))
+        return plain(np.log(np.asarray(time, float) / _scale(time, params)))
 
 
 def _scale(time: Amounts, params: Params) -> np.ndarray:
     times = np.asarray(time, float)
     return np.asarray(split_threshold(times, np.zeros_like(times), params), float)
-
-
-def _plain(value: Numbers | float) -> Amounts:
-    array = np.asarray(value, float)
-    return float(array) if array.ndim == 0 else array
 
 
 @checked

@@ -44,8 +44,8 @@ class Interruption(KeyboardInterrupt):
 
 
 def option_of(hint: Any) -> Option:
-    options = [part for part in getattr(hint, "__metadata__", ()) if isinstance(part, Option)]
-    return options[0] if options else Option("")
+    options = (part for part in getattr(hint, "__metadata__", ()) if isinstance(part, Option))
+    return next(options, Option(""))
 
 
 def option_names(function: Callable[..., Any]) -> dict[str, str]:

@@ -67,7 +67,7 @@ def _fit_legend(figure: Figure, legend: Legend) -> None:
     before = legend.get_window_extent().height
     texts = legend.get_texts()
     title = legend.get_title().get_text()
-    size = float(texts[0].get_fontsize()) if texts else 0.0
+    size = next((float(text.get_fontsize()) for text in texts), 0.0)
     while legend.get_window_extent().width > figure.bbox.width - 2 * GAP and (columns > 1 or size > LEAST_FONT):
         columns, size = (columns - 1, size) if columns > 1 else (1, 0.9 * size)
         fitted = figure.legend(

@@ -94,8 +94,9 @@ def escaped(text: str) -> Markup:
 def code(text: str) -> Markup:
     line = _one_line(text)
     fence = "`" * (1 + max((len(run) for run in re.findall("`+", line)), default=0))
-    room = " " if "`" in line else ""
-    return Markup(f"{fence}{room}{line}{room}{fence}")
+    if "`" in line:
+        line = f" {line} "
+    return Markup(f"{fence}{line}{fence}")
 
 
 def shell_path(path: Path | str) -> str:
@@ -121,11 +122,15 @@ def terminal(text: str) -> list[Text | Table]:
             last, before = grid.pop()
             grid.append((last, f"{before}\n{line}".strip()))
         else:
-            blocks += [_grid_of(grid)] if grid else []
+            if grid:
+                blocks.append(_grid_of(grid))
             grid = []
-            blocks += [Text()] if blocks and node.type == "heading" else []
+            if blocks and node.type == "heading":
+                blocks.append(Text())
             blocks.append(_ruled(node) if node.type == "table" else _line_of(node))
-    return [*blocks, _grid_of(grid)] if grid else blocks
+    if grid:
+        blocks.append(_grid_of(grid))
+    return blocks
 
 
 def _flattened(root: SyntaxTreeNode) -> Iterator[SyntaxTreeNode]:
@@ -142,7 +147,9 @@ def _heading_of(node: SyntaxTreeNode) -> str:
     if node.type != "paragraph":
         return ""
     parts = [part for part in node.children[0].children if part.type != "text" or part.content]
-    return _words_of(parts[0]) if len(parts) > 1 and parts[0].type == "strong" else ""
+    if len(parts) > 1 and parts[0].type == "strong":
+        return _words_of(parts[0])
+    return ""
 
 
 def _words_of(node: SyntaxTreeNode) -> str:

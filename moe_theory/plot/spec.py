@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import numpy as np
 from jaxtyping import Float
 
-from moe_theory.core.errors import InvalidValueError, require_docstrings, unknown_name
+from moe_theory.core.errors import InvalidValueError, plural, require_docstrings, unknown_name
 from moe_theory.core.random import root_key
 from moe_theory.core.system import check_replicates, check_run
 from moe_theory.runs import Cell, Progress, Run, quiet, run_cells
@@ -123,7 +123,7 @@ class FigureSpec:
         attributes = data.attrs
         replicates = attributes["replicates"]
         numbers = {
-            "count": f"{replicates} replicate{'' if replicates == 1 else 's'}, seed {attributes['seed']}",
+            "count": f"{replicates} {plural(replicates, 'replicate')}, seed {attributes['seed']}",
             "choices": attributes["reading_summary"].replace("sigma_0", "σ₀"),
         }
         words: Any = ChainMap({**self.words(data)}, numbers, attributes, getattr(self.draw, "__globals__", {}))

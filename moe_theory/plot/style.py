@@ -83,7 +83,7 @@ def saved(figure: "Figure", form: Form, title: str, caption: str) -> bytes:
 
         return svg.written(figure, metadata["svg"]).encode()
     document = io.BytesIO()
-    figure.savefig(document, format=form, dpi=PIXELS_PER_INCH if form == "png" else "figure", metadata=metadata[form])
+    figure.savefig(document, format=form, dpi={"png": PIXELS_PER_INCH}.get(form, "figure"), metadata=metadata[form])
     return document.getvalue()
 
 

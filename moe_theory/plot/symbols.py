@@ -60,18 +60,23 @@ def _raised(sign: str, table: dict[int, int]) -> Callable[[str], str]:
     def script(words: str) -> str:
         if all(ord(letter) in table for letter in words):
             return words.translate(table)
-        is_one = _ONE.fullmatch(words) or re.fullmatch(r"\([^()]*\)", words)
-        return f"{sign}{words}" if is_one else f"{sign}({words})"
+        if _ONE.fullmatch(words) or re.fullmatch(r"\([^()]*\)", words):
+            return f"{sign}{words}"
+        return f"{sign}({words})"
 
     return script
 
 
 def _plain_code(words: str) -> str:
-    return linear(words[1:-1]) if words[0] == "$" else words
+    if words[0] == "$":
+        return linear(words[1:-1])
+    return words
 
 
 def _marked_code(words: str) -> str:
-    return f"<code>{html.escape(words[1:-1])}</code>" if words[0] == "`" else html.escape(_plain_code(words))
+    if words[0] == "`":
+        return f"<code>{html.escape(words[1:-1])}</code>"
+    return html.escape(_plain_code(words))
 
 
 PLAIN = Scripts(_raised("_", BELOW), _raised("^", ABOVE), _plain_code)
@@ -113,7 +118,8 @@ def _scripted(words: str, scripts: Scripts, escape: Callable[[str], str]) -> str
     end = 0
     for match in _SCRIPT.finditer(words):
         inner = match["script"]
-        inner = inner[1:-1] if inner[0] in "{(" else inner
+        if inner[0] in "{(":
+            inner = inner[1:-1]
         inner = re.sub(r"^([A-Za-z])(\d)$", r"\1_\2", inner)
         inner = _scripted(re.sub(r"^-|(?<=[\w)])-", "−", inner), scripts, escape)
         raised = scripts.below if match["base"] else scripts.above
@@ -148,12 +154,16 @@ def _line(element: "Element") -> str:
     text = html.unescape(element.text or "")
     match element.tag:
         case "mo":
-            sign = "−" if text == "-" else text
+            sign = {"-": "−"}.get(text, text)
             if sign in {",", ";"}:
                 return f"{sign} "
-            return f" {sign} " if sign in _SPACED else sign
+            if sign in _SPACED:
+                return f" {sign} "
+            return sign
         case "mi":
-            return text if len(text) == 1 else f" {text} "
+            if len(text) == 1:
+                return text
+            return f" {text} "
         case "mspace":
             return " "
         case "mfrac":
@@ -177,4 +187,6 @@ def _tight(words: str) -> str:
 
 def _held(words: str) -> str:
     words = words.strip()
-    return words if re.fullmatch(r"(?:\d+|[^\W\d_])[\u0300-\u036f₀-ₜ⁰-ⁿ²³¹]*", words) else f"({words})"
+    if re.fullmatch(r"(?:\d+|[^\W\d_])[\u0300-\u036f₀-ₜ⁰-ⁿ²³¹]*", words):
+        return words
+    return f"({words})"

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 import moe_theory
-from moe_theory.core.errors import DeclarationError
+from moe_theory.core.errors import DeclarationError, enclosed
 from moe_theory.core.papers import declaration_of, find_paper, ordered_names, paper_names
 from moe_theory.plot.document import Document
 from moe_theory.verification.catalog import answers_for, catalog_of, statements
@@ -54,7 +54,9 @@ def entry_of(paper: str) -> Entry | None:
     text = declaration.get("citation", "")
     if not declaration or text is None:  # it is computed
         text = find_paper(paper).citation
-    return _parsed(text.strip()) if text else None
+    if text:
+        return _parsed(text.strip())
+    return None
 
 
 def _parsed(text: str) -> Entry:
@@ -75,7 +77,7 @@ def title_of(paper: str) -> str:
     if work is None:
         return f"{paper}: a paper of your own; its BibTeX is yours to add"
     names = [author.partition(",")[0] for author in work.authors]
-    year = f" ({work.fields['year']})" if "year" in work.fields else ""
+    year = enclosed(" (", work.fields.get("year"), ")")
     return f"{', '.join(names)}{year}: {work.title}"
 
 
@@ -94,8 +96,8 @@ def cited_papers(judged: Iterable[tuple[str, str]]) -> list[str]:
     papers: set[str] = set()
     for paper, claim in dict.fromkeys(judged):
         papers.update(papers_of(paper, claim))
-    order = ordered_names()
-    return sorted(papers, key=lambda paper: order.index(paper) if paper in order else len(order))
+    order = {name: place for place, name in enumerate(ordered_names())}
+    return sorted(papers, key=lambda paper: order.get(paper, len(order)))
 
 
 def papers_of(paper: str, claim: str) -> Sequence[str]:

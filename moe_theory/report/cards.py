@@ -190,7 +190,9 @@ def _deciding_proof(judgement: Judged) -> Proof | None:
     statement = judgement.statement
     for finding in judgement.by_reading.values():
         if finding.known in {PROVED, CAVEATED}:
-            return statement.disproof if finding.status is StatementStatus.FALSE else statement.proof
+            if finding.status is StatementStatus.FALSE:
+                return statement.disproof
+            return statement.proof
     return None
 
 
@@ -217,7 +219,7 @@ def evidence(judgement: Judged, verdicts: Sequence[Verdict]) -> list[Evidence]:
 
 
 def _in_role(judgement: Judged, role: Role, verdicts: Sequence[Verdict]) -> list[str]:
-    telling = Status.REFUTED if role is Role.INTERVENTION else Status.SUPPORTED
+    telling = {Role.INTERVENTION: Status.REFUTED}.get(role, Status.SUPPORTED)
     sentences = []
     for id in (id for id, role_of_claim in judgement.statement.roles.items() if role_of_claim is role):
         candidates = [verdict for verdict in verdicts if verdict.claim == id and verdict.status in _OUTCOMES]
@@ -243,11 +245,9 @@ def commands(statement: Statement, verdict: Verdict | None, *, is_short: bool) -
         command, purpose = rows[0]
         rows = [(command, f"{purpose} (more programs by {' and '.join([*options.values()][1:])})")]
     if verdict is not None:
-        repeat = (
-            f"moe-theory verify {verdict.claim} --reading {verdict.settings[0]} --seed 1"
-            if is_short
-            else verdict.command
-        )
+        repeat = verdict.command
+        if is_short:
+            repeat = f"moe-theory verify {verdict.claim} --reading {verdict.settings[0]} --seed 1"
         rows.append((repeat, "Repeat the test"))
     if is_short:
         rows.append((f"moe-theory why {statement.name} --all", "Full proofs, examples, ablations and notes"))

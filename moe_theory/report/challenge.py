@@ -2,11 +2,13 @@
 
 from collections.abc import Sequence
 
+from moe_theory.core.errors import plural
 from moe_theory.verification.challenged import Challenge, placed
 from moe_theory.verification.status import Judged
 from moe_theory.verification.verdict import FreeQuantity
 
 _FLIPPED = {"break": "breaks", "rescue": "is rescued"}
+_OUTCOMES = {"break": ("fails", "no counterexample"), "rescue": ("holds", "none where it holds")}
 _UNFLIPPED = {"break": "unbroken", "rescue": "not rescued"}
 
 
@@ -43,18 +45,21 @@ def covered(search: Challenge) -> str:
 
 
 def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'s' * (number != 1)}"
+    return f"{number} {plural(number, noun)}"
 
 
 def search_sentence(judgement: Judged) -> str:
     search = judgement.search
     if search is None:
-        return "Tested at the paper's settings only." if judgement.statement.free else ""
+        if judgement.statement.free:
+            return "Tested at the paper's settings only."
+        return ""
     searched = f"A search of {_count(search.settings, 'setting')}"
     places = " and ".join(placed(flip.setting) for flip in search.flips)
-    if search.sought == "break":
-        return f"{searched} found that it fails at {places}." if places else f"{searched} found no counterexample."
-    return f"{searched} found that it holds at {places}." if places else f"{searched} found none where it holds."
+    verb, nothing = _OUTCOMES[search.sought]
+    if not places:
+        return f"{searched} found {nothing}."
+    return f"{searched} found that it {verb} at {places}."
 
 
 def left_free(axes: Sequence[FreeQuantity]) -> str:

@@ -130,4 +130,6 @@ def comparison(report: Report, paths: Sequence[Path] = ()) -> Document:
 def numbers_of(verdict: Verdict | None) -> str:
     if verdict is None or not verdict.replicates:
         return ""
-    return str(verdict.status) if math.isnan(verdict.observed) else f"{measured(verdict)}; {plain(claimed(verdict))}"
+    if math.isnan(verdict.observed):
+        return str(verdict.status)
+    return f"{measured(verdict)}; {plain(claimed(verdict))}"

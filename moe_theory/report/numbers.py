@@ -14,7 +14,9 @@ def number(value: float | int) -> str:
     """Return a whole number in full, others to four digits, a dash unless finite."""
     if isinstance(value, int):
         return str(value)
-    return format(value + 0.0, ".4g") if math.isfinite(value) else "–"
+    if math.isfinite(value):
+        return format(value + 0.0, ".4g")
+    return "–"
 
 
 def with_error(value: float, error: float) -> str:
@@ -28,7 +30,9 @@ def with_error(value: float, error: float) -> str:
 
 
 def percentage(share: float) -> str:
-    return f"{100 * share:.3g} %" if math.isfinite(share) else "–"
+    if math.isfinite(share):
+        return f"{100 * share:.3g} %"
+    return "–"
 
 
 def setting(value: Any) -> str:

@@ -92,8 +92,7 @@ def _draw_panel(axis: Axes, panel: Panel, data: xr.Dataset, theme: Theme) -> Non
     else:
         axis.plot(data.x, data["mean"], label="measured", **measured)
     for letter in panel.log_axes:
-        set_scale = axis.set_xscale if letter == "x" else axis.set_yscale
-        set_scale("log")
+        axis.set(**{f"{letter}scale": "log"})
     axis.set_xlim(float(data.x[0]), float(data.x[-1]))
     if "y" not in panel.log_axes:
         axis.set_ylim(0, None)
@@ -119,14 +118,16 @@ def status_of(panel: Panel) -> str | None:
     paper = panel.printed.partition(".")[0]
     judgements = recorded.judged_statements(paper)
     judged = [judgement for judgement in judgements if panel.printed in judgement.statement.roles]
-    return statement_status(judged[0]) if judged and judged[0].by_reading else None
+    if judged and judged[0].by_reading:
+        return statement_status(judged[0])
+    return None
 
 
 def replacement_holds(panel: Panel) -> bool:
     """Return whether the recorded run supports the panel's correction."""
     paper = panel.right.partition(".")[0]
     run = recorded.read().get(paper)
-    verdict = run.of(panel.right).get(select_readings(paper, None)[0].name) if run else None
+    verdict = run and run.of(panel.right).get(select_readings(paper, None)[0].name)
     return verdict is None or verdict["status"] == Status.SUPPORTED
 
 

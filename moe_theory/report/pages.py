@@ -149,7 +149,7 @@ def merged(reports: Sequence[Report], names: Sequence[str]) -> Report:
         error=min(sum(report.error for report in reports), 1.0),
         versions=versions,
         readings=readings,
-        budget=sum(budgets) if budgets else None,
+        budget=sum(budgets) or None,
         finished=max(report.finished for report in reports),
         seconds=seconds,
         statements=list(statements.values()),

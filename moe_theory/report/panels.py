@@ -57,10 +57,14 @@ def number_line(verdict: Verdict) -> NumberLine | None:
         return round(INSET + (WIDTH - 2 * INSET) * share, 2)
 
     def place_end(value: float, limit: float) -> float:
-        return place(value) if math.isfinite(value) else limit
+        if math.isfinite(value):
+            return place(value)
+        return limit
 
     def limit_label(limit: float) -> str:
-        return number(limit) if abs(place(limit) - place(0.0)) > _LABEL_ROOM else ""
+        if abs(place(limit) - place(0.0)) > _LABEL_ROOM:
+            return number(limit)
+        return ""
 
     return NumberLine(
         zero=place(0.0),
@@ -160,7 +164,9 @@ def plot_size(curve: Curve) -> tuple[float, float]:
 
 
 def _plot_width(curve: Curve) -> float:
-    return NARROW_WIDTH if len(curve.labels) <= FEW_COMPONENTS else PLOT_SIZE[0]
+    if len(curve.labels) <= FEW_COMPONENTS:
+        return NARROW_WIDTH
+    return PLOT_SIZE[0]
 
 
 class TickLabels(NamedTuple):
@@ -252,8 +258,8 @@ def _shade_allowed(
 ) -> None:
     from matplotlib.ticker import MaxNLocator
 
-    low = ends.min() if len(ends) else 0.0
-    high = ends.max() if len(ends) else 1.0
+    low = min(ends, default=0.0)
+    high = max(ends, default=1.0)
     if 0 < low < 0.6 * high:
         low = 0.0
     room = max(0.12 * (high - low) or 0.5, 1e-12 * max(-low, high))
@@ -269,8 +275,8 @@ def _shade_allowed(
 
 def _set_log_ranges(panel: "Axes", places: np.ndarray, ends: np.ndarray) -> None:
     ends = np.maximum(ends[ends > 0], 1 / LARGEST_DRAWN)
-    low = ends.min() if len(ends) else 0.1
-    high = ends.max() if len(ends) else 1.0
+    low = min(ends, default=0.1)
+    high = max(ends, default=1.0)
     room = max((high / low) ** 0.12, 1.05)
     side_room = (places.max() / places.min()) ** SIDE_ROOM
     panel.set(xscale="log", yscale="log")

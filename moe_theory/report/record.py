@@ -156,7 +156,9 @@ def own(*folders: Path) -> PaperRecord:
     error = max(before.error, float(f"{sum(share for share in shares.values() if share > 0):.4g}"))
     total_seconds = None if before.seconds is None else before.seconds + seconds
     record = _paper_record(combined, paper, error, total_seconds)
-    return record if record.run.verdicts != before.verdicts else record._replace(run=before)  # recorded already
+    if record.run.verdicts != before.verdicts:
+        return record
+    return record._replace(run=before)  # recorded already
 
 
 def of_other_data(folders: Sequence[Path]) -> PaperRecord:

@@ -90,8 +90,9 @@ def _facet_counts(report: Report, facet: str) -> list[tuple[str, int]]:
             totals.update(verdict.settings)
         else:
             totals[str(getattr(verdict, facet))] += 1
-    order = [str(status) for status in Status if totals[status]] if facet == "status" else list(totals)
-    return [(value, totals[value]) for value in order]
+    if facet == "status":
+        return [(str(status), totals[status]) for status in Status if totals[status]]
+    return list(totals.items())
 
 
 def document_text(name: str, **values: Any) -> str:
@@ -225,7 +226,9 @@ def _math(words: str) -> Markup:
 
 def _page_picture(verdict: Verdict) -> Markup:
     line = parts().line(verdict, f"card-{wording.verdict_anchor(verdict)}")
-    return _in_a_block(f'<div class="pictures">{line}</div>') if line.strip() else Markup("")
+    if line.strip():
+        return _in_a_block(f'<div class="pictures">{line}</div>')
+    return Markup("")
 
 
 def _in_a_block(markup: str) -> Markup:

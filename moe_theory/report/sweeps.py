@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from markupsafe import Markup
 
-from moe_theory.core.errors import InvalidValueError
+from moe_theory.core.errors import InvalidValueError, enclosed
 from moe_theory.plot import legend, ramp
 from moe_theory.plot.document import Document, Picture
 from moe_theory.plot.markdown import paragraphs, table, table_width, words
@@ -193,7 +193,7 @@ def _last_means(results: Results, place: int) -> dict[str, tuple[float, float, f
 def estimate(costs: SweepCost) -> Document:
     shape = " x ".join(f"{size} {name}" for name, size in costs.shape.items())
     rows = {
-        "cells": f"{costs.cells:,}" + (f" ({shape})" if costs.shape else ""),
+        "cells": f"{costs.cells:,}" + enclosed(" (", shape, ")"),
         "replicates": f"{costs.replicates:,} of each cell",
         "chunks": f"{costs.chunks:,} of {costs.width:,} replicates, {costs.present:,} of them there already",
         "compilations": f"{costs.programs:,} for each device or worker process",

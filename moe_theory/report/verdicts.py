@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from markupsafe import Markup
 from rich.text import Text
 
+from moe_theory.core.errors import plural
 from moe_theory.plot.document import Document, read_written
 from moe_theory.plot.markdown import code, paragraphs, shell_path, table, table_width
 from moe_theory.plot.symbols import plain
@@ -151,8 +152,7 @@ def claims_document(claims: "Sequence[Claim]") -> Document:
 
 def statements_document(standings: Sequence[Standing]) -> Document:
     judgements = [standing.known for standing in standings]
-    noun = "statement" if len(judgements) == 1 else "statements"
-    counts = f"{len(judgements)} {noun}: {label_counts(judgements)}"
+    counts = f"{len(judgements)} {plural(len(judgements), 'statement')}: {label_counts(judgements)}"
     return Document(
         lambda: [*map(facts, standings)],
         lambda width: paragraphs([statement_table(judgements, width), counts]),
@@ -191,7 +191,7 @@ def searches_document(searches: Sequence[Challenge]) -> Document:
 
 
 def facts(standing: Standing) -> dict[str, Any]:
-    source = None if standing.folder is None else str(standing.folder)
+    source = standing.folder and str(standing.folder)
     return dataclasses.asdict(standing.known.statement) | status_json(standing.known) | {"from": source}
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 from urllib.parse import quote
 
+from moe_theory.core.errors import enclosed
 from moe_theory.report.numbers import number, percentage, with_error
 from moe_theory.verification.recorded import judged_with_searches
 from moe_theory.verification.status import (
@@ -50,6 +51,8 @@ STOPS: dict[Stop, str] = {
     Stop.BUDGET: "time budget spent",
     Stop.FAILED: "the claim's own code failed",
 }
+_WRITERS = {"probability": percentage}  # of numbers, by kind
+_CLAIM_WRITERS = {**_WRITERS, "counterexample": percentage, "limit_probability": percentage}
 _NAMES = {  # by kind, what is predicted and what is observed
     "equality": ("predicted mean", "observed mean"),
     "upper_bound": ("bound", "observed mean"),
@@ -80,8 +83,7 @@ def status_word(status: Status) -> str:
 
 
 def kind_words(verdict: Verdict) -> str:
-    side = f" ({verdict.side.replace('_', ' ')})" if verdict.side else ""
-    return verdict.kind.replace("_", " ") + side
+    return verdict.kind.replace("_", " ") + enclosed(" (", _side_words(verdict), ")")
 
 
 def allowed_sides(verdict: Verdict) -> tuple[bool, bool]:
@@ -132,14 +134,16 @@ def claimed(verdict: Verdict) -> str:
     value = claimed_value(verdict)
     if value in {"–", "never violated"}:
         return value
-    write = percentage if verdict.kind in {"probability", "counterexample", "limit_probability"} else number
+    write = _CLAIM_WRITERS.get(verdict.kind, number)
     return f"{value}{_margin(verdict, write)}"
 
 
 def claimed_briefly(verdict: Verdict) -> str:
     """Return the claimed value without margin, or an identity's tolerance."""
     if verdict.kind == "identity":
-        return f"error ≤ {number(verdict.margin)}" if verdict.margin > 0 else "error = 0"
+        if verdict.margin > 0:
+            return f"error ≤ {number(verdict.margin)}"
+        return "error = 0"
     return claimed_value(verdict).removeprefix("limit ")
 
 
@@ -190,8 +194,8 @@ def sentence(verdict: Verdict) -> str:
             return f"The code of the claim failed: {verdict.reason.strip()}"
         case Status.INCONCLUSIVE:
             return _open_question(verdict)
-    at = "" if verdict.at in {"", "mean"} else f" ({verdict.at})"
-    write = percentage if verdict.kind == "probability" else number
+    at = enclosed(" (", {"mean": ""}.get(verdict.at, verdict.at), ")")
+    write = _WRITERS.get(verdict.kind, number)
     margin = f" (margin {write(verdict.margin)})" if verdict.margin > 0 else ""
     match verdict.kind:
         case "equality":
@@ -199,8 +203,9 @@ def sentence(verdict: Verdict) -> str:
             return f"{start} is {measured(verdict)}. The claim is {number(verdict.predicted)}{margin}."
         case "upper_bound" | "lower_bound":
             slack = verdict.predicted / verdict.observed if verdict.observed > 0 else 0.0
-            is_loose = verdict.kind == "upper_bound" and verdict.status is Status.SUPPORTED and slack > LOOSE
-            ending = f" It is {slack:.2g} times as large." if is_loose else ""
+            ending = ""
+            if verdict.kind == "upper_bound" and verdict.status is Status.SUPPORTED and slack > LOOSE:
+                ending = f" It is {slack:.2g} times as large."
             return f"The mean{at} is {measured(verdict)}. The bound is {number(verdict.predicted)}{margin}.{ending}"
         case "ordering":
             return f"The value{at} is {measured(verdict)}. It must be below {number(verdict.predicted)}{margin}."
@@ -212,13 +217,16 @@ def sentence(verdict: Verdict) -> str:
             claim = f"{_side(verdict)} {percentage(verdict.predicted)}{margin}"
             return f"It happens in {measured(verdict)} runs{at}. The claim is {claim}."
         case "counterexample":
-            allowed = f"At most {percentage(verdict.predicted)} may" if verdict.predicted else "None may"
-            return f"{measured(verdict)} examples violate it{at}. {allowed}."
+            if not verdict.predicted:
+                return f"{measured(verdict)} examples violate it{at}. None may."
+            return f"{measured(verdict)} examples violate it{at}. At most {percentage(verdict.predicted)} may."
         case "rate":
-            side = "" if verdict.side in {None, "equal"} else f"{_side(verdict)} "
+            side = enclosed("", _side_words(verdict).removeprefix("equal"), " ")
             where = verdict.at if "end" in verdict.at else "exponent"
             return f"The {where} is {_slope(verdict)}. The claim is {side}{number(verdict.predicted)}{margin}."
-    return f"{_capitalize(_limit_words(verdict, verdict.trend))}." if verdict.trend else _recorded_reason(verdict)
+    if verdict.trend:
+        return f"{_capitalize(_limit_words(verdict, verdict.trend))}."
+    return _recorded_reason(verdict)
 
 
 def _recorded_reason(verdict: Verdict) -> str:
@@ -229,8 +237,12 @@ def _capitalize(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
+def _side_words(verdict: Verdict) -> str:
+    return (verdict.side or "").replace("_", " ")
+
+
 def _side(verdict: Verdict) -> str:
-    return (verdict.side or "").replace("_", " ").replace("equal", "equal to")
+    return _side_words(verdict).replace("equal", "equal to")
 
 
 def _slope(verdict: Verdict) -> str:
@@ -277,8 +289,9 @@ def _open_question(verdict: Verdict) -> str:
     if verdict.doubt and not verdict.trend:
         return f"{runs}: {verdict.doubt}."
     if verdict.trend:
-        is_bent = verdict.kind == "limit_rate" and abs(verdict.trend.value) > verdict.margin
-        way_out = ". While it bends, a grid nearer to the limit is needed" if is_bent else ""
+        way_out = ""
+        if verdict.kind == "limit_rate" and abs(verdict.trend.value) > verdict.margin:
+            way_out = ". While it bends, a grid nearer to the limit is needed"
         return f"{runs}: {_limit_words(verdict, verdict.trend)}{way_out}."
     if verdict.kind == "identity" and math.isfinite(verdict.smallest_discrepancy):
         share = percentage(verdict.smallest_discrepancy)
@@ -290,7 +303,7 @@ def _open_question(verdict: Verdict) -> str:
     quantity = {"rate": verdict.at or "exponent", "probability": "frequency"}.get(verdict.kind, "difference")
     shift = verdict.predicted if quantity != "difference" else 0.0
     at = f" at {verdict.at}" if verdict.at not in {"", "mean"} and verdict.kind != "rate" else ""
-    write = percentage if verdict.kind == "probability" else number
+    write = _WRITERS.get(verdict.kind, number)
     words = f"{runs}: the {quantity}{at} is between {write(low + shift)} and {write(high + shift)}"
     if quantity == "difference":
         words += f", allowed {allowed_words(verdict, verdict.margin)}"
@@ -315,13 +328,14 @@ def facts(verdict: Verdict) -> list[Fact]:
 def _facts(verdict: Verdict) -> Iterator[tuple[str, tuple[str | float, ...]]]:
     predicted, observed = _NAMES.get(verdict.kind, ("predicted", "observed"))
     at = f" at {verdict.at}" if verdict.at and verdict.kind not in {"rate", "limit_rate"} else ""
-    side = f", {verdict.side.replace('_', ' ')}" if verdict.side else ""
+    side = enclosed(", ", _side_words(verdict))
     if verdict.kind != "identity":
         yield f"{predicted}{side}", (verdict.predicted, at)
     yield observed, (verdict.observed, at)
     if verdict.kind != "identity":
-        has_error = math.isfinite(verdict.standard_error)
-        spread = (" ± ", verdict.standard_error, " (s.e.)") if has_error else ()
+        spread = ()
+        if math.isfinite(verdict.standard_error):
+            spread = (" ± ", verdict.standard_error, " (s.e.)")
         yield "observed − predicted", (verdict.observed - verdict.predicted, *spread)
     if any(math.isfinite(end) for end in verdict.interval):
         low, high = verdict.interval
@@ -331,7 +345,7 @@ def _facts(verdict: Verdict) -> Iterator[tuple[str, tuple[str | float, ...]]]:
         yield name, ("[", low, ", ", high, f"] {method}")
     if math.isfinite(verdict.unseen):
         yield "may have been missed", (verdict.unseen, " of replicates: an event that rare, whatever it carries")
-    yield "tolerance" if verdict.kind == "identity" else "margin", (verdict.margin,)
+    yield {"identity": "tolerance"}.get(verdict.kind, "margin"), (verdict.margin,)
     if verdict.status is Status.VACUOUS:
         yield "true anyway", (verdict.trivial,)
     yield "error of this verdict", (verdict.error,)
@@ -406,7 +420,9 @@ def statement_counts(judgements: Sequence[Judged]) -> dict[str, int]:
 def statement_status(judgement: Judged) -> str:
     if judgement.finding:
         return str(judgement.finding.status)
-    return BY_READING if judgement.by_reading else str(StatementStatus.NOT_JUDGED)
+    if judgement.by_reading:
+        return BY_READING
+    return str(StatementStatus.NOT_JUDGED)
 
 
 def urgency(judgement: Judged) -> int:
@@ -440,14 +456,16 @@ def unsaid(judgement: Judged) -> str:
         if not deciding(statement):
             return "No claim of it decides it."
         missing = judgement.missing
-        return f"There is no verdict on {listed(missing)}." if missing else "A claim's code failed."
+        if missing:
+            return f"There is no verdict on {listed(missing)}."
+        return "A claim's code failed."
     if status != StatementStatus.OPEN or statement.why or statement.untestable:
         return ""
     return "The tests that were run do not decide it."
 
 
 def script_options(statement: Statement) -> dict[str, str]:
-    return {kind: "--script" if kind == "witness" else f"--{kind}" for kind in statement.scripts}
+    return {kind: {"witness": "--script"}.get(kind, f"--{kind}") for kind in statement.scripts}
 
 
 def claim_anchor(claim: str) -> str:

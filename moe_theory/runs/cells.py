@@ -66,7 +66,9 @@ class Cell:
     def rounds(self) -> Int[np.ndarray, " R"]:
         """Recorded rounds. Raises: InvalidValueError for impossible rounds or recording."""
         rounds = recorded_rounds(self.num_rounds, self.record_every)
-        return rounds if self.keep is None else rounds[list(self.keep)]
+        if self.keep is None:
+            return rounds
+        return rounds[list(self.keep)]
 
 
 class Run(NamedTuple):
@@ -198,7 +200,9 @@ class CellBatch:
         for name, num_chunks in self._counts.items():
             chunks = itertools.takewhile(lambda index, name=name: (name, index) in self._outcomes, range(num_chunks))
             count = min(count, sum(1 for _ in chunks) * self._widths[name])
-        return self._runs(count) if count else None
+        if count:
+            return self._runs(count)
+        return None
 
     def _runs(self, count: int) -> Mapping[str, Run]:
         runs = {}
@@ -275,14 +279,15 @@ def compute_chunk(chunk: Chunk, seed: int) -> Outcome:
     with chunk.cell.precision():
         cell = chunk.cell
         root = root_key(seed)
-        state = None if cell.start is None else cell.start(root, chunk.replicates, cell.params)
+        state = cell.start and cell.start(root, chunk.replicates, cell.params)
         keys = replicate_keys(root, jnp.asarray(chunk.replicates, jnp.uint32))
         # Not `simulate_batch`: the cell has been checked once, and a check costs as much as a short chunk.
         state, records = engine.run(
             cell.system, keys, state, cell.params, cell.num_rounds, cell.record_every, cell.observe, None, True
         )
         places = slice(None) if cell.keep is None else list(cell.keep)
-        state = state if cell.keeps_state else None
+        if not cell.keeps_state:
+            state = None
         return (
             jax.tree.map(lambda leaf: np.asarray(leaf)[..., : chunk.num_kept], state),
             jax.tree.map(lambda leaf: np.asarray(leaf)[places][..., : chunk.num_kept], records),

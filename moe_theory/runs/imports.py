@@ -86,7 +86,9 @@ class Modules:
         if library_of(place[0]):
             return (place[0].partition(".")[0],)
         source = self.source(place[0])
-        return place if source and source.folders else place[:1]
+        if source and source.folders:
+            return place
+        return place[:1]
 
     def _following(self, module: str, *attributes: str) -> list[Place]:
         source = self.source(module)
@@ -137,7 +139,9 @@ class Modules:
     def _read(self, module: str) -> ModuleFile | None:
         path, folders = _find(module)
         if path is None:
-            return ModuleFile(Facts("folder"), folders) if folders else None
+            if folders:
+                return ModuleFile(Facts("folder"), folders)
+            return None
         facts = _facts_of(path)
         if module in sys.modules and PACKAGE_FOLDER in path.parents and path.stat().st_mtime > IMPORT_TIME:
             raise InvalidValueError(f"{path} was changed after it was imported. Start Python again.")
@@ -162,11 +166,14 @@ def _library(name: str) -> str:
     path, folders = _find(name)
     place = path or next(iter(folders), None)
     if place is None:
-        return "python" if name in sys.stdlib_module_names else ""
+        if name in sys.stdlib_module_names:
+            return "python"
+        return ""
     if {"site-packages", "dist-packages"} & {*place.parts, *place.resolve().parts}:
         return f"{name} {_version(name)}"
-    is_standard = STANDARD_LIBRARY in place.parents or STANDARD_LIBRARY.resolve() in place.resolve().parents
-    return "python" if is_standard else ""
+    if STANDARD_LIBRARY in place.parents or STANDARD_LIBRARY.resolve() in place.resolve().parents:
+        return "python"
+    return ""
 
 
 def _find(module: str) -> tuple[Path | None, list[Path]]:

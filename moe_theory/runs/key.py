@@ -134,7 +134,9 @@ class Digests:
     def _reach(self, module: str) -> str:
         """Return a digest of the code within a module's reach, or "" for a notebook or a script."""
         source = self._modules.source(module)
-        return self._modules.reach(module) if source is not None and module != "__main__" else ""
+        if source is not None and module != "__main__":
+            return self._modules.reach(module)
+        return ""
 
     def _function(self, function: types.FunctionType) -> bytes:
         home = str(function.__globals__.get("__name__"))

@@ -83,7 +83,9 @@ class Meter(Progress):
         facts = [f"{self.done / max(self.planned, 1):.0%} of this run"] if self.is_timed else []
         if self.place:
             facts.append(self.place)
-        return f"{self.activity}: {', '.join(facts)}" if facts else self.activity
+        if facts:
+            return f"{self.activity}: {', '.join(facts)}"
+        return self.activity
 
     def _refresh(self) -> None:
         if self.clock() - self.last_draw >= self.interval:
@@ -119,7 +121,9 @@ def terminal_progress(
         bar.update(task, description=meter.line, total=meter.planned if is_timed else None, completed=meter.done)
 
     def view() -> RenderableType:
-        return bar if header is None else Group(header(console), bar)
+        if header is None:
+            return bar
+        return Group(header(console), bar)
 
     if not console.is_terminal:
         yield Meter(print_line, SECONDS_BETWEEN_LINES, is_timed=is_timed, clock=clock)

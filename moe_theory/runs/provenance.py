@@ -57,7 +57,8 @@ def difference(own: Mapping[str, str], meant: Mapping[str, str], names: Sequence
         parts, strangers = ((text or "").split(", ") for text in (first, second))
         return ", ".join(part for part in parts if part not in strangers) or "none"
 
-    names = list(meant) if names is None else names
+    if names is None:
+        names = list(meant)
     pairs = {name: (own.get(name), meant.get(name)) for name in names}
     return ", ".join(f"{name} {rest(a, b)} and not {rest(b, a)}" for name, (a, b) in pairs.items() if a != b)
 
@@ -115,7 +116,9 @@ def _processor() -> str:
     if backend() != "cpu":
         return local_devices()[0].device_kind
     caps = [flag for flag in _compiler_flags() if flag.startswith(INSTRUCTION_CAP)]
-    return caps[-1].removeprefix("--") if caps else _instruction_set()
+    if caps:
+        return caps[-1].removeprefix("--")
+    return _instruction_set()
 
 
 def _compiler_flags() -> list[str]:

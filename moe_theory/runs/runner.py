@@ -65,7 +65,7 @@ class Runner:
         self, pool: WorkerPool | None = None, progress: Progress = quiet, most_pending: int | None = None
     ) -> None:
         """Use this machine's devices unless given a pool, with at most `most_pending` tasks at once."""
-        self.pool: WorkerPool = device_pool() if pool is None else pool
+        self.pool: WorkerPool = pool or device_pool()
         self.progress = progress
         self._most_pending = most_pending or TASKS_AHEAD * self.pool.num_workers
         self._queues: list[_Queue] = []  # by their ranks
@@ -161,10 +161,14 @@ class Runner:
 
     def _show(self) -> None:
         for queue, _ in self._pending.values():
-            activity = f"{'compiling' if self._compiling else 'running'} {queue.what}"
+            verb = "running"
+            show = self.progress.running
+            if self._compiling:
+                verb = "compiling"
+                show = self.progress.compiling
+            activity = f"{verb} {queue.what}"
             if activity != self._shown:
                 self._shown = activity
-                show = self.progress.compiling if self._compiling else self.progress.running
                 show(queue.what)
             break
 

@@ -161,7 +161,9 @@ class Store:
             try:
                 database = _connect(file, mode)
                 tables = database.execute("SELECT name FROM sqlite_master").fetchall()
-                return database if ("results",) in tables else None
+                if ("results",) in tables:
+                    return database
+                return None
             except (sqlite3.Error, UnicodeDecodeError) as error:  # of a name in it
                 failure = error
             if not _is_of_the_place(failure):
@@ -207,8 +209,9 @@ def _is_of_the_place(failure: Exception) -> bool:
 
 
 def _digest(key: str, data: Any) -> bytes:
-    content = data if isinstance(data, bytes) else repr(data).encode()
-    return hashlib.sha256(key.encode() + content).digest()
+    if not isinstance(data, bytes):
+        data = repr(data).encode()
+    return hashlib.sha256(key.encode() + data).digest()
 
 
 def require_no_0_1(folder: Path, *patterns: str) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 import jax
 
-from moe_theory.core.errors import InvalidValueError
+from moe_theory.core.errors import InvalidValueError, plural
 from moe_theory.core.forks import after_fork, local_devices
 from moe_theory.core.machine import available_cores
 from moe_theory.runs.provenance import CODE, difference, is_x64
@@ -87,7 +87,9 @@ class DeviceExecutor(ThreadPoolExecutor):
 
 def num_device_workers() -> int:
     devices = local_devices()
-    return available_cores() if len(devices) == 1 and devices[0].platform == "cpu" else len(devices)
+    if len(devices) == 1 and devices[0].platform == "cpu":
+        return available_cores()
+    return len(devices)
 
 
 def check_devices(number: int) -> None:
@@ -106,7 +108,7 @@ def device_pool(num_workers: int | None = None) -> WorkerPool:
         check_devices(num_workers)
     number = num_workers or num_device_workers()
     platform = local_devices()[0].platform
-    description = f"{number} {platform} worker{'s' if number > 1 else ''}"
+    description = f"{number} {platform} {plural(number, 'worker')}"
     return WorkerPool(_device_executor(number), description, number, number, are_threads=True)
 
 

@@ -46,7 +46,7 @@ def dataset(
         is_whole = is_complete and len(shapes) == 1
         if last.dims == (STATISTIC,) or not (is_whole or dtype.kind == "f"):  # whole numbers know no nan
             dtype = np.dtype(np.float64)
-        filler = np.nan if dtype.kind == "f" else 0
+        filler = {"f": np.nan}.get(dtype.kind, 0)
         arrays[name] = np.full((len(sweep.grid), len(rounds), *sizes, last.size), filler, dtype)
         if last.dims == (STATISTIC,):
             arrays[name][..., 0] = 0  # the count

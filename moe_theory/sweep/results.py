@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jaxtyping import Float, Int
 
-from moe_theory.core.errors import MissingError, OutputError, text_of
+from moe_theory.core.errors import MissingError, OutputError, enclosed, text_of
 from moe_theory.core.machine import available_cores
 from moe_theory.core.notebook import Shown
 from moe_theory.core.papers import Reading
@@ -288,7 +288,7 @@ class Results(Shown):
         coverage = self.coverage
         return MissingError(
             f"{self.folder}: {coverage.chunks} of {coverage.of_chunks} chunks are there"
-            f"{f' ({words})' if words else ''}. The same `moe-theory sweep` command computes the others; "
+            f"{enclosed(' (', words, ')')}. The same `moe-theory sweep` command computes the others; "
             "partial=True takes the statistics of what is there."
         )
 

@@ -93,7 +93,7 @@ def run(
         part: the share of the chunks, for a file of its own.
     Raises: OutputError, InvalidValueError, WorkersError, or a chunk's error, after saving finished chunks.
     """
-    pool = device_pool() if pool is None else pool
+    pool = pool or device_pool()
     with contextlib.closing(pool):
         path = prepare_folder(folder)
         require_no_0_1(path, *_OF_0_1)

@@ -270,4 +270,6 @@ def _dotted(key: Sequence[str]) -> str:
 
 def _one_line(path: str | os.PathLike[str]) -> str:
     name = os.fspath(path)
-    return name if isinstance(name, str) and name.isprintable() and len(name) <= 200 else shortened(name)
+    if isinstance(name, str) and name.isprintable() and len(name) <= 200:
+        return name
+    return shortened(name)

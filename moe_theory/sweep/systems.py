@@ -199,6 +199,6 @@ def _built(build: Callable[..., System], dims: Any, parts: tuple[tuple[str, Any]
 @functools.lru_cache
 def _observe(reads: tuple[tuple[str, Callable[[State, Info], PyTree] | None], ...]) -> Observe:
     def observe(state: State, info: Info) -> dict[str, PyTree]:
-        return {name: None if read is None else read(state, info) for name, read in reads}
+        return {name: read and read(state, info) for name, read in reads}
 
     return observe

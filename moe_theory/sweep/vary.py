@@ -96,7 +96,7 @@ def _values(name: str, column: Sequence[Any], params: Params) -> list[Any]:
     fields = getattr(type(params), "_fields", ())
     if name not in fields:
         raise unknown_name("parameter", name, fields, type(params))
-    array = np.asarray(list(column) if isinstance(column, range) else column)
+    array = np.asarray(column)
     rounded = array.astype(jax.dtypes.canonicalize_dtype(array.dtype)) if array.dtype.kind == "f" else array
     if array.ndim != 1 or array.size == 0 or len(set(map(repr, rounded.tolist()))) < array.size:
         raise InvalidValueError(

@@ -79,7 +79,9 @@ def _whole(value: float) -> int:
 
 def _boolean(value: Any) -> Any:
     value = plain(value)
-    return bool(value) if isinstance(value, int) and value in (0, 1) else value
+    if isinstance(value, int) and value in (0, 1):
+        return bool(value)
+    return value
 
 
 Text = Annotated[str, Strict()]
@@ -128,7 +130,7 @@ class Vocabulary(NamedTuple):
         if table not in self.fixed:
             return self.columns[name]
         if table != home:
-            place = "the top level" if home == READING else f"the table {home}"
+            place = {READING: "the top level"}.get(home, f"the table {home}")
             raise DeclarationError(f"{name} does not belong in {table}. Move it to {place}.")
         return self.fixed[table][name]
 

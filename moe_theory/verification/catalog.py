@@ -120,8 +120,9 @@ def statements_of(paper: str) -> list[Statement]:
 def catalog_of(paper: str) -> Catalog:
     """Return a paper's declarations, from files if its index is current, else from modules."""
     module = declaration_of(paper).get("statements") or paper_package(paper)
-    catalog = None if module in sys.modules else _of_files(paper)
-    return _imported(paper) if catalog is None else catalog
+    if module in sys.modules:
+        return _imported(paper)
+    return _of_files(paper) or _imported(paper)
 
 
 def all_figure_titles() -> dict[str, dict[str, str]]:
@@ -180,7 +181,9 @@ def index_text(paper: str) -> str | None:
 @functools.cache  # a paper is read once a process, as it would be imported once
 def _of_files(paper: str) -> Catalog | None:
     index = _index_of(paper, digest_of(paper))
-    return None if index is None else _read(paper, index)
+    if index is None:
+        return None
+    return _read(paper, index)
 
 
 def _index_of(paper: str, digest: str) -> dict[str, Any] | None:
@@ -190,8 +193,9 @@ def _index_of(paper: str, digest: str) -> dict[str, Any] | None:
     except (OSError, ValueError):
         return None
     is_index = isinstance(index, dict) and index.keys() >= {"orders", "statements", "claims"}
-    is_current = is_index and index.get("schema") == SCHEMA and index.get("digest") == digest
-    return index if is_current else None
+    if is_index and index.get("schema") == SCHEMA and index.get("digest") == digest:
+        return index
+    return None
 
 
 def _read(paper: str, index: Mapping[str, Any]) -> Catalog:

@@ -189,11 +189,15 @@ class RegionSearch:
     @property
     def sought(self) -> str:
         """ "break" for a statement that holds at the recorded setting, else "rescue"."""
-        return "break" if self.looked[()].violation <= 0 else "rescue"
+        if self.looked[()].violation <= 0:
+            return "break"
+        return "rescue"
 
     def gain(self, looked: Looked) -> float:
         """Return a tried setting's distance towards a flip, in margins."""
-        return looked.violation if self.sought == "break" else -looked.violation
+        if self.sought == "break":
+            return looked.violation
+        return -looked.violation
 
     def ranked(self) -> list[Point]:
         return sorted(self.looked, key=lambda point: -self.gain(self.looked[point]))
@@ -201,7 +205,7 @@ class RegionSearch:
     def nearest(self, flips: Sequence[Flip]) -> Looked:
         flipped = [flip.setting for flip in flips]
         candidates = [self.looked[point] for point in self.ranked() if point and _values(point) not in flipped]
-        return candidates[0] if candidates else self.looked[()]
+        return next(iter(candidates), self.looked[()])
 
     def begin(self, readings: Sequence[ReadingLike], name: str) -> None:
         """Try the recorded setting under all readings. Select the first with verdicts. Raises: InvalidValueError."""
@@ -268,7 +272,9 @@ class RegionSearch:
     def _num_replicates(self, point: Point) -> float:
         if point in self.refused:
             return math.inf
-        return self.looked[point].replicates if point in self.looked else 0
+        if point in self.looked:
+            return self.looked[point].replicates
+        return 0
 
     def _judged(
         self,
@@ -302,7 +308,9 @@ class RegionSearch:
     def _tested(self, point: Point, offset: int, reading: ReadingLike | None = None) -> list[Verdict]:
         error = self.error / (FINALISTS + 1) / self.num_readings
         answer = self._judged([point], None, self.seed + offset, error, reading)[point]
-        return [] if isinstance(answer, str) else answer
+        if isinstance(answer, str):
+            return []
+        return answer
 
     def _note(self, point: Point, verdicts: Sequence[Verdict]) -> None:
         replicates = min(verdict.replicates for verdict in verdicts)
@@ -396,7 +404,9 @@ class RegionSearch:
         if alone.max() >= 0:
             return [singles[int(alone.argmax())]]
         first, second = divmod(int(scores.argmax()), len(singles))
-        return [singles[first], singles[second]] if scores[first, second] >= 0 else []
+        if scores[first, second] >= 0:
+            return [singles[first], singles[second]]
+        return []
 
     def _single_bounds(self, points: Sequence[Point]) -> Bounds:
         bounds: Bounds = []

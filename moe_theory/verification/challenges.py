@@ -59,7 +59,7 @@ def search_each(
     store = None if folder is None else _store(Path(folder))
     searches: list[Challenge] = []
     for name, key in keys.items():
-        row = None if store is None else store.get(key)
+        row = store and store.get(key)
         if row is not None:
             searches.append(_parsed(row))
             continue

@@ -97,7 +97,9 @@ class Experiment(Shown):
         needed = 0 if self.length_of is None else math.ceil(self.length_of(params))
         if needed <= recorded:
             return recorded
-        return needed if self.record_every > needed else math.ceil(needed / self.record_every) * self.record_every
+        if self.record_every > needed:
+            return needed
+        return math.ceil(needed / self.record_every) * self.record_every
 
     def at_setting(self, setting: Setting) -> "Experiment":
         """Return the experiment that `of` builds for a setting's sizes and choices, if any.
@@ -189,7 +191,9 @@ class Selection:
         if self.cells is None:
             return [function(runs)]
         selected = [runs[cell] for cell in self.cells]
-        return [function(*selected)] if self.is_joint else [function(run) for run in selected]
+        if self.is_joint:
+            return [function(*selected)]
+        return [function(run) for run in selected]
 
     def measured(self, function: Callable[..., Any]) -> "Values":
         """Return `Claim.observe` of a function with values (B,) or (V, B): replicates times components."""

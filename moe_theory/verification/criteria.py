@@ -478,8 +478,9 @@ def bound(
 ) -> Criterion:
     """Return the test that the mean is at most, or at least, a bound."""
     side, value = _side(at_most=at_most, at_least=at_least)
-    kind = UpperBound if side == "at_most" else LowerBound
-    return kind(value, margin, scale=scale, trivial=trivial)
+    if side == "at_most":
+        return UpperBound(value, margin, scale=scale, trivial=trivial)
+    return LowerBound(value, margin, scale=scale, trivial=trivial)
 
 
 def ordering(*, below: Any, margin: float = 0.0, scale: Any = None) -> Criterion:

@@ -81,7 +81,9 @@ class _ReadRuns(Mapping[str, Run]):
             raise unknown_name("cell", name, self._runs)
         self.read.add(name)
         run = self._runs[name]
-        return _Parameters(name, run) if name in self._random else run
+        if name in self._random:
+            return _Parameters(name, run)
+        return run
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._runs)
@@ -113,7 +115,7 @@ def collect(claim: Claim, runs: Runs, num_replicates: int) -> Samples:
     like = observed[:, :1] if criterion.is_of_slopes else observed
     parts = {}
     for field, name, function in criterion.asked():
-        parts[field] = None if function is None else _broadcast(claim, name, function(runs), like)
+        parts[field] = function and _broadcast(claim, name, function(runs), like)
     if criterion.is_of_events and not np.all((observed == 0) | (observed == 1)):
         raise DeclarationError("observe gave values other than True and False, and an event happens or does not")
     return Samples(observed, **parts)

@@ -156,7 +156,7 @@ class SequentialTest:
         self._end(Status.ERROR, reason_of(failure), count)
 
     def _end(self, status: Status, reason: str, count: int) -> None:
-        stopped = Stop.FAILED if status is Status.ERROR else Stop.DECIDED
+        stopped = {Status.ERROR: Stop.FAILED}.get(status, Stop.DECIDED)
         blank = dataclasses.replace(self.blank, status=status, reason=reason, stopped=stopped, looks=list(self.looks))
         self.latest = self._repeatable(blank, count)
         self.has_ended = True

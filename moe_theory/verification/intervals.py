@@ -273,13 +273,16 @@ def doubt_of_logs(values: Float[np.ndarray, "B V"]) -> str:
 def asymptotic_end(abscissa: Float[np.ndarray, " V"]) -> tuple[list[int], str]:
     """Return the two grid points nearest to the limit, 0 on a grid up to 1 or less, and that end's name."""
     order = np.argsort(abscissa)
-    return (order[:2].tolist(), "small") if abscissa.max() <= 1 else (order[-2:].tolist(), "large")
+    if abscissa.max() <= 1:
+        return (order[:2].tolist(), "small")
+    return (order[-2:].tolist(), "large")
 
 
 def last_decades(abscissa: Float[np.ndarray, " V"], number: int) -> Int[np.ndarray, " P"]:
     """Return at least `number` + 1 grid points, within `number` decades of the one nearest to the limit."""
     order = np.argsort(abscissa)
-    order = order[::-1] if abscissa.max() <= 1 else order
+    if abscissa.max() <= 1:
+        order = order[::-1]
     decades = np.abs(np.log10(abscissa[order] / abscissa[order[-1]]))
     return order[min(int(np.argmax(decades < number + 1e-9)), len(order) - number - 1) :]
 

@@ -131,7 +131,8 @@ def judge_means(difference: Values, allowed: Values, error: float, side: str, kn
     is_exact = bool(np.isfinite(is_bounded))
     is_open = bool(np.isinf([decisive.low[column], decisive.high[column]]).any())
     doubt = decisive.doubts[column] if is_open else ""
-    method += ", of the means" if decisive.doubts[column] and not is_open and not is_exact else ""
+    if decisive.doubts[column] and not is_open and not is_exact:
+        method += ", of the means"
     all_looks = known.error if np.all(np.isfinite(low) & np.isfinite(high)) else None
     discrepancy = float(margin + reach)
     return Decision(status, worst, interval.low, interval.high, margin, discrepancy, method, is_exact, doubt, all_looks)
@@ -157,14 +158,17 @@ def _intervals(
 def _method(bounds: Bounds, scheme: Scheme, num_components: int) -> str:
     ends = np.isfinite(np.stack(bounds))
     by_t = "Student's t"
+    betting = "betting, at all looks together"
     if num_components > 1:
+        betting += ", Bonferroni"
         by_t += ", sup-t by multiplier bootstrap" if scheme.is_bootstrap else ", Bonferroni"
     if not ends.any():
         return by_t
     if np.all(np.equal(*bounds)):
         return "computed: nothing random enters"
-    betting = "betting, at all looks together" + (", Bonferroni" if num_components > 1 else "")
-    return betting if ends.all() else f"{betting}, on the side that values have a bound on; {by_t} on the other"
+    if ends.all():
+        return betting
+    return f"{betting}, on the side that values have a bound on; {by_t} on the other"
 
 
 def judge_identity(errors: Values, tolerance: float, error: float) -> Decision:
@@ -301,4 +305,6 @@ def _detectable_probability(claimed: float, count: int, error: float, sign: int)
 def _decide(excess: np.ndarray, beyond: np.ndarray) -> Status:
     if np.any(beyond > 0):
         return Status.REFUTED
-    return Status.SUPPORTED if np.all(excess <= 0) else Status.INCONCLUSIVE
+    if np.all(excess <= 0):
+        return Status.SUPPORTED
+    return Status.INCONCLUSIVE

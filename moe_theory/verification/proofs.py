@@ -50,7 +50,9 @@ def end_fault(source: str) -> str:
             is_shown = not isinstance(result, ast.Constant)
         case _:
             is_shown = False
-    return "" if is_shown else "its last line must be sys.exit(...) of what it has found, such as not holds"
+    if is_shown:
+        return ""
+    return "its last line must be sys.exit(...) of what it has found, such as not holds"
 
 
 def output_fault(kind: str, code: int, output: str, errors: str = "") -> str:
@@ -58,7 +60,7 @@ def output_fault(kind: str, code: int, output: str, errors: str = "") -> str:
     if code:
         last = (errors.strip() or end).splitlines()[-1:]
         return f"it exits with {code}: {shortened(' '.join(last))}"
-    mark = "violated: " if kind == "disproof" else "proved: "
+    mark = {"disproof": "violated: "}.get(kind, "proved: ")
     if not (sides and end.startswith(mark)):
         return f"it must print both sides, and then a line that begins with {mark!r}, and not {shortened(end)}"
     return ""

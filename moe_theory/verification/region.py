@@ -117,7 +117,9 @@ class Scale(_Ranged):
 
     @property
     def name(self) -> str:
-        return self.parameter if self.of is None else f"{self.parameter}/{self.of}"
+        if self.of is None:
+            return self.parameter
+        return f"{self.parameter}/{self.of}"
 
     @property
     def ends(self) -> tuple[Number, Number]:
@@ -162,7 +164,9 @@ class Size(_Ranged):
 
     def recorded_at(self, params: Any, dims: Any) -> int:
         owner = params if self.parameter in params._fields else dims
-        return int(getattr(owner, self.parameter)) if self.recorded is None else self.recorded
+        if self.recorded is None:
+            return int(getattr(owner, self.parameter))
+        return self.recorded
 
 
 @dataclasses.dataclass(frozen=True)

@@ -55,7 +55,7 @@ def select_claims(patterns: Sequence[str] = ("*",)) -> list[Claim]:
         # The papers whose claims it may match, by what stands before its first wildcard, period or colon.
         head, end = re.match(r"([^*?[.:]*)(.?)", pattern, re.DOTALL).groups()  # pyright: ignore[reportOptionalMemberAccess]
         for name in paper_names():
-            if name.startswith(head) if end and end in "*?[" else name == head:
+            if name == head or (end and end in "*?[" and name.startswith(head)):
                 find_paper(name).import_claims()
         matches = _matching(pattern, declared_claims()) or _matching(pattern, all_claims())
         if not matches and pattern in paper_names():

@@ -154,7 +154,7 @@ def _recorded_competitor(claim: Claim, printed: str, reading: str) -> Verdict | 
     statements = [statement for statement in bearing([claim.id]) if statement.roles[claim.id] is Role.COMPETITOR]
     for verdict in recorded_verdicts(statements) if statements else ():
         if verdict.claim == claim.id and printed in (verdict.reading, *verdict.also):
-            origin = f"{verdict.reason}, {AS_RECORDED}" if verdict.reason else AS_RECORDED
+            origin = ", ".join(filter(None, (verdict.reason, AS_RECORDED)))
             return dataclasses.replace(verdict, reading=reading, also=[], reason=origin)
     return None
 

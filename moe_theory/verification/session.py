@@ -143,7 +143,7 @@ def take_looks(
 
     Several studies run at once, earlier interim analyses first, measured runs alone.
     """
-    with Runner(monitors[0].pool if monitors else None, progress) as runner:
+    with Runner(next((monitor.pool for monitor in monitors), None), progress) as runner:
         _Looks(monitors, runner, on_verdict, deadline).take()
 
 
@@ -328,7 +328,7 @@ class StudyMonitor:
         self.batch.take(result)
 
     def save_part(self) -> None:
-        runs = None if self.batch is None else self.batch.runs_so_far()
+        runs = self.batch and self.batch.runs_so_far()
         if runs is not None:
             self._sample(self.undecided, runs)
 

@@ -53,8 +53,9 @@ class AdjustedReading:
 
     @property
     def _words(self) -> list[str]:
-        system_words = [] if self.own is None else [f"{OWN_SYSTEM}{self.own.name}"]
-        return [*self._assignments, *system_words]
+        if self.own is None:
+            return [*self._assignments]
+        return [*self._assignments, f"{OWN_SYSTEM}{self.own.name}"]
 
     @property
     def _assignments(self) -> list[str]:
@@ -69,11 +70,15 @@ class AdjustedReading:
 
 
 def adjusted(reading: ReadingLike) -> AdjustedReading:
-    return reading if isinstance(reading, AdjustedReading) else AdjustedReading(reading, {})
+    if isinstance(reading, AdjustedReading):
+        return reading
+    return AdjustedReading(reading, {})
 
 
 def options_of(reading: ReadingLike) -> str:
-    return reading.options if isinstance(reading, AdjustedReading) else f"--reading {reading.name}"
+    if isinstance(reading, AdjustedReading):
+        return reading.options
+    return f"--reading {reading.name}"
 
 
 def asked_of(reading: ReadingLike) -> tuple[str, dict[str, Any]]:
@@ -136,7 +141,9 @@ def with_settings(reading: ReadingLike, settings: Mapping[str, Any]) -> ReadingL
         if name not in defaults._fields:
             raise InvalidValueError(str(unknown_name("parameter", name, defaults._fields, type(defaults))))
     values = {name: typed(name, value, defaults) for name, value in settings.items()}
-    return AdjustedReading(reading, values) if values else reading
+    if values:
+        return AdjustedReading(reading, values)
+    return reading
 
 
 def parsed(texts: Sequence[str], option: str = "--set") -> dict[str, str]:

@@ -38,7 +38,9 @@ class Span:
     def between(self, lower: Number, upper: Number) -> Number | None:
         middle = math.sqrt(lower * upper) if self.is_log else (lower + upper) / 2
         middle = round(middle) if isinstance(lower, int) else tidy(middle)
-        return middle if lower < middle < upper else None
+        if lower < middle < upper:
+            return middle
+        return None
 
 
 def tidy(value: float) -> float:

@@ -217,8 +217,9 @@ class Declared(Statement):
         self.roles.update(dict.fromkeys(map(self._whole, ids), Role(role)))
 
     def _whole(self, id: str) -> str:
-        is_whole = not self.is_of_a_paper or id.startswith(f"{self.judged_under}.")
-        return id if is_whole else f"{self.judged_under}.{id}"
+        if not self.is_of_a_paper or id.startswith(f"{self.judged_under}."):
+            return id
+        return f"{self.judged_under}.{id}"
 
 
 VARIED = {Role.CHARITABLE, Role.LITERAL, Role.FIGURE}  # that a statement's free quantities are varied in
@@ -351,7 +352,9 @@ def _ranges_of(criterion: Criterion, function: Callable[..., Any]) -> dict[str, 
 
 def _names(selection: Selection, labels: Any) -> Callable[[Runs], Sequence[str]] | None:
     if labels is None:
-        return None if selection.labels is None else lambda runs: list(selection.labels or ())
+        if selection.labels is None:
+            return None
+        return lambda runs: list(selection.labels or ())
     return (lambda runs: selection.call(labels, runs)[0]) if callable(labels) else lambda runs: list(labels)
 
 

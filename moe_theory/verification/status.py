@@ -72,7 +72,9 @@ class Finding:
 
     @property
     def words(self) -> str:
-        return f"{self.status} ({self.known})" if self.known else str(self.status)
+        if self.known:
+            return f"{self.status} ({self.known})"
+        return str(self.status)
 
 
 PROVED = "proved"
@@ -105,7 +107,9 @@ class Judged:
         if not findings:
             if self.statement.untestable:
                 return Finding(StatementStatus.NOT_TESTABLE)
-            return None if self.broken else Finding(StatementStatus.NOT_JUDGED)
+            if self.broken:
+                return None
+            return Finding(StatementStatus.NOT_JUDGED)
         if len({finding.status for finding in findings}) > 1:
             return None
         evidence = {finding.known for finding in findings}
@@ -210,8 +214,9 @@ def _find(statement: Statement, verdicts: Mapping[str, Verdict]) -> Finding | No
     if not all(verdict.status in _MET for verdict in telling):
         return Finding(StatementStatus.OPEN)
     if not telling:
-        is_broken = deciders and all(verdict.status is Status.INAPPLICABLE for verdict in deciders)
-        return None if is_broken else Finding(StatementStatus.OPEN)
+        if deciders and all(verdict.status is Status.INAPPLICABLE for verdict in deciders):
+            return None
+        return Finding(StatementStatus.OPEN)
     if all(verdict.status is Status.VACUOUS for verdict in telling):
         return _finding(StatementStatus.VACUOUS, telling, all)
     competitors = [id for id, role in statement.roles.items() if role is Role.COMPETITOR]
@@ -236,7 +241,9 @@ def _cause(statement: Statement, verdicts: Mapping[str, Verdict]) -> Cause:
     is_restored = interventions and all(verdict.status is Status.SUPPORTED for verdict in interventions)
     if is_restored and not any(verdict.status is Status.SUPPORTED for verdict in suspects):
         return Cause.ISOLATED
-    return Cause.EXHIBITED if statement.disproof else Cause.NOT_ISOLATED
+    if statement.disproof:
+        return Cause.EXHIBITED
+    return Cause.NOT_ISOLATED
 
 
 def _finding(status: StatementStatus, verdicts: Sequence[Verdict], quantifier: Callable[..., bool]) -> Finding:

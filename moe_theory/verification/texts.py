@@ -109,7 +109,9 @@ def paper_texts(module: str) -> PaperTexts:
     if home is None:
         return PaperTexts()
     path = home.with_name("paper.toml")
-    return _shared(path) if path.is_file() else PaperTexts()
+    if path.is_file():
+        return _shared(path)
+    return PaperTexts()
 
 
 def sentence_of(module: str, hypothesis: str) -> str:
@@ -199,7 +201,9 @@ def _in_one_line(formula: str) -> str:
 
 
 def _proof(folder: str, file: str) -> Proof | None:
-    return Proof.of(f"{folder}:proofs/{file}") if file else None
+    if file:
+        return Proof.of(f"{folder}:proofs/{file}")
+    return None
 
 
 @functools.cache

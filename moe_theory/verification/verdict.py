@@ -376,7 +376,7 @@ class Statement(Shown, JsonRecord):
     def script(self, kind: str = "witness") -> str:
         """Return the source of its program of a kind. Raises: DeclarationError for none."""
         if kind not in self.scripts:
-            noun = "script" if kind == "witness" else kind
+            noun = {"witness": "script"}.get(kind, kind)
             kinds = ", ".join(self.scripts) or "none"
             raise DeclarationError(f"statement {self.name} has no {noun}. Its programs: {kinds}.")
         return source_of(self.scripts[kind])

@@ -22,6 +22,7 @@ from moe_theory.continual.experiments import (
     pools_of,
 )
 from moe_theory.continual.params import Dims
+from moe_theory.core.errors import enclosed
 from moe_theory.plot import roles
 from moe_theory.runs import Cell, Run
 
@@ -75,8 +76,9 @@ def compute(setup: plot.Setup, terminations: Sequence[str] = TERMINATIONS) -> xr
 
 def _values_of(run: Run, exact: corrected.Exact, dims: Dims) -> dict[str, Float[np.ndarray, "2 R"]]:
     samples = np.stack([getattr(run.records, metric) for metric in METRICS])
-    is_claimed = bool(run.params.terminate) or int(run.params.num_experts) == 1
-    printed = _printed(run, dims) if is_claimed else None
+    printed = None
+    if run.params.terminate or int(run.params.num_experts) == 1:
+        printed = _printed(run, dims)
     silent = np.full(samples.shape[:2], np.nan)
     return plot.across_replicates(samples) | {
         "printed": np.stack([getattr(printed, metric).mean(axis=1) for metric in METRICS]) if printed else silent,
@@ -137,7 +139,7 @@ def caption_words(data: xr.Dataset) -> Mapping[str, str]:
         for statement, equations in EQUATIONS.items()
         if statement in by_statement
     )
-    source = f"Printed: {printed}, from each replicate's pool and loads, averaged; " if printed else ""
+    source = enclosed("Printed: ", printed, ", from each replicate's pool and loads, averaged; ")
     return {"source": source + ("nothing is printed for M = N; " if num_tasks in data.experts.values else "")}
 
 

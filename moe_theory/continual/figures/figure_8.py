@@ -11,6 +11,7 @@ from moe_theory.continual import theory
 from moe_theory.continual.experiments import FIGURE_8, HISTORY, PERTURBATION_POWER, THRESHOLD_POWERS, THRESHOLDS
 from moe_theory.continual.figures.regimes import observe
 from moe_theory.continual.params import SIGMA_0, Params
+from moe_theory.core.errors import plural
 from moe_theory.plot import roles
 from moe_theory.runs import Cell
 
@@ -81,11 +82,11 @@ def explored_rounds(data: xr.Dataset) -> int:
 
 def caption_words(data: xr.Dataset) -> dict[str, Any]:
     parting = data.attrs["share_parting"]
-    which = (
-        f"the first replicate (number {int(data.replicate)}) in which the four thresholds do not all route alike"
-        if parting > 0
-        else "replicate 0; the four thresholds route alike in all of them"
-    )
+    which = "replicate 0; the four thresholds route alike in all of them"
+    if parting > 0:
+        which = (
+            f"the first replicate (number {int(data.replicate)}) in which the four thresholds do not all route alike"
+        )
     return {"which": which, "drawn": min(ROUNDS_DRAWN, data.attrs["num_rounds"])}
 
 
@@ -124,8 +125,7 @@ def picture(data: xr.Dataset, canvas: plot.Canvas) -> None:
         if ended:
             fixed = f"gates fixed from round {ended}"
         moved = elsewhere.sizes["round"]
-        noun = "arrival" if moved == 1 else "arrivals"
-        difference = "" if letter == "a" else f"; {moved} {noun} elsewhere than in (a)"
+        difference = "" if letter == "a" else f"; {moved} {plural(moved, 'arrival')} elsewhere than in (a)"
         routes.set_title(fixed + difference, loc="right")
         routes.set_ylabel("expert $m$")
     axes[-1, 0].set_xlabel("round $t$")

@@ -92,7 +92,9 @@ def reading(path: Path) -> Iterator[None]:
 
 def read_whole(path: Path) -> bytes:
     with reading(path):
-        return gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+        if path.suffix == ".gz":
+            return gzip.decompress(path.read_bytes())
+        return path.read_bytes()
 
 
 def read_lines(path: Path) -> list[str]:

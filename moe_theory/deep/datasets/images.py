@@ -75,8 +75,9 @@ def _decode(path: Path) -> tuple[UInt8[np.ndarray, "h w 3"], bool]:
     except MoeTheoryError:
         raise
     except Exception as failure:  # decoders do not document what they raise
-        is_unknown = isinstance(failure, Image.UnidentifiedImageError)  # whose message has an address in memory
-        reason = "no known format" if is_unknown else shortened(str(failure) or type(failure).__name__)
+        reason = shortened(str(failure) or type(failure).__name__)
+        if isinstance(failure, Image.UnidentifiedImageError):  # whose message has an address in memory
+            reason = "no known format"
         way_out = f"Remove it, or save it in one of the formats {', '.join(FORMATS)}."
         raise DataError(path, f"it cannot be decoded ({reason})", way_out) from None
 

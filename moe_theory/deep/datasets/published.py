@@ -86,8 +86,11 @@ def load_mnist(version: Published, paths: list[Path]) -> DataSet:
     train = _idx_split(paths[0], paths[1], num_classes)
     test = _idx_split(paths[2], paths[3], num_classes)
     changed = changed_files(paths, version.md5)
-    title = f"{version.title} (not as published)" if changed else version.title
-    notes = (f"not as {version.title} was published (by MD5): {', '.join(changed)}",) if changed else ()
+    title = version.title
+    notes = ()
+    if changed:
+        title = f"{version.title} (not as published)"
+        notes = (f"not as {version.title} was published (by MD5): {', '.join(changed)}",)
     return DataSet(version.name, title, train, test, version.class_names, f"files of MNIST in {paths[0].parent}", notes)
 
 

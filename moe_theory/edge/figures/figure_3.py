@@ -12,6 +12,7 @@ import xarray as xr
 from jaxtyping import Float
 
 from moe_theory import plot
+from moe_theory.core.errors import enclosed
 from moe_theory.core.system import fields
 from moe_theory.core.tasks import Pool
 from moe_theory.edge import corrected, theory
@@ -127,7 +128,7 @@ def caption_words(data: xr.Dataset) -> Mapping[str, Any]:
     return {
         "failure": FAILURE,
         "explored": ", ".join(str(int(rounds)) for rounds in data.explored),
-        "which": f", beyond the last round for M = {', '.join(beyond)}" if beyond else "",
+        "which": enclosed(", beyond the last round for M = ", ", ".join(beyond)),
     }
 
 

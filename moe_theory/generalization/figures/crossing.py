@@ -74,11 +74,10 @@ def compute(setup: plot.Setup, names: Sequence[str] = tuple(CASES)) -> xr.Datase
                 {"samples": samples, "experts": experts_of(case, samples)} | gaps | bounds_of(setup, case, samples)
             )
         columns = {key: np.array([row[key] for row in rows], float) for key in rows[0]}
-        crossed = ("printed",) if case.is_learned else ("printed", "granted")
-        crossings = {
-            f"{bound}_crossing": first_crossing(setup, case, bound, columns["mean"]) if bound in crossed else np.nan
-            for bound in BOUNDS
-        }
+        crossings = {f"{bound}_crossing": np.nan for bound in BOUNDS}
+        crossings["printed_crossing"] = first_crossing(setup, case, "printed", columns["mean"])
+        if not case.is_learned:
+            crossings["granted_crossing"] = first_crossing(setup, case, "granted", columns["mean"])
         missing = (0, places - len(case.samples))
         return {key: np.pad(column, missing, constant_values=np.nan) for key, column in columns.items()} | crossings
 

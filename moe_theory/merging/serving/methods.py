@@ -43,7 +43,9 @@ def loaded_bytes(loaded: Loaded) -> int:
 
 
 def begin_slot(method: ServingMethod, loaded: Loaded, weights: Float[Array, " K"]) -> Loaded:
-    return loaded if method.merge is None else method.merge(loaded, weights)
+    if method.merge is None:
+        return loaded
+    return method.merge(loaded, weights)
 
 
 def named(name: str) -> ServingMethod:

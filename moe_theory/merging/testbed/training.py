@@ -43,7 +43,7 @@ def trained(setting: Recipe, progress: Progress = tell, folder: Path | None = No
     Args:
         folder: of the cache, by default the user's, with failures reported by `progress`.
     """
-    store = Store(cache_folder() if folder is None else folder)
+    store = Store(folder or cache_folder())
     arrays = cached(store, _key(setting), lambda: arrays_of(train(setting, progress)), progress)
     return model_of(arrays, setting)
 
