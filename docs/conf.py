@@ -10,7 +10,7 @@ sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1])]
 
 import content
 from docutils import nodes
-from gallery import FIGURES
+from gallery import FIGURES, ROOT
 from sphinx.application import Sphinx
 
 from moe_theory.core.fields import fields_of
@@ -18,12 +18,7 @@ from moe_theory.report.rendering import mathml
 
 project = "moe_theory"
 author = copyright = "The moe_theory developers"
-extensions = [
-    "myst_nb",
-    "sphinx.ext.autodoc",
-    "sphinx.ext.napoleon",
-    "sphinx.ext.viewcode",
-]
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.viewcode"]
 default_role = "py:obj"  # what stands between backquotes in a docstring: a link where there is one, else code
 suppress_warnings = ["myst.xref_missing"]  # anchors in HTML, which a test of the built pages looks up
 nb_execution_mode = "off"
@@ -58,6 +53,7 @@ _STEPS = re.compile(r"(?:^(?:\d+\.|-) .*\n?(?:^ .*\n?)*)+", re.MULTILINE)
 _LITERAL = re.compile(r"(^ *[\w, *]+(?= \()|^ *(?:>>>|\.\.\.).*|`[^`\n]*`)|([|*])", re.MULTILINE)
 # Links back take one prefix a module, while re-exports have another; and built-in functions have no source.
 _NOWHERE = re.compile(r'<a class="viewcode-back".*?</a>|<li><a href="builtins.html">.*?</li>')
+_DARK = re.compile(r"@media screen and \(prefers-color-scheme: dark\) \{\s*:root (\{.*?\})\s*\}", re.DOTALL)
 
 
 def setup(app: Sphinx) -> None:
@@ -73,11 +69,13 @@ def setup(app: Sphinx) -> None:
 
 def typeset(writer: Any, node: nodes.Node) -> None:
     """Write a formula as reports do, within a sentence or on lines of its own."""
-    is_inline = isinstance(node, nodes.math)
-    formula = mathml(node.astext(), display="inline" if is_inline else "block")
+    display = "inline" if isinstance(node, nodes.math) else "block"
+    formula = mathml(node.astext(), display)
     if not formula:
         raise ValueError(f"a formula that cannot be typeset: {node.astext()}")
-    writer.body.append(formula if is_inline else f'<div class="mt-formula" tabindex="0">{formula}</div>')
+    if display == "block":
+        formula = f'<div class="mt-formula" tabindex="0">{formula}</div>'
+    writer.body.append(formula)
     raise nodes.SkipNode
 
 
@@ -129,4 +127,6 @@ def copy_files(app: Sphinx, error: Exception | None) -> None:
     """The figures under their own names, and the reports' colours: a status looks the same everywhere."""
     if error is None:
         shutil.copytree(FIGURES, app.outdir / "figures", ignore=shutil.ignore_patterns("*.md"), dirs_exist_ok=True)
-        Path(app.outdir, "_static", "status.css").write_text(content.statement_style(), encoding="utf-8")
+        style = (ROOT / "moe_theory" / "report" / "templates" / "statement.css").read_text(encoding="utf-8")
+        style = _DARK.sub(r'[data-theme="dark"] \1', style)
+        Path(app.outdir, "_static", "status.css").write_text(style, encoding="utf-8")

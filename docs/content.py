@@ -11,7 +11,6 @@ import found
 import gallery
 import jinja2
 from click.testing import CliRunner
-from markupsafe import Markup, escape
 from public import constant, listed, public_names
 
 from moe_theory import cli
@@ -100,35 +99,12 @@ def on_data() -> dict[str, dict[str, Verdict]]:
 
 def help_text(name: str) -> str:
     """Output of `moe-theory NAME --help`."""
-    command = [*name.split(), "--help"]
-    return CliRunner().invoke(cli.app, command, prog_name="moe-theory", terminal_width=80).output.strip("\n")
-
-
-def with_code(text: str) -> str:
-    """Markdown with options as code."""
-    return re.sub(r"(--[a-z-]+)", r"`\1`", text)
-
-
-def breakable(name: str) -> Markup:
-    """A dotted name that a line may end in behind its dots and hyphens."""
-    return Markup(re.sub(r"([.-])", r"\1<wbr>", str(escape(name))))
-
-
-def paragraphs(text: str) -> Markup:
-    """Paragraphs, and words between backquotes as code."""
-    return Markup("".join(f"<p>{symbols.marked(part)}</p>" for part in text.split("\n\n") if part))
+    return CliRunner().invoke(cli.app, [*name.split(), "--help"], prog_name="moe-theory", terminal_width=78).output
 
 
 def plain(text: str) -> str:
     """Text that Markdown leaves as it is."""
     return re.sub(r"([\\`*_>\[\]{}#|])", r"\\\1", text).replace("<", "&lt;")
-
-
-def statement_style() -> str:
-    """The style of reports' cards and statuses, dark where the site is."""
-    style = (gallery.ROOT / "moe_theory" / "report" / "templates" / "statement.css").read_text(encoding="utf-8")
-    dark = re.compile(r"@media screen and \(prefers-color-scheme: dark\) \{\s*:root (\{.*?\})\s*\}", re.DOTALL)
-    return dark.sub(r'[data-theme="dark"] \1', style)
 
 
 def render(block: str, **values: Any) -> str:

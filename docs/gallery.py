@@ -52,11 +52,11 @@ def entries() -> list[Entry]:
 def _drawn(folder: str, name: str, command: str, claims: tuple[str, ...]) -> list[Entry]:
     """Return the entry of a figure, if it is drawn."""
     svg = Path("figures", folder, f"{name}.svg")
-    csv = svg.with_suffix(".csv")
+    csv = svg.with_suffix(".csv") if (FIGURES / folder / f"{name}.csv").is_file() else None
     if not (ROOT / svg).is_file():
         return []
     picture = html.unescape((ROOT / svg).read_text(encoding="utf-8"))
     title = picture.partition("<dc:title>")[2].partition("</dc:title>")[0]
     description = picture.partition("<dc:description>")[2].partition("</dc:description>")[0]
     caption = re.sub(r"\n?moe-theory .*$", "", description).strip()
-    return [Entry(folder, name, title, caption, svg, csv if (ROOT / csv).is_file() else None, command, claims)]
+    return [Entry(folder, name, title, caption, svg, csv, command, claims)]

@@ -4,9 +4,9 @@ import html
 import itertools
 import re
 import shlex
-from pathlib import Path
 
-ROOT = Path(__file__).parents[1]
+from gallery import ROOT
+
 _FENCE = re.compile(r"^(`{3,}|~{3,})[^\n]*\n(.*?)^\1", re.DOTALL | re.MULTILINE)
 _LINE = re.compile(  # a line of a shell, what follows && in it, or what it hands to another command
     r"""(?:^(?:\$\ )?|&&\ (?:\S+/)?)(moe-theory\b.*)$ | "(moe-theory\ [^"]+)" | \((moe-theory\ [^)]+)\)""",

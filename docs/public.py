@@ -41,7 +41,6 @@ def public_names() -> dict[str, Any]:
     return names
 
 
-@functools.cache
 def listed() -> dict[str, dict[str, list[str]]]:
     """The API's pages by title: of each its modules, with the names in them."""
     pages: dict[str, dict[str, list[str]]] = {title: {} for title in TITLES.values()}
@@ -64,12 +63,11 @@ def page_of(path: str) -> str:
 def constant(path: str) -> str:
     """The lines that give a public constant its value, ten at most."""
     module = importlib.import_module(defining_module(path))
-    name = path.rpartition(".")[2]
-    if name not in assigned(module):
-        return f"{name} = {public_names()[path]!r}"
-    statement = assigned(module)[name]
+    statement = assigned(module)[path.rpartition(".")[2]]
     lines = inspect.getsource(module).splitlines()[statement.lineno - 1 : statement.end_lineno]
-    return "\n".join(lines if len(lines) <= 10 else [*lines[:10], "..."])
+    if len(lines) > 10:
+        lines[10:] = ["..."]
+    return "\n".join(lines)
 
 
 def defining_module(path: str) -> str:
