@@ -1,38 +1,33 @@
-"""Every figure of the repository with its numbers, its command and the claims that it bears on.
-
-`entries()` is what the site lists. Titles and captions are those that the pictures carry in their descriptions.
-"""
+"""Figures of the repository with their numbers, their commands and the claims that they bear on, for the site."""
 
 import dataclasses
 import fnmatch
+import functools
+import html
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from xml.etree import ElementTree
 
 from moe_theory.core.papers import all_papers
 
 ROOT = Path(__file__).resolve().parents[1]
 FIGURES = ROOT / "figures"
-
-# Pictures of no paper, which stand at the end, by folder and name, with their commands.
-_OTHERS: dict[tuple[str, str], str] = {
+_OTHERS = {  # pictures of no paper, by folder and name, with their commands
     ("sweep", "example"): "moe-theory sweep show runs/example --picture figures/sweep/example.svg",
     ("bench", "peers"): "make bench",
     ("bench", "scaling"): "make bench",
 }
-_DUBLIN_CORE = "{http://purl.org/dc/elements/1.1/}"
 
 
 @dataclasses.dataclass(frozen=True)
 class Entry:
-    """One figure, as it lies in `figures/` where it has been drawn there."""
+    """One figure in `figures/`. Title and caption are those that the picture has in its metadata."""
 
     paper: str  # or the folder, of a figure of no paper
     name: str
     title: str
-    caption: str  # what the picture says of itself, without its command
-    svg: Path | None  # from the repository's root, as all paths here; None where it is not drawn there
+    caption: str
+    svg: Path  # from the repository's root, as all paths here
     csv: Path | None  # the numbers behind it
     command: str  # draws it
     claims: tuple[str, ...]  # globs over ids
@@ -42,37 +37,26 @@ class Entry:
         return [id for id in ids if any(fnmatch.fnmatchcase(id, glob) for glob in self.claims)]
 
 
+@functools.cache
 def entries() -> list[Entry]:
-    """The papers' figures in their order, drawn or not, then the pictures of no paper that are drawn."""
-    return list(_entries())
-
-
-def _entries() -> Iterator[Entry]:
+    """Return the figures that are drawn: the papers' in their order, then those of no paper."""
+    drawn: list[Entry] = []
     for paper in all_papers().values():
         for name, figure in paper.import_figures().items():
-            about = figure.title, figure.summary, f"moe-theory figures {paper.name} {name}", figure.claims
-            yield _entry(paper.name, name, *about)
+            drawn += _drawn(paper.name, name, f"moe-theory figures {paper.name} {name}", figure.claims)
     for (folder, name), command in _OTHERS.items():
-        if (FIGURES / folder / f"{name}.svg").is_file():
-            yield _entry(folder, name, name, "", command)
+        drawn += _drawn(folder, name, command, ())
+    return drawn
 
 
-def _entry(folder: str, name: str, title: str, caption: str, command: str, claims: tuple[str, ...] = ()) -> Entry:
-    paths = (Path("figures") / folder / f"{name}.{suffix}" for suffix in ("svg", "csv"))
-    svg, csv = (path if (ROOT / path).is_file() else None for path in paths)
-    if svg is not None:
-        title, caption = _words(ROOT / svg)
-    return Entry(folder, name, title, caption, svg, csv, command, claims)
-
-
-def _words(svg: Path) -> tuple[str, str]:
-    """The title and the caption in a picture's metadata."""
-    found: dict[str, str] = {}
-    for _, element in ElementTree.iterparse(svg):  # metadata comes first, so little of a long file is read
-        if element.tag.startswith(_DUBLIN_CORE) and element.text:
-            found.setdefault(element.tag.removeprefix(_DUBLIN_CORE), element.text.strip())
-        if element.tag.endswith("}metadata"):
-            break
-    title = found.get("title") or svg.stem
-    caption = re.sub(r"\n?moe-theory .*$", "", found.get("description", ""))
-    return title, "" if caption == title else caption
+def _drawn(folder: str, name: str, command: str, claims: tuple[str, ...]) -> list[Entry]:
+    """Return the entry of a figure, if it is drawn."""
+    svg = Path("figures", folder, f"{name}.svg")
+    csv = svg.with_suffix(".csv") if (FIGURES / folder / f"{name}.csv").is_file() else None
+    if not (ROOT / svg).is_file():
+        return []
+    picture = html.unescape((ROOT / svg).read_text(encoding="utf-8"))
+    title = picture.partition("<dc:title>")[2].partition("</dc:title>")[0]
+    description = picture.partition("<dc:description>")[2].partition("</dc:description>")[0]
+    caption = re.sub(r"\n?moe-theory .*$", "", description).strip()
+    return [Entry(folder, name, title, caption, svg, csv, command, claims)]

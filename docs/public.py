@@ -13,14 +13,10 @@ import moe_theory
 from moe_theory.core import errors
 from moe_theory.core.papers import all_papers
 
-TITLES = {  # of the API's pages, by package
-    "moe_theory": "moe_theory",
-    **{paper.package: name for name, paper in all_papers().items()},
-    "moe_theory.verification": "verification",
-    "moe_theory.sweep": "sweep",
-    "moe_theory.core": "core",
-}
 PACKAGES = (*(paper.package for paper in all_papers().values()), "moe_theory.verification", "moe_theory.sweep")
+TITLES = {  # of the API's pages, by package
+    package: package.removeprefix("moe_theory.") for package in ("moe_theory", *PACKAGES, "moe_theory.core")
+}
 
 
 @functools.cache
@@ -31,16 +27,13 @@ def public_names() -> dict[str, Any]:
     defines; what the modules among these do, and so on down; the errors of `moe_theory.core.errors`. A function, class
     or module that is reached by several paths is listed under the first alone.
     """
-    packages = [importlib.import_module(name) for name in PACKAGES]
-    found = [(f"moe_theory.{name}", getattr(moe_theory, name)) for name in moe_theory.__all__]
-    for package in packages:
-        found += [(package.__name__, package), *_offered(package)]
-    found += [
-        (errors.__name__, errors),
-        *((path, value) for path, value in _offered(errors) if isinstance(value, type)),
-    ]
-    names, seen = {}, set()
-    for path, value in found:
+    offered = [(f"moe_theory.{name}", getattr(moe_theory, name)) for name in moe_theory.__all__]
+    for package in PACKAGES:
+        offered += _offered(importlib.import_module(package))
+    offered += [(path, value) for path, value in _offered(errors) if isinstance(value, type | ModuleType)]
+    names: dict[str, Any] = {}
+    seen: set[int] = set()
+    for path, value in offered:
         is_one_thing = inspect.isroutine(value) or isinstance(value, type | ModuleType)
         if path not in names and not (is_one_thing and id(value) in seen):
             names[path] = value
@@ -48,37 +41,33 @@ def public_names() -> dict[str, Any]:
     return names
 
 
-@functools.cache
-def listed() -> list[tuple[str, list[tuple[str, list[str], list[str]]]]]:
-    """The API's pages: of each its modules, with the names that have docstrings and the constants."""
-    pages: dict[str, dict[str, tuple[list[str], list[str]]]] = {title: {} for title in TITLES.values()}
+def listed() -> dict[str, dict[str, list[str]]]:
+    """The API's pages by title: of each its modules, with the names in them."""
+    pages: dict[str, dict[str, list[str]]] = {title: {} for title in TITLES.values()}
     for path, value in public_names().items():
-        is_module = isinstance(value, ModuleType)
-        module = path if is_module else path.rpartition(".")[0]
-        described, constants = pages[page_of(path)].setdefault(module, ([], []))
-        if inspect.isroutine(value) or isinstance(value, type):
-            described.append(path)
-        elif not is_module and not path.endswith("__"):
-            constants.append(path)
-    return [(page, [(module, *names) for module, names in modules.items()]) for page, modules in pages.items()]
+        modules = pages[page_of(path)]
+        if isinstance(value, ModuleType):
+            modules.setdefault(path, [])
+        elif not path.endswith("__"):
+            modules.setdefault(path.rpartition(".")[0], []).append(path)
+    return pages
 
 
 def page_of(path: str) -> str:
     """The title of the API's page that describes a public name."""
-    packages = [package for package in TITLES if f"{path}.".startswith(f"{package}.")]
-    if path in packages and not isinstance(public_names()[path], ModuleType):
-        packages = ["moe_theory"]
-    return TITLES[max(packages, key=len)]
+    if path in TITLES and not isinstance(public_names()[path], ModuleType):
+        return "moe_theory"
+    return TITLES[max((package for package in TITLES if f"{path}.".startswith(f"{package}.")), key=len)]
 
 
-def constant(path: str) -> list[str]:
+def constant(path: str) -> str:
     """The lines that give a public constant its value, ten at most."""
     module = importlib.import_module(defining_module(path))
-    statement = assigned(module).get(path.rpartition(".")[2])
-    if statement is None:
-        return [f"{path.rpartition('.')[2]} = {public_names()[path]!r}"]
+    statement = assigned(module)[path.rpartition(".")[2]]
     lines = inspect.getsource(module).splitlines()[statement.lineno - 1 : statement.end_lineno]
-    return [*lines[:10], *["..."] * (len(lines) > 10)]
+    if len(lines) > 10:
+        lines[10:] = ["..."]
+    return "\n".join(lines)
 
 
 def defining_module(path: str) -> str:
@@ -87,34 +76,30 @@ def defining_module(path: str) -> str:
     value = public_names()[path]
     if isinstance(value, ModuleType):
         return value.__name__
-    module = getattr(value, "__module__", None) if hasattr(value, "__name__") else None
     is_bound = inspect.ismethod(value)  # such as `reading = PAPER.reading`: an assignment, where it stands
-    if module is not None and module.startswith("moe_theory.") and not is_bound:
-        return module
+    if hasattr(value, "__name__") and not is_bound and str(value.__module__).startswith("moe_theory."):
+        return value.__module__
     return imported_from(importlib.import_module(parent)).get(name, parent)
 
 
 def assigned(module: ModuleType) -> dict[str, ast.Assign | ast.AnnAssign]:
     """The statements of a module's source that give its constants and its names of types their values."""
-    found: dict[str, ast.Assign | ast.AnnAssign] = {}
+    constants: dict[str, ast.Assign | ast.AnnAssign] = {}
     for statement in tree(module).body:
         if isinstance(statement, ast.Assign | ast.AnnAssign):
-            targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
-            for target in targets:
-                names = target.elts if isinstance(target, ast.Tuple) else [target]
-                found |= {name.id: statement for name in names if isinstance(name, ast.Name)}
-    return found
+            target = statement.targets[0] if isinstance(statement, ast.Assign) else statement.target
+            constants[ast.unparse(target)] = statement
+    return constants
 
 
 def imported_from(module: ModuleType) -> dict[str, str]:
     """The names that a module re-exports, each written `import X as X`, and the modules that they come from."""
-    return {
-        alias.name: resolve_name("." * statement.level + (statement.module or ""), module.__package__)
-        for statement in tree(module).body
-        if isinstance(statement, ast.ImportFrom)
-        for alias in statement.names
-        if alias.asname == alias.name
-    }
+    origins: dict[str, str] = {}
+    for statement in tree(module).body:
+        if isinstance(statement, ast.ImportFrom):
+            origin = resolve_name("." * statement.level + (statement.module or ""), module.__package__)
+            origins |= {alias.name: origin for alias in statement.names if alias.asname == alias.name}
+    return origins
 
 
 @functools.cache
@@ -124,21 +109,19 @@ def tree(module: ModuleType) -> ast.Module:
 
 
 def _offered(module: ModuleType) -> Iterator[tuple[str, Any]]:
-    """The names that a module re-exports or defines, then those of the modules among them."""
-    found = {name: getattr(module, name) for name in _names(module)}
-    yield from (
-        (value.__name__ if isinstance(value, ModuleType) else f"{module.__name__}.{name}", value)
-        for name, value in found.items()
-    )
-    for value in found.values():
+    """A module, the names that it re-exports or defines, then what the modules among them offer."""
+    values = {f"{module.__name__}.{name}": getattr(module, name) for name in _names(module)}
+    yield module.__name__, module
+    yield from ((path, value) for path, value in values.items() if not isinstance(value, ModuleType))
+    for value in values.values():
         if isinstance(value, ModuleType):
             yield from _offered(value)
 
 
 def _names(module: ModuleType) -> list[str]:
-    listed_names = assigned(module).get("__all__")
-    if listed_names is not None and isinstance(listed_names.value, ast.List):
-        return ast.literal_eval(listed_names.value)
+    """Public names that a module's `__all__` or else its source has."""
+    if "__all__" in assigned(module):
+        return ast.literal_eval(assigned(module)["__all__"].value)
     defined = [node.name for node in tree(module).body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
     names = [*imported_from(module), *assigned(module), *defined]
-    return [name for name in names if not name.startswith("_")]
+    return [name for name in names if name[0].isalpha()]

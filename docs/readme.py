@@ -3,9 +3,8 @@
     python docs/readme.py            # what `make readme` runs, from the repository's root
     python docs/readme.py --check    # exits 1 if either is not what the checked-in data make of it
 
-A part stands between `<!-- generated: NAME, by `make readme` -->` and `<!-- end of NAME -->`; the rest is written by
-hand. Statuses come from the papers' recorded runs, the picture's curves from figures/overview/overview.csv, speed from
-figures/bench.
+A part stands between `<!-- generated: NAME, by `make readme` -->` and `<!-- end of NAME -->`. Statuses come from the
+recorded runs, the picture's curves from figures/overview/overview.csv, speed from figures/bench.
 """
 
 import hashlib
@@ -21,11 +20,11 @@ import xarray as xr
 from gallery import FIGURES, ROOT
 
 from benchmarks.report import CORES, cost, peer_name, read, times_engine
+from moe_theory.core.papers import all_papers
 from moe_theory.plot import style, svg
 from moe_theory.report import overview
 
-OURS = found.own_papers()
-BENCH = FIGURES / "bench" / "bench.json"
+OURS = {name: paper for name, paper in all_papers().items() if paper.package.startswith("moe_theory.")}
 RIVALS = {
     "NumPy loop": "a NumPy loop takes {}",
     "textbook vmap(scan)": "a textbook `vmap(scan)` {}",
@@ -56,7 +55,7 @@ STALE = "{} is not what the checked-in data make of it: run `make readme`, and c
 
 
 def main(arguments: list[str]) -> None:
-    """Write texts and picture, or only compare them. A part without a place, or the other way, is an error."""
+    """Write texts and pictures, or only compare them. A part without a place, or the other way, is an error."""
     if arguments not in ([], ["--check"]):
         raise SystemExit("usage: python docs/readme.py [--check]")
     for path, parts in TEXTS.items():
@@ -66,15 +65,14 @@ def main(arguments: list[str]) -> None:
             path.write_text(after, encoding="utf-8")
         elif after != before:
             raise SystemExit(STALE.format(path.name))
-    about = drawn_from()
-    if arguments:
-        pictures = [picture_path(name).read_text(encoding="utf-8") for name in PICTURES]
-        if any(about not in picture for picture in pictures):
-            raise SystemExit(STALE.format("the README's picture"))
-    else:
-        data = read_data(DATA)
-        for name, (theme, size) in PICTURES.items():
-            picture_path(name).write_text(picture(data, theme, size, about), encoding="utf-8")
+    data = read_data(DATA)
+    note = drawn_from()
+    for name, (theme, size) in PICTURES.items():
+        path = DATA.with_name(f"{name}.svg")
+        if not arguments:
+            path.write_text(picture(data, theme, size, note), encoding="utf-8")
+        elif note not in path.read_text(encoding="utf-8"):
+            raise SystemExit(STALE.format(path.name))
 
 
 def read_data(path: Path) -> xr.Dataset:
@@ -82,19 +80,13 @@ def read_data(path: Path) -> xr.Dataset:
     table = pd.read_csv(path)
     facts = {name: table.pop(name)[0] for name in ("reading", "replicates", "seed")}
     data = table.set_index(["panel", "place"]).to_xarray().sel(panel=list(dict.fromkeys(table.panel)))
-    facts |= {
-        "command": overview.command(facts["replicates"], facts["seed"]),
-        "reading_summary": overview.FIRST_DEFAULTS.summary,
-    }
+    facts["command"] = overview.command(facts["replicates"], facts["seed"])
+    facts["reading_summary"] = overview.FIRST_DEFAULTS.summary
     return data.assign_attrs(facts)
 
 
 def picture(data: xr.Dataset, theme: overview.Theme, size: tuple[float, float], note: str) -> str:
-    """The overview as an SVG without a background, its words as text: for a light or a dark page, in either size.
-
-    Args:
-        note: a line of the description.
-    """
+    """The overview as an SVG without a background, its words as text, with a note in its description."""
     columns = len(overview.panels()) if size is WIDE else 2
     (spec,) = overview.figures().values()
     description = f"{spec.caption(data)}\n{note}"
@@ -102,51 +94,52 @@ def picture(data: xr.Dataset, theme: overview.Theme, size: tuple[float, float], 
     return text.replace(svg.FONTS, FONTS)
 
 
-def picture_path(name: str) -> Path:
-    """Where a picture lies."""
-    return DATA.with_name(f"{name}.svg")
-
-
 def drawn_from() -> str:
     """Descriptions of the pictures, which are compared, as bytes differ between versions of matplotlib."""
-    shown = overview.panels().values()
-    statuses = ", ".join(f"{panel.printed} {overview.status_of(panel)}" for panel in shown)
-    held = ", ".join(panel.right for panel in shown if overview.replacement_holds(panel))
-    return f"Statuses: {statuses}. Drawn: {held}. {DATA.name}: {hashlib.sha256(DATA.read_bytes()).hexdigest()}."
+    panels = overview.panels().values()
+    statuses = ", ".join(f"{panel.printed} {overview.status_of(panel)}" for panel in panels)
+    replacements = ", ".join(panel.right for panel in panels if overview.replacement_holds(panel))
+    digest = hashlib.sha256(DATA.read_bytes()).hexdigest()
+    return f"Statuses: {statuses}. Drawn: {replacements}. {DATA.name}: {digest}."
 
 
-def filled(text: str, made: dict[str, Callable[[], str]]) -> str:
+def filled(text: str, parts: dict[str, Callable[[], str]]) -> str:
     """A text with its generated parts made anew. Raises: ValueError for a part that it has not exactly once."""
-    for name, make in made.items():
-        start, end = f"<!-- generated: {name}, by `make readme` -->\n", f"<!-- end of {name} -->"
+    for name, make in parts.items():
+        start = f"<!-- generated: {name}, by `make readme` -->\n"
+        end = f"<!-- end of {name} -->"
         if text.count(start) != 1 or text.count(end) != 1:
             raise ValueError(f"the text must have {start.strip()} and {end} once each.")
         before, rest = text.split(start)
-        text = before + start + make().rstrip("\n") + "\n" + end + rest.split(end)[1]
+        _, after = rest.split(end)
+        text = f"{before}{start}{make().rstrip()}\n{end}{after}"
     return text
 
 
 def speed() -> str:
     """Return a sentence on the cost of a round, and on the cost of others that were timed with it on one core."""
-    ((title, cores), (engine, *others)) = next(iter(read([BENCH]).peers().items()))
-    ratios = {RIVALS.get(peer_name(peer)): times_engine(peer) for peer in others}
-    shown = {rival: ratio[0] for rival, ratio in ratios.items() if rival and ratio}
-    *first, last = (rival.format(f"{ratio:.{0 if ratio >= 10 else 1}f}") for rival, ratio in shown.items())
+    ((title, cores), (engine, *peers)), *_ = read([FIGURES / "bench" / "bench.json"]).peers().items()
+    words = []
+    for peer in peers:
+        ratio = times_engine(peer)
+        if ratio and peer_name(peer) in RIVALS:
+            decimals = 0 if ratio[0] >= 10 else 1
+            words.append(RIVALS[peer_name(peer)].format(f"{ratio[0]:.{decimals}f}"))
     system, _, rest = title.partition(",")
     return (
         f"One round of one replicate takes {cost(engine):,.0f} ns (`{system}`,{rest}, {CORES[cores]}). "
-        f"In units of that time, {', '.join(first)} and {last}."
+        f"In units of that time, {', '.join(words[:-1])} and {words[-1]}."
     )
 
 
 TEXTS: dict[Path, dict[str, Callable[[], str]]] = {
     ROOT / "README.md": {
         "counts": lambda: found.counts(OURS),
-        "found": lambda: f"{found.sentences(OURS)}\n\n{found.proved(list(OURS))}",
+        "found": lambda: f"{found.sentences(OURS)}\n\n{found.proved(OURS)}",
         "speed": speed,
     },
     ROOT / "paper" / "paper.md": {
-        "counts": lambda: f"{found.counts(OURS)}\n\n{found.proved(list(OURS))}",
+        "counts": lambda: f"{found.counts(OURS)}\n\n{found.proved(OURS)}",
         "speed": speed,
     },
 }

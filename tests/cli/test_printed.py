@@ -14,36 +14,34 @@ from moe_theory import cli
 PACKAGE = Path(moe_theory.__file__).parent
 
 
-def in_docstrings() -> list[printed.Printed]:
+def in_docstrings() -> list[str]:
     found = []
     for path in sorted(PACKAGE.rglob("*.py")):
         text = path.read_text()
         for node in ast.walk(ast.parse(text)) if "moe-theory" in text else ():
-            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and (words := ast.get_docstring(node)):
-                found += printed.commands_in(words, str(path.relative_to(PACKAGE.parent)))
+            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
+                found += printed.commands_in(ast.get_docstring(node) or "")
     return found
 
 
-def in_help() -> list[printed.Printed]:
-    found: list[printed.Printed] = []
+def in_help() -> list[str]:
+    found = []
     for name in cli.commands():
-        command, page = cli.command(name), f"{name} --help"
+        command = cli.command(name)
         lines = (command.epilog or "").splitlines()
-        found += [printed.Printed(page, 0, line.strip()) for line in lines if line.startswith("  moe-theory")]
+        found += [line for line in lines if line.startswith("  moe-theory")]
         for words in (command.help, *(getattr(parameter, "help", "") for parameter in command.params)):
-            found += printed.commands_in(words or "", page)
+            found += printed.commands_in(words or "")
     return found
-
-
-FOUND = {each.text: each for each in [*printed.printed(), *in_help(), *in_docstrings()]}
 
 
 def test_it_parses(monkeypatch):
     """A command's name alone is a way to speak of it."""
     monkeypatch.setattr(click.Command, "invoke", lambda command, context: None)  # which comes after parsing
-    for each in FOUND.values():
-        if not each.is_template and " ".join(each.words) not in cli.commands():
-            cli.main(each.words)
+    for command in {*printed.printed(), *in_help(), *in_docstrings()}:
+        words = printed.words(command)
+        if not printed.is_template(command) and " ".join(words) not in cli.commands():
+            cli.main(words)
 
 
 def test_a_command_is_read_as_a_shell_would():
@@ -59,19 +57,18 @@ sbatch --wrap "moe-theory sweep a.toml --out b"
 source <(moe-theory report --cite)
 ```
 """
-    found = {each.line: each.words for each in printed.commands_in(page, "page.md")}
-    second = [each.words for each in printed.commands_in(page, "page.md") if each.line == 2]
-    assert second == [[], ["statements", "a*"], ["bound"]]
-    del found[2]
-    assert found == {
-        1: ["verify", "a.b"],
-        5: ["sweep", "--example"],
-        6: ["report", "runs", "--json"],
-        8: ["bound"],
-        9: ["sweep", "a.toml", "--out", "b"],
-        10: ["report", "--cite"],
-    }
-    assert next(printed.commands_in("`moe-theory COMMAND --help`", "")).is_template
+    assert [printed.words(command) for command in printed.commands_in(page)] == [
+        ["sweep", "--example"],
+        ["report", "runs", "--json"],
+        ["bound"],
+        ["sweep", "a.toml", "--out", "b"],
+        ["report", "--cite"],
+        ["verify", "a.b"],
+        [],
+        ["statements", "a*"],
+        ["bound"],
+    ]
+    assert printed.is_template("moe-theory COMMAND --help")
 
 
 nbformat = pytest.importorskip("nbformat")

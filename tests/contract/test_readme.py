@@ -62,13 +62,13 @@ def test_every_block_runs_as_printed(page, capsys, within_folder, networks):
 
 def test_a_sentence_is_printed_while_its_statements_have_the_statuses_that_it_rests_on():
     """Guards the public sentences about the papers against a run that is recorded later."""
-    printed = found.sentences(found.own_papers())
-    for paper, sentences in found._SENTENCES.items():
+    printed = found.sentences(readme.OURS)
+    for paper, findings in found.FINDINGS.items():
         statuses = {each.statement.id: found.statement_status(each) for each in judged_statements(paper)}
-        holding = [words for words, needs in sentences if needs.items() <= statuses.items()]
+        holding = [each["sentence"] for each in findings if each["needs"].items() <= statuses.items()]
         assert holding
-        assert all({*needs} <= statuses.keys() for _, needs in sentences)
-        assert [words for words, _ in sentences if words in printed] == holding
+        assert all(each["needs"].keys() <= statuses.keys() for each in findings)
+        assert [each["sentence"] for each in findings if each["sentence"] in printed] == holding
 
 
 @pytest.mark.usefixtures("compiled_to_run")

@@ -102,5 +102,5 @@ def missing_figures(site: Site) -> Iterator[str]:
         wanted = {str(path) for path in (entry.svg, entry.csv) if path}
         if not wanted <= shown.loads | shown.links or f"{entry.paper}-{entry.name}" not in shown.anchors:
             yield f"{entry.paper} {entry.name} is not in the gallery"
-        if entry.svg and (site.folder / entry.svg).read_bytes() != (ROOT / entry.svg).read_bytes():
+        if (site.folder / entry.svg).read_bytes() != (ROOT / entry.svg).read_bytes():
             yield f"{entry.svg} is another picture on the site"
