@@ -283,8 +283,7 @@ class _Params(NamedTuple):
 def resnet(
     name: str, widths: tuple[int, ...], num_blocks: int, normalization: Normalization, way: Way = "platform"
 ) -> Network:
-    """Return a residual network for images of 8 x 8 to 64 x 64: a stem, basic blocks, the mean over pixels, a linear
-    layer.
+    """Return a residual network for images of 8 x 8 to 64 x 64: stem, basic blocks, mean over pixels, linear layer.
 
     Each width has `num_blocks` blocks, the first with stride 2 for every width but the first. Where size or channels
     change, the shortcut is a normalised 1 x 1 convolution, and halved sides are rounded up.

@@ -205,8 +205,6 @@ def begin(
         >>> pool = edge.Pool(truths=np.eye(2, 4), signals=np.eye(2, 4), clusters=np.arange(2))
         >>> dims = edge.Dims(max_experts=2, num_tasks=2, num_features=4, num_samples=2)
         >>> state = edge.begin(dims, edge.Params(num_experts=2), pool, execution_delay=np.array([1, 2]))
-        >>> state.experts.shape, state.busy_until.tolist()
-        ((2, 4), [0, 0])
         >>> float(edge.generalization_error(state)), float(edge.generalization_error_flushed(state, dims))
         (0.0, 0.0)
     """
