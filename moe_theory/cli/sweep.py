@@ -62,6 +62,8 @@ def sweep(
     Finished chunks are saved in OUT. The same command resumes after an interrupt, a crash or a change of the file, and
     computes only what is missing. The numbers do not depend on how the sweep ran. `moe-theory sweep show FOLDER` shows
     its results.
+
+    Statistics over the replicates are count, mean, standard_error, min, max and quantiles: q10 is exceeded by 90 %.
     """
     from moe_theory.sweep import specification as specifications
 

@@ -10,10 +10,12 @@ from moe_theory.core.errors import InvalidValueError
 from moe_theory.plot.commands import Option, option_names
 from moe_theory.plot.document import Document
 
-NumExperts = Annotated[int | None, Option("T, number of experts.", ("--experts",), default=8)]
-NumActive = Annotated[int | None, Option("k, experts active for an input.", ("--active",), default=2)]
-NumSamples = Annotated[int | None, Option("m, training samples, such as 60000 or 1e6.", ("--samples",), default=60000)]
-NumFeatures = Annotated[int | None, Option("d, entries of an input.", ("--features",), default=784)]
+NumExperts = Annotated[int | None, Option("T, number of experts.", ("--experts", "--num-experts"), default=8)]
+NumActive = Annotated[int | None, Option("k, experts active for an input.", ("--active", "--num-active"), default=2)]
+NumSamples = Annotated[
+    int | None, Option("m, training samples, such as 60000 or 1e6.", ("--samples", "--num-samples"), default=60000)
+]
+NumFeatures = Annotated[int | None, Option("d, entries of an input.", ("--features", "--num-features"), default=784)]
 ExpertNorm = Annotated[
     float | None,
     Option("B: |w| <= B for each linear expert; the Frobenius norm of each layer of expert networks.", default=1.0),

@@ -112,7 +112,7 @@ def test_refuses_before_making_a_folder(shortened, tmp_path):
 def line(data, canvas):
     """From 0 to 1 in {num_rounds} rounds, {{and braces}}; at least {NUM_ROUNDS} elsewhere."""
     (panel,) = plot.row(canvas, ["10–90 % of the runs, with a title that is far too long for a column of a journal"])
-    panel.plot(data.level)
+    panel.plot(data.level, color="C1")
     for number in range(4):
         panel.plot([], [], label=f"a label of some length, {number}")
     plot.legend(canvas, 4)
@@ -168,6 +168,7 @@ def test_a_figure_of_python_is_drawn_and_shows_itself(drawing, keeps_its_words):
     data, drawn = mt.figure("continual.line", width=3.25, rounds=4)
     assert data.sizes["round"] == 4
     assert drawn.get_figwidth() == 3.25
+    assert not any(str(curve.get_color()).startswith("C") for curve in drawn.axes[0].lines)
     assert drawn._repr_png_().startswith(b"\x89PNG")
     keeps_its_words(line, data)
     own, whole = mt.figure("continual.line")
