@@ -16,7 +16,7 @@ DECIDED = {str(status) for status in (Status.SUPPORTED, Status.REFUTED, Status.V
     ("asked", "reading", "replicates"),
     [
         ("generalization.lemma-6.*", "mask-dimension", 256),
-        pytest.param("continual.lemma-[1-5].*", "unit-signal", 256, marks=pytest.mark.thorough),
+        pytest.param("continual.lemma-[1-5].*", "unit-signal", 2048, marks=pytest.mark.thorough),
         pytest.param("generalization:exact", "mask-dimension", None, marks=pytest.mark.thorough),
         pytest.param("merging:exact", "random-split", None, marks=pytest.mark.thorough),
     ],
