@@ -7,7 +7,6 @@ import contextlib
 import difflib
 import functools
 import importlib
-import inspect
 import reprlib
 import sys
 import traceback
@@ -98,19 +97,23 @@ def unknown_name(kind: str, name: str, known: Iterable[str], of: type | None = N
     return UnknownNameError(f"{unknown} {nearest}{listed}", kind)
 
 
+def require_parameters(names: Iterable[str], params: Any) -> None:
+    """Raise InvalidValueError for a name that is no field of a paper's `Params`, a NamedTuple."""
+    for name in names:
+        if name not in params._fields:
+            raise InvalidValueError(str(unknown_name("parameter", name, params._fields, params)), argument=name)
+
+
 def with_known_names(params: type[Named]) -> type[Named]:
     """Return a paper's `Params`, a NamedTuple, which then refuses unknown names with the nearest known ones.
 
     Raises: InvalidValueError, when an instance is made with a name that is no field.
     """
     create: Any = params.__new__
-    fields = inspect.get_annotations(params)
 
     @functools.wraps(create)
     def create_checked(kind: type[Named], *values: Any, **named_values: Any) -> Named:
-        for name in named_values:
-            if name not in fields:
-                raise InvalidValueError(str(unknown_name("parameter", name, fields, params)), argument=name)
+        require_parameters(named_values, params)
         return create(kind, *values, **named_values)
 
     params.__new__ = create_checked  # pyright: ignore

@@ -20,10 +20,10 @@ from typing import Any
 from moe_theory.core.errors import (
     OWN_CODE,
     DeclarationError,
-    InvalidValueError,
     UnknownNameError,
     described,
     frames,
+    require_parameters,
     shortened,
     unknown_name,
 )
@@ -50,10 +50,7 @@ class Reading:
 
         Raises: InvalidValueError for a parameter that does not exist.
         """
-        for name in overrides:
-            if name not in self.defaults._fields:
-                kind = type(self.defaults)
-                raise InvalidValueError(str(unknown_name("parameter", name, kind._fields, kind)), argument=name)
+        require_parameters(overrides, type(self.defaults))
         return self.defaults._replace(**{**self.choices, **overrides})
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from moe_theory.core.constraints import shown, typed
-from moe_theory.core.errors import DeclarationError, InvalidValueError, unknown_name
+from moe_theory.core.errors import DeclarationError, InvalidValueError, require_parameters, unknown_name
 from moe_theory.core.system import check_system
 from moe_theory.verification.claim import Claim, Experiment, ReadingLike
 from moe_theory.verification.region import FreeAxis, Setting, assigned
@@ -137,9 +137,7 @@ def check_cells(experiment: Experiment, reading: ReadingLike) -> None:
 def with_settings(reading: ReadingLike, settings: Mapping[str, Any]) -> ReadingLike:
     """Return the reading with `settings`, numbers or texts. Raises: InvalidValueError."""
     defaults = reading.params()
-    for name in settings:
-        if name not in defaults._fields:
-            raise InvalidValueError(str(unknown_name("parameter", name, defaults._fields, type(defaults))))
+    require_parameters(settings, type(defaults))
     values = {name: typed(name, value, defaults) for name, value in settings.items()}
     if values:
         return AdjustedReading(reading, values)

@@ -5,6 +5,7 @@ its id, with a table `decides` and a table for each claim under its full id. `pa
 are Markdown with LaTeX.
 """
 
+import contextlib
 import functools
 import graphlib
 import sys
@@ -18,7 +19,7 @@ import pydantic
 
 from moe_theory.core.errors import DeclarationError, shortened, unknown_name
 from moe_theory.core.papers import find_spec
-from moe_theory.verification.verdict import Proof, Role, Statement
+from moe_theory.verification.verdict import Proof, Role, Statement, folders_of
 
 T = TypeVar("T", bound="TextTable")
 
@@ -181,19 +182,15 @@ def _home(module: str) -> Path | None:
         file = getattr(loaded, "__file__", None)
         return None if file is None else Path(file)
     folder, _, name = module.rpartition(".")
-    beside = _FOLDERS.get(folder)
-    if beside is not None and (beside / f"{name}.py").is_file():
-        return beside / f"{name}.py"
+    if folder:
+        with contextlib.suppress(DeclarationError):  # of a package that is not found
+            for beside in folders_of(folder):
+                if (beside / f"{name}.py").is_file():
+                    return beside / f"{name}.py"
     spec = find_spec(module) if module else None
     if spec is None or spec.origin is None:
         return None
-    home = Path(spec.origin)
-    if home.stem != "__init__":
-        _FOLDERS[folder] = home.parent
-    return home
-
-
-_FOLDERS: dict[str, Path] = {}  # of packages that modules have been found in, as a search takes .3 ms
+    return Path(spec.origin)
 
 
 def _in_one_line(formula: str) -> str:
