@@ -82,7 +82,7 @@ def test_refuses_before_making_a_folder(shortened, tmp_path):
         ({"experts": [2]}, InvalidValueError, ""),
         ({**of_figure_2, "experts": [0]}, InvalidValueError, "experts"),
         ({**of_figure_2, "dims": {"num_feature": 9}}, InvalidValueError, ""),
-        ({"settings": {"noise_scal": 1}}, InvalidValueError, ""),
+        ({"settings": {"noise_scal": 1}}, InvalidValueError, "noise_scal"),
         ({"forms": ["pfd"]}, UnknownNameError, "format"),
         ({"width": "3.25inch"}, InvalidValueError, "width"),
         ({"width": 0.5}, InvalidValueError, "width"),
