@@ -129,7 +129,7 @@ def reasons(judgement: Judged) -> list[str]:
         if statement.name not in labels:
             return [unsaid(judgement)]
         return [unsaid(judgement), f"In the recorded results it is {labels[statement.name]}."]
-    paragraphs = [statement.why, statement.untestable]
+    paragraphs = [statement.why, statement.untestable, statement.undecided]
     if not any(paragraphs):
         paragraphs = [unsaid(judgement)]
     if status == StatementStatus.OPEN:

@@ -459,7 +459,7 @@ def unsaid(judgement: Judged) -> str:
         if missing:
             return f"There is no verdict on {listed(missing)}."
         return "A claim's code failed."
-    if status != StatementStatus.OPEN or statement.why or statement.untestable:
+    if status != StatementStatus.OPEN or statement.why or statement.undecided:
         return ""
     return "The tests that were run do not decide it."
 

@@ -64,10 +64,10 @@ def select_claims(patterns: Sequence[str] = ("*",)) -> list[Claim]:
                 f"with ids that begin with '{pattern}.'."
             )
         for statement in () if matches else catalog.matching(pattern, declared()):
-            reason = " ".join((statement.untestable or "no claim tests it.").split())
+            reason = " ".join((statement.untestable or statement.undecided or "no claim tests it.").split())
             raise InvalidValueError(
-                f"{statement.name} is not testable: {reason} Read `moe-theory why {statement.name}`, or name another "
-                "statement."
+                f"{statement.name} has no deciding test: {reason} Read `moe-theory why {statement.name}`, or name "
+                "another statement."
             )
         if not matches:
             tiers = {tier_of(claim) for claim in claims()}

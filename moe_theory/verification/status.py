@@ -12,8 +12,8 @@ Under one reading, from the deciding claims, `charitable` and `figure`:
 
 A statement with only `literal` claims is false if all of them are REFUTED, and open if only some are. Other roles, and
 counterexamples that do not refute, decide nothing. A reading that breaks all deciding claims' hypotheses gives no
-status, and disagreeing readings give one each. A statement that no claim can decide is not testable, with a declared
-reason.
+status, and disagreeing readings give one each. A statement without deciding claims is not testable if no
+computation can decide it, and open if one can, each with a declared reason.
 
 A statement with a `disproof` is false without a clause that restores it, also if its claims are undecided and under
 untested readings. With such a clause it is amended, also if its claims are undecided.
@@ -105,11 +105,9 @@ class Judged:
         """Common finding of all readings, or None if they differ or break the hypotheses."""
         findings = list(self.by_reading.values())
         if not findings:
-            if self.statement.untestable:
-                return Finding(StatementStatus.NOT_TESTABLE)
-            if self.broken:
+            if self.broken and not (self.statement.untestable or self.statement.undecided):
                 return None
-            return Finding(StatementStatus.NOT_JUDGED)
+            return Finding(_status_without_claims(self.statement))
         if len({finding.status for finding in findings}) > 1:
             return None
         evidence = {finding.known for finding in findings}
@@ -193,10 +191,19 @@ def _broken(statement: Statement, finding: Finding | None) -> Finding | None:
     return dataclasses.replace(finding, status=StatementStatus.AMENDED)
 
 
+def _status_without_claims(statement: Statement) -> StatementStatus:
+    """Return the status of a statement that no verdict decides."""
+    if statement.untestable:
+        return StatementStatus.NOT_TESTABLE
+    if statement.undecided:
+        return StatementStatus.OPEN
+    return StatementStatus.NOT_JUDGED
+
+
 def _find(statement: Statement, verdicts: Mapping[str, Verdict]) -> Finding | None:
     ids = deciding(statement)
-    if statement.untestable or not ids:
-        return Finding(StatementStatus.NOT_TESTABLE if statement.untestable else StatementStatus.NOT_JUDGED)
+    if not ids:
+        return Finding(_status_without_claims(statement))
     papers = {id.partition(".")[0] for id in verdicts}  # another paper's claims have other readings
     missing = [id for id in ids if id not in verdicts and id.partition(".")[0] in papers]
     deciders = [verdicts[id] for id in ids if id in verdicts]

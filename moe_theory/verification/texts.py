@@ -45,7 +45,8 @@ class Deciding(TextTable):
     derivation: str = ""  # likewise, of the correction
     counterexample: str = ""  # file in `counterexamples`
     condition: str = ""  # at most two inequalities under which it holds, where it does not as printed
-    untestable: str = ""  # why no claim can decide it
+    untestable: str = ""  # why computation cannot decide it
+    undecided: str = ""  # why our claims do not decide it, and what would
 
 
 class StatementTexts(TextTable):
@@ -139,6 +140,7 @@ def plain_statement(id: str, paper: str, module: str, texts: StatementTexts, hyp
         corrected=texts.correction,
         corrected_formula=_in_one_line(texts.correction_formula),
         untestable=decides.untestable,
+        undecided=decides.undecided,
         note=texts.note,
         witness=f"{folder}:counterexamples/{decides.counterexample}" if decides.counterexample else "",
         disproof=_proof(folder, decides.disproof),

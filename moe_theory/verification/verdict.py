@@ -356,7 +356,8 @@ class Statement(Shown, JsonRecord):
     instance: str = ""  # the smallest one that shows it, with its numbers
     corrected: str = ""  # what holds instead
     corrected_formula: str = ""
-    untestable: str = ""  # why no claim can decide it
+    untestable: str = ""  # why computation cannot decide it
+    undecided: str = ""  # why our claims do not decide it, and what would
     note: str = ""
     witness: str = ""  # "package:counterexamples/NAME.py"
     disproof: Proof | None = None  # that the sentence as printed is violated at its instance

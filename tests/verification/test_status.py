@@ -208,6 +208,11 @@ def test_a_statement_that_cannot_be_tested_needs_no_verdict():
     assert judged(dataclasses.replace(about, untestable=""), []).words == "not judged"
 
 
+def test_a_statement_that_other_data_would_decide_is_open():
+    about, verdicts = made_up("ours:s")
+    assert judged(dataclasses.replace(about, undecided="MNIST decides it."), verdicts).finding.status == "open"
+
+
 def test_what_was_not_judged_is_told():
     about, verdicts = made_up("charitable:s charitable:x literal:s")
     assert judged(about, verdicts).missing == ["a.b-1"]

@@ -119,7 +119,15 @@ SAMPLES = experiments.GROWING_SAMPLES[-1]
 GROWING = CELLS.over({cell_name(T=number, m=SAMPLES): number for number in experiments.GROWING_EXPERTS})
 
 
-@MORE_EXPERTS.charitable("remark.log-experts", GROWING, rate(at_most=0.0), instead="remark.root-experts")
+@MORE_EXPERTS.charitable("remark.log-term", ANY, FLAT, labels=["largest excess"])
+def largest_excess_over_logarithm(run) -> np.ndarray:
+    sizes = np.arange(1, LARGEST + 1)
+    num_active, num_experts = (grid[np.triu_indices(LARGEST)] for grid in np.meshgrid(sizes, sizes, indexing="ij"))
+    factors = theory.sparsity_term(num_experts, num_active) / theory.sparsity_term(num_active, num_active)
+    return alike(run, max(0.0, float(np.max(factors - 1 - np.log(num_experts)))))
+
+
+@MORE_EXPERTS.literal("remark.log-experts", GROWING, rate(at_most=0.0), instead="remark.root-experts")
 def complexity_over_logarithm(run) -> np.ndarray:
     return shows("masked")(run) / (1 + np.log(int(run.params.num_experts)))
 

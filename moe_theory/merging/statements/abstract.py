@@ -84,7 +84,5 @@ def share_of(run, field: str) -> np.ndarray:
 MEMORY.ours("abstract.memory-loaded-at-most", BYTES, bound(at_least=0.75), exact=True)(
     lambda run: share_of(run, "loaded_bytes")
 )
-MEMORY.literal("abstract.memory-loaded", BYTES, bound(at_most=0.8), exact=True)(
-    lambda run: share_of(run, "loaded_bytes")
-)
-MEMORY.literal("abstract.memory-peak", BYTES, bound(at_most=0.8), exact=True)(lambda run: share_of(run, "peak_bytes"))
+MEMORY.ours("abstract.memory-loaded", BYTES, bound(at_most=0.8), exact=True)(lambda run: share_of(run, "loaded_bytes"))
+MEMORY.ours("abstract.memory-peak", BYTES, bound(at_most=0.8), exact=True)(lambda run: share_of(run, "peak_bytes"))

@@ -57,17 +57,29 @@ def relative_excess(run) -> np.ndarray:
     return excess(sums_over(0)(run) / bounds, 1.0).max(axis=0)
 
 
-def parts() -> list[tuple[float, theory.RegretBound]]:
-    """T and (6) for an effective dimension of 10, at N of Lemma 1. -2 log delta is under the root as in (10): where it
-    stands does not change the order."""
-    params = Params(smoothness_ratio=LARGEST_RATIO)
-    bounds = [theory.theorem_1(size, 10.0, float(theory.leaf_bound(size, params)), form="appendix") for size in SIZES]
-    return list(zip(SIZES, bounds, strict=True))
+def parts_at(size: float, dimension: float) -> tuple[float, float]:
+    """(6) for T at N of Lemma 1, without and with T + 1, after enough steps of gradient descent. -2 log delta is under
+    the root as in (10). Its place does not change the order."""
+    num_candidates = float(theory.leaf_bound(size, Params(smoothness_ratio=LARGEST_RATIO)))
+    bound = theory.theorem_1(size, dimension, num_candidates, form="appendix")
+    neural_part = bound.confidence + bound.norm
+    return neural_part, neural_part + bound.remainder
 
 
-REMARK.charitable("remark.bound", BOUNDS, rate(at_most=0.5), instead="remark.neural-part")(
-    lambda run: alike(run, [(it.confidence + it.norm + it.remainder) / np.log(size) for size, it in parts()])
-)
-REMARK.replacement("remark.neural-part", BOUNDS, rate(at_most=0.5))(
-    lambda run: alike(run, [(it.confidence + it.norm) / np.log(size) for size, it in parts()])
-)
+@REMARK.literal("remark.bound", BOUNDS, rate(at_most=0.5), instead="remark.neural-part")
+def bound_over_logarithm(run) -> np.ndarray:
+    bounds = np.array([parts_at(size, 10.0)[1] for size in SIZES])
+    return alike(run, bounds / np.log(SIZES))
+
+
+@REMARK.charitable("remark.bound-large-dimension", BOUNDS, rate(at_most=0.0))
+def bound_over_order(run) -> np.ndarray:
+    dimensions = np.sqrt(SIZES) / np.log(SIZES)
+    bounds = np.array([parts_at(size, dimension)[1] for size, dimension in zip(SIZES, dimensions, strict=True)])
+    return alike(run, bounds / (dimensions * np.sqrt(SIZES) * np.log(SIZES)))
+
+
+@REMARK.replacement("remark.neural-part", BOUNDS, rate(at_most=0.5))
+def neural_part_over_logarithm(run) -> np.ndarray:
+    neural_parts = np.array([parts_at(size, 10.0)[0] for size in SIZES])
+    return alike(run, neural_parts / np.log(SIZES))
