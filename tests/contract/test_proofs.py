@@ -14,6 +14,7 @@ from moe_theory.verification import proofs, recorded, verdict
 from moe_theory.verification.catalog import statements
 from moe_theory.verification.proofs import require_proof
 from moe_theory.verification.status import StatementStatus
+from moe_theory.verification.texts import paper_texts
 from moe_theory.verification.verdict import source_of
 
 from . import exactness
@@ -70,6 +71,27 @@ def test_proofs_are_a_few_lines_that_an_author_reads():
             length = len(" ".join(proof.text))
             missing += ["brevity"] if length > 8 * 120 else []
             faults += [f"{statement.name}, {kind}: {name}" for name in missing]
+    assert not faults, "\n".join(faults)
+
+
+@pytest.mark.parametrize("paper", paper_names())
+def test_proofs_assume_what_their_statements_say(paper):
+    """Catches a card that lacks a hypothesis which its proof uses."""
+    texts = paper_texts(f"{paper_package(paper)}.statements")
+    if not texts.assumes:
+        pytest.skip("no table yet")
+    faults = []
+    for statement in statements(paper):
+        sayings = {"condition": statement.amendment, "correction": statement.corrected}
+        for kind, proof in statement.proofs.items():
+            name = proof.path.rpartition("/")[2]
+            assumed = texts.assumes.get(name, "")
+            allowed = {id for id, text in texts.hypotheses.items() if text in statement.hypotheses}
+            allowed |= {word for word, saying in sayings.items() if saying}
+            allowed |= {"caveat"} if proof.caveat else set()
+            surplus = set() if isinstance(assumed, str) else {*assumed} - allowed
+            if not assumed or surplus:
+                faults.append(f"{statement.name}, {kind} {name}: {sorted(surplus) or 'not in [assumes]'}")
     assert not faults, "\n".join(faults)
 
 
