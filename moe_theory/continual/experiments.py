@@ -7,8 +7,7 @@ import dataclasses
 import functools
 import itertools
 import math
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
 import jax.numpy as jnp
 import numpy as np
@@ -31,12 +30,12 @@ from moe_theory.core.batching import trailing_vmap
 from moe_theory.core.linear import ceil_to_rounds
 from moe_theory.core.random import normals, replicate_keys
 from moe_theory.core.routes import last_tasks
-from moe_theory.core.system import System, fields, observe_info
+from moe_theory.core.system import Observe, System, fields, observe_info
 from moe_theory.core.tasks import PROPORTIONAL, Pool, draw_pool
 from moe_theory.runs import Run
 from moe_theory.runs.draws import draws_of
 from moe_theory.verification import Experiment
-from moe_theory.verification.claim import Selection
+from moe_theory.verification.claim import Overrides, Selection, SettingValues
 from moe_theory.verification.region import Choice, Order, Scale
 from moe_theory.verification.statement import limit_probability
 
@@ -68,10 +67,10 @@ observe_sets = fields(sets=lambda state, info: expert_sets(state))
 observe_gate_span = fields(any_gap=gate_span)
 
 # Appendix A.2: N = 6 tasks, d = 10, s = 6. Experts are padded to an experiment's largest M: one program for all cells.
-SIZES = {"num_tasks": 6, "num_features": 10, "num_samples": 6}
-FIGURE_2_DIMS = Dims(20, **SIZES)
+FIGURE_2_DIMS = Dims(max_experts=20, num_tasks=6, num_features=10, num_samples=6)
 FIGURE_2_EXPERTS = (1, 5, 10, 20)
-SINGLE_DIMS = Dims(1, **SIZES)
+FEW_DIMS = dataclasses.replace(FIGURE_2_DIMS, max_experts=5)
+SINGLE_DIMS = dataclasses.replace(FIGURE_2_DIMS, max_experts=1)
 # Of a single expert: as many as replicates of the looks that decide most, which must not depend on one another. Later
 # ones share theirs, so that exact theory is computed once a pool; around it they are uncorrelated all the same.
 NUM_POOLS = 4096
@@ -88,7 +87,7 @@ FEW = cell_name(5)
 MANY = cell_name(20)
 
 
-def figure_2(setting: Mapping[str, Any]) -> Experiment:
+def figure_2(setting: SettingValues) -> Experiment:
     """Return Fig. 2's runs, with d and s of a setting or of the paper."""
     dims = dataclasses.replace(FIGURE_2_DIMS, **setting)
     return Experiment(
@@ -145,8 +144,8 @@ JUST_EXPLORED = dataclasses.replace(
 
 HISTORY = Experiment(
     name="history",
-    dims=Dims(5, **SIZES),
-    system=system(Dims(5, **SIZES)),
+    dims=FEW_DIMS,
+    system=system(FEW_DIMS),
     cells={SINGLE: {"num_experts": 1}, FEW: {"num_experts": 5}},
     num_rounds=100,
     record_every=1,
@@ -214,8 +213,8 @@ ROUTER_EXPERTS = (8, 16, 32, 64)
 # M > N and M < N
 ROUTER_MANY = 10
 ROUTER_FEW = 5
-ROUTER_DIMS = Dims(ROUTER_MANY, **SIZES)
-ROUTER_EXPERT_DIMS = Dims(ROUTER_EXPERTS[-1], **SIZES)
+ROUTER_DIMS = dataclasses.replace(FIGURE_2_DIMS, max_experts=ROUTER_MANY)
+ROUTER_EXPERT_DIMS = dataclasses.replace(FIGURE_2_DIMS, max_experts=ROUTER_EXPERTS[-1])
 NOISE_SHARE = 0.25  # sigma_t / sigma_0 where the noise is small: that of Fig. 2
 
 
@@ -307,14 +306,14 @@ SPECIALIZATION_SCALES = (0.003125, 0.00625, 0.0125, 0.025)
 # M > N, where each task is a cluster of its own, and M < N, with K = 3
 MANY_EXPERTS = 12
 FEW_EXPERTS = 5
-SPECIALIZATION_DIMS = Dims(MANY_EXPERTS, **SIZES)
+SPECIALIZATION_DIMS = dataclasses.replace(FIGURE_2_DIMS, max_experts=MANY_EXPERTS)
 
 
 def specialization_cell(num_experts: int, scale: float) -> str:
     return f"M = {num_experts}, sigma_0 = {scale}"
 
 
-def specialization_params(num_experts: int, scale: float) -> dict[str, Any]:
+def specialization_params(num_experts: int, scale: float) -> Overrides:
     """Return overrides with sigma_0 = `scale` in the orders of Algorithm 1's input line."""
     ratio = scale / SIGMA_0
     figure_2 = Params()
@@ -332,7 +331,7 @@ def specialization_params(num_experts: int, scale: float) -> dict[str, Any]:
     }
 
 
-def _specialization_cells(*scales: float, terminate: bool) -> dict[str, dict[str, Any]]:
+def _specialization_cells(*scales: float, terminate: bool) -> dict[str, Overrides]:
     return {
         specialization_cell(number, scale): specialization_params(number, scale) | {"terminate": terminate}
         for number, scale in itertools.product((MANY_EXPERTS, FEW_EXPERTS), scales)
@@ -363,11 +362,16 @@ SPECIALIZATION = Experiment(
 )
 
 
-def without_termination(setting: Mapping[str, Any]) -> Experiment:
+def without_termination(setting: SettingValues) -> Experiment:
     dims = dataclasses.replace(SPECIALIZATION_DIMS, **setting)
-    cells = _specialization_cells(*SPECIALIZATION_SCALES, terminate=False)
-    options = {"name": "no-termination", "dims": dims, "cells": cells, "of": without_termination}
-    return dataclasses.replace(SPECIALIZATION, system=system_with_diagnostics(dims), **options)
+    return dataclasses.replace(
+        SPECIALIZATION,
+        name="no-termination",
+        dims=dims,
+        system=system_with_diagnostics(dims),
+        cells=_specialization_cells(*SPECIALIZATION_SCALES, terminate=False),
+        of=without_termination,
+    )
 
 
 NO_TERMINATION = without_termination({})
@@ -385,7 +389,7 @@ SPAN_STRIDE = 20
 LIMIT_TIER = "limit"
 
 
-def limit_params(num_experts: int, scale: float) -> dict[str, Any]:
+def limit_params(num_experts: int, scale: float) -> Overrides:
     return specialization_params(num_experts, scale) | {"cluster_spread": scale**2.5}
 
 
@@ -400,16 +404,16 @@ FREE_SIGNALS = Choice("signals", {"of the reading": as_drawn, "with a part in co
 def _limit(
     name: str,
     scales: Sequence[float],
-    system: Any,
+    *,
+    system: System,
     length: Callable[[Params], float],
-    changes: Callable[[float], Mapping[str, Any]] = lambda scale: {},
-    **about: Any,
+    record_every: int,
+    observe: Observe,
+    replicates: int,
+    is_double: bool = False,
+    changes: Callable[[float], Overrides] = lambda scale: {},
 ) -> tuple[Selection, Selection]:
-
-    def of(setting: Mapping[str, Any]) -> Experiment:
-        law = setting.get("signals", as_drawn)
-        return Experiment(dims=SPECIALIZATION_DIMS, system=law(system), of=of, tier=LIMIT_TIER, **runs)
-
+    """Return runs of many and of few experts over `scales`, each of as many rounds as `length` asks for."""
     cells = {
         specialization_cell(number, scale): {**limit_params(number, scale), **changes(scale)}
         for number, scale in itertools.product((MANY_EXPERTS, FEW_EXPERTS), scales)
@@ -418,7 +422,25 @@ def _limit(
     of_few = [needed[specialization_cell(FEW_EXPERTS, scale)] for scale in scales[:-1]]
     programs = sorted({max(needed.values()), *of_few})
     lengths = {cell: next(program for program in programs if program >= least) for cell, least in needed.items()}
-    runs = {"name": name, "cells": cells, "num_rounds": programs[-1], "lengths": lengths, "length_of": length, **about}
+
+    def of(setting: SettingValues) -> Experiment:
+        law = setting.get("signals", as_drawn)
+        return Experiment(
+            name=name,
+            dims=SPECIALIZATION_DIMS,
+            system=law(system),
+            cells=cells,
+            num_rounds=programs[-1],
+            record_every=record_every,
+            observe=observe,
+            replicates=replicates,
+            tier=LIMIT_TIER,
+            lengths=lengths,
+            is_double=is_double,
+            of=of,
+            length_of=length,
+        )
+
     return over_scales(of({}), scales)
 
 
@@ -433,35 +455,37 @@ def over_scales(experiment: Experiment, scales: Sequence[float]) -> tuple[Select
 LIMIT_MANY, LIMIT_FEW = _limit(
     "limit",
     LIMIT_SCALES,
-    system_with_tally(SPECIALIZATION_DIMS),
-    lambda params: (1 + PAST_T1_SHARE) * stage_rounds(params),
+    system=system_with_tally(SPECIALIZATION_DIMS),
+    length=lambda params: (1 + PAST_T1_SHARE) * stage_rounds(params),
     record_every=LAST_ROUND,
     observe=observe_error,
     replicates=4096,
     is_double=True,
 )
 # While the gates learn for ever: up to t_1, which is as long as T2 and of which a tally remains, and up to t_2.
-TO_FIRST: dict[str, Any] = {
-    "system": system_with_endless_tally(SPECIALIZATION_DIMS),
-    "length": lambda params: stage_rounds(params, T2_POWER),
-    "record_every": LAST_ROUND,
-    "observe": observe_gate_span,
-}
-TO_SECOND: dict[str, Any] = {
-    "system": system(SPECIALIZATION_DIMS),
-    "length": lambda params: stage_rounds(params, RETURN_POWER),
-    "record_every": SPAN_STRIDE,
-    "observe": observe_gate_span,
-}
+to_first_stage = functools.partial(
+    _limit,
+    system=system_with_endless_tally(SPECIALIZATION_DIMS),
+    length=lambda params: stage_rounds(params, T2_POWER),
+    record_every=LAST_ROUND,
+    observe=observe_gate_span,
+)
+to_second_stage = functools.partial(
+    _limit,
+    system=system(SPECIALIZATION_DIMS),
+    length=lambda params: stage_rounds(params, RETURN_POWER),
+    record_every=SPAN_STRIDE,
+    observe=observe_gate_span,
+)
 
 
-def endless(scale: float) -> Mapping[str, Any]:
+def endless(scale: float) -> Overrides:
     del scale
     return {"terminate": False}
 
 
-ENDLESS_MANY, ENDLESS_FEW = _limit("endless-limit", T1_LIMIT_SCALES, changes=endless, replicates=8192, **TO_FIRST)
-RETURN_MANY, RETURN_FEW = _limit("return-limit", T2_LIMIT_SCALES, changes=endless, replicates=1024, **TO_SECOND)
+ENDLESS_MANY, ENDLESS_FEW = to_first_stage("endless-limit", T1_LIMIT_SCALES, replicates=8192, changes=endless)
+RETURN_MANY, RETURN_FEW = to_second_stage("return-limit", T2_LIMIT_SCALES, replicates=1024, changes=endless)
 
 # The same for gates that step less, which eta = O(sigma_0^0.5) allows: eta = Theta(sigma_0^1.25). t_2 is then a million
 # rounds at the least sigma_0; signals are along the truths whatever the reading, so that it is run once.
@@ -469,14 +493,14 @@ SLOW_SCALES = tuple(0.001 * 100 ** (exponent / 3) for exponent in range(4))
 SLOW_RETURN_SCALES = (0.0015, 0.005, 0.015, 0.05)
 
 
-def slow_gates(factor: float) -> Callable[[float], Mapping[str, Any]]:
+def slow_gates(factor: float) -> Callable[[float], Overrides]:
     """Return eta = factor sigma_0^1.25, with gaps well inside lambda."""
     return lambda scale: {"terminate": False, "learning_rate": factor * scale**1.25, "signal_law": PROPORTIONAL}
 
 
-SLOW_MANY, SLOW_FEW = _limit("endless-slow", SLOW_SCALES, changes=slow_gates(2), replicates=2048, **TO_FIRST)
-SLOW_RETURN_MANY, SLOW_RETURN_FEW = _limit(
-    "return-slow", SLOW_RETURN_SCALES, changes=slow_gates(6), replicates=1024, **TO_SECOND
+SLOW_MANY, SLOW_FEW = to_first_stage("endless-slow", SLOW_SCALES, replicates=2048, changes=slow_gates(2))
+SLOW_RETURN_MANY, SLOW_RETURN_FEW = to_second_stage(
+    "return-slow", SLOW_RETURN_SCALES, replicates=1024, changes=slow_gates(6)
 )
 
 # Lemma 11 at the end of exploration, with as many experts as its proof asks for: N ln(N / delta) and K ln(K / delta),
@@ -487,7 +511,7 @@ MEMBERS = 6
 COVERED = f"{COVERAGE_SETS} sets"
 
 
-def _coverage(name: str, members: int, setting: Mapping[str, Any], build: Callable[..., Experiment]) -> Experiment:
+def _coverage(name: str, members: int, setting: SettingValues, build: Callable[..., Experiment]) -> Experiment:
     tasks = setting.get("num_tasks", members * COVERAGE_SETS)
     scale = setting.get("sigma_0", COVERAGE_SCALE)
     sets = tasks // members
@@ -508,12 +532,12 @@ def _coverage(name: str, members: int, setting: Mapping[str, Any], build: Callab
     )
 
 
-def coverage(setting: Mapping[str, Any]) -> Experiment:
+def coverage(setting: SettingValues) -> Experiment:
     """Return exploration runs with a setting's number of tasks, each a set, and sigma_0."""
     return _coverage("coverage", 1, setting, coverage)
 
 
-def coverage_of_clusters(setting: Mapping[str, Any]) -> Experiment:
+def coverage_of_clusters(setting: SettingValues) -> Experiment:
     """Return exploration runs with M < N, where six tasks make a cluster and a set."""
     return _coverage("coverage-clusters", MEMBERS, setting, coverage_of_clusters)
 
@@ -537,8 +561,8 @@ def drive_of(params: Params, dims: Dims = FIGURE_2_DIMS) -> float:
     return gate_drive(params, dims.num_features, dims.num_tasks) / float(params.perturbation_scale)
 
 
-def _drive_cells(num_experts: int) -> dict[str, dict[str, Any]]:
-    clusters = {MANY_EXPERTS: SIZES["num_tasks"]}.get(num_experts, Params().num_clusters)
+def _drive_cells(num_experts: int) -> dict[str, Overrides]:
+    clusters = {MANY_EXPERTS: FIGURE_2_DIMS.num_tasks}.get(num_experts, Params().num_clusters)
     overrides = {"num_experts": num_experts, "num_clusters": clusters}
     return {
         f"M = {num_experts}, kappa / lambda = {ratio:g}": overrides
@@ -577,7 +601,7 @@ THRESHOLDS = {
     }
     for power in THRESHOLD_POWERS
 }
-FIGURE_9_DIMS = Dims(5, **SIZES | {"num_tasks": 30})
+FIGURE_9_DIMS = dataclasses.replace(FEW_DIMS, num_tasks=30)
 
 FIGURE_8 = dataclasses.replace(SPECIALIZATION, name="figure-8", cells=THRESHOLDS, replicates=8192)
 

@@ -4,7 +4,7 @@ Signals are along the ground truths unless a cell has others.
 """
 
 import dataclasses
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 from typing import Any
 
 import jax
@@ -25,7 +25,7 @@ from moe_theory.core.random import normals
 from moe_theory.core.system import System, fields
 from moe_theory.core.tasks import ORTHOGONAL, PROPORTIONAL, Arrival, Pool
 from moe_theory.verification import Experiment
-from moe_theory.verification.claim import Selection
+from moe_theory.verification.claim import Overrides, Selection
 
 TIER = "interventions"  # which a first look leaves out
 ALONG = {"signal_law": PROPORTIONAL}
@@ -129,7 +129,7 @@ def _begun(base: System, gates: Callable[..., Array], rounds: Callable[[Params],
 def variant(
     experiment: Experiment,
     name: str,
-    changes: Callable[[float], Mapping[str, Any]] = lambda scale: {},
+    changes: Callable[[float], Overrides] = lambda scale: {},
     cells: Collection[str] = (),
     **about: Any,
 ) -> Experiment:

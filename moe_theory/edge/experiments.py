@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
@@ -15,7 +15,7 @@ from moe_theory.edge import corrected, delays, policies, theory
 from moe_theory.edge.algorithm import Info, State, generalization_error, generalization_error_flushed, system
 from moe_theory.edge.params import CLUSTER_SPREAD, FIGURE_3_FEATURES, ORTHOGONAL, PROPORTIONAL, SIGMA_0, Dims, Params
 from moe_theory.runs import Cell, Run, run_cells
-from moe_theory.verification.claim import Experiment, Measured
+from moe_theory.verification.claim import Experiment, Measured, Overrides, SettingValues
 from moe_theory.verification.ranges import ranged
 from moe_theory.verification.region import Choice, Order, Scale
 
@@ -186,7 +186,7 @@ def small_dims(max_experts: int, num_features: int, num_samples: int) -> Dims:
     return Dims(max_experts, SMALL_TASKS, num_features, num_samples, max_delay=SMALL_DELAY)
 
 
-def _small(num_experts: int, scale: float, rate: float) -> dict[str, Any]:
+def _small(num_experts: int, scale: float, rate: float) -> Overrides:
     step = rate * scale / (Params().learning_rate * SIGMA_0)  # over that of Fig. 3
     return {
         "num_experts": num_experts,
@@ -229,12 +229,12 @@ def one_slow(trip: delays.Trip, params: Params) -> Int[Array, " M"]:
     return jnp.where(jnp.arange(trip.uniform.shape[0]) == 0, trip.most, trip.least)
 
 
-def limit(setting: Mapping[str, Any]) -> Experiment:
+def limit(setting: SettingValues) -> Experiment:
     """Return the limit of small sigma_0, with a setting's servers (number, one slow)."""
     return _over_scales("limit-scale", SCALES, setting, limit)
 
 
-def quiet_limit(setting: Mapping[str, Any]) -> Experiment:
+def quiet_limit(setting: SettingValues) -> Experiment:
     """Return the limit of small sigma_0 with little noise in features, equal strengths and a shorter range."""
     return _over_scales("limit-quiet", QUIET_SCALES, setting, quiet_limit, noise_scale=QUIET, min_strength=1.0)
 
@@ -245,7 +245,7 @@ def _over_scales(name, scales, setting, build, **changes) -> Experiment:
     return _with_servers(_limit(name, small_dims(number, 10, 7), cells, observe_limit), number, build)
 
 
-def rate_limit(setting: Mapping[str, Any]) -> Experiment:
+def rate_limit(setting: SettingValues) -> Experiment:
     """Return the limit of small eta, with a setting's servers."""
     number = setting.get("servers") or SMALL_EXPERTS
     cells = {f"eta = {rate:g}": _small(number, SMALL_SCALE, rate) for rate in RATES}
@@ -326,7 +326,7 @@ def expected_history(cells: Sequence[Cell], first: int, count: int, seed: int) -
     return runs
 
 
-def history(setting: Mapping[str, Any]) -> Experiment:
+def history(setting: SettingValues) -> Experiment:
     """Return the first arrivals under uniform routing, simulated or exact."""
     dims = dataclasses.replace(HISTORY_DIMS, **setting)
     cells = _servers(HISTORY_EXPERTS)

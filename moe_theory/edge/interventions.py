@@ -5,7 +5,7 @@ tested once.
 """
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import jax.numpy as jnp
@@ -17,7 +17,7 @@ from moe_theory.edge.algorithm import State, system
 from moe_theory.edge.arrivals import Arrival
 from moe_theory.edge.experiments import BY_RATE, BY_SCALE
 from moe_theory.edge.params import Params
-from moe_theory.verification.claim import Selection
+from moe_theory.verification.claim import Overrides, Selection
 
 TIER = "interventions"  # which a first look leaves out
 
@@ -53,7 +53,7 @@ def first_idle(gate_outputs: Float[Array, " M"], state: State, arrival: Arrival,
 
 
 def variant(
-    selection: Selection, name: str, changes: Callable[[float], Mapping[str, Any]] = lambda scale: {}, **about: Any
+    selection: Selection, name: str, changes: Callable[[float], Overrides] = lambda scale: {}, **about: Any
 ) -> Selection:
     """Return a limit's runs with parameters changed by sigma_0, and with other fields."""
     cells = {cell: {**params, **changes(params["truth_scale"])} for cell, params in selection.experiment.cells.items()}

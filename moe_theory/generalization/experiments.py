@@ -26,7 +26,7 @@ from moe_theory.generalization.model import LIPSCHITZ, Dims
 from moe_theory.generalization.training import best_experts, gap, system
 from moe_theory.runs import Cell, Progress, Run, run_cells
 from moe_theory.verification import Experiment
-from moe_theory.verification.claim import Selection
+from moe_theory.verification.claim import Overrides, Selection, SettingValues
 from moe_theory.verification.region import Size
 from moe_theory.verification.statement import identity
 
@@ -36,7 +36,7 @@ TO_ROUNDING = identity(within=1e-5)  # of sums in float32 of numbers that are be
 EXACTLY = identity(within=1e-9)  # of logarithms in float64
 SYMBOLS = {"T": "num_experts", "k": "num_active", "m": "num_samples", "W": "router_norm"}
 ClassCapacity = Mapping[str, Any]  # values by the paper's symbols
-Settings = Mapping[str, Mapping[str, Any]]  # overrides of the parameters, by the cells' names
+Settings = Mapping[str, Overrides]  # overrides of the parameters, by the cells' names
 
 
 def cell_name(**sizes: float) -> str:
@@ -128,7 +128,7 @@ LABELING_SIZES = ((2, 1), (3, 1), (3, 2))
 LABELING_DIMS = Dims(max_experts=3, num_features=2, max_samples=4)
 
 
-def labelings_of(setting: Mapping[str, Any]) -> Experiment:
+def labelings_of(setting: SettingValues) -> Experiment:
     """Return labelings by inputs with a setting's features, or two."""
     dims = dataclasses.replace(LABELING_DIMS, **setting)
     sizes = _settings(({"T": T, "k": k} for T, k in LABELING_SIZES), m=LABELING_DIMS.max_samples)

@@ -7,8 +7,8 @@ candidates, except on the testbed, which follows Algorithm 1.
 import dataclasses
 import functools
 import itertools
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
@@ -24,7 +24,7 @@ from moe_theory.merging.system import Info, State, system
 from moe_theory.merging.testbed.tasks import Recipe
 from moe_theory.merging.tree import Tree
 from moe_theory.runs import Run
-from moe_theory.verification.claim import Experiment, Measured, Runs, Selection, excess
+from moe_theory.verification.claim import Experiment, Measured, Overrides, Runs, Selection, excess
 from moe_theory.verification.region import Scale
 from moe_theory.verification.statement import identity, probability
 
@@ -48,7 +48,7 @@ def tree_cell(rule: str, ratio: float, constant: float = 1.0) -> str:
 def _trees(
     name: str, dims: Dims, rules: tuple[str, ...], constants: tuple[float, ...], record_every: int
 ) -> Experiment:
-    settings: dict[str, Mapping[str, Any]] = {
+    settings: dict[str, Overrides] = {
         tree_cell(rule, ratio, constant): {"smoothness_ratio": ratio, "split_constant": constant, "confidence": 1.0}
         for rule, ratio, constant in itertools.product(rules, SMOOTHNESS_RATIOS, constants)
         if rule != RANDOM_LEAF or constant == constants[0]
@@ -150,10 +150,10 @@ def _best_leaf(family: Reward, state: State, info: Info, tree: Tree) -> tuple[Fl
     return info.value + info.regret - value, tree.depth[row]
 
 
-def surface(name: str, reward: str, mix: Mapping[str, Any]) -> Experiment:
+def surface(name: str, reward: str, mix: Overrides) -> Experiment:
     """Return the experiment with Tanbr and every rival on one family of rewards, with a fixed or drifting mix."""
     built = {policy: system(DIMS, reward, policy) for policy in (policies.TANBR, *RIVALS)}
-    settings: dict[str, Mapping[str, Any]] = {policies.TANBR: {**mix}}
+    settings: dict[str, Overrides] = {policies.TANBR: {**mix}}
     return Experiment(
         name=f"{name}-reward",
         dims=DIMS,
@@ -265,7 +265,7 @@ BESIDE_TABLE_2 = ("token-top-2-dense", "token-top-3-dense", "task-top-1-dense", 
 LEARN_NOTHING = (policies.MIX, policies.UNIFORM)
 
 
-def _testbed(name: str, setting: Recipe, mix: Mapping[str, Any], beside: tuple[str, ...] = ()) -> Experiment:
+def _testbed(name: str, setting: Recipe, mix: Overrides, beside: tuple[str, ...] = ()) -> Experiment:
     number = setting.num_experts
     dims = dataclasses.replace(LONG_DIMS, max_experts=number, num_tasks=setting.num_tasks, max_rounds=SLOTS)
     cells = (policies.TANBR, policies.NUCB, *TESTBED_METHODS, *beside)

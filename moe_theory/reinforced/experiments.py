@@ -24,6 +24,7 @@ from moe_theory.core.system import System, fields
 from moe_theory.core.tasks import INDEPENDENT, ORTHOGONAL, PROPORTIONAL
 from moe_theory.runs import Run
 from moe_theory.verification import Experiment
+from moe_theory.verification.claim import Overrides, SettingValues
 from moe_theory.verification.region import Choice, Size
 
 HORIZON = 64  # rounds of a run, in units of N M sigma_0^-0.25
@@ -39,7 +40,7 @@ PRINTED_EXPERTS = 5
 PRINTED_SCALES = (1e-1, 1e-2, 1e-3, 1e-4)
 LAWS = {"orthogonal": ORTHOGONAL, "along-truths": PROPORTIONAL, "independent": INDEPENDENT}
 ALONE = {"balance_weight": 0.0, "terminate": False}  # without auxiliary loss and end of the gate updates
-VARIANTS: dict[str, tuple[Locality, dict[str, Any]]] = {
+VARIANTS: dict[str, tuple[Locality, Overrides]] = {
     "repaired": (baseline.repaired, ALONE),
     "printed": (distance_moved, {}),
 }
@@ -118,7 +119,7 @@ def horizon(params: Params, num_tasks: int) -> Any:
     return HORIZON * num_tasks * params.num_experts * params.truth_scale**-0.25
 
 
-def with_noise(scale: float, num_experts: int, num_tasks: int, num_features: int = NUM_FEATURES) -> dict[str, Any]:
+def with_noise(scale: float, num_experts: int, num_tasks: int, num_features: int = NUM_FEATURES) -> Overrides:
     """Return Algorithm 1's orders in sigma_0 with constants of 1, and orthogonal signals of mean square length 1."""
     return {
         "num_experts": num_experts,
@@ -132,7 +133,7 @@ def with_noise(scale: float, num_experts: int, num_tasks: int, num_features: int
     }
 
 
-def without_noise(scale: float, num_experts: int, num_tasks: int, num_features: int) -> dict[str, Any]:
+def without_noise(scale: float, num_experts: int, num_tasks: int, num_features: int) -> Overrides:
     return with_noise(scale, num_experts, num_tasks, num_features) | ALONE | {"noise_scale": 0.0}
 
 
@@ -171,7 +172,7 @@ def settling(
     )
 
 
-def once_settled(setting: Mapping[str, Any]) -> Experiment:
+def once_settled(setting: SettingValues) -> Experiment:
     """Return runs with M = 2N, N and N - 1, by sigma_0, N, d and baseline."""
     num_tasks = setting.get("num_tasks", NUM_TASKS)
     scale = setting.get("sigma_0", SCALE)
@@ -186,7 +187,7 @@ def once_settled(setting: Mapping[str, Any]) -> Experiment:
     )
 
 
-def trading(setting: Mapping[str, Any]) -> Experiment:
+def trading(setting: SettingValues) -> Experiment:
     """Return runs against each expert's last move alone, over sigma_0."""
     num_tasks = setting.get("num_tasks", NUM_TASKS)
     num_features = setting.get("num_features", NUM_FEATURES)
@@ -209,7 +210,7 @@ def cell_name(variant: str, scale: float) -> str:
     return f"{variant}, sigma_0 = {scale:g}"
 
 
-def beside_printed(setting: Mapping[str, Any]) -> Experiment:
+def beside_printed(setting: SettingValues) -> Experiment:
     """Return slow learners with noise, against the baseline and as printed, over sigma_0."""
     num_tasks = setting.get("num_tasks", NUM_TASKS)
     dims = Dims(PRINTED_EXPERTS, num_tasks, NUM_FEATURES, NUM_SAMPLES)

@@ -21,6 +21,8 @@ from moe_theory.verification.region import Choice, FreeAxis, Setting
 from moe_theory.verification.verdict import ID_WORDS, is_id
 
 Runs = Mapping[str, Run]  # by the experiment's cell names
+Overrides = dict[str, Any]  # parameters of a cell by name, in place of a reading's
+SettingValues = Mapping[str, Any]  # sizes and laws by name, for which `Experiment.of` builds an experiment
 F = TypeVar("F", bound=Callable[..., Any])
 Measure = Callable[[Sequence[Cell], int, int, int], Runs]  # (cells, first replicate, their number, seed)
 
@@ -49,7 +51,7 @@ class Experiment(Shown):
     name: str
     dims: Any
     system: System
-    cells: Mapping[str, Mapping[str, Any]]
+    cells: Mapping[str, Overrides]
     num_rounds: int
     record_every: int = 1
     observe: Observe = observe_info
@@ -63,7 +65,7 @@ class Experiment(Shown):
     keeps_state: bool = True  # whether runs have final states, for claims that look at them
     data: str = ""  # the data set that its runs are on, where it is not drawn by the package
     width: int | None = None  # replicates that run together; what suits the size of a state unless given
-    of: "Callable[[Mapping[str, Any]], Experiment] | None" = None  # the same with other sizes and laws, by their names
+    of: "Callable[[SettingValues], Experiment] | None" = None  # the same with other sizes and laws, by their names
     length_of: Callable[[Any], float] | None = None  # rounds that are needed at other parameters, if more than recorded
 
     def __hash__(self) -> int:
