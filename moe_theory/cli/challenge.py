@@ -27,7 +27,7 @@ from moe_theory.cli.output import open_console, show_document
 @click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Folder of the searches, from which the same command resumes.",
+    help="Folder of the searches, which `moe-theory record` reads.",
 )
 @module_option
 @json_option(
@@ -61,7 +61,15 @@ def challenge(
     if module is not None:
         load_claims(module)
     keep_programs()
-    options = {"reading": reading, "seed": seed, "error": error, "module": module and str(module)}
     with terminal_progress(open_console()) as progress:
-        searches = search_each(patterns, seconds, **options, folder=out, progress=progress)
+        searches = search_each(
+            patterns,
+            seconds,
+            reading=reading,
+            seed=seed,
+            error=error,
+            module=module and str(module),
+            folder=out,
+            progress=progress,
+        )
     show_document(searches_document(searches))

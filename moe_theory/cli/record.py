@@ -26,9 +26,9 @@ def record(folders: tuple[Path, ...], elsewhere: bool) -> None:
     from moe_theory.core.papers import ordered_names
     from moe_theory.report import record as records
     from moe_theory.report.pages import NUMBERS
-    from moe_theory.verification.challenges import FOLDER
+    from moe_theory.verification.recorded import SEARCHES
 
-    searched = [folder for folder in folders if (folder / FOLDER).is_dir()]
+    searched = [folder for folder in folders if (folder / SEARCHES).is_file()]
     runs = [folder for folder in folders if folder not in searched or (folder / NUMBERS).is_file()]
     if elsewhere:
         paper_records = [records.of_other_data(folders)]

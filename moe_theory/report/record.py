@@ -101,7 +101,7 @@ def of_searches(folders: Sequence[Path]) -> list[SearchRecord]:
     """
     new: dict[str, Challenge] = {}
     for folder in folders:
-        new |= {search.statement: search for search in challenges.kept(folder) if search.is_thorough}
+        new |= {search.statement: search for search in challenges.saved_searches(folder) if search.is_thorough}
     records = []
     for paper in dict.fromkeys(name.partition(".")[0] for name in new):
         by_name = {search.statement: search for search in recorded.searches_of(paper)} | new

@@ -1,99 +1,62 @@
 """Searches of many statements, in a folder that `record` reads."""
 
-import hashlib
 import itertools
-import json
-import logging
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-from moe_theory.core.errors import DamagedError
-from moe_theory.runs.store import Store, require_no_0_1
+from moe_theory.runs import Progress, automatic
+from moe_theory.runs.files import prepare_folder, write_whole
 from moe_theory.verification import registry
-from moe_theory.verification.archive import Keys
 from moe_theory.verification.challenge import SECONDS, axes_of, challenge, every_named
-from moe_theory.verification.challenged import SCHEMA, Challenge
-from moe_theory.verification.claim import registered
-from moe_theory.verification.registry import declared_claims
+from moe_theory.verification.challenged import Challenge
+from moe_theory.verification.recorded import SEARCHES, searches_parsed, searches_written
 from moe_theory.verification.statement import free_of
-from moe_theory.verification.status import deciding
-
-FOLDER = "challenges"
-
-_LOG = logging.getLogger(__name__)
 
 
 def search_each(
     patterns: Sequence[str],
     seconds: float = SECONDS,
     *,
+    reading: str | None = None,
+    seed: int = 0,
     error: float | None = None,
+    module: str | None = None,
     folder: str | os.PathLike[str] | None = None,
-    **how: Any,
+    progress: Progress = automatic,
 ) -> list[Challenge]:
     """Search the free parameters of several statements, where there are any.
 
     Args:
         patterns: as in `mt.statements`.
         error: probability that any flip is false, split evenly, by default the share of `challenge` for each.
-        folder: of saved searches, not repeated for the same code, time, seed and error.
-        how: further arguments of `challenge`.
-    Raises: as `challenge`. InvalidValueError also for a single statement without free parameters, or a folder of
-        version 0.1.
+        folder: of saved searches. A new search replaces that of the same statement.
+    Other arguments are those of `challenge`.
+    Raises: as `challenge`. InvalidValueError also for a single statement without free parameters. DamagedError for
+        unreadable searches in the folder.
     """
     named = itertools.chain.from_iterable(map(every_named, patterns))
     every = list({statement.name: statement for statement in named}.values())
     searchable = [statement for statement in every if (axes_of(statement) if len(every) == 1 else free_of(statement))]
     share = None if error is None else error / max(len(searchable), 1)
-    digests = Keys()
-    decisive = (seconds, how.get("reading"), how.get("seed"), share)
-    keys = {}
-    for statement in searchable:
-        claims = [registered()[id] for id in deciding(statement)]
-        readings = registry.select_readings(claims[0].paper, None)
-        parts = [digests.of(claim, reading, 0) for claim, reading in itertools.product(claims, readings)]
-        record = repr((SCHEMA, statement.name, parts, statement.free, decisive))
-        keys[statement.name] = hashlib.sha256(record.encode()).hexdigest()
-    store = None if folder is None else _store(Path(folder))
+    path = None if folder is None else prepare_folder(folder, [SEARCHES]) / SEARCHES
+    saved = {} if path is None else {search.statement: search for search in saved_searches(path.parent)}
     searches: list[Challenge] = []
-    for name, key in keys.items():
-        row = store and store.get(key)
-        if row is not None:
-            searches.append(_parsed(row))
-            continue
-        searches.append(challenge(name, seconds, error=share, **how))
-        if store is not None:
-            text = json.dumps(searches[-1].to_json(), ensure_ascii=False)
-            store.put({key: text.encode()}, label=name)
-    if store is not None:
-        for reason in store.damaged.values():
-            _LOG.warning("%s. It was searched again.", reason)
+    for statement in searchable:
+        search = challenge(
+            statement.name, seconds, reading=reading, seed=seed, error=share, module=module, progress=progress
+        )
+        searches.append(search)
+        saved[search.statement] = search
+        if path is not None:
+            write_whole(path, searches_written(saved.values()))
     return searches
 
 
-def kept(folder: Path) -> list[Challenge]:
-    """Return the searches in a folder that belong to installed papers.
-
-    Raises: DamagedError for a damaged search. InvalidValueError for a folder of version 0.1.
-    """
+def saved_searches(folder: Path) -> list[Challenge]:
+    """Return the searches in a folder that belong to installed papers. Raises: DamagedError."""
+    path = folder / SEARCHES
+    if not path.is_file():
+        return []
     registry.all_claims()
-    store = _store(folder)
-    rows = [*map(store.get, store.keys())]
-    if store.damaged:
-        raise DamagedError(f"{next(iter(store.damaged.values()))}. Search again with the same --out.")
-    return sorted((_parsed(row) for row in rows if row is not None), key=lambda search: search.statement)
-
-
-def _store(folder: Path) -> Store:
-    place = folder / FOLDER
-    require_no_0_1(place, "*.json")
-    return Store(place, way_out="make room or name another --out")
-
-
-def _parsed(row: bytes) -> Challenge:
-    try:
-        return Challenge.of_json(json.loads(row), declared_claims())
-    except (KeyError, TypeError, ValueError) as failure:
-        raise DamagedError(f"a saved search is of other code ({failure}). Search again.") from None
+    return searches_parsed(path.read_text(encoding="utf-8"), str(path), registry.declared_claims())

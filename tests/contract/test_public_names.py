@@ -277,7 +277,7 @@ def test_a_symbol_is_named_to_a_figure_in_an_exploration_and_over_the_cells_of_a
     dims = mt.continual.Dims(4, num_tasks=6, num_features=10, num_samples=6)
     for message in (
         refusal(mt.figure, "continual.figure-2", settings={"eta": 1}),
-        refusal(plan_search, "continual.lemma-4", ["eta=0.1..0.5"], None, 3, None, 0, 0.01),
+        refusal(plan_search, "continual.lemma-4", ["eta=0.1,0.5"]),
     ):
         assert "is called learning_rate" in message
     assert "is called num_features" in refusal(resized, dims, {"d": 3}, 4)

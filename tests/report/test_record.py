@@ -13,8 +13,7 @@ from refusals import refusal
 from moe_theory import cli
 from moe_theory.core.errors import DamagedError, DeclarationError
 from moe_theory.report import pages, record
-from moe_theory.runs.store import Store
-from moe_theory.verification import Status, Verdict, challenges, proofs, recorded, registry
+from moe_theory.verification import Status, Verdict, proofs, recorded, registry
 from moe_theory.verification.challenged import Challenge, Looked
 from moe_theory.verification.verdict import Proof, Report, Statement
 
@@ -130,23 +129,22 @@ def test_runs_on_other_data_are_kept_beside_the_record(tmp_path):
     assert [each["claim"] for each in record.of_other_data([part]).run.verdicts] == [each.id for each in CLAIMS]
 
 
-def kept_search(folder: Path, statement: str, settings: int) -> Challenge:
-    """A search that found nothing, as `moe-theory challenge --out FOLDER` keeps it."""
+def planted_search(statement: str, settings: int) -> Challenge:
+    """A search that found nothing."""
     looked = Looked({}, -1.0, 64)
     about = {"settings": settings, "inadmissible": 0, "shapes": 1, "idle": [], "seconds": 1.0, "seed": 0}
     about |= {"error": 0.01, "command": "moe-theory challenge", "recorded": looked, "nearest": looked}
-    search = Challenge(statement, "Lemma 6", "break", "sibling", ["sibling"], [], [], None, **about)
-    store = Store(folder / challenges.FOLDER)
-    store.put({f"{statement} at {settings}": json.dumps(search.to_json()).encode()}, label=statement)
-    return search
+    return Challenge(statement, "Lemma 6", "break", "sibling", ["sibling"], [], [], None, **about)
 
 
 def test_searches_replace_those_of_the_same_statements_and_the_others_stay(tmp_path, records):
-    before = [kept_search(tmp_path / "old", f"edge.lemma-{number}", 50) for number in (6, 7)]
-    record.write(*record.of_searches([tmp_path / "old"]))
+    before = [planted_search(f"edge.lemma-{number}", 50) for number in (6, 7)]
+    (tmp_path / recorded.SEARCHES).write_text(recorded.searches_written(before))
+    record.write(*record.of_searches([tmp_path]))
     recorded.searches_of.cache_clear()
-    own = kept_search(tmp_path / "new", "edge.lemma-7", 90)
-    (found,) = record.of_searches([tmp_path / "new"])
+    own = planted_search("edge.lemma-7", 90)
+    (tmp_path / recorded.SEARCHES).write_text(recorded.searches_written([own]))
+    (found,) = record.of_searches([tmp_path])
     assert found.paper == "edge"
     assert found.path == records / "edge" / recorded.SEARCHES
     assert [each.to_json() for each in found.searches] == [before[0].to_json(), own.to_json()]

@@ -2,11 +2,9 @@
 that means nothing. Runs are made by NumPy, so that a search takes a moment.
 """
 
-import contextlib
 import dataclasses
 import functools
 import shlex
-import sqlite3
 from collections.abc import Callable, Mapping
 from types import MappingProxyType, SimpleNamespace
 from typing import Any
@@ -22,7 +20,6 @@ from moe_theory.core.errors import DamagedError, DeclarationError, InvalidValueE
 from moe_theory.report import exploration
 from moe_theory.report.challenge import headline
 from moe_theory.runs import Run, quiet
-from moe_theory.runs.store import Store
 from moe_theory.verification import Experiment, challenges, recorded, session
 from moe_theory.verification import claim as claims
 from moe_theory.verification.challenge import Challenge, challenge
@@ -201,19 +198,16 @@ def test_a_search_is_read_as_it_was_written(declare):
     refusal(DamagedError, recorded.searches_parsed, '[{"schema": "other"}]', "here", claims.registered())
 
 
-def test_searches_are_kept_and_made_again_where_code_or_error_are_others(declare, tmp_path):
+def test_a_search_replaces_the_saved_one_of_its_statement(declare, tmp_path):
     declare(where(lambda p: p.tilt > 0.6))
     about = {"reading": PLAIN, "folder": tmp_path, "progress": quiet}
-    (first,) = challenges.search_each(["planted.region"], LONG, error=ERROR, **about)
-    (again,) = challenges.search_each(["planted.region"], LONG, error=ERROR, **about)
-    assert again.to_json() == first.to_json()  # with the seconds that it took
+    challenges.search_each(["planted.region"], LONG, error=ERROR, **about)
     (other,) = challenges.search_each(["planted.region"], LONG, error=2 * ERROR, **about)
+    (saved,) = challenges.saved_searches(tmp_path)
+    assert saved.to_json() == other.to_json()
     assert other.error == 2 * ERROR
-    assert [each.statement for each in challenges.kept(tmp_path)] == ["planted.region"]
-    store = Store(tmp_path / challenges.FOLDER)
-    assert len(store.keys()) == 1, "one search a statement"
-    store.put({"of other code": b'{"schema": "earlier"}'})
-    refusal(DamagedError, challenges.kept, tmp_path)
+    (tmp_path / recorded.SEARCHES).write_text("[{")
+    refusal(DamagedError, challenges.search_each, ["planted.region"], LONG, **about)
 
 
 def test_settings_that_break_a_hypothesis_are_inadmissible_and_not_unbroken(declare):
@@ -318,16 +312,3 @@ def test_an_axis_of_a_paper_is_of_experiments_whose_cells_agree_in_it():
     assert not varies(ratio, of)
     assert not varies(ratio, dataclasses.replace(of, cells={"one": {"scale": 1.0}, "two": {"scale": 2.0}}))
     assert varies(level, dataclasses.replace(of, cells={"one": {"scale": 1.0}, "two": {"scale": 2.0}}))
-
-
-def test_damaged_searches_are_named_and_made_again(declare, tmp_path, caplog):
-    declare(where(lambda p: p.tilt > 0.6))
-    about = {"reading": PLAIN, "folder": tmp_path, "progress": quiet}
-    (first,) = challenges.search_each(["planted.region"], LONG, **about)
-    file = tmp_path / challenges.FOLDER / "results.sqlite"
-    with contextlib.closing(sqlite3.connect(file, isolation_level=None)) as database:
-        database.execute("UPDATE results SET data = zeroblob(length(data))")
-    refusal(DamagedError, challenges.kept, tmp_path)
-    (again,) = challenges.search_each(["planted.region"], LONG, **about)
-    assert "results.sqlite has other bytes than were written" in caplog.text
-    assert again.flips == first.flips
