@@ -110,19 +110,13 @@ def challenge(
     command += f" --seconds {seconds:g} --seed {seed} --error {error!r}"
     if module:
         command += f" --module {shlex.quote(module)}"
-    return _result(search, chosen_statement, flips, clause, command)
-
-
-def _result(
-    search: "RegionSearch", statement: Statement, flips: list[Flip], clause: Clause | None, command: str
-) -> Challenge:
     return Challenge(
-        statement=statement.name,
-        where=statement.where,
+        statement=chosen_statement.name,
+        where=chosen_statement.where,
         sought=search.sought,
         reading=search.reading.name,
         readings=[alike_reading.name for alike_reading in search.alike],
-        free=[described(axis, list(search.recorded[axis])) for axis in search.axes],
+        free=[described(axis, list(search.recorded[axis])) for axis in axes],
         flips=flips,
         clause=clause,
         recorded=search.looked[()],
@@ -130,10 +124,10 @@ def _result(
         settings=len(search.looked),
         inadmissible=len(search.refused),
         shapes=search.num_shapes,
-        idle=[axis.name for axis in search.axes if axis in search.idle],
+        idle=[axis.name for axis in axes if axis in search.idle],
         seconds=round(search.spent, 1),
-        seed=search.seed,
-        error=search.error,
+        seed=seed,
+        error=error,
         command=command,
     )
 
