@@ -27,10 +27,6 @@ WIDTHS = (2.0, 40.0)  # inches that a figure may be wide
 PAGE_WIDTH = 7.2  # inches
 PIXELS_PER_INCH = 200
 EMPTY: Mapping[str, float] = MappingProxyType({})
-SVG_FONTS = "'DejaVu Sans', Verdana, sans-serif"  # the second is as wide as the first, by which figures are laid out
-_CONTROL = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # characters that XML excludes
-_PATH = re.compile(r'(?<=<path d=")[^"]*')
-_REAL = re.compile(r"-?\d+\.\d+")
 _STYLE_LOCK = threading.Lock()  # matplotlib's configuration is one for all threads
 
 
@@ -78,23 +74,12 @@ def saved(figure: "Figure", form: Form, title: str, caption: str) -> bytes:
         "png": {"Title": title, "Description": caption or title, "Software": "moe_theory"},
     }
     if form == "svg":
-        return svg_text(figure, metadata["svg"]).encode()
+        from moe_theory.plot import svg  # which imports matplotlib
+
+        return svg.written(figure, metadata["svg"]).encode()
     document = io.BytesIO()
     figure.savefig(document, format=form, dpi={"png": PIXELS_PER_INCH}.get(form, "figure"), metadata=metadata[form])
     return document.getvalue()
-
-
-def svg_text(figure: "Figure", metadata: dict[str, str | None]) -> str:
-    """Return a figure as an SVG document without a background, alike in every reader."""
-    document = io.BytesIO()
-    figure.savefig(document, format="svg", metadata=metadata, transparent=True)
-    text = _CONTROL.sub("\N{REPLACEMENT CHARACTER}", document.getvalue().decode())
-    text = text.replace("'DejaVu Sans'", SVG_FONTS)
-    return _PATH.sub(lambda path: _REAL.sub(_rounded, path[0]), text)
-
-
-def _rounded(number: re.Match[str]) -> str:
-    return f"{round(float(number[0]), 2):g}"
 
 
 def inches(width: float | str | None) -> float | None:

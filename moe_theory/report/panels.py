@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from moe_theory.core.errors import InvalidValueError
-from moe_theory.plot.style import our_style, svg_text
+from moe_theory.plot.style import our_style
 from moe_theory.report.numbers import WIDTH, number
 from moe_theory.report.wording import allowed_range, allowed_sides, allowed_words
 from moe_theory.runs.files import plain
@@ -115,11 +115,13 @@ ALLOWED: dict[str, Any] = {"color": "C1", "alpha": 0.12, "linewidth": 0}
 
 
 def svg_of(verdict: Verdict, figure: "Figure") -> str | None:
+    from moe_theory.plot import svg
+
     if verdict.curve is None or not verdict.curve.labels:
         return None
     with our_style():
         _fill(figure, verdict, verdict.curve)
-        return svg_text(figure, {"Date": None, "Creator": None, "Type": None})
+        return svg.written(figure, {"Date": None, "Creator": None, "Type": None})
 
 
 def figure_of(verdict: Verdict) -> "Figure":

@@ -21,7 +21,7 @@ DURABLE = {"whole", "whole_set"}  # which give a temporary name, and put what is
 ELSEWHERE = {
     "plot/style.py:saved": "into memory",
     "plot/layout.py:_repr_png_": "into memory",
-    "plot/style.py:svg_text": "into memory",
+    "plot/svg.py:written": "into memory",
     "cli/__init__.py:format_epilog": "Click's, into memory",
     "runs/store.py:pack": "into memory",
     "sweep/results.py:save": "by `sweep.dataset`, whose writer is durable",

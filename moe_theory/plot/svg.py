@@ -1,0 +1,67 @@
+"""SVG documents that every reader shows alike."""
+
+import codecs
+import functools
+import io
+import re
+from typing import TYPE_CHECKING, Any
+
+from matplotlib.backends.backend_mixed import MixedModeRenderer
+from matplotlib.backends.backend_svg import FigureCanvasSVG, RendererSVG
+
+from moe_theory.plot.symbols import linear
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+FONTS = "'DejaVu Sans', Verdana, sans-serif"  # the second is as wide as the first, by which figures are laid out
+POINTS = 72  # of an inch
+PLACES = 2  # digits of a point that are written
+CONTROL = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # characters that XML excludes
+PATH = re.compile(r'(?<=<path d=")[^"]*')
+REAL = re.compile(r"-?\d+\.\d+")
+
+
+def written(figure: "Figure", metadata: dict[str, str | None]) -> str:
+    """Return a figure as an SVG document without a background."""
+    document = io.BytesIO()
+    figure.savefig(document, format="svg", backend=f"module://{__name__}", metadata=metadata, transparent=True)
+    text = CONTROL.sub("\N{REPLACEMENT CHARACTER}", document.getvalue().decode())
+    return PATH.sub(lambda path: REAL.sub(_rounded, path[0]), text.replace("'DejaVu Sans'", FONTS))
+
+
+class Renderer(RendererSVG):
+    def draw_text(
+        self, gc: Any, x: float, y: float, s: str, prop: Any, angle: float, ismath: Any = False, mtext: Any = None
+    ) -> None:
+        if not ismath:
+            super().draw_text(gc, x, y, s, prop, angle, ismath, mtext)
+            return
+        self.writer.start("g", role="img")
+        self.writer.element("title", linear_words(s))
+        self._draw_text_as_path(gc, x, y, s, prop, angle, ismath, mtext)  # pyright: ignore[reportAttributeAccessIssue]
+        self.writer.end("g")
+
+
+class FigureCanvas(FigureCanvasSVG):
+    """The canvas that makes this module a backend of `Figure.savefig`."""
+
+    def print_svg(self, filename: Any, *, metadata: Any = None, **options: Any) -> None:
+        del options
+        dots = self.figure.dpi
+        self.figure.dpi = POINTS
+        width, height = self.figure.get_size_inches()
+        document = codecs.getwriter("utf-8")(filename)
+        letters = Renderer(POINTS * width, POINTS * height, document, image_dpi=round(dots), metadata=metadata)
+        renderer = MixedModeRenderer(self.figure, width, height, dots, letters)
+        self.figure.draw(renderer)  # pyright: ignore[reportArgumentType] - it has what a renderer has
+        renderer.finalize()
+
+
+@functools.cache
+def linear_words(words: str) -> str:
+    return re.sub(r"\$([^$]*)\$", lambda formula: linear(formula[1]), words)
+
+
+def _rounded(number: re.Match[str]) -> str:
+    return f"{round(float(number[0]), PLACES):g}"
