@@ -104,12 +104,6 @@ def challenge(
         search.begin(readings, chosen_statement.name)
         flips = search.run()
         clause = search.clause() if flips else None
-    command = f"moe-theory challenge {chosen_statement.name}"
-    if reading is not None:
-        command += f" --reading {reading}"
-    command += f" --seconds {seconds:g} --seed {seed} --error {error!r}"
-    if module:
-        command += f" --module {shlex.quote(module)}"
     return Challenge(
         statement=chosen_statement.name,
         where=chosen_statement.where,
@@ -128,8 +122,18 @@ def challenge(
         seconds=round(search.spent, 1),
         seed=seed,
         error=error,
-        command=command,
+        command=_command_of(search, chosen_statement.name, reading),
     )
+
+
+def _command_of(search: "RegionSearch", name: str, reading: str | None) -> str:
+    command = f"moe-theory challenge {name}"
+    if reading is not None:
+        command += f" --reading {reading}"
+    command += f" --seconds {search.seconds:g} --seed {search.seed} --error {search.error!r}"
+    if search.module:
+        command += f" --module {shlex.quote(search.module)}"
+    return command
 
 
 def _require_one(pattern: str) -> Statement:
