@@ -104,13 +104,25 @@ def challenge(
         search.begin(readings, chosen_statement.name)
         flips = search.run()
         clause = search.clause() if flips else None
+    command = f"moe-theory challenge {chosen_statement.name}"
+    if reading is not None:
+        command += f" --reading {reading}"
+    command += f" --seconds {seconds:g} --seed {seed} --error {error!r}"
+    if module:
+        command += f" --module {shlex.quote(module)}"
+    return _result(search, chosen_statement, flips, clause, command)
+
+
+def _result(
+    search: "RegionSearch", statement: Statement, flips: list[Flip], clause: Clause | None, command: str
+) -> Challenge:
     return Challenge(
-        statement=chosen_statement.name,
-        where=chosen_statement.where,
+        statement=statement.name,
+        where=statement.where,
         sought=search.sought,
         reading=search.reading.name,
         readings=[alike_reading.name for alike_reading in search.alike],
-        free=[described(axis, list(search.recorded[axis])) for axis in axes],
+        free=[described(axis, list(search.recorded[axis])) for axis in search.axes],
         flips=flips,
         clause=clause,
         recorded=search.looked[()],
@@ -118,22 +130,12 @@ def challenge(
         settings=len(search.looked),
         inadmissible=len(search.refused),
         shapes=search.num_shapes,
-        idle=[axis.name for axis in axes if axis in search.idle],
+        idle=[axis.name for axis in search.axes if axis in search.idle],
         seconds=round(search.spent, 1),
-        seed=seed,
-        error=error,
-        command=_command_of(search, chosen_statement.name, reading),
+        seed=search.seed,
+        error=search.error,
+        command=command,
     )
-
-
-def _command_of(search: "RegionSearch", name: str, reading: str | None) -> str:
-    command = f"moe-theory challenge {name}"
-    if reading is not None:
-        command += f" --reading {reading}"
-    command += f" --seconds {search.seconds:g} --seed {search.seed} --error {search.error!r}"
-    if search.module:
-        command += f" --module {shlex.quote(search.module)}"
-    return command
 
 
 def _require_one(pattern: str) -> Statement:
