@@ -9,19 +9,18 @@ from moe_theory.cli.options import examples, json_option, module_option, out_opt
 from moe_theory.cli.output import command_line, open_console, show_document
 
 
-@click.command(epilog=examples("moe-theory explore continual.lemma-4 --over noise_scale=0.05..0.2 --points 2"))
+@click.command(epilog=examples("moe-theory explore continual.lemma-4 --over noise_scale=0.05,0.2"))
 @click.argument("claim", metavar="CLAIM")
 @click.option(
     "--over",
     multiple=True,
-    metavar="NAME=LOW..HIGH",
-    help="An axis, such as signal_scale=0.5..20 or num_clusters=1,2,3, or labels of a choice that the statement leaves "
-    "free; repeat it for a second one.",
+    metavar="NAME=VALUE,VALUE",
+    help="An axis, such as signal_scale=0.5,2,8, or labels of a choice that the statement leaves free; repeat it for a "
+    "second one.",
 )
 @click.option(
     "--reading", metavar="NAME", help="Reading for everything else.", show_default="the paper's first default"
 )
-@click.option("--points", default=5, help="Points on each axis that is a range.")
 @click.option("--replicates", type=int, help="Replicate limit of every point.", show_default="the experiment's own")
 @seed_option
 @click.option(

@@ -29,12 +29,6 @@ from moe_theory.core.errors import InvalidValueError
     show_default="the paper's",
 )
 @click.option(
-    "--dims",
-    cls=Listed,
-    metavar="NAME=VALUE",
-    help="Set a static size, such as num_features=20; repeatable, or separate by commas.",
-)
-@click.option(
     "--rounds", type=int, help="Rounds (or slots, steps) of the runs.", show_default="each figure's own number"
 )
 @click.option("--replicates", type=int, help="Replicates of every cell.", show_default="each figure's own number")
@@ -46,7 +40,6 @@ from moe_theory.core.errors import InvalidValueError
     help="Width of the pictures, such as 3.25in, 8cm or 80mm.",
     show_default="each figure's own",
 )
-@click.option("--style", metavar="FILE", help="A Matplotlib style sheet on top of ours, such as mine.mplstyle.")
 @out_option("Folder that gets one folder of figures a paper.", "figures")
 @click.option("--list", "only_list", is_flag=True, help="List the figures of PAPER, or of all papers.")
 @json_option("a list of the paths written, or with --list the figures' titles by name, without PAPER by paper.")
@@ -55,7 +48,6 @@ def figures(
     names: tuple[str, ...],
     settings: tuple[str, ...],
     experts: tuple[int, ...],
-    dims: tuple[str, ...],
     forms: str,
     out: Path,
     only_list: bool,
@@ -87,7 +79,6 @@ def figures(
             names,
             settings=parsed(settings),
             experts=experts or None,
-            dims=parsed(dims, "--dims"),
             forms=[form.strip() for form in forms.split(",")],  # pyright: ignore[reportArgumentType]
             out=out,
             progress=progress,

@@ -1,17 +1,15 @@
 """Figures: their data under any reading, their drawing and their provenance."""
 
 import dataclasses
-import itertools
 import re
-import shlex
 from collections import ChainMap
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
 
-from moe_theory.core.errors import InvalidValueError, plural, require_docstrings, unknown_name
+from moe_theory.core.errors import InvalidValueError, plural, require_docstrings
 from moe_theory.core.random import root_key
 from moe_theory.core.system import check_replicates, check_run
 from moe_theory.runs import Cell, Progress, Run, quiet, run_cells
@@ -21,8 +19,6 @@ from moe_theory.verification.settings import asked_of, options_of
 if TYPE_CHECKING:
     import xarray as xr
     from matplotlib.figure import FigureBase
-
-Sizes = TypeVar("Sizes")  # a paper's Dims
 
 
 @dataclasses.dataclass(frozen=True)
@@ -34,7 +30,7 @@ class Setup:
     progress: Progress
     rounds: Any  # the figure's own number, unless another was asked for
     experts: tuple[int, ...]  # numbers of experts that are drawn, where the figure has a choice of them
-    dims: Any  # static sizes, where the figure has a choice of them, with room for these experts
+    dims: Any  # static sizes with room for these experts, where the figure has a choice of them
     overrides: list[set[str]] = dataclasses.field(default_factory=list)  # names of parameters, a set for a call
 
     def params(self, **overrides: Any) -> Any:
@@ -81,43 +77,77 @@ class FigureSpec:
     size: tuple[float, float] = (3.5, 2.5)  # of the drawing without its caption, in inches
     rounds: int | None = None  # unless the caller asks for another number; None where there is no choice of it
     experts: tuple[int, ...] = ()  # numbers of experts drawn, likewise
-    dims: Any = None  # static sizes, likewise
+    dims: Any = None  # static sizes, where experts may be chosen
     claims: tuple[str, ...] = ()  # globs over the ids of those that it bears on; of `figure`, all of its paper's
 
     def takes(self, option: str) -> bool:
         return getattr(self, option) not in (None, ())
 
     def compute(
-        self, reading: ReadingLike, replicates: int, seed: int, progress: Progress = quiet, **asked: Any
+        self,
+        reading: ReadingLike,
+        replicates: int,
+        seed: int,
+        progress: Progress = quiet,
+        rounds: int | None = None,
+        experts: Sequence[int] | None = None,
     ) -> "xr.Dataset":
         """Return the figure's data, with provenance in attributes.
 
         Args:
-            asked: rounds, experts (a sequence) or dims (a mapping), where possible.
+            rounds: of the runs, by default the figure's own number.
+            experts: numbers of experts, by default the figure's own.
         Raises: InvalidValueError for impossible input.
         """
-        setup = self.setup(reading, replicates, seed, progress, **asked)
+        setup = self.setup(reading, replicates, seed, progress, rounds, experts)
         data = self.data(setup)
         setup.require_settings_used()
-        facts = provenance(self.paper, self.name, reading, replicates, seed=seed, num_rounds=setup.rounds or 0, **asked)
+        command = f"moe-theory figures {self.paper} {self.name} {options_of(reading)}"
+        command += f" --replicates {replicates} --seed {seed}"
+        if rounds is not None:
+            command += f" --rounds {rounds}"
+        if experts is not None:
+            command += f" --experts {','.join(map(str, experts))}"
+        facts = {
+            "figure": self.name,
+            "reading": reading.name,
+            "reading_summary": reading.summary,
+            "replicates": replicates,
+            "seed": seed,
+            "num_rounds": setup.rounds or 0,
+            "command": command,
+        }
         data.attrs = facts | data.attrs
         return data
 
     def setup(
-        self, reading: ReadingLike, replicates: int, seed: int, progress: Progress = quiet, **asked: Any
+        self,
+        reading: ReadingLike,
+        replicates: int,
+        seed: int,
+        progress: Progress = quiet,
+        rounds: int | None = None,
+        experts: Sequence[int] | None = None,
     ) -> Setup:
         """Return the input of `data`, with arguments and errors of `compute`."""
         check_replicates(replicates)
         root_key(seed)
-        rounds = asked.get("rounds", self.rounds)
-        if "rounds" in asked:
+        if rounds is not None:
             check_run(rounds, 1)
-        experts = chosen_experts(asked.get("experts"), self.experts) if self.experts else ()
+        numbers = self.experts if experts is None else checked_experts(experts)
         dims = self.dims
-        if dims is not None:
-            room = max(experts) if "experts" in asked else dims.max_experts
-            dims = resized(dims, asked.get("dims"), room)
-        return Setup(self.name, reading, replicates, seed, progress=progress, rounds=rounds, experts=experts, dims=dims)
+        if dims is not None and experts is not None:
+            dims = dataclasses.replace(dims, max_experts=max(numbers))
+        return Setup(
+            self.name,
+            reading,
+            replicates,
+            seed,
+            progress=progress,
+            rounds=rounds or self.rounds,
+            experts=numbers,
+            dims=dims,
+        )
 
     def caption(self, data: "xr.Dataset") -> str:
         attributes = data.attrs
@@ -175,71 +205,15 @@ class Panel:
     curves: Callable[[Setup], Curves]
 
 
-def chosen_experts(experts: Sequence[int] | None, default: Sequence[int]) -> tuple[int, ...]:
-    """Return a figure's numbers of experts, by default `default`. Raises: InvalidValueError unless whole, distinct."""
-    if experts is None:
-        experts = default
-    sizes = tuple(experts)
-    for number in sizes:
+def checked_experts(experts: Sequence[int]) -> tuple[int, ...]:
+    """Return numbers of experts. Raises: InvalidValueError unless whole and different."""
+    for number in experts:
         if isinstance(number, bool) or not isinstance(number, (int, np.integer)) or number < 1:
             raise InvalidValueError(
                 f"experts={number!r} must be a whole number of at least 1, such as 2 in 2,4,8.", argument="experts"
             )
-    if not sizes or len(set(sizes)) < len(sizes):
+    if not experts or len(set(experts)) < len(experts):
         raise InvalidValueError(
-            f"experts={','.join(map(str, sizes))} must be different numbers, such as 2,4,8.", argument="experts"
+            f"experts={','.join(map(str, experts))} must be different numbers, such as 2,4,8.", argument="experts"
         )
-    return tuple(map(int, sizes))
-
-
-def resized(dims: Sizes, sizes: Mapping[str, Any] | None, max_experts: int) -> Sizes:
-    """Return a figure's static sizes with others, numbers or texts, and room for `max_experts`.
-
-    Raises: InvalidValueError for an unknown or impossible size, or one that follows from the experts.
-    """
-    names = [field.name for field in dataclasses.fields(dims) if field.name != "max_experts"]  # pyright: ignore[reportArgumentType]
-    for name, value in (sizes or {}).items():
-        if name == "max_experts":
-            raise InvalidValueError(
-                "max_experts follows from the numbers of experts that are drawn. Set experts.", argument="max_experts"
-            )
-        if name not in names:
-            raise InvalidValueError(str(unknown_name("size", name, names, type(dims))))
-        if not str(value).isdecimal():
-            raise InvalidValueError(
-                f"{name}={value} must be a whole number of at least 1. Change {name}.", argument=name
-            )
-    numbers = {name: int(value) for name, value in (sizes or {}).items()}
-    return dataclasses.replace(dims, max_experts=max_experts, **numbers)  # pyright: ignore[reportArgumentType, reportCallIssue]
-
-
-def provenance(
-    paper: str, name: str, reading: ReadingLike, replicates: int, seed: int, num_rounds: int, **asked: Any
-) -> dict[str, Any]:
-    """Return attributes for a dataset's provenance, with its command.
-
-    Args:
-        num_rounds: of the runs.
-        asked: choices by option: rounds, experts or dims.
-    """
-    command = f"moe-theory figures {paper} {name} {options_of(reading)} --replicates {replicates} --seed {seed}"
-    options = itertools.chain.from_iterable(
-        _as_options(option, asked.get(option)) for option in ("rounds", "experts", "dims")
-    )
-    return {
-        "figure": name,
-        "reading": reading.name,
-        "reading_summary": reading.summary,
-        "replicates": replicates,
-        "seed": seed,
-        "num_rounds": num_rounds,
-        "command": " ".join([command, *options]),
-    }
-
-
-def _as_options(name: str, value: Any) -> list[str]:
-    if isinstance(value, Mapping):
-        return [f"--{name} {shlex.quote(f'{key}={number}')}" for key, number in value.items()]
-    if value is None:
-        return []
-    return [f"--{name} {value if isinstance(value, int) else ','.join(map(str, value))}"]
+    return tuple(map(int, experts))

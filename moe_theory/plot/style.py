@@ -2,7 +2,6 @@
 
 import io
 import re
-import shutil
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -23,26 +22,22 @@ Form = Literal["svg", "pdf", "png"]
 FORMS: tuple[Form, ...] = ("svg", "pdf", "png")
 UNITS = {"in": 1.0, "cm": 2.54, "mm": 25.4}  # of an inch
 FONTS = ("font.size", "axes.titlesize", "axes.labelsize", "xtick.labelsize", "ytick.labelsize", "legend.fontsize")
-OUR_FONT_SIZE = 7.5  # points, of style.mplstyle
 LEAST_SHARE = 0.8  # of a word's size on a page
 WIDTHS = (2.0, 40.0)  # inches that a figure may be wide
 PAGE_WIDTH = 7.2  # inches
 PIXELS_PER_INCH = 200
-EMPTY: Mapping[str, Any] = MappingProxyType({})
+EMPTY: Mapping[str, float] = MappingProxyType({})
 _STYLE_LOCK = threading.Lock()  # matplotlib's configuration is one for all threads
 
 
 @contextmanager
-def our_style(more: Mapping[str, Any] = EMPTY) -> Iterator[None]:
-    """Apply our style over matplotlib's defaults, in one thread at a time."""
+def our_style(sizes: Mapping[str, float] = EMPTY) -> Iterator[None]:
+    """Apply our style, with sizes of fonts, over matplotlib's defaults, in one thread at a time."""
     import matplotlib
 
     path = Path(__file__).with_name("style.mplstyle")
-    settings: dict[Any, Any] = dict(matplotlib.rc_params_from_file(path, use_default_template=True)) | dict(more)
+    settings: dict[Any, Any] = dict(matplotlib.rc_params_from_file(path, use_default_template=True)) | dict(sizes)
     del settings["backend"]  # choosing one is the user's, and would load it
-    if "font.size" in more:  # which all sizes that are not given follow
-        share = more["font.size"] / OUR_FONT_SIZE
-        settings |= {name: share * settings[name] for name in FONTS if name not in more}
     with _STYLE_LOCK, matplotlib.rc_context(settings):
         yield
 
@@ -101,27 +96,6 @@ def inches(width: float | str | None) -> float | None:
             f"width={width} must be from {least:g}in to {most:g}in. Change width.", argument="width"
         )
     return number
-
-
-def read_style(path: str | Path | None) -> dict[str, Any]:
-    """Return the settings of a Matplotlib style sheet, if any. Raises: InvalidValueError."""
-    if path is None:
-        return {}
-    import matplotlib
-
-    try:
-        settings = matplotlib.rc_params_from_file(path, fail_on_error=True, use_default_template=False)
-    except (OSError, UnicodeDecodeError, ValueError, KeyError) as failure:
-        reason = " ".join(str(failure).split())
-        raise InvalidValueError(
-            f"style={path} cannot be used: {reason}. Name a Matplotlib style sheet.", argument="style"
-        ) from None
-    if settings.get("text.usetex") and shutil.which("latex") is None:
-        raise InvalidValueError(
-            f"style={path} sets text.usetex, and there is no latex on this machine. Install it, or leave it out.",
-            argument="style",
-        )
-    return {name: value for name, value in dict(settings).items() if name not in ("backend", "interactive")}
 
 
 def font_sizes(width: float | None) -> dict[str, float]:

@@ -66,7 +66,7 @@ def caption(exploration: Exploration) -> str:
     ]
     lines.append(
         f"Reading {search.reading.name} ({search.reading.summary}); at most "
-        f"{search.replicates or claim.experiment.replicates} replicates a point, seed {search.seed}. "
+        f"{search.replicates} replicates a point, seed {search.seed}. "
         f"{exploration.assurance()}"
     )
     return "\n".join([*lines, exploration.command])

@@ -11,7 +11,7 @@ import xarray as xr
 from moe_theory.core.errors import InvalidValueError, unknown_name
 from moe_theory.core.papers import find_paper, paper_names, undeclared
 from moe_theory.plot import FigureSpec
-from moe_theory.plot.style import FORMS, Form, font_sizes, inches, our_style, read_style, saved
+from moe_theory.plot.style import FORMS, Form, font_sizes, inches, our_style, saved
 from moe_theory.report import overview
 from moe_theory.runs import Progress, automatic, quiet, shown
 from moe_theory.runs.files import prepare_folder, write_together
@@ -41,10 +41,8 @@ def figure(
     seed: int = 0,
     rounds: int | None = None,
     experts: Sequence[int] | None = None,
-    dims: Mapping[str, Any] | None = None,
     settings: Mapping[str, Any] | None = None,
     width: float | str | None = None,
-    style: str | Path | None = None,
     progress: Progress = automatic,
 ) -> tuple[xr.Dataset, "Figure"]:
     """Compute and draw a figure of a paper, as `moe-theory figures` does.
@@ -55,16 +53,14 @@ def figure(
         replicates: by default the figure's own number.
         rounds: of the runs (for some figures slots, steps or repetitions), by default the figure's own number.
         experts: numbers M.
-        dims: static sizes by name, such as {"num_features": 20}.
         settings: parameters by name on top of the reading, such as {"truth_scale": 0.2}.
         width: inches, or a text such as "8cm", by default the figure's own, with a height that follows.
-        style: a Matplotlib style sheet on top of the package's, whose `font.size` sets all words.
     Returns: the data, with their command in the attributes, and the figure.
     Raises: UnknownNameError or InvalidValueError for a figure that is impossible.
 
     Examples:
         >>> import moe_theory as mt
-        >>> asked = {"experts": [2, 4], "dims": {"num_features": 8}, "settings": {"truth_scale": 0.2}}
+        >>> asked = {"experts": [2, 4], "settings": {"truth_scale": 0.2}}
         >>> data, drawn = mt.figure("continual.figure-2", replicates=4, rounds=20, **asked)
         >>> data.experts.values.tolist()
         [2, 4]
@@ -75,7 +71,6 @@ def figure(
     if figure_name not in figures_of(paper):
         raise undeclared("figure", name, [f"{paper}.{declared}" for declared in figures_of(paper)])
     wide = inches(width)
-    look = font_sizes(wide) | read_style(style)
     ((spec, compute),) = _planned(
         paper,
         [figure_name],
@@ -85,11 +80,10 @@ def figure(
         settings=settings,
         rounds=rounds,
         experts=experts,
-        dims=dims,
     )
     with shown(progress) as listener:
         data = _with_width(compute(listener), width)
-    with our_style(look):
+    with our_style(font_sizes(wide)):
         return data, layout.drawn(spec, data, wide)
 
 
@@ -99,7 +93,6 @@ def make_figures(
     *,
     forms: Sequence[Form] = ("svg",),
     width: float | str | None = None,
-    style: str | Path | None = None,
     out: str | Path = "figures",
     progress: Progress = quiet,
     **asked: Any,
@@ -109,8 +102,8 @@ def make_figures(
     Args:
         names: of figures, by default or for `all` all of the paper's.
         forms: svg, pdf or png.
-        width, style: as of `figure`.
-        asked: reading, replicates, seed, rounds, experts, dims and settings, as of `figure`.
+        width: as of `figure`.
+        asked: reading, replicates, seed, rounds, experts and settings, as of `figure`.
     Returns: the paths, pictures and data of figures in turn.
     Raises: UnknownNameError, InvalidValueError or OutputError.
     """
@@ -121,7 +114,6 @@ def make_figures(
         if form not in FORMS:
             raise unknown_name("format", form, FORMS)
     wide = inches(width)
-    look = font_sizes(wide) | read_style(style)
     planned = _planned(paper, names, **asked)
     pairs = itertools.product([spec.name for spec, _ in planned], [*forms, "csv"])
     folder = prepare_folder(Path(out) / paper, [f"{name}.{suffix}" for name, suffix in pairs])
@@ -129,7 +121,7 @@ def make_figures(
     for spec, compute in planned:
         data = _with_width(compute(progress), width)
         texts: dict[str, str | bytes] = {}
-        with our_style(look):
+        with our_style(font_sizes(wide)):
             picture = layout.drawn(spec, data, wide)
             for form in forms:
                 texts[f"{spec.name}.{form}"] = saved(picture, form, spec.title, spec.caption(data))
@@ -145,24 +137,26 @@ def _planned(
     replicates: int | None = None,
     seed: int = 0,
     settings: Mapping[str, Any] | None = None,
-    **options: Any,
+    rounds: int | None = None,
+    experts: Sequence[int] | None = None,
 ) -> list[tuple[FigureSpec, Callable[[Progress], xr.Dataset]]]:
     specs = _selected(paper, names)
     choice = _reading_of(paper, reading, settings)
-    changes = {name: value for name, value in options.items() if value not in (None, {})}
-    for name, number in (("replicates", replicates), ("rounds", options.get("rounds"))):
+    options = {"rounds": rounds, "experts": experts}
+    for name, number in (("replicates", replicates), ("rounds", rounds)):
         if number is not None and number < 1:
             raise InvalidValueError(f"{name}={number} must be at least 1. Raise {name}.", argument=name)
     planned = []
     for spec in specs:
         count = replicates or spec.replicates
-        for option in changes:
-            if not spec.takes(option):
+        for option, value in options.items():
+            if value is not None and not spec.takes(option):
                 raise InvalidValueError(
                     f"the figure {paper} {spec.name} decides its {option} itself. Leave {option} out, or draw another."
                 )
-        spec.setup(choice, count, seed, **changes)  # refuses sizes that cannot be
-        planned.append((spec, functools.partial(spec.compute, choice, count, seed, **changes)))
+        spec.setup(choice, count, seed, quiet, rounds, experts)  # refuses what cannot be
+        compute = functools.partial(spec.compute, choice, count, seed, rounds=rounds, experts=experts)
+        planned.append((spec, compute))
     return planned
 
 

@@ -28,7 +28,8 @@ from moe_theory.report.wording import (
     tested_statements,
 )
 from moe_theory.verification.challenged import Challenge
-from moe_theory.verification.premises import footings, premises_of
+from moe_theory.verification.premises import failing_premises as failing_of
+from moe_theory.verification.premises import premises_of
 from moe_theory.verification.recorded import judged_statements as recorded
 from moe_theory.verification.status import Judged, StatementStatus
 from moe_theory.verification.verdict import Report, Statement, Status, Verdict
@@ -228,7 +229,7 @@ def why_card(standing: Standing, failing: Sequence[str] = (), *, target: Target 
 def failing_premises(statements: Sequence[Statement]) -> dict[str, tuple[str, ...]]:
     premises: dict[str, tuple[str, ...]] = {}
     for paper in dict.fromkeys(statement.paper for statement in statements if premises_of(statement.name)):
-        premises |= {footing.known.statement.name: footing.failing for footing in footings(recorded(paper))}
+        premises |= failing_of(recorded(paper))
     return premises
 
 

@@ -7,7 +7,6 @@ round differently.
 import contextlib
 import dataclasses
 import functools
-import itertools
 import math
 import time
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
@@ -192,22 +191,10 @@ class CellBatch:
             self._require_memory(outcome, sum(self._counts[name] for name in alike))
 
     def runs(self) -> Mapping[str, Run]:
-        return self._runs(self._num_replicates)
-
-    def runs_so_far(self) -> Mapping[str, Run] | None:
-        """Return the runs of the first replicates of all cells, if any."""
         count = self._num_replicates
-        for name, num_chunks in self._counts.items():
-            chunks = itertools.takewhile(lambda index, name=name: (name, index) in self._outcomes, range(num_chunks))
-            count = min(count, sum(1 for _ in chunks) * self._widths[name])
-        if count:
-            return self._runs(count)
-        return None
-
-    def _runs(self, count: int) -> Mapping[str, Run]:
         runs = {}
         for name, cell in self._cells.items():
-            parts = [self._outcomes[name, index] for index in range(math.ceil(count / self._widths[name]))]
+            parts = [self._outcomes[name, index] for index in range(self._counts[name])]
             state, records = jax.tree.map(lambda *leaves: np.concatenate(leaves, axis=-1)[..., :count], *parts)
             replicates = np.arange(self._first, self._first + count)
             runs[name] = Run(cell.params, cell.rounds, replicates, state, records, dims=cell.dims)

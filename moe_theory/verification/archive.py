@@ -11,7 +11,7 @@ from moe_theory.core.errors import InvalidValueError
 from moe_theory.runs.cells import chunk_of, compute_chunk
 from moe_theory.runs.key import Digests
 from moe_theory.runs.provenance import fingerprint, is_x64, versions
-from moe_theory.runs.store import PATTERN, Store, pack, require_no_0_1, unpack
+from moe_theory.runs.store import Store, pack, require_no_0_1, unpack
 from moe_theory.verification.claim import Claim, Experiment, ReadingLike
 from moe_theory.verification.criteria import Samples
 from moe_theory.verification.evidence import collect_sample
@@ -57,13 +57,6 @@ class Archive:
         arrays["labels"] = np.array(labels, str)
         label = f"{claim.id}@{reading.name}"
         self.store.put({key: pack(arrays)}, label=label, extent=samples.num_replicates)
-
-
-def clear_samples(folder: Path) -> None:
-    """Remove samples, also of version 0.1, and no other files."""
-    for pattern in (PATTERN, _OF_0_1):
-        for path in folder.glob(pattern):
-            path.unlink(missing_ok=True)
 
 
 class Keys:

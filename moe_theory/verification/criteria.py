@@ -120,7 +120,6 @@ class Criterion:
 
     kind: ClassVar[str]
     sides: ClassVar[tuple[Side | None, ...]] = (None,)
-    fields: ClassVar[tuple[str, ...]] = ("predicted",)  # of samples, beside what is observed
     needs_value: ClassVar[bool] = True
     may_be_trivial: ClassVar[bool] = False
     is_over_grid: ClassVar[bool] = False
@@ -150,12 +149,11 @@ class Criterion:
 
     def asked(self) -> list[tuple[str, str, Callable[..., Any] | None]]:
         """Return further fields of samples: field, name in messages, function of the runs."""
-        every = {
-            "predicted": ("predict", self.value),
-            "scale": ("scale", self.scale),
-            "trivial": ("trivial", self.trivial),
-        }
-        return [(field, *every[field]) for field in self.fields]
+        return [
+            ("predicted", "predict", self.value),
+            ("scale", "scale", self.scale),
+            ("trivial", "trivial", self.trivial),
+        ]
 
     def compared(self, samples: Samples, prior: Prior, error: float | None = None) -> Compared:
         """Return the values to compare, at this error of all interim analyses.
@@ -209,8 +207,6 @@ class Criterion:
 
 
 class _OfMeans(Criterion):
-    fields = ("predicted", "scale", "trivial")
-
     def _allowed(self, samples: Samples, predicted: Values) -> Values:
         return (np.abs(predicted) if samples.scale is None else samples.scale) * self.margin
 
@@ -263,7 +259,6 @@ class Identity(Criterion):
     """Test that the largest error over all replicates is within a tolerance."""
 
     kind = "identity"
-    fields = ()
     needs_value = False
     is_of_instances = True
 
@@ -287,7 +282,6 @@ class Probability(_OfEvents):
 
     kind = "probability"
     sides = ONE_SIDED
-    fields = ("predicted", "trivial")
     may_be_trivial = True
 
     def decide(self, samples: Compared, error: float) -> Decision:
@@ -300,7 +294,6 @@ class ConstructedCounterexample(_OfEvents):
     """Test that a constructed instance violates the statement more often than it allows."""
 
     kind = "counterexample"
-    fields = ("predicted", "trivial")
     needs_value = False
     is_of_instances = True
 

@@ -4,38 +4,34 @@ Each point is a separate verdict at its share of the error.
 """
 
 import dataclasses
+import functools
 import itertools
 import math
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
-import numpy as np
-
-from moe_theory.core.constraints import shown, typed
+from moe_theory.core.constraints import typed
 from moe_theory.core.errors import InvalidValueError, text_of, unknown_name
 from moe_theory.runs import Progress, automatic, quiet
 from moe_theory.runs import shown as shown_progress
 from moe_theory.runs.provenance import is_x64, versions
 from moe_theory.verification import registry
 from moe_theory.verification.claim import Claim, ReadingLike
-from moe_theory.verification.region import Choice, FreeAxis, Span, tidy
+from moe_theory.verification.region import Span
 from moe_theory.verification.request import FAMILY_ERROR, Request, Study, check_request, require_one, resolve
 from moe_theory.verification.session import carry_out
-from moe_theory.verification.settings import Group, require_free, set_to
+from moe_theory.verification.settings import Group, parsed, require_free, set_to
 from moe_theory.verification.verdict import Status, Verdict
 
-POINTS = 5  # unless the caller asks for others
 MAX_POINTS = 10_000
 MAX_FAILURES = 3  # shown
 MAX_NAMED = 10  # values in a line
 SCHEMA = "moe-theory/exploration/2"
 
 Coordinates = tuple[Any, ...]  # a value on each axis
-OnPoint = Callable[["Point"], None]
 
 
-@dataclasses.dataclass(frozen=True)
-class Axis:
+class Axis(NamedTuple):
     """Ascending values of one parameter, or labels of a choice."""
 
     name: str
@@ -49,34 +45,20 @@ class Axis:
         return self.values.index(value) if isinstance(value, str) else value
 
 
+class Point(NamedTuple):
+    coordinates: Coordinates
+    verdict: Verdict
+
+
 @dataclasses.dataclass(frozen=True)
 class Search:
     claim: Claim
     reading: ReadingLike
     axes: list[Axis]
-    replicates: int | None  # at most, at every point
+    studies: dict[Coordinates, Study]
+    replicates: int  # at most, at every point
     seed: int
     error: float  # probability that any status on the map is wrong
-    module: str | None = None
-
-    @property
-    def grid(self) -> list[Coordinates]:
-        return list(itertools.product(*(axis.values for axis in self.axes)))
-
-    @property
-    def num_points(self) -> int:
-        return math.prod(len(axis.values) for axis in self.axes)
-
-    @property
-    def point_error(self) -> float:
-        """Error of a point, in few digits so that a command can repeat it."""
-        return float(f"{0.995 * self.error / self.num_points:.2e}")
-
-    def study(self, coordinates: Coordinates) -> Study:
-        """Return the study at a point. Raises: InvalidValueError if its system refuses the point."""
-        groups = set_to(Group(self.claim.experiment, self.reading, [self.claim]), self.settings(coordinates))
-        (study,) = resolve(groups, self.replicates, self.seed, self.point_error, module=self.module).studies
-        return study
 
     def settings(self, coordinates: Coordinates) -> dict[str, Any]:
         return {axis.name: value for axis, value in zip(self.axes, coordinates, strict=True)}
@@ -85,18 +67,16 @@ class Search:
         return tuple(axis.place(value) for axis, value in zip(self.axes, coordinates, strict=True))
 
     @property
+    def point_error(self) -> float:
+        return _point_error(self.error, len(self.studies))
+
+    @property
     def kept(self) -> dict[str, list[str]]:
         """Cells that set an axis's parameter, by the axis's name."""
         cells = self.claim.experiment.cells
         names = {axis.name for axis in self.axes}.difference(free.name for free in self.claim.free)
         fixed = {name: [cell for cell, params in cells.items() if name in params] for name in names}
         return {name: labels for name, labels in fixed.items() if labels}
-
-
-@dataclasses.dataclass(frozen=True)
-class Point:
-    coordinates: Coordinates
-    verdict: Verdict
 
 
 @dataclasses.dataclass(frozen=True)
@@ -127,7 +107,7 @@ class Exploration:
         search = self.search
         return (
             f"Probability that any status is wrong: at most {search.error:g}, split evenly over the "
-            f"{search.num_points} points of the map ({search.point_error:g} each); asymptotic where intervals are."
+            f"{len(self.points)} points of the map ({search.point_error:g} each); asymptotic where intervals are."
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -136,14 +116,20 @@ class Exploration:
         return {
             "schema": SCHEMA,
             "claim": claim.id,
-            **{name: getattr(claim, name) for name in ("where", "statement", "formula", "kind")},
+            "where": claim.where,
+            "statement": claim.statement,
+            "formula": claim.formula,
+            "kind": claim.kind,
             "reading": search.reading.name,
-            "axes": [{**dataclasses.asdict(axis), "is_log": axis.is_log} for axis in search.axes],
+            "axes": [{**axis._asdict(), "is_log": axis.is_log} for axis in search.axes],
             "points": [
                 {"at": search.settings(point.coordinates), "verdict": point.verdict.to_json()} for point in self.points
             ],
-            **{name: getattr(search, name) for name in ("error", "point_error", "seed", "kept")},
-            "replicates": search.replicates or claim.experiment.replicates,
+            "error": search.error,
+            "point_error": search.point_error,
+            "seed": search.seed,
+            "kept": search.kept,
+            "replicates": search.replicates,
             "command": self.command,
             "summary": self.summary(),
             "versions": versions(),
@@ -156,25 +142,20 @@ def explore(
     over: str | Sequence[str],
     *,
     reading: str | None = None,
-    points: int = POINTS,
     replicates: int | None = None,
     seed: int = 0,
     error: float = FAMILY_ERROR,
     progress: Progress = automatic,
-    on_point: OnPoint = lambda point: None,
 ) -> Exploration:
     """Map where a claim holds over one or two parameters.
 
     Args:
         claim: its id.
-        over: axes, such as "signal_scale=0.5..20" (logarithmic from a ratio of 10 on), "num_clusters=1,2,3", or labels
-            of a free choice.
+        over: axes, such as "signal_scale=0.5,2,8", or labels of a free choice.
         reading: all other parameters, by default the paper's first.
-        points: on each axis with a range.
         replicates: most at every point, by default the experiment's own.
         error: probability that any status of the map is wrong.
         progress: by default a line in a notebook, else standard error.
-        on_point: called with each decided point.
     Raises: UnknownNameError, InvalidValueError or DeclarationError before anything runs.
 
     Examples:
@@ -184,28 +165,21 @@ def explore(
         >>> [(*point.coordinates, str(point.verdict.status)) for point in found.points]
         [(0.05, 'REFUTED'), (0.5, 'REFUTED')]
     """
-    search = plan_search(claim, over, reading, points=points, replicates=replicates, seed=seed, error=error)
+    search = plan_search(claim, over, reading, replicates, seed=seed, error=error)
     with shown_progress(progress) as listener:
-        return carry_out_search(search, progress=listener, on_point=on_point)
+        return carry_out_search(search, progress=listener)
 
 
 def plan_search(
     pattern: str,
     over: str | Sequence[str],
     reading: str | None = None,
-    points: int = POINTS,
     replicates: int | None = None,
     seed: int = 0,
     error: float = FAMILY_ERROR,
     module: str | None = None,
 ) -> Search:
     """Return the map to make, before anything runs. Raises: as `explore`."""
-    if not 2 <= points <= MAX_POINTS:  # refused before the axis is made
-        raise InvalidValueError(
-            f"points={points} must be between 2 and {MAX_POINTS}: an axis has two ends, and all points share one "
-            "error. Change points.",
-            argument="points",
-        )
     claim = require_one(pattern, registry.select_claims([pattern]))
     if reading in registry.SPECIAL_NAMES:
         readings = [choice.name for choice in registry.select_readings(claim.paper, ["all"])]
@@ -214,71 +188,46 @@ def plan_search(
     texts = [over] if isinstance(over, str) else list(over)
     if len(texts) not in (1, 2):
         raise InvalidValueError(f"{len(texts)} axes cannot be drawn as a map: give --over once or twice.")
+    axes = [_axis(name, text, claim, choice) for name, text in parsed(texts, "--over").items()]
+    num_points = math.prod(len(axis.values) for axis in axes)
+    if num_points > MAX_POINTS:
+        raise InvalidValueError(
+            f"there are {num_points} points, and at most {MAX_POINTS} may share an error. Give fewer values."
+        )
+    studies = {}
+    for coordinates in itertools.product(*(axis.values for axis in axes)):
+        settings = {axis.name: value for axis, value in zip(axes, coordinates, strict=True)}
+        groups = set_to(Group(claim.experiment, choice, [claim]), settings)
+        request = resolve(groups, replicates, seed, _point_error(error, num_points), module=module)
+        studies[coordinates] = request.studies[0]
+    return Search(claim, choice, axes, studies, replicates or claim.experiment.replicates, seed=seed, error=error)
+
+
+def carry_out_search(search: Search, *, progress: Progress = quiet, command: str = "") -> Exploration:
+    """Test the claim at all points. Raises: as `explore`."""
+    verdicts: dict[str, Verdict] = {}
+    request = Request(tuple(search.studies.values()), (search.claim.id,), {}, search.seed, search.error)
+    for verdict in carry_out(request, progress=progress).verdicts:
+        verdicts[verdict.reading] = verdict
+    points = [Point(coordinates, verdicts[study.reading.name]) for coordinates, study in search.studies.items()]
+    return Exploration(search, points, command)
+
+
+def _axis(name: str, text: str, claim: Claim, reading: ReadingLike) -> Axis:
     free = {axis.name: axis for axis in claim.free}
-    axes: list[Axis] = []
-    for text in texts:
-        name = text.partition("=")[0].strip()
-        if name in {axis.name for axis in axes}:
-            raise InvalidValueError(f"--over {text}: {name} is an axis already. Name another parameter.")
-        if name not in free and "=" in text:
-            require_free(name, choice, claim.experiment)
-        axes.append(parse_axis(text, choice.params(), points, free))
-    search = Search(claim, choice, axes, replicates=replicates, seed=seed, error=error, module=module)
-    if search.num_points > MAX_POINTS:
-        raise InvalidValueError(
-            f"there are {search.num_points} points, and at most {MAX_POINTS} may share an error. Lower points."
-        )
-    for coordinates in search.grid:
-        search.study(coordinates)
-    return search
-
-
-def parse_axis(text: str, defaults: Any, num_points: int, free: Mapping[str, FreeAxis]) -> Axis:
-    """Return the axis of a text such as "signal_scale=0.5..20" or "num_clusters=1,2,3".
-
-    Values have the types of `defaults`. Raises: InvalidValueError.
-    """
-    name, equals, description = (part.strip() for part in text.partition("="))
-    if not (name and equals and description):
-        raise InvalidValueError(
-            f"--over {text} is no axis: write it as --over signal_scale=0.5..20 or --over num_clusters=1,2,3."
-        )
-    parse = free[name].parsed if name in free else lambda text: typed(name, text, defaults)
-    is_choice = isinstance(free.get(name), Choice)
-    is_listed = is_choice or ".." not in description
-    parts = description.split(",") if is_listed else description.split("..", 1)
-    values: list[Any] = list(dict.fromkeys(parse(part.strip()) for part in parts))
+    if name not in free:
+        require_free(name, reading, claim.experiment)
+    parse = free[name].parsed if name in free else functools.partial(typed, name, defaults=reading.params())
+    values: list[Any] = list(dict.fromkeys(parse(part.strip()) for part in text.split(",")))
     if len(values) < 2:
-        raise InvalidValueError(f"--over {text}: an axis needs at least two different values. Add one.")
-    if is_choice:
+        raise InvalidValueError(f"--over {name}={text}: an axis needs at least two different values. Add one.")
+    if isinstance(values[0], str):
         return Axis(name, tuple(values))
     if not all(map(math.isfinite, values)):
-        raise InvalidValueError(f"--over {text}: values of {name} must be finite numbers.")
-    if is_listed:
-        return Axis(name, tuple(sorted(values)))
-    low, high = values
-    if isinstance(low, bool):
-        raise InvalidValueError(f"--over {text}: {name} is true or false. Write it as --over {name}=false,true.")
-    if low >= high:
-        raise InvalidValueError(f"--over {text}: {shown(low)} must be below {shown(high)}. Swap them.")
-    inner = Span(low, high).value_at(np.linspace(0, 1, num_points)).tolist()[1:-1]
-    rounded = [round(value) if isinstance(low, int) else tidy(value) for value in inner]
-    return Axis(name, tuple(sorted({low, *(value for value in rounded if low < value < high), high})))
+        raise InvalidValueError(f"--over {name}={text}: values of {name} must be finite numbers.")
+    return Axis(name, tuple(sorted(values)))
 
 
-def carry_out_search(
-    search: Search, *, progress: Progress = quiet, on_point: OnPoint = lambda point: None, command: str = ""
-) -> Exploration:
-    """Test the claim at all points. Raises: as `explore`."""
-    studies = {coordinates: search.study(coordinates) for coordinates in search.grid}
-    coordinates_of = {study.reading.name: coordinates for coordinates, study in studies.items()}
-    points: dict[Coordinates, Point] = {}
-
-    def note(verdict: Verdict) -> None:
-        point = Point(coordinates_of[verdict.reading], verdict)
-        points[point.coordinates] = point
-        on_point(point)
-
-    request = Request(tuple(studies.values()), (search.claim.id,), {}, search.seed, search.error)
-    carry_out(request, progress=progress, on_verdict=note)
-    return Exploration(search, [points[coordinates] for coordinates in search.grid], command)
+def _point_error(error: float, num_points: int) -> float:
+    """Return the error of a point, in few digits so that a command can repeat it."""
+    return float(f"{0.995 * error / num_points:.2e}")

@@ -13,7 +13,7 @@ from typing import Any
 
 from moe_theory.core.errors import DamagedError
 from moe_theory.core.papers import ordered_names, paper_folder, paper_names
-from moe_theory.verification.catalog import ClaimFacts, catalog_of, statements
+from moe_theory.verification.catalog import catalog_of, statements
 from moe_theory.verification.challenged import Challenge
 from moe_theory.verification.status import Judged, judged
 from moe_theory.verification.verdict import Statement, Verdict, whole_verdict
@@ -133,7 +133,7 @@ def searches_written(searches: Iterable[Challenge]) -> str:
     return "[\n " + ",\n ".join(lines) + "\n]\n"
 
 
-def searches_parsed(text: str, where: str, claims: Mapping[str, ClaimFacts]) -> list[Challenge]:
+def searches_parsed(text: str, where: str, claims: Mapping[str, Any]) -> list[Challenge]:
     """Parse the output of `searches_written`. Raises: DamagedError, which names `where`."""
     try:
         searches = []

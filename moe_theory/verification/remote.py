@@ -2,7 +2,6 @@
 
 import functools
 import platform
-import threading
 import time
 from collections.abc import Sequence
 from concurrent.futures import Executor
@@ -13,7 +12,6 @@ import numpy as np
 from jaxtyping import Int
 
 from moe_theory.core.errors import InvalidValueError, UnknownNameError
-from moe_theory.core.forks import after_fork
 from moe_theory.runs import Cell
 from moe_theory.runs.cells import CellBatch, Chunk, Outcome, Place, chunk_of, compute_chunk
 from moe_theory.runs.pools import pool_of
@@ -22,18 +20,17 @@ from moe_theory.runs.runner import Result, Task
 from moe_theory.runs.workers import WorkerPool
 from moe_theory.verification import registry
 from moe_theory.verification.archive import Keys
-from moe_theory.verification.claim import Claim, ReadingLike
 from moe_theory.verification.request import Study
 from moe_theory.verification.settings import AdjustedReading, Group, asked_of, set_to
 
 
 class ChunkTask(NamedTuple):
     claim: str  # of the study, by its id
-    key: str  # of the claim's samples: a digest of all that decides them
     reading: str
     settings: tuple[tuple[str, Any], ...]  # beside the reading's own choices
     seed: int
     is_x64: bool
+    key: str  # of the claim's samples: a digest of all that decides them
     cell: str
     replicates: Int[np.ndarray, " width"]
     num_kept: int  # replicates that count; the rest is padding
@@ -42,11 +39,11 @@ class ChunkTask(NamedTuple):
 def compute_there(task: ChunkTask) -> tuple[Outcome, float]:
     """Compute a chunk on a worker. Raises: as `run_cells`, or InvalidValueError on an unlike machine."""
     with jax.enable_x64(task.is_x64):
-        experiment, reading, (claim,) = _study_of(task.claim, task.reading, task.settings)
-        if _key_of(claim, reading, task.seed) != task.key:
+        (experiment, reading, _), key = _study_of(task.claim, task.reading, task.settings, task.seed, task.is_x64)
+        if key != task.key:
             raise InvalidValueError(
                 f"the worker on {platform.node()} has another processor or version, or other code of claim "
-                f"{claim.id}: its samples would be others. Install the same code where the workers run, and start "
+                f"{task.claim}: its samples would be others. Install the same code where the workers run, and start "
                 "these again."
             )
         (cell,) = (cell for cell in experiment.cells_under(reading) if cell.name == task.cell)
@@ -82,11 +79,9 @@ class RemoteBatch(CellBatch):
 
     def __init__(self, study: Study, cells: Sequence[Cell], first: int, last: int) -> None:
         super().__init__(cells, last - first, first=first, seed=study.seed, width=study.experiment.width)
-        claim = study.claims[0]
         reading, settings = asked_of(study.reading)
-        key = _key_of(claim, study.reading, study.seed)
-        key_parts = (claim.id, key, reading, tuple(settings.items()), study.seed, is_x64())
-        self._chunk_task = functools.partial(ChunkTask, *key_parts)
+        names = (study.claims[0].id, reading, tuple(settings.items()), study.seed, is_x64())
+        self._chunk_task = functools.partial(ChunkTask, *names, _study_of(*names)[1])
         self._structures: dict[str, Any] = {}  # of outcomes, by cell
 
     def take(self, result: Result) -> None:
@@ -104,22 +99,11 @@ class RemoteBatch(CellBatch):
         return Task(functools.partial(compute_there, task), chunk.replicate_rounds, place=place)
 
 
-@functools.cache
-def _keys() -> tuple[Keys, threading.Lock]:
-    return Keys(), threading.Lock()
-
-
-after_fork(_keys.cache_clear)  # the lock may have been held by a thread that a forked process lacks
-
-
-def _key_of(claim: Claim, reading: ReadingLike, seed: int) -> str:
-    keys, lock = _keys()
-    with lock:
-        return keys.of(claim, reading, seed)
-
-
 @functools.lru_cache(256)
-def _study_of(id: str, reading: str, settings: tuple[tuple[str, Any], ...]) -> Group:
+def _study_of(
+    id: str, reading: str, settings: tuple[tuple[str, Any], ...], seed: int, is_x64: bool
+) -> tuple[Group, str]:
+    """Return a claim's study, and the key of its samples."""
     try:
         claims = registry.select_claims([id])
         (paper_reading,) = registry.select_readings(claims[0].paper, [reading])
@@ -129,4 +113,4 @@ def _study_of(id: str, reading: str, settings: tuple[tuple[str, Any], ...]) -> G
             "the workers run, and start these again."
         ) from None
     (study,) = set_to(Group(claims[0].experiment, paper_reading, claims), dict(settings))
-    return study
+    return study, Keys().of(study.claims[0], study.reading, seed)

@@ -2,7 +2,6 @@
 
 import contextlib
 import functools
-import heapq
 import itertools
 import math
 import os
@@ -10,7 +9,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any
 
 from moe_theory.core.errors import OWN_CODE
 from moe_theory.runs import Cell, Progress, Run, automatic, quiet, replicate_rounds, shown
@@ -33,7 +32,6 @@ SAMPLES = "samples"  # their folder, beside the report
 STUDIES_AHEAD = 2  # under way beside one a worker, so that none waits for the next
 PART_BYTES = 1 << 30  # of the runs that a look takes samples from at once, as soon as it is known what one needs
 OnVerdict = Callable[[Verdict], None]
-T = TypeVar("T")
 
 
 def verify(
@@ -151,76 +149,66 @@ class _Looks:
     def __init__(
         self, monitors: Sequence["StudyMonitor"], runner: Runner, on_verdict: OnVerdict, deadline: float
     ) -> None:
-        self._monitors = monitors
+        self._places = {monitor: place for place, monitor in enumerate(monitors)}
         self._runner = runner
         self._on_verdict = on_verdict
         self._deadline = deadline
-        self._waiting = sorted((*monitor.rank, place) for place, monitor in enumerate(monitors))  # a heap
-        self._under_way: dict[int, StudyMonitor] = {}
+        self._waiting = list(monitors)
+        self._under_way: list[StudyMonitor] = []
 
     def take(self) -> None:
         while self._deadline > time.monotonic():
-            while self._waiting and self._has_room():
-                *_, place = heapq.heappop(self._waiting)
-                self._try(place, functools.partial(self._begin, place))
+            self._begin()
             if not self._under_way:
                 break
-            if not any(monitor.is_ready for monitor in self._under_way.values()):
+            if not any(monitor.is_ready for monitor in self._under_way):
                 self._wait()
-            for place, monitor in list(self._under_way.items()):
-                ended = self._try(place, monitor.look) if monitor.is_ready else None
-                if ended is not None:
-                    self._finish(place, ended)
-        self._leave()
+            for monitor in [monitor for monitor in self._under_way if monitor.is_ready]:
+                self._try(monitor, monitor.look)
+        if self._under_way:
+            self._runner.abandon()
+        for monitor in sorted([*self._under_way, *self._waiting], key=self._places.__getitem__):
+            for test in monitor.stop(Stop.BUDGET):
+                self._on_verdict(test.latest)
 
-    def _has_room(self) -> bool:
-        monitors = [self._monitors[self._waiting[0][-1]], *self._under_way.values()]
-        if len(monitors) == 1:
-            return True
-        if any(monitor.is_alone for monitor in monitors):
-            return False
-        return len(monitors) <= monitors[0].num_workers + STUDIES_AHEAD
+    def _rank(self, monitor: "StudyMonitor") -> tuple[int, ...]:
+        place = self._places[monitor]
+        if monitor.pool is None:
+            return monitor.num_looks, int(monitor.is_alone), place
+        return int(monitor.is_alone), monitor.num_looks, place  # workers elsewhere do not wait for measurements here
 
-    def _begin(self, place: int) -> None:
-        monitor = self._monitors[place]
-        self._under_way[place] = monitor
-        monitor.load()
-        monitor.begin(self._runner, (*monitor.rank, place))
+    def _begin(self) -> None:
+        most = self._runner.pool.num_workers + STUDIES_AHEAD
+        self._waiting.sort(key=self._rank)
+        while self._waiting and len(self._under_way) < most:
+            monitor = self._waiting[0]
+            if self._under_way and any(other.is_alone for other in (monitor, *self._under_way)):
+                return
+            self._under_way.append(self._waiting.pop(0))
+            self._try(monitor, functools.partial(monitor.begin, self._runner, self._rank(monitor)))
+            self._waiting.sort(key=self._rank)
 
     def _wait(self) -> None:
         seconds = None if self._deadline == math.inf else max(self._deadline - time.monotonic(), 0.0)
         for result in self._runner.wait(seconds):
-            monitor = result.job
-            place = self._monitors.index(monitor)
-            if place in self._under_way:  # and has not failed meanwhile
-                self._try(place, functools.partial(monitor.take, result))
+            if result.job in self._under_way:  # and has not failed meanwhile
+                self._try(result.job, functools.partial(result.job.take, result))
 
-    def _try(self, place: int, step: Callable[[], T]) -> T | None:
+    def _try(self, monitor: "StudyMonitor", step: Callable[[], Sequence[SequentialTest] | None]) -> None:
         try:
-            return step()
+            ended = step()
         except OWN_CODE as failure:
             if not is_of_study(failure):
                 raise
-            monitor = self._monitors[place]
             self._runner.drop(monitor)
-            self._finish(place, monitor.fail(failure))
-            return None
-
-    def _finish(self, place: int, ended: Sequence[SequentialTest]) -> None:
-        monitor = self._under_way.pop(place)
+            ended = monitor.fail(failure)
+        if ended is None:
+            return
+        self._under_way.remove(monitor)
         for test in ended:
             self._on_verdict(test.latest)
         if monitor.undecided:
-            heapq.heappush(self._waiting, (*monitor.rank, place))
-
-    def _leave(self) -> None:
-        for monitor in self._under_way.values():
-            monitor.save_part()
-        if self._under_way:
-            self._runner.abandon()
-        for place in sorted([*self._under_way, *(place for *_, place in self._waiting)]):
-            for test in self._monitors[place].stop(Stop.BUDGET):
-                self._on_verdict(test.latest)
+            self._waiting.append(monitor)
 
 
 def judge(claim: Claim, reading: str, runs: Mapping[str, Run], seed: int, error: float) -> Verdict:
@@ -233,34 +221,22 @@ def judge(claim: Claim, reading: str, runs: Mapping[str, Run], seed: int, error:
     return test.latest
 
 
-class MeasuredRuns(NamedTuple):
-    made: Runs
-    seconds: float
-    num_bytes: int = 0  # not known
-    is_finished: bool = True
-
-    def runs(self) -> Runs:
-        return self.made
-
-    def runs_so_far(self) -> Runs:
-        return self.made
-
-
 class StudyMonitor:
     def __init__(self, study: Study, archive: Archive | None = None, pool: WorkerPool | None = None) -> None:
         self.study = study
         self.archive = archive
         self.pool = pool  # workers elsewhere
         self.seconds = 0.0
-        self.batch: CellBatch | MeasuredRuns | None = None  # of the runs that are being made
+        self.num_looks = 0
+        self._batch: CellBatch | None = None  # of the runs that are being made
+        self._measured: Runs | None = None
         self._looks = iter(study.looks)
-        self._num_looks = 0
+        self._target = next(self._looks)  # replicates of the next look
         self._is_loaded = archive is None
         if archive is not None:  # before anything runs: code may have a value that has no key
             for claim in study.claims:
                 archive.keys.of(claim, study.reading, study.seed)
         self._bytes_each = 0.0  # of a replicate of the runs
-        self._target = next(self._looks)  # replicates of the next look
         self.tests = [
             SequentialTest(claim, blank, study.least_replicates, random=study.random)
             for claim, blank in zip(study.claims, study.blanks, strict=True)
@@ -275,31 +251,12 @@ class StudyMonitor:
         return self.study.experiment.measured is not None
 
     @property
-    def num_workers(self) -> int:
-        return num_device_workers() if self.pool is None else self.pool.num_workers
-
-    @property
-    def rank(self) -> tuple[int, int]:
-        """Priority, lowest first, where workers elsewhere do not wait for measurements here."""
-        looks = self._num_looks
-        alone = int(self.is_alone)
-        return (looks, alone) if self.pool is None else (alone, looks)
-
-    @property
     def is_ready(self) -> bool:
-        return self.batch is None or self.batch.is_finished
-
-    def load(self) -> None:
-        if self.archive is None or self._is_loaded:
-            return
-        self._is_loaded = True
-        for test in self.tests:
-            saved = self.archive.load(test.claim, self.study.reading, self.study.seed)
-            if saved is not None:
-                test.samples, test.labels = saved
+        return self._batch is None or self._batch.is_finished
 
     def begin(self, runner: Runner, rank: tuple[int, ...]) -> None:
         """Begin the runs for the next analysis, if any, with results for `take` until it `is_ready`."""
+        self._load()
         study = self.study
         first = self._known
         last = self._part_end
@@ -311,26 +268,20 @@ class StudyMonitor:
         if measured is not None:
             runner.progress.running(words)
             start_time = time.monotonic()
-            runs = measured.make(cells, first, last - first, study.seed)
-            self.batch = MeasuredRuns(runs, time.monotonic() - start_time)
+            self._measured = measured.make(cells, first, last - first, study.seed)
+            self.seconds += time.monotonic() - start_time
             return
         if self.pool is None:
             width = study.experiment.width
-            self.batch = CellBatch(cells, last - first, first=first, seed=study.seed, width=width)
+            self._batch = CellBatch(cells, last - first, first=first, seed=study.seed, width=width)
         else:
-            self.batch = RemoteBatch(study, cells, first, last)
-        runner.add(self, self.batch.tasks(), replicate_rounds(cells, last - first), words, rank)
+            self._batch = RemoteBatch(study, cells, first, last)
+        runner.add(self, self._batch.tasks(), replicate_rounds(cells, last - first), words, rank)
 
     def take(self, result: Result) -> None:
         """Store a task's result. Raises: the task's error."""
-        assert self.batch is not None  # it has begun
-        assert not isinstance(self.batch, MeasuredRuns)
-        self.batch.take(result)
-
-    def save_part(self) -> None:
-        runs = self.batch and self.batch.runs_so_far()
-        if runs is not None:
-            self._sample(self.undecided, runs)
+        assert self._batch is not None  # it has begun
+        self._batch.take(result)
 
     def look(self) -> list[SequentialTest]:
         """Analyse the runs once it `is_ready`, and return the tests that it ends."""
@@ -338,19 +289,22 @@ class StudyMonitor:
         undecided = self.undecided
         first = self._known
         last = self._part_end
-        if self.batch is not None:
-            self._sample([test for test in undecided if test.count < last], self.batch.runs())
+        runs = self._measured if self._batch is None else self._batch.runs()
+        if runs is not None:
+            self._sample([test for test in undecided if test.count < last], runs)
         is_whole = last == self._target
         for test in undecided:
             if is_whole and not test.has_ended:
                 test.look(self._target)
         self.seconds += time.monotonic() - start_time
-        if self.batch is not None:
-            self.seconds += self.batch.seconds / (1 if self.is_alone else self.num_workers)
-            self._bytes_each = self.batch.num_bytes / (last - first)
-        self.batch = None
+        if self._batch is not None:
+            num_workers = num_device_workers() if self.pool is None else self.pool.num_workers
+            self.seconds += self._batch.seconds / num_workers
+            self._bytes_each = self._batch.num_bytes / (last - first)
+        self._batch = None
+        self._measured = None
         if is_whole:
-            self._num_looks += 1
+            self.num_looks += 1
             following = next(self._looks, None)
             if following is None:
                 self.stop(Stop.REPLICATES)
@@ -359,7 +313,7 @@ class StudyMonitor:
         return [test for test in undecided if test.has_ended]
 
     def fail(self, failure: BaseException) -> list[SequentialTest]:
-        self.batch = None
+        self._batch = None
         undecided = self.undecided
         for test in undecided:
             test.fail(failure, self._target)
@@ -370,6 +324,15 @@ class StudyMonitor:
         for test in undecided:
             test.stop(why)
         return undecided
+
+    def _load(self) -> None:
+        if self.archive is None or self._is_loaded:
+            return
+        self._is_loaded = True
+        for test in self.tests:
+            saved = self.archive.load(test.claim, self.study.reading, self.study.seed)
+            if saved is not None:
+                test.samples, test.labels = saved
 
     @property
     def _known(self) -> int:

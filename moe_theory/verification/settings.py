@@ -76,18 +76,14 @@ def adjusted(reading: ReadingLike) -> AdjustedReading:
 
 
 def options_of(reading: ReadingLike) -> str:
-    if isinstance(reading, AdjustedReading):
-        return reading.options
-    return f"--reading {reading.name}"
+    return adjusted(reading).options
 
 
 def asked_of(reading: ReadingLike) -> tuple[str, dict[str, Any]]:
     """Return a reading's name and settings, from which `set_to` makes it again."""
-    if not isinstance(reading, AdjustedReading):
-        return reading.name, {}
-    name, settings = asked_of(reading.base)
-    free = {axis.name: value for axis, value in {**reading.built, **reading.free}.items()}
-    return name, {**settings, **reading.settings, **free}
+    set_reading = adjusted(reading)
+    free = {axis.name: value for axis, value in {**set_reading.built, **set_reading.free}.items()}
+    return set_reading.base.name, {**set_reading.settings, **free}
 
 
 def set_to(group: Group, settings: Mapping[str, Any]) -> list[Group]:

@@ -22,11 +22,6 @@ class Span:
     def is_log(self) -> bool:
         return self.low > 0 and self.high >= LOG_RATIO * self.low
 
-    def place(self, value: Number) -> float:
-        """Return the position of a value, from 0 at the lowest to 1 at the highest."""
-        low, high, at = (math.log(number) if self.is_log else number for number in (self.low, self.high, value))
-        return (at - low) / (high - low)
-
     def value_at(self, places: Any) -> "np.ndarray":
         import numpy as np  # which takes .1 s, and cards need no ranges
 

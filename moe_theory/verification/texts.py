@@ -77,7 +77,6 @@ class PaperTexts(TextTable):
     all: list[str] = []  # ids of the hypotheses of every statement
     hypotheses: dict[str, str] = {}  # sentences by id
     premises: dict[str, list[str]] = {}  # ids of the statements that a statement's proof uses, the main one first
-    own_faults: list[str] = []  # ids of statements whose proofs fail even if all premises held
     assumes: dict[str, list[str] | str] = {}  # hypotheses that each file of `proofs` uses, or why it needs none
     conflicts: list[ConflictTexts] = []
 

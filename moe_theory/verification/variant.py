@@ -41,11 +41,7 @@ def variant_of(system: str | Parts) -> Variant:
     home = module_name(Path(path))
     if all(claim.module != home for claim in registered().values()):  # else it has been run, by --module
         run_file(Path(path), "--system")
-    names = vars(sys.modules[home])
-    if name not in names:
-        mappings = [key for key, value in names.items() if isinstance(value, Mapping) and key[0] != "_"]
-        raise InvalidValueError(f"--system {system}: {unknown_name('name of parts', name, mappings)} {WAY_OUT}")
-    return Variant(system, name, _checked(f"--system {system}", names[name]))
+    return Variant(system, name, _checked(f"--system {system}", vars(sys.modules[home]).get(name)))
 
 
 def _checked(source: str, parts: Any) -> Parts:

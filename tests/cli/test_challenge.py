@@ -13,7 +13,7 @@ def test_what_leaves_nothing_free_is_refused_with_the_way_out(refused, no_work):
     assert "unknown reading" in refused("challenge", "continual.lemma-8", "--reading", "nothing")
 
 
-EXPLORE = ["explore", "continual.lemma-4", "--over", "noise_scale=0.05..0.2", "--replicates", "32", "--points", "2"]
+EXPLORE = ["explore", "continual.lemma-4", "--over", "noise_scale=0.05,0.2", "--replicates", "32"]
 FILES = ["continual.lemma-4.json", "continual.lemma-4.svg"]
 
 

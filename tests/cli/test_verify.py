@@ -46,12 +46,11 @@ MISTAKES = [
     (["figures", "contnual"], ["unknown paper", "Did you mean 'continual'"]),
     (["figures"], ["name a paper to draw: continual, ", "--list"]),
     (["figures", "continual", "figure-2", "--experts", "2;4"], ["--experts '2;4'", "must be a whole number"]),
-    (["figures", "continual", "figure-2", "--dims", "20"], ["--dims 20 sets nothing"]),
     ([*OF_LEMMA_4, "noise_scale"], ["--set noise_scale sets nothing"]),
     (["verify", "continual.lemma-4", "--dask", "host"], ["dask='host' is no address of a cluster"]),
-    (["explore", "continual.lemma-4", "--over", "noise_scale=0..1", "--module", "no.py"], ["--module no.py"]),
+    (["explore", "continual.lemma-4", "--over", "noise_scale=0,1", "--module", "no.py"], ["--module no.py"]),
     (
-        ["explore", "continual.figure-2.moe-forgetting", "--over", "num_experts=1..5"],
+        ["explore", "continual.figure-2.moe-forgetting", "--over", "num_experts=1,5"],
         ["'M = 20, no termination' sets 20"],
     ),
 ]

@@ -10,10 +10,9 @@ from moe_theory import continual
 from moe_theory.continual import corrected, experiments, system, theory
 from moe_theory.continual.experiments import FIGURE_2, FIGURE_2_DIMS, pools_of
 from moe_theory.continual.figures import FIGURES, figure_2, figure_8, regimes
-from moe_theory.core.errors import InvalidValueError
 from moe_theory.plot import drives
 from moe_theory.plot.numbers import STRIDE
-from moe_theory.plot.spec import chosen_experts, provenance, resized
+from moe_theory.plot.spec import checked_experts
 from moe_theory.runs import Cell, run_cells
 from tests.continual.cases import loop_over, refuse
 
@@ -180,25 +179,6 @@ def test_drawing_and_caption(data, name, keeps_its_words):
     keeps_its_words(FIGURES[name], data[name])
 
 
-def test_command_of_a_whole_run():
-    expected = "moe-theory figures continual figure-2 --reading unit-signal --replicates 7 --seed 3"
-    assert provenance("continual", "figure-2", READING, 7, 3, 2000)["command"] == expected
-
-
 @loop_over("experts", [[0], [2, 2], [], [2.5], [True]])
 def test_numbers_of_experts_that_cannot_be(experts):
-    refuse("experts", chosen_experts, experts, (1, 2))
-
-
-@loop_over(
-    ("sizes", "words"),
-    [
-        ({"num_feature": 20}, "Did you mean 'num_features'"),
-        ({"max_experts": 20}, "Set experts"),
-        ({"num_features": "many"}, "num_features=many must be a whole number"),
-        ({"num_features": 6}, "num_samples=6 must be below num_features=6"),
-    ],
-)
-def test_sizes_that_cannot_be(sizes, words):
-    with pytest.raises(InvalidValueError, match=words):
-        resized(FIGURE_2.dims, sizes, 4)
+    refuse("experts", checked_experts, experts)

@@ -2,7 +2,6 @@
 
 import ast
 import collections
-import dataclasses
 import doctest
 import functools
 import importlib
@@ -19,7 +18,6 @@ from public import PACKAGES, assigned, defining_module, imported_from, public_na
 import moe_theory as mt
 from moe_theory.core.errors import MoeTheoryError
 from moe_theory.core.papers import all_papers
-from moe_theory.plot.spec import resized
 from moe_theory.verification.settings import with_settings
 
 NAMES = public_names()
@@ -274,13 +272,11 @@ def test_a_symbol_is_named_to_a_figure_in_an_exploration_and_over_the_cells_of_a
     from moe_theory.continual.experiments import FIGURE_2
     from moe_theory.verification.explore import plan_search
 
-    dims = mt.continual.Dims(4, num_tasks=6, num_features=10, num_samples=6)
     for message in (
         refusal(mt.figure, "continual.figure-2", settings={"eta": 1}),
-        refusal(plan_search, "continual.lemma-4", ["eta=0.1..0.5"], None, 3, None, 0, 0.01),
+        refusal(plan_search, "continual.lemma-4", ["eta=0.1,0.5"]),
     ):
         assert "is called learning_rate" in message
-    assert "is called num_features" in refusal(resized, dims, {"d": 3}, 4)
     assert "is called num_experts" in refusal(FIGURE_2.over, "M")
 
 
@@ -292,9 +288,4 @@ def test_axes_of_a_dataset_have_long_names():
 
 
 def test_a_name_that_is_no_symbol_has_the_nearest_suggested():
-    @dataclasses.dataclass
-    class Dims:
-        size: int
-
     assert "Did you mean 'learning_rate'?" in refusal(mt.continual.reading("unit-signal").params, learning_rat=1)
-    assert "Did you mean 'size'" in refusal(resized, Dims(3), {"siez": 3}, 4)

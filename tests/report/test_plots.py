@@ -81,7 +81,6 @@ def test_refuses_before_making_a_folder(shortened, tmp_path):
         ({"rounds": 0}, InvalidValueError, "rounds"),
         ({"experts": [2]}, InvalidValueError, ""),
         ({**of_figure_2, "experts": [0]}, InvalidValueError, "experts"),
-        ({**of_figure_2, "dims": {"num_feature": 9}}, InvalidValueError, ""),
         ({"settings": {"noise_scal": 1}}, InvalidValueError, "noise_scal"),
         ({"forms": ["pfd"]}, UnknownNameError, "format"),
         ({"width": "3.25inch"}, InvalidValueError, "width"),

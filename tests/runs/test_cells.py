@@ -3,7 +3,6 @@
 import os
 import subprocess
 import sys
-from concurrent.futures import Future
 
 import numpy as np
 from refusals import refusal
@@ -11,9 +10,7 @@ from refusals import refusal
 from moe_theory import continual, root_key, simulate_batch
 from moe_theory.core.errors import InvalidValueError, OutputError
 from moe_theory.runs import Cell, Progress, run_cells
-from moe_theory.runs.cells import CellBatch
 from moe_theory.runs.compilation import keep_programs
-from moe_theory.runs.runner import Result
 
 DIMS = continual.Dims(max_experts=3, num_tasks=2, num_features=4, num_samples=2)
 SYSTEM = continual.system(DIMS)
@@ -95,24 +92,6 @@ def test_only_some_of_the_records_are_kept():
     some = run_cells([Cell("one", SYSTEM, cell().params, 12, 5, observe, keep=(0, 2))], 6, width=4)["one"]
     assert list(some.rounds) == [5, 12]
     np.testing.assert_array_equal(some.records, whole.records[[0, 2]])
-
-
-def test_runs_so_far_are_those_of_the_replicates_that_all_cells_have():
-    """Would catch a hole between chunks that is passed over, and a cell that is ahead of the others."""
-    cells = [cell("a"), cell("b", learning_rate=0.1)]
-    batch = CellBatch(cells, 10, width=4)
-    tasks = {task.place: task for task in batch.tasks()}
-    assert batch.runs_so_far() is None
-    for place in (("a", 0), ("a", 1), ("b", 0), ("b", 2)):
-        result: Future = Future()
-        result.set_result(tasks[place].call())
-        batch.take(Result(batch, tasks[place], result))
-    runs = batch.runs_so_far()
-    whole = run_cells(cells, 10, width=4)
-    for name, run in runs.items():
-        assert list(run.replicates) == [0, 1, 2, 3]
-        np.testing.assert_array_equal(run.records, whole[name].records[..., :4])
-        np.testing.assert_array_equal(run.state.gates, whole[name].state.gates[..., :4])
 
 
 CODE = """

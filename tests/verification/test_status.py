@@ -8,7 +8,7 @@ import pytest
 from moe_theory.core.papers import paper_names
 from moe_theory.verification import premises
 from moe_theory.verification.challenged import Challenge, Clause, ClauseBound, Flip, Looked
-from moe_theory.verification.premises import conflicts_of, footings
+from moe_theory.verification.premises import failing_premises
 from moe_theory.verification.recorded import judged_statements
 from moe_theory.verification.status import Finding, Judged, StatementStatus, find, judged
 from moe_theory.verification.texts import PaperTexts
@@ -269,34 +269,19 @@ def known(**statuses: str) -> list[Judged]:
     return [Judged(about[id], {"a": Finding(StatementStatus(status))}) for id, status in statuses.items()]
 
 
-def test_what_fails_by_itself_is_told_from_what_fails_with_another(monkeypatch):
-    premises_by_id = {"b": ["a"], "c": ["b"], "d": ["a"], "e": ["a", "b"], "f": ["e"]}
-    texts = PaperTexts(premises=premises_by_id, own_faults=["d"])
-    monkeypatch.setattr(premises, "_texts", {"p": texts}.__getitem__)
-    found = footings(known(a="false", b="false", c="holds", d="false", e="vacuous", f="holds amended"))
-    assert [each.is_root for each in found] == [True, False, False, True, False, False]
-    assert [each.follows for each in found] == [False, True, False, False, True, False]
-    assert [each.stands for each in found] == [False, False, True, False, False, True]
-    assert found[4].failing == ("p.a", "p.b")
+def test_a_proof_is_shown_with_its_failing_premises(monkeypatch):
+    texts = PaperTexts(premises={"b": ["a"], "c": ["b"], "e": ["a", "b"], "f": ["e", "c"]})
+    monkeypatch.setattr(premises, "texts_of", {"p": texts}.__getitem__)
+    failing = failing_premises(known(a="false", b="false", c="holds", e="vacuous", f="holds amended"))
+    assert failing == {"p.a": (), "p.b": ("p.a",), "p.c": ("p.b",), "p.e": ("p.a", "p.b"), "p.f": ("p.e",)}
 
 
-def test_the_papers_name_statements_and_faults_of_what_fails_with_others():
-    """Guards the tree of what fails: no root is counted twice, and none is hidden."""
-    every = judged_statements()
-    names = {each.statement.name for each in every}
-    own_faults = []
+def test_the_premises_of_proofs_are_statements():
+    names = {each.statement.name for each in judged_statements()}
     for paper in paper_names():
-        texts = premises._texts(paper)
+        texts = premises.texts_of(paper)
         ids = {*texts.premises, *(id for premise_ids in texts.premises.values() for id in premise_ids)}
         assert {f"{paper}.{id}" for id in ids} <= names
-        own_faults += [f"{paper}.{id}" for id in texts.own_faults]
-    by_name = {each.known.statement.name: each for each in footings(every)}
-    for name in own_faults:
-        assert by_name[name].known.fails, name
-        assert by_name[name].failing, f"{name} rests on nothing that fails: it is a root anyway"
-    roots = [each for each in by_name.values() if each.is_root]
-    following = [each for each in by_name.values() if each.follows]
-    assert len(roots) + len(following) == sum(each.fails for each in every)
 
 
 @pytest.mark.parametrize("paper", ["continual", "edge"])
@@ -304,7 +289,9 @@ def test_of_what_contradicts_one_another_something_is_not_as_printed(paper):
     """Would catch statuses that cannot all be right, and a contradiction of what is no statement."""
     as_printed = {each.statement.name for each in judged_statements(paper) if each.words.startswith("holds (")}
     names = {each.statement.name for each in judged_statements(paper)}
-    assert conflicts_of(paper)
-    for each in conflicts_of(paper):
-        assert set(each.names) <= names
-        assert not set(each.names) <= as_printed, each
+    conflicts = premises.texts_of(paper).conflicts
+    assert conflicts
+    for each in conflicts:
+        ids = {f"{paper}.{id}" for id in (*each.one, *each.other)}
+        assert ids <= names
+        assert not ids <= as_printed, each
