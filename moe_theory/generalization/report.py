@@ -67,7 +67,6 @@ RESTS_ON = {calculator.LEMMA_3: "R_m(H) by Lemma 3 as printed, whose source has 
 EXPERTS = {  # in words; `{...}` are fields of the setting
     calculator.LINEAR: "linear, |w| <= {expert_norm:g}",
     calculator.NETWORK: "networks of hidden layers {expert_widths}, Frobenius norms of {expert_norm:g} each",
-    calculator.OWN: "any, with R_m(H) falling as 1/sqrt(m)",
 }
 ROUTERS = {calculator.FIXED: "fixed before the samples are seen", calculator.LINEAR: "linear, |v| <= {router_norm:g}"}
 LACKING = (
