@@ -86,12 +86,6 @@ def _write_tiny_imagenet(folder: Path) -> None:
     (folder / "val/val_annotations.txt").write_text("".join(listed))
 
 
-def _write_arrays(folder: Path) -> None:
-    arrays = {"x_train": _pixels(0, 12, 9, 9, 3), "y_train": _labels(12, 4).astype(np.int64)}
-    arrays |= {"x_test": _pixels(1, 8, 9, 9, 3), "y_test": _labels(8, 4).astype(np.int64)}
-    np.savez(folder / "images.npz", **arrays)
-
-
 def _write_grey_folders(folder: Path) -> None:
     _write_folders(folder, is_colour=False)
 
@@ -119,7 +113,6 @@ FORMATS: dict[str, tuple[str, Callable[[Path], None]]] = {  # the reader of each
     "cifar10-binary": ("cifar10", _write_cifar10),
     "cifar100-binary": ("cifar100", _write_cifar100),
     "tiny-imagenet": ("tiny-imagenet", _write_tiny_imagenet),
-    "arrays": ("arrays", _write_arrays),
     "folders-grey": ("folders", _write_grey_folders),
     "folders-colour": ("folders", _write_colour_folders),
 }

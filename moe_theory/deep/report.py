@@ -7,16 +7,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from moe_theory.core.errors import plural
-from moe_theory.deep import datasets
 from moe_theory.deep.datasets import DATASETS
 from moe_theory.deep.experiments import claims_for
 from moe_theory.deep.figures import draw_runs
 from moe_theory.deep.judging import FILES, Judgement
 from moe_theory.deep.presets import CONTINUAL, EDGE, PRESETS
-from moe_theory.deep.runs import Plan, digest_of
+from moe_theory.deep.runs import Plan
 from moe_theory.deep.summary import LEAST_CHANGE, CellSummary, Estimate, Summary
 from moe_theory.plot.document import Document, Picture
 from moe_theory.plot.markdown import Markup, filled, paragraphs, table
@@ -28,7 +25,6 @@ from moe_theory.verification.verdict import Verdict
 
 HEIGHTS = {CONTINUAL: 5.2, EDGE: 3.0}  # of the picture, inches
 SCHEMA = "moe-theory/deep/1"
-DATA_SCHEMA = "moe-theory/data/2"
 BEGIN = (
     "M: experts, T: rounds; digits are embedded, other data needs --data DIR",
     "to begin: moe-theory deep continual-mnist-small",
@@ -76,32 +72,6 @@ def presets() -> Document:
     ]
     text = paragraphs([table(("preset", "figure", "data", "M", "T"), rows, ("T",)), *BEGIN])
     return Document(lambda: facts, lambda _: text)
-
-
-def folder_document(folder: Path) -> Document:
-    """Return a folder's contents. Raises: MissingError or DataError. Raises: MissingError or DataError."""
-    names = datasets.found_in(folder)
-    if not names:
-        raise datasets.missing(folder)
-    data = datasets.load(names[0], folder)
-    counts = [np.bincount(split.labels, minlength=len(data.class_names)).tolist() for split in (data.train, data.test)]
-    classes = [
-        {"number": number, "class": name, "training": training, "test": test}
-        for number, (name, training, test) in enumerate(zip(data.class_names, *counts, strict=True))
-    ]
-    rows = ((str(row["number"]), row["class"], f"{row['training']:,}", f"{row['test']:,}") for row in classes)
-    columns = ("number", "class", "training", "test")
-    text = paragraphs([*data.lines, table(columns, rows, ("number", "training", "test"))])
-    body = {
-        "title": data.title,
-        "source": data.source,
-        "notes": list(data.notes),
-        "shape": list(data.train.pixels.shape[1:]),
-        "type": str(data.train.pixels.dtype),
-        "classes": classes,
-        "digest": digest_of(data),
-    }
-    return Document(lambda: body, lambda _: text, DATA_SCHEMA)
 
 
 def heading(plan: Plan) -> str:

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from moe_theory.deep import datasets
 from moe_theory.deep.datasets import DataSet, Images
 
 MNIST_FILES = {
@@ -123,11 +122,3 @@ def corners(num_train: int = 40, num_test: int = 30) -> DataSet:
         return Images(pixels.astype(np.uint8), labels)
 
     return DataSet("corners", "corners", split(num_train), split(num_test), tuple("01234"))
-
-
-def load_first(folder: Path) -> datasets.DataSet:
-    """The data set that a folder has, as `--data` reads it."""
-    names = datasets.found_in(folder)
-    if not names:
-        raise datasets.missing(folder)
-    return datasets.load(names[0], folder)
