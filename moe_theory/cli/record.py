@@ -10,13 +10,8 @@ from moe_theory.cli.output import show_document
 
 @click.command(epilog=examples("moe-theory record runs/verify"))
 @click.argument("folders", nargs=-1, metavar="[DIR]...", type=PATH)
-@click.option(
-    "--elsewhere",
-    is_flag=True,
-    help="The runs are on another data set than the paper's own: publish them next to its results.",
-)
 @json_option("a list of the records, each with path, paper, and verdicts or searches, their number.")
-def record(folders: tuple[Path, ...], elsewhere: bool) -> None:
+def record(folders: tuple[Path, ...]) -> None:
     """Publish the results of `verify` and `challenge` as a paper's results.
 
     DIR is a folder that they wrote. A verdict replaces the published one on the same claim and reading, and a search
@@ -30,10 +25,7 @@ def record(folders: tuple[Path, ...], elsewhere: bool) -> None:
 
     searched = [folder for folder in folders if (folder / FOLDER).is_dir()]
     runs = [folder for folder in folders if folder not in searched or (folder / NUMBERS).is_file()]
-    if elsewhere:
-        paper_records = [records.of_other_data(folders)]
-    else:
-        paper_records = [*records.of_papers(runs), *records.of_searches(searched)]
+    paper_records = [*records.of_papers(runs), *records.of_searches(searched)]
     for file in paper_records:
         records.write(file)
     records.write_indexes({file.paper for file in paper_records} if folders else ordered_names())

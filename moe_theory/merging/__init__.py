@@ -19,11 +19,9 @@ from moe_theory.merging import policies as policies
 from moe_theory.merging import rewards as rewards
 from moe_theory.merging import theory as theory
 from moe_theory.merging import tree as tree
-from moe_theory.merging.online import RewardEstimate as RewardEstimate
 from moe_theory.merging.online import Row as Row
 from moe_theory.merging.online import Stream as Stream
 from moe_theory.merging.online import compare as compare
-from moe_theory.merging.online import compare_replicates as compare_replicates
 from moe_theory.merging.online import merge_online as merge_online
 from moe_theory.merging.params import READINGS as READINGS
 from moe_theory.merging.params import Dims as Dims

@@ -42,6 +42,8 @@ class Stream(Protocol):
         >>> first = next(merging.merge_online(Coins(), "average", num_slots=2))
         >>> isinstance(first, merging.Row), first.reward, first.counts
         (True, 0.333..., array([4]))
+        >>> {name: len(rows) for name, rows in merging.compare(Coins, ["average"], num_slots=3).items()}
+        {'average': 3}
     """
 
     @property
@@ -165,72 +167,6 @@ def compare(
     if not all(outcomes.values()):
         raise DeclarationError("the stream has no slots. Name another.")
     return outcomes
-
-
-class RewardEstimate(NamedTuple):
-    """Mean reward of a policy over replicates, with a 95 % interval by Student's t."""
-
-    mean: float
-    low: float
-    high: float
-    rewards: Float[np.ndarray, " B"]  # mean reward of each replicate
-
-
-def compare_replicates(
-    open_stream: Callable[[int], Stream],
-    replicates: int,
-    names: Sequence[str] | None = None,
-    *,
-    num_slots: int = 200,
-    reading: Reading | None = None,
-    max_active: int | None = None,
-) -> dict[str, RewardEstimate]:
-    """Return each policy's mean reward over replicates, where replicate r serves `open_stream(r)` with seed r.
-
-    Args:
-        replicates: at least 2, with the same slots for all policies.
-        names, num_slots, reading, max_active: as for `compare`.
-    Raises: as `compare`, and InvalidValueError for fewer than 2 replicates.
-
-    Examples:
-        >>> import numpy as np
-        >>> from moe_theory import merging
-        >>> class Coins(merging.Stream):
-        ...     num_experts, num_tasks = 2, 1
-        ...     def __init__(self, seed):
-        ...         self.rng = np.random.default_rng(seed)
-        ...     def slots(self):
-        ...         return iter(self.rng.integers(1, 9, size=20))
-        ...     def serve(self, slot, weights):
-        ...         return merging.Feedback(self.rng.binomial(slot, weights[:1]) / slot, np.array([slot]))
-        >>> estimate = merging.compare_replicates(Coins, 4, ["average"], num_slots=20)["average"]
-        >>> estimate.low < estimate.mean < estimate.high, estimate.rewards.shape
-        (True, (4,))
-        >>> len(merging.compare(lambda: Coins(0), ["average"], num_slots=3)["average"])
-        3
-    """
-    constraints.require(constraints.Whole(2), replicates=replicates)
-    rewards: dict[str, list[float]] = {}
-    for replicate in range(replicates):
-        outcomes = compare(
-            functools.partial(open_stream, replicate),
-            names,
-            num_slots=num_slots,
-            reading=reading,
-            max_active=max_active,
-            seed=replicate,
-        )
-        for name, rows in outcomes.items():
-            rewards.setdefault(name, []).append(rows[-1].mean_reward)
-    return {name: _estimate(np.array(values)) for name, values in rewards.items()}
-
-
-def _estimate(rewards: Float[np.ndarray, " B"]) -> RewardEstimate:
-    from scipy import stats  # half a second to import, which only this function needs
-
-    mean = float(rewards.mean())
-    reach = float(stats.t.ppf(0.975, len(rewards) - 1) * rewards.std(ddof=1) / math.sqrt(len(rewards)))
-    return RewardEstimate(mean, mean - reach, mean + reach, rewards)
 
 
 def params_for(policy: str, num_experts: int, reading: Reading | None = None, max_active: int | None = None) -> Params:

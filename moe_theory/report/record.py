@@ -1,8 +1,6 @@
 """Records of runs of `moe-theory verify`."""
 
-import dataclasses
 import itertools
-import re
 import shlex
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -161,37 +159,7 @@ def own(*folders: Path) -> PaperRecord:
     return record._replace(run=before)  # recorded already
 
 
-def of_other_data(folders: Sequence[Path]) -> PaperRecord:
-    """Return the published runs on another data set, with the runs in these folders.
-
-    They have verdicts on every claim, where new ones replace recorded ones.
-
-    Raises: DamagedError for verdicts on several papers or data sets, or none, at another seed or precision than the
-        record, or after which a claim is without a verdict.
-    """
-    report = read_printed(folders)
-    pairs = {(verdict.paper, verdict.data) for verdict in report.verdicts}
-    if len(pairs) != 1:
-        names = ", ".join(sorted(f"{paper} on {data}" for paper, data in pairs)) or "nothing"
-        raise DamagedError(f"these have verdicts on {names}, not on one paper's claims on one data set.")
-    ((paper, data),) = pairs
-    name = f"recorded-{re.sub('[^a-z0-9]+', '-', data.lower())}.json"
-    path = recorded.file_of(paper, name)
-    claims = {verdict.claim for verdict in report.verdicts}
-    if path.is_file():
-        before = as_report(kept_at(path))
-        remaining = [verdict for verdict in before.verdicts if verdict.claim not in claims]
-        if remaining:
-            report = merged([dataclasses.replace(before, verdicts=remaining), report], [str(path), "the new runs"])
-    missing = {claim.id for claim in select_claims([paper])} - {verdict.claim for verdict in report.verdicts}
-    if missing:
-        raise DamagedError(f"there is no verdict on {min(missing)}, and {len(missing) - 1} more are missing.")
-    return _paper_record(report, paper, report.error, None, name)
-
-
-def _paper_record(
-    report: Report, paper: str, error: float, seconds: float | None, name: str = recorded.NAME
-) -> PaperRecord:
+def _paper_record(report: Report, paper: str, error: float, seconds: float | None) -> PaperRecord:
     require_proofs(answered(paper))
     verdicts: dict[tuple[str, str], dict[str, Any]] = {}
     for verdict in report.verdicts:
@@ -210,7 +178,7 @@ def _paper_record(
         readings=_readings(report, paper),
         verdicts=[verdicts[pair] for pair in _claims_with_readings(report, paper) if pair in verdicts],
     )
-    return PaperRecord(recorded.file_of(paper, name), run)
+    return PaperRecord(recorded.file_of(paper, recorded.NAME), run)
 
 
 def _missing(report: Report, paper: str) -> list[tuple[str, str]]:

@@ -15,7 +15,6 @@ from moe_theory.cli.options import Listed
 from moe_theory.core.errors import InvalidValueError
 from moe_theory.plot.document import Document
 from moe_theory.plot.markdown import table
-from moe_theory.report import pages
 
 COLUMNS = 80
 
@@ -223,14 +222,6 @@ def test_an_empty_path_is_none(capsys):
         cli.main(["verify", "continual.lemma-4", "--out", ""])
     assert exit.value.code == 2
     assert "Invalid value for '--out': is empty. Name a path." in capsys.readouterr().err
-
-
-def test_reports_are_looked_for_a_few_folders_down(tmp_path):
-    """Would catch `report /`, or a home folder, that takes minutes."""
-    for place in ("one/two/three", "one/two/three/four"):
-        (tmp_path / place).mkdir(parents=True)
-        (tmp_path / place / pages.NUMBERS).touch()
-    assert pages.numbers_below(tmp_path) == [tmp_path / "one/two/three" / pages.NUMBERS]
 
 
 def test_values_are_the_same_by_commas_and_by_repetition():

@@ -190,4 +190,4 @@ def test_what_is_not_there_is_one_line(refused):
     assert "Did you mean 'continual.lemma-4'" in refused("why", "continual.lemma-44")
     assert "Did you mean 'edge'" in refused("statements", "egde")
     assert "no script. Its programs: disproof, proof." in refused("why", "edge.lemma-1", "--script")
-    assert "does not exist" in refused("why", "continual.lemma-4", "--from", "runs/missing")
+    assert "holds no verdicts.json" in refused("why", "continual.lemma-4", "--from", "runs/missing")

@@ -119,17 +119,6 @@ def test_a_proof_that_fails_is_not_recorded(tmp_path, monkeypatch):
     refusal(DeclarationError, record.own, run)
 
 
-def test_runs_on_other_data_are_kept_beside_the_record(tmp_path):
-    runs = [verdict(each.id, data="Fashion-MNIST") for each in CLAIMS]
-    kept = record.of_other_data([folder_of(tmp_path, *runs)])
-    assert kept.path.name == "recorded-fashion-mnist.json"
-    assert len(kept.run.verdicts) == len(CLAIMS)
-    part = folder_of(tmp_path, *runs[1:], name="part")
-    refusal(DamagedError, record.of_other_data, [part])
-    record.write(kept)
-    assert [each["claim"] for each in record.of_other_data([part]).run.verdicts] == [each.id for each in CLAIMS]
-
-
 def kept_search(folder: Path, statement: str, settings: int) -> Challenge:
     """A search that found nothing, as `moe-theory challenge --out FOLDER` keeps it."""
     looked = Looked({}, -1.0, 64)
