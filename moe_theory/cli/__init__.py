@@ -35,8 +35,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
     start_time = time.monotonic()
     if isinstance(sys.stdout, io.TextIOWrapper):  # of a terminal that knows fewer letters, or a folder with odd ones
         sys.stdout.reconfigure(errors="backslashreplace")
-    if not os.path.isabs(os.environ.get("XDG_CACHE_HOME", "/")):  # which XDG asks to ignore, and Matplotlib does not
-        del os.environ["XDG_CACHE_HOME"]
     gc.set_threshold(100_000, 20, 20)  # imports make objects by the million that last: to look them through takes .5 s
     if arguments is None:
         arguments = sys.argv[1:]

@@ -19,14 +19,11 @@ _SOFTWARE = r"""@misc{moe-theory,
   author = {{The moe\_theory developers}},
   note = {Version VERSION},
 }"""
-_ENTRY = re.compile(r"@\w+\s*\{\s*(?P<key>[^\s,{}]+)\s*,(?P<fields>.*)\}\s*", re.DOTALL)
-_BRACED = r"[^{}]|\{(?:[^{}]|\{[^{}]*\})*\}"
-_FIELD = re.compile(rf'(\w+)\s*=\s*(?:\{{((?:{_BRACED})*)\}}|"((?:{_BRACED})*?)"|(\w+))\s*(?:,|$)')
+_FIELD = re.compile(r"(\w+)\s*=\s*\{((?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*)\}")
 
 
 @dataclasses.dataclass(frozen=True)
 class Entry:
-    key: str
     fields: dict[str, str]
     text: str
 
@@ -60,16 +57,12 @@ def entry_of(paper: str) -> Entry | None:
 
 
 def _parsed(text: str) -> Entry:
-    match = _ENTRY.fullmatch(text)
-    fields: dict[str, str] = {}
-    if match:
-        for name, *values in _FIELD.findall(match["fields"]):
-            fields[name.lower()] = " ".join("".join(values).split())
-    if match is None or not {"title", "author"} <= fields.keys():
+    fields = {name.lower(): " ".join(value.split()) for name, value in _FIELD.findall(text)}
+    if not text.startswith("@") or not {"title", "author"} <= fields.keys():
         raise DeclarationError(
             f"citation {text[:40]!r} must be one BibTeX entry, @article{{key, title = {{...}}, author = {{...}}, ...}}."
         )
-    return Entry(match["key"], fields, text)
+    return Entry(fields, text)
 
 
 def title_of(paper: str) -> str:

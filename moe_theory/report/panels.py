@@ -2,8 +2,6 @@
 
 import math
 import re
-import textwrap
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -99,7 +97,6 @@ MAX_LABELS = 5  # on a panel's axis
 LETTER_POINTS = 4.4  # width of a letter of a label
 LINE_INCHES = 0.13  # height of a line of a label
 SIDE_ROOM = 0.06  # of a rate's grid, on either side of it
-HELD = "\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}"
 SYMBOLS = {"sigma_0": "σ₀", "Gamma": "Γ"}
 LARGEST_DRAWN = 1e150  # squares and ratios of what is drawn must be numbers
 PREDICTED: dict[str, Any] = {
@@ -159,7 +156,7 @@ def _fill(figure: "Figure", verdict: Verdict, curve: Curve) -> None:
 
 def plot_size(curve: Curve) -> tuple[float, float]:
     ticks = tick_labels(curve)
-    lines = max(words.count("\n") for words in ticks.words) + bool(ticks.shared)
+    lines = max(words.count("\n") for words in ticks.words)
     return _plot_width(curve), PLOT_SIZE[1] + LINE_INCHES * lines
 
 
@@ -172,31 +169,18 @@ def _plot_width(curve: Curve) -> float:
 class TickLabels(NamedTuple):
     step: int  # every `step`-th component has one
     words: list[str]  # of those
-    shared: str  # what is the same for all components, said once
 
 
 def tick_labels(curve: Curve) -> TickLabels:
-    """Return at most five labels side by side, in lines, with a shared name once."""
-    labels = list(curve.labels)
+    """Return at most five labels side by side, with a line for each part."""
+    labels = [label.replace(", ", "\n") for label in curve.labels]
     for name, symbol in SYMBOLS.items():
         labels = [label.replace(name, symbol) for label in labels]
-    names = {label.rpartition(" = ")[0] for label in labels}
-    shared = names.pop() if len(names) == 1 and len(labels) > 1 else ""
-    if shared:
-        labels = [label.rpartition(" = ")[2] for label in labels]
-    width = 72 * (_plot_width(curve) - PLOT_EDGES["left"] - PLOT_EDGES["right"]) / LETTER_POINTS  # in letters
-    words = " ".join(labels).replace(" = ", HELD).split(" ")
-    fitting = max(int(width / (max(map(len, words)) + 1)), 1)  # of the longest words side by side
+    letters = 72 * (_plot_width(curve) - PLOT_EDGES["left"] - PLOT_EDGES["right"]) / LETTER_POINTS
+    longest = max(len(line) for line in "\n".join(labels).split("\n"))
+    fitting = max(int(letters / (longest + 1)), 1)
     step = math.ceil(len(labels) / min(MAX_LABELS, fitting))
-    texts = labels[::step]
-    room = max(int(width / min(len(labels), MAX_LABELS)) - 1, 1)
-    wrapped = []
-    for label in texts:
-        lines = []
-        for part in label.split(", "):
-            lines += textwrap.wrap(part.replace(" = ", HELD), room, break_long_words=False)
-        wrapped.append("\n".join(lines).replace(HELD, " = "))
-    return TickLabels(step, wrapped, shared)
+    return TickLabels(step, labels[::step])
 
 
 def picture_words(curve: Curve) -> str:
@@ -232,10 +216,9 @@ def draw_curve(panel: "Axes", verdict: Verdict, curve: Curve) -> None:
         _set_log_ranges(panel, np.maximum(places, 1 / LARGEST_DRAWN), np.r_[ends, observed[np.isfinite(observed)]])
     else:
         _shade_allowed(panel, verdict, predicted, margin, ends)
-    panel.yaxis.set_major_formatter(lambda value, _: _written(value, panel.get_yticks().tolist()))
+    panel.yaxis.set_major_formatter(lambda value, _: re.sub(r"e\+?(-?)0*", r"e\1", f"{value:.3g}"))
     ticks = tick_labels(curve)
     panel.set_xticks(places[:: ticks.step], [_as_text(words) for words in ticks.words])
-    panel.set_xlabel(_as_text(ticks.shared))
 
 
 def _clip(values: list[float]) -> np.ndarray:
@@ -244,13 +227,6 @@ def _clip(values: list[float]) -> np.ndarray:
 
 def _as_text(words: str) -> str:
     return plain(words.replace("$", r"\$"))
-
-
-def _written(value: float, ticks: Sequence[float]) -> str:
-    digits = 3
-    while digits < 9 and len({f"{tick:.{digits}g}" for tick in ticks}) != len(ticks):
-        digits += 1
-    return re.sub(r"e\+?(-?)0*", r"e\1", f"{value:.{digits}g}")
 
 
 def _shade_allowed(

@@ -19,58 +19,27 @@ from moe_theory.verification.catalog import NAME as INDEX
 from moe_theory.verification.catalog import answered, index_text, statements
 from moe_theory.verification.challenged import Challenge
 from moe_theory.verification.proofs import require_proofs
-from moe_theory.verification.recorded import Recorded, kept_at, written
+from moe_theory.verification.recorded import Recorded, written
 from moe_theory.verification.registry import select_claims
 from moe_theory.verification.verdict import Report
 
 
 class PaperRecord(NamedTuple):
     path: Path
-    run: Recorded
-
-    @property
-    def paper(self) -> str:
-        return self.run.paper
-
-    @property
-    def counts(self) -> dict[str, int]:
-        return {"verdicts": len(self.run.verdicts)}
-
-    @property
-    def text(self) -> str:
-        return written(self.run)
-
-
-class SearchRecord(NamedTuple):
-    path: Path
     paper: str
-    searches: list[Challenge]
-
-    @property
-    def counts(self) -> dict[str, int]:
-        return {"searches": len(self.searches)}
-
-    @property
-    def text(self) -> str:
-        return recorded.searches_written(self.searches)
+    counts: dict[str, int]
+    text: str
 
 
-def documented(records: Sequence[PaperRecord | SearchRecord]) -> Document:
+def documented(records: Sequence[PaperRecord]) -> Document:
     rows = [{"path": str(record.path), "paper": record.paper, **record.counts} for record in records]
     counts = [", ".join(f"{count} {noun}" for noun, count in record.counts.items()) for record in records]
     lines = [Markup(f"{code(str(record.path))}: {words}") for record, words in zip(records, counts, strict=True)]
     return Document(lambda: rows, lambda _: paragraphs(lines))
 
 
-def write(record: PaperRecord | SearchRecord) -> None:
-    """Write the file, an entry a line. Raises: OutputError. DamagedError for another paper's file."""
-    if isinstance(record, PaperRecord) and record.path.is_file():
-        paper = kept_at(record.path).paper
-        if paper != record.paper:
-            raise DamagedError(
-                f"{record.path} is the record of {paper}, and no place for that of {record.paper}: a paper has a "
-                "folder of its own. Move the module of its PAPER into one."
-            )
+def write(record: PaperRecord) -> None:
+    """Write the file, an entry a line. Raises: OutputError."""
     write_whole(prepare_folder(record.path.parent) / record.path.name, record.text)
 
 
@@ -88,10 +57,15 @@ def of_papers(folders: Sequence[Path]) -> list[PaperRecord]:
     for folder in folders:
         verdicts = read_printed([folder]).verdicts
         by_paper.setdefault(min((verdict.paper for verdict in verdicts), default=""), []).append(folder)
-    return [own(*folders_of_paper) for folders_of_paper in by_paper.values()]
+    return [paper_record(own(*folders_of_paper)) for folders_of_paper in by_paper.values()]
 
 
-def of_searches(folders: Sequence[Path]) -> list[SearchRecord]:
+def paper_record(run: Recorded) -> PaperRecord:
+    path = recorded.file_of(run.paper, recorded.NAME)
+    return PaperRecord(path, run.paper, {"verdicts": len(run.verdicts)}, written(run))
+
+
+def of_searches(folders: Sequence[Path]) -> list[PaperRecord]:
     """Return the records of papers' searches, with those in these folders.
 
     A new search replaces a recorded one, unless too short for the ends of all axes. Searches of statements without free
@@ -105,11 +79,12 @@ def of_searches(folders: Sequence[Path]) -> list[SearchRecord]:
         by_name = {search.statement: search for search in recorded.searches_of(paper)} | new
         names = [statement.name for statement in statements(paper) if statement.free]
         searches = [by_name[name] for name in names if name in by_name]
-        records.append(SearchRecord(recorded.file_of(paper, recorded.SEARCHES), paper, searches))
+        path = recorded.file_of(paper, recorded.SEARCHES)
+        records.append(PaperRecord(path, paper, {"searches": len(searches)}, recorded.searches_written(searches)))
     return records
 
 
-def own(*folders: Path) -> PaperRecord:
+def own(*folders: Path) -> Recorded:
     """Return a paper's record with the runs in these folders.
 
     It has verdicts on every claim under each reading, where those in the folders replace recorded ones. All runs have
@@ -149,24 +124,24 @@ def own(*folders: Path) -> PaperRecord:
         )
     seconds = sum(report.seconds.values())
     if before is None or combined is report:
-        return _paper_record(combined, paper, report.error, seconds)
+        return _run(combined, paper, report.error, seconds)
     shares = {verdict.command: verdict.error for verdict in combined.verdicts}  # a verdict may be on several readings
     error = max(before.error, float(f"{sum(share for share in shares.values() if share > 0):.4g}"))
     total_seconds = None if before.seconds is None else before.seconds + seconds
-    record = _paper_record(combined, paper, error, total_seconds)
-    if record.run.verdicts != before.verdicts:
-        return record
-    return record._replace(run=before)  # recorded already
+    run = _run(combined, paper, error, total_seconds)
+    if run.verdicts != before.verdicts:
+        return run
+    return before  # recorded already
 
 
-def _paper_record(report: Report, paper: str, error: float, seconds: float | None) -> PaperRecord:
+def _run(report: Report, paper: str, error: float, seconds: float | None) -> Recorded:
     require_proofs(answered(paper))
     verdicts: dict[tuple[str, str], dict[str, Any]] = {}
     for verdict in report.verdicts:
         command = _without_out(verdict.command)
         for reading in (verdict.reading, *verdict.also):
             verdicts[verdict.claim, reading] = verdict.record | {"reading": reading, "command": command}
-    run = Recorded(
+    return Recorded(
         paper=paper,
         command=_without_out(report.command),
         seed=report.seed,
@@ -178,7 +153,6 @@ def _paper_record(report: Report, paper: str, error: float, seconds: float | Non
         readings=_readings(report, paper),
         verdicts=[verdicts[pair] for pair in _claims_with_readings(report, paper) if pair in verdicts],
     )
-    return PaperRecord(recorded.file_of(paper, recorded.NAME), run)
 
 
 def _missing(report: Report, paper: str) -> list[tuple[str, str]]:
