@@ -35,8 +35,6 @@ TITLES = {
     "generalization_error_flushed": "G_T, flushed",
     "forgetting": "forgetting F_T",
     "accuracy": "accuracy",
-    "generalization_error_routed": "G_T, routed",
-    "accuracy_routed": "accuracy, routed",
 }
 COMPARED = {"generalization_error": "G_T", "accuracy": "accuracy"}
 MEANING = {
@@ -44,32 +42,21 @@ MEANING = {
     "generalization_error_flushed": "flushed: once the tasks in progress are done",
     "forgetting": "F_T: its rise since each task was learned",
     "accuracy": "accuracy: on all tasks so far, mean over rounds",
-    "accuracy_routed": "routed: tested with the expert that the router picks for the test images, else (task-given) "
-    "with the one that served the task",
     "terminated": "ended: rounds after termination of the gate updates",
     "dropped": "dropped: tasks that found all servers busy",
 }
 
 
 def presets() -> Document:
-    facts = [
-        {
-            "preset": preset.name,
-            "where": preset.where,
-            "paper": preset.paper,
-            "data": preset.data,
-            "is_embedded": not DATASETS[preset.data].files,
-            "experts": preset.experts,
-            "rounds": preset.num_rounds,
-            "network": preset.dims.network,
-            "cells": [*preset.cells()],
-        }
-        for preset in PRESETS.values()
-    ]
-    rows = [
-        (fact["preset"], fact["where"], fact["data"], ", ".join(map(str, fact["experts"])), str(fact["rounds"]))
-        for fact in facts
-    ]
+    facts = []
+    rows = []
+    for preset in PRESETS.values():
+        is_embedded = not DATASETS[preset.data].files
+        fact = {"preset": preset.name, "where": preset.where, "paper": preset.paper, "data": preset.data}
+        fact |= {"is_embedded": is_embedded, "experts": preset.experts, "rounds": preset.num_rounds}
+        facts.append(fact | {"network": preset.dims.network, "cells": [*preset.cells()]})
+        experts = ", ".join(map(str, preset.experts))
+        rows.append((preset.name, preset.where, preset.data, experts, str(preset.num_rounds)))
     text = paragraphs([table(("preset", "figure", "data", "M", "T"), rows, ("T",)), *BEGIN])
     return Document(lambda: facts, lambda _: text)
 
@@ -86,51 +73,34 @@ def heading(plan: Plan) -> str:
 
 
 def tables(summary: Summary) -> list[Markup]:
-    """Return tables of the cells, as mean ± standard error: measures, paired differences to a baseline, and routed
-    tests.
-    """
-    blocks = (
-        [_measures(cell, is_routed=False) for cell in summary.cells],
-        _differences(summary),
-        [_measures(cell, is_routed=True) for cell in summary.cells],
-    )
+    """Return tables of the cells, as mean ± standard error: measures, and paired differences to a baseline."""
+    measures = [
+        {title: _shown(name, cell.measures[name]) for name, title in TITLES.items() if name in cell.measures}
+        for cell in summary.cells
+    ]
     marked_tables = []
-    for block in blocks:
-        titles = list(block[0])
+    for block in (measures, [_differences(summary, cell) for cell in summary.cells]):
         rows = [[cell.name, *row.values()] for cell, row in zip(summary.cells, block, strict=True)]
-        marked_tables.append(table(("cell", *titles), rows, numbers=titles))
+        marked_tables.append(table(("cell", *block[0]), rows, numbers=list(block[0])))
     return marked_tables
 
 
-def _measures(cell: CellSummary, is_routed: bool) -> dict[str, str]:
-    return {
-        title: _shown(name, cell.measures[name])
-        for name, title in TITLES.items()
-        if name in cell.measures and is_routed == name.endswith("_routed")
-    }
-
-
-def _differences(summary: Summary) -> list[dict[str, str]]:
+def _differences(summary: Summary, cell: CellSummary) -> dict[str, str]:
     baselines = {cell.baseline for cell in summary.cells if cell.baseline}
-    terminates = "terminated" in summary.cells[0].measures
-    baseline = "adaptive"
-    if terminates:
-        baseline = "with termination"
+    terminates = "terminated" in cell.measures
+    baseline = "with termination" if terminates else "adaptive"
     if len(baselines) == 1:
         baseline = baselines.pop()
-    rows = []
-    for cell in summary.cells:
-        row = {
-            f"{title} less {baseline}": _shown(name, cell.differences[name], "+") if cell.differences else ""
-            for name, title in COMPARED.items()
-        }
-        row["κ"] = f"{cell.drive:.2g}"
-        if terminates:
-            row["ended"] = "" if cell.exploration_rounds is None else f"{cell.measures['terminated'].mean:.0%}"
-        else:
-            row["dropped"] = f"{cell.measures['dropped'].mean:.1f}"
-        rows.append(row)
-    return rows
+    row = {
+        f"{title} less {baseline}": _shown(name, cell.differences[name], "+") if cell.differences else ""
+        for name, title in COMPARED.items()
+    }
+    row["κ"] = f"{cell.drive:.2g}"
+    if terminates:
+        row["ended"] = "" if cell.exploration_rounds is None else f"{cell.measures['terminated'].mean:.0%}"
+    else:
+        row["dropped"] = f"{cell.measures['dropped'].mean:.1f}"
+    return row
 
 
 def _shown(measure: str, estimate: Estimate, sign: str = "") -> str:
