@@ -57,7 +57,7 @@ PADDED_ROUNDS = 60  # arrays of arrivals are for a multiple of these
 # Dimensions of records with one entry for each expert, and for each class that is a task.
 EXPERT = "expert_index"
 CLASS = "class"
-OF_CLASSES = ("class_", "task_")  # prefixes of records with one entry for each class
+OF_CLASSES = "class_"  # prefix of records with one entry for each class
 _RECORD = "record."  # prefix of the names of a record's arrays
 _STATE = "state."  # of a state's
 

@@ -123,7 +123,6 @@ class EvaluatedBound(NamedTuple):
     is_informative: bool  # below 1
     smallest_num_samples: int | None  # m from which on it is informative; None where it is not up to 2^62
     is_best: bool  # the smallest of those that hold unconditionally
-    is_implied: bool  # refuted as a statement, but implied in this setting by a smaller bound that holds
 
 
 _RESTS_ON = {NETWORK: (LEMMA_3,)}  # by the experts
@@ -167,7 +166,6 @@ def calculate(setting: Setting) -> list[EvaluatedBound]:
             is_informative=value < 1,
             smallest_num_samples=theory.smallest_num_samples(form.at),
             is_best=form.status == HOLDS and value == best,
-            is_implied=form.status == REFUTED and value >= best,
         )
         for form, value in zip(forms, values, strict=True)
     ]

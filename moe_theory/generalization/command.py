@@ -1,12 +1,8 @@
 """`moe-theory bound`."""
 
-import contextlib
-import re
-from collections.abc import Iterator
 from typing import Annotated, Any
 
-from moe_theory.core.errors import InvalidValueError
-from moe_theory.plot.commands import Option, option_names
+from moe_theory.plot.commands import Option
 from moe_theory.plot.document import Document
 
 NumExperts = Annotated[int | None, Option("T, number of experts.", ("--experts", "--num-experts"), default=8)]
@@ -110,25 +106,11 @@ def bound(
         "bits": bits,
     }
     arguments = {name: value for name, value in fields.items() if value is not None}
-    with _options_in_messages(option_names(bound)):
-        setting = calculator.setting_of(**arguments)
-        bounds = calculator.calculate(setting)
+    setting = calculator.setting_of(**arguments)
+    bounds = calculator.calculate(setting)
     notes = []
     if "num_samples" not in arguments:
         notes = [f"m = {calculator.Setting.num_samples:,} is the default of --samples."]
     if setting.num_weights is not None:
         notes.append("T, k and d play no part in bounds on weights of which nothing else is known.")
     return report.document(setting, bounds, notes)
-
-
-@contextlib.contextmanager
-def _options_in_messages(options: dict[str, str]) -> Iterator[None]:
-    """Errors that name fields of a setting name options instead."""
-    try:
-        yield
-    except InvalidValueError as error:
-        names = "|".join(
-            rf"{name}(?=\b)" if "_" in name else rf"{name}(?==)" for name in sorted(options, key=len, reverse=True)
-        )
-        words = re.sub(rf"(?<![\w./-])({names})", lambda match: options[match[1]], str(error))
-        raise InvalidValueError(re.sub(r"(--[a-z-]+)=", r"\1 ", words)) from None

@@ -29,7 +29,6 @@ MAX_ROWS = 40  # of a table
 MAX_LINES = 8  # of a panel
 PANEL_HEIGHT = 1.65  # inches
 FOOT_HEIGHT = 0.5
-MARKERS = "osD^vPX*"
 
 
 def cell_table(results: Results, width: int) -> str:
@@ -137,23 +136,17 @@ def _draw(figure: "FigureBase", results: Results) -> None:
     is_number = not isinstance(_values(first)[0], (str, bool))
     positions = _values(first) if is_number else range(first.num_values)
     panels = figure.subplots(len({*panel_of.values()}), 1, squeeze=False, sharex=True)[:, 0]
-    for row, (text, colour) in enumerate(zip(texts, ramp(len(texts)), strict=True)):
+    for row, (text, color) in enumerate(zip(texts, ramp(len(texts)), strict=True)):
         means = [_last_means(results, int(place)) for place in places.reshape(first.num_values, -1)[:, row]]
         for name, index in panel_of.items():
             values = np.array([cell[name] for cell in means])
             values = np.where(np.isfinite(values), values, np.nan)
             if name in _overlaid(results):
-                panels[index].plot(positions, values[:, 1], color=colour, linestyle="dashed", linewidth=1)
+                panels[index].plot(positions, values[:, 1], color=color, linestyle="dashed")
                 continue
-            look: dict[str, Any] = {"color": colour, "marker": MARKERS[row], "label": text, "markersize": 3.5}
             errors = np.nan_to_num(2 * values[:, 2])
-            panels[index].errorbar(positions, values[:, 1], errors, **look, linewidth=1, capsize=1.5)
+            panels[index].errorbar(positions, values[:, 1], errors, color=color, marker="o", label=text, capsize=1.5)
             panels[index].set_ylabel(name.replace("_", "\n"))
-    forms: dict[str, list[str]] = {}
-    for form, beside in _overlaid(results).items():
-        forms.setdefault(beside, []).append(form)
-    for beside, names in forms.items():
-        panels[panel_of[beside]].set_title(f"dashed: {', '.join(names)}", loc="right", fontsize="small")
     panels[-1].set_xlabel(first.name)
     if not is_number:
         panels[-1].set_xticks(positions, [numbers.setting(value) for value in _values(first)])

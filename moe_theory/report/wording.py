@@ -310,12 +310,6 @@ def _open_question(verdict: Verdict) -> str:
     return f"{words}."
 
 
-def repeat_words(verdict: Verdict) -> str:
-    if verdict.status is Status.REFUTED:
-        return f"See it fail, with {verdict.replicates} replicates:"
-    return "Repeat it:"
-
-
 def facts(verdict: Verdict) -> list[Fact]:
     lines = []
     for label, parts in _facts(verdict):

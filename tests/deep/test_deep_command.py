@@ -12,8 +12,6 @@ import xarray as xr
 from moe_theory.cli import output
 from moe_theory.deep import presets, runs
 from moe_theory.deep.params import Dims
-from moe_theory.report import bibliography
-from moe_theory.verification.registry import select_claims
 from moe_theory.verification.verdict import Report
 
 NAME, ROUNDS = "continual-mnist-small", 4
@@ -109,10 +107,3 @@ def test_what_cannot_be_met_is_refused(refused):
         ("Did you mean 'mlp'?", NAME, "--network", "mpl"),
     ):
         assert named in refused("deep", *options)
-
-
-def test_claims_are_cited_for_the_papers_of_their_figures():
-    papers = {claim.id: bibliography.papers_of("deep", claim.id) for claim in select_claims(["deep"])}
-    assert {paper for of in papers.values() for paper in of} == {"continual", "edge", "reinforced"}
-    of_edge = {claim for claim, of in papers.items() if "edge" in of}
-    assert of_edge == {claim.id for claim in select_claims(["deep.edge-figure-4.*"])}

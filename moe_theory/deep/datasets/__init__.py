@@ -9,7 +9,7 @@ import numpy as np
 
 from moe_theory.core.digits import handwritten_digits
 from moe_theory.core.errors import MissingError, unknown_name
-from moe_theory.deep.datasets import folders, published, tiny_imagenet
+from moe_theory.deep.datasets import folders, published
 from moe_theory.deep.datasets.arrays import from_arrays as from_arrays
 from moe_theory.deep.datasets.files import DataSet as DataSet
 from moe_theory.deep.datasets.files import Images as Images
@@ -63,7 +63,7 @@ DATASETS: dict[str, Loader] = {
         kind.name: Loader(kind.title, functools.partial(published.load_cifar, kind), kind.files)
         for kind in (published.CIFAR10, published.CIFAR100)
     },
-    "tiny-imagenet": Loader(tiny_imagenet.TITLE, tiny_imagenet.load_tiny_imagenet, tiny_imagenet.FILES),
+    "tiny-imagenet": Loader("Tiny ImageNet", folders.load_folders, folders.FILES),  # a folder for each class
     "folders": Loader(folders.TITLE, folders.load_folders, folders.FILES),
 }
 
@@ -88,7 +88,7 @@ def read_folder(folder: Path | str, preferred: str = "") -> DataSet:
     for name in sorted(loaders, key=lambda name: name != preferred):
         if place.is_dir() and all(matching(place, pattern) for pattern in loaders[name].files):
             return load(name, place)
-    titles = ", ".join(loader.title for name, loader in loaders.items() if name != "folders")
+    titles = ", ".join(loader.title for loader in loaders.values() if loader.files != folders.FILES)
     raise MissingError(
         f"no data set in {place}. Name a folder that has the published files of {titles}, or images in train/CLASS "
         "and test/CLASS."

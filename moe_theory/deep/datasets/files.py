@@ -97,14 +97,6 @@ def read_whole(path: Path) -> bytes:
         return path.read_bytes()
 
 
-def read_lines(path: Path) -> list[str]:
-    try:
-        text = read_whole(path).decode("utf-8")
-    except UnicodeDecodeError as failure:
-        raise DataError(path, f"it is not UTF-8 text at byte {failure.start}") from None
-    return [line.strip() for line in text.splitlines() if line.strip()]
-
-
 def check_labels(path: Path, labels: Int[np.ndarray, " n"], num_classes: int) -> None:
     """Raise DataError for a label outside 0 .. num_classes - 1."""
     wrong = np.flatnonzero(labels >= num_classes)
