@@ -6,7 +6,6 @@ from typing import Any
 
 from moe_theory.core.errors import shown
 
-WIDTH = 320.0  # of a number line, in its own units
 ROUNDING = 1e-12  # relative, of a standard error that is none
 
 

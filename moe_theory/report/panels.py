@@ -1,4 +1,4 @@
-"""Pictures of a verdict: its number line, and observed against predicted over components."""
+"""Pictures of a verdict: observed against predicted over components."""
 
 import math
 import re
@@ -8,86 +8,13 @@ import numpy as np
 
 from moe_theory.core.errors import InvalidValueError
 from moe_theory.plot.style import our_style
-from moe_theory.report.numbers import WIDTH, number
-from moe_theory.report.wording import allowed_range, allowed_sides, allowed_words
+from moe_theory.report.wording import allowed_sides
 from moe_theory.runs.files import plain
 from moe_theory.verification.verdict import Curve, Verdict
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-INSET = 12.0  # of the picture, in its own units
-_LABEL_ROOM = 34.0  # what a number takes on it
-_ROOM = 0.08  # of the span, beyond the outermost number
-
-
-class NumberLine(NamedTuple):
-    zero: float
-    estimate: float
-    low: float
-    high: float
-    is_open_low: bool  # no end on that side: an arrow
-    is_open_high: bool
-    allowed: tuple[float, float]
-    limits: list[tuple[float, str]]  # the ends of what is allowed, with their numbers where these have room
-    label: str  # of the estimate
-    words: str
-
-
-def number_line(verdict: Verdict) -> NumberLine | None:
-    is_identity = verdict.kind == "identity"
-    estimate = verdict.observed if is_identity else verdict.observed - verdict.predicted
-    if not math.isfinite(estimate):
-        return None
-    has_interval = not is_identity and any(math.isfinite(end) for end in verdict.interval)
-    low, high = verdict.interval if has_interval else (estimate, estimate)
-    margin = verdict.margin if math.isfinite(verdict.margin) else 0.0
-    allowed_low, allowed_high = allowed_range(verdict, margin)
-    limits = [limit for limit in (allowed_low, allowed_high) if math.isfinite(limit)]
-    values = [value for value in (0.0, estimate, low, high, *limits) if abs(value) < LARGEST_DRAWN]
-    room = _ROOM * (max(values) - min(values)) or 1.0
-    start = min(values) - room
-    stop = max(values) + room
-
-    def place(value: float) -> float:
-        share = (min(max(value, start), stop) - start) / (stop - start)
-        return round(INSET + (WIDTH - 2 * INSET) * share, 2)
-
-    def place_end(value: float, limit: float) -> float:
-        if math.isfinite(value):
-            return place(value)
-        return limit
-
-    def limit_label(limit: float) -> str:
-        if abs(place(limit) - place(0.0)) > _LABEL_ROOM:
-            return number(limit)
-        return ""
-
-    return NumberLine(
-        zero=place(0.0),
-        estimate=place(estimate),
-        low=place_end(low, 0.0),
-        high=place_end(high, WIDTH),
-        is_open_low=not math.isfinite(low),
-        is_open_high=not math.isfinite(high),
-        allowed=(place_end(allowed_low, 0.0), place_end(allowed_high, WIDTH)),
-        limits=[(place(limit), limit_label(limit)) for limit in limits if limit != 0],
-        label=number(estimate),
-        words=_words(verdict, estimate, margin, has_interval),
-    )
-
-
-def _words(verdict: Verdict, estimate: float, margin: float, has_interval: bool) -> str:
-    if verdict.kind == "identity":
-        return f"The largest error is {number(estimate)}; errors up to {number(margin)} are allowed."
-    low, high = verdict.interval
-    kind = "exact" if verdict.is_exact else "asymptotic"
-    interval = f", {kind} interval from {number(low)} to {number(high)}" if has_interval else ""
-    return (
-        f"Observed − predicted is {number(estimate)}{interval}; the claim allows it {allowed_words(verdict, margin)}."
-    )
-
 
 PLOT_SIZE = (4.6, 2.0)  # in inches
 NARROW_WIDTH = 2.8  # of a plot with few components

@@ -17,7 +17,6 @@ from markupsafe import Markup
 
 from moe_theory.plot import markdown, symbols
 from moe_theory.report import bibliography, cards, challenge, wording
-from moe_theory.report.numbers import WIDTH
 from moe_theory.verification.status import Judged
 from moe_theory.verification.verdict import Report, Status, Verdict
 
@@ -52,7 +51,6 @@ FACETS = ("status", "paper", "reading", "kind")  # what the page's verdicts are 
 class Target(NamedTuple):
     words: Callable[[str], Any]
     formula: Callable[[str], Any]
-    picture: Callable[[Verdict], Any]
     is_short: bool = False
 
 
@@ -135,9 +133,9 @@ def card(
     return re.sub(r"\n{3,}", "\n\n", text).strip() + "\n"
 
 
-def html_card(judgement: Judged, verdicts: Sequence[Verdict], target: Target | None = None) -> Markup:
+def html_card(judgement: Judged, verdicts: Sequence[Verdict]) -> Markup:
     parser = MarkdownIt("commonmark", {"html": True}).enable("table")
-    tokens = parser.parse(card(judgement, verdicts, target=target or PAGE))
+    tokens = parser.parse(card(judgement, verdicts, target=PAGE))
     for paragraph, token in itertools.pairwise(tokens):
         heading = re.match(r"\*\*([\w ]+)\.\*\*", token.content)
         if heading and paragraph.type == "paragraph_open":
@@ -153,7 +151,7 @@ def templates() -> "jinja2.Environment":
     environment = markdown.environment(loader=jinja2.PackageLoader("moe_theory.report"))
     for module in (cards, challenge, wording):
         environment.globals.update({name: value for name, value in vars(module).items() if not name.startswith("_")})
-    environment.globals.update(WIDTH=WIDTH, card=html_card, mathml=mathml, number_line=_number_line)
+    environment.globals.update(card=html_card, mathml=mathml)
     environment.filters.update(digest=_digest, math=_math)
     return environment
 
@@ -197,12 +195,6 @@ def _digest(text: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
-def _number_line(verdict: Verdict) -> Any:
-    from moe_theory.report import panels  # which needs NumPy, as cards do not
-
-    return panels.number_line(verdict)
-
-
 def picture_of(verdict: Verdict, figure: "Figure") -> Markup:
     from moe_theory.report import panels
 
@@ -224,22 +216,13 @@ def _math(words: str) -> Markup:
     return Markup("").join(formula or symbols.marked(piece) for formula, piece in zip(typeset, pieces, strict=True))
 
 
-def _page_picture(verdict: Verdict) -> Markup:
-    line = parts().line(verdict, f"card-{wording.verdict_anchor(verdict)}")
-    if line.strip():
-        return _in_a_block(f'<div class="pictures">{line}</div>')
-    return Markup("")
-
-
 def _in_a_block(markup: str) -> Markup:
     return Markup(" ".join(markup.split()))
 
 
-TERMINAL = Target(symbols.plain, symbols.linear, lambda verdict: "", is_short=True)
+TERMINAL = Target(symbols.plain, symbols.linear, is_short=True)
 WHOLE = TERMINAL._replace(is_short=False)  # with full proofs, notes and free parameters
 PAGE = Target(
     words=lambda words: markdown.escaped(_math(words)),
     formula=lambda latex: _in_a_block(parts().typeset(latex)),
-    picture=_page_picture,
 )
-NOTEBOOK = PAGE._replace(picture=lambda verdict: "")  # which the page's style draws

@@ -93,16 +93,8 @@ def allowed_sides(verdict: Verdict) -> tuple[bool, bool]:
     return is_below, side in {"lower_bound", "at_least"}
 
 
-def allowed_range(verdict: Verdict, margin: float) -> tuple[float, float]:
-    """Return the allowed range of observed - predicted at this margin."""
-    is_below, is_above = allowed_sides(verdict)
-    low = -math.inf if is_below else -margin
-    high = math.inf if is_above else margin
-    return low, high
-
-
 def allowed_words(verdict: Verdict, margin: float) -> str:
-    """Return `allowed_range` in words."""
+    """Return where observed - predicted may be at this margin."""
     is_below, is_above = allowed_sides(verdict)
     if is_below:
         return f"below {number(margin)}"
