@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 PLOT_SIZE = (4.6, 2.0)  # in inches
-NARROW_WIDTH = 2.8  # of a plot with few components
-FEW_COMPONENTS = 3
 PLOT_EDGES = {"left": 0.55, "right": 0.3, "bottom": 0.27, "top": 0.3}  # inches around a plot's axes
 MAX_LABELS = 5  # on a panel's axis
 LETTER_POINTS = 4.4  # width of a letter of a label
@@ -84,13 +82,7 @@ def _fill(figure: "Figure", verdict: Verdict, curve: Curve) -> None:
 def plot_size(curve: Curve) -> tuple[float, float]:
     ticks = tick_labels(curve)
     lines = max(words.count("\n") for words in ticks.words)
-    return _plot_width(curve), PLOT_SIZE[1] + LINE_INCHES * lines
-
-
-def _plot_width(curve: Curve) -> float:
-    if len(curve.labels) <= FEW_COMPONENTS:
-        return NARROW_WIDTH
-    return PLOT_SIZE[0]
+    return PLOT_SIZE[0], PLOT_SIZE[1] + LINE_INCHES * lines
 
 
 class TickLabels(NamedTuple):
@@ -103,7 +95,7 @@ def tick_labels(curve: Curve) -> TickLabels:
     labels = [label.replace(", ", "\n") for label in curve.labels]
     for name, symbol in SYMBOLS.items():
         labels = [label.replace(name, symbol) for label in labels]
-    letters = 72 * (_plot_width(curve) - PLOT_EDGES["left"] - PLOT_EDGES["right"]) / LETTER_POINTS
+    letters = 72 * (PLOT_SIZE[0] - PLOT_EDGES["left"] - PLOT_EDGES["right"]) / LETTER_POINTS
     longest = max(len(line) for line in "\n".join(labels).split("\n"))
     fitting = max(int(letters / (longest + 1)), 1)
     step = math.ceil(len(labels) / min(MAX_LABELS, fitting))

@@ -7,7 +7,7 @@ import pytest
 from refusals import refusal
 
 from moe_theory.core.errors import InvalidValueError, UnknownNameError
-from moe_theory.deep import datasets, fitting, presets, reading, runs
+from moe_theory.deep import datasets, judging, presets, reading, runs
 from moe_theory.deep.params import Dims
 
 DIMS = Dims(4, 3, 12, num_samples=10, num_tests=8, num_epochs=2, batch_size=10)
@@ -21,7 +21,7 @@ def plan_of(of=TINY, **changes):
 
 
 def resized(experts=None, classes=None, **sizes):
-    return fitting.resized(PUBLISHED, experts, classes, **sizes)
+    return judging.resized(PUBLISHED, experts, classes, **sizes)
 
 
 def test_sizes_take_the_place_of_the_presets():
@@ -45,13 +45,13 @@ def test_sizes_that_cannot_be_are_refused():
 
 def test_test_images_are_thinned_evenly():
     data = datasets.load("digits")
-    few = fitting.thinned(data, None, 10)
+    few = judging.thinned(data, None, 10)
     assert few.test.pixels.shape == (10, 8, 8, 1)
     np.testing.assert_array_equal(few.test.labels[[0, -1]], data.test.labels[[0, -1]])
     assert few.train is data.train
-    assert fitting.thinned(data, 10**6, None) is data is fitting.thinned(data, None, None)
-    assert len(fitting.thinned(data, 20, None).test.labels) == 20
-    assert refusal(InvalidValueError, fitting.thinned, data, None, 0).argument == "test_images"
+    assert judging.thinned(data, 10**6, None) is data is judging.thinned(data, None, None)
+    assert len(judging.thinned(data, 20, None).test.labels) == 20
+    assert refusal(InvalidValueError, judging.thinned, data, None, 0).argument == "test_images"
 
 
 def test_many_seeds_are_looked_at_in_halves():
