@@ -250,7 +250,7 @@ def test_a_verdict_for_several_readings_belongs_to_each_and_counts_once(report, 
     alone = samples.verdict(reading="independent-signal")
     (chapter,) = wording.arranged(with_verdicts(report, both, alone))
     entries = [*chapter.others, *(entry for _, entries in chapter.statements for entry in entries)]
-    assert [entry.verdicts for entry in entries] == [[both, alone]]
+    assert entries == [[both, alone]]
     page = Page(rendering.to_html(with_verdicts(report, both, alone)))
     assert (page.wrong, page.open) == ([], [])
     assert "unit-signal\nsibling" in page.attributes("data-reading")
