@@ -107,7 +107,19 @@ def deep(
         "reading": reading,
         "seed": seed,
     }
-    from moe_theory.deep import judging
+    return _run_preset(preset, data, options, settings, out, terminal)
+
+
+def _run_preset(
+    preset: str,
+    data: Path | None,
+    options: dict[str, Any],
+    settings: tuple[str, ...],
+    out: Path | None,
+    terminal: Terminal,
+) -> Document:
+    """Run a preset on the terminal, and return what its folder holds then. Raises: Interruption."""
+    from moe_theory.deep import judging, report
     from moe_theory.runs import terminal_progress
     from moe_theory.runs.compilation import keep_programs
     from moe_theory.runs.files import prepare_folder

@@ -82,8 +82,7 @@ def plan(
         reading, settings: choices where the papers are silent, and parameters by name over the preset's.
         replicates: seeds for each cell.
         folder: where runs are saved, if anywhere, to resume from.
-    Raises: UnknownNameError, InvalidValueError, MissingError, DataError, DeclarationError or OutputError for unknown,
-        impossible, unreadable or unwritable arguments.
+    Raises: UnknownNameError, InvalidValueError, MissingError, DataError, DeclarationError or OutputError.
 
     Examples:
         >>> from moe_theory import deep
@@ -103,13 +102,7 @@ def plan(
     )
     if isinstance(reading, str) and reading not in READINGS:
         raise unknown_name("reading", reading, READINGS)
-    if data is None:  # last: it may take long
-        images = datasets.load(resized_preset.data)
-    elif isinstance(data, DataSet):
-        images = data
-    else:
-        original = presets.PRESETS.get(resized_preset.name.removesuffix(presets.SMALL), resized_preset)
-        images = datasets.read_folder(data, original.data)
+    images = _images(resized_preset, data)  # last: it may take long
     return Plan(
         preset=resized_preset,
         reading=READINGS[reading] if isinstance(reading, str) else reading,
@@ -119,6 +112,15 @@ def plan(
         settings=settings or {},
         data=thinned(images, resized_preset.test_images, test_images),
     )
+
+
+def _images(preset: Preset, data: DataSet | Path | str | None) -> DataSet:
+    if data is None:
+        return datasets.load(preset.data)
+    if isinstance(data, DataSet):
+        return data
+    original = presets.PRESETS.get(preset.name.removesuffix(presets.SMALL), preset)
+    return datasets.read_folder(data, original.data)
 
 
 def judge(plan: Plan, *, progress: Progress = automatic, command: str | None = None) -> Judgement:
