@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
+from xml.etree import ElementTree
 
 from markdown_it import MarkdownIt
 from markupsafe import Markup
@@ -21,26 +22,13 @@ from moe_theory.verification.status import Judged
 from moe_theory.verification.verdict import Report, Status, Verdict
 
 if typing.TYPE_CHECKING:
-    from xml.etree.ElementTree import Element
-
     import jinja2
     from matplotlib.figure import Figure
 
 LONGEST_FORMULA = 4000  # characters that are typeset: longer ones take long
-# What a typeset formula is made of. What else LaTeX can ask for, such as links and styles, is left out.
-ELEMENTS = frozenset(
-    """
-    math mrow mi mn mo ms mtext mspace mfrac msqrt mroot msub msup msubsup munder mover munderover mmultiscripts
-    mprescripts none mtable mtr mtd mstyle mpadded mphantom menclose
-    """.split()
-)
-ATTRIBUTES = frozenset(
-    """
-    accent accentunder columnalign columnlines columnspacing depth display displaystyle fence form height largeop
-    linethickness lspace mathsize mathvariant maxsize minsize movablelimits notation rowlines rowspacing rspace
-    scriptlevel separator stretchy symmetric voffset width
-    """.split()
-)
+_UNSAFE = re.compile(
+    r"\\(href|style|class|color|newcommand)"
+)  # in a formula: links, styles, and what may be long
 CSS_INCH = 96  # pixels
 MOST_OPEN = 5  # statements that are unfolded at first
 MOST_WORDS = 260  # of a short card
@@ -166,29 +154,20 @@ def parts() -> Any:
 
 
 def mathml(latex: str, display: str = "block") -> Markup:
-    """Return a formula as MathML with safe elements and attributes, if it can be converted."""
+    """Return a formula as MathML, if it can be converted and asks for no links or styles."""
     from latex2mathml.converter import convert_to_element
 
-    if len(latex) > LONGEST_FORMULA or "newcommand" in latex:  # whose expansion may have any length
+    if len(latex) > LONGEST_FORMULA or _UNSAFE.search(latex):
         return Markup("")
     try:
-        return Markup(_safe(convert_to_element(latex, display=display)))
+        formula = convert_to_element(latex, display=display)
     except Exception:  # the converter fails with whatever it stumbles over; the page then shows the source
         return Markup("")
-
-
-def _safe(element: "Element") -> str:
-    """Return an element with text as character references, and only the words of an unknown one."""
-    content = "".join([_words(element.text), *(_safe(child) + _words(child.tail) for child in element)])
-    if element.tag not in ELEMENTS:
-        return content
-    pairs = ((name, value) for name, value in element.attrib.items() if name in ATTRIBUTES)
-    attributes = (f' {name}="{value}"' for name, value in pairs if re.fullmatch(r"[\w.+%# -]*", value))
-    return f"<{element.tag}{''.join(attributes)}>{content}</{element.tag}>"
-
-
-def _words(text: str | None) -> str:
-    return html.escape(html.unescape(text or ""))
+    formula.attrib.pop("xmlns", None)
+    for element in formula.iter():
+        element.text = html.unescape(element.text or "")
+        element.tail = html.unescape(element.tail or "")
+    return Markup(ElementTree.tostring(formula, encoding="unicode", short_empty_elements=False))
 
 
 def _digest(text: str) -> str:

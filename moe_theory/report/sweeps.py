@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from markupsafe import Markup
+from rich import filesize
 
 from moe_theory.core.errors import InvalidValueError, enclosed
 from moe_theory.plot import legend, ramp
@@ -188,8 +189,8 @@ def estimate(costs: SweepCost) -> Document:
         "replicates": f"{costs.replicates:,} of each cell",
         "chunks": f"{costs.chunks:,} of {costs.width:,} replicates, {costs.present:,} of them there already",
         "compilations": f"{costs.programs:,} for each device or worker process",
-        "memory": f"{numbers.size(costs.chunk_bytes)} a chunk, of which each worker has one",
-        "disk": numbers.size(costs.disk_bytes),
+        "memory": f"{filesize.decimal(int(costs.chunk_bytes))} a chunk, of which each worker has one",
+        "disk": filesize.decimal(int(costs.disk_bytes)),
         "work": f"{costs.replicate_rounds / 1e6:,.1f} M replicate-rounds",
     }
     items = [f"- **{name}** {words(text)}" for name, text in rows.items()]
