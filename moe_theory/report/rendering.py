@@ -26,9 +26,7 @@ if typing.TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 LONGEST_FORMULA = 4000  # characters that are typeset: longer ones take long
-_UNSAFE = re.compile(
-    r"\\(href|style|class|color|newcommand)"
-)  # in a formula: links, styles, and what may be long
+_UNSAFE = re.compile(r"\\(href|style|class|color|newcommand)")  # in a formula: links, styles, and what may be long
 CSS_INCH = 96  # pixels
 MOST_OPEN = 5  # statements that are unfolded at first
 MOST_WORDS = 260  # of a short card

@@ -8,8 +8,8 @@ import numpy as np
 from jaxtyping import Int32
 
 from moe_theory.core.errors import DataError, MissingError, shortened
-from moe_theory.deep.datasets.files import DataSet, is_system, matching, reading
-from moe_theory.deep.datasets.images import ENDINGS, read_split
+from moe_theory.deep.datasets.files import DataSet, Images, is_system, matching, reading
+from moe_theory.deep.datasets.images import ENDINGS, read_images
 
 TITLE = "images in folders"
 FILES = ("train/*/", "test/*/")
@@ -27,15 +27,15 @@ def load_folders(paths: list[Path]) -> DataSet:
     files, labels = class_images([root / "train" / name for name in names])
     test_files, places = class_images([root / "test" / name for name in test_names])
     test_labels = np.array([names.index(name) for name in test_names], np.int32)[places]
-    split = read_split(files, labels, test_files, test_labels)
+    pixels, num_grey = read_images([*files, *test_files])
     return DataSet(
         name=root.name,
         title=root.name,
-        train=split.train,
-        test=split.test,
+        train=Images(pixels[: len(files)], labels),
+        test=Images(pixels[len(files) :], test_labels),
         class_names=tuple(names),
         source=f"{TITLE} of {root}",
-        notes=split.notes,
+        notes=(f"{num_grey:,} grey images have three equal channels",) if num_grey else (),
     )
 
 

@@ -6,39 +6,20 @@ from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Int32, UInt8
+from jaxtyping import UInt8
 from PIL import Image
 
 from moe_theory.core.errors import DataError, InvalidValueError, MoeTheoryError, shortened
 from moe_theory.core.machine import available_cores
-from moe_theory.deep.datasets.files import Images, read_whole
+from moe_theory.deep.datasets.files import read_whole
 
 FORMATS = ("BMP", "JPEG", "PNG")  # Pillow's names
 ENDINGS = frozenset((".bmp", ".jfif", ".jpe", ".jpeg", ".jpg", ".png"))
 _MODES = ("L", "RGB")
 _ORIENTATION = 0x0112  # the tag of EXIF
 _UPRIGHT = (None, 1)
-
-
-class DecodedImages(NamedTuple):
-    train: Images
-    test: Images
-    notes: tuple[str, ...]
-
-
-def read_split(
-    train: Sequence[Path],
-    train_labels: Int32[np.ndarray, " n"],
-    test: Sequence[Path],
-    test_labels: Int32[np.ndarray, " m"],
-) -> DecodedImages:
-    """Return the images in these files, all of one size. Raises: as `read_images`."""
-    pixels, num_grey = read_images([*train, *test])
-    notes = (f"{num_grey:,} grey images have three equal channels",) if num_grey else ()
-    return DecodedImages(Images(pixels[: len(train)], train_labels), Images(pixels[len(train) :], test_labels), notes)
 
 
 def read_images(paths: Sequence[Path]) -> tuple[UInt8[np.ndarray, "n h w 3"], int]:
